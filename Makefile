@@ -1,0 +1,117 @@
+# Slicewise: every target of the project. `make help` lists those that a user calls.
+CC ?= gcc
+CXX ?= g++
+BUILD ?= build
+PREFIX ?= /usr/local
+VENV = $(BUILD)/venv
+MPICC ?= $(firstword $(foreach name,mpicc.openmpi mpicc,$(shell command -v $(name))))
+
+WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers
+CFLAGS ?= -O2 -g
+C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -Ischema -Ilibprofiler -I$(BUILD)/generated -MMD -MP
+CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-initializers -Ischema -Ilibprofiler -I$(BUILD)/generated -MMD -MP
+ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a /usr/lib/libzstd.a /usr/local/lib/libzstd.a))
+
+ENGINE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard libprofiler/*.c))
+WRAPPER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard wrappers/*.c))
+COLLECTOR_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard collector/*.c))
+GENERATED = $(BUILD)/generated/schema_frame.inc $(BUILD)/generated/exports.map
+
+.DEFAULT_GOAL = all
+.PHONY: all
+all: $(BUILD)/lib/libslicewise.so $(BUILD)/bin/slicewise-collect $(BUILD)/bin/slicewise  ## build the library, the collector and the command
+
+$(BUILD)/generate: schema/generate.c schema/format.h $(wildcard schema/*.def)
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -O1 $(WARNINGS) -Ischema $< -o $@ $(ZSTD_ARCHIVE)
+
+$(BUILD)/generated/schema_frame.inc: $(BUILD)/generate
+	@mkdir -p $(@D)
+	$< frame > $@
+
+$(BUILD)/generated/exports.map: $(BUILD)/generate
+	@mkdir -p $(@D)
+	$< exports > $@
+
+$(BUILD)/objects/%.o: %.c $(GENERATED)
+	@mkdir -p $(@D)
+	$(CC) $(C_FLAGS) -c $< -o $@
+
+$(BUILD)/lib/libslicewise.so: $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(BUILD)/generated/exports.map
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--version-script=$(BUILD)/generated/exports.map \
+	  -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -ldl -lpthread
+
+# An archive, so that the collector takes what it needs of the engine and not the constructor that would profile the collector itself.
+$(BUILD)/objects/libprofiler.a: $(ENGINE_OBJECTS)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/bin/slicewise-collect: $(COLLECTOR_OBJECTS) $(BUILD)/objects/libprofiler.a
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -ldl -lpthread
+
+$(VENV)/.installed: analyzer/requirements.lock analyzer/pyproject.toml make/environment
+	make/environment $(VENV)
+	touch $@
+
+$(BUILD)/bin/slicewise: bin/slicewise.in $(VENV)/.installed
+	@mkdir -p $(@D)
+	sed 's|@VENV@|../venv|' $< > $@
+	chmod 755 $@
+
+$(BUILD)/demo/load: tests/apps/load.c
+	@mkdir -p $(@D)
+	$(MPICC) -O2 -Wall -Wextra $< -o $@
+
+.PHONY: setup
+setup:  ## install what the build, the demo and the tests need, or say what is missing
+	make/setup test
+	$(MAKE) --no-print-directory $(VENV)/.installed
+
+.PHONY: demo
+demo:  ## run two competing MPI jobs and look at them
+	@make/setup demo
+	@$(MAKE) --no-print-directory --silent all $(BUILD)/demo/load
+	@PYTHONPATH=tests:demo $(VENV)/bin/python -m interference $(BUILD)
+
+.PHONY: test
+test:  ## run all tests
+	make/setup test
+	$(MAKE) --no-print-directory all unit
+	$(VENV)/bin/python -m pytest -c tests/pytest.ini tests
+
+.PHONY: lint
+lint: $(GENERATED) $(BUILD)/lib/libslicewise.so $(VENV)/.installed  ## look for mistakes in all sources
+	make/setup lint
+	make/exports $(BUILD)/generate $(BUILD)/lib/libslicewise.so
+	clang-tidy --quiet $(wildcard libprofiler/*.c wrappers/*.c collector/*.c schema/*.c) -- $(filter-out -M%,$(C_FLAGS))
+	$(VENV)/bin/ruff check --config analyzer/pyproject.toml analyzer tests demo
+	shellcheck make/setup make/python make/environment make/exports bin/slicewise.in .ci/run
+
+.PHONY: install
+install: all  ## install below PREFIX (/usr/local); the clone is not needed afterwards
+	install -D -m 755 $(BUILD)/lib/libslicewise.so $(DESTDIR)$(PREFIX)/lib/libslicewise.so
+	install -D -m 755 $(BUILD)/bin/slicewise-collect $(DESTDIR)$(PREFIX)/bin/slicewise-collect
+	rm -rf $(BUILD)/wheel
+	$(VENV)/bin/python -I -m pip --quiet wheel --no-deps --no-build-isolation --wheel-dir $(BUILD)/wheel ./analyzer
+	make/environment $(DESTDIR)$(PREFIX)/lib/slicewise/venv $(BUILD)/wheel/*.whl
+	sed 's|@VENV@|../lib/slicewise/venv|' bin/slicewise.in > $(BUILD)/wheel/slicewise
+	install -m 755 $(BUILD)/wheel/slicewise $(DESTDIR)$(PREFIX)/bin/slicewise
+
+.PHONY: docs
+docs: $(BUILD)/generate  ## write the pages that are made from schema/
+	$< counters > docs/counters.md
+	$< coverage > docs/coverage.md
+
+.PHONY: clean
+clean:  ## remove what was built
+	rm -rf $(BUILD)
+
+.PHONY: help
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+include make/engine.mk
+
+-include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS))

@@ -1,0 +1,1 @@
+"""Analyses: frames in, frames or dataclasses out; nothing is printed here."""

@@ -1,0 +1,297 @@
+"""How much of the kernel's count of bytes the wrappers saw, in which processes least, and what the rest may have been.
+
+Profile in, dataclasses out. The kernel's count (the layer `kernel`) takes in every descriptor; what of it was seen is
+the bytes of POSIX calls and those that stdio moved underneath.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from slicewise.analysis.activity import DIRECTIONS, Direction
+from slicewise.profile.reader import Profile
+
+KERNEL_LAYER = "kernel"
+# The kernel's last count of a process is there only if it ended by itself, and is complete only without these mishaps.
+ENDINGS_WITH_KERNEL_COUNT = ("exit", "underscore_exit", "exec")
+MISHAPS_OF_KERNEL_COUNT = ("no_kernel_count", "kernel_count_partial")
+
+# What the loader and libc read for themselves: a few headers, tables and locales, in calls of a buffer at most.
+MOST_SMALL_BYTES, MOST_SMALL_CALL_BYTES = 256 << 10, 8 << 10
+# What a process read and wrote unseen is one copy if the two are that close.
+MOST_COPY_DIFFERENCE = 0.1
+# Storage that calls do not account for: more than read-ahead and whole pages make of small calls.
+LEAST_MAPPED_BYTES, LEAST_MAPPED_SHARE = 1 << 20, 0.1
+WORST_NAMED = 3
+LEAST_BYTES_TO_NAME, MOST_SHARE_TO_NAME = 4096, 0.99
+
+Cause = Literal["small", "copied", "past_libc", "mapped", "uncounted"]
+
+
+@dataclass(frozen=True)
+class Unprofiled:
+    """A program that was begun `times` times and could not be profiled; its path, empty where it is not known."""
+
+    program: str
+    reason: str
+    times: int
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Bytes of one direction on which the wrappers and the kernel differ, and the likely cause: a guess.
+
+    causes: small (the loader's and libc's own reads), copied (about as many in the other direction: copied within the
+    kernel), past_libc (calls past the functions that are wrapped), mapped (fetched from or sent to storage without a
+    call), uncounted (seen, but not in the kernel's count: asynchronous). calls: at most so many; None where the
+    kernel's and ours cannot be compared.
+    """
+
+    direction: Direction
+    cause: Cause
+    bytes: int
+    calls: int | None
+    processes: int
+
+
+@dataclass(frozen=True)
+class LeastSeen:
+    """A process of whose bytes much was not seen. share: of `kernel_bytes`."""
+
+    process: str
+    program: str
+    direction: Direction
+    share: float
+    kernel_bytes: int
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What share of the kernel's bytes was seen, all descriptors taken together; None where the kernel counted nothing.
+
+    kernel_read_bytes, kernel_write_bytes: what the shares are of: the processes' own and those of programs that could
+    not be profiled, as far as known. processes: those whose kernel count is complete, over which the shares are; of:
+    all of the job. unprofiled_read_bytes, unprofiled_write_bytes: what the kernel counted for programs that could not
+    be profiled; None where nobody measured it (`slicewise run` does). gaps: the most bytes first. least_seen: the most
+    unseen bytes first.
+    """
+
+    read: float | None
+    write: float | None
+    kernel_read_bytes: int
+    kernel_write_bytes: int
+    processes: int
+    of: int
+    unprofiled: list[Unprofiled]
+    unprofiled_read_bytes: int | None
+    unprofiled_write_bytes: int | None
+    gaps: list[Gap]
+    least_seen: list[LeastSeen]
+
+
+def job_processes(profile: Profile) -> pl.DataFrame:
+    """The rows of `profile.processes` that are the job: those with a rank where there are any, else all."""
+    ranked = profile.processes.filter(pl.col("rank") >= 0)
+    return profile.processes if ranked.is_empty() else ranked
+
+
+def count_processes(processes: pl.DataFrame) -> int:
+    """How many processes rows of `processes` are: a program that another one replaced by exec was the same process."""
+    successors = processes.filter(pl.col("ending") != "exec")
+    replaced = processes.filter(pl.col("ending") == "exec").join(successors, on=["host", "pid"], how="anti")
+    return len(successors) + replaced.select("host", "pid").n_unique()
+
+
+def coverage(profile: Profile, processes: pl.DataFrame) -> Coverage:
+    """What share of the kernel's count of bytes the wrappers saw.
+
+    A killed process, or one whose kernel count is incomplete, is left out: its count is not the whole. What programs
+    moved that could not be profiled is part of the kernel's count where it is known.
+    """
+    complete = _with_whole_kernel_count(profile, processes)
+    by_process = coverage_by_process(profile, complete)
+    unprofiled = unprofiled_programs(profile)
+    unprofiled_bytes = _unprofiled_bytes(profile) if unprofiled else dict.fromkeys(DIRECTIONS)
+    kernel = {way: by_process[f"{way}_kernel"].sum() + (unprofiled_bytes[way] or 0) for way in DIRECTIONS}
+    seen = {way: by_process[f"{way}_seen"].sum() for way in DIRECTIONS}
+    return Coverage(
+        **{way: min(1.0, seen[way] / kernel[way]) if kernel[way] else None for way in DIRECTIONS},
+        **{f"kernel_{way}_bytes": kernel[way] for way in DIRECTIONS},
+        processes=count_processes(complete),
+        of=count_processes(processes),
+        unprofiled=unprofiled,
+        **{f"unprofiled_{way}_bytes": unprofiled_bytes[way] for way in DIRECTIONS},
+        gaps=_gaps(by_process),
+        least_seen=_least_seen(by_process),
+    )
+
+
+def coverage_by_process(profile: Profile, processes: pl.DataFrame) -> pl.DataFrame:
+    """One row a process of `processes`: process, label, program, and for each direction D: D_seen, D_kernel (bytes),
+    D_calls_seen, D_calls_kernel, D_storage (bytes fetched from or sent to storage), has_stdio (of whose calls
+    underneath only the bytes are known)."""
+    columns = []
+    for way in DIRECTIONS:
+        posix, kernel = (pl.col("layer") == layer for layer in ("posix", KERNEL_LAYER))
+        through = pl.col("layer").is_in(["stdio", "async"])
+        own, underneath, calls = pl.col(f"{way}_bytes"), pl.col(f"kernel_{way}_bytes"), pl.col(f"{way}_ops")
+        columns += [
+            (own.filter(posix).sum() + underneath.filter(through).sum()).alias(f"{way}_seen"),
+            own.filter(kernel).sum().alias(f"{way}_kernel"),
+            calls.filter(posix).sum().alias(f"{way}_calls_seen"),
+            calls.filter(kernel).sum().alias(f"{way}_calls_kernel"),
+            underneath.filter(kernel).sum().alias(f"{way}_storage"),
+        ]
+    has_stdio = (pl.col("layer") == "stdio").any().alias("has_stdio")
+    sums = (
+        profile.slices.lazy()
+        .join(processes.lazy(), on="process", how="semi")
+        .group_by("process")
+        .agg(*columns, has_stdio)
+        .collect()
+    )
+    label = (
+        pl.when(pl.col("rank") >= 0)
+        .then(pl.format("rank {} on {}", "rank", "host"))
+        .otherwise(pl.format("process {} on {}", "pid", "host"))
+    )
+    numbers = pl.exclude("process", "has_stdio").cast(pl.Int64)
+    return sums.select("process", "has_stdio", numbers).join(
+        processes.select("process", "program", label=label), on="process"
+    )
+
+
+def unprofiled_programs(profile: Profile) -> list[Unprofiled]:
+    """The programs that the job's processes began and that could not be profiled, the most frequent first.
+
+    Whoever began one noted it; a Go program with libraries notes itself. A process that became one without a note (its
+    program is not known) is there too. One that was profiled after all is not.
+    """
+    hosts = profile.processes.select("process", "host")
+    listed: dict[tuple[str, str], int] = {}
+    noted_pids = pl.DataFrame(schema={"host": pl.String, "pid": pl.UInt64})
+    if not profile.unprofiled.is_empty():
+        later = profile.processes.select("host", "pid", "start_ns").sort("start_ns")
+        noted = (
+            profile.unprofiled.join(hosts, on="process", how="left")
+            .sort("time_ns")
+            .join_asof(
+                later,
+                left_on="time_ns",
+                right_on="start_ns",
+                by=["host", "pid"],
+                strategy="forward",
+                check_sortedness=False,
+            )
+        )
+        unseen = noted.with_columns(times=pl.col("times") - pl.col("start_ns").is_not_null()).filter(
+            pl.col("times") > 0
+        )
+        noted_pids = unseen.select("host", "pid")
+        for program, reason, times in unseen.select("program", "reason", "times").iter_rows():
+            listed[program, reason] = listed.get((program, reason), 0) + times
+    for program, reason in (*_launched_unprofiled(profile), *_go_programs(profile)):
+        listed[program, reason] = listed.get((program, reason), 0) + 1
+    vanished = _without_successor(profile).join(noted_pids, on=["host", "pid"], how="anti").height
+    if vanished:
+        listed["", "unknown"] = vanished
+    return [
+        Unprofiled(program, reason, times)
+        for (program, reason), times in sorted(listed.items(), key=lambda entry: (-entry[1], entry[0]))
+    ]
+
+
+def _without_successor(profile: Profile) -> pl.DataFrame:
+    """The processes whose last program that is known was replaced by another one: host, pid."""
+    last = profile.processes.sort("start_ns").group_by("host", "pid").agg(pl.col("ending").last())
+    return last.filter(pl.col("ending") == "exec").select("host", "pid")
+
+
+def _launched_unprofiled(profile: Profile) -> list[tuple[str, str]]:
+    if profile.launches.is_empty():
+        return []
+    launched = profile.launches.filter(pl.col("reason") != "unknown")
+    return list(
+        launched.join(profile.processes, on=["host", "pid"], how="anti").select("program", "reason").iter_rows()
+    )
+
+
+def _go_programs(profile: Profile) -> list[tuple[str, str]]:
+    """Go programs with libraries: the wrappers are there, and Go's own calls pass them by."""
+    go = profile.mishaps.filter(pl.col("mishap") == "go_program")
+    return [(program, "go") for program in profile.processes.join(go, on="process", how="semi")["program"]]
+
+
+def _unprofiled_bytes(profile: Profile) -> dict[Direction, int | None]:
+    """What the kernel counted for launched commands and their descendants, less what it counted for those profiled.
+
+    None where no command's count is there. Of a killed process nobody knows the kernel's last count: what was seen of
+    it is taken for all of it, if that is more than what was last looked at.
+    """
+    if profile.launches.is_empty():
+        return dict.fromkeys(DIRECTIONS)
+    there = profile.processes.join(profile.launches, on="host", how="semi")
+    seen = coverage_by_process(profile, there).select("process", "read_seen", "write_seen")
+    own = there.join(seen, on="process", how="left").group_by("host", "pid")
+    ours = {"read": 0, "write": profile.launches["own_bytes"].sum()}
+    moved = {}
+    for way in DIRECTIONS:
+        counted = pl.col(f"all_{way}_bytes").max().cast(pl.Int64)  # not the sum: exec goes on counting
+        known = own.agg(known=pl.max_horizontal(counted, pl.col(f"{way}_seen").sum()))["known"].sum()
+        moved[way] = max(0, profile.launches[f"{way}_bytes"].sum() - known - ours[way])
+    return moved
+
+
+def _with_whole_kernel_count(profile: Profile, processes: pl.DataFrame) -> pl.DataFrame:
+    troubled = profile.mishaps.filter(pl.col("mishap").is_in(MISHAPS_OF_KERNEL_COUNT))
+    ended = processes.filter(pl.col("ending").is_in(ENDINGS_WITH_KERNEL_COUNT))
+    return ended.join(troubled, on="process", how="anti")
+
+
+def _gaps(by_process: pl.DataFrame) -> list[Gap]:
+    gaps = []
+    read, write = (pl.col(f"{way}_kernel") - pl.col(f"{way}_seen") for way in DIRECTIONS)
+    is_copied = (
+        (read > 0) & (write > 0) & ((read - write).abs() <= MOST_COPY_DIFFERENCE * pl.max_horizontal(read, write))
+    )
+    for way in DIRECTIONS:
+        seen, kernel, storage = (pl.col(f"{way}_{what}") for what in ("seen", "kernel", "storage"))
+        unseen, calls = kernel - seen, (pl.col(f"{way}_calls_kernel") - pl.col(f"{way}_calls_seen")).clip(0)
+        is_small = (unseen <= MOST_SMALL_BYTES) & (unseen <= calls * MOST_SMALL_CALL_BYTES) & pl.lit(way == "read")
+        names = {name: pl.lit(name) for name in ("small", "copied", "past_libc")}
+        cause = (
+            pl.when(is_copied).then(names["copied"]).when(is_small).then(names["small"]).otherwise(names["past_libc"])
+        )
+        no_count = pl.lit(None, pl.Int64)
+        is_mapped = (storage - kernel > LEAST_MAPPED_BYTES) & (storage - kernel > LEAST_MAPPED_SHARE * kernel)
+        found = pl.concat(
+            [
+                by_process.filter(unseen > 0).select(
+                    cause=cause, bytes=unseen, calls=pl.when("has_stdio").then(no_count).otherwise(calls)
+                ),
+                by_process.filter(unseen < 0).select(cause=pl.lit("uncounted"), bytes=-unseen, calls=no_count),
+                by_process.filter(is_mapped).select(cause=pl.lit("mapped"), bytes=storage - kernel, calls=no_count),
+            ]
+        )
+        whole_calls = pl.when(pl.col("calls").null_count() == 0).then(pl.col("calls").sum())
+        sums = found.group_by("cause").agg(pl.col("bytes").sum(), whole_calls, pl.len().alias("processes"))
+        gaps += [Gap(way, *row) for row in sums.select("cause", "bytes", "calls", "processes").iter_rows()]
+    return sorted(gaps, key=lambda gap: (-gap.bytes, gap.direction, gap.cause))
+
+
+def _least_seen(by_process: pl.DataFrame) -> list[LeastSeen]:
+    rows = []
+    for way in DIRECTIONS:
+        seen, kernel = pl.col(f"{way}_seen"), pl.col(f"{way}_kernel")
+        poor = by_process.filter(kernel >= LEAST_BYTES_TO_NAME, seen < kernel * MOST_SHARE_TO_NAME)
+        worst = poor.top_k(WORST_NAMED, by=kernel - seen)
+        rows += [
+            LeastSeen(label, program, way, share, kernel_bytes)
+            for label, program, share, kernel_bytes in worst.select(
+                "label", "program", seen / kernel, kernel.alias("bytes")
+            ).iter_rows()
+        ]
+    return sorted(rows, key=lambda row: (row.share - 1) * row.kernel_bytes)[:WORST_NAMED]

@@ -1,0 +1,93 @@
+"""When jobs were active together: the active overlapping region and its variants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+RegionKind = Literal["every process", "union", "any process"]
+
+MEANINGS: dict[RegionKind, str] = {
+    "every process": "the longest run of consecutive slices in which every process of every job moved bytes",
+    "union": "all slices in which every process of every job moved bytes, consecutive or not",
+    "any process": "the longest run of consecutive slices in which at least one process of every job moved bytes",
+}
+
+
+@dataclass(frozen=True)
+class Region:
+    """Slices in which jobs were active together.
+
+    kind, meaning: which of the definitions. first_slice, end_slice: half open, [first, end); of the union it is the
+    hull. slices: how many slices belong to it (fewer than end - first where the union has holes). seconds: their length
+    together.
+    """
+
+    kind: RegionKind
+    meaning: str
+    first_slice: int
+    end_slice: int
+    slices: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Regions:
+    """The active overlapping region (Kuo et al., section 4.2) and the two variants; None where there is no such slice.
+    """
+
+    every_process: Region | None
+    union: Region | None
+    any_process: Region | None
+
+
+def regions(activity: pl.DataFrame, processes: Mapping[str, int], slice_ns: int) -> Regions:
+    """Where the jobs were active together.
+
+    activity: see activity.py, of all jobs on one grid of slice_ns. processes: how many processes each job has, moving
+    or not. A process is active in a slice if it moved more than zero bytes there; two runs of one length: the earlier
+    one counts.
+    """
+    active = (
+        activity.filter(pl.col("bytes") > 0).group_by("job", "slice").agg(pl.col("process").n_unique().alias("active"))
+    )
+    complete, some = (
+        _slices_of_all(active, processes, all_of_them=True),
+        _slices_of_all(active, processes, all_of_them=False),
+    )
+    return Regions(
+        every_process=_region("every process", _longest_run(complete), slice_ns),
+        union=_region("union", complete, slice_ns),
+        any_process=_region("any process", _longest_run(some), slice_ns),
+    )
+
+
+def in_region(activity: pl.DataFrame, region: Region) -> pl.DataFrame:
+    """The rows of an activity frame whose slices lie in a region without holes."""
+    return activity.filter(pl.col("slice").is_between(region.first_slice, region.end_slice, closed="left"))
+
+
+def _slices_of_all(active: pl.DataFrame, processes: Mapping[str, int], all_of_them: bool) -> np.ndarray:
+    """The slices, in order, in which every job has all (or at least one) of its processes active."""
+    common: np.ndarray | None = None
+    for job, count in processes.items():
+        least = count if all_of_them else 1
+        slices = active.filter((pl.col("job") == job) & (pl.col("active") >= max(least, 1)))["slice"].to_numpy()
+        common = np.unique(slices) if common is None else np.intersect1d(common, slices)
+    return np.empty(0, np.int64) if common is None else common
+
+
+def _longest_run(slices: np.ndarray) -> np.ndarray:
+    """The longest stretch of consecutive numbers in an ascending array; the first of several."""
+    runs = np.split(slices, np.flatnonzero(np.diff(slices) != 1) + 1)
+    return max(runs, key=len)
+
+
+def _region(kind: RegionKind, slices: np.ndarray, slice_ns: int) -> Region | None:
+    if not len(slices):
+        return None
+    return Region(kind, MEANINGS[kind], int(slices[0]), int(slices[-1]) + 1, len(slices), len(slices) * slice_ns / 1e9)

@@ -1,0 +1,184 @@
+"""Proportional sharing of one capacity among jobs: when each ends, and the way back from what was observed to running
+alone.
+
+Pure arithmetic on plain numbers: any unit of volume, as long as capacity and caps are that unit a second. Sources and
+assumptions are in docs/models.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+# Less of a volume than this fraction left over is rounding.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class SharingJob:
+    """A job to be served: volume, weight of its share, cap (the rate that it reaches alone; inf: the whole capacity),
+    start (s).
+    """
+
+    job: str
+    volume: float
+    weight: float
+    cap: float = math.inf
+    start: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("volume", self.volume), ("weight", self.weight)):
+            if not (math.isfinite(value) and value > 0):
+                raise ValueError(f"{name} of {self.job} is {value:g}; it must be a number above 0")
+        if not self.cap > 0:
+            raise ValueError(f"cap of {self.job} is {self.cap:g}; it must be a number above 0")
+        if not math.isfinite(self.start):
+            raise ValueError(f"start of {self.job} is {self.start:g}; it must be a number")
+
+
+@dataclass(frozen=True)
+class Served:
+    """What became of a job: end (s, on the axis of starts), t_co = end - start, t_alone, interference = t_co / t_alone
+    (Dorier et al., section II.C).
+    """
+
+    job: str
+    end: float
+    t_co: float
+    t_alone: float
+    interference: float
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stretch of time with constant rates, one a job in the jobs' order (0 for those that do not run)."""
+
+    start: float
+    end: float
+    rates: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The jobs in the order given, and the stages in the order of time, from the first start to the last end."""
+
+    jobs: list[Served]
+    stages: list[Stage]
+
+    def volume_per_slice(self, slice_seconds: float, slices: range) -> np.ndarray:
+        """What each job moves in slices [k, k + 1) * slice_seconds: (jobs, slices)."""
+        moved = np.zeros((len(self.jobs), len(slices)))
+        starts = np.arange(slices.start, slices.stop) * slice_seconds
+        for stage in self.stages:
+            seconds = np.minimum(starts + slice_seconds, stage.end) - np.maximum(starts, stage.start)
+            moved += np.outer(stage.rates, np.maximum(seconds, 0.0))
+        return moved
+
+
+def fair_rates(capacity: float, weights: Sequence[float], caps: Sequence[float]) -> list[float]:
+    """Weighted max-min rates: r_i = min(cap_i, lambda * weight_i) with sum r_i = min(capacity, sum cap_i).
+
+    Jobs whose cap lies below their share leave the rest to the others, until no more do (water-filling).
+    """
+    rates = [0.0] * len(weights)
+    hungry = set(range(len(weights)))
+    left = capacity
+    while hungry:
+        level = left / sum(weights[i] for i in hungry)
+        sated = {i for i in hungry if caps[i] <= level * weights[i]}
+        if not sated:
+            for i in hungry:
+                rates[i] = level * weights[i]
+            break
+        for i in sated:
+            rates[i] = caps[i]
+            left -= caps[i]
+        hungry -= sated
+        left = max(left, 0.0)
+    return rates
+
+
+def share_out(capacity: float, jobs: Sequence[SharingJob]) -> Schedule:
+    """Serve jobs with weights, caps and starts from one capacity, solving `fair_rates` anew at every start and end.
+
+    Raises ValueError for a capacity that is not a number above 0, or without a job.
+    """
+    if not (math.isfinite(capacity) and capacity > 0):
+        raise ValueError(f"capacity is {capacity:g}; it must be a number above 0")
+    if not jobs:
+        raise ValueError("there is no job to serve")
+    # From the first start on, so that starts as large as the time of day cost no digits.
+    origin = min(job.start for job in jobs)
+    starts = [job.start - origin for job in jobs]
+    left = [job.volume for job in jobs]
+    ends = [math.nan] * len(jobs)
+    stages: list[Stage] = []
+    now = 0.0
+    while any(math.isnan(end) for end in ends):
+        active = [i for i, end in enumerate(ends) if math.isnan(end) and starts[i] <= now]
+        next_start = min((start for start in starts if start > now), default=math.inf)
+        if not active:
+            now = next_start
+            continue
+        rates = dict(
+            zip(
+                active,
+                fair_rates(capacity, [jobs[i].weight for i in active], [jobs[i].cap for i in active]),
+                strict=True,
+            )
+        )
+        remaining = {i: left[i] / rates[i] if rates[i] > 0 else math.inf for i in active}
+        step = min(min(remaining.values()), next_start - now)
+        # A start comes first only if it really cuts the step, so that every round ends a job or reaches a start.
+        then = now + step if step < next_start - now else next_start
+        for i in active:
+            left[i] -= rates[i] * step
+            if remaining[i] <= step or left[i] <= ROUNDING * jobs[i].volume:
+                ends[i] = then
+        if then > now:
+            stages.append(Stage(origin + now, origin + then, tuple(rates.get(i, 0.0) for i in range(len(jobs)))))
+        now = then
+    served = [
+        _served(job, capacity, origin + end, end - start) for job, start, end in zip(jobs, starts, ends, strict=True)
+    ]
+    return Schedule(served, stages)
+
+
+def _served(job: SharingJob, capacity: float, end: float, t_co: float) -> Served:
+    t_alone = job.volume / min(job.cap, capacity)
+    return Served(job.job, end, t_co, t_alone, t_co / t_alone)
+
+
+def common_start_times(capacity: float, volumes: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """Times of jobs that start together and could each fill the capacity, in closed form.
+
+    In the order of V/w: t_k = (sum_{j<=k} V_j + V_k / w_k * sum_{j>k} w_j) / C. Two jobs, with their standalone times
+    as volumes and a capacity of 1, are the pair model of Kuo et al., equations 1 and 2.
+    """
+    order = sorted(range(len(volumes)), key=lambda i: volumes[i] / weights[i])
+    times = [0.0] * len(volumes)
+    done = 0.0
+    for place, k in enumerate(order):
+        done += volumes[k]
+        waiting = math.fsum(weights[j] for j in order[place + 1 :])
+        times[k] = (done + volumes[k] / weights[k] * waiting) / capacity
+    return times
+
+
+def alone_from_common_start(times: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """Standalone times V_k / C from the concurrent times of such jobs: the inverse of `common_start_times`.
+
+    In the order of ends: V_k / C = (t_k - sum_{j<k} V_j / C) / (1 + sum_{j>k} w_j / w_k). For two jobs these are
+    equations 3 and 4 of Kuo et al.
+    """
+    order = sorted(range(len(times)), key=lambda i: times[i])
+    alone = [0.0] * len(times)
+    before = 0.0
+    for place, k in enumerate(order):
+        waiting = math.fsum(weights[j] for j in order[place + 1 :])
+        alone[k] = (times[k] - before) / (1 + waiting / weights[k])
+        before += alone[k]
+    return alone

@@ -1,0 +1,1 @@
+"""Frame in, Plotly figure out."""

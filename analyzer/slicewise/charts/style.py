@@ -1,0 +1,128 @@
+"""How every chart looks: one colour a job, the layout, the clock axis, and names made safe for Plotly's text.
+
+Charts are functions from a frame to a figure; they compute no result, and they read no profile.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+import plotly.io as pio
+
+from slicewise.report import words
+
+# After Okabe and Ito, told apart with any colour vision; blue is lighter, for dark pages, and yellow is left out.
+JOB_COLOURS = ("#1A80C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+KIND_COLOURS = {"read": "#009E73", "write": "#1A80C4", "meta": "#CC79A7", "sync": "#E69F00"}
+# Reads on white and on black; text, grid and hover boxes are painted by the page's script in its colour scheme.
+INK = "#7a828c"
+REGION_FILL = "rgba(125, 135, 150, 0.13)"
+
+CHART_MARGIN = {"l": 66, "r": 18, "t": 34, "b": 38}
+CLOCK_MARGIN_LEFT = 84
+LEGEND = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom", "traceorder": "normal"}
+
+
+def colours_of(names: Iterable[str]) -> dict[str, str]:
+    """A colour for each job, by its place; more jobs than colours begin again."""
+    return {name: JOB_COLOURS[place % len(JOB_COLOURS)] for place, name in enumerate(names)}
+
+
+def transparent(colour: str, alpha: float) -> str:
+    """`#rrggbb` as an rgba() of that opacity."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {alpha:g})"
+
+
+def fading(colour: str) -> list[list[object]]:
+    """A colour scale from nothing to `colour`, which lies on a light page as well as on a dark one."""
+    return [[0.0, transparent(colour, 0.0)], [1.0, transparent(colour, 1.0)]]
+
+
+def safe(name: object) -> str:
+    """A name as Plotly's text: its pseudo-HTML and its %{templates} stay what they are, characters."""
+    return html.escape(str(name)).replace("%{", "%&#123;")
+
+
+def shortened(name: str, most: int = 28) -> str:
+    """A name cut in its middle, where ends tell more than middles (job ids, paths)."""
+    if len(name) <= most:
+        return name
+    head = (most - 1) // 2
+    return f"{name[:head]}…{name[len(name) - (most - 1 - head) :]}"
+
+
+def clock_times(slices: Sequence[int] | np.ndarray, slice_ns: int) -> np.ndarray:
+    """The start of each slice as a time of day for a clock axis: datetime64[ms] in the reader's time zone."""
+    slices = np.asarray(slices, dtype=np.int64)
+    if not len(slices):
+        return np.empty(0, dtype="datetime64[ms]")
+    starts_ms = slices * slice_ns // 1_000_000
+    offset = words.local_time(int(starts_ms[0]) * 1_000_000).utcoffset()
+    return (starts_ms + int(offset.total_seconds() * 1000)).astype("datetime64[ms]")
+
+
+def figure(height: int, **layout: object) -> go.Figure:
+    """An empty figure in the house's style, `height` pixels tall and as wide as its place on the page."""
+    chart = go.Figure()
+    chart.update_layout(
+        template=pio.templates["none"],
+        height=height,
+        autosize=True,
+        margin=CHART_MARGIN,
+        legend=LEGEND,
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif", "size": 12.5},
+        hoverlabel={"align": "left", "namelength": -1},
+        dragmode="zoom",
+    )
+    chart.update_layout(**layout)
+    chart.update_xaxes(
+        showgrid=False, zeroline=False, ticks="outside", ticklen=4, linewidth=1, showline=True, title_font_size=12.5
+    )
+    chart.update_yaxes(
+        gridwidth=1, zeroline=False, automargin=True, title_standoff=10, title_font_size=12.5, rangemode="tozero"
+    )
+    return chart
+
+
+def use_clock_axis(chart: go.Figure, slices: range, slice_ns: int) -> None:
+    """Make x the time of day of `slices`; the page links all charts with such an axis, whose plots are of one width."""
+    chart.update_layout(margin={"l": CLOCK_MARGIN_LEFT})
+    chart.update_yaxes(automargin=False)
+    chart.update_xaxes(
+        type="date",
+        range=clock_times([slices.start, slices.stop], slice_ns),
+        hoverformat="%H:%M:%S",
+        tickformatstops=[
+            {"dtickrange": [None, 1000], "value": "%H:%M:%S.%1f"},
+            {"dtickrange": [1000, 60000], "value": "%H:%M:%S"},
+            {"dtickrange": [60000, None], "value": "%H:%M"},
+        ],
+        nticks=9,
+        spikethickness=1,
+        spikedash="solid",
+        spikecolor=INK,
+    )
+
+
+def shade_region(chart: go.Figure, start: object, end: object, text: str = "") -> None:
+    """Shade a stretch of the clock axis over the chart's full height, with a word at its head."""
+    chart.add_shape(
+        type="rect", x0=start, x1=end, y0=0, y1=1, yref="paper", fillcolor=REGION_FILL, line_width=0, layer="below"
+    )
+    if text:
+        chart.add_annotation(
+            x=start,
+            y=1,
+            yref="paper",
+            xanchor="left",
+            yanchor="top",
+            showarrow=False,
+            text=safe(text),
+            font={"size": 11, "color": INK},
+        )

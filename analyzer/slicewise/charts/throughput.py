@@ -1,0 +1,178 @@
+"""Throughput over the clock: jobs stacked against the capacity, shares against fair shares, one job's directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+
+from slicewise.analysis.estimate import Estimate
+from slicewise.charts import style
+from slicewise.report import words
+
+# Room above the highest point, for the region's name.
+HEADROOM = 1.15
+
+
+def per_slice(frame: pl.DataFrame, column: str, slices: range) -> np.ndarray:
+    """`column` of a frame with `slice` added up per slice of the axis, zeros where there is no row, as float64."""
+    values = np.zeros(len(slices))
+    summed = frame.group_by("slice").agg(pl.col(column).sum()).filter(pl.col("slice").is_between(slices[0], slices[-1]))
+    values[summed["slice"].to_numpy() - slices.start] = summed[column].to_numpy()
+    return values
+
+
+def steps(values: np.ndarray) -> np.ndarray:
+    """Values of slices as points of a step line: a value holds until its slice ends, also where none (NaN) follows."""
+    points = np.append(values, np.nan)
+    ends = np.isnan(points[1:]) & ~np.isnan(points[:-1])
+    points[1:][ends] = points[:-1][ends]
+    return points
+
+
+def stacked(
+    frame: pl.DataFrame,
+    colours: Mapping[str, str],
+    slices: range,
+    slice_ns: int,
+    fair: pl.DataFrame | None = None,
+    fair_by: str = "processes",
+    capacity: Estimate | None = None,
+    region: tuple[int, int] | None = None,
+    region_text: str = "",
+) -> go.Figure:
+    """Throughput of all jobs, stacked in the order of `colours` (job: colour).
+
+    frame: job, slice, bytes (any number of rows a job and slice). fair: the same columns: what each job's fair share
+    by `fair_by` would have been; drawn are the lines between jobs. capacity: bytes/s. region: first and end slice.
+    """
+    chart = style.figure(height=340)
+    times = style.clock_times(range(slices.start, slices.stop + 1), slice_ns)
+    to_mib_s = 1e9 / slice_ns / words.MIB
+    below = np.zeros(len(slices))
+    last = list(colours)[-1]
+    stacked_rate = per_slice(frame, "bytes", slices) * to_mib_s
+    highest = max(stacked_rate.max(initial=0.0), capacity.high / words.MIB if capacity is not None else 0.0)
+    for place, (job, colour) in enumerate(colours.items()):
+        rate = per_slice(frame.filter(pl.col("job") == job), "bytes", slices) * to_mib_s
+        chart.add_scatter(
+            x=times,
+            y=steps(rate),
+            name=style.safe(style.shortened(job)),
+            stackgroup="jobs",
+            mode="lines",
+            line={"shape": "hv", "width": 1.6, "color": colour},
+            fillcolor=style.transparent(colour, 0.38),
+            hovertemplate="%{y:.4~g} MiB/s",
+        )
+        if fair is not None and job != last:
+            below = below + per_slice(fair.filter(pl.col("job") == job), "bytes", slices) * to_mib_s
+            chart.add_scatter(
+                x=times,
+                y=steps(np.where(below > 0, below, np.nan)),
+                name=f"fair share by {fair_by}",
+                mode="lines",
+                legendrank=1001,
+                legendgroup="fair",
+                line={"shape": "hv", "width": 1.2, "color": colour, "dash": "dot"},
+                hoverinfo="skip",
+                showlegend=place == 0,
+            )
+    if capacity is not None:
+        chart.add_hrect(
+            y0=capacity.low / words.MIB,
+            y1=capacity.high / words.MIB,
+            fillcolor=style.REGION_FILL,
+            line_width=0,
+            layer="below",
+        )
+        chart.add_scatter(
+            x=times[[0, -1]],
+            y=[capacity.value / words.MIB] * 2,
+            name=f"capacity {words.rate(capacity.value)}",
+            mode="lines",
+            hoverinfo="skip",
+            legendrank=1002,
+            line={"width": 1.2, "dash": "dash", "color": style.INK},
+        )
+    if region:
+        edges = style.clock_times(region, slice_ns)
+        style.shade_region(chart, edges[0], edges[1], region_text)
+    chart.update_layout(hovermode="x unified")
+    chart.update_yaxes(title_text="throughput (MiB/s)", range=[0, HEADROOM * (highest or 1.0)], rangemode="normal")
+    style.use_clock_axis(chart, slices, slice_ns)
+    return chart
+
+
+def shares(
+    frame: pl.DataFrame,
+    colours: Mapping[str, str],
+    slices: range,
+    slice_ns: int,
+    region: tuple[int, int] | None = None,
+) -> go.Figure:
+    """Each job's share of the bytes of a slice against its fair share there.
+
+    frame: job, slice, share, fair_by_process, fair_by_node (fractions; rows only where several jobs were active).
+    """
+    chart = style.figure(height=260)
+    times = style.clock_times(range(slices.start, slices.stop + 1), slice_ns)
+    for place, (job, colour) in enumerate(colours.items()):
+        rows = frame.filter(pl.col("job") == job)
+        name = style.safe(style.shortened(job))
+        for column, said, line in (
+            ("share", name, {"width": 2}),
+            ("fair_by_node", "fair by node", {"width": 1.2, "dash": "dash"}),
+            ("fair_by_process", "fair by process", {"width": 1.2, "dash": "dot"}),
+        ):
+            values = per_slice(rows, column, slices)
+            present = per_slice(rows.with_columns(there=pl.lit(1)), "there", slices) > 0
+            chart.add_scatter(
+                x=times,
+                y=steps(np.where(present, 100 * values, np.nan)),
+                mode="lines",
+                name=said,
+                legendgroup=said,
+                line={"shape": "hv", "color": colour} | line,
+                showlegend=column == "share" or place == 0,
+                hovertemplate=f"{name}, {said}: %{{y:.3~g}} %<extra></extra>" if column != "share" else "%{y:.3~g} %",
+            )
+    if region:
+        edges = style.clock_times(region, slice_ns)
+        style.shade_region(chart, edges[0], edges[1])
+    chart.update_layout(hovermode="x unified")
+    chart.update_yaxes(title_text="share of the bytes (%)", range=[0, 100], rangemode="normal", fixedrange=True)
+    style.use_clock_axis(chart, slices, slice_ns)
+    return chart
+
+
+def directions(
+    frame: pl.DataFrame, slices: range, slice_ns: int, lines: Mapping[str, tuple[str, str]], unit: str, scale: float
+) -> go.Figure:
+    """One job's columns over the clock as filled steps, one line a column.
+
+    frame: slice and the columns that `lines` names (column: (name, colour)); columns without any are left out. What is
+    drawn, in `unit`, is value / scale / seconds of a slice.
+    """
+    chart = style.figure(height=240)
+    times = style.clock_times(range(slices.start, slices.stop + 1), slice_ns)
+    for column, (name, colour) in lines.items():
+        if not frame[column].sum():
+            continue
+        values = per_slice(frame, column, slices) / scale * 1e9 / slice_ns
+        chart.add_scatter(
+            x=times,
+            y=steps(values),
+            name=name,
+            mode="lines",
+            fill="tozeroy",
+            fillcolor=style.transparent(colour, 0.22),
+            line={"shape": "hv", "width": 1.5, "color": colour},
+            hovertemplate=f"%{{y:.4~g}} {unit}",
+        )
+    chart.update_layout(hovermode="x unified", showlegend=True)
+    chart.update_yaxes(title_text=unit)
+    style.use_clock_axis(chart, slices, slice_ns)
+    return chart

@@ -1,0 +1,29 @@
+"""Check that profiling works here, and say what to do where it does not."""
+
+from __future__ import annotations
+
+import typer
+from rich.text import Text
+
+from slicewise.checks import check_all
+from slicewise.output import AsJson, OutputFile, write_json, write_text
+
+
+def doctor(json: AsJson = False, output: OutputFile = None) -> None:
+    """Check that profiling works here, and say what to do where it does not. Exit status 1 if something is not ok."""
+    findings = list(check_all())
+    if json:
+        write_json({"checks": findings}, output)
+    else:
+        width = max(len(finding.name) for finding in findings)
+        write_text(
+            [
+                Text.assemble(
+                    ("ok      " if finding.is_fine else "not ok  ", "green" if finding.is_fine else "bold red"),
+                    f"{finding.name:{width}}  {finding.text}",
+                )
+                for finding in findings
+            ],
+            output,
+        )
+    raise typer.Exit(0 if all(finding.is_fine for finding in findings) else 1)

@@ -1,0 +1,72 @@
+"""Lay several jobs on one time axis: where they were active together, what each got there, what it cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.text import Text
+
+from slicewise.analysis import overlap as analysis
+from slicewise.errors import UserError
+from slicewise.output import AsJson, OutputFile, write_json, write_text
+from slicewise.profile.reader import read_profile
+from slicewise.report import overlap_words
+from slicewise.report.overlap_json import overlap_record
+from slicewise.report.overlap_page import overlap_page
+from slicewise.report.overlap_tables import jobs_table
+from slicewise.report.page import page_path, write_page
+from slicewise.report.tables import for_terminal
+from slicewise.report.unseen import unseen_lines
+
+MOST_NAMED_JOBS = 3
+
+
+def overlap(
+    profiles: Annotated[
+        list[Path], typer.Argument(metavar="PROFILE PROFILE...", help="Jobs' directories or .swz files.")
+    ],
+    alone: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="JOBDIR", help="A run of one of the jobs' programs without the others; may be repeated."),
+    ] = None,
+    direction: Annotated[
+        Literal["auto", "read", "write"], typer.Option(help="What to tell first; auto: whichever moved more bytes.")
+    ] = "auto",
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write the page; else beside the profiles.")
+    ] = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """Lay several jobs on one time axis: where they were active together, what each got there, what it cost."""
+    if len(profiles) < 2:
+        raise UserError(
+            f"{profiles[0]}: one profile overlaps with none; give two or more, or: slicewise report {profiles[0]}"
+        )
+    jobs = [read_profile(path) for path in profiles]
+    standalone = [read_profile(path) for path in alone or ()]
+    overlap = analysis.overlap(jobs, standalone)
+    main = overlap.directions[overlap.main_direction if direction == "auto" else direction]
+    page = html or page_path(profiles[0], f"overlap-{_joined([job.job for job in overlap.jobs])}")
+    write_page(overlap_page(overlap, main, unseen_lines(jobs)), page)
+    if json:
+        write_json(overlap_record(overlap, main, page), output)
+        return
+    lines = [*overlap_words.opening(overlap, main), overlap_words.verdict(main)]
+    write_text(
+        [
+            *(Text(line) for line in lines if line),
+            Text(),
+            for_terminal(jobs_table(overlap, main)),
+            Text(),
+            Text(f"Page: {page}        Not what you expected? slicewise doctor", overflow="ignore", no_wrap=True),
+        ],
+        output,
+    )
+
+
+def _joined(jobs: list[str]) -> str:
+    more = len(jobs) - MOST_NAMED_JOBS
+    return "-".join(jobs[:MOST_NAMED_JOBS]) + (f"-and-{more}-more" if more > 0 else "")

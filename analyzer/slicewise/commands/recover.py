@@ -1,0 +1,21 @@
+"""Finish the profiles of processes that were killed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slicewise.installation import find_installation
+
+
+def recover(
+    job_dir: Annotated[
+        Path | None, typer.Argument(metavar="JOBDIR", help="A job's directory; else all of yours on this node.")
+    ] = None,
+) -> None:
+    """Finish the profiles of processes that were killed: what they had counted is still in this node's memory."""
+    command = [find_installation().collector, "recover", *([job_dir] if job_dir else [])]
+    raise typer.Exit(subprocess.run(command, check=False).returncode)

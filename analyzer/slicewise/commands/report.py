@@ -1,0 +1,62 @@
+"""One job: a page of its I/O, and a summary on the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from slicewise.output import AsJson, OutputFile, write_json, write_text
+from slicewise.profile.reader import read_profile
+from slicewise.report.job_page import job_page, job_report, opening
+from slicewise.report.job_tables import mounts_table
+from slicewise.report.page import page_path, write_page
+from slicewise.report.tables import for_terminal
+from slicewise.report.unseen import unseen_lines
+
+
+def report(
+    profile: Annotated[Path, typer.Argument(metavar="PROFILE", help="A job's directory, or one of its .swz files.")],
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write the page; else beside the profile.")
+    ] = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """One job: a page of its I/O, and a summary on the terminal."""
+    job = read_profile(profile, bins=True)
+    result = job_report(job)
+    page = html or page_path(profile, f"report-{job.job}")
+    write_page(job_page(result, unseen_lines([job])), page)
+    if json:
+        record = {
+            "summary": result.summary,
+            "io_time": {
+                "slowest_seconds": result.io_time.slowest,
+                "slowest": result.io_time.slowest_label,
+                "median_seconds": result.io_time.median,
+                "processes": result.io_time.processes.to_dicts(),
+            },
+            "per_slice": result.per_slice.to_dicts(),
+            "sizes": result.sizes.to_dicts(),
+            "latencies": result.latencies.to_dicts(),
+            "files": result.files.to_dicts(),
+            "page": str(page),
+        }
+        write_json(record, output)
+        return
+    write_text(
+        [
+            *(Text(line) for line in opening(result)),
+            Text(),
+            for_terminal(mounts_table(result.summary)),
+            Text(),
+            Text(f"Page: {page}", overflow="ignore", no_wrap=True),
+            Text(
+                f"Next, with another job's profile: slicewise overlap {profile} OTHER", overflow="ignore", no_wrap=True
+            ),
+        ],
+        output,
+    )

@@ -1,0 +1,115 @@
+"""Profile a command, and say where the profile is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slicewise.errors import UserError
+from slicewise.installation import Installation, find_installation
+from slicewise.launch import Ended, NotStarted, job_directory, profiled_environment, remove_if_empty, run_command
+
+# As in schema/settings.def.
+SHORTEST_SLICE_SECONDS = 0.1
+LONGEST_SLICE_SECONDS = 60
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(context_settings={"allow_interspersed_args": False})
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="The command and its arguments.")],
+    directory: Annotated[
+        str | None,
+        typer.Option("--dir", metavar="DIR", help="Where profiles go; else $SLICEWISE_DIR, else ./slicewise."),
+    ] = None,
+    job: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The job's name; else $SLICEWISE_JOB, the scheduler's id, or a new one."),
+    ] = None,
+    slice_seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--slice",
+            metavar="SECONDS",
+            min=SHORTEST_SLICE_SECONDS,
+            max=LONGEST_SLICE_SECONDS,
+            help="Length of a slice; else 4.",
+        ),
+    ] = None,
+) -> None:
+    """Profile a command, and say where the profile is. Its exit status is the command's."""
+    installation = find_installation()
+    job_dir = job_directory(directory, job, command, os.environ)
+    environment = profiled_environment(os.environ, installation.library, job_dir, slice_seconds, command)
+    spool = job_dir / f"{os.uname().nodename}.swz"
+    spool_bytes = _size(spool)
+    if job is not None and spool_bytes:  # a scheduler's job may have several commands, and they belong together
+        raise UserError(f"{spool}: is the profile of an earlier run; choose another name with --job, or remove it")
+    try:
+        ended = run_command(command, environment)
+    except NotStarted as reason:
+        remove_if_empty(job_dir)
+        _say(str(reason))
+        raise typer.Exit(reason.status) from reason
+    _finish(installation, job_dir, _launch_row(installation, command, ended, _size(spool) - spool_bytes), spool)
+    raise typer.Exit(ended.status)
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
+
+
+def _launch_row(installation: Installation, command: list[str], ended: Ended, own_bytes: int) -> dict[str, int | str]:
+    """What the profile shall know of the command as a whole (the table `launches`)."""
+    look = [installation.collector, "look", command[0]]
+    reason, _, program = subprocess.run(look, capture_output=True, text=True, check=False).stdout.strip().partition(" ")
+    row = {"pid": ended.pid, "host": os.uname().nodename, "program": program, "reason": reason or "unknown"}
+    counts = {"read_bytes": "rchar", "write_bytes": "wchar", "read_ops": "syscr", "write_ops": "syscw"}
+    return row | {column: ended.counts.get(name, 0) for column, name in counts.items()} | {"own_bytes": own_bytes}
+
+
+def _finish(installation: Installation, job_dir: Path, launch: dict[str, int | str], spool: Path) -> None:
+    """Completes the profiles of processes that were killed, and says what was seen. The command's ending is no longer
+    touched."""
+    subprocess.run([installation.collector, "recover", job_dir], stdout=subprocess.DEVNULL, check=False)
+    # Imported only now: the command does not wait for it.
+    from slicewise.analysis.coverage import Unprofiled
+    from slicewise.analysis.job import io_time, own_slices
+    from slicewise.analysis.totals import summarize
+    from slicewise.profile.launch import append_launch
+    from slicewise.profile.reader import read_profile
+    from slicewise.report import coverage_words
+    from slicewise.report.run_lines import run_lines
+
+    if not any(job_dir.glob("*.swz")):
+        remove_if_empty(job_dir)
+        if launch["reason"] == "unknown":
+            _say(
+                "nothing was profiled: is the program static, or has it other rights than yours? Next: slicewise doctor"
+            )
+        else:
+            unprofiled = Unprofiled(str(launch["program"]), str(launch["reason"]), 1)
+            _say(f"nothing was profiled: {coverage_words.could_not_be_profiled([unprofiled])}")
+        return
+    try:
+        if spool.exists() and (launch["read_ops"] or launch["write_ops"]):
+            append_launch(spool, launch)
+        profile = read_profile(job_dir)
+    except OSError as error:
+        _say(f"{spool}: the command's own counts could not be added ({error.strerror})")
+        return
+    except UserError as error:
+        _say(str(error))
+        return
+    for line in run_lines(summarize(profile), io_time(profile, own_slices(profile)), job_dir):
+        _say(line)
+
+
+def _say(line: str) -> None:
+    print(f"slicewise: {line}", file=sys.stderr)

@@ -1,0 +1,44 @@
+"""Where the parts of this installation lie: the library to preload and the collector.
+
+The one home of these paths. They follow from where this Python environment is, and from nothing else, so that an
+analyzer never works with the library of another version: `build/venv` belongs to `build/`,
+`PREFIX/lib/slicewise/venv` to `PREFIX/`.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from slicewise.errors import UserError
+
+# What ld.so takes for the end of a path in LD_PRELOAD.
+SEPARATORS = " :"
+
+
+@dataclass(frozen=True)
+class Installation:
+    """library: libslicewise.so. collector: the program slicewise-collect."""
+
+    library: Path
+    collector: Path
+
+
+def find_installation(environment: Path = Path(sys.prefix)) -> Installation:
+    """The installation that the Python environment (its directory) belongs to. Raises UserError where it belongs to
+    none."""
+    environment = environment.resolve()
+    for prefix in (environment.parent, environment.parent.parent.parent):
+        found = Installation(prefix / "lib" / "libslicewise.so", prefix / "bin" / "slicewise-collect")
+        if not (found.library.is_file() and found.collector.is_file()):
+            continue
+        if any(separator in str(found.library) for separator in SEPARATORS):
+            raise UserError(
+                f"{found.library}: a library can only be preloaded from a path without spaces and colons; move it"
+            )
+        return found
+    raise UserError(
+        f"the Python environment {environment} has no libslicewise.so and slicewise-collect beside it; "
+        "build them with `make`, and call build/bin/slicewise or the one that `make install` made"
+    )

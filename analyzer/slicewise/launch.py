@@ -1,0 +1,193 @@
+"""Running somebody's command under the profiler: its environment, its profile's place, its signals, its exit status.
+
+The command must not notice: it has our terminal, our descriptors and our process group, and its ending is our ending.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from slicewise.errors import UserError
+
+DEFAULT_DIR = "slicewise"
+# As the library takes them, in its order: a job that has a name there gets no name from here.
+SCHEDULER_JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
+OPEN_MPI_LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun)([.-].*)?")
+OPEN_MPI_ENVIRONMENT_LIST = "OMPI_MCA_mca_base_env_list"
+
+NOT_FOUND_STATUS = 127
+NOT_STARTED_STATUS = 126
+SIGNAL_STATUS = 128
+PASSED_ON = (
+    signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM,
+)  # fmt: skip
+SENT_BY_KERNEL = 0x80  # SI_KERNEL
+# Python ignores these, and what is ignored stays so across exec.
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class NotStarted(Exception):
+    """The command could not be started: a reason in words, and the exit status that shells have for it."""
+
+    def __init__(self, reason: str, status: int) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+def job_directory(
+    directory: str | None, job: str | None, command: Sequence[str], environment: Mapping[str, str]
+) -> Path:
+    """Makes the directory that the job's profile goes to, and sees that it can be written. Raises UserError where it
+    cannot.
+
+    directory: else SLICEWISE_DIR, else `slicewise` here. job: else SLICEWISE_JOB, else the scheduler's id; else a new
+    name is made of the program and the time. A given name may have a profile already: the processes of one job need
+    not all come from one launcher.
+    """
+    if job is not None and job != _as_file_name(job):
+        raise UserError(
+            f"--job {job!r}: a job's name has letters, digits and any of -_+=.,:@ and does not begin with a dot"
+        )
+    profiles = Path(os.path.realpath(directory or environment.get("SLICEWISE_DIR") or DEFAULT_DIR))
+    given = job or environment.get("SLICEWISE_JOB") or _first(environment, SCHEDULER_JOB_VARIABLES)
+    try:
+        profiles.mkdir(parents=True, exist_ok=True)
+        made = _make_named(profiles / _as_file_name(given)) if given else _make_new(profiles, command)
+        with tempfile.TemporaryFile(dir=made):
+            return made
+    except OSError as error:
+        raise UserError(
+            f"{profiles}: no profile can be written there ({error.strerror}); name another directory with --dir"
+        ) from error
+
+
+def _first(environment: Mapping[str, str], variables: Sequence[str]) -> str | None:
+    return next((environment[variable] for variable in variables if environment.get(variable)), None)
+
+
+def _as_file_name(name: str) -> str:
+    """The name that the library makes of a job's name."""
+    return re.sub(r"^\.|[^-A-Za-z0-9_+=.,:@]", "_", name)
+
+
+def _make_named(path: Path) -> Path:
+    path.mkdir(exist_ok=True)
+    return path
+
+
+def _make_new(profiles: Path, command: Sequence[str]) -> Path:
+    """A directory that was not there before, whoever else makes one at the same time."""
+    name = _as_file_name(f"{Path(command[0]).name[:100]}-{datetime.now():%Y%m%d-%H%M%S}")
+    for number in range(1, 1000):
+        path = profiles / (name if number == 1 else f"{name}-{number}")
+        with contextlib.suppress(FileExistsError):
+            path.mkdir()
+            return path
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(profiles / name))
+
+
+def remove_if_empty(job_dir: Path) -> None:
+    """Takes back a job's directory, and that of all profiles, where nothing was written."""
+    with contextlib.suppress(OSError):
+        job_dir.rmdir()
+        job_dir.parent.rmdir()
+
+
+def profiled_environment(
+    environment: Mapping[str, str], library: Path, job_dir: Path, slice_seconds: float | None, command: Sequence[str]
+) -> dict[str, str]:
+    """`environment` with what makes the library profile every process of `command` into `job_dir`."""
+    preloaded = environment.get("LD_PRELOAD", "")
+    ours = {"SLICEWISE_DIR": str(job_dir.parent), "SLICEWISE_JOB": job_dir.name}
+    if slice_seconds is not None:
+        ours["SLICEWISE_SLICE"] = f"{slice_seconds:g}"
+    if str(library) not in re.split("[ :]", preloaded):
+        ours["LD_PRELOAD"] = f"{library}:{preloaded}" if preloaded else str(library)
+    return {**environment, **ours, **_passed_to_remote_nodes(environment, [*ours, "LD_PRELOAD"], command)}
+
+
+def _passed_to_remote_nodes(
+    environment: Mapping[str, str], variables: Sequence[str], command: Sequence[str]
+) -> dict[str, str]:
+    """Tells Open MPI's mpirun to take `variables` to other nodes, as other launchers do by themselves.
+
+    Not beside `-x`, which it does not accept together with this setting; who uses it adds `-x` for these variables,
+    too.
+    """
+    if not OPEN_MPI_LAUNCHERS.fullmatch(Path(command[0]).name) or "-x" in command:
+        return {}
+    listed = [entry for entry in environment.get(OPEN_MPI_ENVIRONMENT_LIST, "").split(";") if entry]
+    return {OPEN_MPI_ENVIRONMENT_LIST: ";".join(dict.fromkeys([*listed, *variables]))}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended. status: its exit status, 128 + n if signal n ended it. counts: what the kernel counted of it
+    and of all its descendants that were waited for, by the names of /proc/PID/io; empty where that may not be read."""
+
+    pid: int
+    status: int
+    counts: dict[str, int]
+
+
+def run_command(command: Sequence[str], environment: Mapping[str, str]) -> Ended:
+    """Runs the command to its end. Raises NotStarted.
+
+    What somebody sends to us is passed on to it. What the terminal sends (Ctrl-C) it has got already, being in our
+    process group.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, [*PASSED_ON, signal.SIGCHLD])
+    try:
+        return _wait(_spawn(command, environment, former))
+    except FileNotFoundError as error:
+        raise NotStarted(f"{command[0]}: no such command", NOT_FOUND_STATUS) from error
+    except OSError as error:
+        raise NotStarted(f"{command[0]}: cannot be run ({error.strerror})", NOT_STARTED_STATUS) from error
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+
+def _spawn(command: Sequence[str], environment: Mapping[str, str], mask: Iterable[int]) -> int:
+    spawn = partial(os.posix_spawnp, setsigmask=mask, setsigdef=IGNORED_BY_PYTHON)
+    try:
+        return spawn(command[0], command, environment)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+    # A script without a first line that names its interpreter: shells take it for theirs.
+    return spawn("/bin/sh", ["sh", shutil.which(command[0]) or command[0], *command[1:]], environment)
+
+
+def _wait(pid: int) -> Ended:
+    while True:
+        caught = signal.sigwaitinfo([*PASSED_ON, signal.SIGCHLD])
+        if caught.si_signo != signal.SIGCHLD:
+            if caught.si_code != SENT_BY_KERNEL:
+                os.kill(pid, caught.si_signo)
+            continue
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            continue
+        counts = _kernel_counts(pid)  # while it is a zombie: afterwards there is nothing to ask
+        _, status = os.waitpid(pid, 0)
+        code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else SIGNAL_STATUS + os.WTERMSIG(status)
+        return Ended(pid, code, counts)
+
+
+def _kernel_counts(pid: int) -> dict[str, int]:
+    try:
+        lines = Path(f"/proc/{pid}/io").read_text().splitlines()
+    except OSError:
+        return {}
+    return {name: int(value) for name, value in (line.split(": ") for line in lines)}

@@ -1,0 +1,1 @@
+"""Reading profiles: from the bytes of `.swz` files to data frames."""

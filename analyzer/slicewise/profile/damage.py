@@ -1,0 +1,101 @@
+"""What is missing from a profile, in words: damaged bytes, lost frames, processes without an end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+MOST_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something that could not be read. `message` is the line for a user.
+
+    kind: "damaged": bytes of a file are no sound frames; "missing": a process's frames are not there at all;
+    "unfinished": processes without their last frame. byte_ranges: (first, end) in `file`. processes: unique ids of
+    those concerned, as far as known. lost_frames: frames that nobody has; lost_slices: slices that only they held.
+    """
+
+    kind: Literal["damaged", "missing", "unfinished"]
+    file: str
+    message: str
+    byte_ranges: tuple[tuple[int, int], ...] = ()
+    processes: tuple[int, ...] = ()
+    lost_frames: int = 0
+    lost_slices: int = 0
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Frames of one process that nobody has. slices: how many lie between those of the frames around the gaps."""
+
+    process: int
+    frames: int
+    slices: int
+
+
+def missing_frames(numbers: set[int], last: int | None) -> list[range]:
+    """The gaps in a process's frame numbers, up to the one flagged last, or to the highest where none is."""
+    gaps = []
+    expected = 0
+    for number in sorted(numbers):
+        if number > expected:
+            gaps.append(range(expected, number))
+        expected = number + 1
+    if last is not None and last >= expected:
+        gaps.append(range(expected, last + 1))
+    return gaps
+
+
+def in_words(
+    file: str,
+    sound_frames: int,
+    byte_ranges: Sequence[tuple[int, int]],
+    damaged_frames: int,
+    losses: Sequence[Loss],
+    pids: Mapping[int, int],
+    slice_ns: int,
+) -> str:
+    """The line for one file: what is damaged, what is missing for it, and that the rest is there."""
+    what = _lost(losses, pids, slice_ns)
+    if not byte_ranges:
+        return f"{file}: {what} missing; all else was read"
+    are = "is" if damaged_frames == 1 else "are"
+    frames = sound_frames + damaged_frames
+    return (
+        f"{file}: {damaged_frames:,} of {frames:,} frames {are} damaged (bytes {_ranges(byte_ranges)}): "
+        f"{what + ' missing' if losses else 'nothing else is known to be missing'}; all else was read"
+    )
+
+
+def unfinished_in_words(profile: str, processes: int, is_directory: bool) -> str:
+    """The line for processes without an end."""
+    have = "1 process has" if processes == 1 else f"{processes:,} processes have"
+    directory = profile if is_directory else "JOBDIR"
+    return f"{profile}: {have} not finished (still running, or killed: slicewise recover {directory})"
+
+
+def _ranges(byte_ranges: Sequence[tuple[int, int]]) -> str:
+    named = ", ".join(f"{begin:,}-{end - 1:,}" for begin, end in byte_ranges[:MOST_NAMED])
+    more = len(byte_ranges) - MOST_NAMED
+    return f"{named}, and {more:,} more ranges" if more > 0 else named
+
+
+def _lost(losses: Sequence[Loss], pids: Mapping[int, int], slice_ns: int) -> str:
+    """"8 s of process 4411 and 2 frames of process 4412 are"."""
+    parts = []
+    for loss in losses[:MOST_NAMED]:
+        if loss.slices:
+            amount = f"{loss.slices * slice_ns / 1e9:,.10g} s"
+        else:
+            amount = "1 frame" if loss.frames == 1 else f"{loss.frames:,} frames"
+        name = f"process {pids[loss.process]}" if loss.process in pids else f"an unknown process ({loss.process:#x})"
+        parts.append(f"{amount} of {name}")
+    more = len(losses) - MOST_NAMED
+    if more > 0:
+        parts.append(f"frames of {more:,} more processes")
+    listed = " and ".join(parts) if len(parts) <= 2 else ", ".join(parts[:-1]) + " and " + parts[-1]
+    is_one = len(losses) == 1 and losses[0].frames == 1 and not losses[0].slices
+    return f"{listed} {'is' if is_one else 'are'}"

@@ -1,0 +1,65 @@
+"""Adding one row of `launches` to a node's file: what the kernel counted of a command that was run.
+
+The one place where the analyzer writes a profile. It writes as docs/format.md says, by the schema that the file itself
+holds, a single frame with a process id of its own that no process has.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import uuid
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import zstandard
+
+from slicewise.profile.frames import HAS_BASE, LAST_FRAME, MARK, Frame, walk
+from slicewise.profile.schema import Schema, parse_schema
+
+# The schema frame is a file's first, but for damage.
+SEARCHED_BYTES = 1 << 20
+TABLE = "launches"
+
+
+def append_launch(file: Path, row: Mapping[str, int | str]) -> bool:
+    """Append the row to the file. False, and nothing is written, if the file has no schema with such a table."""
+    with file.open("rb") as opened:
+        frames = walk(opened.read(SEARCHED_BYTES))
+    schema_frame = next((frame for frame in frames if isinstance(frame, Frame) and frame.process == 0), None)
+    if schema_frame is None:
+        return False
+    schema = parse_schema(schema_frame.payload)
+    places = [place for place, table in enumerate(schema.tables) if table.name == TABLE]
+    if not places:
+        return False
+    packer = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True)
+    packed = packer.compress(_chunk(places[0], row, schema))
+    process = uuid.uuid4().int >> 64 or 1
+    head = MARK + struct.pack("<IQIII", 0, process, len(packed), schema_frame.schema, LAST_FRAME)
+    head += struct.pack("<I", zlib.crc32(head))
+    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, head + packed)
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _chunk(place: int, row: Mapping[str, int | str], schema: Schema) -> bytes:
+    columns = schema.tables[place].columns
+    present = bytearray((len(columns) + 7) // 8)
+    values = b""
+    for number, column in enumerate(columns):
+        value = row.get(column.name)
+        if value is None:
+            continue
+        present[number // 8] |= 1 << number % 8
+        if column.type == "STRING":
+            text = str(value).encode(errors="replace")[:0xFFFF]
+            values += struct.pack("<H", len(text)) + text
+        else:
+            number_of = schema.enumerations[column.enumeration].index(value) if column.enumeration else value
+            values += struct.pack("<BQ", HAS_BASE, number_of)  # of width 0: the base alone
+    return struct.pack("<BI", place, 1) + bytes(present) + values

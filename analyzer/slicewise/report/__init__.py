@@ -1,0 +1,1 @@
+"""Words, tables and pages: how results are shown."""

@@ -1,0 +1,125 @@
+"""What `slicewise info` shows on the terminal: sentences and two small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from slicewise.analysis.coverage import job_processes
+from slicewise.analysis.totals import Summary
+from slicewise.profile.reader import Profile
+from slicewise.report import coverage_words, words
+from slicewise.report.tables import Cell, Column, Table, for_terminal
+
+MOST_NAMED = 4
+MOST_MOUNTS = 8
+LAYER_TITLES = {"posix": "POSIX", "stdio": "stdio", "async": "requests", "mpiio": "MPI-IO"}
+KINDS = ("read", "write", "meta", "sync")
+
+
+def info_lines(profile: Profile, summary: Summary) -> list[RenderableType]:
+    """Who and when, what was moved, how much of it was seen, what is missing, what to do next."""
+    lines: list[RenderableType] = [*_job(profile, summary), Text()]
+    lines += [for_terminal(_totals_table(summary)), Text()]
+    if summary.mounts:
+        lines += [for_terminal(_mounts_table(summary)), Text()]
+    lines += [Text(line) for line in (*_elsewhere(summary), *_seen(summary), *_trouble(profile, summary))]
+    lines += [Text(damage.message, style="yellow") for damage in summary.damage]
+    lines += [Text(), Text(f"Next: slicewise report {profile.path}")]
+    return lines
+
+
+def _job(profile: Profile, summary: Summary) -> Iterator[Text]:
+    programs = _some(dict.fromkeys(Path(program).name for program in summary.programs))
+    where = words.processes_on_nodes(summary.processes, len(summary.hosts))
+    line = Text.assemble("Job ", (summary.job, "bold"), f": {programs}, {where} ({_some(summary.hosts)})")
+    if summary.ranks:
+        world = f" of {summary.ranks_of:,}" if summary.ranks_of > summary.ranks else ""
+        line.append(f", {summary.ranks:,}{world} MPI ranks")
+        if summary.other_processes:
+            helpers = words.count(summary.other_processes, "process without a rank", "processes without a rank")
+            line.append(f"; {helpers} (mpirun and the like) not counted here")
+    yield line
+    processes = job_processes(profile)
+    start_ns, end_ns = processes["start_ns"].min(), processes["end_ns"].max()
+    if end_ns > start_ns:
+        when = f"{words.span(start_ns, end_ns, profile.slice_ns)} ({words.duration((end_ns - start_ns) / 1e9)})"
+    else:
+        when = f"from {words.clock(start_ns, profile.slice_ns)}"
+    slices = words.slices_of(summary.slices, profile.slice_ns)
+    yield Text(f"{words.date_and_zone(start_ns)}, {when}; I/O in {slices}")
+
+
+def _some(names: Iterable[str]) -> str:
+    names = list(names)
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _totals_table(summary: Summary) -> Table:
+    """Calls on files by layer and kind; what a layer has none of is left out."""
+    table = Table(
+        [Column("on files", is_figure=False), Column("", is_figure=False), Column("calls"), Column("bytes", "bytes"),
+         Column("time in calls", "s"), Column("slowest", "s")]
+    )  # fmt: skip
+    for layer, sums in summary.totals.items():
+        title = LAYER_TITLES[layer]
+        for kind in KINDS:
+            calls, moved = sums[f"{kind}_ops"], sums.get(f"{kind}_bytes")
+            if not calls and not moved:
+                continue
+            seconds, slowest = sums[f"{kind}_seconds"], sums[f"{kind}_slowest_seconds"]
+            table.add(
+                title, kind, Cell(f"{calls:,}", calls), Cell(words.size(moved), moved) if moved is not None else "",
+                Cell(words.duration(seconds), seconds), Cell(words.duration(slowest), slowest),
+            )  # fmt: skip
+            title = ""
+        if sums["errors"]:
+            table.add(title, "failed", Cell(f"{sums['errors']:,}", sums["errors"]), "", "", "")
+    if not table.rows:
+        table.add("nothing", "", "", "", "", "")
+    return table
+
+
+def _mounts_table(summary: Summary) -> Table:
+    table = Table(
+        [Column("mount", is_figure=False), Column("type", is_figure=False), Column("source", is_figure=False),
+         Column("processes"), Column("read", "bytes"), Column("written", "bytes")]
+    )  # fmt: skip
+    for mount in summary.mounts[:MOST_MOUNTS]:
+        table.add(
+            mount["point"] or "unknown", mount["type"], mount["source"], f"{mount['processes']:,}",
+            Cell(words.size(mount["read_bytes"]), mount["read_bytes"]),
+            Cell(words.size(mount["write_bytes"]), mount["write_bytes"]),
+        )  # fmt: skip
+    if len(summary.mounts) > MOST_MOUNTS:
+        table.add(f"and {len(summary.mounts) - MOST_MOUNTS:,} more", "", "", "", "", "")
+    return table
+
+
+def _elsewhere(summary: Summary) -> Iterator[str]:
+    """Bytes of pipes, sockets and the like, which are in no total."""
+    parts = [
+        f"{name} {words.size(moved)}"
+        for name, sums in summary.by_object.items()
+        if name != "file" and (moved := sums["read_bytes"] + sums["write_bytes"])
+    ]
+    if parts:
+        yield f"Not on files, and in none of these: {', '.join(parts)}."
+
+
+def _seen(summary: Summary) -> Iterator[str]:
+    coverage, cost = summary.coverage, summary.profiler
+    seen = coverage_words.seen(coverage, says_bytes=True)
+    profiling = f"profiling cost {words.percent(cost.share_of_runtime, 2)} of the runtime"
+    yield f"{seen[0].upper()}{seen[1:]}; {profiling}."
+    yield from coverage_words.gap_lines(coverage)
+
+
+def _trouble(profile: Profile, summary: Summary) -> Iterator[str]:
+    meanings = profile.schema.meanings.get("mishaps", {})
+    for name, times in summary.mishaps.items():
+        yield f"Mishap {name}, {words.count(times, 'time')}: {meanings.get(name, 'unknown to this profile')}"

@@ -1,0 +1,85 @@
+"""The tables of one job, the same for the terminal and for the page."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from slicewise.analysis.totals import Summary
+from slicewise.report import words
+from slicewise.report.tables import Cell, Column, Table
+
+
+def mounts_table(summary: Summary) -> Table:
+    """One row a file system that the job did I/O on."""
+    table = Table(
+        [
+            Column("file system", is_figure=False),
+            Column("type", is_figure=False),
+            Column("source", is_figure=False),
+            Column("processes"),
+            Column("written", "bytes"),
+            Column("in writes", "s"),
+            Column("read", "bytes"),
+            Column("in reads", "s"),
+            Column("metadata calls"),
+            Column("in metadata", "s"),
+        ]
+    )
+    for mount in summary.mounts:
+        table.add(
+            mount["point"],
+            mount["type"],
+            mount["source"],
+            _count(mount["processes"]),
+            _size(mount["write_bytes"]),
+            _duration(mount["write_seconds"]),
+            _size(mount["read_bytes"]),
+            _duration(mount["read_seconds"]),
+            _count(mount["meta_ops"]),
+            _duration(mount["meta_seconds"]),
+        )
+    return table
+
+
+def files_table(files: pl.DataFrame) -> Table:
+    """One row a file: path, processes, opens, read_bytes, write_bytes, seconds."""
+    table = Table(
+        [
+            Column("file", is_figure=False),
+            Column("processes"),
+            Column("opens"),
+            Column("written", "bytes"),
+            Column("read", "bytes"),
+            Column("in reads and writes", "s"),
+        ]
+    )
+    for row in files.iter_rows(named=True):
+        table.add(
+            row["path"] or "(all that did not fit the table of files)",
+            _count(row["processes"]),
+            _count(row["opens"]),
+            _size(row["write_bytes"]),
+            _size(row["read_bytes"]),
+            _duration(row["seconds"]),
+        )
+    return table
+
+
+def calls_table(summary: Summary) -> Table:
+    """One row a function that was called, the most called first."""
+    table = Table([Column("function", is_figure=False), Column("calls")])
+    for operation, calls in summary.calls.items():
+        table.add(operation, _count(calls))
+    return table
+
+
+def _count(value: int) -> Cell:
+    return Cell(f"{value:,}", value)
+
+
+def _size(value: int) -> Cell:
+    return Cell(words.size(value), value)
+
+
+def _duration(seconds: float) -> Cell:
+    return Cell(words.duration(seconds), float(seconds))

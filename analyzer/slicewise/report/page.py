@@ -1,0 +1,135 @@
+"""One self-contained HTML page out of sentences, charts and tables.
+
+The page makes no network request and forbids itself any: its content security policy names the two scripts that it runs
+by their hashes. Plotly and the figures travel gzipped in it; names reach the page through Jinja's escaping or inside
+those figures alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import jinja2
+import plotly.graph_objects as go
+from markupsafe import Markup
+
+from slicewise import __version__
+from slicewise.errors import UserError
+from slicewise.report.tables import Table
+
+MOST_NAME_LETTERS = 120
+UNIT_AFTER_NUMBER = re.compile(r"(\d) (?=(?:[KMGTP]iB(?:/s)?|B|[mun]?s|min|h|%)(?:\W|$))")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: what it shows (heading), says (text), a chart, tables, and what stands behind them (note)."""
+
+    heading: str
+    text: Sequence[str] = ()
+    chart: go.Figure | None = None
+    tables: Sequence[Table] = ()
+    note: str = ""
+    is_linked: bool = False  # its x axis is the clock, shared with all other linked charts
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A figure at the head of a page: its name, what it is, and in which colour."""
+
+    name: str
+    said: str
+    colour: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: title, opening sentences, a verdict where one is due, facts, sections, what could not be seen."""
+
+    title: str
+    kicker: str
+    sentences: Sequence[str]
+    verdict: str = ""
+    facts: Sequence[Fact] = ()
+    sections: Sequence[Section] = ()
+    unseen: Sequence[str] = field(default_factory=list)
+
+
+def page_path(profile: Path, name: str) -> Path:
+    """Where a page is written that nobody named a place for: beside the job's directory, as NAME.html."""
+    directory = profile.resolve() if profile.is_dir() else profile.resolve().parent
+    safe_name = re.sub(r"[^\w.@+=-]+", "_", name)[:MOST_NAME_LETTERS]
+    path = directory.parent / f"{safe_name}.html"
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def write_page(page: Page, path: Path) -> None:
+    """Write the page to `path`. Raises UserError where that cannot be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(html_of(page), encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            f"{path}: the page cannot be written: {error.strerror}; name another place with --html FILE"
+        ) from error
+
+
+def html_of(page: Page) -> str:
+    """The page's HTML text."""
+    templates = jinja2.Environment(
+        loader=jinja2.PackageLoader("slicewise.report"), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    templates.filters["kept_together"] = kept_together
+    script = _template_text(templates, "page.js")
+    plotly = packed_plotly()
+    charts = [section.chart for section in page.sections if section.chart is not None]
+    return templates.get_template("page.html").render(
+        page=page,
+        version=__version__,
+        style=Markup(_template_text(templates, "page.css")),
+        script=Markup(script),
+        script_hashes=[hash_of(script.encode()), hash_of(gzip.decompress(plotly))],
+        plotly=in_base64(plotly),
+        figures=in_base64(gzip.compress(f"[{','.join(map(figure_json, charts))}]".encode(), compresslevel=9, mtime=0)),
+    )
+
+
+def kept_together(text: str) -> str:
+    """The text with numbers and their units on one line."""
+    return UNIT_AFTER_NUMBER.sub("\\1\N{NO-BREAK SPACE}", text)
+
+
+def figure_json(chart: go.Figure) -> str:
+    """A figure as JSON, without the default template that the page's script has no use for."""
+    figure = json.loads(chart.to_json())
+    figure["layout"].pop("template", None)
+    return json.dumps(figure, separators=(",", ":"))
+
+
+def in_base64(packed: bytes) -> str:
+    """Bytes as text that is safe inside a script element whatever they hold."""
+    return base64.b64encode(packed).decode()
+
+
+def hash_of(script: bytes) -> str:
+    """A script's hash as a content security policy names it."""
+    return f"sha256-{in_base64(hashlib.sha256(script).digest())}"
+
+
+def _template_text(templates: jinja2.Environment, name: str) -> str:
+    return templates.loader.get_source(templates, name)[0]
+
+
+@cache
+def packed_plotly() -> bytes:
+    """The bundle of plotly.js that pages carry, gzipped."""
+    return resources.files("slicewise.report").joinpath("vendor/plotly-cartesian.min.js.gz").read_bytes()

@@ -1,0 +1,77 @@
+"""Tables of a report: said once, shown on the terminal, in a page, and copied as tab-separated values.
+
+A cell has the text that is shown and the value that is copied; a column's unit is part of its copied heading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.table import Table as RichTable
+from rich.text import Text
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its heading, the unit that its copied values are in, and whether it holds figures (set flush right)."""
+
+    heading: str
+    unit: str = ""
+    is_figure: bool = True
+
+    @property
+    def copied_heading(self) -> str:
+        return f"{self.heading} ({self.unit})" if self.unit else self.heading
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: `text` as shown, `value` as copied (the text where it is None). `colour` marks a job by its colour."""
+
+    text: str
+    value: float | int | str | None = None
+    colour: str = ""
+
+    @property
+    def copied(self) -> str:
+        text = (
+            self.text
+            if self.value is None
+            else f"{self.value:.10g}"
+            if isinstance(self.value, float)
+            else str(self.value)
+        )
+        return " ".join(text.split())
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns and rows of cells; `title` names it on the page and may be empty."""
+
+    columns: Sequence[Column]
+    rows: list[Sequence[Cell]] = field(default_factory=list)
+    title: str = ""
+
+    def add(self, *cells: Cell | str) -> None:
+        """Add a row; a bare string is a cell that is copied as it is shown."""
+        if len(cells) != len(self.columns):
+            raise ValueError(f"a row of {len(cells)} cells in a table of {len(self.columns)} columns")
+        self.rows.append([cell if isinstance(cell, Cell) else Cell(cell) for cell in cells])
+
+    def copied_rows(self) -> list[list[str]]:
+        """Headings and rows as they are copied."""
+        return [
+            [column.copied_heading for column in self.columns],
+            *([cell.copied for cell in row] for row in self.rows),
+        ]
+
+
+def for_terminal(table: Table) -> RichTable:
+    """The table for a rich console: no lines, narrow gaps, and no markup in what the cells say."""
+    shown = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in table.columns:
+        shown.add_column(Text(column.heading), justify="right" if column.is_figure else "left", overflow="fold")
+    for row in table.rows:
+        shown.add_row(*(Text(cell.text, style=cell.colour) for cell in row))
+    return shown

@@ -1,0 +1,90 @@
+"use strict";
+(() => {
+  const CONFIG = { displayModeBar: "hover", doubleClick: "reset", displaylogo: false, responsive: true, modeBarButtons: [["toImage", "resetScale2d"]] };
+  const darkScheme = window.matchMedia("(prefers-color-scheme: dark)");
+  const charts = [...document.querySelectorAll(".chart")];
+
+  async function unpacked(id) {
+    const packed = Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0));
+    return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  }
+
+  function run(source) {
+    const script = document.createElement("script");
+    script.textContent = source;
+    document.head.append(script);
+  }
+
+  /* The layout's colours in the reader's colour scheme, as Plotly.relayout takes them. */
+  function colours(layout) {
+    const style = getComputedStyle(document.documentElement);
+    const [paper, ink, soft, line, grid] = ["paper", "ink", "soft", "line", "grid"].map((name) => style.getPropertyValue("--" + name).trim());
+    const chosen = {
+      "font.color": soft, "hoverlabel.bgcolor": paper, "hoverlabel.bordercolor": line, "hoverlabel.font.color": ink,
+      "modebar.bgcolor": "rgba(0,0,0,0)", "modebar.color": line, "modebar.activecolor": soft,
+    };
+    for (const axis of Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name)))
+      Object.assign(chosen, { [axis + ".gridcolor"]: grid, [axis + ".linecolor"]: line, [axis + ".tickcolor"]: line });
+    return chosen;
+  }
+
+  function set(object, [name, ...rest], value) {
+    if (rest.length === 0) object[name] = value;
+    else set((object[name] ??= {}), rest, value);
+  }
+
+  /* A range chosen in one linked chart is chosen in all; the echo of our own relayout is not passed on again. */
+  function link(linked) {
+    let isPassingOn = false;
+    for (const chart of linked)
+      chart.on("plotly_relayout", async (change) => {
+        if (isPassingOn) return;
+        let chosen;
+        if (change["xaxis.autorange"]) chosen = { "xaxis.autorange": true };
+        else if (change["xaxis.range"]) chosen = { "xaxis.range": change["xaxis.range"] };
+        else if ("xaxis.range[0]" in change) chosen = { "xaxis.range": [change["xaxis.range[0]"], change["xaxis.range[1]"]] };
+        else return;
+        isPassingOn = true;
+        await Promise.all(linked.filter((other) => other !== chart).map((other) => Plotly.relayout(other, { ...chosen })));
+        isPassingOn = false;
+      });
+  }
+
+  async function draw() {
+    const [plotly, figures] = await Promise.all([unpacked("plotly"), unpacked("figures")]);
+    run(plotly);
+    const drawn = JSON.parse(figures);
+    for (const [place, chart] of charts.entries()) {
+      const { data, layout } = drawn[place];
+      for (const [path, colour] of Object.entries(colours(layout))) set(layout, path.split("."), colour);
+      await Plotly.newPlot(chart, data, layout, CONFIG);
+    }
+    link(charts.filter((chart) => "linked" in chart.dataset));
+    darkScheme.addEventListener("change", () => charts.forEach((chart) => Plotly.relayout(chart, colours(chart.layout))));
+    document.documentElement.dataset.drawn = charts.length;
+    performance.mark("drawn");
+  }
+
+  async function copy(button) {
+    const rows = [...button.closest("figure").querySelectorAll("tr")];
+    const text = rows.map((row) => [...row.cells].map((cell) => cell.dataset.copied).join("\t")).join("\n") + "\n";
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const area = document.body.appendChild(document.createElement("textarea"));
+      area.value = text;
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy as TSV"), 1500);
+  }
+
+  for (const button of document.querySelectorAll(".copy")) button.addEventListener("click", () => copy(button));
+  draw().catch((error) => {
+    const trouble = document.getElementById("trouble");
+    trouble.textContent = "The charts could not be drawn (they need a browser of 2023 or later): " + error.message;
+    trouble.hidden = false;
+  });
+})();

@@ -1,0 +1,62 @@
+#include "recover.h"
+
+#include "adopt.h"
+#include "settings.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct tally {
+    unsigned finished, alive, failed;
+};
+
+static void complain(const char *variable, const char *value, const char *wrong)
+{
+    fprintf(stderr, "slicewise: %s%s%s: %s\n", variable, value != NULL ? "=" : "", value != NULL ? value : "", wrong);
+}
+
+static void note(const char *path, const struct adoption_result *result, void *argument)
+{
+    struct tally *tally = argument;
+    tally->finished += result->outcome == ADOPTED;
+    tally->alive += result->outcome == ADOPT_ALIVE;
+    if (result->outcome != ADOPT_FAILED)
+        return;
+    tally->failed++;
+    fprintf(stderr, "slicewise: %s: cannot write the profile (%s); its counts are kept in %s\n", result->spool, strerror(-result->error), path);
+}
+
+/* As segments have it: the directory need not be there yet. */
+static void name_in_full(char *full, size_t room, const char *dir)
+{
+    char here[PATH_MAX / 2];
+    while (dir[0] == '.' && dir[1] == '/')
+        dir += 2;
+    bool is_below_here = dir[0] != '/' && getcwd(here, sizeof here) != NULL;
+    snprintf(full, room, "%s%s%s", is_below_here ? here : "", is_below_here ? "/" : "", dir);
+    for (size_t length = strlen(full); length > 1 && full[length - 1] == '/'; length--)
+        full[length - 1] = '\0';
+}
+
+int recover(const char *job_dir)
+{
+    struct settings settings;
+    settings_read(&settings, complain);
+    char spool_dir[PATH_MAX] = "";
+    if (job_dir != NULL)
+        name_in_full(spool_dir, sizeof spool_dir, job_dir);
+    const char *tmpdir = getenv("TMPDIR");
+    struct tally tally = { 0 };
+    adopt_all(settings.segment_dir, "", spool_dir, note, &tally);
+    adopt_all(tmpdir != NULL ? tmpdir : "/tmp", "", spool_dir, note, &tally);
+    if (job_dir != NULL && tally.finished + tally.alive + tally.failed == 0 && access(job_dir, F_OK) != 0) {
+        fprintf(stderr, "slicewise: %s: no such directory, and no segment of such a job; name the directory of a job's profile\n", job_dir);
+        return 2;
+    }
+    printf("slicewise: finished %u process%s that ended without a word; %u still run%s\n", tally.finished, tally.finished == 1 ? "" : "es",
+           tally.alive, tally.alive == 1 ? "s" : "");
+    return tally.failed > 0;
+}

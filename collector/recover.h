@@ -1,0 +1,9 @@
+/* Finishing what dead processes left. */
+#ifndef SLICEWISE_RECOVER_H
+#define SLICEWISE_RECOVER_H
+
+/* Adopts every orphaned segment of this user on this node; with `job_dir` those alone whose profile lies there. Prints one line of what it
+ * did, and one for each segment that could not be finished. Returns the exit status: 0, or 1 if something could not be finished. */
+int recover(const char *job_dir);
+
+#endif

@@ -1,0 +1,146 @@
+/* The engine as wrappers see it: a call begins, ends, and is counted. `call_begin`, the real function, `call_end`, one of the `call_...` that
+ * say what it did, `call_close`. Everything here is for any thread at any time, signal handlers included; nothing blocks but a
+ * slice's turn, nothing allocates from libc, prints to stdout or fails, and errno is as the real function left it. */
+#ifndef SLICEWISE_ENGINE_H
+#define SLICEWISE_ENGINE_H
+
+#include "clock.h"
+#include "names.h"
+#include "raw.h"
+#include "segment.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct call {
+    enum operation operation;
+    int saved_errno;
+    uint64_t start_tick, end_tick;
+};
+
+/* What schema/operations.def says of each operation: its enum layer and its enum call_kind. */
+extern const unsigned char operation_layer[OPERATIONS], operation_kind[OPERATIONS];
+
+/* What a descriptor leads to: mount, file, kind of object and the table entry's generation in one word; 0: not known yet. */
+typedef uint64_t descriptor;
+
+#define NO_OFFSET INT64_MIN /* the call moves on from the descriptor's own position */
+
+struct thread {
+    struct lane *lane;
+    uint32_t lane_index;
+    uint32_t is_counting;   /* bookkeeping under way: a signal handler must not touch the lane */
+    uint32_t library_depth; /* calls of libaio and liburing under way: the system call that one makes by number is that call */
+    uint32_t mpi_depth;     /* MPI calls under way: one that lands in another counts once */
+    int is_registered;      /* its end will be noticed */
+    int is_aside;           /* a signal handler on a lane of its own: no thread more */
+};
+extern __thread struct thread thread_state;
+
+enum { ENGINE_ASLEEP = 0, ENGINE_ON = 1, ENGINE_OFF = 2 };
+/* ENGINE_ON where calls are counted. On a page of its own that a child of fork finds zeroed, however it was forked. */
+extern _Atomic uint32_t *engine_switch;
+
+static inline struct call call_begin(enum operation operation)
+{
+    return (struct call){ .operation = operation, .start_tick = tick_now() };
+}
+
+static inline void call_end(struct call *call)
+{
+    call->end_tick = tick_now();
+    call->saved_errno = errno;
+}
+
+static inline void call_close(const struct call *call)
+{
+    errno = call->saved_errno;
+}
+
+/* It read (wrote) at `offset`, or at the descriptor's position if that is NO_OFFSET; `moved` is what the callee returned, -1 for an error. */
+void call_read(const struct call *call, int fd, int64_t offset, int64_t moved);
+void call_wrote(const struct call *call, int fd, int64_t offset, int64_t moved);
+
+/* It read from the one and wrote to the other. */
+void call_copied(const struct call *call, int from, int64_t from_offset, int to, int64_t to_offset, int64_t moved);
+
+/* A metadata or sync call on a descriptor, or on a name (relative to `dirfd`, as in the *at calls). */
+void call_touched(const struct call *call, int fd, bool is_error);
+void call_named(const struct call *call, int dirfd, const char *path, bool is_error);
+/* One that told the device it found. */
+void call_named_on(const struct call *call, uint64_t device, uint32_t mode);
+
+/* A descriptor came to be by opening a name, or not (-1). Counts the call. */
+void call_opened(const struct call *call, int fd, int dirfd, const char *path);
+/* It moved the descriptor's position to `position` (-1: failed). */
+void call_sought(const struct call *call, int fd, int64_t position);
+/* `fd` is about to be closed: what it leads to, for the call after the fact. */
+descriptor descriptor_release(int fd);
+void descriptor_release_range(unsigned first, unsigned last);
+void descriptor_copied(int from, int to);
+void call_touched_descriptor(const struct call *call, descriptor descriptor, bool is_error);
+
+/* stdio, on a stream: bytes the program moved (BY_STATE: as many as it took out of the buffer), and, from the stream's state before and
+ * after, those that passed to or from the kernel underneath. */
+#define BY_STATE INT64_MAX
+struct stream_state {
+    int64_t readable, filled, pending, kernel_position;
+};
+struct stream_state stream_state(FILE *stream);
+void call_stream_read(const struct call *call, FILE *stream, struct stream_state before, int64_t moved);
+void call_stream_wrote(const struct call *call, FILE *stream, struct stream_state before, int64_t moved);
+void call_stream_touched(const struct call *call, FILE *stream, struct stream_state before, bool is_error);
+void call_streams_flushed(const struct call *call, int64_t pending);
+void call_stream_closed(const struct call *call, descriptor descriptor, struct stream_state before, bool is_error);
+
+/* MPI-IO. `path` names the file at its opening; the mount it found is then given to each call on the file. */
+uint32_t engine_mount_of_path(const char *path);
+void call_mpi_moved(const struct call *call, uint32_t mount, int64_t moved);
+void call_mpi_touched(const struct call *call, uint32_t mount, bool is_error);
+void engine_set_rank(int rank, int ranks);
+
+/* A request that another call submitted is complete: `call` is as long as it took, `word` is what `fd` led to when it was submitted.
+ * `is_in_kernel_count`: the kernel's count of the process's bytes has them. */
+void call_request_done(const struct call *call, int fd, descriptor word, int64_t offset, int64_t moved, bool is_in_kernel_count);
+/* What a descriptor leads to now; 0 where nothing is counted. */
+descriptor call_descriptor(int fd);
+
+/* It mapped so many bytes of a file (-1: failed). */
+void call_mapped(const struct call *call, int fd, int64_t bytes);
+
+/* Starts the engine if it sleeps. Returns whether calls are counted. */
+bool engine_wake(void);
+
+/* Trouble that a wrapper met, at least once. */
+void engine_count_mishap(enum mishap mishap, uint64_t times);
+
+/* The process that is profiled, which a vforked child in its memory is not; 0 where nothing is counted. */
+uint32_t engine_pid(void);
+
+/* Something that is no I/O (MPI_Init, fork): counted by number alone. */
+void call_lived(const struct call *call);
+
+/* Process life. `engine_leave` before exec of a file (relative to `dirfd`, as in the *at calls), or of one that the PATH is searched for: the
+ * segment is finished by whoever comes next; `engine_stay` if exec failed. `engine_spawned`: another process was begun with a program. */
+void engine_finish(enum ending ending);
+void engine_leave(int dirfd, const char *path);
+void engine_leave_for_command(const char *file);
+void engine_stay(void);
+void engine_spawned(int pid, const char *path);
+void engine_spawned_command(int pid, const char *file);
+void engine_begin_child(void);
+
+/* What a program hands on to those that it starts, where their environment lacks it: the preload and our settings. Gives `envp` back, or a
+ * copy with more in it, made in `room` bytes of the caller's (a vforked child must not allocate). */
+size_t environment_room(char *const *envp);
+char *const *environment_carried(char *const *envp, void *room);
+
+/* The address of the function that we stand in front of, or of one that fails with ENOSYS where there is none. */
+void *engine_real(const char *name);
+/* The same; where it is out of our scope, as the object sees it that `caller` (an address in its code) lies in. */
+void *engine_real_near(const char *name, const void *caller);
+
+/* Called, if it is set, before the process's counts are closed: the last moment to add to them. */
+extern void (*engine_before_end)(void);
+
+#endif

@@ -1,0 +1,154 @@
+/* What a process hands on to the programs that it starts: the job's name, and, where a program gives them an environment that lacks them,
+ * the preload and our settings. Made at the start; afterwards any thread reads it, a vforked child included. */
+#include "environment.h"
+
+#include "raw.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+extern char **environ;
+
+#define PRELOAD "LD_PRELOAD="
+#define OURS "SLICEWISE_"
+#define LIBRARY "libslicewise"
+
+/* Copies of what is carried: the program may write over the strings that it began with. */
+static char **carried;
+static size_t carried_count;
+
+static size_t count_of(char *const *envp)
+{
+    size_t count = 0;
+    while (envp != NULL && envp[count] != NULL)
+        count++;
+    return count;
+}
+
+static bool is_prefixed(const char *entry, const char *prefix)
+{
+    return strncmp(entry, prefix, strlen(prefix)) == 0;
+}
+
+/* The list's element that is our library, as it was given to the loader; NULL if there is none. */
+static const char *our_element(const char *list, size_t *length)
+{
+    while (*list != '\0') {
+        *length = strcspn(list, ": ");
+        const char *found = strstr(list, LIBRARY);
+        if (found != NULL && found < list + *length)
+            return list;
+        list += *length + (list[*length] != '\0');
+    }
+    return NULL;
+}
+
+static bool is_same_variable(const char *entry, const char *other)
+{
+    size_t name = strcspn(entry, "=");
+    return strncmp(entry, other, name) == 0 && other[name] == '=';
+}
+
+/* The environment's entry of the same variable; NULL if there is none. */
+static char *const *entry_like(char *const *envp, const char *entry)
+{
+    while (envp != NULL && *envp != NULL && !is_same_variable(entry, *envp))
+        envp++;
+    return envp != NULL && *envp != NULL ? envp : NULL;
+}
+
+/* Without setenv: shells have one of their own, which is not up yet and whose variables are others. */
+void environment_name_job(const char *job)
+{
+    static const char name[] = OURS "JOB=";
+    static char entry[256];
+    size_t count = count_of(environ), kept = 0;
+    char **longer = (char **)syscall(SYS_mmap, NULL, (count + 2) * sizeof *longer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (longer == MAP_FAILED)
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (!is_prefixed(environ[i], name))
+            longer[kept++] = environ[i];
+    snprintf(entry, sizeof entry, "%s%s", name, job);
+    longer[kept] = entry;
+    environ = longer;
+}
+
+void environment_start(void)
+{
+    size_t bytes = 0, count = count_of(environ), length = 0, entries_most = 1;
+    const char *library = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (is_prefixed(environ[i], PRELOAD))
+            library = our_element(environ[i] + strlen(PRELOAD), &length);
+        if (is_prefixed(environ[i], OURS)) {
+            bytes += strlen(environ[i]) + 1;
+            entries_most++;
+        }
+    }
+    if (library == NULL) /* linked, or opened: no program that is started has us by its environment */
+        return;
+    bytes += strlen(PRELOAD) + length + 1 + entries_most * sizeof(char *);
+    char **entries = (char **)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (entries == MAP_FAILED)
+        return;
+    char *text = (char *)(entries + entries_most);
+    size_t used = 0;
+    entries[used++] = text;
+    text = mempcpy(mempcpy(text, PRELOAD, strlen(PRELOAD)), library, length) + 1; /* the memory was zeros */
+    for (size_t i = 0; i < count; i++)
+        if (is_prefixed(environ[i], OURS)) {
+            entries[used++] = text;
+            text = mempcpy(text, environ[i], strlen(environ[i]) + 1);
+        }
+    carried = entries;
+    carried_count = used;
+}
+
+/* A list of other libraries gets ours at its end; an empty one says that nothing is to be preloaded. */
+static bool lacks_library(const char *preload)
+{
+    size_t length;
+    return preload[strlen(PRELOAD)] != '\0' && our_element(preload + strlen(PRELOAD), &length) == NULL;
+}
+
+static bool lacks(char *const *envp, size_t i)
+{
+    char *const *own = entry_like(envp, carried[i]);
+    return own == NULL || (i == 0 && lacks_library(*own));
+}
+
+size_t environment_room(char *const *envp)
+{
+    size_t lacking = 0;
+    for (size_t i = 0; i < carried_count; i++)
+        lacking += lacks(envp, i);
+    if (lacking == 0)
+        return 0;
+    char *const *preload = entry_like(envp, PRELOAD);
+    size_t text = preload != NULL ? strlen(*preload) + strlen(carried[0]) + 2 : 0;
+    return (count_of(envp) + lacking + 1) * sizeof(char *) + text;
+}
+
+char *const *environment_carried(char *const *envp, void *room)
+{
+    if (environment_room(envp) == 0)
+        return envp;
+    char **entries = room;
+    size_t count = count_of(envp), used = count;
+    if (count > 0)
+        memcpy(entries, envp, count * sizeof *entries);
+    char *const *preload = entry_like(envp, PRELOAD);
+    for (size_t i = preload != NULL; i < carried_count; i++)
+        if (lacks(envp, i))
+            entries[used++] = carried[i];
+    entries[used++] = NULL;
+    if (preload != NULL && lacks(envp, 0)) {
+        char *text = (char *)(entries + used);
+        entries[preload - envp] = text;
+        text = mempcpy(mempcpy(text, *preload, strlen(*preload)), ":", 1);
+        memcpy(text, carried[0] + strlen(PRELOAD), strlen(carried[0] + strlen(PRELOAD)) + 1);
+    }
+    return entries;
+}

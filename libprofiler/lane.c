@@ -1,0 +1,166 @@
+/* Lanes: who has which, and how the open slice turns. Runs in the thread that counts; the turn itself under the engine's lock. */
+#include "kernel.h"
+#include "record.h"
+#include "state.h"
+
+#include <string.h>
+
+/* A call may be spread over this many slices; what is left is in the last one. */
+#define SPAN_SLICES_MAX 1000000
+
+struct lane no_lane;
+
+/* A new owner is one more thread in every cell that it will use. */
+static void take(struct thread *thread, struct lane *lane, uint32_t index)
+{
+    memset(lane->cell_of, 0, sizeof lane->cell_of);
+    memset(lane->was_counted, 0, sizeof lane->was_counted);
+    lane->span_ticks = 0;
+    thread->lane = lane;
+    thread->lane_index = index;
+}
+
+static bool is_gone(uint32_t owner)
+{
+    return raw_result(syscall(SYS_tgkill, engine.home.segment->pid, owner, 0)) == -ESRCH;
+}
+
+/* Caller holds the lock. */
+static bool acquire(struct thread *thread)
+{
+    struct segment *segment = engine.home.segment;
+    uint32_t me = (uint32_t)raw_gettid(), used = segment->lanes_used;
+    for (uint32_t i = 0; i < used; i++) {
+        struct lane *lane = segment_lane(segment, i);
+        uint32_t owner = atomic_load_explicit(&lane->owner, memory_order_acquire);
+        if (owner == 0 || (used == LANES_MAX && is_gone(owner))) {
+            atomic_store_explicit(&lane->owner, me, memory_order_relaxed);
+            take(thread, lane, i);
+            return true;
+        }
+    }
+    struct lane *lane = segment_lane(segment, used);
+    if (used == LANES_MAX || segment_reserve(&engine.home, lane, LANE_BYTES) < 0)
+        return false;
+    atomic_store_explicit(&lane->owner, me, memory_order_relaxed);
+    segment->lanes_used = used + 1;
+    take(thread, lane, used);
+    return true;
+}
+
+void lane_release(struct thread *thread)
+{
+    if (thread->lane == &no_lane)
+        return;
+    atomic_store_explicit(&thread->lane->owner, 0, memory_order_release);
+    thread->lane = &no_lane;
+}
+
+/* Puts the parts of a call that lie in slices before its last into records of their own, and leaves the rest in `share`. Cumulative
+ * rounding: the parts add up to the whole exactly. */
+static void spread(const struct call *call, uint64_t first, uint64_t last, uint32_t mount, enum layer layer, enum call_kind kind,
+                   uint64_t bytes, struct share *share)
+{
+    uint64_t slice_ns = engine.settings.slice_ns, whole_ns = share->ns;
+    uint64_t start = clock_wall_ns(call->end_tick) - whole_ns, given_ns = 0, given_bytes = 0;
+    if (last - first > SPAN_SLICES_MAX) {
+        mishap(MISHAP_call_span_cut, NULL);
+        last = first + SPAN_SLICES_MAX;
+    }
+    for (uint64_t slice = first; slice < last; slice++) {
+        uint64_t until_ns = (slice + 1) * slice_ns > start ? (slice + 1) * slice_ns - start : 0;
+        until_ns = until_ns < whole_ns ? until_ns : whole_ns;
+        uint64_t until_bytes = (uint64_t)((unsigned __int128)bytes * until_ns / whole_ns);
+        struct record record = { .slice = slice, .mount = mount, .layer = layer };
+        record.counts.counter[COUNTER_read_ns + kind] = until_ns - given_ns;
+        if (kind == KIND_read || kind == KIND_write)
+            record.counts.counter[COUNTER_read_bytes + kind] = until_bytes - given_bytes;
+        record_append(&engine.home, &record);
+        given_ns = until_ns;
+        given_bytes = until_bytes;
+    }
+    *share = (struct share){ .ns = whole_ns - given_ns, .bytes = bytes - given_bytes };
+}
+
+/* The ticks within which the lane may count without coming back: to the slice's end, or as far as the clock can be trusted. */
+static void set_limits(struct lane *lane)
+{
+    uint64_t slice_ns = engine.settings.slice_ns;
+    uint64_t end = clock_tick_at((lane->slice + 1) * slice_ns);
+    uint64_t trusted_until = profiler_clock.base_tick + clock_trusted_ticks();
+    lane->begin_tick = clock_tick_at(lane->slice * slice_ns);
+    lane->span_ticks = (end < trusted_until ? end : trusted_until) - lane->begin_tick;
+}
+
+bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, enum layer layer, enum call_kind kind, uint64_t bytes,
+               struct share *share)
+{
+    struct held_lock held = lock_take(&engine.lock);
+    uint64_t began = tick_now();
+    struct segment *segment = engine.home.segment;
+    if (thread->lane == &no_lane && !acquire(thread)) {
+        mishap(MISHAP_calls_dropped, NULL);
+        lock_give(held);
+        return false;
+    }
+    struct lane *lane = thread->lane;
+    if (clock_calibrate())
+        mishap(MISHAP_clock_stepped, NULL);
+
+    uint64_t slice_ns = engine.settings.slice_ns, end_ns = clock_wall_ns(call->end_tick);
+    uint64_t last = end_ns / slice_ns, first = (end_ns - share->ns) / slice_ns;
+    if (lane->slice != last) {
+        lane_close(&engine.home, thread->lane_index);
+        lane->slice = last;
+    }
+    if (engine.kernel_slice < last) {
+        if (engine.kernel_slice != 0)
+            kernel_sample(&engine.home, engine.kernel_slice);
+        engine.kernel_slice = last;
+    }
+    if (first < last)
+        spread(call, first, last, mount, layer, kind, bytes, share);
+    set_limits(lane);
+    atomic_store_explicit(&segment->last_call_ns, end_ns, memory_order_relaxed);
+    segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
+    lock_give(held);
+
+    if (!thread->is_registered && engine.has_thread_key) {
+        thread->is_registered = 1;
+        pthread_setspecific(engine.thread_key, thread);
+    }
+    return true;
+}
+
+struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer)
+{
+    struct lane *lane = thread->lane;
+    uint32_t index = 0;
+    while (index < lane->cells_used && (lane->cells[index].mount != mount || lane->cells[index].layer != layer))
+        index++;
+    if (index == CELLS) {
+        /* More mounts and layers in one slice than there are cells: the slice's counts so far become records, and it goes on. */
+        uint64_t was_counted[CELL_LAYERS];
+        memcpy(was_counted, lane->was_counted, sizeof was_counted);
+        struct held_lock held = lock_take(&engine.lock);
+        lane_close(&engine.home, thread->lane_index);
+        lock_give(held);
+        memcpy(lane->was_counted, was_counted, sizeof was_counted);
+        index = 0;
+    }
+    struct cell *cell = &lane->cells[index];
+    if (index == lane->cells_used) {
+        memset(cell, 0, sizeof *cell);
+        cell->mount = mount;
+        cell->layer = layer;
+        atomic_signal_fence(memory_order_release);
+        lane->cells_used = index + 1;
+    }
+    uint64_t bit = 1ull << mount;
+    if ((lane->was_counted[layer] & bit) == 0) {
+        lane->was_counted[layer] |= bit;
+        cell->counts.counter[COUNTER_threads] += !thread->is_aside;
+    }
+    lane->cell_of[layer][mount] = (uint8_t)(index + 1);
+    return cell;
+}

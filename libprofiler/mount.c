@@ -1,0 +1,209 @@
+#include "mount.h"
+
+#include "raw.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+
+enum { SYSTEM_MOUNTS_MAX = 4096, MOUNTINFO_BYTES = 1 << 20 };
+
+struct system_mount {
+    uint64_t device;
+    const char *point, *type, *source;
+};
+
+/* The system's mounts: private memory, read when first needed and again when a device turns up that is not in it. */
+static struct {
+    struct system_mount *mounts;
+    char *text;
+    unsigned count;
+} table;
+
+enum object object_of_mode(uint32_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFREG:
+    case S_IFDIR:
+    case S_IFLNK:
+        return OBJECT_file;
+    case S_IFCHR:
+    case S_IFBLK:
+        return OBJECT_device;
+    case S_IFIFO:
+        return OBJECT_pipe;
+    case S_IFSOCK:
+        return OBJECT_socket;
+    default:
+        return OBJECT_other;
+    }
+}
+
+/* Ends the field at `*at` and moves on to the next one; undoes mountinfo's octal escapes. Returns the field. */
+static char *next_field(char **at)
+{
+    char *field = *at, *out = *at, *in = *at;
+    while (*in != ' ' && *in != '\0') {
+        if (in[0] == '\\' && in[1] >= '0' && in[1] <= '3' && in[2] != '\0' && in[3] != '\0') {
+            *out++ = (char)((in[1] - '0') * 64 + (in[2] - '0') * 8 + (in[3] - '0'));
+            in += 4;
+        } else {
+            *out++ = *in++;
+        }
+    }
+    *at = *in == '\0' ? in : in + 1;
+    *out = '\0';
+    return field;
+}
+
+/* A line of mountinfo: id parent major:minor root point options [tags...] - type source options. Returns false if it is none. */
+static bool parse_line(char *line, struct system_mount *mount)
+{
+    char *at = line;
+    next_field(&at);
+    next_field(&at);
+    char *numbers = next_field(&at), *end;
+    unsigned major_number = (unsigned)strtoul(numbers, &end, 10);
+    if (*end != ':')
+        return false;
+    mount->device = makedev(major_number, (unsigned)strtoul(end + 1, NULL, 10));
+    next_field(&at);
+    mount->point = next_field(&at);
+    while (*at != '\0' && strcmp(next_field(&at), "-") != 0)
+        ;
+    if (*at == '\0')
+        return false;
+    mount->type = next_field(&at);
+    mount->source = next_field(&at);
+    return true;
+}
+
+static void load_table(void)
+{
+    if (table.mounts == NULL) {
+        size_t bytes = SYSTEM_MOUNTS_MAX * sizeof *table.mounts + MOUNTINFO_BYTES;
+        void *memory = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED)
+            return;
+        table.mounts = memory;
+        table.text = (char *)(table.mounts + SYSTEM_MOUNTS_MAX);
+    }
+    table.count = 0;
+    if (raw_read_file("/proc/self/mountinfo", table.text, MOUNTINFO_BYTES) < 0)
+        return;
+    for (char *line = table.text; *line != '\0' && table.count < SYSTEM_MOUNTS_MAX;) {
+        char *end = strchrnul(line, '\n');
+        bool is_last = *end == '\0';
+        *end = '\0';
+        table.count += parse_line(line, &table.mounts[table.count]);
+        line = is_last ? end : end + 1;
+    }
+}
+
+static const struct system_mount *by_path(const char *path)
+{
+    const struct system_mount *best = NULL;
+    size_t best_length = 0;
+    for (unsigned i = 0; i < table.count; i++) {
+        size_t length = strlen(table.mounts[i].point);
+        bool is_root = length == 1;
+        bool is_below = strncmp(path, table.mounts[i].point, length) == 0 && (is_root || path[length] == '/' || path[length] == '\0');
+        /* Of two at one point the later one hides the earlier. */
+        if (is_below && length >= best_length) {
+            best = &table.mounts[i];
+            best_length = length;
+        }
+    }
+    return best;
+}
+
+static const struct system_mount *by_device(uint64_t device, const char *path)
+{
+    const struct system_mount *hint = path != NULL ? by_path(path) : NULL;
+    if (hint != NULL && hint->device == device)
+        return hint;
+    for (unsigned i = 0; i < table.count; i++)
+        if (table.mounts[i].device == device)
+            return &table.mounts[i];
+    return NULL;
+}
+
+uint32_t mount_find(const struct segment *segment, enum object object, uint64_t device)
+{
+    uint64_t key = object == OBJECT_file ? device : 0;
+    uint32_t used = __atomic_load_n(&segment->mounts_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used; i++) {
+        bool is_kind = segment->mounts[i][mounts_object] == object || key != 0; /* the kernel's pseudo files are `other` on a device */
+        if (is_kind && segment->mounts[i][mounts_device] == key)
+            return i;
+    }
+    return MOUNT_NOT_KNOWN;
+}
+
+static uint32_t add(struct segment_home *home, enum object object, uint64_t device, const struct system_mount *mount)
+{
+    struct segment *segment = home->segment;
+    uint32_t index = segment->mounts_used;
+    if (index == MOUNTS_MAX) {
+        segment_count_mishap(segment, MISHAP_mounts_full);
+        return MOUNT_OTHER;
+    }
+    uint64_t *row = segment->mounts[index];
+    row[mounts_mount] = index;
+    row[mounts_object] = object;
+    row[mounts_device] = device;
+    row[mounts_point] = segment_add_text(home, mount->point);
+    row[mounts_type] = segment_add_text(home, mount->type);
+    row[mounts_source] = segment_add_text(home, mount->source);
+    __atomic_store_n(&segment->mounts_used, index + 1, __ATOMIC_RELEASE);
+    return index;
+}
+
+/* Windows into the kernel that look like files: no storage stands behind them. */
+static bool is_pseudo(const char *type)
+{
+    static const char *const types[] = { "proc",       "sysfs",   "cgroup",   "cgroup2",   "devpts",      "debugfs",  "tracefs", "securityfs",
+                                         "configfs",   "mqueue",  "bpf",      "pstore",    "efivarfs",    "selinuxfs", "fusectl", "rpc_pipefs",
+                                         "binfmt_misc", "nsfs" };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(type, types[i]) == 0)
+            return true;
+    return false;
+}
+
+static const struct system_mount nameless = { .point = "", .type = "", .source = "" };
+
+void mount_start(struct segment_home *home)
+{
+    add(home, OBJECT_process, 0, &nameless);
+    add(home, OBJECT_other, 0, &nameless);
+}
+
+uint32_t mount_enter(struct segment_home *home, enum object object, uint64_t device, const char *path)
+{
+    uint32_t known = mount_find(home->segment, object, device);
+    if (known != MOUNT_NOT_KNOWN)
+        return known;
+    if (object != OBJECT_file)
+        return add(home, object, 0, &nameless);
+    if (by_device(device, path) == NULL)
+        load_table();
+    const struct system_mount *mount = by_device(device, path);
+    /* A device of no mount: memory, a subvolume of the file system that the path lies on, or the root of a chroot. */
+    if (mount == NULL && path != NULL && strncmp(path, "/memfd:", 7) == 0)
+        return mount_enter(home, OBJECT_other, 0, NULL);
+    if (mount == NULL && path != NULL && path[0] == '/')
+        mount = by_path(path);
+    if (mount == NULL)
+        return add(home, OBJECT_file, device, &nameless);
+    return add(home, is_pseudo(mount->type) ? OBJECT_other : OBJECT_file, device, mount);
+}
+
+uint32_t mount_enter_path(struct segment_home *home, const char *path)
+{
+    if (table.count == 0)
+        load_table();
+    const struct system_mount *mount = by_path(path);
+    return mount != NULL ? mount_enter(home, OBJECT_file, mount->device, path) : MOUNT_OTHER;
+}

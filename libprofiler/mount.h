@@ -1,0 +1,28 @@
+/* What descriptors and names lead to: the system's mounts, as /proc/self/mountinfo lists them, and the process's own table of those that it
+ * touched, in the segment. Lookups of known mounts are for any thread; a new one is entered under the engine's lock. */
+#ifndef SLICEWISE_MOUNT_H
+#define SLICEWISE_MOUNT_H
+
+#include "segment.h"
+
+#define MOUNT_PROCESS 0u /* the kernel's count of the process */
+#define MOUNT_OTHER 1u   /* what could not be looked at, or did not fit */
+#define MOUNT_NOT_KNOWN UINT32_MAX
+
+/* Enters the two mounts that every process has. */
+void mount_start(struct segment_home *home);
+
+/* The mount of an object on a device, or MOUNT_NOT_KNOWN if it was not entered yet. Pipes, sockets and devices have one mount each, whatever
+ * their st_dev. */
+uint32_t mount_find(const struct segment *segment, enum object object, uint64_t device);
+
+/* The same, entering it if need be. `path` (may be NULL) helps where the device is not in the system's list. */
+uint32_t mount_enter(struct segment_home *home, enum object object, uint64_t device, const char *path);
+
+/* The mount of an absolute path, by the longest mount point that it begins with. */
+uint32_t mount_enter_path(struct segment_home *home, const char *path);
+
+/* What an st_mode says a thing is. */
+enum object object_of_mode(uint32_t mode);
+
+#endif

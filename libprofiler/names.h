@@ -1,0 +1,105 @@
+/* The lists of schema/ as C names. Owns no data; included by everything. */
+#ifndef SLICEWISE_NAMES_H
+#define SLICEWISE_NAMES_H
+
+#include <stdint.h>
+
+enum layer {
+#define LAYER(name, meaning) LAYER_##name,
+#include "enums.def"
+    LAYERS,
+};
+enum call_kind {
+#define CALL_KIND(name, meaning) KIND_##name,
+#include "enums.def"
+};
+enum object {
+#define OBJECT(name, meaning) OBJECT_##name,
+#include "enums.def"
+};
+enum ending {
+#define ENDING(name, meaning) ENDING_##name,
+#include "enums.def"
+};
+enum place {
+#define PLACE(name, meaning) PLACE_##name,
+#include "enums.def"
+};
+enum clock_source {
+#define CLOCK(name, meaning) CLOCK_SOURCE_##name,
+#include "enums.def"
+};
+enum reason {
+#define REASON(name, meaning) REASON_##name,
+#include "enums.def"
+};
+enum mishap {
+#define MISHAP(name, said, meaning) MISHAP_##name,
+#include "mishaps.def"
+    MISHAPS,
+};
+enum operation {
+#define OPERATION(name, layer, kind, symbols) OP_##name,
+#include "operations.def"
+    OPERATIONS,
+};
+enum counter {
+#define COUNTER(name, unit, merge, meaning) COUNTER_##name,
+#define BINS(name, bins, unit, merge, meaning, edges)
+#include "counters.def"
+    COUNTERS,
+};
+/* Where each row of bins begins in `counts.bin`. */
+enum bins {
+#define COUNTER(name, unit, merge, meaning)
+#define BINS(name, bins, unit, merge, meaning, edges) BINS_##name, BINS_##name##_last = BINS_##name + (bins) - 1,
+#include "counters.def"
+    ALL_BINS,
+};
+
+/* Tables, and each column's place within its table: row[mounts_object]. */
+enum table {
+#define TABLE(name, rows, meaning) TABLE_##name,
+#define COLUMN(table, name, ...)
+#include "tables.def"
+    TABLES,
+};
+enum column {
+#define TABLE(name, rows, meaning) name##_columns_begin = -1,
+#define COLUMN(table, name, ...) table##_##name,
+#include "tables.def"
+};
+/* Where each table begins in a list that holds, for every table, an entry of its own and then its columns. */
+enum table_start {
+#define TABLE(name, rows, meaning) TABLE_START_##name,
+#define COLUMN(table, name, ...) TABLE_PLACE_##table##_##name,
+#include "tables.def"
+    TABLE_START_end,
+};
+enum {
+    PROCESS_COLUMNS = TABLE_START_mounts - TABLE_START_processes - 1,
+    MOUNT_COLUMNS = TABLE_START_slices - TABLE_START_mounts - 1,
+    SLICE_KEYS = TABLE_START_files - TABLE_START_slices - 1,
+    FILE_COLUMNS = TABLE_START_calls - TABLE_START_files - 1,
+    CALL_COLUMNS = TABLE_START_mishaps - TABLE_START_calls - 1,
+    MISHAP_COLUMNS = TABLE_START_unprofiled - TABLE_START_mishaps - 1,
+    UNPROFILED_COLUMNS = TABLE_START_launches - TABLE_START_unprofiled - 1,
+};
+
+/* The counters of one (process, mount, layer, slice). */
+struct counts {
+    uint64_t counter[COUNTERS];
+    uint32_t bin[ALL_BINS];
+};
+
+_Static_assert(COUNTER_sync_ops == COUNTER_read_ops + KIND_sync && COUNTER_write_bytes == COUNTER_read_bytes + KIND_write &&
+                   COUNTER_sync_ns == COUNTER_read_ns + KIND_sync && COUNTER_sync_slowest_ns == COUNTER_read_slowest_ns + KIND_sync &&
+                   COUNTER_write_sequential == COUNTER_read_sequential + KIND_write &&
+                   COUNTER_write_consecutive == COUNTER_read_consecutive + KIND_write &&
+                   COUNTER_kernel_write_bytes == COUNTER_kernel_read_bytes + KIND_write,
+               "counters of the kinds of calls stand in the order of the kinds");
+_Static_assert(BINS_write_size == BINS_read_size + 10 && BINS_write_latency == BINS_read_latency + 28 &&
+                   BINS_meta_latency == BINS_read_latency + 2 * 28,
+               "rows of bins stand in the order of the kinds");
+
+#endif

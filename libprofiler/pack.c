@@ -1,0 +1,158 @@
+#include "record.h"
+
+#include "encode.h"
+#include "format.h"
+#include "raw.h"
+#include "schema_frame.inc"
+
+#define ZSTD_STATIC_LINKING_ONLY
+#include <string.h>
+#include <sys/mman.h>
+#include <zstd.h>
+
+/* The most that a payload takes: a full table of files with its text, and a full batch of records of 8-byte values. */
+#define PAYLOAD_BYTES (FILES_MAX * FILE_COLUMNS * 8 + TEXT_BYTES + RECORDS_MAX * sizeof(struct record) * 2 + (16 << 10))
+
+/* A small window and small tables: the context costs the application some tens of kilobytes while it packs, and none afterwards. */
+static const ZSTD_compressionParameters packing = {
+    .windowLog = 17, .chainLog = 12, .hashLog = 12, .searchLog = 1, .minMatch = 4, .targetLength = 0, .strategy = ZSTD_fast,
+};
+
+/* Compresses into `frame`. Returns its size, or 0. */
+static size_t compress(void *workspace, size_t workspace_bytes, void *frame, size_t room, const void *payload, size_t bytes)
+{
+    ZSTD_CCtx *context = ZSTD_initStaticCCtx(workspace, workspace_bytes);
+    if (context == NULL)
+        return 0;
+    const struct { ZSTD_cParameter parameter; int value; } parameters[] = {
+        { ZSTD_c_windowLog, (int)packing.windowLog }, { ZSTD_c_chainLog, (int)packing.chainLog }, { ZSTD_c_hashLog, (int)packing.hashLog },
+        { ZSTD_c_searchLog, (int)packing.searchLog }, { ZSTD_c_minMatch, (int)packing.minMatch }, { ZSTD_c_strategy, packing.strategy },
+        { ZSTD_c_contentSizeFlag, 1 }, { ZSTD_c_checksumFlag, 1 }, /* a static context has no defaults */
+    };
+    for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
+        if (ZSTD_isError(ZSTD_CCtx_setParameter(context, parameters[i].parameter, parameters[i].value)))
+            return 0;
+    size_t packed = ZSTD_compress2(context, frame, room, payload, bytes);
+    return ZSTD_isError(packed) ? 0 : packed;
+}
+
+static void encode_calls(struct encoder *encoder, const struct segment *segment)
+{
+    uint64_t rows[OPERATIONS][CALL_COLUMNS];
+    unsigned count = 0;
+    for (unsigned operation = 0; operation < OPERATIONS; operation++) {
+        uint64_t calls = 0;
+        for (uint32_t lane = 0; lane < segment->lanes_used && lane < LANES_MAX; lane++)
+            calls += ((const struct lane *)segment->lanes[lane])->calls[operation];
+        if (calls == 0)
+            continue;
+        rows[count][calls_operation] = operation;
+        rows[count++][calls_calls] = calls;
+    }
+    encode_table(encoder, segment, TABLE_calls, rows[0], count);
+}
+
+static void encode_mishaps(struct encoder *encoder, const struct segment *segment)
+{
+    uint64_t rows[MISHAPS][MISHAP_COLUMNS];
+    unsigned count = 0;
+    for (unsigned mishap = 0; mishap < MISHAPS; mishap++) {
+        if (segment->mishaps[mishap] == 0)
+            continue;
+        rows[count][mishaps_mishap] = mishap;
+        rows[count++][mishaps_count] = segment->mishaps[mishap];
+    }
+    encode_table(encoder, segment, TABLE_mishaps, rows[0], count);
+}
+
+/* A program that was taken back (its exec failed after all) has been begun 0 times. */
+static void encode_unprofiled(struct encoder *encoder, const struct segment *segment)
+{
+    uint64_t rows[UNPROFILED_MAX][UNPROFILED_COLUMNS];
+    unsigned count = 0;
+    for (uint32_t i = 0; i < segment->unprofiled_used && i < UNPROFILED_MAX; i++)
+        if (segment->unprofiled[i][unprofiled_times] > 0)
+            memcpy(rows[count++], segment->unprofiled[i], sizeof rows[0]);
+    encode_table(encoder, segment, TABLE_unprofiled, rows[0], count);
+}
+
+static void encode_payload(struct encoder *encoder, const struct segment *segment, unsigned records, bool is_last)
+{
+    if (is_last || !segment->is_process_packed)
+        encode_table(encoder, segment, TABLE_processes, segment->process_row, 1);
+    uint32_t packed = segment->mounts_packed, used = segment->mounts_used < MOUNTS_MAX ? segment->mounts_used : MOUNTS_MAX;
+    if (used > packed)
+        encode_table(encoder, segment, TABLE_mounts, segment->mounts[packed], used - packed);
+    encode_records(encoder, segment->records, records);
+    if (!is_last)
+        return;
+    encode_table(encoder, segment, TABLE_files, segment->files[0], segment->files_used < FILES_MAX ? segment->files_used : FILES_MAX);
+    encode_calls(encoder, segment);
+    encode_mishaps(encoder, segment);
+    encode_unprofiled(encoder, segment);
+}
+
+/* Appends a frame, whose envelope is to be filled in, to `segment->frames`; drains first if it does not fit, and goes straight to the spool
+ * if shared memory is full. Returns 0 or -errno. */
+static int store_frame(struct segment_home *home, struct format_envelope *envelope, size_t bytes, uint32_t flags)
+{
+    struct segment *segment = home->segment;
+    union commit commit = { .word = atomic_load(&segment->commit) };
+    if (commit.frame_bytes + bytes > FRAMES_BYTES) {
+        segment_count_mishap(segment, MISHAP_segment_full);
+        int drained = drain_frames(home);
+        if (drained < 0)
+            return drained;
+        commit.word = atomic_load(&segment->commit);
+    }
+    if (commit.frame_bytes + bytes > FRAMES_BYTES)
+        return -EFBIG;
+    format_envelope_fill(envelope, segment->process, commit.next_frame, (uint32_t)(bytes - sizeof *envelope), SCHEMA_ID, flags);
+    unsigned char *out = segment->frames + commit.frame_bytes;
+    if (segment_reserve(home, out, bytes) == 0) {
+        memcpy(out, envelope, bytes);
+        commit.frame_bytes += (uint32_t)bytes;
+    } else {
+        atomic_store(&segment->past_frame, commit.next_frame + 1);
+        int drained = drain_past_segment(home, envelope, bytes);
+        if (drained < 0)
+            return drained;
+        commit.frame_bytes = 0;
+    }
+    uint32_t mounts_used = segment->mounts_used;
+    commit.next_frame++;
+    commit.records = 0;
+    atomic_store(&segment->commit, commit.word);
+    /* After the commit: killed in between, these rows are packed once more, which replaces them by themselves. */
+    segment->is_process_packed = 1;
+    segment->mounts_packed = mounts_used;
+    if ((flags & FORMAT_LAST_FRAME) != 0)
+        segment->is_last_packed = 1;
+    return 0;
+}
+
+int pack_records(struct segment_home *home, bool is_last, uint32_t flags)
+{
+    struct segment *segment = home->segment;
+    unsigned records = (union commit){ .word = atomic_load(&segment->commit) }.records;
+    size_t frame_room = sizeof(struct format_envelope) + ZSTD_compressBound(PAYLOAD_BYTES), context_bytes = ZSTD_estimateCCtxSize_usingCParams(packing);
+    size_t scratch_bytes = PAYLOAD_BYTES + frame_room + context_bytes + 64;
+    unsigned char *scratch = (unsigned char *)syscall(SYS_mmap, NULL, scratch_bytes, PROT_READ | PROT_WRITE,
+                                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (scratch == MAP_FAILED)
+        return -ENOMEM;
+    struct encoder encoder = { .begin = scratch, .at = scratch, .end = scratch + PAYLOAD_BYTES };
+    encode_payload(&encoder, segment, records < RECORDS_MAX ? records : RECORDS_MAX, is_last);
+
+    size_t payload = (size_t)(encoder.at - encoder.begin);
+    unsigned char *frame = scratch + PAYLOAD_BYTES, *workspace = (unsigned char *)(((uintptr_t)frame + frame_room + 63) & ~(uintptr_t)63);
+    unsigned char *content = frame + sizeof(struct format_envelope);
+    size_t packed = encoder.is_overflowing ? 0 : compress(workspace, context_bytes, content, workspace - content, encoder.begin, payload);
+    int stored = -EIO;
+    if (packed == 0)
+        segment_count_mishap(segment, MISHAP_packing_failed);
+    else
+        stored = store_frame(home, (struct format_envelope *)frame, sizeof(struct format_envelope) + packed, flags | (is_last ? FORMAT_LAST_FRAME : 0u));
+    syscall(SYS_munmap, scratch, scratch_bytes);
+    return stored;
+}

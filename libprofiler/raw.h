@@ -1,0 +1,120 @@
+/* System calls as the profiler itself makes them: past our own wrappers, past libc's allocation and stdio. Each returns its result or
+ * -errno. They may change errno: whoever runs inside an application's call keeps and restores it (call_end, call_close). */
+#ifndef SLICEWISE_RAW_H
+#define SLICEWISE_RAW_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* What the profiler itself read and wrote: the kernel counts it as the process's. */
+struct own_io {
+    uint64_t read_bytes, write_bytes, reads, writes;
+};
+extern struct own_io own_io;
+
+static inline long raw_result(long result)
+{
+    return result == -1 ? -errno : result;
+}
+
+static inline int raw_open(const char *path, int flags, unsigned mode)
+{
+    return (int)raw_result(syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode));
+}
+
+static inline void raw_close(int fd)
+{
+    syscall(SYS_close, fd);
+}
+
+static inline long raw_read(int fd, void *buffer, size_t size)
+{
+    long got = raw_result(syscall(SYS_read, fd, buffer, size));
+    own_io.reads++;
+    own_io.read_bytes += got > 0 ? (uint64_t)got : 0;
+    return got;
+}
+
+static inline long raw_writev(int fd, const struct iovec *parts, int count)
+{
+    long written = raw_result(syscall(SYS_writev, fd, parts, count));
+    own_io.writes++;
+    own_io.write_bytes += written > 0 ? (uint64_t)written : 0;
+    return written;
+}
+
+static inline int raw_mkdir(const char *path, unsigned mode)
+{
+    return (int)raw_result(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+}
+
+static inline int raw_unlink(const char *path)
+{
+    return (int)raw_result(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
+}
+
+static inline int raw_truncate_fd(int fd, uint64_t size)
+{
+    return (int)raw_result(syscall(SYS_ftruncate, fd, size));
+}
+
+static inline long raw_readlink(const char *path, char *buffer, size_t size)
+{
+    return raw_result(syscall(SYS_readlinkat, AT_FDCWD, path, buffer, size));
+}
+
+/* A stat as the kernel gives it: one layout on every architecture, whatever glibc calls its own. It asks no server. */
+static inline int raw_statx(int dirfd, const char *path, int flags, struct statx *status)
+{
+    return (int)raw_result(syscall(SYS_statx, dirfd, path, flags | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MODE | STATX_UID | STATX_SIZE | STATX_INO, status));
+}
+
+/* Also of an end of a pipe. */
+static inline bool raw_is_read_only(int fd)
+{
+    long flags = syscall(SYS_fcntl, fd, F_GETFL);
+    return flags >= 0 && (flags & O_ACCMODE) == O_RDONLY;
+}
+
+static inline int raw_gettid(void)
+{
+    return (int)syscall(SYS_gettid);
+}
+
+/* Not cached, unlike what a forked or vforked child would need not to be. */
+static inline int raw_getpid(void)
+{
+    return (int)syscall(SYS_getpid);
+}
+
+/* Whether a file may have that size: beyond RLIMIT_FSIZE the kernel would not just refuse, but send a deadly signal. */
+static inline bool raw_may_grow_to(uint64_t bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
+}
+
+/* Reads a whole small file, at most `room - 1` bytes, and ends it with a 0. Returns the bytes read, or -errno. */
+static inline long raw_read_file(const char *path, char *buffer, size_t room)
+{
+    int fd = raw_open(path, O_RDONLY, 0);
+    if (fd < 0)
+        return fd;
+    size_t filled = 0;
+    long got;
+    while (filled < room - 1 && (got = raw_read(fd, buffer + filled, room - 1 - filled)) > 0)
+        filled += (size_t)got;
+    raw_close(fd);
+    buffer[filled] = '\0';
+    return (long)filled;
+}
+
+#endif

@@ -1,0 +1,118 @@
+#include "record.h"
+
+#include <string.h>
+
+static union commit commit_of(const struct segment *segment)
+{
+    return (union commit){ .word = atomic_load_explicit(&segment->commit, memory_order_acquire) };
+}
+
+/* Makes room for `count` more records, and reserves their memory: what is closed becomes a frame where there is no more of either. Returns
+ * false if that is not to be had. */
+static bool make_room(struct segment_home *home, unsigned count)
+{
+    struct segment *segment = home->segment;
+    union commit commit = commit_of(segment);
+    const struct record *next = &segment->records[commit.records];
+    if (commit.records + count <= RECORDS_MAX && segment_reserve(home, next, count * sizeof *next) == 0)
+        return true;
+    if (commit.records > 0 && pack_records(home, false, 0) < 0) {
+        segment_count_mishap(segment, MISHAP_records_dropped);
+        commit = commit_of(segment);
+        commit.records = 0;
+        atomic_store_explicit(&segment->commit, commit.word, memory_order_release);
+    }
+    if (segment_reserve(home, segment->records, count * sizeof *next) == 0)
+        return true;
+    segment_count_mishap(segment, MISHAP_records_dropped);
+    return false;
+}
+
+void record_append(struct segment_home *home, const struct record *record)
+{
+    struct segment *segment = home->segment;
+    if (!make_room(home, 1))
+        return;
+    union commit commit = commit_of(segment);
+    segment->records[commit.records++] = *record;
+    atomic_store_explicit(&segment->commit, commit.word, memory_order_release);
+}
+
+static void empty_lane(struct lane *lane)
+{
+    memset(lane->cell_of, 0, sizeof lane->cell_of);
+    memset(lane->was_counted, 0, sizeof lane->was_counted);
+    lane->cells_used = 0;
+    atomic_fetch_add_explicit(&lane->generation, 1, memory_order_release);
+}
+
+void lane_close(struct segment_home *home, uint32_t index)
+{
+    struct segment *segment = home->segment;
+    struct lane *lane = segment_lane(segment, index);
+    uint32_t used = lane->cells_used < CELLS ? lane->cells_used : CELLS;
+    if (used > 0 && make_room(home, used)) {
+        union commit commit = commit_of(segment);
+        for (uint32_t i = 0; i < used; i++) {
+            const struct cell *cell = &lane->cells[i];
+            segment->records[commit.records++] =
+                (struct record){ .slice = lane->slice, .mount = cell->mount, .layer = cell->layer, .counts = cell->counts };
+        }
+        /* Killed before the commit, the lane still counts; killed after it, the records do, until the generation moves on. */
+        atomic_store_explicit(&segment->closing_commit, 0, memory_order_release);
+        atomic_store_explicit(&segment->closing_lane, index, memory_order_release);
+        atomic_store_explicit(&segment->closing_generation, atomic_load(&lane->generation), memory_order_release);
+        atomic_store_explicit(&segment->closing_commit, commit.word, memory_order_release);
+        atomic_store_explicit(&segment->commit, commit.word, memory_order_release);
+    }
+    empty_lane(lane);
+}
+
+/* Of a process that died while it closed a lane: empties the lane if its counts are in the records already. Comes before any other closing,
+ * which would forget which lane that was. */
+static void finish_interrupted_close(struct segment *segment)
+{
+    uint32_t index = atomic_load(&segment->closing_lane);
+    if (index >= LANES_MAX || index >= segment->lanes_used || atomic_load(&segment->closing_commit) == 0)
+        return;
+    struct lane *lane = segment_lane(segment, index);
+    if (atomic_load(&segment->closing_commit) == commit_of(segment).word &&
+        atomic_load(&segment->closing_generation) == atomic_load(&lane->generation))
+        empty_lane(lane);
+}
+
+void stream_settle(struct segment_home *home, struct stream *stream)
+{
+    uint64_t *file = home->segment->files[stream->file < FILES_MAX ? stream->file : 0];
+    for (unsigned column = files_opens; column < FILE_COLUMNS; column++) {
+        __atomic_fetch_add(&file[column], stream->counter[column], __ATOMIC_RELAXED);
+        stream->counter[column] = 0;
+    }
+    stream->descriptor = 0;
+}
+
+int segment_finish(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags)
+{
+    struct segment *segment = home->segment;
+    if (!segment->is_last_packed) {
+        /* Written, but not committed: the same records under the same number once more, and nothing else with them. */
+        union commit commit = commit_of(segment);
+        if (atomic_load(&segment->past_frame) == commit.next_frame + 1)
+            pack_records(home, false, flags);
+        finish_interrupted_close(segment);
+        uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
+        for (uint32_t i = 0; i < lanes; i++) {
+            struct lane *lane = segment_lane(segment, i);
+            for (unsigned s = 0; s < STREAMS; s++)
+                if (lane->streams[s].descriptor != 0)
+                    stream_settle(home, &lane->streams[s]);
+            lane_close(home, i);
+        }
+        segment->process_row[processes_ending] = ending;
+        segment->process_row[processes_end_ns] = end_ns;
+        int packed = pack_records(home, true, flags);
+        if (packed < 0)
+            return packed;
+    }
+    return drain_frames(home);
+}

@@ -1,0 +1,32 @@
+/* Closing: a lane's open slice becomes records; a batch of records becomes a frame; frames go to the spool. Of these four steps the last
+ * three, on any segment. Whoever calls holds the engine's lock (a living process's segment) or the segment file's lock (a dead one's). */
+#ifndef SLICEWISE_RECORD_H
+#define SLICEWISE_RECORD_H
+
+#include "segment.h"
+
+/* Adds a closed record; packs the batch first if it is full. */
+void record_append(struct segment_home *home, const struct record *record);
+
+/* Turns all that the lane counted in its open slice into records. Afterwards the lane is empty. */
+void lane_close(struct segment_home *home, uint32_t lane);
+
+/* Adds a lane's sums per file to the table of files, and frees the places that held them. */
+void stream_settle(struct segment_home *home, struct stream *stream);
+
+/* Packs what is closed into a frame. With `last`, everything else too: the process's end, files, calls and mishaps. Returns 0 or -errno. */
+int pack_records(struct segment_home *home, bool is_last, uint32_t flags);
+
+/* Appends the packed frames to the spool. Returns 0 (also if there is nothing to do) or -errno; then everything stays where it is. */
+int drain_frames(struct segment_home *home);
+
+/* Appends a frame that the segment has no memory for, after those that it holds. Returns 0 or -errno. */
+int drain_past_segment(struct segment_home *home, const void *frame, size_t bytes);
+
+/* Closes, packs and drains all there is, and writes the process's end. Returns 0 or -errno from draining. */
+int segment_finish(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags);
+
+/* The file that a segment drains to. */
+void spool_path(char *path, size_t room, const struct segment *segment);
+
+#endif

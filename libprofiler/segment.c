@@ -1,0 +1,144 @@
+#include "segment.h"
+
+#include "format.h"
+#include "raw.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+uint64_t segment_layout(void)
+{
+    return ((uint64_t)sizeof(struct segment) << 32) ^ ((uint64_t)CELLS << 20) ^ (sizeof(struct lane) << 8) ^ sizeof(struct record);
+}
+
+void segment_user_dir(char *path, size_t room, const char *dir, unsigned uid)
+{
+    snprintf(path, room, "%s/slicewise-%u", dir, uid);
+}
+
+bool segment_dir_is_private(const char *path)
+{
+    struct statx status;
+    return raw_statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &status) == 0 && S_ISDIR(status.stx_mode) && status.stx_uid == geteuid() &&
+           (status.stx_mode & 0022) == 0;
+}
+
+static int reserve_by_path(struct segment_home *home, size_t offset, size_t bytes)
+{
+    int fd = raw_open(home->path, O_RDWR | O_NOFOLLOW, 0);
+    if (fd < 0)
+        return fd;
+    int reserved = (int)raw_result(syscall(SYS_fallocate, fd, 0, offset, bytes));
+    raw_close(fd);
+    return reserved;
+}
+
+static int reserve(struct segment_home *home, size_t offset, size_t bytes)
+{
+    if (home->place == PLACE_private)
+        return 0;
+    if (!home->reserves_by_path) {
+        int populated = (int)raw_result(syscall(SYS_madvise, (char *)home->segment + offset, bytes, MADV_POPULATE_WRITE));
+        if (populated != -EINVAL)
+            return populated == -EFAULT ? -ENOMEM : populated; /* as it says where shared memory is full */
+        home->reserves_by_path = true;
+    }
+    return reserve_by_path(home, offset, bytes);
+}
+
+int segment_reserve(struct segment_home *home, const void *part, size_t bytes)
+{
+    size_t offset = (size_t)((const char *)part - (const char *)home->segment);
+    size_t first = offset / PAGE_BYTES, end = (offset + bytes + PAGE_BYTES - 1) / PAGE_BYTES;
+    if (offset >= SEGMENT_FIXED_BYTES)
+        return reserve(home, first * PAGE_BYTES, (end - first) * PAGE_BYTES);
+    for (size_t page = first; page < end; page++) {
+        if ((home->reserved[page / 64] >> (page % 64) & 1) != 0)
+            continue;
+        /* A few pages at a time: most callers come for the next one soon. */
+        size_t until = page + 4 < SEGMENT_FIXED_BYTES / PAGE_BYTES ? page + 4 : SEGMENT_FIXED_BYTES / PAGE_BYTES;
+        int reserved = reserve(home, page * PAGE_BYTES, (until - page) * PAGE_BYTES);
+        if (reserved < 0)
+            return reserved;
+        for (; page < until; page++)
+            home->reserved[page / 64] |= 1ull << (page % 64);
+        page--;
+    }
+    return 0;
+}
+
+static struct segment *map(int flags, int fd)
+{
+    return (struct segment *)syscall(SYS_mmap, NULL, sizeof(struct segment), PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd, 0);
+}
+
+static bool create_in(struct segment_home *home, enum place place, const char *dir, const char *name)
+{
+    char user_dir[256];
+    segment_user_dir(user_dir, sizeof user_dir, dir, geteuid());
+    raw_mkdir(user_dir, 0700);
+    if (!segment_dir_is_private(user_dir))
+        return false;
+    *home = (struct segment_home){ .place = place };
+    int fd = -EEXIST;
+    for (unsigned n = 0; fd == -EEXIST && n < 100000; n++) {
+        snprintf(home->path, sizeof home->path, "%s/%s.%u", user_dir, name, n);
+        fd = raw_open(home->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    }
+    if (fd < 0)
+        return false;
+    bool is_sized = raw_may_grow_to(sizeof(struct segment)) && raw_truncate_fd(fd, sizeof(struct segment)) == 0;
+    home->segment = is_sized ? map(MAP_SHARED, fd) : MAP_FAILED;
+    raw_close(fd);
+    if (home->segment != MAP_FAILED) {
+        if (segment_reserve(home, home->segment, offsetof(struct segment, text) + 1024) == 0 &&
+            segment_reserve(home, home->segment->records, CELLS * sizeof *home->segment->records) == 0 &&
+            segment_reserve(home, home->segment->lanes, LANE_BYTES) == 0)
+            return true;
+        segment_unmap(home);
+    }
+    raw_unlink(home->path);
+    return false;
+}
+
+int segment_create(struct segment_home *home, const char *dir, const char *name)
+{
+    const char *tmpdir = getenv("TMPDIR");
+    if (!create_in(home, PLACE_shm, dir, name) &&
+        !create_in(home, PLACE_tmpdir, tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp", name)) {
+        *home = (struct segment_home){ .place = PLACE_private, .segment = map(MAP_PRIVATE | MAP_ANONYMOUS, -1) };
+        if (home->segment == MAP_FAILED)
+            return -ENOMEM;
+    }
+    struct segment *segment = home->segment;
+    memcpy(segment->magic, SEGMENT_MAGIC, sizeof segment->magic);
+    memcpy(segment->version, SLICEWISE_VERSION, sizeof SLICEWISE_VERSION);
+    segment->layout = segment_layout();
+    segment->pid = (uint32_t)raw_getpid();
+    segment->text_used = 1; /* text 0 is the empty string */
+    return 0;
+}
+
+void segment_unmap(struct segment_home *home)
+{
+    syscall(SYS_munmap, home->segment, sizeof(struct segment));
+    home->segment = NULL;
+}
+
+uint64_t segment_add_text(struct segment_home *home, const char *string)
+{
+    struct segment *segment = home->segment;
+    size_t size = strlen(string) + 1;
+    if (size == 1 || segment->text_used + size > TEXT_BYTES || segment_reserve(home, segment->text + segment->text_used, size) < 0)
+        return 0;
+    uint32_t at = segment->text_used;
+    memcpy(segment->text + at, string, size);
+    segment->text_used += (uint32_t)size;
+    return at;
+}

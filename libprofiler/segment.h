@@ -1,0 +1,158 @@
+/* The segment: one process's profile while it is being made, in a file that survives the process. Lanes hold open slices, `records` closed
+ * ones, `frames` packed ones. Within the living process all but a thread's own lane belongs to the holder of the engine's lock; whoever
+ * finishes a dead process's segment holds the file's lock (collector/). Functions here and in record.c, pack.c and drain.c take any
+ * segment, their own process's or a dead one's, and never print. */
+#ifndef SLICEWISE_SEGMENT_H
+#define SLICEWISE_SEGMENT_H
+
+#include "names.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    MOUNTS_MAX = 64,
+    FILES_MAX = 512,
+    UNPROFILED_MAX = 32,
+    TEXT_BYTES = 48 << 10,
+    RECORDS_MAX = 96,
+    FRAMES_BYTES = 96 << 10,
+    LANES_MAX = 4096,
+    LANE_BYTES = 8192,
+    CELL_LAYERS = LAYERS, /* of which lanes count all but the kernel's */
+    STREAMS = 16,
+    PAGE_BYTES = 4096,
+};
+
+/* A mount's counters of the open slice, in one lane and layer. */
+struct cell {
+    uint32_t mount, layer;
+    struct counts counts;
+};
+
+/* What a thread did with one descriptor since it last switched to another that shares its place: position for the access
+ * pattern, and sums that go to the table of files when the place is given up. */
+struct stream {
+    uint64_t descriptor; /* the table's entry with its generation; 0: free */
+    uint32_t file, fd;
+    uint64_t is_absolute; /* positions are the file's own, and not counted from the first access */
+    int64_t position, last_end; /* last_end -1: nothing to follow on */
+    uint64_t counter[FILE_COLUMNS];
+};
+
+/* One thread's open slice. Written by its owner alone, without a lock; the slice is turned under the engine's lock. */
+struct lane {
+    uint64_t begin_tick, span_ticks; /* within these the fast path may count */
+    uint64_t slice;
+    uint32_t cells_used;
+    _Atomic uint32_t generation;   /* grows when the slice's counts have become records */
+    _Atomic uint32_t owner;        /* thread id; 0: nobody's */
+    uint64_t was_counted[CELL_LAYERS]; /* bit m: this owner is in `threads` of mount m already */
+    uint8_t cell_of[CELL_LAYERS][MOUNTS_MAX]; /* 1 + index into cells; 0: none yet */
+    struct stream streams[STREAMS];
+    uint64_t calls[OPERATIONS];
+    struct cell cells[];
+};
+#define CELLS ((LANE_BYTES - offsetof(struct lane, cells)) / sizeof(struct cell))
+_Static_assert(CELLS >= CELL_LAYERS, "a lane has room for one mount in every layer");
+
+/* A closed slice of one mount and layer. */
+struct record {
+    uint64_t slice;
+    uint32_t mount, layer;
+    struct counts counts;
+};
+
+/* What is closed and packed, in one word, so that it changes in one step whenever the process dies. */
+union commit {
+    uint64_t word;
+    struct {
+        uint32_t records : 8;
+        uint32_t frame_bytes : 24;
+        uint32_t next_frame;
+    };
+};
+_Static_assert(RECORDS_MAX < 1 << 8 && FRAMES_BYTES < 1 << 24, "the commit word holds both");
+
+enum segment_state { SEGMENT_BEGINNING, SEGMENT_LIVE, SEGMENT_LEAVING, SEGMENT_DONE };
+
+struct segment {
+    char magic[8];
+    char version[16];
+    uint64_t layout;
+    uint64_t process;
+    uint64_t pid_namespace;
+    uint32_t pid;
+    _Atomic uint32_t state;
+    _Atomic uint64_t commit;
+    /* The lane whose counts are in the records as of commit `committed`, but may not be cleared yet: valid while the lane's
+     * generation is the one named. */
+    _Atomic uint32_t closing_lane, closing_generation;
+    _Atomic uint64_t closing_commit; /* 0: none */
+    uint32_t mounts_used, mounts_packed, files_used, text_used, lanes_used, unprofiled_used;
+    uint32_t is_process_packed, is_last_packed;
+    uint32_t is_spool_torn; /* the last write to the spool ended in the middle */
+    _Atomic uint32_t past_frame; /* 1 + number of a frame of these very records that may be in the spool before its commit; 0: none */
+    _Atomic uint64_t last_call_ns; /* when a slice was last turned: what a dead process's end is at least */
+    uint64_t mishaps[MISHAPS];
+    uint64_t process_row[PROCESS_COLUMNS];
+    char spool_dir[1024];
+    uint64_t mounts[MOUNTS_MAX][MOUNT_COLUMNS];
+    uint64_t unprofiled[UNPROFILED_MAX][UNPROFILED_COLUMNS];
+    char text[TEXT_BYTES] __attribute__((aligned(64)));
+    uint64_t files[FILES_MAX][FILE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
+    struct record records[RECORDS_MAX] __attribute__((aligned(PAGE_BYTES)));
+    unsigned char frames[FRAMES_BYTES] __attribute__((aligned(PAGE_BYTES)));
+    unsigned char lanes[LANES_MAX][LANE_BYTES] __attribute__((aligned(PAGE_BYTES)));
+};
+#define SEGMENT_FIXED_BYTES offsetof(struct segment, lanes)
+#define SEGMENT_MAGIC "slicewis"
+
+/* A mapped segment, as its process (or whoever finishes it) holds it. */
+struct segment_home {
+    struct segment *segment;
+    enum place place;
+    char path[512];    /* empty: private memory */
+    bool reserves_by_path; /* the kernel is too old to populate a mapping */
+    uint64_t reserved[SEGMENT_FIXED_BYTES / PAGE_BYTES / 64 + 1];
+};
+
+/* Makes a segment NAME in `dir`, else in TMPDIR, else in private memory, and reserves its head. Returns 0, or -errno if there is no
+ * memory at all. */
+int segment_create(struct segment_home *home, const char *dir, const char *name);
+
+/* Reserves memory for part of the segment before it is touched, since touching a page that shared memory has no room for would kill the
+ * process. Returns 0 or -errno. */
+int segment_reserve(struct segment_home *home, const void *part, size_t bytes);
+
+void segment_unmap(struct segment_home *home);
+
+/* The directory of this user's segments below `dir`. */
+void segment_user_dir(char *path, size_t room, const char *dir, unsigned uid);
+
+/* Whether the directory is this user's alone, so that nobody else can plant files or links in it. */
+bool segment_dir_is_private(const char *path);
+
+/* Identifies the layout in memory: only the same build of the engine reads a segment. */
+uint64_t segment_layout(void);
+
+static inline struct lane *segment_lane(struct segment *segment, uint32_t index)
+{
+    return (struct lane *)segment->lanes[index];
+}
+
+static inline const char *segment_text(const struct segment *segment, uint64_t text)
+{
+    return text < TEXT_BYTES ? segment->text + text : "";
+}
+
+/* Copies a string into the segment's text. Returns where, or 0 (the empty string) if it does not fit. */
+uint64_t segment_add_text(struct segment_home *home, const char *string);
+
+static inline void segment_count_mishap(struct segment *segment, enum mishap mishap)
+{
+    segment->mishaps[mishap]++;
+}
+
+#endif

@@ -1,0 +1,22 @@
+/* The settings of schema/settings.def, read from the environment once, at the engine's start. */
+#ifndef SLICEWISE_SETTINGS_H
+#define SLICEWISE_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SETTING_TYPE_TEXT const char *
+#define SETTING_TYPE_CHOICE const char *
+#define SETTING_TYPE_SECONDS uint64_t
+#define SETTING_TYPE_FLAG uint64_t
+
+struct settings {
+#define SETTING(name, variable, type, standard, least, most, meaning) SETTING_TYPE_##type name;
+#include "settings.def"
+    unsigned bad; /* unknown or out of range, and so left at their defaults */
+};
+
+/* Reads all settings. A bad one keeps its default and is passed to `complain` with what is wrong. */
+void settings_read(struct settings *settings, void (*complain)(const char *variable, const char *value, const char *wrong));
+
+#endif

@@ -1,0 +1,59 @@
+/* What the engine's own files share: the process's one segment, its lock and its settings. Private to libprofiler. */
+#ifndef SLICEWISE_STATE_H
+#define SLICEWISE_STATE_H
+
+#include "engine.h"
+#include "lock.h"
+#include "segment.h"
+#include "settings.h"
+
+#include <pthread.h>
+
+struct engine {
+    struct segment_home home;
+    struct lock lock;
+    struct settings settings;
+    char job[128];
+    bool is_first_of_job; /* the job has its name from this process, and not from a setting or the scheduler */
+    uint64_t kernel_slice; /* what the kernel counts now belongs to: the latest slice that any lane has turned to */
+    pthread_key_t thread_key;
+    bool has_thread_key;
+    bool is_said[MISHAPS];
+    struct { uint64_t device, inode; } standard_error; /* as it was at the start: later the number may be the program's own file */
+};
+extern struct engine engine;
+
+/* A lane that is never within its slice: what a thread has before it has one. */
+extern struct lane no_lane;
+
+/* What of a call falls into the open slice: all of it, unless the call began in an earlier one. */
+struct share {
+    uint64_t ns, bytes;
+};
+
+/* Counts trouble, and says the first of a kind that is to be said. */
+void mishap(enum mishap mishap, const char *detail);
+
+/* Brings the thread's lane to the slice in which the call ended: gets one if the thread has none, closes the slice before, and spreads what
+ * falls into earlier slices. Returns false if there is no lane to be had. */
+bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, enum layer layer, enum call_kind kind, uint64_t bytes,
+               struct share *share);
+
+/* Gives the lane back, with what it counted. */
+void lane_release(struct thread *thread);
+
+/* The cell of a mount and layer that the lane has not used in this slice yet. */
+struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer);
+
+/* A lane's place for a descriptor that it last used for another one. */
+void stream_switch(struct stream *stream, int fd, descriptor descriptor);
+
+/* The table of descriptors: maps it; forgets all that it knows; finds out what an unknown one leads to. */
+bool descriptor_start(void);
+void descriptor_forget_all(void);
+descriptor descriptor_classify(int fd);
+
+/* What a counted call costs us, in picoseconds, measured on a lane of no consequence. */
+uint64_t call_cost_ps(void);
+
+#endif

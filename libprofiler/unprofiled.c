@@ -1,0 +1,91 @@
+#include "unprofiled.h"
+
+#include "program.h"
+#include "state.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+/* The row of a program and reason, a new one if need be; NULL if there is no room. Caller holds the lock. */
+static uint64_t *row_of(const struct program *program)
+{
+    struct segment *segment = engine.home.segment;
+    for (uint32_t i = 0; i < segment->unprofiled_used; i++)
+        if (segment->unprofiled[i][unprofiled_reason] == program->reason &&
+            strcmp(segment_text(segment, segment->unprofiled[i][unprofiled_program]), program->path) == 0)
+            return segment->unprofiled[i];
+    uint64_t text = segment->unprofiled_used < UNPROFILED_MAX ? segment_add_text(&engine.home, program->path) : 0;
+    if (text == 0)
+        return NULL;
+    uint64_t *row = segment->unprofiled[segment->unprofiled_used];
+    row[unprofiled_number] = segment->unprofiled_used;
+    row[unprofiled_program] = text;
+    row[unprofiled_reason] = program->reason;
+    segment->unprofiled_used++;
+    return row;
+}
+
+static void enter(const struct program *program, int pid)
+{
+    struct held_lock held = lock_take(&engine.lock);
+    uint64_t *row = row_of(program);
+    if (row != NULL) {
+        row[unprofiled_times]++;
+        row[unprofiled_pid] = (uint64_t)pid;
+        row[unprofiled_time_ns] = clock_read(CLOCK_REALTIME);
+    } else {
+        segment_count_mishap(engine.home.segment, MISHAP_unprofiled_full);
+    }
+    lock_give(held);
+}
+
+/* In memory that is ours alone: a vforked child has neither a stack nor static data of its own. */
+static void note(int pid, int dirfd, const char *path, void (*look)(struct program *program, int dirfd, const char *path))
+{
+    if (path == NULL || !engine_wake()) /* a child that was cloned past our wrappers may do nothing but this */
+        return;
+    int saved_errno = errno;
+    struct program *program =
+        (struct program *)syscall(SYS_mmap, NULL, sizeof *program, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (program != MAP_FAILED) {
+        look(program, dirfd, path);
+        if ((uint32_t)raw_getpid() == engine.home.segment->pid) { /* a vforked child's reads are not in our count */
+            own_io.reads += program->reads;
+            own_io.read_bytes += program->read_bytes;
+        }
+        if (program->reason != REASON_unknown)
+            enter(program, pid);
+        syscall(SYS_munmap, program, sizeof *program);
+    }
+    errno = saved_errno;
+}
+
+static void look_for(struct program *program, int dirfd, const char *command)
+{
+    (void)dirfd;
+    program_look_for(program, command);
+}
+
+void unprofiled_note(int pid, int dirfd, const char *path)
+{
+    note(pid, dirfd, path, program_look);
+}
+
+void unprofiled_note_command(int pid, const char *command)
+{
+    note(pid, AT_FDCWD, command, look_for);
+}
+
+void unprofiled_take_back(int pid)
+{
+    if (atomic_load(engine_switch) != ENGINE_ON)
+        return;
+    struct held_lock held = lock_take(&engine.lock);
+    struct segment *segment = engine.home.segment;
+    for (uint32_t i = 0; i < segment->unprofiled_used; i++)
+        if (segment->unprofiled[i][unprofiled_pid] == (uint64_t)pid && segment->unprofiled[i][unprofiled_times] > 0) {
+            segment->unprofiled[i][unprofiled_times]--;
+            segment->unprofiled[i][unprofiled_pid] = 0;
+        }
+    lock_give(held);
+}

@@ -1,0 +1,374 @@
+/* Turns the lists of schema/ into what cannot be had from the preprocessor alone. Runs at build time.
+ *   generate json       the schema frame's payload
+ *   generate frame      the same as a C array: a complete frame with its envelope, ready to be written
+ *   generate exports    the version script of the library: the interposed symbols and nothing else
+ *   generate counters   docs/counters.md
+ *   generate coverage   docs/coverage.md */
+#include "format.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+struct named { const char *name, *meaning; };
+struct operation { const char *name, *layer, *kind, *symbols; };
+
+#define ENTRY(name, meaning) { #name, meaning },
+#define LAYER ENTRY
+static const struct named layers[] = {
+#include "enums.def"
+};
+#define OBJECT ENTRY
+static const struct named objects[] = {
+#include "enums.def"
+};
+#define ENDING ENTRY
+static const struct named endings[] = {
+#include "enums.def"
+};
+#define PLACE ENTRY
+static const struct named places[] = {
+#include "enums.def"
+};
+#define CLOCK ENTRY
+static const struct named clocks[] = {
+#include "enums.def"
+};
+#define REASON ENTRY
+static const struct named reasons[] = {
+#include "enums.def"
+};
+#define MISHAP(name, said, meaning) { #name, meaning },
+static const struct named mishaps[] = {
+#include "mishaps.def"
+};
+#define OPERATION(name, layer, kind, symbols) { #name, #layer, #kind, symbols },
+static const struct operation operations[] = {
+#include "operations.def"
+};
+
+/* Other profilers, and the symbols that they intercept. */
+static const struct { const char *id, *name, *version, *source, *note; } peers[] = {
+#define PEER(id, name, version, source, note) { #id, name, version, source, note },
+#define WRAPS(id, symbols)
+#include "peers.def"
+};
+static const struct { const char *id, *symbols; } wraps[] = {
+#define PEER(id, name, version, source, note)
+#define WRAPS(id, symbols) { #id, symbols },
+#include "peers.def"
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+_Static_assert(COUNT_OF(peers) == COUNT_OF(wraps), "every peer has its list, in the same order");
+
+static const struct { const char *name; const struct named *entries; size_t count; } enumerations[] = {
+    { "layers", layers, COUNT_OF(layers) },    { "objects", objects, COUNT_OF(objects) },
+    { "endings", endings, COUNT_OF(endings) }, { "places", places, COUNT_OF(places) },
+    { "clocks", clocks, COUNT_OF(clocks) },    { "mishaps", mishaps, COUNT_OF(mishaps) },
+    { "reasons", reasons, COUNT_OF(reasons) },
+};
+
+enum row_kind { ROW_TABLE, ROW_COLUMN };
+struct row {
+    enum row_kind kind;
+    const char *table, *name, *type, *unit, *merge, *meaning, *enumeration;
+    int bins;
+    const char *edges;
+};
+static const struct row table_rows[] = {
+#define TABLE(name, rows, meaning) { ROW_TABLE, #name, #name, NULL, NULL, #rows, meaning, NULL, 0, NULL },
+#define COLUMN(table, name, type, unit, merge, ...) { ROW_COLUMN, #table, #name, #type, #unit, #merge, MEANING(__VA_ARGS__, ), ENUMERATION(__VA_ARGS__, , ), 0, NULL },
+#define MEANING(meaning, ...) meaning
+#define ENUMERATION(meaning, enumeration, ...) #enumeration
+#include "tables.def"
+};
+static const struct row counter_rows[] = {
+#define COUNTER(name, unit, merge, meaning) { ROW_COLUMN, "slices", #name, "U64", #unit, #merge, meaning, "", 0, NULL },
+#define BINS(name, bins, unit, merge, meaning, edges) { ROW_COLUMN, "slices", #name, "U64", #unit, #merge, meaning, "", bins, edges },
+#include "counters.def"
+};
+
+static const char *unit_in_file(const char *unit)
+{
+    static const struct named units[] = { { "COUNT", "count" }, { "BYTES", "bytes" }, { "NS", "ns" }, { "PS", "ps" }, { "THREADS", "threads" } };
+    for (size_t i = 0; i < COUNT_OF(units); i++)
+        if (strcmp(unit, units[i].name) == 0)
+            return units[i].meaning;
+    return "";
+}
+
+static void print_column(FILE *out, const struct row *row, const char *separator)
+{
+    fprintf(out, "%s\n    {\"name\": \"%s\", \"type\": \"%s\", \"unit\": \"%s\", \"merge\": \"%s\"", separator, row->name, row->type,
+            unit_in_file(row->unit), row->merge);
+    if (row->enumeration[0] != '\0')
+        fprintf(out, ", \"enumeration\": \"%s\"", row->enumeration);
+    if (row->bins > 0)
+        fprintf(out, ", \"bins\": %d, \"edges\": \"%s\"", row->bins, row->edges);
+    fprintf(out, ", \"meaning\": \"%s\"}", row->meaning);
+}
+
+static void print_counters(FILE *out)
+{
+    for (size_t i = 0; i < COUNT_OF(counter_rows); i++)
+        print_column(out, &counter_rows[i], ",");
+}
+
+static void print_json(FILE *out)
+{
+    fprintf(out, "{\"format\": %d, \"writer\": \"slicewise %s\",\n \"enumerations\": {", FORMAT_VERSION, SLICEWISE_VERSION);
+    for (size_t e = 0; e < COUNT_OF(enumerations); e++) {
+        fprintf(out, "%s\n  \"%s\": [", e > 0 ? "," : "", enumerations[e].name);
+        for (size_t i = 0; i < enumerations[e].count; i++)
+            fprintf(out, "%s\n   {\"name\": \"%s\", \"meaning\": \"%s\"}", i > 0 ? "," : "", enumerations[e].entries[i].name,
+                    enumerations[e].entries[i].meaning);
+        fprintf(out, "]");
+    }
+    fprintf(out, ",\n  \"operations\": [");
+    for (size_t i = 0; i < COUNT_OF(operations); i++)
+        fprintf(out, "%s\n   {\"name\": \"%s\", \"layer\": \"%s\", \"kind\": \"%s\"}", i > 0 ? "," : "", operations[i].name,
+                operations[i].layer, operations[i].kind);
+    fprintf(out, "]},\n \"tables\": [");
+    const char *table = NULL, *separator = "";
+    for (size_t i = 0; i < COUNT_OF(table_rows); i++) {
+        const struct row *row = &table_rows[i];
+        if (row->kind == ROW_COLUMN) {
+            print_column(out, row, separator);
+            separator = ",";
+            continue;
+        }
+        if (table != NULL && strcmp(table, "slices") == 0)
+            print_counters(out);
+        fprintf(out, "%s\n  {\"name\": \"%s\", \"rows\": \"%s\", \"meaning\": \"%s\", \"columns\": [", table != NULL ? "]}," : "", row->name,
+                row->merge, row->meaning);
+        table = row->name;
+        separator = "";
+    }
+    fprintf(out, "]}]}\n");
+}
+
+static void print_frame(FILE *out)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    print_json(memory);
+    fclose(memory);
+
+    size_t room = ZSTD_compressBound(size);
+    unsigned char *packed = malloc(room);
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, 19);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+    size_t packed_size = ZSTD_compress2(context, packed, room, text, size);
+    if (ZSTD_isError(packed_size)) {
+        fprintf(stderr, "generate: %s\n", ZSTD_getErrorName(packed_size));
+        exit(1);
+    }
+    uint32_t id = format_crc32(text, size);
+    struct format_envelope envelope;
+    format_envelope_fill(&envelope, 0, 0, (uint32_t)packed_size, id, 0);
+
+    fprintf(out, "#define SCHEMA_ID 0x%08xu\n#ifdef WITH_SCHEMA_FRAME\nstatic const unsigned char schema_frame[] = {", id);
+    for (size_t i = 0; i < sizeof envelope + packed_size; i++)
+        fprintf(out, "%s%d,", i % 24 == 0 ? "\n    " : "",
+                i < sizeof envelope ? ((unsigned char *)&envelope)[i] : packed[i - sizeof envelope]);
+    fprintf(out, "\n};\n#endif\n");
+    ZSTD_freeCCtx(context);
+    free(packed);
+    free(text);
+}
+
+/* Fortran has no names of their own for large counts. */
+static int has_fortran_names(const char *symbol)
+{
+    size_t length = strlen(symbol);
+    return strncmp(symbol, "MPI_", 4) == 0 && strcmp(symbol + length - 2, "_c") != 0;
+}
+
+static void print_folded(FILE *out, const char *symbol, int (*fold)(int), const char *suffix)
+{
+    fprintf(out, "    ");
+    for (const char *at = symbol; *at != '\0'; at++)
+        fputc(fold((unsigned char)*at), out);
+    fprintf(out, "%s;\n", suffix);
+}
+
+static void print_exports(FILE *out)
+{
+    fprintf(out, "{\nglobal:\n");
+    for (size_t i = 0; i < COUNT_OF(operations); i++) {
+        char *symbols = strdup(operations[i].symbols);
+        for (char *symbol = strtok(symbols, " "); symbol != NULL; symbol = strtok(NULL, " ")) {
+            fprintf(out, "    %s;\n", symbol);
+            if (!has_fortran_names(symbol))
+                continue;
+            print_folded(out, symbol, toupper, "");
+            print_folded(out, symbol, tolower, "");
+            print_folded(out, symbol, tolower, "_");
+            print_folded(out, symbol, tolower, "__");
+            print_folded(out, symbol, tolower, "_f08_");
+        }
+        free(symbols);
+    }
+    fprintf(out, "local:\n    *;\n};\n");
+}
+
+static void print_row_in_words(FILE *out, const struct row *row)
+{
+    char name[64];
+    if (row->bins > 0)
+        snprintf(name, sizeof name, "%s_0..%d", row->name, row->bins - 1);
+    else
+        snprintf(name, sizeof name, "%s", row->name);
+    fprintf(out, "| `%s` | %s | %s | %s%s%s%s |\n", name, unit_in_file(row->unit), row->merge, row->meaning,
+            row->bins > 0 ? "; lower edges: " : "", row->bins > 0 ? row->edges : "", "");
+}
+
+static void print_counters_page(FILE *out)
+{
+    fprintf(out, "# Tables, counters and names\n\nMade from `schema/` by `make docs`; do not edit.\n");
+    const char *table = NULL;
+    for (size_t i = 0; i < COUNT_OF(table_rows); i++) {
+        const struct row *row = &table_rows[i];
+        if (row->kind == ROW_COLUMN) {
+            print_row_in_words(out, row);
+            continue;
+        }
+        if (table != NULL && strcmp(table, "slices") == 0)
+            for (size_t c = 0; c < COUNT_OF(counter_rows); c++)
+                print_row_in_words(out, &counter_rows[c]);
+        fprintf(out, "\n## %s\n\n%s (rows: %s)\n\n| column | unit | merge | meaning |\n|---|---|---|---|\n", row->name, row->meaning, row->merge);
+        table = row->name;
+    }
+    for (size_t e = 0; e < COUNT_OF(enumerations); e++) {
+        fprintf(out, "\n## %s\n\n| name | meaning |\n|---|---|\n", enumerations[e].name);
+        for (size_t i = 0; i < enumerations[e].count; i++)
+            fprintf(out, "| `%s` | %s |\n", enumerations[e].entries[i].name, enumerations[e].entries[i].meaning);
+    }
+    fprintf(out, "\n## operations\n\n| name | layer | kind | symbols that count as it |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < COUNT_OF(operations); i++)
+        fprintf(out, "| `%s` | %s | %s | %s%s |\n", operations[i].name, operations[i].layer, operations[i].kind, operations[i].symbols,
+                strncmp(operations[i].name, "MPI_", 4) == 0 ? " and the Fortran names" : "");
+}
+
+/* The next of the words of a list, which `at` moves along. Returns its length, 0 at the end. */
+static size_t next_word(const char **at)
+{
+    *at += strspn(*at, " ");
+    return strcspn(*at, " ");
+}
+
+static bool has_word(const char *list, const char *word, size_t length)
+{
+    size_t candidate;
+    for (const char *at = list; (candidate = next_word(&at)) > 0; at += candidate)
+        if (candidate == length && strncmp(at, word, length) == 0)
+            return true;
+    return false;
+}
+
+static bool is_ours(const char *symbol, size_t length)
+{
+    for (size_t i = 0; i < COUNT_OF(operations); i++)
+        if (has_word(operations[i].symbols, symbol, length))
+            return true;
+    return false;
+}
+
+/* Which of an operation's symbols a peer intercepts: all, none, or their names. */
+static void print_share(FILE *out, const char *symbols, const char *of_peer)
+{
+    size_t length, all = 0, theirs = 0;
+    for (const char *at = symbols; (length = next_word(&at)) > 0; at += length) {
+        all++;
+        theirs += has_word(of_peer, at, length);
+    }
+    if (theirs == 0 || theirs == all) {
+        fprintf(out, theirs == 0 ? " - |" : all == 1 ? " yes |" : " all %zu |", all);
+        return;
+    }
+    fprintf(out, " %zu of %zu:", theirs, all);
+    for (const char *at = symbols; (length = next_word(&at)) > 0; at += length)
+        if (has_word(of_peer, at, length))
+            fprintf(out, " `%.*s`", (int)length, at);
+    fprintf(out, " |");
+}
+
+static void print_symbols(FILE *out, const char *symbols)
+{
+    size_t length;
+    for (const char *at = symbols; (length = next_word(&at)) > 0; at += length)
+        fprintf(out, "%s`%.*s`", at == symbols ? "" : " ", (int)length, at);
+}
+
+static void print_coverage_page(FILE *out)
+{
+    size_t length, symbols = 0, shared[COUNT_OF(wraps)] = { 0 }, theirs[COUNT_OF(wraps)] = { 0 };
+    for (size_t i = 0; i < COUNT_OF(operations); i++)
+        for (const char *at = operations[i].symbols; (length = next_word(&at)) > 0; at += length) {
+            symbols++;
+            for (size_t peer = 0; peer < COUNT_OF(wraps); peer++)
+                shared[peer] += has_word(wraps[peer].symbols, at, length);
+        }
+    for (size_t peer = 0; peer < COUNT_OF(wraps); peer++)
+        for (const char *at = wraps[peer].symbols; (length = next_word(&at)) > 0; at += length)
+            theirs[peer]++;
+
+    fprintf(out, "# Functions that are seen\n\nMade from `schema/` by `make docs`; do not edit.\n\n"
+                 "Slicewise intercepts %zu functions by their %zu C symbols; an MPI function by its Fortran names, too. What they did not see, the\n"
+                 "kernel's own count tells: see *coverage* in the summaries of `slicewise info`, `report` and `run`. Beside each function stands what\n"
+                 "other profilers intercept, by their sources:\n\n"
+                 "| | version | symbols | of them also here | its list | to be known |\n|---|---|---|---|---|---|\n",
+            COUNT_OF(operations), symbols);
+    for (size_t peer = 0; peer < COUNT_OF(peers); peer++)
+        fprintf(out, "| %s | %s | %zu | %zu | %s | %s |\n", peers[peer].name, peers[peer].version, theirs[peer], shared[peer], peers[peer].source,
+                peers[peer].note);
+
+    fprintf(out, "\n## Function by function\n\n| function | layer | kind | symbols |");
+    for (size_t peer = 0; peer < COUNT_OF(peers); peer++)
+        fprintf(out, " %s |", peers[peer].name);
+    fprintf(out, "\n|---|---|---|---|");
+    for (size_t peer = 0; peer < COUNT_OF(peers); peer++)
+        fprintf(out, "---|");
+    fprintf(out, "\n");
+    for (size_t i = 0; i < COUNT_OF(operations); i++) {
+        fprintf(out, "| `%s` | %s | %s | ", operations[i].name, operations[i].layer, operations[i].kind);
+        print_symbols(out, operations[i].symbols);
+        fprintf(out, " |");
+        for (size_t peer = 0; peer < COUNT_OF(wraps); peer++)
+            print_share(out, operations[i].symbols, wraps[peer].symbols);
+        fprintf(out, "\n");
+    }
+
+    fprintf(out, "\n## Seen elsewhere, not here\n\nSymbols that another profiler intercepts and Slicewise does not. The bytes that they move are in the kernel's "
+                 "count all the same.\n\n");
+    for (size_t peer = 0; peer < COUNT_OF(wraps); peer++) {
+        fprintf(out, "- %s:", peers[peer].name);
+        size_t missing = 0;
+        for (const char *at = wraps[peer].symbols; (length = next_word(&at)) > 0; at += length)
+            if (!is_ours(at, length)) {
+                fprintf(out, " `%.*s`", (int)length, at);
+                missing++;
+            }
+        fprintf(out, missing > 0 ? "\n" : " none\n");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct { const char *what; void (*print)(FILE *); } prints[] = {
+        { "json", print_json }, { "frame", print_frame }, { "exports", print_exports }, { "counters", print_counters_page }, { "coverage", print_coverage_page },
+    };
+    for (size_t i = 0; argc == 2 && i < COUNT_OF(prints); i++)
+        if (strcmp(argv[1], prints[i].what) == 0) {
+            prints[i].print(stdout);
+            return ferror(stdout) || fflush(stdout) != 0;
+        }
+    fprintf(stderr, "usage: generate json|frame|exports|counters|coverage\n");
+    return 2;
+}

@@ -1,0 +1,35 @@
+/* Opens the library argv[1] while it runs, has it write, closes it (its destructor writes), and writes itself. -DPLUG_IN makes the library. */
+#include "scenario.h"
+
+#include <dlfcn.h>
+
+__attribute__((unused)) static void put(size_t bytes)
+{
+    static const char block[4096];
+    int fd = open("plug_in", O_WRONLY | O_CREAT | O_APPEND, 0600);
+    REQUIRE(fd >= 0 && write(fd, block, bytes) == (ssize_t)bytes && close(fd) == 0);
+}
+
+#ifdef PLUG_IN
+void plug_in(void);
+void plug_in(void)
+{
+    put(10);
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+    put(200);
+}
+#else
+int main(int argc, char **argv)
+{
+    REQUIRE(argc == 2);
+    void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(library != NULL);
+    ((void (*)(void))dlsym(library, "plug_in"))();
+    REQUIRE(dlclose(library) == 0);
+    put(3000);
+    return 0;
+}
+#endif

@@ -1,0 +1,26 @@
+/* Files in memory: mapped, written by touching, stored by msync, unmapped; beside memory that is no file's. */
+#include "scenario.h"
+
+#include <sys/mman.h>
+
+enum { SIZE = 1 << 20 };
+
+int main(int argc, char **argv)
+{
+    REQUIRE(argc == 2);
+    int fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0600);
+    REQUIRE(ftruncate(fd, SIZE) == 0);
+    scenario_begin();
+    for (int i = 0; i < 3; i++) {
+        char *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *file = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        REQUIRE(memory != MAP_FAILED && file != MAP_FAILED);
+        memset(memory, i, SIZE);
+        memcpy(file, memory, SIZE);
+        REQUIRE(msync(file, SIZE, MS_SYNC) == 0 && munmap(file, SIZE) == 0 && munmap(memory, SIZE) == 0);
+    }
+    errno = 0;
+    REQUIRE(mmap(NULL, SIZE, PROT_READ, MAP_SHARED, 9999, 0) == MAP_FAILED && errno == EBADF);
+    scenario_end();
+    return 0;
+}

@@ -1,0 +1,72 @@
+"""fio, engine by engine: calls and bytes as fio reports them, or the gap is named."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from slicewise.profile.reader import Profile
+from support.programs import Job, calls, need, total
+
+CALLS = ("sync", "psync", "vsync", "pvsync")
+REQUESTS = {"libaio": ("libaio_read", "libaio_write"), "posixaio": ("aio_read", "aio_write")}
+MOST_OF_LOADER = 1 << 20
+SIZE, BLOCK = 4 << 20, 16 << 10
+
+
+def run_fio(job: Job, engine: str) -> tuple[Profile, dict[str, dict[str, int]]]:
+    """fio's profile and, by direction, what fio says that it did (`io_bytes`, `total_ios`)."""
+    need("fio")
+    ended = job.run(
+        ["fio", "--name=test", f"--directory={job.data}", f"--size={SIZE}", f"--bs={BLOCK}", "--rw=readwrite",
+         "--iodepth=8", f"--ioengine={engine}", "--output-format=json", "--end_fsync=1"],
+    )  # fmt: skip
+    assert ended.status == 0, ended.errors
+    output = ended.output.decode()
+    if "Operation not permitted" in output + ended.errors:
+        pytest.skip(f"the kernel forbids {engine}")
+    told = json.loads(output[output.index("{") :])["jobs"][0]
+    assert told["error"] == 0
+    return job.profile(), {direction: told[direction] for direction in ("read", "write")}
+
+
+@pytest.mark.parametrize("engine", CALLS)
+def test_engines_of_calls(job: Job, engine: str) -> None:
+    """What the kernel counted is what was seen, but for what the loader reads for itself."""
+    profile, told = run_fio(job, engine)
+    unseen = {
+        way: total(profile, f"{way}_bytes", layers=["kernel"])
+        - total(profile, f"{way}_bytes")
+        - total(profile, f"kernel_{way}_bytes", layers=["stdio"])
+        for way in ("read", "write")
+    }
+    assert unseen["write"] == 0
+    assert 0 <= unseen["read"] < MOST_OF_LOADER
+    assert total(profile, "write_bytes", obj="file") >= told["write"]["io_bytes"]
+    assert "async" not in profile.slices["layer"].to_list()
+
+
+@pytest.mark.parametrize("engine", REQUESTS)
+def test_engines_of_requests(job: Job, engine: str) -> None:
+    profile, told = run_fio(job, engine)
+    for way, name in zip(("read", "write"), REQUESTS[engine], strict=True):
+        assert total(profile, f"{way}_bytes", layers=["async"], obj="file") == told[way]["io_bytes"]
+        assert total(profile, f"{way}_ops", layers=["async"], obj="file") == told[way]["total_ios"]
+        assert calls(profile)[name] == told[way]["total_ios"]
+    assert profile.mishaps.is_empty()
+
+
+def test_io_uring_is_known_by_number(job: Job) -> None:
+    """fio enters the kernel by instructions of its own: the ring tells how many requests it made, not their bytes."""
+    profile, told = run_fio(job, "io_uring")
+    mishaps = dict(profile.mishaps.select("mishap", "count").iter_rows())
+    assert mishaps["uring_used"] == 1
+    the_last_sync = 1
+    assert mishaps["uring_unseen"] == told["read"]["total_ios"] + told["write"]["total_ios"] + the_last_sync
+    assert total(profile, "write_bytes", layers=["async"]) == 0
+
+
+def test_mmap_is_known_by_its_mappings(job: Job) -> None:
+    profile, _ = run_fio(job, "mmap")
+    assert total(profile, "mapped_bytes", obj="file") == SIZE
+    assert total(profile, "sync_ops", obj="file") >= 1

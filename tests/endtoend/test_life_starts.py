@@ -1,0 +1,215 @@
+"""Processes that begin and end in rarer ways: cleaned environments, clone, daemons, workers, other users, crowds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from slicewise.profile.reader import Profile
+from support.programs import APPS, LIBRARY, SHARED_MEMORY, Apps, Job, calls, need, total
+
+EXECS = ("execve", "execvpe", "execle", "fexecve", "execveat", "execv", "execvp", "execl", "execlp")
+SPAWNS = ("posix_spawn", "posix_spawnp")
+NOBODY = 65534
+
+
+def written(profile: Profile) -> list[tuple[str, int]]:
+    """How each process ended and what it wrote by POSIX calls, in the order of bytes."""
+    by_process = profile.slices.filter(pl.col("layer") == "posix").group_by("process").agg(pl.col("write_bytes").sum())
+    rows = profile.processes.join(by_process, on="process", how="left").sort("write_bytes", nulls_last=False)
+    return rows.select("ending", "write_bytes").rows()
+
+
+@pytest.mark.parametrize("way", EXECS + SPAWNS)
+def test_cleaned_environment(job: Job, apps: Apps, way: str) -> None:
+    ended = job.run([apps.build("life_start"), way, "none"])
+    assert (ended.status, ended.errors) == (7, "")
+    assert written(job.profile()) == [("exec" if way in EXECS else "exit", 100), ("exit", 200)]
+    assert job.segments() == []
+
+
+@pytest.mark.parametrize("way", ["execve", "posix_spawn"])
+def test_environment_with_other_libraries_to_preload(job: Job, apps: Apps, way: str) -> None:
+    other = apps.build("life_plug_in", "-DPLUG_IN", "-shared", "-fPIC")
+    ended = job.run([apps.build("life_start"), way, "other", other])
+    assert (ended.status, ended.errors) == (7, "")
+    profile = job.profile()
+    assert total(profile, "write_bytes") == 100 + 200 + 200  # the other library's destructor writes as well
+    assert (job.data / "plug_in").stat().st_size == 200
+
+
+@pytest.mark.parametrize("way", ["execve", "posix_spawn"])
+def test_environment_that_refuses(job: Job, apps: Apps, way: str) -> None:
+    assert job.run([apps.build("life_start"), way, "refused"]).status == 7
+    job.recover(job.spool_dir)
+    assert [bytes_written for _, bytes_written in written(job.profile())] == [100]
+
+
+@pytest.mark.parametrize("way", ["execve", "posix_spawn"])
+def test_not_carried_if_told_not_to(job: Job, apps: Apps, way: str) -> None:
+    assert job.run([apps.build("life_start"), way, "none"], SLICEWISE_CARRY="0").status == 7
+    job.recover(job.spool_dir)
+    assert [bytes_written for _, bytes_written in written(job.profile())] == [100]
+
+
+def test_env_i(job: Job) -> None:
+    """The everyday case: a shell's `env -i`; and the job is still the one that the first process named."""
+    script = "env -i PATH=$PATH sh -c 'echo inner > inner; env -i cat inner > copy'"
+    ended = job.run(["sh", "-c", script], SLICEWISE_JOB="")
+    assert (ended.status, ended.errors) == (0, "")
+    (spool_dir,) = [path for path in job.folder.iterdir() if path.name.startswith("dash-")]
+    job.spool_dir = spool_dir
+    profile = job.profile()
+    assert "cat" in profile.processes["program"].str.split("/").list.last().to_list()
+    assert job.segments() == []
+
+
+def test_clone(job: Job, apps: Apps) -> None:
+    ended = job.run([apps.build("life_clone")])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    assert written(profile) == [
+        ("underscore_exit", 20), ("underscore_exit", 50), ("underscore_exit", 300), ("exit", 1 + 2 + 4000),
+    ]  # fmt: skip
+    assert calls(profile)["clone"] == 4
+    assert job.segments() == []
+
+
+@pytest.mark.parametrize("is_kept", [0, 1])
+def test_daemon(job: Job, apps: Apps, is_kept: int) -> None:
+    fifo = job.folder / "fifo"
+    os.mkfifo(fifo)
+    process = job.start([apps.build("life_daemon"), fifo, str(is_kept)])
+    _, errors = process.communicate(timeout=60) if not is_kept else (b"", b"")
+    with fifo.open("rb") as done:  # opened once the daemon has written, at its end once it is gone
+        assert done.read() == b""
+    process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, b"")
+    assert written(job.profile()) == [("underscore_exit", 5), ("exit", 30)]
+    assert job.segments() == []
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_of_multiprocessing(job: Job, method: str) -> None:
+    ended = job.run([sys.executable, APPS / "life_workers.py", method])
+    assert (ended.status, ended.errors) == (0, "")
+    job.recover(job.spool_dir)
+    profile = job.profile()
+    by_file = (
+        profile.files.filter(pl.col("path").str.contains("/worker")).group_by("path").agg(pl.col("write_bytes").sum())
+    )
+    sizes = {Path(path).name: size for path, size in by_file.iter_rows()}
+    assert sizes == {f"worker{number}": 1000 * number for number in range(1, 6)}
+    assert profile.processes["ending"].is_in(["exit", "underscore_exit", "exec"]).all()
+
+
+def test_a_thousand_threads_at_once(job: Job, apps: Apps) -> None:
+    """None is lost, and exit from one that is not the first ends it all in order."""
+    ended = job.run([apps.build("life_crowd", "-pthread"), "1000"])
+    assert (ended.status, ended.errors) == (5, "")
+    profile = job.profile()
+    assert total(profile, "write_bytes", obj="file") == 1000 * 1000
+    assert total(profile, "write_ops", obj="file") == 1000 * 10
+    assert profile.processes["ending"].to_list() == ["exit"]
+    assert profile.mishaps.is_empty()
+    assert job.segments() == []
+
+
+@pytest.mark.parametrize("way", ["deep", "apart"])
+def test_library_bound_apart(job: Job, apps: Apps, way: str) -> None:
+    plug_in = apps.build("life_plug_in", "-DPLUG_IN", "-shared", "-fPIC")
+    ended = job.run([apps.build("life_apart"), plug_in, way])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    assert total(profile, "write_bytes", obj="file") == 3000
+    assert total(profile, "write_bytes", layers=["kernel"]) == 3000 + 10 + 200  # the witness
+    assert job.segments() == []
+
+
+@pytest.fixture
+def open_job() -> Iterator[Job]:
+    """A job whose places every user can reach and write to (those of pytest are its user's alone)."""
+    with (
+        tempfile.TemporaryDirectory(prefix="slicewise-test-") as folder,
+        tempfile.TemporaryDirectory(prefix="slicewise-test-", dir=SHARED_MEMORY) as segments,
+    ):
+        job = Job(Path(folder), Path(segments))
+        for place in (job.folder, job.data, job.segment_dir):
+            place.chmod(0o777)
+        yield job
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a program that runs as another user")
+def test_setuid_program(open_job: Job, apps: Apps) -> None:
+    """The loader refuses to preload us into it: it runs as if we were not there, and whoever started it is profiled."""
+    need("setpriv")
+    job = open_job
+    library = job.folder / LIBRARY.name
+    shutil.copy(LIBRARY, library)
+    job.settings["LD_PRELOAD"] = str(library)
+    program = job.data / "life_exec"
+    shutil.copy(apps.build("life_exec"), program)
+    program.chmod(0o4755)
+    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    ended = job.run([*user, "sh", "-c", f"{program} after; echo status $?"])
+    assert (ended.status, ended.output, ended.errors) == (0, b"status 7\n", "")
+    job.recover(job.spool_dir)  # setpriv began as root, and what it left nobody else can reach
+    profile = job.profile()
+    assert (job.data / "exec").stat().st_size == 200
+    assert total(profile, "write_bytes", obj="file") == 0
+    assert "life_exec" not in profile.processes["program"].str.split("/").list.last().to_list()
+    assert job.segments() == []
+
+
+def test_ten_thousand_processes(job: Job) -> None:
+    """As configure and make have them; on a job of which every process is accounted for."""
+    script = 'for i in {1..10000}; do (echo $i > "n$((i % 100))") & (( i % 50 )) || wait; done; wait'
+    ended = job.run(["bash", "-c", script])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    assert profile.processes.height == 10_001
+    assert total(profile, "write_bytes", layers=["stdio"], obj="file") == sum(len(f"{i}\n") for i in range(1, 10_001))
+    assert set(profile.processes["ending"]) <= {"exit", "underscore_exit"}
+    assert job.segments() == []
+
+
+def test_no_descriptor_is_left_open(job: Job) -> None:
+    """What a program sees of its own descriptors is what it would see without us."""
+    listing = "import os; print(sorted(os.listdir('/proc/self/fd')))"
+    plain = job.run_plainly([sys.executable, "-c", listing])
+    profiled = job.run([sys.executable, "-c", listing])
+    assert (profiled.status, profiled.output) == (0, plain.output)
+
+
+def test_library_is_carried_once(job: Job) -> None:
+    """However long the chain of cleaned environments, the list of libraries does not grow."""
+    ended = job.run(["env", "-i", "env", "-i", "env"])
+    assert ended.status == 0
+    lines = ended.output.decode().splitlines()
+    assert [line for line in lines if line.startswith("LD_PRELOAD=")] == [f"LD_PRELOAD={LIBRARY}"]
+    assert len(lines) == len({line.split("=")[0] for line in lines})
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_program_that_becomes_another_user(open_job: Job) -> None:
+    """It began as root, and its segment and directory are root's: what it did afterwards is counted too."""
+    job = open_job
+    program = f"import os; os.setgid({NOBODY}); os.setuid({NOBODY}); open('file', 'wb', 0).write(bytes(123))"
+    ended = job.run(["/usr/bin/python3", "-c", program])
+    assert ended.status == 0
+    job.recover(job.spool_dir)
+    assert total(job.profile(), "write_bytes", obj="file") == 123
+    assert job.segments() == []
+
+
+def test_handlers_at_fork(job: Job, apps: Apps) -> None:
+    ended = job.run([apps.build("life_at_fork")])
+    assert (ended.status, ended.errors) == (0, "")
+    assert written(job.profile()) == [("exit", 1), ("exit", 20 + 300)]
+    assert job.segments() == []

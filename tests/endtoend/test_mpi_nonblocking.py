@@ -1,0 +1,247 @@
+"""MPI-IO that one call begins and another completes, in C, Fortran and Python: counted once, as long as both took."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from slicewise.profile.reader import Profile
+from support.mpi import (
+    ALL_MPIS,
+    APPS,
+    BOTH_MPIS,
+    MPICH,
+    OPEN_MPI,
+    OPEN_MPI_ROMIO,
+    Job,
+    Mpi,
+    by_name,
+    calls,
+    make_build,  # noqa: F401 fixture
+    make_job,  # noqa: F401 fixture
+    totals,
+)
+
+SOURCE = "mpi_nonblocking.c"
+INT_BYTES = 4
+
+# What an MPI cannot do by itself (seen without the library): the program hangs or dies.
+BROKEN = {
+    ("collective", OPEN_MPI_ROMIO): "its iwrite_all calls a null pointer",
+    ("by_testall", MPICH): "MPICH 4.0's Testall of I/O fails an assertion",
+    ("by_get_status", MPICH): "MPICH 4.0's Request_get_status of I/O never tells that it is complete",
+    ("by_free", OPEN_MPI): "OMPIO's requests cannot be freed",
+    ("short_reads", OPEN_MPI): "OMPIO's iread never completes at the end of a file",
+    ("short_reads", OPEN_MPI_ROMIO): "its iread at the end of a file ends the program",
+    ("short_split_read", OPEN_MPI): "OMPIO's split reads never complete at the end of a file",
+}
+
+
+def launch(case: str, mpi: Mpi, build: Callable[..., Path], job: Job) -> Profile:
+    if (case, mpi) in BROKEN:
+        pytest.skip(f"{mpi.name}: {BROKEN[case, mpi]}")
+    return job.launch(mpi, 2, build(mpi, SOURCE), case, job.data)
+
+
+def mishaps(profile: Profile, rank: int) -> dict[str, int]:
+    """Mishaps of MPI's operations; those of requests are ROMIO's, which makes its own with POSIX aio."""
+    of_rank = profile.processes.filter(pl.col("rank") == rank).select("process")
+    own = profile.mishaps.filter(~pl.col("mishap").str.starts_with("requests_")).join(of_rank, on="process")
+    return {row["mishap"]: row["count"] for row in own.to_dicts()}
+
+
+def time_ns(profile: Profile, rank: int, layer: str) -> int:
+    of_rank = profile.processes.filter(pl.col("rank") == rank).select("process")
+    return profile.slices.filter(pl.col("layer") == layer).join(of_rank, on="process")["write_ns"].sum()
+
+
+def transfers(profile: Profile, rank: int, layer: str) -> tuple[int, int, int, int, int]:
+    sums = totals(profile, rank, layer)
+    return sums["read_ops"], sums["read_bytes"], sums["write_ops"], sums["write_bytes"], sums["errors"]
+
+
+@pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
+def test_independent_requests(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile = launch("independent", mpi, build, job)
+    for rank in range(2):
+        moved = INT_BYTES * (6000 + 3 * rank)
+        assert transfers(profile, rank, "mpiio") == (3, moved, 3, moved, 0)
+        counted = calls(profile, rank)
+        for suffix in ("", "_at", "_shared"):
+            assert counted[f"MPI_File_iread{suffix}"] == counted[f"MPI_File_iwrite{suffix}"] == 1
+        assert counted["MPI_Wait"] == 6
+        assert mishaps(profile, rank) == {}
+
+
+@pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
+def test_collective_requests(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile = launch("collective", mpi, build, job)
+    for rank in range(2):
+        moved = INT_BYTES * (3000 + 2 * rank)
+        assert transfers(profile, rank, "mpiio_coll") == (2, moved, 2, moved, 0)
+
+
+@pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
+def test_split_collectives(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile = launch("split", mpi, build, job)
+    for rank in range(2):
+        moved = INT_BYTES * (6000 + 3 * rank)
+        assert transfers(profile, rank, "mpiio_coll") == (3, moved, 3, moved, 0)
+        assert transfers(profile, rank, "mpiio") == (0, 0, 0, 0, 0)
+
+
+WAITS = ("wait", "waitall", "waitany", "waitsome")
+TESTS = ("test", "testall", "testany", "testsome", "get_status")
+
+
+@pytest.mark.parametrize("call", [*WAITS, *TESTS, "free"])
+@pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
+def test_every_completion(mpi: Mpi, call: str, build: Callable[..., Path], job: Job) -> None:
+    profile = launch(f"by_{call}", mpi, build, job)
+    counted_as = "MPI_Wait" if call in WAITS else "MPI_Test" if call in TESTS else "MPI_Request_free"
+    for rank in range(2):
+        assert transfers(profile, rank, "mpiio") == (0, 0, 10, 10 * 1000 * INT_BYTES, 0)
+        assert 1 <= calls(profile, rank)[counted_as] <= 10
+        assert mishaps(profile, rank) == {}
+
+
+@pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
+def test_requests_of_communication_are_as_they_were(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile = launch("among_messages", mpi, build, job)
+    for rank in range(2):
+        assert transfers(profile, rank, "mpiio") == (6, 6 * 4000, 7, 4000 + 6 * 400, 0)
+
+
+@pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
+@pytest.mark.parametrize(
+    ("case", "layer", "found"), [("short_reads", "mpiio", 800), ("short_split_read", "mpiio_coll", 200)]
+)
+def test_short_reads(mpi: Mpi, case: str, layer: str, found: int, build: Callable[..., Path], job: Job) -> None:
+    profile = launch(case, mpi, build, job)
+    for rank in range(2):
+        assert totals(profile, rank, layer)["read_bytes"] == found
+
+
+@pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
+def test_time_is_from_submission_to_completion(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile = launch("left_alone", mpi, build, job)
+    for rank in range(2):
+        for layer in ("mpiio", "mpiio_coll"):
+            assert totals(profile, rank, layer)["write_ops"] == 1
+            assert 250e6 <= time_ns(profile, rank, layer) < 1e9
+
+
+@pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
+def test_more_requests_than_the_table_holds(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile = launch("many_requests", mpi, build, job)
+    for rank in range(2):
+        assert transfers(profile, rank, "mpiio") == (0, 0, 5000, 5000 * 40, 0)
+        assert mishaps(profile, rank) == {"completion_unseen": 5000 - 4096}
+
+
+@pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
+def test_completion_behind_our_back(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile = launch("unseen", mpi, build, job)
+    for rank in range(2):
+        assert transfers(profile, rank, "mpiio") == (0, 0, 3, 3 * 4000, 0)
+        assert mishaps(profile, rank) == {"completion_unseen": 3}
+
+
+@pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
+def test_errors_move_nothing(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile = launch("errors", mpi, build, job)
+    for rank in range(2):
+        assert transfers(profile, rank, "mpiio") == (0, 0, 1, 0, 2)
+        assert calls(profile, rank)["MPI_File_delete"] == 2
+
+
+@pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
+def test_attributes(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile = launch("attributes", mpi, build, job)
+    once = ("set_size", "preallocate", "get_size", "set_info", "set_atomicity", "get_position_shared")
+    for rank in range(2):
+        assert {name: calls(profile, rank)[f"MPI_File_{name}"] for name in once} == dict.fromkeys(once, 1)
+        assert totals(profile, rank, "mpiio")["meta_ops"] == 2
+        assert totals(profile, rank, "mpiio_coll")["meta_ops"] == 4 + 2
+        assert totals(profile, rank, "mpiio_coll")["errors"] == 0
+
+
+@pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
+def test_threads(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile = launch("threads", mpi, build, job)
+    for rank in range(2):
+        assert transfers(profile, rank, "mpiio") == (0, 0, 8000, 8000 * 400, 0)
+        assert mishaps(profile, rank) == {}
+
+
+@pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
+def test_no_buffer_and_a_freed_datatype(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile = launch("bottom", mpi, build, job)
+    for rank in range(2):
+        assert transfers(profile, rank, "mpiio") == (1, 150 * INT_BYTES, 1, 150 * INT_BYTES, 0)
+
+
+def test_large_counts(build: Callable[..., Path], job: Job) -> None:
+    profile = launch("large_counts", MPICH, build, job)
+    for rank in range(2):
+        assert transfers(profile, rank, "mpiio") == (1, 12000, 1, 4000, 0)
+        assert transfers(profile, rank, "mpiio_coll") == (0, 0, 1, 8000, 0)
+
+
+@pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
+@pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
+def test_fortran(mpi: Mpi, module: str, build: Callable[..., Path], job: Job) -> None:
+    options = ["-cpp", "-DF08"] if module == "mpi_f08" else ["-cpp"]
+    profile = job.launch(mpi, 2, build(mpi, "mpi_nonblocking_fortran.f90", *options), job.data)
+    for rank in range(2):
+        assert transfers(profile, rank, "mpiio") == (1, 4000, 16, 16 * 4000, 0)
+        assert transfers(profile, rank, "mpiio_coll") == (1, 4000, 1, 4000, 0)
+        counted = calls(profile, rank)
+        assert counted["MPI_File_iwrite_at"] == 16
+        assert [counted[f"MPI_File_{name}"] for name in ("delete", "get_size", "set_size", "iread_at")] == [1] * 4
+        assert mishaps(profile, rank) == {}
+
+
+@pytest.fixture(scope="session")
+def mpi4py(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with mpi4py in it."""
+    folder = tmp_path_factory.mktemp("mpi4py")
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--only-binary",
+        ":all:",
+        "--target",
+        folder,
+        "mpi4py",
+    ]
+    done = subprocess.run(install, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"mpi4py is missing: pip install mpi4py says {done.stderr.strip().splitlines()[-1:]}")
+    return folder
+
+
+@pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
+def test_files_of_mpi4py(mpi: Mpi, mpi4py: Path, tmp_path: Path, job: Job) -> None:
+    mpi.tool("mpicc")
+    # mpi4py asks for MPICH by the name that MPICH gives its library, and Debian another.
+    (tmp_path / "names").mkdir()
+    for folder in (Path("/usr/lib"), *Path("/usr/lib").glob("*-linux-gnu")):
+        if (folder / "libmpich.so.12").exists() and not (tmp_path / "names" / "libmpi.so.12").exists():
+            (tmp_path / "names" / "libmpi.so.12").symlink_to(folder / "libmpich.so.12")
+    environment = {"MPI4PY_MPIABI": mpi.suffix, "PYTHONPATH": str(mpi4py)}
+    environment["LD_LIBRARY_PATH"] = f"{tmp_path / 'names'}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    program = (sys.executable, APPS / "mpi_python.py", job.data)
+    profile = job.launch(mpi, 2, *program, environment=environment)
+    for rank in range(2):
+        assert transfers(profile, rank, "mpiio") == (1, 4000, 3, 3 * 4000, 0)
+        assert transfers(profile, rank, "mpiio_coll") == (1, 4000, 1, 4000, 0)
+        assert mishaps(profile, rank) == {}

@@ -1,0 +1,108 @@
+"""POSIX calls: by operation, object and bytes as strace and the kernel saw them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+from slicewise.profile.reader import Profile
+from support.oracle import Trace, doors_of, trace
+from support.programs import Apps, Command, Job, calls, total
+
+OBJECTS = ("file", "device", "pipe", "socket", "other")
+VARIANTS = {
+    "plain": (),
+    "offset64": ("-D_FILE_OFFSET_BITS=64",),
+    "names64": ("-DNAMES_64",),
+    "fortified": ("-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"),
+}
+SYMBOLS = {
+    "plain": {"pread", "pwritev", "lseek"},
+    "offset64": {"pread64", "pwritev64", "lseek64", "open64"},
+    "names64": {"pread64", "pwritev64", "lseek64", "open64"},
+    "fortified": {"__read_chk", "__pread_chk"},
+}
+
+
+def symbols_wanted(program: Path) -> set[str]:
+    lines = subprocess.run(["nm", "-D", "-u", program], capture_output=True, text=True, check=True).stdout.split()
+    return {symbol.split("@")[0] for symbol in lines}
+
+
+def profile_and_trace(job: Job, command: Command) -> tuple[Profile, Trace]:
+    """The same scenario under the library and under strace.
+
+    What the profile has as the kernel's count must be what the scenario read of it in the run without the library (in
+    the other one the library's own calls, which the profile leaves out, are among them).
+    """
+    seen, told = trace(job, command)
+    assert seen.bytes_read() == told["kernel_read_bytes"]
+    assert seen.bytes_written() == told["kernel_write_bytes"]
+    shutil.rmtree(job.data)
+    job.data.mkdir()
+    ended = job.run(command)
+    assert (ended.status, ended.output, ended.errors) == (0, b"", "")
+    profile = job.profile()
+    counted = ("read_bytes", "write_bytes", "read_ops", "write_ops")
+    assert {name: total(profile, name, layers=["kernel"]) for name in counted} == {
+        "read_bytes": told["kernel_read_bytes"] + ended.told["sampling_read_bytes"],
+        "write_bytes": told["kernel_write_bytes"] + ended.told_file.stat().st_size,
+        "read_ops": told["kernel_reads"] + 2,  # the scenario's two looks at the kernel's count
+        "write_ops": told["kernel_writes"] + 1,  # its telling
+    }
+    return profile, seen
+
+
+def assert_same(profile: Profile, seen: Trace) -> None:
+    assert doors_of(calls(profile)) == seen.doors()
+    for obj in OBJECTS:
+        assert total(profile, "read_bytes", obj=obj) == seen.bytes_read(obj), obj
+        assert total(profile, "write_bytes", obj=obj) == seen.bytes_written(obj), obj
+    assert total(profile, "errors") == seen.errors()
+    operations = sum(total(profile, f"{kind}_ops") for kind in ("read", "write", "meta", "sync"))
+    assert operations == sum(seen.doors().values())
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_transfers(job: Job, apps: Apps, variant: str) -> None:
+    program = apps.build("posix_transfers", *VARIANTS[variant])
+    assert symbols_wanted(program) >= SYMBOLS[variant]
+    profile, seen = profile_and_trace(job, [program, job.data / "file"])
+    assert_same(profile, seen)
+    assert total(profile, "write_bytes", obj="file") == 10 * 1000 + 5 * 777 + 600 + 300 + 600
+    by_file = profile.files.filter(pl.col("path") == str(job.data / "file"))
+    for column in ("read_bytes", "write_bytes"):
+        assert by_file[column].to_list() == [total(profile, column, obj="file")]
+
+
+def test_names(job: Job, apps: Apps) -> None:
+    profile, seen = profile_and_trace(job, [apps.build("posix_names"), job.data])
+    assert_same(profile, seen)
+    exact = calls(profile)
+    assert {name: exact[name] for name in ("open", "openat", "creat", "stat", "lstat", "fstat", "fstatat")} == {
+        "open": 2, "openat": 1, "creat": 1, "stat": 3, "lstat": 2, "fstat": 3, "fstatat": 3,
+    }  # fmt: skip
+
+
+def test_objects(job: Job, apps: Apps) -> None:
+    profile, seen = profile_and_trace(job, [apps.build("posix_objects"), job.data])
+    assert_same(profile, seen)
+    assert total(profile, "write_bytes", obj="pipe") == 3 * 1000 + 2 * 500
+    assert total(profile, "write_bytes", obj="file") == 77
+
+
+def test_paths(job: Job, apps: Apps) -> None:
+    ended = job.run([apps.build("posix_paths"), job.data])
+    assert (ended.status, ended.errors) == (0, "")
+    written = dict(job.profile().files.filter(pl.col("path") != "").select("path", "write_bytes").iter_rows())
+    assert written == {
+        str(job.data / "same"): 100 + 300,
+        str(job.data / "deep/same"): 200,
+        str(job.data / "deep/one"): 5,
+        str(job.data / "deep/two"): 7,
+        str(job.data / "deep/three"): 3,
+        str(job.data / "deep/four"): 4 + 2 + 1,
+    }

@@ -1,0 +1,77 @@
+"""The rest of POSIX: copies between descriptors, attributes, directories; by operation, object, bytes as in strace."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from slicewise.profile.reader import Profile
+from support.oracle import Trace, doors_of, trace
+from support.programs import Apps, Job, calls, total
+
+OBJECTS = ("file", "device", "pipe", "socket", "other")
+FORTIFIED = ("-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
+COPIES = ("sendfile", "copy_file_range", "splice", "tee")
+
+
+def assert_same(profile: Profile, seen: Trace) -> None:
+    assert doors_of(calls(profile)) == seen.doors()
+    for obj in OBJECTS:
+        assert total(profile, "read_bytes", obj=obj) == seen.bytes_read(obj), obj
+        assert total(profile, "write_bytes", obj=obj) == seen.bytes_written(obj), obj
+    assert total(profile, "errors") == seen.errors()
+
+
+def profile_and_trace(job: Job, apps: Apps, name: str, *options: str) -> tuple[Profile, Trace]:
+    """The same scenario under strace and, in a directory of the same kind, under the library."""
+    program = apps.build(name, *options)
+    data = [job.data / "plain", job.data / "profiled"]
+    for folder in data:
+        folder.mkdir()
+    seen, _ = trace(job, [program, data[0]])
+    ended = job.run([program, data[1]])
+    assert (ended.status, ended.output, ended.errors) == (0, b"", "")
+    return job.profile(), seen
+
+
+@pytest.mark.parametrize("options", [(), ("-DNAMES_64",)], ids=["plain", "names64"])
+def test_copies(job: Job, apps: Apps, options: tuple[str, ...]) -> None:
+    profile, seen = profile_and_trace(job, apps, "posix_copies", *options)
+    assert_same(profile, seen)
+    assert total(profile, "write_bytes", obj="socket") == 700
+    assert total(profile, "write_bytes", obj="pipe") == 500 + 400 + 60 + 100
+    by_file = profile.files.filter(pl.col("path") != "").select(
+        pl.col("path").str.split("/").list.last(), "read_bytes", "write_bytes"
+    )
+    assert {path: written for path, _, written in by_file.iter_rows()} == {
+        "from": 10_000, "to": 300 + 200 + 150 + 500 + 30 + 30,
+    }  # fmt: skip
+    assert dict(by_file.select("path", "read_bytes").iter_rows())["from"] == 300 + 200 + 150 + 700 + 500 + 30 + 30
+
+
+def test_a_copy_is_a_read_and_a_write_and_one_call(job: Job, apps: Apps) -> None:
+    profile, seen = profile_and_trace(job, apps, "posix_copies")
+    copied = sum(call.result >= 0 for call in seen.calls if call.name in COPIES)
+    operations = sum(total(profile, f"{kind}_ops") for kind in ("read", "write", "meta", "sync"))
+    assert operations == sum(seen.doors().values()) + copied
+
+
+@pytest.mark.parametrize("options", [(), FORTIFIED], ids=["plain", "fortified"])
+def test_attributes(job: Job, apps: Apps, options: tuple[str, ...]) -> None:
+    profile, seen = profile_and_trace(job, apps, "posix_attributes", *options)
+    assert_same(profile, seen)
+    assert total(profile, "sync_ops") == 3
+
+
+@pytest.mark.parametrize("options", [(), FORTIFIED], ids=["plain", "fortified"])
+def test_functions_of_several_system_calls(job: Job, apps: Apps, options: tuple[str, ...]) -> None:
+    program = apps.build("posix_composed", *options)
+    ended = job.run([program, job.data])
+    assert (ended.status, ended.errors) == (0, "")
+    assert calls(job.profile()) == {
+        "open": 12, "close": 12, "dup": 1, "mkdir": 1,
+        "opendir": 3, "readdir": 13 + 13 + 1 + 3, "seekdir": 2, "closedir": 3, "scandir": 3,
+        "realpath": 3, "remove": 3, "tmpfile": 1, "fclose": 1, "sync": 1,
+        "access": 1, "chmod": 1, "dprintf": 3,
+    }  # fmt: skip
+    assert total(job.profile(), "errors") == 7
+    assert total(job.profile(), "write_bytes", obj="file") == 2 + 4

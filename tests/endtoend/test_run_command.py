@@ -1,0 +1,303 @@
+"""`slicewise run`, `recover` and `doctor`: the command must not notice, and the profile must be there."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from slicewise.launch import SCHEDULER_JOB_VARIABLES, profiled_environment
+from support.programs import BUILD, LIBRARY, ROOT
+
+SLICEWISE = BUILD / "bin" / "slicewise"
+TIMEOUT_SECONDS = 60
+WRITES_8_KIB = "with open('out', 'wb', buffering=0) as f: f.write(bytes(4096)); f.write(bytes(4096))"
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment without settings of ours."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLICEWISE_", "LD_PRELOAD"))}
+    return kept | more
+
+
+@pytest.fixture
+def slicewise(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """slicewise(argument, ..., NAME=value, ...): the finished command, run in an empty directory."""
+    if not SLICEWISE.exists():
+        pytest.skip(f"{SLICEWISE} is missing: run make")
+
+    def call(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [SLICEWISE, *arguments],
+            cwd=tmp_path,
+            env=environment(**variables),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+
+    return call
+
+
+def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """A running `slicewise run` whose command has begun (it makes a file `begun`)."""
+    process = subprocess.Popen(
+        [SLICEWISE, "run", "--", *arguments], cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not (folder / "begun").exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return process
+
+
+def said(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return [line for line in done.stderr.splitlines() if line.startswith("slicewise: ")]
+
+
+def test_three_lines_and_a_profile(slicewise, tmp_path):
+    done = slicewise(
+        "run", "--job", "mine", "--", "/usr/bin/python3", "-I", "-c", WRITES_8_KIB + "\nprint('own output')"
+    )
+    assert done.returncode == 0
+    assert done.stdout == "own output\n"
+    what, share, following = said(done)
+    assert "1 process on 1 node wrote 8 KiB" in what.replace("8.00", "8")
+    assert re.search(r"saw 100 % of the bytes written .* profile in slicewise/mine$", share)
+    assert "next: slicewise report slicewise/mine" in following
+    info = json.loads(slicewise("info", "slicewise/mine", "--json").stdout)
+    assert info["job"] == "mine"
+    assert info["totals"]["posix"]["write_bytes"] == 8192
+
+
+def test_a_name_that_was_used_is_refused_before_the_command_starts(slicewise, tmp_path):
+    assert slicewise("run", "--job", "twice", "--", "true").returncode == 0
+    again = slicewise("run", "--job", "twice", "--", "touch", str(tmp_path / "started"))
+    assert again.returncode == 2
+    assert len(again.stderr.splitlines()) == 1
+    assert "earlier run" in again.stderr
+    assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize("status", [0, 1, 77, 255])
+def test_exit_status_passes_through(slicewise, status):
+    assert slicewise("run", "--", "sh", "-c", f"exit {status}").returncode == status
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGSEGV, signal.SIGKILL])
+def test_death_by_signal_is_128_and_its_number(slicewise, number):
+    done = slicewise("run", "--", "sh", "-c", f"kill -{int(number)} $$")
+    assert done.returncode == 128 + number
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
+def test_a_signal_sent_to_us_reaches_the_command(slicewise, tmp_path, number):
+    name = number.name.removeprefix("SIG")
+    process = started(tmp_path, "bash", "-c", f"trap 'exit 42' {name}; touch begun; while :; do sleep 0.05; done")
+    process.send_signal(number)
+    process.communicate(timeout=TIMEOUT_SECONDS)
+    assert process.returncode == 42
+
+
+def test_control_c_reaches_the_command_once(slicewise, tmp_path):
+    script = "n=0; trap 'n=$((n+1))' INT; touch begun; for i in $(seq 20); do sleep 0.05; done; exit $((40 + n))"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.execve(SLICEWISE, ["slicewise", "run", "--", "bash", "-c", script], environment())
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not (tmp_path / "begun").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.write(terminal, b"\x03")
+    try:
+        while os.read(terminal, 4096):
+            pass
+    except OSError:  # the terminal's other side is closed
+        pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 41
+
+
+def test_descriptors_and_input_pass_through(slicewise, tmp_path):
+    reader, writer = os.pipe()
+    done = subprocess.run(
+        [SLICEWISE, "run", "--", "bash", "-c", f"cat; echo extra >&{writer}"],
+        cwd=tmp_path,
+        env=environment(),
+        input="typed",
+        pass_fds=[writer],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=True,
+    )
+    os.close(writer)
+    assert done.stdout == "typed"
+    assert os.read(reader, 100) == b"extra\n"
+    os.close(reader)
+
+
+def test_a_script_without_an_interpreter_is_the_shells(slicewise, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("echo $1\n")
+    script.chmod(0o755)
+    assert slicewise("run", "--", "./script", "argument").stdout == "argument\n"
+
+
+def test_commands_that_cannot_be_started(slicewise, tmp_path):
+    missing, forbidden = slicewise("run", "--", "./missing"), slicewise("run", "--", "/")
+    assert (missing.returncode, forbidden.returncode) == (127, 126)
+    assert said(missing) == ["slicewise: ./missing: no such command"]
+    assert said(forbidden) == ["slicewise: /: cannot be run (Permission denied)"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--dir", "/proc/nowhere"], "/proc/nowhere: no profile can be written there"),
+        (["--dir", "/dev/null"], "/dev/null: no profile can be written there"),
+        (["--job", "a/b"], "--job 'a/b'"),
+        (["--slice", "0.01"], "--slice"),
+        (["--slice", "61"], "--slice"),
+    ],
+)
+def test_what_cannot_be_is_said_before_the_command_starts(slicewise, tmp_path, options, reason):
+    done = slicewise("run", *options, "--", "touch", "started")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert reason in done.stderr
+    assert not (tmp_path / "started").exists()
+
+
+def test_the_library_has_the_same_bounds_of_slices():
+    source = (ROOT / "schema" / "settings.def").read_text()
+    least, most = re.search(r'"SLICEWISE_SLICE",.*?, "4", *(\d+), *(\d+)', source).groups()
+    from slicewise.commands.run import LONGEST_SLICE_SECONDS, SHORTEST_SLICE_SECONDS
+
+    assert (int(least) / 1e9, int(most) / 1e9) == (SHORTEST_SLICE_SECONDS, LONGEST_SLICE_SECONDS)
+
+
+def test_names_made_for_jobs_are_unique(slicewise, tmp_path):
+    for _ in range(3):
+        assert slicewise("run", "--", "true").returncode == 0
+    names = [path.name for path in (tmp_path / "slicewise").iterdir()]
+    assert len(names) == 3
+    assert all(re.fullmatch(r"true-\d{8}-\d{6}(-\d)?", name) for name in names)
+
+
+@pytest.mark.parametrize("variable", ["SLICEWISE_JOB", *SCHEDULER_JOB_VARIABLES])
+def test_a_job_has_the_name_that_the_library_gives_it(slicewise, tmp_path, variable):
+    name = "12[3].server"
+    assert slicewise("run", "--dir", "by-run", "--", "true", **{variable: name}).returncode == 0
+    preloaded = environment(LD_PRELOAD=str(LIBRARY), SLICEWISE_DIR="by-hand", **{variable: name})
+    subprocess.run(["true"], cwd=tmp_path, env=preloaded, check=True)
+    by_run, by_hand = ([path.name for path in (tmp_path / way).iterdir()] for way in ("by-run", "by-hand"))
+    assert by_run == by_hand
+
+
+def test_a_killed_process_is_in_the_profile(slicewise):
+    program = WRITES_8_KIB + "\nimport os; os.kill(os.getpid(), 9)"
+    done = slicewise("run", "--job", "killed", "--", "/usr/bin/python3", "-I", "-c", program)
+    assert done.returncode == 128 + signal.SIGKILL
+    info = json.loads(slicewise("info", "slicewise/killed", "--json").stdout)
+    assert info["totals"]["posix"]["write_bytes"] == 8192
+    assert info["damage"] == []
+
+
+def test_recover_finishes_what_a_dead_process_left(slicewise, tmp_path):
+    program = WRITES_8_KIB + "\nimport os; os.kill(os.getpid(), 9)"
+    preloaded = environment(LD_PRELOAD=str(LIBRARY), SLICEWISE_DIR=str(tmp_path / "p"), SLICEWISE_JOB="dead")
+    subprocess.run(["/usr/bin/python3", "-I", "-c", program], cwd=tmp_path, env=preloaded, check=False)
+    (tmp_path / "p" / "dead").mkdir(parents=True, exist_ok=True)
+    assert slicewise("recover", "p/dead").returncode == 0
+    info = json.loads(slicewise("info", "p/dead", "--json").stdout)
+    assert info["totals"]["posix"]["write_bytes"] == 8192
+
+
+def test_a_static_program_is_named_as_unseen(slicewise, tmp_path):
+    source = tmp_path / "static.c"
+    source.write_text("int main(void) { return 5; }\n")
+    subprocess.run(["gcc", "-static", source, "-o", tmp_path / "static"], check=True)
+    done = slicewise("run", "--dir", "p", "--", "./static")
+    assert done.returncode == 5
+    assert "nothing was profiled" in done.stderr
+    assert not (tmp_path / "p").exists()
+
+
+def test_an_existing_preload_is_kept():
+    made = profiled_environment({"LD_PRELOAD": "/a.so /b.so"}, Path("/l.so"), Path("/d/j"), None, ["true"])
+    assert made["LD_PRELOAD"] == "/l.so:/a.so /b.so"
+    again = profiled_environment(made, Path("/l.so"), Path("/d/j"), None, ["true"])
+    assert again["LD_PRELOAD"] == made["LD_PRELOAD"]
+
+
+@pytest.mark.parametrize(
+    ("command", "own", "expected"),
+    [
+        (["mpirun", "-n", "2", "app"], None, "SLICEWISE_DIR;SLICEWISE_JOB;LD_PRELOAD"),
+        (["/opt/bin/mpiexec.openmpi", "app"], "MINE", "MINE;SLICEWISE_DIR;SLICEWISE_JOB;LD_PRELOAD"),
+        (["mpirun", "-x", "MINE", "app"], None, None),
+        (["./script"], None, None),
+    ],
+)
+def test_open_mpi_is_told_what_to_take_to_other_nodes(command, own, expected):
+    name = "OMPI_MCA_mca_base_env_list"
+    made = profiled_environment({name: own} if own else {}, Path("/l.so"), Path("/d/j"), None, command)
+    assert made.get(name) == expected
+
+
+def test_a_rank_on_another_node_is_profiled(slicewise, tmp_path):
+    """Another node: a remote shell that starts with an empty environment, as ssh does."""
+    mpirun = shutil.which("mpirun.openmpi")
+    if mpirun is None:
+        pytest.skip("mpirun.openmpi is missing: apt install openmpi-bin")
+    shell = tmp_path / "remote-shell"
+    rights = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+    shell.write_text(f'#!/bin/sh\nshift\nexec env -i PATH="$PATH" HOME="$HOME" {rights} sh -c "$*"\n')
+    shell.chmod(shell.stat().st_mode | stat.S_IXUSR)
+    done = slicewise(
+        *("run", "--job", "far", "--", mpirun, "--mca", "plm_rsh_agent", shell, "--host", "another-node:1", "-n", "1"),
+        *("dd", "if=/dev/zero", f"of={tmp_path}/out", "bs=4096", "count=2"),
+        OMPI_ALLOW_RUN_AS_ROOT="1",
+        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+    )
+    assert done.returncode == 0, done.stderr
+    info = json.loads(slicewise("info", "slicewise/far", "--json").stdout)
+    assert "/dd" in " ".join(info["programs"])
+
+
+def test_doctor_finds_this_installation_in_order(slicewise):
+    done = slicewise("doctor", "--json")
+    findings = {finding["name"]: finding for finding in json.loads(done.stdout)["checks"]}
+    assert {"library", "collector", "self test", "settings", "MPI"} <= findings.keys()
+    assert [finding for finding in findings.values() if not finding["is_fine"]] == []
+    assert done.returncode == 0
+
+
+def test_doctor_names_a_bad_setting_and_a_directory_that_cannot_be_written(slicewise):
+    done = slicewise("doctor", SLICEWISE_SLICE="99", SLICEWISE_DIR="/proc")
+    assert done.returncode == 1
+    wrong = [line for line in done.stdout.splitlines() if line.startswith("not ok")]
+    assert any("settings" in line and "SLICEWISE_SLICE=99" in line for line in wrong)
+    assert any("profiles" in line and "/proc" in line for line in wrong)
+
+
+def test_an_analyzer_without_a_library_beside_it_says_so(tmp_path):
+    from slicewise.errors import UserError
+    from slicewise.installation import find_installation
+
+    with pytest.raises(UserError, match=r"has no libslicewise\.so"):
+        find_installation(tmp_path / "venv")
+    assert find_installation(Path(sys.prefix)).library.name == "libslicewise.so"

@@ -1,0 +1,142 @@
+"""C's standard I/O: calls, the bytes that the program moved, and the bytes that its streams moved underneath."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from slicewise.profile.reader import Profile
+from support.oracle import trace
+from support.programs import Apps, Job, calls, total
+
+STDIN = b"ab678 rest"
+OUT_OF_LINE = "-O0"  # with optimisation the headers put ..._unlocked in line
+FORTIFIED = ("-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
+EXPECTED_CALLS = {
+    "fopen": 4, "fdopen": 1, "freopen": 1, "fclose": 4,
+    "fread": 2, "fgets": 2, "fgetc": 4 + 5 + 2, "getline": 3, "fscanf": 2,
+    "fwrite": 2, "fprintf": 2 + 2 + 2, "fputs": 2 + 1 + 1 + 1, "fputc": 4 + 10_000 + 2,
+    "fseek": 4, "ftell": 3, "fflush": 4,
+}  # fmt: skip
+
+
+def assert_conserved(profile: Profile, told: dict[str, int]) -> None:
+    """What the streams took from and gave to the kernel is what it counted: the scenario makes no other calls."""
+    stdio = ("stdio",)
+    assert total(profile, "write_bytes", layers=stdio) == told["written"]
+    assert total(profile, "read_bytes", layers=stdio) == told["read"]
+    assert total(profile, "kernel_write_bytes", layers=stdio) == told["kernel_write_bytes"]
+    assert total(profile, "kernel_read_bytes", layers=stdio) == told["kernel_read_bytes"]
+    assert total(profile, "read_ops") == total(profile, "write_ops") == 0
+
+
+def test_families(job: Job, apps: Apps) -> None:
+    command = [apps.build("stdio_families", OUT_OF_LINE), job.data]
+    seen, told = trace(job, command, stdin=STDIN)
+    assert seen.bytes_written() == told["kernel_write_bytes"]
+    assert seen.bytes_read() == told["kernel_read_bytes"]
+    ended = job.run(command, stdin=STDIN)
+    assert (ended.status, ended.output, ended.errors) == (0, b"put\ncdprinted\n12345\n", "")
+    profile = job.profile()
+    assert_conserved(profile, told)
+    assert {name: count for name, count in calls(profile).items() if name not in ("open", "chdir")} == EXPECTED_CALLS
+    assert total(profile, "errors", layers=["stdio"]) == 1
+
+
+def test_fortified(job: Job, apps: Apps) -> None:
+    command = [apps.build("stdio_fortified", *FORTIFIED), job.data]
+    _, told = trace(job, command)
+    ended = job.run(command)
+    assert (ended.status, ended.output, ended.errors) == (0, b"89", "")
+    profile = job.profile()
+    assert_conserved(profile, told)
+    assert calls(profile) == {
+        "fopen": 1, "fprintf": 4, "fputc": 300, "fseek": 1, "fgets": 2, "fread": 2, "fclose": 1, "fflush": 1,
+    }  # fmt: skip
+
+
+def test_characters_in_line_are_seen_underneath(job: Job, apps: Apps) -> None:
+    """What headers put in line moves bytes without a call: the program's bytes lack those, the kernel's do not."""
+    command = [apps.build("stdio_families"), job.data]
+    _, told = trace(job, command, stdin=STDIN)
+    job.run(command, stdin=STDIN)
+    profile = job.profile()
+    assert total(profile, "write_bytes", layers=["stdio"]) == told["written"] - 3
+    assert total(profile, "read_bytes", layers=["stdio"]) == told["read"] - 3
+    assert total(profile, "kernel_write_bytes", layers=["stdio"]) == told["kernel_write_bytes"]
+    assert total(profile, "kernel_read_bytes", layers=["stdio"]) == told["kernel_read_bytes"]
+
+
+@pytest.mark.parametrize("layer", ["posix", "stdio"])
+def test_files_of_a_layer_have_its_bytes(job: Job, apps: Apps, layer: str) -> None:
+    command = {"posix": "posix_transfers", "stdio": "stdio_families"}[layer]
+    target = job.data / "file" if layer == "posix" else job.data
+    assert job.run([apps.build(command), target], stdin=STDIN).status == 0
+    profile = job.profile()
+    for column in ("read_bytes", "write_bytes", "read_ops", "write_ops"):
+        in_files = profile.files.filter(pl.col("path").str.starts_with(str(Path(job.data))))[column].sum()
+        assert in_files == total(profile, column, layers=["posix", "stdio"], obj="file"), column
+
+
+@pytest.mark.parametrize("mode", ["r", "r+"])
+@pytest.mark.parametrize("seed", range(6))
+def test_random_seeks(job: Job, apps: Apps, mode: str, seed: int) -> None:
+    command = [apps.build("stdio_seeks"), job.data / "file", "300", str(seed), mode]
+    _, told = trace(job, command)
+    assert job.run(command).status == 0
+    assert_conserved(job.profile(), told)
+
+
+def test_corners(job: Job, apps: Apps) -> None:
+    command = [apps.build("stdio_corners"), job.data]
+    seen, _ = trace(job, command)
+    ended = job.run(command)
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    names = profile.processes["program"].str.split("/").list.last()
+    own = profile.processes.filter(names.str.starts_with("stdio_corners"))["process"].item()
+    files = profile.files.filter(pl.col("process") == own)
+    moved = {
+        Path(path).name: (read, wrote) for path, read, wrote in files.select("path", "read_bytes", "write_bytes").rows()
+    }
+    assert moved["number"] == (4, 0)
+    assert moved["token"] == (20_000, 0)
+    assert moved["nul"] == (9, 0)
+    assert moved["left"] == (0, len("left in the buffer"))
+    rows = profile.slices.filter(pl.col("process") == own, pl.col("layer") == "stdio")
+    assert rows["kernel_read_bytes"].sum() == seen.bytes_read("file") + seen.bytes_read("pipe")
+    # libc empties its buffers after the last handler of exit: neither we nor the kernel's last count see that.
+    assert rows["kernel_write_bytes"].sum() == 0
+
+
+@pytest.mark.parametrize("options", [(OUT_OF_LINE,), FORTIFIED], ids=["plain", "fortified"])
+def test_wide_characters(job: Job, apps: Apps, options: tuple[str, ...]) -> None:
+    command = [apps.build("stdio_wide", *options), job.data]
+    _, told = trace(job, command, stdin="éc".encode())
+    ended = job.run(command, stdin="éc".encode())
+    assert (ended.status, ended.output, ended.errors) == (0, "€b1\n2\n".encode(), "")
+    profile = job.profile()
+    assert_conserved(profile, told)
+    assert calls(profile) == {
+        "fopen": 2, "fclose": 2, "fflush": 1,
+        "fputwc": 4 + 5000 + 2, "fputws": 2, "fwprintf": 2 + 2, "fgetwc": 4 + 10 + 3, "fgetws": 3, "fwscanf": 1,
+    }  # fmt: skip
+
+
+def test_commands_words_and_messages(job: Job, apps: Apps) -> None:
+    ended = job.run([apps.build("stdio_rest"), job.data])
+    message = "No such file or directory\n"
+    assert (ended.status, ended.output, ended.errors) == (0, b"", f"rest: {message}{message}")
+    profile = job.profile()
+    (process,) = profile.processes.filter(pl.col("program").str.contains("stdio_rest"))["process"].to_list()
+    own = {row["operation"]: row["calls"] for row in profile.calls.filter(pl.col("process") == process).to_dicts()}
+    assert own == {
+        "popen": 2, "pclose": 2, "fgets": 1, "fputs": 2, "tmpfile": 1, "fwrite": 2, "fread": 3, "fseek": 1,
+        "perror": 2, "fopen": 1, "fflush": 1, "fclose": 2,
+    }  # fmt: skip
+    streams = profile.slices.filter((pl.col("process") == process) & (pl.col("layer") == "stdio"))
+    assert streams["write_bytes"].sum() == 13 + 8 + len("rest: ") + 2 * len(message) + 16
+    assert streams["kernel_write_bytes"].sum() == streams["write_bytes"].sum()
+    assert streams["read_bytes"].sum() == len("from a command\n") + 2 * 4
+    assert job.segments() == []

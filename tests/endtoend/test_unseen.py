@@ -1,0 +1,270 @@
+"""What cannot be seen is named: programs that cannot be profiled, calls past libc, and what the kernel counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from slicewise.analysis.coverage import Unprofiled, coverage, job_processes, unprofiled_programs
+from support.programs import APPS, BUILD, COLLECTOR, Apps, Job, calls, need
+
+SLICEWISE = BUILD / "bin" / "slicewise"
+MIB = 1 << 20
+WAYS = [
+    "execv", "execvp", "execve", "execl", "fexecve", "execveat", "v:execv", "v:execvp", "v:execve", "v:execl",
+    "v:fexecve", "v:execveat", "here:execve", "here:execvp", "clone:execve", "posix_spawn", "posix_spawnp",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def static_writer(apps: Apps) -> Path:
+    return apps.build("unseen_writer", "-static")
+
+
+@pytest.fixture(scope="session")
+def parent(apps: Apps) -> Path:
+    return apps.build("unseen_parent")
+
+
+@pytest.fixture(scope="session")
+def go_writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_go(tmp_path_factory.mktemp("go"), cgo="0")
+
+
+def build_go(folder: Path, cgo: str) -> Path:
+    """The Go program of tests/apps; with cgo="1" one that is linked to libc."""
+    need("go")
+    source = (APPS / "unseen_go.go").read_text()
+    if cgo == "1":
+        source = source.replace('import "os"', 'import "C"\nimport "os"')
+    (folder / "main.go").write_text(source)
+    (folder / "go.mod").write_text("module writer\n\ngo 1.18\n")
+    variables = {"CGO_ENABLED": cgo, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod", "GOCACHE": str(folder / "cache")}
+    subprocess.run(["go", "build", "-o", "writer", "."], cwd=folder, env=os.environ | variables, check=True)
+    return folder / "writer"
+
+
+def unprofiled_of(job: Job) -> list[Unprofiled]:
+    job.recover(job.spool_dir)
+    return unprofiled_programs(job.profile())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_static_program_is_noted_however_it_is_begun(job, parent, static_writer, way):
+    command = shutil.copy(static_writer, job.data / "writer")
+    ended = job.run([parent, way, "writer", "out"], PATH=f"{job.data}:/usr/bin")
+    assert (ended.status, ended.errors) == (0, "")
+    assert (job.data / "out").stat().st_size == 3 * MIB
+    assert unprofiled_of(job) == [Unprofiled(str(command), "static", 1)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_program_that_can_be_profiled_is_not_noted(job, apps, parent, way):
+    shutil.copy(apps.build("unseen_writer"), job.data / "writer")
+    assert job.run([parent, way, "writer", "out"], PATH=f"{job.data}:/usr/bin").status == 0
+    assert unprofiled_of(job) == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_not_there_is_not_noted(job, parent, way):
+    assert job.run([parent, way, "nonesuch", "out"], PATH=f"{job.data}:/usr/bin").status == 77
+    assert unprofiled_of(job) == []
+
+
+@pytest.mark.parametrize("way", ["execve", "v:execve", "here:execve"])
+def test_a_static_program_whose_exec_fails_is_taken_back(job, parent, static_writer, way):
+    shutil.copy(static_writer, job.data / "writer").chmod(0o644)
+    assert job.run([parent, way, "writer", "out"]).status == 77
+    assert unprofiled_of(job) == []
+
+
+def test_looking_at_programs_is_not_the_jobs_io(job, parent, static_writer):
+    job.run([parent, "posix_spawn", static_writer, "out"])
+    job.run([parent, "execv", static_writer, "out"])
+    profile = job.profile(is_damaged=True)
+    kernel = profile.slices.filter(layer="kernel")
+    assert (kernel["read_bytes"].sum(), kernel["read_ops"].sum()) == (0, 0)
+    assert calls(profile)["posix_spawn"] == 1
+
+
+def test_many_programs_fill_the_table_and_are_counted(job, apps, static_writer):
+    parent_script = "import subprocess, sys\nfor path in sys.argv[1:]: subprocess.run([path, 'out'], check=True)"
+    copies = [shutil.copy(static_writer, job.data / f"writer{number}") for number in range(34)]
+    job.run(["/usr/bin/python3", "-I", "-c", parent_script, *copies, *copies[:3]])
+    profile = job.profile()
+    assert sum(program.times for program in unprofiled_programs(profile)) == 32 + 3
+    assert dict(profile.mishaps.select("mishap", "count").iter_rows())["unprofiled_full"] == 2
+
+
+@pytest.fixture
+def look():
+    """look(path): why a program cannot be profiled, and its executable."""
+
+    def call(path: str | Path, **settings: str) -> tuple[str, str]:
+        done = subprocess.run(
+            [COLLECTOR, "look", path], check=True, capture_output=True, text=True, env=os.environ | settings
+        )
+        reason, _, program = done.stdout.rstrip("\n").partition(" ")
+        return reason, program
+
+    return call
+
+
+def test_kinds_of_programs(look, apps, static_writer, go_writer, tmp_path):
+    plain = apps.build("unseen_writer")
+    assert look(plain) == ("unknown", str(plain))
+    assert look(static_writer) == ("static", str(static_writer))
+    static_pie = apps.build("unseen_writer", "-static-pie")
+    assert look(static_pie) == ("static", str(static_pie))
+    assert look(go_writer) == ("go", str(go_writer))
+    assert look("nonesuch") == ("unknown", "")
+    assert look(tmp_path)[0] == "unknown"
+    assert look("writer", PATH=f"/nowhere::{go_writer.parent}") == ("go", str(go_writer))
+
+
+def test_the_loader_itself_can_be_profiled(look, apps):
+    interpreter = re.search(
+        r"interpreter: (\S+)\]",
+        subprocess.run(["readelf", "-l", apps.build("unseen_writer")], capture_output=True, text=True).stdout,
+    )
+    assert interpreter is not None
+    assert look(interpreter[1])[0] == "unknown"
+
+
+def test_scripts_are_their_interpreters(look, static_writer, tmp_path):
+    script = tmp_path / "script"
+    script.write_text(f"#! {static_writer} -x\n")
+    script.chmod(0o755)
+    outer = tmp_path / "outer"
+    outer.write_text(f"#!{script}\n")
+    assert look(script) == look(outer) == ("static", str(static_writer))
+    script.write_text(f"#!{outer}\n")
+    assert look(script)[0] == "unknown"  # for ever around
+    script.write_text("#!\n")
+    assert look(script)[0] == "unknown"
+
+
+@pytest.mark.parametrize("bytes_kept", [0, 3, 40, 63, 64, 200])
+def test_torn_programs_do_no_harm(look, static_writer, tmp_path, bytes_kept):
+    torn = tmp_path / "torn"
+    torn.write_bytes(static_writer.read_bytes()[:bytes_kept])
+    assert look(torn)[0] in ("unknown", "static")
+
+
+def test_programs_of_another_kind(look, static_writer, tmp_path):
+    foreign = tmp_path / "foreign"
+    image = bytearray(static_writer.read_bytes())
+    image[18:20] = (0x16).to_bytes(2, "little")  # e_machine: S390
+    foreign.write_bytes(image)
+    assert look(foreign) == ("foreign", str(foreign))
+
+
+def test_programs_with_other_rights(look, apps, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a program to somebody else")
+    program = Path(shutil.copy(apps.build("unseen_writer"), tmp_path / "program"))
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    assert look(program) == ("privileged", str(program))
+    program.chmod(0o2755)
+    assert look(program)[0] == "privileged"
+    program.chmod(0o755)
+    assert look(program)[0] == "unknown"
+
+
+def run_command(folder: Path, *command: str | Path) -> tuple[str, dict]:
+    """What `slicewise run` says, and the coverage as `info --json` tells it."""
+    if not SLICEWISE.exists():
+        pytest.skip(f"{SLICEWISE} is missing: run make")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLICEWISE_", "LD_PRELOAD"))}
+    done = subprocess.run(
+        [SLICEWISE, "run", "--job", "job", "--", *command],
+        cwd=folder,
+        env=kept,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    told = subprocess.run(
+        [SLICEWISE, "info", "slicewise/job", "--json"], cwd=folder, env=kept, capture_output=True, text=True
+    )
+    return done.stderr, json.loads(told.stdout)["coverage"] if told.returncode == 0 else {}
+
+
+def test_run_knows_what_static_and_go_children_moved(tmp_path, apps, static_writer, go_writer):
+    """A shell that writes 3 MiB itself, 3 MiB by a static child and 2 MiB by one in Go."""
+    shutil.copy(static_writer, tmp_path / "unseen_static")
+    shutil.copy(go_writer, tmp_path / "writer")
+    command = f"{apps.build('unseen_writer')} a; ./unseen_static b; ./writer c"
+    said, seen = run_command(tmp_path, "/bin/sh", "-c", command)
+    assert "only 38 % of the bytes written" in said
+    assert "2 processes could not be profiled (static and Go): unseen_static, writer" in said
+    assert seen["unprofiled_write_bytes"] == 5 * MIB
+    assert seen["write"] == pytest.approx(3 / 8, abs=0.001)
+
+
+def test_run_knows_what_busybox_moved(tmp_path):
+    need("busybox")
+    reason = subprocess.run([COLLECTOR, "look", "busybox"], capture_output=True, text=True).stdout.split()[0]
+    if reason != "static":
+        pytest.skip("busybox is not static here: install busybox-static")
+    copying = "busybox dd if=/dev/zero of=x bs=65536 count=32 2>&1; echo done"
+    said, seen = run_command(tmp_path, "/bin/sh", "-c", copying)
+    assert "1 process could not be profiled (static): busybox" in said
+    assert 2 * MIB <= seen["unprofiled_write_bytes"] < 2 * MIB + 500  # and its report
+    assert 2 * MIB <= seen["unprofiled_read_bytes"] < 2 * MIB + 8192
+
+
+def test_run_of_a_static_command_alone_says_why_there_is_nothing(tmp_path, static_writer):
+    said, seen = run_command(tmp_path, static_writer, "out")
+    assert said.strip() == (
+        f"slicewise: nothing was profiled: 1 process could not be profiled (static): {static_writer.name}"
+    )
+    assert seen == {}
+    assert not (tmp_path / "slicewise").exists()
+
+
+def test_run_of_a_static_command_with_profiled_children(tmp_path, apps):
+    need("busybox")
+    said, seen = run_command(tmp_path, "busybox", "sh", "-c", f"{apps.build('unseen_writer')} out; true")
+    assert seen["write"] == 1.0
+    assert "1 process could not be profiled (static): busybox" in said
+
+
+def test_many_profiled_children_are_no_noise(tmp_path, apps, static_writer):
+    """What the loader and the profiler read in every process is none of the static one's."""
+    plain = apps.build("unseen_writer")
+    loop = f"for i in 1 2 3 4 5 6 7 8 9 10; do {plain} a; done; {static_writer} b"
+    _, seen = run_command(tmp_path, "/bin/sh", "-c", loop)
+    assert seen["unprofiled_write_bytes"] == 3 * MIB
+    assert seen["unprofiled_read_bytes"] < 11 * 1024  # what the profiler reads after its last look at each count
+
+
+def test_a_go_program_with_libraries_is_named(tmp_path, apps):
+    program = build_go(tmp_path, cgo="1")
+    said, seen = run_command(tmp_path, "/bin/sh", "-c", f"{apps.build('unseen_writer')} a; {program} b; true")
+    assert f"1 process could not be profiled (Go): {program.name}" in said
+    assert seen["unprofiled_write_bytes"] == 2 * MIB
+
+
+def test_calls_past_libc_are_a_gap_with_a_guess(tmp_path, apps):
+    program = apps.build("unseen_writer")
+    said, seen = run_command(tmp_path, program, "out", "raw")
+    assert "saw only 0 % of the bytes written" in said
+    (gap,) = seen["gaps"]
+    assert gap == {"direction": "write", "cause": "past_libc", "bytes": 3 * MIB, "calls": 3, "processes": 1}
+    (least,) = seen["least_seen"]
+    assert (least["share"], least["kernel_bytes"]) == (0.0, 3 * MIB)
+
+
+def test_a_profiled_program_has_no_gap(job, apps):
+    job.run([apps.build("unseen_writer"), "out"])
+    profile = job.profile()
+    seen = coverage(profile, job_processes(profile))
+    assert (seen.write, seen.gaps, seen.unprofiled, seen.least_seen) == (1.0, [], [], [])

@@ -1,0 +1,29 @@
+"""What a profile holds, as plain JSON: every row of every table, numbers that are zero and empty strings left out.
+
+PYTHONPATH=tests python -m golden.contents FILE
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from slicewise.profile.reader import TABLES, read_profile
+
+
+def contents(path: Path) -> dict:
+    """All that the reader gives of a file, in an order that does not depend on the reader."""
+    profile = read_profile(path, bins=True)
+    tables = {}
+    for name in TABLES:
+        rows = [
+            {key: value for key, value in row.items() if value not in (0, "")}
+            for row in getattr(profile, name).to_dicts()
+        ]
+        tables[name] = sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
+    return {"job": profile.job, "slice_ns": profile.slice_ns, "damage": len(profile.damage), **tables}
+
+
+if __name__ == "__main__":
+    print(json.dumps(contents(Path(sys.argv[1])), indent=1, sort_keys=True))

@@ -1,0 +1,119 @@
+"""What was written comes back, however it was spread over frames and files, and damage costs only what it touches."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slicewise.profile.frames import decode
+from slicewise.profile.reader import read_profile
+from slicewise.profile.schema import parse_schema
+from support.swz import LAST_FRAME, Frames, Writer, encode_numbers, schema_text
+
+U64 = st.one_of(st.integers(0, 300), st.integers(0, 2**64 - 1), st.integers(2**64 - 300, 2**64 - 1))
+LAYERS = ("posix", "stdio", "mpiio", "mpiio_coll", "kernel")
+
+ROW = st.fixed_dictionaries(
+    {
+        "process": st.integers(1, 3),
+        "mount": st.integers(0, 2),
+        "layer": st.sampled_from(LAYERS),
+        "slice": st.integers(425_000_000, 425_000_005),
+        "write_bytes": st.integers(0, 2**50),
+        "errors": st.integers(0, 3),
+        "write_slowest_ns": st.integers(0, 2**40),
+        "write_size_3": st.integers(0, 9),
+    }
+)
+
+
+@given(st.lists(U64, min_size=1, max_size=40), st.booleans())
+def test_numbers_of_any_size_come_back(values, with_base):
+    writer = Writer()
+    place = [name for name, _ in writer.flat_columns("slices")].index("write_bytes")
+    width = len(writer.flat_columns("slices"))
+    presence = (1 << place).to_bytes((width + 7) // 8, "little")
+    numbers = np.array(values, np.uint64)
+    table = writer.tables["slices"].to_bytes(1, "little")
+    payload = table + len(values).to_bytes(4, "little") + presence + encode_numbers(numbers, with_base)
+    (chunk,) = decode(payload, parse_schema(schema_text()), {})
+    assert chunk.rows == len(values)
+    assert chunk.columns[place].tolist() == values
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), min_size=1, max_size=20))
+def test_strings_come_back(paths):
+    (chunk,) = decode(Writer().chunk("files", {"path": paths}), parse_schema(schema_text()), {})
+    assert chunk.rows == len(paths)
+    assert list(chunk.columns.values()) in ([paths], [])
+    assert chunk.columns or not any(paths)
+
+
+def expected_sums(rows: list[dict]) -> dict[tuple, tuple]:
+    """Rows of one key added up in plain Python."""
+    sums: dict[tuple, tuple] = {}
+    for row in rows:
+        key = (row["process"], row["mount"], row["layer"], row["slice"])
+        total, errors, slowest, large = sums.get(key, (0, 0, 0, 0))
+        sums[key] = (
+            total + row["write_bytes"],
+            errors + row["errors"],
+            max(slowest, row["write_slowest_ns"]),
+            large + row["write_size_3"],
+        )
+    return sums
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(ROW, max_size=40), st.randoms(use_true_random=False), st.integers(1, 7), st.booleans())
+def test_rows_add_up_however_they_are_framed_ordered_and_repeated(rows, order: random.Random, rows_a_frame, two_files):
+    writer = Writer()
+    frames = []
+    for process in (1, 2, 3):
+        own = [row for row in rows if row["process"] == process]
+        payloads = [writer.rows("slices", own[at : at + rows_a_frame]) for at in range(0, len(own), rows_a_frame)]
+        payloads.append(writer.rows("processes", [{"job": "job", "pid": process}]))
+        for number, payload in enumerate(payloads):
+            last = LAST_FRAME if number == len(payloads) - 1 else 0
+            frames.append(writer.frame(process, number, payload, last))
+    frames += order.choices(frames, k=order.randint(0, 3))
+    order.shuffle(frames)
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = Path(temporary) / "job"
+        cut = order.randint(0, len(frames)) if two_files else len(frames)
+        Frames([writer.schema_frame(), *frames[:cut]]).write(directory / "n1.swz")
+        Frames([writer.schema_frame(), *frames[cut:]]).write(directory / "n2.swz")
+        profile = read_profile(directory, bins=True)
+    assert profile.damage == []
+    columns = ("process", "mount", "layer", "slice", "write_bytes", "errors", "write_slowest_ns", "write_size_3")
+    read = {row[:4]: row[4:] for row in profile.slices.select(columns).rows()}
+    assert read == expected_sums(rows)
+    assert len(profile.slices) == len(read)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(2, 12), st.data())
+def test_damage_costs_the_frames_that_it_touches_and_no_other(count, data):
+    writer = Writer()
+    head = writer.rows("processes", [{"job": "job"}])
+    frames = [
+        writer.frame(process, 0, head + writer.rows("slices", [{"slice": process, "write_bytes": 1}]), LAST_FRAME)
+        for process in range(1, count + 1)
+    ]
+    hit = data.draw(st.sets(st.integers(0, count - 1), max_size=count - 1))
+    for place in hit:
+        at = data.draw(st.integers(0, len(frames[place]) - 1))
+        bit = 1 << data.draw(st.integers(0, 7))
+        frames[place] = frames[place][:at] + bytes([frames[place][at] ^ bit]) + frames[place][at + 1 :]
+    with tempfile.TemporaryDirectory() as temporary:
+        profile = read_profile(Frames([writer.schema_frame(), *frames]).write(Path(temporary) / "n1.swz"))
+    # zstd has bits that mean nothing: a frame hit there alone is whole, as its checksum says.
+    read = set(profile.slices["slice"])
+    assert read >= {place + 1 for place in range(count) if place not in hit}
+    assert (profile.slices["write_bytes"] == 1).all()
+    assert sum(len(damage.byte_ranges) for damage in profile.damage) <= len(hit)
+    assert bool(profile.damage) == (len(read) < count)

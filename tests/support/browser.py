@@ -1,0 +1,168 @@
+"""A headless Chromium driven over its debugging pipe, for tests that must see a page as a reader does."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+EXECUTABLES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--remote-debugging-pipe",
+)
+
+
+def executable() -> str | None:
+    """The browser's path, or None where there is none that runs (Ubuntu's is a stub that asks for a snap)."""
+    for name in EXECUTABLES:
+        path = shutil.which(name)
+        if path and subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0:
+            return path
+    return None
+
+
+class Browser:
+    """One tab. What the page asked the network for is in `requests`, what went wrong in it in `troubles`."""
+
+    def __init__(self, width: int = 1400, height: int = 1000, timeout: float = 60.0) -> None:
+        path = executable()
+        if path is None:
+            raise FileNotFoundError("no Chromium")
+        self.timeout = timeout
+        self.requests: list[str] = []
+        self.troubles: list[str] = []
+        self._profile = tempfile.TemporaryDirectory(prefix="slicewise-browser-", ignore_cleanup_errors=True)
+        commands_out, self._commands = os.pipe()
+        self._answers, answers_in = os.pipe()
+        # The pipe's ends must be descriptors 3 and 4 of the browser.
+        redirect = f'exec "$@" 3<&{commands_out} 4>&{answers_in}'
+        self._process = subprocess.Popen(
+            ["bash", "-c", redirect, "browser", path, *FLAGS, f"--user-data-dir={self._profile.name}", "about:blank"],
+            pass_fds=(commands_out, answers_in),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(commands_out)
+        os.close(answers_in)
+        self._buffer = b""
+        self._number = 0
+        self._session: str | None = None
+        target = self._call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Network", "Runtime", "Log"):
+            self._call(f"{domain}.enable")
+        self.resize(width, height)
+
+    def __enter__(self) -> Browser:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait(timeout=20)
+        os.close(self._commands)
+        os.close(self._answers)
+        self._profile.cleanup()
+
+    def resize(self, width: int, height: int) -> None:
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def prefer(self, scheme: str) -> None:
+        """ "light" or "dark"."""
+        self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def open(self, page: Path, until: str) -> None:
+        """Open a file and wait until the expression `until` is true in it."""
+        self._call("Page.navigate", url=page.resolve().as_uri())
+        self.wait_for("document.readyState === 'complete' && document.URL.startsWith('file:')")
+        self.wait_for(until)
+
+    def wait_for(self, expression: str) -> None:
+        deadline = time.monotonic() + self.timeout
+        while not self.evaluate(f"Boolean({expression})"):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{expression} did not come true; troubles: {self.troubles}")
+            time.sleep(0.02)
+
+    def evaluate(self, expression: str) -> object:
+        """The JSON value of an expression (a promise's when it is one)."""
+        answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
+        return answer["result"].get("value")
+
+    def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """Press the mouse at `start`, move to `end` and let go."""
+        self._mouse("mouseMoved", start, 0)
+        self._mouse("mousePressed", start, 1)
+        for step in (0.3, 0.7, 1.0):
+            self._mouse("mouseMoved", tuple(a + (b - a) * step for a, b in zip(start, end, strict=True)), 1)
+        self._mouse("mouseReleased", end, 0)
+
+    def screenshot(self, path: Path) -> None:
+        """The whole page, not only what the window shows."""
+        answer = self._call("Page.captureScreenshot", captureBeyondViewport=True, clip=self._page_box())
+        path.write_bytes(base64.b64decode(answer["data"]))
+
+    def _page_box(self) -> dict[str, float]:
+        size = self._call("Page.getLayoutMetrics")["cssContentSize"]
+        return {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+
+    def _mouse(self, kind: str, at: tuple[float, float], buttons: int) -> None:
+        self._call(
+            "Input.dispatchMouseEvent",
+            type=kind,
+            x=at[0],
+            y=at[1],
+            button="left" if buttons or kind == "mouseReleased" else "none",
+            buttons=buttons,
+            clickCount=1,
+        )
+
+    def _call(self, method: str, **parameters: object) -> dict:
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._commands, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._next_message()
+            if answer.get("id") == self._number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']}")
+                return answer["result"]
+            self._note(answer)
+
+    def _note(self, event: dict) -> None:
+        method, parameters = event.get("method"), event.get("params", {})
+        if method == "Network.requestWillBeSent":
+            self.requests.append(parameters["request"]["url"])
+        elif method == "Runtime.exceptionThrown":
+            self.troubles.append(json.dumps(parameters["exceptionDetails"]))
+        elif method == "Log.entryAdded" and parameters["entry"]["level"] == "error":
+            self.troubles.append(parameters["entry"]["text"])
+
+    def _next_message(self) -> dict:
+        deadline = time.monotonic() + self.timeout
+        while b"\0" not in self._buffer:
+            if not select.select([self._answers], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise TimeoutError("the browser does not answer")
+            chunk = os.read(self._answers, 1 << 20)
+            if not chunk:
+                raise ConnectionError("the browser is gone")
+            self._buffer += chunk
+        message, _, self._buffer = self._buffer.partition(b"\0")
+        return json.loads(message)

@@ -1,0 +1,184 @@
+"""What the kernel was asked for, as strace saw it in a run without the library: what profiles are held against.
+
+A process's calls count from its scenario's first mark to its last (tests/apps/scenario.h), so that neither the loader's
+calls nor those of libc's start and end are among them. Children and threads count from their beginning; a program that
+takes the place of another from its own mark.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.programs import Command, Job, need
+
+LINE = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\)\s+= (?P<result>-?\d+|0x[0-9a-f]+)(?:<.*>)?(?: .*)?$")
+BEGIN, END = '"/scenario/begin"', '"/scenario/end"'
+DESCRIPTOR = re.compile(r"(?:^|, )-?\d+<(?P<target>.*?)>(?=, |$)")
+MAKES_THREADS = ("clone", "clone3", "fork", "vfork")
+BY_LOADER = ("execve", "execveat")
+
+# Which system calls stand behind which operations: the kernel has fewer doors than libc, and operations are compared by
+# door.
+DOORS = {
+    "open": (("open", "openat", "creat"), ("open", "openat", "creat", "mkstemp")),
+    "close": (("close",), ("close",)),
+    "close_range": (("close_range",), ("close_range",)),
+    "dup": (("dup",), ("dup",)),
+    "dup2": (("dup2", "dup3"), ("dup2",)),
+    "fcntl": (("fcntl",), ("fcntl",)),
+    "read": (("read",), ("read",)),
+    "pread": (("pread64",), ("pread",)),
+    "readv": (("readv",), ("readv",)),
+    "preadv": (("preadv", "preadv2"), ("preadv",)),
+    "write": (("write",), ("write", "dprintf")),
+    "pwrite": (("pwrite64",), ("pwrite",)),
+    "writev": (("writev",), ("writev",)),
+    "pwritev": (("pwritev", "pwritev2"), ("pwritev",)),
+    "lseek": (("lseek",), ("lseek",)),
+    "fsync": (("fsync",), ("fsync",)),
+    "fdatasync": (("fdatasync",), ("fdatasync",)),
+    "stat": (("stat", "lstat", "fstat", "newfstatat"), ("stat", "lstat", "fstat", "fstatat")),
+    "unlink": (("unlink", "unlinkat"), ("unlink", "unlinkat")),
+    "rename": (("rename", "renameat", "renameat2"), ("rename", "renameat")),
+    "mkdir": (("mkdir", "mkdirat"), ("mkdir", "mkdirat", "mkdtemp")),
+    "statx": (("statx",), ("statx",)),
+    "statfs": (("statfs", "fstatfs"), ("statfs", "fstatfs")),
+    "access": (("access", "faccessat", "faccessat2"), ("access",)),
+    "link": (("link", "linkat"), ("link",)),
+    "symlink": (("symlink", "symlinkat"), ("symlink",)),
+    "readlink": (("readlink", "readlinkat"), ("readlink",)),
+    "rmdir": (("rmdir",), ("rmdir",)),
+    "mknod": (("mknod", "mknodat"), ("mknod",)),
+    "chmod": (("chmod", "fchmod", "fchmodat"), ("chmod", "fchmod")),
+    "chown": (("chown", "lchown", "fchown", "fchownat"), ("chown", "fchown")),
+    "utime": (("utime", "utimes", "utimensat", "futimesat"), ("utime", "futime")),
+    "truncate": (("truncate", "ftruncate"), ("truncate", "ftruncate")),
+    "fallocate": (("fallocate",), ("fallocate",)),
+    "readahead": (("readahead",), ("readahead",)),
+    "posix_fadvise": (("fadvise64",), ("posix_fadvise",)),
+    "sync": (("sync", "syncfs", "sync_file_range"), ("sync", "syncfs", "sync_file_range")),
+    "flock": (("flock",), ("flock",)),
+    "ioctl": (("ioctl",), ("ioctl",)),
+    "getdents": (("getdents64",), ("readdir",)),
+    "getxattr": (("getxattr", "lgetxattr", "fgetxattr"), ("getxattr",)),
+    "setxattr": (("setxattr", "lsetxattr", "fsetxattr"), ("setxattr",)),
+    "listxattr": (("listxattr", "llistxattr", "flistxattr"), ("listxattr",)),
+    "removexattr": (("removexattr", "lremovexattr", "fremovexattr"), ("removexattr",)),
+    "name_to_handle_at": (("name_to_handle_at",), ("name_to_handle_at",)),
+    "open_by_handle_at": (("open_by_handle_at",), ("open_by_handle_at",)),
+    "sendfile": (("sendfile",), ("sendfile",)),
+    "copy_file_range": (("copy_file_range",), ("copy_file_range",)),
+    "splice": (("splice",), ("splice",)),
+    "tee": (("tee",), ("tee",)),
+    "vmsplice": (("vmsplice",), ("vmsplice",)),
+}
+# Which of its descriptors, in the order of its arguments, a system call moves bytes from and to. (Scenarios vmsplice
+# into pipes alone.)
+READS = dict.fromkeys(("read", "pread64", "readv", "preadv", "preadv2", "copy_file_range", "splice", "tee"), 0) | {
+    "sendfile": 1
+}
+WRITES = dict.fromkeys(("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "vmsplice"), 0) | {
+    "copy_file_range": 1, "splice": 1, "tee": 1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SystemCall:
+    name: str
+    arguments: str
+    result: int
+
+    def object(self, place: int) -> str:
+        """What one of its descriptors leads to, in the words of schema/enums.def."""
+        targets = DESCRIPTOR.findall(self.arguments)
+        target = targets[place] if place < len(targets) else ""
+        if target.startswith("pipe:"):
+            return "pipe"
+        if target.startswith(("socket:", "UNIX", "TCP", "UDP")):
+            return "socket"
+        if target.startswith("/memfd:") or not target.startswith("/"):
+            return "other"
+        if "<char " in target or "<block " in target:
+            return "device"
+        is_fifo = os.path.exists(target) and stat.S_ISFIFO(os.stat(target).st_mode)
+        return "pipe" if is_fifo else "file"
+
+
+@dataclass(frozen=True)
+class Trace:
+    calls: list[SystemCall]
+
+    def doors(self) -> Counter[str]:
+        """How often each door of DOORS was gone through."""
+        door_of = {name: door for door, (names, _) in DOORS.items() for name in names}
+        return Counter(door_of[call.name] for call in self.calls if call.name in door_of)
+
+    def bytes_read(self, obj: str | None = None) -> int:
+        return self._moved(READS, obj)
+
+    def bytes_written(self, obj: str | None = None) -> int:
+        return self._moved(WRITES, obj)
+
+    def errors(self) -> int:
+        """Calls through the doors of DOORS that failed."""
+        known = {name for names, _ in DOORS.values() for name in names}
+        return sum(call.result < 0 for call in self.calls if call.name in known)
+
+    def _moved(self, places: dict[str, int], obj: str | None) -> int:
+        return sum(
+            max(call.result, 0)
+            for call in self.calls
+            if call.name in places and (obj is None or call.object(places[call.name]) == obj)
+        )
+
+
+def doors_of(calls: dict[str, int]) -> Counter[str]:
+    """A profile's POSIX calls by the doors that they went through."""
+    door_of = {operation: door for door, (_, operations) in DOORS.items() for operation in operations}
+    doors: Counter[str] = Counter()
+    for operation, count in calls.items():
+        if operation in door_of:
+            doors[door_of[operation]] += count
+    return doors
+
+
+def trace(job: Job, command: Command, *, stdin: bytes = b"") -> tuple[Trace, dict[str, int]]:
+    """Run a scenario, which must succeed, under strace alone: what strace saw, and what the scenario told."""
+    need("strace")
+    files = job.folder / "trace"
+    files.mkdir()
+    ended = job.run_plainly(["strace", "-ff", "-yy", "-s", "0", "-o", files / "thread", *command], stdin=stdin)
+    assert ended.status == 0, ended.errors
+    children = {child for file in files.iterdir() for child in _children(file)}
+    (first,) = [file for file in files.iterdir() if int(file.suffix[1:]) not in children]
+    return Trace(list(_walk(first, is_counted=False))), ended.told
+
+
+def _lines(file: Path) -> Iterator[SystemCall]:
+    for line in file.read_text(errors="replace").splitlines():
+        if found := LINE.match(line):
+            yield SystemCall(found["name"], found["arguments"], int(found["result"], 0))
+
+
+def _children(file: Path) -> Iterator[int]:
+    for call in _lines(file):
+        if call.name in MAKES_THREADS and call.result > 0:
+            yield call.result
+
+
+def _walk(file: Path, *, is_counted: bool) -> Iterator[SystemCall]:
+    for call in _lines(file):
+        if BEGIN in call.arguments:
+            is_counted = True
+        elif END in call.arguments or (call.name in BY_LOADER and call.result == 0):
+            is_counted = False
+        elif is_counted:
+            yield call
+        if call.name in MAKES_THREADS and call.result > 0:
+            yield from _walk(file.with_suffix(f".{call.result}"), is_counted=is_counted)

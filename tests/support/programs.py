@@ -1,0 +1,169 @@
+"""Programs under the library: compiling the tiny ones of tests/apps, and running any as a job of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pytest
+from slicewise.profile.reader import Profile, read_profile
+
+ROOT = Path(__file__).resolve().parents[2]
+APPS = ROOT / "tests" / "apps"
+BUILD = ROOT / os.environ.get("BUILD", "build")
+LIBRARY = BUILD / "lib" / "libslicewise.so"
+COLLECTOR = BUILD / "bin" / "slicewise-collect"
+SHARED_MEMORY = Path("/dev/shm")
+JOB_NAME = "job"
+TIMEOUT_SECONDS = 120
+
+Command = Sequence[str | Path]
+
+
+class Apps:
+    """The programs of tests/apps, each compiled once a session for each set of options."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._built: dict[tuple[str, ...], Path] = {}
+
+    def build(self, name: str, *options: str) -> Path:
+        """The path of the program (or with -shared the library) made from `name`.c."""
+        key = (name, *options)
+        if key not in self._built:
+            target = self._folder / f"{name}-{len(self._built)}"
+            command = ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Werror", APPS / f"{name}.c"]
+            subprocess.run([*command, *options, "-o", target], check=True)
+            self._built[key] = target
+        return self._built[key]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended: exit status (negative: the signal), what it printed, and where it told what it did."""
+
+    status: int
+    output: bytes
+    errors: str
+    told_file: Path
+
+    @property
+    def told(self) -> dict[str, int]:
+        """What a scenario told (tests/apps/scenario.h): name to number."""
+        lines = self.told_file.read_text().splitlines()
+        return {name: int(value) for name, value in (line.split() for line in lines)}
+
+
+class Job:
+    """One job's directory, segments and settings, apart from those of every other test."""
+
+    def __init__(self, folder: Path, segment_dir: Path) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.data.mkdir()
+        self.spool_dir = folder / JOB_NAME
+        self.segment_dir = segment_dir
+        self.settings: dict[str, str] = {}
+
+    def environment(self, settings: Mapping[str, str]) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SLICEWISE_")}
+        ours = {
+            "LD_PRELOAD": str(LIBRARY),
+            "SLICEWISE_DIR": str(self.folder),
+            "SLICEWISE_JOB": JOB_NAME,
+            "SLICEWISE_SEGMENT_DIR": str(self.segment_dir),
+            "TOLD": str(self.folder / "told"),
+        }
+        return kept | ours | self.settings | settings
+
+    def run(self, command: Command, *, stdin: bytes = b"", cwd: Path | None = None, **settings: str) -> Ended:
+        """Run a command under the library to its end."""
+        return self._run(command, stdin, cwd, self.environment(settings))
+
+    def run_plainly(self, command: Command, *, stdin: bytes = b"", cwd: Path | None = None) -> Ended:
+        """Run a command as if there were no Slicewise."""
+        return self._run(command, stdin, cwd, self.environment({"LD_PRELOAD": ""}))
+
+    def start(self, command: Command, **settings: str) -> subprocess.Popen[bytes]:
+        """Start a command under the library."""
+        return subprocess.Popen(
+            command,
+            env=self.environment(settings),
+            cwd=self.data,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def recover(
+        self, *arguments: str | Path, cwd: Path | None = None, **settings: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [COLLECTOR, "recover", *arguments],
+            cwd=cwd,
+            env=self.environment(settings) | {"LD_PRELOAD": ""},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TIMEOUT_SECONDS,
+        )
+
+    def profile(self, *, bins: bool = False, is_damaged: bool = False) -> Profile:
+        """The job's profile, which must be whole unless damage is expected."""
+        profile = read_profile(self.spool_dir, bins=bins)
+        assert is_damaged or profile.damage == []
+        return profile
+
+    def segments(self) -> list[Path]:
+        """What lies in the directory of segments."""
+        return sorted(self.segment_dir.glob("slicewise-*/*"))
+
+    def _run(self, command: Command, stdin: bytes, cwd: Path | None, environment: Mapping[str, str]) -> Ended:
+        done = subprocess.run(
+            command,
+            env=environment,
+            cwd=cwd or self.data,
+            input=stdin,
+            capture_output=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+        return Ended(done.returncode, done.stdout, done.stderr.decode(errors="replace"), self.folder / "told")
+
+
+@contextmanager
+def job_in(folder: Path) -> Iterator[Job]:
+    """A job below `folder` whose segments lie in shared memory, in a directory that is removed at the end."""
+    for needed in (LIBRARY, COLLECTOR):
+        if not needed.exists():
+            pytest.skip(f"{needed} is missing: run make")
+    with tempfile.TemporaryDirectory(prefix="slicewise-test-", dir=SHARED_MEMORY) as segment_dir:
+        yield Job(folder, Path(segment_dir))
+
+
+def need(*commands: str) -> None:
+    """Skip the test unless all commands are installed."""
+    missing = [command for command in commands if shutil.which(command) is None]
+    if missing:
+        pytest.skip(f"not installed: {' '.join(missing)}")
+
+
+def total(profile: Profile, column: str, *, layers: Sequence[str] = ("posix",), obj: str | None = None) -> int:
+    """A counter of the slices added up over layers and, if given, over mounts of one kind of object."""
+    rows = profile.slices.filter(pl.col("layer").is_in(layers))
+    if obj is not None:
+        objects = profile.mounts.select("process", "mount", "object")
+        rows = rows.join(objects, on=["process", "mount"]).filter(pl.col("object") == obj)
+    return int(rows[column].sum())
+
+
+def calls(profile: Profile) -> dict[str, int]:
+    """How often each interposed function was called, over all processes."""
+    return dict(profile.calls.group_by("operation").agg(pl.col("calls").sum()).iter_rows())

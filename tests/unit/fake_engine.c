@@ -1,0 +1,61 @@
+#include "fake_engine.h"
+
+#include "adopt.h"
+#include "identity.h"
+#include "kernel.h"
+#include "mount.h"
+#include "state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct engine engine;
+static _Atomic uint32_t is_counting = ENGINE_OFF;
+_Atomic uint32_t *engine_switch = &is_counting;
+
+bool engine_wake(void)
+{
+    return atomic_load(engine_switch) == ENGINE_ON;
+}
+
+void mishap(enum mishap kind, const char *detail)
+{
+    (void)detail;
+    segment_count_mishap(engine.home.segment, kind);
+}
+
+uint32_t engine_mount_of_path(const char *path)
+{
+    struct held_lock held = lock_take(&engine.lock);
+    uint32_t mount = mount_enter_path(&engine.home, path);
+    lock_give(held);
+    return mount;
+}
+
+void fake_engine_start(const char *dir, uint64_t slice_ns)
+{
+    engine = (struct engine){ .job = "job", .settings = { .dir = dir, .job = "job", .slice_ns = slice_ns } };
+    clock_start(false);
+    if (!descriptor_start() || segment_create(&engine.home, dir, "job.1") < 0) {
+        fprintf(stderr, "unit: no segment in %s\n", dir);
+        abort();
+    }
+    descriptor_forget_all();
+    struct segment *segment = engine.home.segment;
+    segment->pid_namespace = adopt_pid_namespace();
+    segment->process_row[processes_start_ns] = clock_read(CLOCK_REALTIME);
+    identity_fill(&engine.home, &engine.settings, engine.job);
+    mount_start(&engine.home);
+    kernel_start(&engine.home, false);
+    atomic_store(&segment->state, SEGMENT_LIVE);
+    thread_state = (struct thread){ .lane = &no_lane };
+    atomic_store(engine_switch, ENGINE_ON);
+}
+
+void fake_engine_stop(void)
+{
+    atomic_store(engine_switch, ENGINE_OFF);
+    thread_state = (struct thread){ .lane = &no_lane };
+    if (engine.home.segment != NULL)
+        segment_unmap(&engine.home);
+}

@@ -1,0 +1,25 @@
+/* The system under the engine, as a test wants it: the linker leads the engine's clock_gettime, getrusage and syscall here
+ * (--wrap). What a test does not ask for goes to the real ones. For one thread at a time. */
+#ifndef SLICEWISE_TESTS_FAKE_SYSTEM_H
+#define SLICEWISE_TESTS_FAKE_SYSTEM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fake_system {
+    bool has_clock;              /* both clocks stand at the times below, and move on by `ns_a_reading` */
+    uint64_t realtime_ns, monotonic_ns, ns_a_reading;
+    const char *mountinfo;       /* file to be read for /proc/self/mountinfo */
+    const char *self_io;         /* file to be read for /proc/self/io, of a process that has waited for no child */
+    const char *writable_below;  /* nothing is made or opened for writing elsewhere: EACCES */
+    bool is_disk_full;           /* writev writes `disk_room` bytes more, and then none: ENOSPC */
+    uint64_t disk_room;
+    long failing_syscall;        /* this one fails with `error` */
+    int error;
+};
+extern struct fake_system fake_system;
+
+/* Everything real again. */
+void fake_system_reset(void);
+
+#endif

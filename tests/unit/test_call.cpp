@@ -1,0 +1,338 @@
+/* The hot path, call by call against a plain reference. */
+#include "catch.h"
+#include "sandbox.h"
+
+#include <fcntl.h>
+#include <map>
+#include <random>
+
+namespace {
+
+constexpr uint64_t SLICE_NS = 1000000000;
+
+/* The engine on, and a file to work with; `mount` is the file's. */
+struct Work {
+    Sandbox sandbox;
+    Engine engine{ sandbox, SLICE_NS };
+    int fd = open(sandbox.path("file").c_str(), O_RDWR | O_CREAT, 0600);
+    uint32_t mount = descriptor_mount(descriptor_of(fd));
+
+    ~Work() { close(fd); }
+    void write(int64_t offset, int64_t moved, uint64_t ns = 1000)
+    {
+        engine.pass(ns);
+        struct call call = engine.call(OP_pwrite, ns);
+        call_wrote(&call, fd, offset, moved);
+    }
+    void read(int64_t offset, int64_t moved, uint64_t ns = 1000)
+    {
+        engine.pass(ns);
+        struct call call = engine.call(OP_pread, ns);
+        call_read(&call, fd, offset, moved);
+    }
+    const counts &open_counts() const
+    {
+        const counts *found = engine.open_counts(mount, LAYER_posix);
+        REQUIRE(found != nullptr);
+        return *found;
+    }
+};
+
+/* The bin of a value among ascending lower edges. */
+unsigned plain_bin(const std::vector<uint64_t> &edges, uint64_t value)
+{
+    unsigned bin = 0;
+    while (bin + 1 < edges.size() && value >= edges[bin + 1])
+        bin++;
+    return bin;
+}
+
+const std::vector<uint64_t> size_edges = { 0, 101, 1025, 10241, 102401, 1048577, 4194305, 10485761, 104857601, 1073741825 };
+
+std::vector<uint64_t> latency_edges()
+{
+    std::vector<uint64_t> edges = { 0 };
+    for (unsigned bin = 1; bin < 28; bin++)
+        edges.push_back(128ull << (bin - 1));
+    return edges;
+}
+
+} // namespace
+
+TEST_CASE("sizes fall into the bins that the schema names, at every edge", "[call]")
+{
+    Work work;
+    std::vector<uint64_t> sizes = { 0, 1 };
+    for (unsigned bit = 0; bit < 40; bit++)
+        sizes.insert(sizes.end(), { (1ull << bit) - 1, 1ull << bit, (1ull << bit) + 1 });
+    for (uint64_t edge : size_edges)
+        sizes.insert(sizes.end(), { edge > 0 ? edge - 1 : 0, edge, edge + 1 });
+    std::vector<uint64_t> expected(10);
+    for (uint64_t size : sizes) {
+        work.write(0, (int64_t)size);
+        work.read(0, (int64_t)size);
+        expected[plain_bin(size_edges, size)]++;
+        CAPTURE(size);
+        for (unsigned bin = 0; bin < 10; bin++) {
+            REQUIRE(work.open_counts().bin[BINS_write_size + bin] == expected[bin]);
+            REQUIRE(work.open_counts().bin[BINS_read_size + bin] == expected[bin]);
+        }
+    }
+}
+
+TEST_CASE("durations fall into bins that double, at every edge", "[call]")
+{
+    Work work;
+    const auto edges = latency_edges();
+    std::vector<uint64_t> durations = { 0, 1 };
+    for (uint64_t edge : edges)
+        durations.insert(durations.end(), { edge > 0 ? edge - 1 : 0, edge, edge + 1 });
+    std::vector<uint64_t> expected(28);
+    uint64_t counted[28] = {};
+    for (uint64_t ns : durations) {
+        work.write(0, 1, ns);
+        expected[plain_bin(edges, ns)]++;
+    }
+    for (const Row &row : work.engine.finish().rows("slices"))
+        for (unsigned bin = 0; bin < 28; bin++)
+            counted[bin] += row["write_latency_" + std::to_string(bin)];
+    for (unsigned bin = 0; bin < 28; bin++) {
+        CAPTURE(bin);
+        CHECK(counted[bin] == expected[bin]);
+    }
+}
+
+TEST_CASE("what follows on what is sequential, and without a hole consecutive", "[call]")
+{
+    Work work;
+    auto sequential = [&] { return work.open_counts().counter[COUNTER_write_sequential]; };
+    auto consecutive = [&] { return work.open_counts().counter[COUNTER_write_consecutive]; };
+    work.write(4096, 100);
+    CHECK(sequential() == 0);
+    work.write(4196, 100);
+    CHECK((sequential() == 1 && consecutive() == 1));
+    work.write(5000, 100);
+    CHECK((sequential() == 2 && consecutive() == 1));
+    work.write(0, 100);
+    CHECK((sequential() == 2 && consecutive() == 1));
+    work.read(100, 50);
+    CHECK(work.open_counts().counter[COUNTER_read_consecutive] == 1);
+
+    /* By the descriptor's own position, from wherever that is. */
+    work.write(NO_OFFSET, 10);
+    work.write(NO_OFFSET, 10);
+    CHECK(consecutive() == 2);
+    struct call seek = work.engine.call(OP_lseek, 0);
+    call_sought(&seek, work.fd, 0);
+    work.write(NO_OFFSET, 10);
+    CHECK(consecutive() == 2);
+}
+
+TEST_CASE("a call that failed is an error of no bytes", "[call]")
+{
+    Work work;
+    work.write(0, -1, 5000);
+    const counts &counts = work.open_counts();
+    CHECK(counts.counter[COUNTER_write_ops] == 1);
+    CHECK(counts.counter[COUNTER_errors] == 1);
+    CHECK(counts.counter[COUNTER_write_bytes] == 0);
+    CHECK(counts.counter[COUNTER_write_ns] == 5000);
+    CHECK(counts.bin[BINS_write_size] == 1);
+}
+
+TEST_CASE("errno is the callee's, whatever counting did to it", "[call]")
+{
+    Work work;
+    struct call call = work.engine.call(OP_read, 100);
+    errno = EDQUOT;
+    call_end(&call);
+    call_read(&call, 1 << 19, NO_OFFSET, -1); /* no such descriptor: looking at it fails */
+    errno = ENOENT;
+    call_close(&call);
+    CHECK(errno == EDQUOT);
+}
+
+TEST_CASE("bytes and time of a call are in the slices that it spanned, exactly", "[call]")
+{
+    Work work;
+    work.engine.pass(SLICE_NS / 4); /* 1000.25 s */
+    work.write(0, 1, 0);
+    uint64_t first = fake_system.realtime_ns / SLICE_NS;
+    work.write(1, 1000003, 3 * SLICE_NS); /* to 1003.25 s */
+    std::map<uint64_t, std::map<std::string, uint64_t>> slices;
+    for (const Row &row : work.engine.finish().rows("slices"))
+        if (row["layer"] == LAYER_posix && row["mount"] == work.mount)
+            for (const char *counter : { "write_bytes", "write_ns", "write_ops", "write_slowest_ns" })
+                slices[row["slice"]][counter] += row[counter];
+    REQUIRE(slices.size() == 4);
+    CHECK(slices[first]["write_ns"] == 3 * SLICE_NS / 4);
+    CHECK(slices[first]["write_bytes"] == 1 + 250000);
+    CHECK(slices[first + 1]["write_ns"] == SLICE_NS);
+    CHECK(slices[first + 2]["write_ns"] == SLICE_NS);
+    CHECK(slices[first + 3]["write_ns"] == SLICE_NS / 4);
+    uint64_t bytes = 0;
+    for (auto &[slice, counters] : slices)
+        bytes += counters["write_bytes"];
+    CHECK(bytes == 1 + 1000003);
+    /* All but bytes and time is where it ended. */
+    CHECK(slices[first]["write_ops"] == 1);
+    CHECK(slices[first + 1]["write_ops"] == 0);
+    CHECK(slices[first + 3]["write_ops"] == 1);
+    CHECK(slices[first + 3]["write_slowest_ns"] == 3 * SLICE_NS);
+}
+
+TEST_CASE("a call that ends exactly at a slice's end leaves nothing in the next but itself", "[call]")
+{
+    Work work;
+    work.write(0, 500, SLICE_NS); /* 1000 s to 1001 s */
+    auto rows = work.engine.finish().rows("slices");
+    REQUIRE(rows.size() == 2);
+    CHECK(rows[0]["write_ns"] == SLICE_NS);
+    CHECK(rows[0]["write_bytes"] == 500);
+    CHECK(rows[1]["write_ns"] == 0);
+    CHECK(rows[1]["write_ops"] == 1);
+}
+
+TEST_CASE("random calls add up to a plain reference, slice by slice", "[call]")
+{
+    std::mt19937_64 random(GENERATE(range(1, 13)));
+    Work work;
+    struct Sums {
+        uint64_t ops[2] = {}, bytes[2] = {}, ns[2] = {}, errors = 0;
+    };
+    std::map<uint64_t, Sums> expected, counted;
+    uint64_t calls = 0;
+    for (int i = 0; i < 400; i++) {
+        work.engine.pass(random() % 3 == 0 ? random() % (2 * SLICE_NS) : random() % 1000);
+        uint64_t ns = random() % 10 == 0 ? random() % (7 * SLICE_NS) : random() % 2000000;
+        int64_t bytes = random() % 20 == 0 ? -1 : (int64_t)(random() >> (random() % 40 + 24));
+        unsigned kind = random() % 2;
+        (kind == KIND_read ? work.read(0, bytes, ns) : work.write(0, bytes, ns));
+        calls++;
+
+        uint64_t end = fake_system.realtime_ns, start = end - ns, moved = bytes > 0 ? (uint64_t)bytes : 0, given_ns = 0, given_bytes = 0;
+        for (uint64_t slice = start / SLICE_NS; slice <= end / SLICE_NS; slice++) {
+            bool is_last = slice == end / SLICE_NS;
+            uint64_t until_ns = is_last ? ns : (slice + 1) * SLICE_NS - start;
+            uint64_t until_bytes = is_last ? moved : (uint64_t)((unsigned __int128)moved * until_ns / ns);
+            expected[slice].ns[kind] += until_ns - given_ns;
+            expected[slice].bytes[kind] += until_bytes - given_bytes;
+            given_ns = until_ns;
+            given_bytes = until_bytes;
+        }
+        expected[end / SLICE_NS].ops[kind]++;
+        expected[end / SLICE_NS].errors += bytes < 0;
+    }
+    Spool spool = work.engine.finish();
+    CHECK(spool.is_gapless());
+    for (const Row &row : spool.rows("slices"))
+        if (row["layer"] == LAYER_posix && row["mount"] == work.mount) {
+            Sums &sums = counted[row["slice"]];
+            const char *const names[2][3] = { { "read_ops", "read_bytes", "read_ns" }, { "write_ops", "write_bytes", "write_ns" } };
+            for (unsigned kind = 0; kind < 2; kind++) {
+                sums.ops[kind] += row[names[kind][0]];
+                sums.bytes[kind] += row[names[kind][1]];
+                sums.ns[kind] += row[names[kind][2]];
+            }
+            sums.errors += row["errors"];
+        }
+    REQUIRE(counted.size() == expected.size());
+    for (const auto &[slice, sums] : expected) {
+        CAPTURE(slice);
+        for (unsigned kind = 0; kind < 2; kind++) {
+            CHECK(counted[slice].ops[kind] == sums.ops[kind]);
+            CHECK(counted[slice].bytes[kind] == sums.bytes[kind]);
+            CHECK(counted[slice].ns[kind] == sums.ns[kind]);
+        }
+        CHECK(counted[slice].errors == sums.errors);
+    }
+    /* The same, by file and by function. */
+    uint64_t bytes = spool.sum("slices", "read_bytes") + spool.sum("slices", "write_bytes");
+    for (const Row &row : spool.rows("slices"))
+        bytes -= row["layer"] == LAYER_kernel ? row["read_bytes"] + row["write_bytes"] : 0;
+    CHECK(spool.sum("files", "read_bytes") + spool.sum("files", "write_bytes") == bytes);
+    CHECK(spool.sum("calls", "calls") == calls);
+}
+
+TEST_CASE("a signal handler in the middle of counting counts on a lane of its own", "[call]")
+{
+    Work work;
+    work.write(0, 100);
+    lane *interrupted = thread_state.lane;
+    std::vector<unsigned char> before((unsigned char *)interrupted, (unsigned char *)interrupted + LANE_BYTES);
+
+    thread_state.is_counting = 1; /* as it is where the handler finds it */
+    work.write(100, 7);
+    struct call sync = work.engine.call(OP_fsync, 10);
+    call_touched(&sync, work.fd, false);
+    CHECK(thread_state.is_counting == 1);
+    CHECK(thread_state.lane == interrupted);
+    CHECK(std::equal(before.begin(), before.end(), (unsigned char *)interrupted));
+    thread_state.is_counting = 0;
+
+    CHECK(engine.home.segment->lanes_used == 2);
+    CHECK(segment_lane(engine.home.segment, 1)->owner == 0);
+    Spool spool = work.engine.finish();
+    CHECK(spool.sum("slices", "write_bytes") == 107);
+    CHECK(spool.sum("slices", "sync_ops") == 1);
+    CHECK(spool.sum("calls", "calls") == 3);
+}
+
+TEST_CASE("layers are kept apart, and a thread is counted once in each slice of each", "[call]")
+{
+    Work work;
+    for (int i = 0; i < 3; i++) {
+        work.write(0, 10);
+        struct call mpi = work.engine.call(OP_MPI_File_write_at_all, 900);
+        call_mpi_moved(&mpi, work.mount, 10);
+    }
+    CHECK(work.open_counts().counter[COUNTER_threads] == 1);
+    work.engine.pass(SLICE_NS);
+    work.write(0, 10);
+    CHECK(work.open_counts().counter[COUNTER_threads] == 1);
+    std::map<uint64_t, uint64_t> bytes, threads;
+    for (const Row &row : work.engine.finish().rows("slices")) {
+        bytes[row["layer"]] += row["write_bytes"];
+        threads[row["layer"]] += row["threads"];
+    }
+    CHECK(bytes[LAYER_posix] == 40);
+    CHECK(bytes[LAYER_mpiio_coll] == 30);
+    CHECK(threads[LAYER_posix] == 2);
+    CHECK(threads[LAYER_mpiio_coll] == 1);
+}
+
+TEST_CASE("more mounts in one slice than a lane has cells: nothing is lost", "[call]")
+{
+    Work work;
+    const uint32_t mounts = 3 * CELLS;
+    for (int round = 0; round < 2; round++)
+        for (uint32_t mount = 0; mount < mounts; mount++) {
+            struct call call = work.engine.call(OP_MPI_File_write, 0);
+            call_mpi_moved(&call, mount % MOUNTS_MAX, 1 + mount);
+        }
+    std::map<uint64_t, uint64_t> bytes, expected;
+    for (const Row &row : work.engine.finish().rows("slices"))
+        bytes[row["mount"]] += row["write_bytes"];
+    for (uint32_t mount = 0; mount < mounts; mount++)
+        expected[mount % MOUNTS_MAX] += 2 * (1 + mount);
+    CHECK(bytes == expected);
+}
+
+TEST_CASE("while the engine is off nothing is counted", "[call]")
+{
+    Work work;
+    atomic_store(engine_switch, ENGINE_OFF);
+    work.write(0, 100);
+    CHECK(thread_state.lane == &no_lane);
+    atomic_store(engine_switch, ENGINE_ON);
+    CHECK(work.engine.finish().rows("slices").empty());
+}
+
+TEST_CASE("the cost of a call is measured without leaving a trace", "[call]")
+{
+    Work work;
+    fake_system.ns_a_reading = 5;
+    CHECK(call_cost_ps() > 0);
+    CHECK(thread_state.lane == &no_lane);
+    CHECK(work.engine.finish().rows("slices").empty());
+}

@@ -1,0 +1,32 @@
+"""The verdict on contention, from rates in shared slices and from times."""
+
+from __future__ import annotations
+
+import pytest
+from slicewise.analysis.capacity import Demand
+from slicewise.analysis.contention import Beside, contention
+from slicewise.analysis.estimate import Estimate
+
+
+def exactly(value: float) -> Estimate:
+    return Estimate(value, value, value, "given")
+
+
+def beside(rate: float, seconds: float) -> Beside:
+    """A job that alone reaches 100 bytes/s and takes 10 s."""
+    demand = Demand(exactly(100.0), "standalone run")
+    return Beside("job", rate, demand, exactly(seconds), exactly(10.0))
+
+
+@pytest.mark.parametrize(
+    ("rate", "seconds", "verdict"),
+    [(50, 20, True), (100, 10, False), (97, 10.3, False), (100, 24, None)],
+    ids=["slower in shared slices", "as fast as alone", "within the least loss", "longer, but not in shared slices"],
+)
+def test_verdict(rate, seconds, verdict):
+    assert contention([beside(rate, seconds)]).contended is verdict
+
+
+def test_a_loss_that_shared_slices_do_not_show_is_said():
+    evidence = contention([beside(100, 24)]).evidence
+    assert "but took 2.4 times as long" in evidence

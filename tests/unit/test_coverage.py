@@ -1,0 +1,262 @@
+"""What share of the kernel's bytes was seen, what the rest is put down to, and the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from slicewise.analysis.coverage import Cause, Coverage, Gap, LeastSeen, Unprofiled, coverage, job_processes
+from slicewise.profile.launch import append_launch
+from slicewise.profile.reader import read_profile
+from slicewise.report import coverage_words
+from support.swz import START_NS, Writer, build_profile
+
+MIB = 1 << 20
+NODE = "n1"
+ALL_SEEN = Coverage(1.0, 1.0, 100, 100, 4, 4, [], None, None, [], [])
+
+
+def kernel(process: int, **counts: int) -> dict:
+    """The kernel's count of a process in one slice."""
+    return {"process": process, "mount": 0, "layer": "kernel", "slice": 1} | counts
+
+
+@pytest.fixture
+def of(tmp_path: Path) -> Callable[..., Coverage]:
+    """of(processes, slices, unprofiled=, mishaps=, launch=): the coverage of a small job."""
+
+    def build(processes: list[dict], slices: list[dict], launch: dict | None = None, **tables: list[dict]) -> Coverage:
+        directory = build_profile(tmp_path / "job", processes, slices, **tables)
+        if launch:
+            assert append_launch(next(directory.glob("*.swz")), {"host": NODE, "reason": "unknown"} | launch)
+        profile = read_profile(directory)
+        assert profile.damage == []
+        return coverage(profile, job_processes(profile))
+
+    return build
+
+
+def test_few_small_reads_are_put_down_to_the_loader_and_libc(of):
+    seen = of([{"process": 1}], [
+        {"process": 1, "slice": 1, "read_bytes": 10_000, "read_ops": 2},
+        kernel(1, read_bytes=15_000, read_ops=8),
+    ])  # fmt: skip
+    assert seen.gaps == [Gap("read", "small", 5_000, 6, 1)]
+    assert seen.read == 10_000 / 15_000
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"read_bytes": 5_000, "read_ops": 0},  # not in calls of their own
+        {"read_bytes": MIB, "read_ops": 300},  # not few
+        {"read_bytes": 200_000, "read_ops": 2},  # not small
+        {"write_bytes": 5_000, "write_ops": 6},  # not reads
+    ],
+)
+def test_all_other_bytes_are_put_down_to_calls_past_libc(of, counts):
+    (gap,) = of([{"process": 1}], [kernel(1, **counts)]).gaps
+    way = "read" if "read_bytes" in counts else "write"
+    assert gap == Gap(way, "past_libc", counts[f"{way}_bytes"], counts[f"{way}_ops"], 1)
+
+
+def test_as_much_read_as_written_is_put_down_to_copies_within_the_kernel(of):
+    counts = {"read_bytes": MIB + 100, "read_ops": 5, "write_bytes": MIB, "write_ops": 1}
+    assert {(gap.direction, gap.cause) for gap in of([{"process": 1}], [kernel(1, **counts)]).gaps} == {
+        ("read", "copied"), ("write", "copied")
+    }  # fmt: skip
+
+
+def test_calls_underneath_stdio_are_not_known(of):
+    seen = of([{"process": 1}], [
+        {"process": 1, "slice": 1, "layer": "stdio", "read_bytes": 5, "read_ops": 1, "kernel_read_bytes": 4096},
+        kernel(1, read_bytes=5_000, read_ops=4),
+    ])  # fmt: skip
+    assert seen.gaps == [Gap("read", "small", 904, None, 1)]
+
+
+def test_storage_without_calls_is_put_down_to_mapped_files(of):
+    seen = of([{"process": 1}], [kernel(1, kernel_read_bytes=8 * MIB, kernel_write_bytes=MIB)])
+    assert seen.gaps == [Gap("read", "mapped", 8 * MIB, None, 1)]
+    assert (seen.read, seen.write) == (None, None)
+
+
+def test_more_seen_than_counted_is_all_and_says_why(of):
+    seen = of([{"process": 1}], [
+        {"process": 1, "slice": 1, "write_bytes": 300, "write_ops": 3},
+        kernel(1, write_bytes=100, write_ops=1),
+    ])  # fmt: skip
+    assert seen.write == 1.0
+    assert seen.gaps == [Gap("write", "uncounted", 200, None, 1)]
+
+
+def test_what_one_process_saw_too_much_does_not_hide_anothers_gap(of):
+    seen = of([{"process": 1}, {"process": 2}], [
+        {"process": 1, "slice": 1, "write_bytes": 300},
+        kernel(2, write_bytes=300, write_ops=1),
+    ])  # fmt: skip
+    assert {gap.cause: gap.bytes for gap in seen.gaps} == {"past_libc": 300, "uncounted": 300}
+
+
+def test_the_processes_least_seen_are_named(of):
+    processes = [{"process": number, "pid": 100 + number, "rank": number, "ranks": 6} for number in range(1, 6)]
+    slices = [kernel(number, write_bytes=number * MIB, write_ops=1) for number in range(1, 6)]
+    slices.append({"process": 5, "slice": 1, "write_bytes": 5 * MIB - 100})
+    seen = of(processes, slices)
+    assert [(row.process, row.share) for row in seen.least_seen] == [
+        ("rank 4 on n1", 0.0), ("rank 3 on n1", 0.0), ("rank 2 on n1", 0.0)
+    ]  # fmt: skip
+
+
+def test_programs_that_could_not_be_profiled_are_added_up(of):
+    noted = {"number": 1, "program": "/bin/busybox", "reason": "static", "time_ns": START_NS + 5}
+    seen = of([{"process": 1}, {"process": 2}], [], unprofiled=[
+        {"process": 1, "times": 3, "pid": 7} | noted, {"process": 2, "times": 1, "pid": 9} | noted,
+        {"process": 2, "number": 2, "program": "/opt/rclone", "reason": "go", "times": 1, "pid": 8},
+    ])  # fmt: skip
+    assert seen.unprofiled == [Unprofiled("/bin/busybox", "static", 4), Unprofiled("/opt/rclone", "go", 1)]
+    assert (seen.unprofiled_read_bytes, seen.unprofiled_write_bytes) == (None, None)
+
+
+def test_one_that_was_profiled_after_all_is_not_there(of):
+    noted = {"process": 1, "program": "/bin/ping", "reason": "privileged", "times": 1, "pid": 7, "time_ns": START_NS}
+    processes = [{"process": 1, "pid": 1}, {"process": 2, "pid": 7, "start_ns": START_NS + 10}]
+    assert of(processes, [], unprofiled=[noted]).unprofiled == []
+
+
+def test_an_exec_without_a_successor_is_a_program_that_is_not_known(of):
+    processes = [
+        {"process": 1, "pid": 1, "ending": "exec"},
+        {"process": 2, "pid": 1, "start_ns": START_NS + 10},
+        {"process": 3, "pid": 3, "ending": "exec"},
+    ]
+    assert of(processes, []).unprofiled == [Unprofiled("", "unknown", 1)]
+
+
+def test_an_exec_that_was_noted_counts_once(of):
+    noted = {"process": 1, "program": "/bin/st", "reason": "static", "times": 1, "pid": 3, "time_ns": START_NS + 1}
+    assert of([{"process": 1, "pid": 3, "ending": "exec"}], [], unprofiled=[noted]).unprofiled == [
+        Unprofiled("/bin/st", "static", 1)
+    ]
+
+
+def test_what_they_moved_is_the_launched_commands_count_less_that_of_the_profiled(of):
+    seen = of(
+        [
+            {"process": 1, "pid": 1, "host": NODE, "all_write_bytes": 50, "all_read_bytes": 40, "ending": "exec"},
+            {"process": 2, "pid": 1, "host": NODE, "all_write_bytes": 120, "all_read_bytes": 70},
+        ],
+        [{"process": 2, "slice": 1, "write_bytes": 100}, kernel(2, write_bytes=100)],
+        unprofiled=[{"process": 2, "program": "/bin/busybox", "reason": "static", "times": 1, "pid": 9}],
+        launch={"pid": 1, "write_bytes": 1050, "read_bytes": 170, "own_bytes": 30},
+    )
+    assert (seen.unprofiled_write_bytes, seen.unprofiled_read_bytes) == (1050 - 120 - 30, 100)
+    assert seen.kernel_write_bytes == 1000
+    assert seen.write == 0.1
+
+
+def test_a_killed_process_is_taken_to_have_moved_what_was_seen(of):
+    seen = of(
+        [{"process": 1, "pid": 1, "host": NODE, "all_write_bytes": 10, "ending": "killed"}],
+        [{"process": 1, "slice": 1, "write_bytes": 600}],
+        launch={"pid": 7, "write_bytes": 1000, "program": "/bin/busybox", "reason": "static"},
+    )
+    assert seen.unprofiled == [Unprofiled("/bin/busybox", "static", 1)]
+    assert seen.unprofiled_write_bytes == 400
+
+
+def test_without_unprofiled_programs_the_launch_changes_nothing(of):
+    launch = {"pid": 1, "write_bytes": 5000}
+    seen = of([{"process": 1, "pid": 1}], [kernel(1, write_bytes=100)], launch=launch)
+    assert (seen.kernel_write_bytes, seen.unprofiled_write_bytes) == (100, None)
+
+
+def test_a_go_program_with_libraries_could_not_be_profiled_either(of):
+    mishap = {"process": 1, "mishap": "go_program", "count": 1}
+    seen = of([{"process": 1, "program": "/opt/daemon", "ending": "killed"}], [], mishaps=[mishap])
+    assert seen.unprofiled == [Unprofiled("/opt/daemon", "go", 1)]
+
+
+def test_a_launch_is_one_whole_row(tmp_path):
+    file = build_profile(tmp_path / "job", [{"process": 1}], []) / "n1.swz"
+    row = {"pid": 2**40, "host": "n\u00f6de", "program": "/bin/x", "reason": "go", "write_bytes": 2**63, "read_ops": 3}
+    assert append_launch(file, row)
+    (written,) = read_profile(file).launches.drop("process").to_dicts()
+    assert written == row | {"read_bytes": 0, "write_ops": 0, "own_bytes": 0}
+
+
+def test_a_file_whose_schema_has_no_launches_is_left_alone(tmp_path):
+    schema = Writer().schema_text.replace(b'"launches"', b'"lunches"')
+    file = tmp_path / "n1.swz"
+    file.write_bytes(Writer(schema).schema_frame())
+    before = file.read_bytes()
+    assert not append_launch(file, {"pid": 1})
+    assert file.read_bytes() == before
+
+
+def test_profiles_of_before_these_tables_are_read(tmp_path):
+    schema = Writer().schema_text.replace(b'"launches"', b'"lunches"').replace(b'"unprofiled"', b'"undone"')
+    writer = Writer(schema)
+    payload = writer.rows("processes", [{"process": 1, "job": "old"}])
+    (tmp_path / "n1.swz").write_bytes(writer.schema_frame() + writer.frame(1, 0, payload, 1))
+    profile = read_profile(tmp_path)
+    assert coverage(profile, job_processes(profile)).unprofiled == []
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"read": None, "write": 0.9998, "processes": 3},
+         "saw 99.98 % of the bytes written that the kernel counted (over 3 of 4 processes)"),
+        ({"read": None, "write": None}, "the kernel counted no bytes to compare with"),
+        ({"read": 0.12}, "saw 100 % of the bytes written and only 12 % of the bytes read that the kernel counted"),
+        ({"read": None, "write": 0.12,
+          "unprofiled": [Unprofiled("/bin/busybox", "static", 1), Unprofiled("/opt/rclone", "static", 1)]},
+         "saw only 12 % of the bytes written that the kernel counted: "
+         "2 processes could not be profiled (static): busybox, rclone"),
+    ],
+)  # fmt: skip
+def test_the_sentence(change, line):
+    assert coverage_words.seen(replace(ALL_SEEN, **change)) == line
+
+
+def test_the_sentence_with_bytes():
+    assert coverage_words.seen(replace(ALL_SEEN, read=None, kernel_write_bytes=3 * MIB), says_bytes=True) == (
+        "saw 100 % of the 3 MiB written that the kernel counted"
+    )
+
+
+def test_every_cause_has_a_guess():
+    assert set(get_args(Cause)) == set(coverage_words.GUESSES)
+
+
+def test_many_programs_are_not_all_named():
+    unprofiled = [Unprofiled(f"/bin/p{number}", "static", 1) for number in range(6)] + [Unprofiled("", "unknown", 2)]
+    assert coverage_words.could_not_be_profiled(unprofiled) == (
+        "8 processes could not be profiled (static and why is not known): p0, p1, p2, p3 and 3 more"
+    )
+
+
+def test_lines_on_gaps_call_a_guess_a_guess():
+    seen = replace(
+        ALL_SEEN,
+        unprofiled=[Unprofiled("/bin/busybox", "static", 1)],
+        unprofiled_write_bytes=MIB,
+        gaps=[Gap("read", "small", 4096, 12, 3), Gap("write", "mapped", MIB, None, 1)],
+        least_seen=[LeastSeen("rank 3 on n17", "/usr/bin/python3", "write", 0.12, 3 * MIB)],
+    )
+    lines = list(coverage_words.gap_lines(seen))
+    assert lines[0] == "By the kernel's count, what could not be profiled wrote 1 MiB."
+    assert lines[1].startswith(
+        "4 KiB read in at most 12 calls by 3 processes: not seen; a guess: small reads of the loader"
+    )
+    assert lines[2].startswith("1 MiB more were sent to storage than calls wrote, by 1 process; a guess: files mapped")
+    assert lines[3] == "Least was seen of rank 3 on n17 (python3: 12 % of 3 MiB written)."
+
+
+def test_every_reason_of_the_schema_has_words():
+    reasons = {entry["name"] for entry in Writer().schema["enumerations"]["reasons"]}
+    assert reasons == set(coverage_words.REASONS)

@@ -1,0 +1,144 @@
+/* The crash protocol: whenever a process dies while it closes, packs or drains, whoever finishes its segment loses no record and doubles
+ * none. */
+#include "catch.h"
+#include "sandbox.h"
+#include "stepper.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t WATCHED_BYTES = SEGMENT_FIXED_BYTES + 4 * LANE_BYTES;
+
+/* A lane with `cells` cells whose write_bytes are distinct powers of two, from 1 << `first_bit` on: a sum tells what is in it. */
+void fill(lane *lane, unsigned cells, unsigned first_bit)
+{
+    lane->slice = 1000 + first_bit;
+    for (unsigned i = 0; i < cells; i++) {
+        lane->cells[i].mount = 1 + i;
+        lane->cells[i].layer = LAYER_posix;
+        lane->cells[i].counts.counter[COUNTER_write_bytes] = 1ull << (first_bit + i);
+        lane->cell_of[LAYER_posix][1 + i] = (uint8_t)(i + 1);
+    }
+    lane->cells_used = cells;
+}
+
+/* The segment (and the spool) as they are now, finished by somebody else in a place of their own. */
+Spool finish_a_copy(const Sandbox &sandbox, Segment &original)
+{
+    std::string path = sandbox.path("copy"), spool = sandbox.path("spool-of-copy");
+    fs::remove_all(spool);
+    fs::create_directory(spool);
+    if (fs::exists(original.spool))
+        fs::copy_file(original.spool, spool + "/node.swz");
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    file.write((const char *)original.home.segment, WATCHED_BYTES);
+    file.seekp(offsetof(segment, spool_dir));
+    file.write(spool.c_str(), (std::streamsize)spool.size() + 1);
+    file.close();
+    fs::resize_file(path, sizeof(segment));
+
+    REQUIRE(adopt_segment(path.c_str(), "").outcome == ADOPTED);
+    REQUIRE_FALSE(fs::exists(path));
+    Spool finished = read_spool(spool + "/node.swz");
+    REQUIRE(finished.is_gapless());
+    REQUIRE(finished.bytes_passed_over == 0);
+    return finished;
+}
+
+uint64_t written(const Spool &spool)
+{
+    return spool.sum("slices", "write_bytes");
+}
+
+bool is_last_flagged(const Spool &spool)
+{
+    return std::any_of(spool.frames.begin(), spool.frames.end(), [](const Frame &frame) { return (frame.flags & FORMAT_LAST_FRAME) != 0; });
+}
+
+} // namespace
+
+TEST_CASE("death at any moment of closing, packing, draining and finishing loses and doubles nothing", "[crash]")
+{
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    fill(segment.lane(0), 2, 0);
+    fill(segment.lane(1), 3, 2);
+    fill(segment.lane(2), 1, 5);
+    const uint64_t all = (1 << 6) - 1;
+    std::function<void()> run;
+    SECTION("one lane, and then all")
+    {
+        run = [&] {
+            lane_close(&segment.home, 1);
+            segment_finish(&segment.home, ENDING_exit, 1, 0);
+        };
+    }
+    SECTION("a batch that has to be packed to make room")
+    {
+        union commit commit = {};
+        commit.records = RECORDS_MAX - 1;
+        std::memset(segment->records, 0, sizeof segment->records);
+        segment->commit = commit.word;
+        run = [&] { lane_close(&segment.home, 2); lane_close(&segment.home, 1); };
+    }
+    SECTION("a drain while the program runs")
+    {
+        run = [&] {
+            lane_close(&segment.home, 0);
+            pack_records(&segment.home, false, 0);
+            drain_frames(&segment.home);
+            lane_close(&segment.home, 2);
+        };
+    }
+    std::set<uint64_t> sums;
+    int moments = step_through({ segment.home.segment, WATCHED_BYTES }, run, [&] {
+        Spool spool = finish_a_copy(sandbox, segment);
+        sums.insert(written(spool));
+        REQUIRE(sums == std::set<uint64_t>{ all });
+        REQUIRE(is_last_flagged(spool));
+    });
+    if (moments != -1)
+        CHECK(moments > 10);
+}
+
+TEST_CASE("a record that is added is there as a whole, or not at all", "[crash]")
+{
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    record record;
+    std::memset(&record, 0xff, sizeof record);
+    record.slice = 1000;
+    record.mount = record.layer = 1;
+    record.counts.counter[COUNTER_write_bytes] = 8;
+    record.counts.counter[COUNTER_write_ops] = 1;
+    uint64_t last = 0;
+    step_through({ segment.home.segment, WATCHED_BYTES }, [&] { record_append(&segment.home, &record); record_append(&segment.home, &record); },
+                 [&] {
+                     Spool spool = finish_a_copy(sandbox, segment);
+                     REQUIRE(written(spool) == 8 * spool.sum("slices", "write_ops"));
+                     REQUIRE(written(spool) >= last);
+                     last = written(spool);
+                 });
+    CHECK(written(finish_a_copy(sandbox, segment)) == 16);
+}
+
+TEST_CASE("whoever finishes a segment may die too", "[crash]")
+{
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    fill(segment.lane(0), 2, 0);
+    fill(segment.lane(1), 3, 2);
+    fill(segment.lane(2), 1, 5);
+    /* The first to die had closed lane 1, and not emptied it. */
+    std::vector<unsigned char> before((unsigned char *)segment.lane(1), (unsigned char *)segment.lane(1) + LANE_BYTES);
+    lane_close(&segment.home, 1);
+    std::memcpy((void *)segment.lane(1), before.data(), LANE_BYTES);
+    step_through({ segment.home.segment, WATCHED_BYTES }, [&] { adopt_segment(segment.home.path, ""); },
+                 [&] { REQUIRE(written(finish_a_copy(sandbox, segment)) == (1 << 6) - 1); });
+}

@@ -1,0 +1,106 @@
+#include "catch.h"
+#include "sandbox.h"
+
+#include <cstring>
+#include <sys/socket.h>
+
+namespace {
+
+enum object object_of(int fd)
+{
+    return (enum object)engine.home.segment->mounts[descriptor_mount(descriptor_of(fd))][mounts_object];
+}
+
+void write_to(Engine &started, int fd, int64_t bytes)
+{
+    struct call call = started.call(OP_write, 10);
+    call_wrote(&call, fd, NO_OFFSET, bytes);
+}
+
+} // namespace
+
+TEST_CASE("descriptors that came to be behind our back are looked at when first used", "[descriptor]")
+{
+    Sandbox sandbox;
+    Engine started(sandbox);
+    int pair[2], ends[2], file = open(sandbox.path("file").c_str(), O_RDWR | O_CREAT, 0600), null = open("/dev/null", O_WRONLY);
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    REQUIRE(pipe(ends) == 0);
+    CHECK(object_of(file) == OBJECT_file);
+    CHECK(object_of(null) == OBJECT_device);
+    CHECK(object_of(ends[0]) == OBJECT_pipe);
+    CHECK(object_of(pair[0]) == OBJECT_socket);
+    CHECK(object_of(1 << 19) == OBJECT_other);
+    CHECK(object_of(-1) == OBJECT_other);
+    CHECK(descriptor_of(file) == descriptor_of(file));
+    for (int fd : { pair[0], pair[1], ends[0], ends[1], file, null })
+        close(fd);
+}
+
+TEST_CASE("a number that is closed and opened again leads to the new file", "[descriptor]")
+{
+    Sandbox sandbox;
+    Engine started(sandbox);
+    int fd = open(sandbox.path("first").c_str(), O_RDWR | O_CREAT, 0600);
+    write_to(started, fd, 100);
+    descriptor released = descriptor_release(fd);
+    CHECK(descriptor_mount(released) == descriptor_mount(descriptor_of(fd)));
+    REQUIRE(dup2(open(sandbox.path("second").c_str(), O_RDWR | O_CREAT, 0600), fd) == fd);
+    descriptor_release(fd);
+    write_to(started, fd, 7);
+    Spool spool = started.finish();
+    std::map<std::string, uint64_t> bytes;
+    for (Row &row : spool.rows("files"))
+        bytes[row.text["path"]] += row["write_bytes"];
+    CHECK(bytes[sandbox.path("first")] == 100);
+    CHECK(bytes[sandbox.path("second")] == 7);
+    close(fd);
+    close(fd + 1);
+}
+
+TEST_CASE("a copy leads where the original leads, and a range is forgotten whole", "[descriptor]")
+{
+    Sandbox sandbox;
+    Engine started(sandbox);
+    int fd = open(sandbox.path("file").c_str(), O_RDWR | O_CREAT, 0600);
+    descriptor original = descriptor_of(fd);
+    descriptor_copied(fd, 900);
+    CHECK(descriptor_table[900] == original);
+    descriptor_copied(901, 900); /* of one that was never looked at */
+    CHECK(descriptor_table[900] == 0);
+    descriptor_copied(fd, 900);
+    descriptor_release_range(800, 899);
+    CHECK(descriptor_table[900] != 0);
+    descriptor_release_range(3, ~0u);
+    CHECK(descriptor_table[900] == 0);
+    CHECK(descriptor_table[fd] == 0);
+    close(fd);
+}
+
+TEST_CASE("descriptors beyond the table are counted all the same", "[descriptor]")
+{
+    Sandbox sandbox;
+    Engine started(sandbox);
+    write_to(started, DESCRIPTORS_MAX + 5, 100);
+    CHECK(descriptor_release(DESCRIPTORS_MAX + 5) == 0);
+    CHECK(started.finish().sum("slices", "write_bytes") == 100);
+}
+
+TEST_CASE("files beyond the table are counted together, and their number is told", "[descriptor]")
+{
+    Sandbox sandbox;
+    Engine started(sandbox);
+    const unsigned files = FILES_MAX + 40;
+    for (unsigned i = 0; i < files; i++) {
+        int fd = open(sandbox.path("f" + std::to_string(i)).c_str(), O_RDWR | O_CREAT, 0600);
+        descriptor_release(fd);
+        write_to(started, fd, 10);
+        close(fd);
+    }
+    uint64_t mishaps = engine.home.segment->mishaps[MISHAP_files_full];
+    Spool spool = started.finish();
+    CHECK(spool.sum("files", "write_bytes") == 10 * files);
+    CHECK(spool.sum("slices", "write_bytes") == 10 * files);
+    CHECK(spool.rows("files").at(0)["write_bytes"] == 10 * mishaps);
+    CHECK(mishaps == files - (FILES_MAX - 1));
+}

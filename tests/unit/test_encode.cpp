@@ -1,0 +1,148 @@
+#include "catch.h"
+#include "sandbox.h"
+
+#include <cstring>
+#include <random>
+
+namespace {
+
+struct Encoded {
+    std::vector<unsigned char> buffer;
+    struct encoder encoder;
+
+    explicit Encoded(size_t room = 1 << 20) : buffer(room), encoder{ buffer.data(), buffer.data(), buffer.data() + room, false } {}
+    size_t size() const { return (size_t)(encoder.at - encoder.begin); }
+    Tables decoded() const { return decode_payload(buffer.data(), size()); }
+};
+
+uint64_t value_of_bits(std::mt19937_64 &random, unsigned bits)
+{
+    return bits == 0 ? 0 : random() >> (64 - bits);
+}
+
+} // namespace
+
+TEST_CASE("numbers of every width come back as they were", "[encode]")
+{
+    std::mt19937_64 random(GENERATE(1, 2, 3, 4, 5));
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    for (int round = 0; round < 60; round++) {
+        unsigned bits = (unsigned)(random() % 65), base_bits = (unsigned)(random() % 65), count = 1 + (unsigned)(random() % 40);
+        std::vector<uint64_t> rows;
+        for (unsigned i = 0; i < count * CALL_COLUMNS; i++)
+            rows.push_back(value_of_bits(random, base_bits) / 2 + value_of_bits(random, bits) / 2);
+        Encoded encoded;
+        encode_table(&encoded.encoder, segment.home.segment, TABLE_calls, rows.data(), count);
+        auto decoded = encoded.decoded().at("calls");
+        REQUIRE(decoded.size() == count);
+        for (unsigned i = 0; i < count; i++) {
+            REQUIRE(decoded[i]["operation"] == rows[i * CALL_COLUMNS + calls_operation]);
+            REQUIRE(decoded[i]["calls"] == rows[i * CALL_COLUMNS + calls_calls]);
+        }
+    }
+}
+
+TEST_CASE("a column that differs little from a large base takes a byte a row", "[encode]")
+{
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    std::vector<uint64_t> rows;
+    for (uint64_t i = 0; i < 100; i++)
+        rows.insert(rows.end(), { 425000000000 + i, 0 });
+    Encoded encoded;
+    encode_table(&encoded.encoder, segment.home.segment, TABLE_calls, rows.data(), 100);
+    CHECK(encoded.size() == 1 + 4 + 1 + 1 + 8 + 100);
+    CHECK(encoded.decoded().at("calls")[99]["operation"] == 425000000099);
+}
+
+TEST_CASE("the extremes of a column, and none at all", "[encode]")
+{
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    const uint64_t rows[] = { 0, UINT64_MAX, UINT64_MAX, UINT64_MAX };
+    Encoded encoded;
+    encode_table(&encoded.encoder, segment.home.segment, TABLE_calls, rows, 2);
+    encode_table(&encoded.encoder, segment.home.segment, TABLE_mishaps, rows, 0);
+    auto tables = encoded.decoded();
+    CHECK(tables.at("calls")[0]["operation"] == 0);
+    CHECK(tables.at("calls")[1]["operation"] == UINT64_MAX);
+    CHECK(tables.at("calls")[0]["calls"] == UINT64_MAX);
+    CHECK(tables.count("mishaps") == 0);
+}
+
+TEST_CASE("strings come back, the empty one among them", "[encode]")
+{
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    const std::string points[] = { "/scratch", "", "/a \"b\"\n\xc3\xa9", std::string(3000, 'x') };
+    std::vector<uint64_t> rows(4 * MOUNT_COLUMNS);
+    for (unsigned i = 0; i < 4; i++) {
+        rows[i * MOUNT_COLUMNS + mounts_mount] = i;
+        rows[i * MOUNT_COLUMNS + mounts_point] = segment_add_text(&segment.home, points[i].c_str());
+    }
+    Encoded encoded;
+    encode_table(&encoded.encoder, segment.home.segment, TABLE_mounts, rows.data(), 4);
+    auto decoded = encoded.decoded().at("mounts");
+    for (unsigned i = 0; i < 4; i++) {
+        CHECK(decoded[i]["mount"] == i);
+        CHECK(decoded[i].text["point"] == points[i]);
+        CHECK(decoded[i].text.count("type") == 0); /* all empty: absent */
+    }
+}
+
+TEST_CASE("records come back with every counter and bin in its column", "[encode]")
+{
+    std::mt19937_64 random(7);
+    std::vector<record> records(RECORDS_MAX);
+    std::memset(records.data(), 0, records.size() * sizeof(record));
+    for (record &record : records) {
+        record.slice = 425000000 + random() % 100;
+        record.mount = (uint32_t)(random() % MOUNTS_MAX);
+        record.layer = (uint32_t)(random() % LAYERS);
+        for (uint64_t &counter : record.counts.counter)
+            counter = value_of_bits(random, (unsigned)(random() % 65));
+        for (uint32_t &bin : record.counts.bin)
+            bin = (uint32_t)random();
+    }
+    Encoded encoded;
+    encode_records(&encoded.encoder, records.data(), RECORDS_MAX);
+    auto rows = encoded.decoded().at("slices");
+    REQUIRE(rows.size() == RECORDS_MAX);
+    for (size_t i = 0; i < rows.size(); i++) {
+        const record &record = records[i];
+        REQUIRE(rows[i]["slice"] == record.slice);
+        REQUIRE(rows[i]["mount"] == record.mount);
+        REQUIRE(rows[i]["layer"] == record.layer);
+#define COUNTER(name, unit, merge, meaning) REQUIRE(rows[i][#name] == record.counts.counter[COUNTER_##name]);
+#define BINS(name, bins, unit, merge, meaning, edges) \
+    for (int bin = 0; bin < (bins); bin++) \
+        REQUIRE(rows[i][#name "_" + std::to_string(bin)] == record.counts.bin[BINS_##name + bin]);
+#include "counters.def"
+    }
+}
+
+TEST_CASE("a buffer that is too small is noted, and nothing is written beyond it", "[encode]")
+{
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    std::vector<uint64_t> rows(FILES_MAX * FILE_COLUMNS, UINT64_MAX / 2);
+    std::string path(200, 'p');
+    uint64_t text = segment_add_text(&segment.home, path.c_str());
+    for (unsigned i = 0; i < FILES_MAX; i++) {
+        rows[i * FILE_COLUMNS + files_path] = text;
+        rows[i * FILE_COLUMNS + files_read_ns] = i;
+    }
+    Encoded whole;
+    encode_table(&whole.encoder, segment.home.segment, TABLE_files, rows.data(), FILES_MAX);
+    REQUIRE_FALSE(whole.encoder.is_overflowing);
+    size_t room = GENERATE(64, 500, 1000, 5000, 60000, 100000);
+    REQUIRE(room < whole.size());
+    Encoded encoded(room + 64);
+    encoded.encoder.end -= 64;
+    std::memset(encoded.encoder.end, 0x5a, 64);
+    encode_table(&encoded.encoder, segment.home.segment, TABLE_files, rows.data(), FILES_MAX);
+    CHECK(encoded.encoder.is_overflowing);
+    for (unsigned i = 0; i < 64; i++)
+        REQUIRE(encoded.encoder.end[i] == 0x5a);
+}

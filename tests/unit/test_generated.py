@@ -1,0 +1,56 @@
+"""What is made from schema/ is as schema/ is: the pages, and the symbols that the library exports."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def output_of(*command: object) -> str:
+    return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("page", ["counters", "coverage"])
+def test_page_is_up_to_date(page):
+    made = output_of(ROOT / "build" / "generate", page)
+    assert (ROOT / "docs" / f"{page}.md").read_text() == made, "run `make docs`"
+
+
+def test_the_check_of_exports_finds_a_symbol_too_few_and_one_too_many(tmp_path):
+    listing = tmp_path / "generate"
+    listing.write_text("#!/bin/sh\nprintf '{\\nglobal:\\n    here;\\n    nowhere;\\nlocal:\\n    *;\\n};\\n'\n")
+    listing.chmod(0o755)
+    (tmp_path / "library.c").write_text("int here, stray;\n")
+    library = tmp_path / "library.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "library.c"], check=True)
+    checked = subprocess.run([ROOT / "make" / "exports", listing, library], capture_output=True, text=True, check=False)
+    assert checked.returncode == 1
+    assert checked.stderr.splitlines() == [
+        f"listed in schema/ but not in {library}: nowhere",
+        f"in {library} but not listed in schema/: stray",
+    ]
+
+
+def test_a_symbol_that_a_peer_has_in_part_is_named():
+    page = output_of(ROOT / "build" / "generate", "coverage")
+    (row,) = [line for line in page.splitlines() if line.startswith("| `creat` ")]
+    assert row == "| `creat` | posix | meta | `creat` `creat64` | all 2 | all 2 | 1 of 2: `creat64` |"
+
+
+def test_library_exports_the_interposed_symbols_alone():
+    listed = {
+        line.strip().rstrip(";")
+        for line in output_of(ROOT / "build" / "generate", "exports").splitlines()
+        if line.startswith("    ") and "*" not in line
+    }
+    table = output_of("nm", "--dynamic", "--defined-only", ROOT / "build" / "lib" / "libslicewise.so")
+    exported = {line.split()[-1] for line in table.splitlines()}
+    assert exported == listed
+
+
+def test_library_needs_libc_alone():
+    dynamic = output_of("readelf", "--dynamic", ROOT / "build" / "lib" / "libslicewise.so")
+    needed = {line.split("[")[1].rstrip("]") for line in dynamic.splitlines() if "(NEEDED)" in line}
+    assert {name for name in needed if not name.startswith(("libc.so", "ld-linux"))} == set()

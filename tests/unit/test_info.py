@@ -1,0 +1,259 @@
+"""`slicewise info` and the sums behind it, on small jobs whose answers are known."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from slicewise.analysis.coverage import count_processes
+from slicewise.analysis.totals import summarize
+from slicewise.profile.reader import read_profile
+from support.swz import START_NS, Writer, build_profile
+
+FIRST = START_NS // 4_000_000_000
+SECOND_NS = 1_000_000_000
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "slicewise", *map(str, arguments)], capture_output=True, text=True, timeout=60
+    )
+
+
+@pytest.fixture
+def mpi_job(tmp_path) -> Path:
+    """Two ranks on two nodes and their mpirun: MPI-IO over POSIX on a file, stdio on a pipe, and the kernel's count."""
+    ranks = [
+        {"process": number, "rank": number - 1, "ranks": 2, "host": f"n{number}", "profiler_ns": 30_000_000,
+         "call_cost_ps": 50_000}
+        for number in (1, 2)
+    ]  # fmt: skip
+    slices = []
+    for process in (1, 2):
+        slices += [
+            {"process": process, "slice": FIRST, "write_bytes": 100, "write_ops": 2, "write_ns": SECOND_NS,
+             "write_slowest_ns": process * 1000},
+            {"process": process, "slice": FIRST + 2, "write_bytes": 60, "write_ops": 1, "errors": 1},
+            {"process": process, "slice": FIRST, "layer": "mpiio", "write_bytes": 100, "write_ops": 1},
+            {"process": process, "slice": FIRST, "layer": "mpiio_coll", "write_bytes": 60, "write_ops": 1},
+            {"process": process, "slice": FIRST, "mount": 2, "layer": "stdio", "write_bytes": 15, "write_ops": 5,
+             "kernel_write_bytes": 20},
+            {"process": process, "slice": FIRST + 9, "mount": 0, "layer": "kernel", "write_bytes": 200},
+        ]  # fmt: skip
+    slices.append({"process": 3, "slice": FIRST + 40, "write_bytes": 5000, "write_ops": 1})
+    mounts = [
+        row
+        for process in (1, 2, 3)
+        for row in (
+            {"process": process, "mount": 0, "object": "process", "point": "", "type": "", "source": ""},
+            {"process": process, "mount": 1},
+            {"process": process, "mount": 2, "object": "pipe", "point": "", "type": "", "source": ""},
+        )
+    ]
+    return build_profile(
+        tmp_path / "48213",
+        processes=[*ranks, {"process": 3, "program": "/usr/bin/mpirun"}],
+        slices=slices,
+        mounts=mounts,
+        calls=[
+            {"process": 1, "operation": "pwrite", "calls": 400_000},
+            {"process": 2, "operation": "pwrite", "calls": 200_000},
+            {"process": 3, "operation": "write", "calls": 1},
+        ],
+        mishaps=[{"process": number, "mishap": "files_full", "count": number - 1} for number in (2, 3)],
+    )
+
+
+def test_keys_and_sums(mpi_job):
+    done = run("info", mpi_job, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    info = json.loads(done.stdout)
+    assert (info["job"], info["slice_seconds"], info["ranks"], info["ranks_of"]) == ("48213", 4.0, 2, 2)
+    assert (info["processes"], info["other_processes"]) == (2, 1)
+    assert (info["hosts"], info["programs"]) == (["n1", "n2"], ["/usr/bin/simulation"])
+    assert (info["slices"], info["first_slice"], info["end_slice"]) == (2, FIRST, FIRST + 3)
+    assert info["start"] == "2023-11-14T22:13:20.000000+00:00"
+    assert info["end"] == "2023-11-14T22:14:20.000000+00:00"
+    posix = info["totals"]["posix"]
+    assert (posix["write_bytes"], posix["write_ops"], posix["errors"]) == (320, 6, 2)
+    assert (posix["write_seconds"], posix["write_slowest_seconds"]) == (2.0, 2e-6)
+    assert (posix["read_bytes"], posix["meta_ops"], posix["sync_seconds"]) == (0, 0, 0)
+    assert info["totals"]["stdio"]["write_bytes"] == 0
+    assert (info["totals"]["mpiio"]["write_bytes"], info["totals"]["mpiio"]["write_ops"]) == (320, 4)
+    assert {name: sums["write_bytes"] for name, sums in info["by_object"].items()} == {
+        "file": 320, "device": 0, "pipe": 30, "socket": 0, "other": 0
+    }  # fmt: skip
+    (mount,) = info["mounts"]
+    assert (mount["point"], mount["processes"], mount["write_bytes"]) == ("/scratch", 2, 320)
+    assert info["calls"] == {"pwrite": 600_000}
+    assert info["mishaps"] == {"files_full": 3}
+    assert info["damage"] == []
+
+
+def test_coverage_is_of_what_the_kernel_counted(mpi_job):
+    coverage = summarize(read_profile(mpi_job)).coverage
+    assert coverage.write == (320 + 40) / 400
+    assert coverage.read is None
+    assert (coverage.kernel_write_bytes, coverage.processes, coverage.of) == (400, 2, 2)
+
+
+def test_the_profilers_cost_is_its_slow_paths_and_its_calls(mpi_job):
+    cost = summarize(read_profile(mpi_job)).profiler
+    assert cost.seconds == pytest.approx(0.06 + 600_000 * 50e-9)
+    assert cost.share_of_runtime == pytest.approx(0.09 / 120)
+
+
+@pytest.mark.parametrize(
+    ("process", "mishaps"),
+    [
+        ({"ending": "killed"}, []),
+        ({"ending": "running"}, []),
+        ({}, ["no_kernel_count"]),
+        ({}, ["kernel_count_partial"]),
+    ],
+)
+def test_processes_without_a_whole_kernel_count_are_not_in_the_coverage(tmp_path, process, mishaps):
+    profile = build_profile(
+        tmp_path / "job",
+        [{"process": 1}, {"process": 2} | process],
+        [
+            {"process": 1, "slice": 1, "read_bytes": 10},
+            {"process": 1, "slice": 1, "layer": "kernel", "mount": 0, "read_bytes": 20},
+            {"process": 2, "slice": 1, "read_bytes": 500},
+            {"process": 2, "slice": 1, "layer": "kernel", "mount": 0, "read_bytes": 3},
+        ],
+        mishaps=[{"process": 2, "mishap": mishap, "count": 1} for mishap in mishaps],
+    )
+    coverage = summarize(read_profile(profile)).coverage
+    assert (coverage.read, coverage.processes, coverage.of) == (0.5, 1, 2)
+
+
+def test_without_mpi_all_processes_are_the_job(tmp_path):
+    slices = [{"process": 2, "slice": 5, "read_bytes": 7, "read_ops": 1}]
+    summary = summarize(read_profile(build_profile(tmp_path / "job", [{"process": 1}, {"process": 2}], slices)))
+    assert (summary.processes, summary.other_processes, summary.ranks) == (2, 0, 0)
+    assert summary.totals["posix"]["read_bytes"] == 7
+
+
+def test_a_mount_counts_the_processes_of_all_layers_once(tmp_path):
+    slices = [
+        {"process": process, "slice": 5, "layer": layer, "read_ops": 1}
+        for process, layer in [(1, "posix"), (1, "stdio"), (2, "stdio"), (3, "posix"), (4, "kernel")]
+    ]
+    processes = [{"process": number} for number in (1, 2, 3, 4)]
+    (mount,) = summarize(read_profile(build_profile(tmp_path / "job", processes, slices))).mounts
+    assert (mount["processes"], mount["read_ops"]) == (3, 4)
+
+
+def test_bytes_whose_mount_is_lost_are_other(tmp_path):
+    slices = [{"process": 1, "slice": 5, "read_bytes": 9}]
+    summary = summarize(read_profile(build_profile(tmp_path / "job", [{"process": 1}], slices, mounts=[])))
+    assert summary.by_object["other"]["read_bytes"] == 9
+    assert summary.totals["posix"]["read_bytes"] == 0
+
+
+def test_a_program_that_execs_stays_one_process(tmp_path):
+    processes = [
+        {"process": 1, "pid": 10, "ending": "exec"},
+        {"process": 2, "pid": 10, "ending": "exit"},
+        {"process": 3, "pid": 11, "ending": "exec"},
+        {"process": 4, "pid": 11, "ending": "exec"},
+        {"process": 5, "pid": 10, "host": "n2"},
+    ]
+    assert count_processes(read_profile(build_profile(tmp_path / "job", processes)).processes) == 3
+
+
+def test_a_profile_in_which_nothing_happened(tmp_path):
+    directory = build_profile(tmp_path / "job", [{"process": 1}])
+    info = json.loads(run("info", directory, "--json").stdout)
+    assert (info["slices"], info["first_slice"], info["end_slice"], info["mounts"]) == (0, None, None, [])
+    assert (info["coverage"]["read"], info["coverage"]["write"]) == (None, None)
+    done = run("info", directory)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "nothing" in done.stdout
+
+
+def test_the_terminal_says_who_what_and_what_next(mpi_job):
+    text = run("info", mpi_job).stdout
+    assert "Job 48213: simulation, 2 processes on 2 nodes (n1, n2), 2 MPI ranks" in text
+    assert re.search(r"Saw 90(\.0)? % of the 400 B written that the kernel counted; ", text)
+    assert "files_full, 3 times" in text
+    assert f"Next: slicewise report {mpi_job}" in text
+
+
+def test_damage_is_shown_and_names_survive_as_they_are(tmp_path):
+    job = "[red]x[/red]</script>"
+    directory = build_profile(tmp_path / "d", [{"process": 1, "job": job, "ending": "running"}])
+    text = run("info", directory).stdout
+    assert f"Job {job}:" in text
+    assert "1 process has not finished" in text
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--json", "-o", "out"], ["-o", "out"]], ids=" ".join)
+def test_a_path_that_is_no_text(tmp_path, monkeypatch, options):
+    directory = build_profile(tmp_path / "job", [{"process": 1, "ending": "running"}])
+    odd = directory.rename(tmp_path / os.fsdecode(b"job\xff"))
+    monkeypatch.chdir(tmp_path)
+    done = run("info", odd, *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "job\\udcff" in done.stdout or "job\\udcff" in (tmp_path / "out").read_text()
+
+
+def test_output_goes_to_a_file(mpi_job, tmp_path):
+    done = run("info", mpi_job, "--json", "-o", tmp_path / "info.json")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert json.loads((tmp_path / "info.json").read_text())["job"] == "48213"
+    assert run("info", mpi_job, "-o", tmp_path / "info.txt").returncode == 0
+    assert "Job 48213" in (tmp_path / "info.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["info"], "Missing argument"),
+        (["info", "/nowhere/at/all"], "/nowhere/at/all: does not exist"),
+        (["info", "--no-such-option"], "--no-such-option"),
+        (["no-such-command"], "No such command 'no-such-command'"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_status_2(arguments, said):
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("slicewise: ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_output_that_cannot_be_written_is_one_line(mpi_job, tmp_path):
+    done = run("info", mpi_job, "-o", tmp_path / "no" / "such" / "directory.txt")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "cannot be written: No such file or directory" in done.stderr
+
+
+def test_a_reader_who_has_seen_enough_is_no_error(mpi_job):
+    with subprocess.Popen(
+        [sys.executable, "-m", "slicewise", "info", str(mpi_job), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_every_counter_of_the_schema_is_in_the_sums_and_every_key_in_the_docs(mpi_job):
+    info = json.loads(run("info", mpi_job, "--json").stdout)
+    counters = [
+        column["name"]
+        for column in Writer().schema["tables"][2]["columns"]
+        if column["merge"] in ("SUM", "MAX") and "bins" not in column and column["unit"] != "threads"
+    ]
+    expected = {name.removesuffix("_ns") + "_seconds" if name.endswith("_ns") else name for name in counters}
+    assert set(info["totals"]["posix"]) == expected
+    documented = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    assert [key for key in info if f"`{key}`" not in documented] == []

@@ -1,0 +1,123 @@
+#include "catch.h"
+#include "sandbox.h"
+
+#include <sys/sysmacros.h>
+
+namespace {
+
+const char mountinfo[] =
+    "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+    "23 22 0:21 / /dev/shm rw shared:2 - tmpfs tmpfs rw\n"
+    "30 22 0:44 / /scratch rw,noatime shared:5 master:7 propagate_from:2 - lustre 10.0.0.1@tcp:/scratch rw,flock\n"
+    "31 22 8:1 /var/data /data rw - ext4 /dev/sda1 rw\n"                         /* a bind mount: the root's device */
+    "32 22 0:50 / /mnt/with\\040space\\134and\\011tab rw - nfs4 server:/a\\040b rw\n"
+    "33 22 0:60 / /var/lib/containers/overlay/merged rw - overlay overlay rw,lowerdir=/l\n"
+    "34 30 0:45 / /scratch/project rw - lustre 10.0.0.2@tcp:/project rw\n"
+    "35 22 0:70 / /hidden rw - tmpfs below rw\n"
+    "36 35 0:71 / /hidden rw - tmpfs above rw\n"
+    "this line is none\n"
+    "37 22 0:80 / /last rw - tmpfs last rw";
+
+struct Mounts {
+    Sandbox sandbox;
+    std::string list = sandbox.write("mountinfo", mountinfo);
+    Segment segment{ sandbox };
+
+    Mounts()
+    {
+        fake_system.mountinfo = list.c_str();
+        mount_start(&segment.home);
+        /* The list is read again when an unknown device turns up: at least once, for an earlier test left its own. */
+        mount_enter(&segment.home, OBJECT_file, makedev(0, 80), nullptr);
+    }
+
+    std::string text(uint32_t mount, enum column column)
+    {
+        return segment_text(segment.home.segment, segment->mounts[mount][column]);
+    }
+    std::string point_of(const char *path) { return text(mount_enter_path(&segment.home, path), mounts_point); }
+};
+
+} // namespace
+
+TEST_CASE("a path belongs to the longest mount point that it begins with", "[mount]")
+{
+    Mounts mounts;
+    CHECK(mounts.point_of("/scratch/a") == "/scratch");
+    CHECK(mounts.point_of("/scratch") == "/scratch");
+    CHECK(mounts.point_of("/scratch/project/a") == "/scratch/project");
+    CHECK(mounts.point_of("/scratch/projects/a") == "/scratch");
+    CHECK(mounts.point_of("/scratchy") == "/");
+    CHECK(mounts.point_of("/") == "/");
+    CHECK(mounts.point_of("/var/lib/containers/overlay/merged/etc") == "/var/lib/containers/overlay/merged");
+    CHECK(mounts.point_of("/last/line/without/an/end") == "/last");
+}
+
+TEST_CASE("type and source are the list's, its octal escapes undone, optional tags passed over", "[mount]")
+{
+    Mounts mounts;
+    uint32_t scratch = mount_enter_path(&mounts.segment.home, "/scratch/x");
+    CHECK(mounts.text(scratch, mounts_type) == "lustre");
+    CHECK(mounts.text(scratch, mounts_source) == "10.0.0.1@tcp:/scratch");
+    CHECK(mounts.segment->mounts[scratch][mounts_device] == makedev(0, 44));
+    CHECK(mounts.segment->mounts[scratch][mounts_object] == OBJECT_file);
+
+    uint32_t escaped = mount_enter_path(&mounts.segment.home, "/mnt/with space\\and\ttab/file");
+    CHECK(mounts.text(escaped, mounts_point) == "/mnt/with space\\and\ttab");
+    CHECK(mounts.text(escaped, mounts_source) == "server:/a b");
+}
+
+TEST_CASE("of two mounts at one point the later one is seen", "[mount]")
+{
+    Mounts mounts;
+    CHECK(mounts.text(mount_enter_path(&mounts.segment.home, "/hidden/x"), mounts_source) == "above");
+}
+
+TEST_CASE("a bind mount is the same file system: one mount in the profile", "[mount]")
+{
+    Mounts mounts;
+    uint32_t root = mount_enter_path(&mounts.segment.home, "/etc"), bound = mount_enter_path(&mounts.segment.home, "/data/x");
+    CHECK(root == bound);
+    CHECK(mount_enter(&mounts.segment.home, OBJECT_file, makedev(8, 1), "/data/x") == root);
+}
+
+TEST_CASE("a device that no mount has is looked for by path, or has no name; memory files are no files", "[mount]")
+{
+    Mounts mounts;
+    uint32_t subvolume = mount_enter(&mounts.segment.home, OBJECT_file, makedev(0, 999), "/scratch/subvolume/file");
+    CHECK(mounts.text(subvolume, mounts_point) == "/scratch");
+    CHECK(mounts.segment->mounts[subvolume][mounts_device] == makedev(0, 999));
+    CHECK(mounts.segment->mounts[mount_enter(&mounts.segment.home, OBJECT_file, makedev(0, 998), nullptr)][mounts_object] == OBJECT_file);
+    CHECK(mount_enter(&mounts.segment.home, OBJECT_file, makedev(0, 997), "/memfd:name (deleted)") == MOUNT_OTHER);
+}
+
+TEST_CASE("pipes, sockets and devices have one mount each, whatever their st_dev", "[mount]")
+{
+    Mounts mounts;
+    uint32_t pipe = mount_enter(&mounts.segment.home, OBJECT_pipe, 13, nullptr);
+    CHECK(mount_enter(&mounts.segment.home, OBJECT_pipe, 14, nullptr) == pipe);
+    CHECK(mount_enter(&mounts.segment.home, OBJECT_socket, 13, nullptr) != pipe);
+    CHECK(mount_find(mounts.segment.home.segment, OBJECT_pipe, 99) == pipe);
+    CHECK(mount_find(mounts.segment.home.segment, OBJECT_device, 0) == MOUNT_NOT_KNOWN);
+}
+
+TEST_CASE("a full table counts as other, and says so", "[mount]")
+{
+    Mounts mounts;
+    for (uint64_t device = 2000; mounts.segment->mounts_used < MOUNTS_MAX; device++)
+        mount_enter(&mounts.segment.home, OBJECT_file, device, "/scratch/x");
+    CHECK(mounts.segment->mishaps[MISHAP_mounts_full] == 0);
+    CHECK(mount_enter(&mounts.segment.home, OBJECT_file, 12345, "/scratch/x") == MOUNT_OTHER);
+    CHECK(mounts.segment->mishaps[MISHAP_mounts_full] == 1);
+}
+
+TEST_CASE("what st_mode says a thing is", "[mount]")
+{
+    CHECK(object_of_mode(S_IFREG | 0644) == OBJECT_file);
+    CHECK(object_of_mode(S_IFDIR) == OBJECT_file);
+    CHECK(object_of_mode(S_IFCHR) == OBJECT_device);
+    CHECK(object_of_mode(S_IFBLK) == OBJECT_device);
+    CHECK(object_of_mode(S_IFIFO) == OBJECT_pipe);
+    CHECK(object_of_mode(S_IFSOCK) == OBJECT_socket);
+    CHECK(object_of_mode(0) == OBJECT_other);
+}

@@ -1,0 +1,110 @@
+"""The page's frame: what it carries, what it forbids, and that names stay text."""
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+from plotly.offline import get_plotlyjs_version
+from slicewise.charts import style
+from slicewise.errors import UserError
+from slicewise.report.page import Fact, Page, Section, html_of, kept_together, packed_plotly, page_path, write_page
+from slicewise.report.tables import Cell, Column, Table, for_terminal
+
+NASTY = "</script><img src=x onerror=alert(1)>"
+
+
+def nasty_page():
+    chart = style.figure(height=200)
+    chart.add_scatter(x=[1], y=[1], name=style.safe(NASTY))
+    table = Table([Column("job", is_figure=False), Column(NASTY, NASTY)], title=NASTY)
+    table.add(Cell(NASTY, colour="#000000"), Cell(NASTY, NASTY))
+    section = Section(NASTY, text=[NASTY], chart=chart, tables=[table], note=NASTY)
+    return Page(NASTY, NASTY, [NASTY], verdict=NASTY, facts=[Fact(NASTY, NASTY)], sections=[section], unseen=[NASTY])
+
+
+def test_names_are_text_wherever_they_stand():
+    text = html_of(nasty_page())
+    assert "<img" not in text
+    assert text.count("</script>") == text.count("<script")
+
+
+def test_figures_are_in_the_page_as_they_are():
+    packed = re.search(r'id="figures">([^<]*)<', html_of(nasty_page())).group(1)
+    (figure,) = json.loads(gzip.decompress(base64.b64decode(packed)))
+    assert figure["layout"]["height"] == 200
+    assert "template" not in figure["layout"]
+
+
+def test_the_policy_allows_the_two_scripts_and_no_network():
+    text = html_of(nasty_page())
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text).group(1)
+    assert policy.startswith("default-src 'none';")
+    hashes = set(re.findall(r"'(sha256-[^']*)'", policy))
+    inline = re.search(r"<script>(.*?)</script>", text, re.DOTALL).group(1).encode()
+    plotly = gzip.decompress(packed_plotly())
+    assert hashes == {
+        "sha256-" + base64.b64encode(hashlib.sha256(script).digest()).decode() for script in (inline, plotly)
+    }
+    assert not re.search(r'(src|href)="(?!data:)', text)
+
+
+def test_the_bundle_is_of_the_version_that_makes_the_figures_and_that_its_readme_names():
+    head = gzip.decompress(packed_plotly())[:200].decode()
+    version = get_plotlyjs_version()
+    assert f"v{version}\n" in head
+    readme = Path(__file__).resolve().parents[2] / "analyzer/slicewise/report/vendor/README.md"
+    assert f"plotly.js {version} " in readme.read_text()
+
+
+def test_a_page_without_charts_or_unseen_lines_is_a_page():
+    text = html_of(Page("a job", "a kicker", ["One sentence."]))
+    assert "<h1" not in text
+    assert "Nothing that Slicewise knows of." in text
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("5 min 18 s", "5\u00a0min 18\u00a0s"),
+        ("83.1 MiB/s and 4 s", "83.1\u00a0MiB/s and 4\u00a0s"),
+        ("60 processes", "60 processes"),
+        ("12 sites", "12 sites"),
+    ],
+)
+def test_numbers_keep_their_units(text, kept):
+    assert kept_together(text) == kept
+
+
+def test_a_page_lies_beside_the_job_with_a_name_that_any_file_system_takes(tmp_path, monkeypatch):
+    job = tmp_path / "profiles/48213"
+    job.mkdir(parents=True)
+    (job / "n1.swz").touch()
+    assert page_path(job, "report-48213") == tmp_path / "profiles/report-48213.html"
+    assert page_path(job / "n1.swz", "report-a/b\n" + "x" * 300).name == "report-a_b_" + "x" * 109 + ".html"
+    monkeypatch.chdir(tmp_path)
+    assert page_path(Path("profiles/48213"), "report") == Path("profiles/report.html")
+
+
+def test_a_page_that_cannot_be_written_is_one_line_with_a_way_out(tmp_path):
+    (tmp_path / "file").touch()
+    line = r"file/page\.html: the page cannot be written: .*; name another place with --html FILE"
+    with pytest.raises(UserError, match=line):
+        write_page(Page("a job", "", []), tmp_path / "file/page.html")
+
+
+def test_tables_are_copied_with_plain_values_and_units():
+    table = Table([Column("job", is_figure=False), Column("overall", "MiB/s"), Column("alone", "s")])
+    table.add("a\tb", Cell("83.1 MiB/s", 83.125), Cell("-", ""))
+    assert table.copied_rows() == [["job", "overall (MiB/s)", "alone (s)"], ["a b", "83.125", ""]]
+    with pytest.raises(ValueError, match="a row of 1 cells in a table of 3 columns"):
+        table.add("only one")
+
+
+def test_the_terminal_shows_brackets_as_they_are():
+    table = Table([Column("job", is_figure=False)])
+    table.add("[bold]job[/bold]")
+    assert for_terminal(table).columns[0]._cells[0].plain == "[bold]job[/bold]"

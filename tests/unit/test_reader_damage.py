@@ -1,0 +1,300 @@
+"""What the reader says of damaged, incomplete and foreign files, and that all else is still read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+import pytest
+from slicewise.errors import UserError
+from slicewise.profile.reader import read_profile
+from support.swz import LAST_FRAME, Frames, Writer, build_profile, schema_text
+
+SLICES = 12
+BYTES_A_SLICE = 1000
+
+
+def frames_of_a_job(pid: int = 4411) -> Frames:
+    """The schema, then six frames of two slices each, of process 1; slice k holds 1000 bytes written."""
+    writer = Writer()
+    frames = [writer.schema_frame()]
+    for number in range(6):
+        rows = [{"slice": number * 2 + k, "write_bytes": BYTES_A_SLICE} for k in range(2)]
+        head = writer.rows("processes", [{"job": "job", "pid": pid}]) if number in (0, 5) else b""
+        payload = head + writer.rows("slices", rows)
+        frames.append(writer.frame(1, number, payload, LAST_FRAME if number == 5 else 0))
+    return Frames(frames)
+
+
+def position(frames: Frames, place: int) -> tuple[int, int]:
+    """First and end byte of a frame in the written file."""
+    begin = sum(len(frame) for frame in frames.frames[:place])
+    return begin, begin + len(frames.frames[place])
+
+
+def flip(frame: bytes, at: int) -> bytes:
+    return frame[:at] + bytes([frame[at] ^ 0x10]) + frame[at + 1 :]
+
+
+def error_of(path: Path) -> str:
+    with pytest.raises(UserError) as raised:
+        read_profile(path)
+    line = str(raised.value)
+    assert "\n" not in line
+    assert str(path) in line
+    return line
+
+
+@pytest.mark.parametrize(("place", "at"), [(3, -1), (3, 60), (3, 20), (3, 36)], ids=["checksum", "zstd", "id", "crc"])
+def test_a_flipped_bit_costs_its_frame_and_is_named(tmp_path, place, at):
+    frames = frames_of_a_job()
+    begin, end = position(frames, place)
+    frames.frames[place] = flip(frames.frames[place], at % len(frames.frames[place]))
+    file = frames.write(tmp_path / "n17.swz")
+    profile = read_profile(file)
+    assert profile.slices["slice"].to_list() == [0, 1, 2, 3, 6, 7, 8, 9, 10, 11]
+    (damage,) = profile.damage
+    assert (damage.kind, damage.byte_ranges, damage.processes) == ("damaged", ((begin, end),), (1,))
+    assert (damage.lost_frames, damage.lost_slices) == (1, 2)
+    assert damage.message == (
+        f"{file}: 1 of 7 frames is damaged (bytes {begin:,}-{end - 1:,}): "
+        "8 s of process 4411 are missing; all else was read"
+    )
+
+
+def test_bytes_between_frames_are_named_and_cost_nothing(tmp_path):
+    frames = frames_of_a_job()
+    frames.frames.insert(3, b"not a frame at all")
+    profile = read_profile(frames.write(tmp_path / "n1.swz"))
+    assert profile.slices.height == SLICES
+    (damage,) = profile.damage
+    assert damage.lost_frames == 0
+    assert "nothing else is known to be missing" in damage.message
+
+
+def test_a_torn_frame_with_others_behind_it(tmp_path):
+    frames = frames_of_a_job()
+    frames.frames[2] = frames.frames[2][:-7]
+    profile = read_profile(frames.write(tmp_path / "n1.swz"))
+    assert profile.slices["slice"].to_list() == [0, 1, *range(4, 12)]
+    assert profile.damage[0].lost_slices == 2
+
+
+def test_a_torn_end_is_damage_and_an_unfinished_process(tmp_path):
+    frames = frames_of_a_job()
+    begin, _ = position(frames, 6)
+    frames.frames[6] = frames.frames[6][:50]
+    file = frames.write(tmp_path / "n1.swz")
+    profile = read_profile(file)
+    assert profile.slices.height == SLICES - 2
+    damaged, unfinished = profile.damage
+    assert damaged.byte_ranges == ((begin, begin + 50),)
+    assert "1 frame of process 4411 is missing" in damaged.message
+    assert unfinished.kind == "unfinished"
+    assert unfinished.message.startswith(f"{file}: 1 process has not finished (still running, or killed: slicewise")
+
+
+def test_a_damaged_copy_of_a_sound_frame_costs_nothing(tmp_path):
+    frames = frames_of_a_job()
+    frames.frames.insert(3, flip(frames.frames[3], 60))
+    profile = read_profile(frames.write(tmp_path / "n1.swz"))
+    assert profile.slices["write_bytes"].sum() == SLICES * BYTES_A_SLICE
+    assert profile.damage == []
+
+
+def test_frames_that_are_not_there_are_named(tmp_path):
+    frames = frames_of_a_job()
+    del frames.frames[3:5]
+    file = frames.write(tmp_path / "n1.swz")
+    profile = read_profile(file)
+    (damage,) = profile.damage
+    assert (damage.kind, damage.byte_ranges, damage.lost_frames) == ("missing", (), 2)
+    assert damage.message == f"{file}: 16 s of process 4411 are missing; all else was read"
+
+
+def test_the_first_frame_is_missed_too(tmp_path):
+    frames = frames_of_a_job()
+    del frames.frames[1]
+    (damage,) = read_profile(frames.write(tmp_path / "n1.swz")).damage
+    assert "1 frame of process 4411 is missing" in damage.message
+
+
+def test_processes_that_still_run_are_counted(tmp_path):
+    running = [{"process": number, "ending": "running"} for number in (1, 2, 3)]
+    directory = build_profile(tmp_path / "job", [*running, {"process": 4}])
+    (damage,) = read_profile(directory).damage
+    assert (damage.kind, damage.processes) == ("unfinished", (1, 2, 3))
+    assert damage.message == (
+        f"{directory}: 3 processes have not finished (still running, or killed: slicewise recover {directory})"
+    )
+
+
+def test_a_lost_schema_ends_the_frames_of_that_schema_alone(tmp_path):
+    frames = frames_of_a_job()
+    frames.frames[0] = flip(frames.frames[0], 100)
+    assert "no frame of it could be read" in error_of(frames.write(tmp_path / "n1.swz"))
+
+
+def test_a_payload_that_contradicts_its_schema_counts_as_damage(tmp_path):
+    writer = Writer()
+    sound = writer.rows("slices", [{"slice": 5, "write_bytes": 9}])
+    frames = Frames([writer.schema_frame(), writer.frame(1, 0, writer.rows("processes", [{"job": "job"}]))])
+    frames.frames.append(writer.frame(1, 1, sound + sound[:-3]))
+    frames.frames.append(writer.frame(1, 2, sound, LAST_FRAME))
+    profile = read_profile(frames.write(tmp_path / "n1.swz"))
+    assert profile.slices["write_bytes"].to_list() == [9]
+    assert profile.damage[0].lost_frames == 1
+
+
+def hostile_payloads() -> dict[str, bytes]:
+    writer = Writer()
+    presence = len(writer.flat_columns("slices"))
+    head = bytes([writer.tables["slices"]]) + struct.pack("<I", 0xFFFFFFFF) + b"\xff" * (presence // 8)
+    strings = bytes([writer.tables["processes"]]) + struct.pack("<I", 4000) + b"\x01\x00\x00" + b"\xff\xff" * 4000
+    return {
+        "four billion constant rows": head + bytes([presence % 8]) + b"\x80" + bytes(8),
+        "four billion rows of nothing": bytes([writer.tables["slices"]]) + b"\xff" * 4 + bytes((presence + 7) // 8),
+        "strings of 64 KiB each": strings,
+        "a table that is not there": b"\xee" + bytes(20),
+        "no rows": bytes([writer.tables["slices"]]) + bytes(60),
+        "a hundred MiB of zeros": bytes(100 << 20),
+        "a head alone": b"\x02",
+    }
+
+
+@pytest.mark.parametrize("name", hostile_payloads())
+def test_sizes_that_a_file_claims_are_not_believed(tmp_path, name):
+    frames = frames_of_a_job()
+    frames.frames.insert(3, Writer().frame(2, 0, hostile_payloads()[name], LAST_FRAME))
+    profile = read_profile(frames.write(tmp_path / "n1.swz"))
+    assert profile.slices["write_bytes"].sum() == SLICES * BYTES_A_SLICE
+    assert [damage.kind for damage in profile.damage] == ["damaged", "unfinished"]
+
+
+def test_a_small_file_cannot_take_much_memory(tmp_path):
+    writer = Writer()
+    presence = len(writer.flat_columns("slices"))
+    constant = b"\x80" + bytes(8)
+    rows = bytes([writer.tables["slices"]]) + struct.pack("<I", 1 << 23) + b"\xff" * (presence // 8)
+    rows += bytes([(1 << presence % 8) - 1]) + constant * presence
+    frames = frames_of_a_job()
+    frames.frames += [writer.frame(2, 0, bytes(1 << 30)), writer.frame(3, 0, rows)]
+    file = frames.write(tmp_path / "n1.swz")
+    script = (
+        "import sys; from slicewise.profile.reader import read_profile\n"
+        "assert len(read_profile(sys.argv[1]).damage[0].byte_ranges) == 2\n"
+        "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+    )
+    peak = subprocess.run([sys.executable, "-c", script, file], capture_output=True, check=True, text=True).stdout
+    assert file.stat().st_size < 1 << 20
+    assert int(peak) < 300 << 10, "KiB"  # of its own: getrusage would tell that of the process that started it
+
+
+def test_a_frame_number_of_four_billion_is_only_a_number(tmp_path):
+    frames = frames_of_a_job()
+    writer = Writer()
+    frames.frames.append(writer.frame(1, 0xFFFFFFFF, writer.rows("slices", [{"slice": 99}]), LAST_FRAME))
+    profile = read_profile(frames.write(tmp_path / "n1.swz"))
+    assert profile.damage[0].lost_frames == 0xFFFFFFFF - 6
+
+
+def test_a_frame_longer_than_its_file(tmp_path):
+    frames = frames_of_a_job()
+    writer = Writer()
+    envelope = writer.packed_frame(3, 0, b"")[:40]
+    claimed = envelope[:24] + struct.pack("<I", 0xFFFFFFF0) + envelope[28:36]
+    frames.frames.insert(2, claimed + struct.pack("<I", zlib.crc32(claimed)))
+    profile = read_profile(frames.write(tmp_path / "n1.swz"))
+    assert profile.slices.height == SLICES
+
+
+def test_what_is_no_profile_gets_one_line(tmp_path):
+    foreign = tmp_path / "notes.txt"
+    foreign.write_text("nothing of the kind\n" * 100)
+    assert "is not a Slicewise profile" in error_of(foreign)
+    empty = tmp_path / "n1.swz"
+    empty.touch()
+    assert "is empty" in error_of(empty)
+    assert "does not exist" in error_of(tmp_path / "absent")
+    fifo = tmp_path / "pipe.swz"
+    os.mkfifo(fifo)
+    assert "neither a directory nor a file" in error_of(fifo)
+
+
+def test_an_empty_directory_and_a_directory_of_jobs(tmp_path):
+    assert f"slicewise recover {tmp_path}" in error_of(tmp_path)
+    jobs = [build_profile(tmp_path / name, [{"process": 1}]) for name in ("48213", "48190")]
+    line = error_of(tmp_path)
+    assert all(str(job) in line for job in jobs)
+
+
+def test_a_foreign_file_among_others_is_passed_over_and_named(tmp_path):
+    directory = build_profile(tmp_path / "job", [{"process": 1}])
+    foreign = directory / "n2.swz"
+    foreign.write_bytes(os.urandom(5000))
+    (damage,) = read_profile(directory).damage
+    assert damage.message == f"{foreign}: is not a Slicewise profile, and was passed over"
+
+
+def test_other_formats_are_refused_by_number(tmp_path):
+    later = json.loads(schema_text()) | {"format": 7}
+    file = Frames([Writer(json.dumps(later).encode()).schema_frame()]).write(tmp_path / "a.swz")
+    assert "is of format 7" in error_of(file)
+    frames = frames_of_a_job()
+    frames.frames = [frame.replace(b"SWZ1", b"SWZ2", 1) for frame in frames.frames]
+    assert "is of format 2" in error_of(frames.write(tmp_path / "b.swz"))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [b"", b"[]", b"{}", b'{"format": 1}', b"\xff\xfe", b"[" * 100_000, schema_text()[:-40]],
+    ids=["empty", "list", "object", "format alone", "not UTF-8", "deep", "cut"],
+)
+def test_a_schema_that_is_not_one(tmp_path, schema):
+    writer = Writer()
+    frames = Frames([writer.frame(0, 0, schema), *frames_of_a_job().frames[1:]])
+    assert "no frame of it could be read" in error_of(frames.write(tmp_path / "n1.swz"))
+
+
+def test_several_jobs_in_one_directory(tmp_path):
+    directory = build_profile(tmp_path / "48213", [{"process": 1}])
+    shutil.copy(build_profile(tmp_path / "48190", [{"process": 2}]) / "n1.swz", directory / "n2.swz")
+    assert "holds several jobs (48190, 48213)" in error_of(directory)
+
+
+def test_slices_of_different_length_in_one_job(tmp_path):
+    processes = [{"process": 1}, {"process": 2, "slice_ns": 1_000_000_000}]
+    assert re.search(r"slices of 1 s, 4 s; .*SLICEWISE_SLICE", error_of(build_profile(tmp_path / "job", processes)))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody who may not read")
+def test_a_file_without_permission():
+    directory = Path(tempfile.mkdtemp(prefix="slicewise-permission-"))
+    try:
+        file = build_profile(directory / "job", [{"process": 1}]) / "n1.swz"
+        directory.chmod(0o755)
+        file.chmod(0)
+        os.seteuid(65534)
+        assert "cannot be read: Permission denied" in error_of(file)
+        with pytest.raises(UserError, match="Permission denied"):
+            read_profile(file.parent)
+    finally:
+        os.seteuid(0)
+        shutil.rmtree(directory)
+
+
+def test_a_torn_frame_that_was_written_again_is_no_loss(tmp_path):
+    frames = frames_of_a_job()
+    torn = frames.frames[3][: len(frames.frames[3]) * 2 // 3]
+    frames.frames.insert(3, torn)
+    profile = read_profile(frames.write(tmp_path / "job" / "n1.swz"))
+    assert profile.damage == []
+    assert profile.slices["write_bytes"].sum() == SLICES * BYTES_A_SLICE

@@ -1,0 +1,136 @@
+"""Proportional sharing against figures worked out by hand, and against the measurements of the paper it is from."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from slicewise.analysis.sharing import (
+    SharingJob,
+    alone_from_common_start,
+    common_start_times,
+    fair_rates,
+    share_out,
+)
+
+PAIRS = [
+    # weight and standalone time of the first and of the other job, their times together
+    (60, 12, 100, 100, 120, 200),
+    (36, 12, 168, 170, 224, 338),
+    (60, 36, 171, 168, 273.6, 339),
+]
+
+
+@pytest.mark.parametrize(("first", "last", "alone_first", "alone_last", "together_first", "together_last"), PAIRS)
+def test_pair_of_equal_volumes(first, last, alone_first, alone_last, together_first, together_last):
+    together = common_start_times(1.0, [alone_first, alone_last], [first, last])
+    assert together == pytest.approx([together_first, together_last], abs=1e-6)
+    assert alone_from_common_start(together, [first, last]) == pytest.approx([alone_first, alone_last], abs=1e-6)
+
+
+def test_order_of_the_jobs_does_not_matter():
+    assert common_start_times(1.0, [100, 100], [12, 60]) == pytest.approx([200, 120])
+    assert alone_from_common_start([200, 120], [12, 60]) == pytest.approx([100, 100])
+
+
+INF = math.inf
+WATER_FILLING = [
+    # capacity; volume, weight, cap and start of each job; end, t_co and interference of each
+    (
+        120,
+        [(1200, 60, INF, 0), (1200, 36, INF, 0), (1200, 12, INF, 0)],
+        [(18, 18, 1.8), (23.333333, 23.333333, 2.333333), (30, 30, 3)],
+    ),
+    (
+        100,
+        [(1000, 50, INF, 0), (300, 10, INF, 2), (600, 40, INF, 5)],
+        [(16, 16, 1.6), (19, 17, 5.666667), (18, 13, 2.166667)],
+    ),
+    (100, [(300, 10, 30, 0), (400, 20, 40, 0)], [(10, 10, 1), (10, 10, 1)]),
+]
+
+
+@pytest.mark.parametrize(("capacity", "jobs", "served"), WATER_FILLING)
+def test_water_filling(capacity, jobs, served):
+    schedule = share_out(capacity, [SharingJob("job", *job) for job in jobs])
+    got = [(job.end, job.t_co, job.interference) for job in schedule.jobs]
+    assert [figure for job in got for figure in job] == pytest.approx(
+        [figure for job in served for figure in job], abs=1e-6
+    )
+
+
+def test_volume_per_slice():
+    capacity, jobs, _ = WATER_FILLING[1]
+    moved = share_out(capacity, [SharingJob("job", *job) for job in jobs]).volume_per_slice(4.0, range(5))
+    assert moved[0] == pytest.approx([366.666667, 233.333333, 200, 200, 0], abs=1e-6)
+    assert moved[1] == pytest.approx([33.333333, 46.666667, 40, 40, 140], abs=1e-6)
+    assert moved[2] == pytest.approx([0, 120, 160, 160, 160], abs=1e-6)
+
+
+def test_what_a_capped_job_leaves_goes_to_the_others():
+    assert fair_rates(100, [1, 1, 2], [10, INF, INF]) == pytest.approx([10, 30, 60])
+    # The first cap that binds makes room that lets the second bind no more.
+    assert fair_rates(100, [1, 1, 1], [10, 40, INF]) == pytest.approx([10, 40, 50])
+    assert fair_rates(100, [1, 9], [20, 30]) == pytest.approx([20, 30])
+
+
+def test_nobody_is_served_while_nobody_runs():
+    schedule = share_out(10, [SharingJob("early", 100, 1), SharingJob("late", 100, 1, start=50)])
+    assert [job.end for job in schedule.jobs] == pytest.approx([10, 60])
+    assert [(stage.start, stage.end) for stage in schedule.stages] == [(0, 10), (50, 60)]
+
+
+def test_starts_as_large_as_the_time_of_day_cost_no_digits():
+    capacity, jobs, served = WATER_FILLING[1]
+    now = 1_795_000_000.0
+    late = [SharingJob("job", volume, weight, cap, start + now) for volume, weight, cap, start in jobs]
+    assert [job.t_co for job in share_out(capacity, late).jobs] == pytest.approx(
+        [t_co for _, t_co, _ in served], abs=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"volume": 0}, "volume of A is 0"),
+        ({"volume": math.nan}, "volume of A is nan"),
+        ({"weight": -1}, "weight of A is -1"),
+        ({"cap": 0}, "cap of A is 0"),
+        ({"start": INF}, "start of A is inf"),
+    ],
+)
+def test_jobs_that_cannot_be(change, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        SharingJob(**({"job": "A", "volume": 1.0, "weight": 1.0} | change))
+
+
+@pytest.mark.parametrize("capacity", [0, -1, math.nan, INF])
+def test_capacities_that_cannot_be(capacity):
+    with pytest.raises(ValueError, match="capacity is"):
+        share_out(capacity, [SharingJob("A", 1, 1)])
+
+
+# Kuo et al.: MiB/s alone by number of processes (table 1, hard disk), and overall of pairs run together (table 3,
+# private mode). Every run wrote 1000 times 16 MiB, with up to 12 processes a node.
+ALONE_MIB_S = {1: 82.6, 12: 95.5, 36: 95.0, 60: 93.5}
+TOGETHER_MIB_S = {
+    (1, 12): (47.3, 51.8),
+    (1, 36): (46.8, 74.8),
+    (1, 60): (46.8, 82.0),
+    (12, 36): (48.3, 69.2),
+    (12, 60): (50.4, 78.8),
+    (36, 60): (51.5, 59.9),
+}
+VOLUME_MIB = 16_000
+
+
+@pytest.mark.parametrize(
+    ("weight", "worst"), [(lambda processes: processes, 0.41), (lambda processes: -(-processes // 12), 0.093)]
+)
+def test_shares_by_node_explain_the_published_pairs_and_shares_by_process_do_not(weight, worst):
+    errors = []
+    for pair, rates in TOGETHER_MIB_S.items():
+        alone = [VOLUME_MIB / ALONE_MIB_S[processes] for processes in pair]
+        predicted = common_start_times(1.0, alone, [weight(processes) for processes in pair])
+        errors += [abs(time * rate / VOLUME_MIB - 1) for time, rate in zip(predicted, rates, strict=True)]
+    assert max(errors) == pytest.approx(worst, abs=0.005)

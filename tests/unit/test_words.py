@@ -1,0 +1,124 @@
+"""Numbers with their units, as people read them."""
+
+import math
+import time
+
+import pytest
+from slicewise.analysis.estimate import Estimate
+from slicewise.report import words
+
+MIB = 1 << 20
+NOON = 1_700_000_000_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0, "0"),
+        (83.123, "83.1"),
+        (0.0456, "0.0456"),
+        (9.996, "10.0"),
+        (99.96, "100"),
+        (12345.6, "12,346"),
+        (-4.03, "-4.03"),
+        (0.00001234, "1.23e-05"),
+        (math.nan, "unknown"),
+        (math.inf, "∞"),
+        (None, "unknown"),
+    ],
+)
+def test_number(value, said):
+    assert words.number(value) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1024, "1 KiB"),
+        (4 * MIB, "4 MiB"),
+        (15.6 * 1024 * MIB, "15.6 GiB"),
+        (1024 * MIB - 1, "1.00 GiB"),
+        (None, "unknown"),
+    ],
+)
+def test_size(value, said):
+    assert words.size(value) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0, "0 s"),
+        (0.0123, "12.3 ms"),
+        (128e-9, "128 ns"),
+        (4.032, "4.03 s"),
+        (203.4, "203 s"),
+        (318, "5 min 18 s"),
+        (3599.9, "1 h"),
+        (7500, "2 h 5 min"),
+    ],
+)
+def test_duration(seconds, said):
+    assert words.duration(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("fraction", "said"),
+    [(0.041, "4.10 %"), (0.9998, "99.98 %"), (0.999999, "99.99 %"), (1.0, "100 %"), (6e-6, "under 0.01 %"), (0, "0 %")],
+)
+def test_percent(fraction, said):
+    assert words.percent(fraction) == said
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(0.012, "+1 %"), (-0.123, "-12 %"), (0.004, "+0.4 %"), (-0.0001, "+0 %"), (None, "unknown")],
+)
+def test_relative_errors_carry_their_sign(error, said):
+    assert words.signed_percent(error) == said
+
+
+def test_rates_are_in_mebibytes_a_second_whatever_their_size():
+    assert words.rate(83.1 * MIB) == "83.1 MiB/s"
+    assert words.rate(2150 * MIB) == "2,150 MiB/s"
+
+
+def test_estimates_show_their_interval():
+    assert words.estimate_of_seconds(Estimate(171.2, 164.4, 178.3, "by hand")) == "171 s [164-178]"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "is_first_larger", "said"),
+    [
+        (4.42, True, "4.4 to 1"),
+        (5, True, "5 to 1"),
+        (0.2, False, "5 to 1"),
+        (0.5, True, "1 to 2"),
+        (0.0, True, "nothing to all"),
+    ],
+)
+def test_ratios_of_two_jobs(ratio, is_first_larger, said):
+    assert words.one_to_other(ratio, is_first_larger) == said
+
+
+def test_counts_have_their_nouns():
+    assert words.count(1, "process") == "1 process"
+    assert words.processes_on_nodes(1024, 20) == "1,024 processes on 20 nodes"
+    assert words.slices_of(51, 4_000_000_000) == "51 slices of 4 s"
+    assert words.slices_of(1, 100_000_000) == "1 slice of 0.1 s"
+
+
+def test_listing():
+    assert [words.listing("ABC"[:length]) for length in range(4)] == ["", "A", "A and B", "A, B and C"]
+
+
+def test_times_of_day(monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    assert words.span(NOON, NOON + 4_000_000_000) == "22:13:20 to 22:13:24"
+    assert words.span(NOON, NOON + 7_200_000_000_000) == "2023-11-14 22:13:20 to 2023-11-15 00:13:20"
+    assert words.clock(NOON + 500_000_000, 500_000_000) == "22:13:20.5"
+    assert words.date_and_zone(NOON) == "2023-11-14, UTC+00:00"
+    assert words.iso_time(NOON) == "2023-11-14T22:13:20.000000+00:00"

@@ -1,0 +1,83 @@
+/* libaio: each of its functions is a system call, and returns -errno. A program that takes completions out of the kernel's ring by itself
+ * leaves its requests unclaimed. */
+#include "libaio.h"
+
+#include "interpose.h"
+
+static bool operation_of(const struct iocb *block, enum operation *operation)
+{
+    static const enum operation operations[] = {
+        [IOCB_CMD_PREAD] = OP_libaio_read,   [IOCB_CMD_PREADV] = OP_libaio_read, [IOCB_CMD_PWRITE] = OP_libaio_write,
+        [IOCB_CMD_PWRITEV] = OP_libaio_write, [IOCB_CMD_FSYNC] = OP_libaio_sync,  [IOCB_CMD_FDSYNC] = OP_libaio_sync,
+    };
+    unsigned command = block->aio_lio_opcode;
+    if (command >= sizeof operations / sizeof *operations || operations[command] == 0)
+        return false;
+    *operation = operations[command];
+    return true;
+}
+
+void libaio_begin(const struct call *call, long count, struct iocb *const *blocks)
+{
+    enum operation operation;
+    for (long i = 0; i < count; i++) {
+        request_drop(request_of_block(blocks[i]));
+        if (operation_of(blocks[i], &operation))
+            request_begin(request_of_block(blocks[i]), operation, call, (int)blocks[i]->aio_fildes, blocks[i]->aio_offset);
+    }
+}
+
+void libaio_submitted(const struct call *call, long count, struct iocb *const *blocks, long submitted)
+{
+    for (long i = submitted > 0 ? submitted : 0; i < count; i++)
+        request_drop(request_of_block(blocks[i]));
+    call_touched(call, count > 0 ? (int)blocks[0]->aio_fildes : -1, submitted < 0);
+}
+
+void libaio_reaped(const struct call *call, const struct io_event *events, long reaped)
+{
+    descriptor first = 0;
+    for (long i = 0; i < reaped; i++) {
+        descriptor word = request_done(events[i].obj, call, events[i].res);
+        first = first != 0 ? first : word;
+    }
+    call_touched_descriptor(call, first, reaped < 0);
+}
+
+INTERPOSE(int, io_submit, (aio_context_t context, long count, struct iocb **blocks))
+{
+    struct call call = call_begin(OP_io_submit);
+    libaio_begin(&call, count, blocks);
+    thread_state.library_depth++;
+    int submitted = REAL_NEAR(io_submit)(context, count, blocks);
+    thread_state.library_depth--;
+    call_end(&call);
+    libaio_submitted(&call, count, blocks, submitted);
+    call_close(&call);
+    return submitted;
+}
+
+INTERPOSE(int, io_getevents, (aio_context_t context, long least, long most, struct io_event *events, struct timespec *timeout))
+{
+    struct call call = call_begin(OP_io_getevents);
+    thread_state.library_depth++;
+    int reaped = REAL_NEAR(io_getevents)(context, least, most, events, timeout);
+    thread_state.library_depth--;
+    call_end(&call);
+    libaio_reaped(&call, events, reaped);
+    call_close(&call);
+    return reaped;
+}
+
+INTERPOSE(int, io_pgetevents,
+          (aio_context_t context, long least, long most, struct io_event *events, struct timespec *timeout, sigset_t *signals))
+{
+    struct call call = call_begin(OP_io_getevents);
+    thread_state.library_depth++;
+    int reaped = REAL_NEAR(io_pgetevents)(context, least, most, events, timeout, signals);
+    thread_state.library_depth--;
+    call_end(&call);
+    libaio_reaped(&call, events, reaped);
+    call_close(&call);
+    return reaped;
+}

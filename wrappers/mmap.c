@@ -1,0 +1,55 @@
+/* Files in memory: how much of them is mapped, and the time in msync. What is read and written by touching pages passes by every wrapper: the
+ * kernel's count of storage has it. Memory that is no file's passes through at once. */
+#include "interpose.h"
+#include "io_uring.h"
+#include "mapping.h"
+
+#include <sys/mman.h>
+
+/* An allocator maps memory before, or while, the real function is looked up, and looking up may allocate. */
+static void *map_memory(void *address, size_t size, int protection, int flags, off_t offset)
+{
+    return (void *)syscall(SYS_mmap, address, size, protection, flags, -1, offset);
+}
+
+INTERPOSE(void *, mmap, (void *address, size_t size, int protection, int flags, int fd, off_t offset))
+{
+    if ((flags & MAP_ANONYMOUS) != 0)
+        return real_mmap != NULL ? real_mmap(address, size, protection, flags, fd, offset)
+                                 : map_memory(address, size, protection, flags, offset);
+    struct call call = call_begin(OP_mmap);
+    void *mapped = REAL(mmap)(address, size, protection, flags, fd, offset);
+    call_end(&call);
+    if (mapped != MAP_FAILED) {
+        mapping_enter(mapped, call_descriptor(fd));
+        uring_mapped(fd, offset, mapped);
+    }
+    call_mapped(&call, fd, mapped != MAP_FAILED ? (int64_t)size : -1);
+    call_close(&call);
+    return mapped;
+}
+SAME_AS(mmap64, mmap); /* off_t is 64 bits wherever we build */
+
+INTERPOSE(int, munmap, (void *address, size_t size))
+{
+    descriptor word = mapping_leave(address);
+    if (word == 0) /* memory, or part of a file's mapping */
+        return real_munmap != NULL ? real_munmap(address, size) : (int)syscall(SYS_munmap, address, size);
+    uring_unmaps(address);
+    struct call call = call_begin(OP_munmap);
+    int failed = REAL(munmap)(address, size);
+    call_end(&call);
+    call_touched_descriptor(&call, word, failed != 0);
+    call_close(&call);
+    return failed;
+}
+
+INTERPOSE(int, msync, (void *address, size_t size, int flags))
+{
+    struct call call = call_begin(OP_msync);
+    int failed = REAL(msync)(address, size, flags);
+    call_end(&call);
+    call_touched_descriptor(&call, mapping_word(address), failed != 0);
+    call_close(&call);
+    return failed;
+}

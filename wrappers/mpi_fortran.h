@@ -1,0 +1,36 @@
+/* What wrappers of Fortran routines share, and their linkage. Compilers name a routine in one of four ways, the module mpi_f08 in a fifth, and
+ * each name stands in front of its own real function. ENTRY(operation, symbol) is a macro that defines one. */
+#ifndef SLICEWISE_MPI_FORTRAN_H
+#define SLICEWISE_MPI_FORTRAN_H
+
+#include "mpi_call.h"
+
+#define FORTRAN(ENTRY, operation, lower, UPPER) \
+    ENTRY(operation, lower) \
+    ENTRY(operation, lower##_) \
+    ENTRY(operation, lower##__) \
+    ENTRY(operation, UPPER) \
+    ENTRY(operation, lower##_f08_)
+
+static inline mpi_handle file_of(const struct mpi_call *call, const fortran_int *file)
+{
+    return call->is_counted ? mpi_library_file(*file) : NULL;
+}
+
+/* A caller that ignores the status of a read gets one of ours to fill. */
+static inline fortran_int *status_for(const struct mpi_call *call, fortran_int *status, union mpi_status *own)
+{
+    return mpi_call_wants_status(call) && mpi_library_is_ignored_in_fortran(status) ? own->fortran : status;
+}
+
+/* What it was passed as status, in C; NULL where that is not needed or there is none. */
+static inline const void *status_in_c(const struct mpi_call *call, const fortran_int *status, union mpi_status *in_c)
+{
+    /* The library may have learnt what an ignored status is in this very call, its first in Fortran. */
+    if (!mpi_call_wants_status(call) || mpi_library_is_ignored_in_fortran(status))
+        return NULL;
+    *in_c = mpi_library_status(status);
+    return in_c;
+}
+
+#endif

@@ -1,0 +1,235 @@
+/* POSIX calls on descriptors and names. Each body is the same few statements; one with an `if` is a special case and says why. */
+#include "interpose.h"
+
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+
+INTERPOSE(ssize_t, read, (int fd, void *buf, size_t size))
+{
+    struct call call = call_begin(OP_read);
+    ssize_t moved = REAL(read)(fd, buf, size);
+    call_end(&call);
+    call_read(&call, fd, NO_OFFSET, moved);
+    call_close(&call);
+    return moved;
+}
+
+INTERPOSE(ssize_t, __read_chk, (int fd, void *buf, size_t size, size_t room))
+{
+    struct call call = call_begin(OP_read);
+    ssize_t moved = REAL(__read_chk)(fd, buf, size, room);
+    call_end(&call);
+    call_read(&call, fd, NO_OFFSET, moved);
+    call_close(&call);
+    return moved;
+}
+
+INTERPOSE(ssize_t, pread, (int fd, void *buf, size_t size, off_t offset))
+{
+    struct call call = call_begin(OP_pread);
+    ssize_t moved = REAL(pread)(fd, buf, size, offset);
+    call_end(&call);
+    call_read(&call, fd, offset, moved);
+    call_close(&call);
+    return moved;
+}
+SAME_AS(pread64, pread); /* off_t is 64 bits wherever we build */
+
+INTERPOSE(ssize_t, __pread_chk, (int fd, void *buf, size_t size, off_t offset, size_t room))
+{
+    struct call call = call_begin(OP_pread);
+    ssize_t moved = REAL(__pread_chk)(fd, buf, size, offset, room);
+    call_end(&call);
+    call_read(&call, fd, offset, moved);
+    call_close(&call);
+    return moved;
+}
+SAME_AS(__pread64_chk, __pread_chk);
+
+INTERPOSE(ssize_t, readv, (int fd, const struct iovec *parts, int count))
+{
+    struct call call = call_begin(OP_readv);
+    ssize_t moved = REAL(readv)(fd, parts, count);
+    call_end(&call);
+    call_read(&call, fd, NO_OFFSET, moved);
+    call_close(&call);
+    return moved;
+}
+
+INTERPOSE(ssize_t, preadv, (int fd, const struct iovec *parts, int count, off_t offset))
+{
+    struct call call = call_begin(OP_preadv);
+    ssize_t moved = REAL(preadv)(fd, parts, count, offset);
+    call_end(&call);
+    call_read(&call, fd, offset, moved);
+    call_close(&call);
+    return moved;
+}
+SAME_AS(preadv64, preadv);
+
+INTERPOSE(ssize_t, preadv2, (int fd, const struct iovec *parts, int count, off_t offset, int flags))
+{
+    struct call call = call_begin(OP_preadv);
+    ssize_t moved = REAL(preadv2)(fd, parts, count, offset, flags);
+    call_end(&call);
+    call_read(&call, fd, offset == -1 ? NO_OFFSET : offset, moved);
+    call_close(&call);
+    return moved;
+}
+SAME_AS(preadv64v2, preadv2);
+
+INTERPOSE(ssize_t, write, (int fd, const void *buf, size_t size))
+{
+    struct call call = call_begin(OP_write);
+    ssize_t moved = REAL(write)(fd, buf, size);
+    call_end(&call);
+    call_wrote(&call, fd, NO_OFFSET, moved);
+    call_close(&call);
+    return moved;
+}
+
+INTERPOSE(ssize_t, pwrite, (int fd, const void *buf, size_t size, off_t offset))
+{
+    struct call call = call_begin(OP_pwrite);
+    ssize_t moved = REAL(pwrite)(fd, buf, size, offset);
+    call_end(&call);
+    call_wrote(&call, fd, offset, moved);
+    call_close(&call);
+    return moved;
+}
+SAME_AS(pwrite64, pwrite);
+
+INTERPOSE(ssize_t, writev, (int fd, const struct iovec *parts, int count))
+{
+    struct call call = call_begin(OP_writev);
+    ssize_t moved = REAL(writev)(fd, parts, count);
+    call_end(&call);
+    call_wrote(&call, fd, NO_OFFSET, moved);
+    call_close(&call);
+    return moved;
+}
+
+INTERPOSE(ssize_t, pwritev, (int fd, const struct iovec *parts, int count, off_t offset))
+{
+    struct call call = call_begin(OP_pwritev);
+    ssize_t moved = REAL(pwritev)(fd, parts, count, offset);
+    call_end(&call);
+    call_wrote(&call, fd, offset, moved);
+    call_close(&call);
+    return moved;
+}
+SAME_AS(pwritev64, pwritev);
+
+INTERPOSE(ssize_t, pwritev2, (int fd, const struct iovec *parts, int count, off_t offset, int flags))
+{
+    struct call call = call_begin(OP_pwritev);
+    ssize_t moved = REAL(pwritev2)(fd, parts, count, offset, flags);
+    call_end(&call);
+    call_wrote(&call, fd, offset == -1 ? NO_OFFSET : offset, moved);
+    call_close(&call);
+    return moved;
+}
+SAME_AS(pwritev64v2, pwritev2);
+
+INTERPOSE(off_t, lseek, (int fd, off_t offset, int whence))
+{
+    struct call call = call_begin(OP_lseek);
+    off_t position = REAL(lseek)(fd, offset, whence);
+    call_end(&call);
+    call_sought(&call, fd, position);
+    call_close(&call);
+    return position;
+}
+SAME_AS(lseek64, lseek);
+
+INTERPOSE(int, fsync, (int fd))
+{
+    struct call call = call_begin(OP_fsync);
+    int failed = REAL(fsync)(fd);
+    call_end(&call);
+    call_touched(&call, fd, failed != 0);
+    call_close(&call);
+    return failed;
+}
+
+INTERPOSE(int, fdatasync, (int fd))
+{
+    struct call call = call_begin(OP_fdatasync);
+    int failed = REAL(fdatasync)(fd);
+    call_end(&call);
+    call_touched(&call, fd, failed != 0);
+    call_close(&call);
+    return failed;
+}
+
+
+INTERPOSE(int, unlink, (const char *path))
+{
+    struct call call = call_begin(OP_unlink);
+    int failed = REAL(unlink)(path);
+    call_end(&call);
+    call_named(&call, AT_FDCWD, path, failed != 0);
+    call_close(&call);
+    return failed;
+}
+
+INTERPOSE(int, unlinkat, (int dirfd, const char *path, int flags))
+{
+    struct call call = call_begin(OP_unlinkat);
+    int failed = REAL(unlinkat)(dirfd, path, flags);
+    call_end(&call);
+    call_named(&call, dirfd, path, failed != 0);
+    call_close(&call);
+    return failed;
+}
+
+INTERPOSE(int, rename, (const char *from, const char *to))
+{
+    struct call call = call_begin(OP_rename);
+    int failed = REAL(rename)(from, to);
+    call_end(&call);
+    call_named(&call, AT_FDCWD, to, failed != 0);
+    call_close(&call);
+    return failed;
+}
+
+INTERPOSE(int, renameat, (int from_dirfd, const char *from, int to_dirfd, const char *to))
+{
+    struct call call = call_begin(OP_renameat);
+    int failed = REAL(renameat)(from_dirfd, from, to_dirfd, to);
+    call_end(&call);
+    call_named(&call, to_dirfd, to, failed != 0);
+    call_close(&call);
+    return failed;
+}
+
+INTERPOSE(int, renameat2, (int from_dirfd, const char *from, int to_dirfd, const char *to, unsigned flags))
+{
+    struct call call = call_begin(OP_renameat);
+    int failed = REAL(renameat2)(from_dirfd, from, to_dirfd, to, flags);
+    call_end(&call);
+    call_named(&call, to_dirfd, to, failed != 0);
+    call_close(&call);
+    return failed;
+}
+
+INTERPOSE(int, mkdir, (const char *path, mode_t mode))
+{
+    struct call call = call_begin(OP_mkdir);
+    int failed = REAL(mkdir)(path, mode);
+    call_end(&call);
+    call_named(&call, AT_FDCWD, path, failed != 0);
+    call_close(&call);
+    return failed;
+}
+
+INTERPOSE(int, mkdirat, (int dirfd, const char *path, mode_t mode))
+{
+    struct call call = call_begin(OP_mkdirat);
+    int failed = REAL(mkdirat)(dirfd, path, mode);
+    call_end(&call);
+    call_named(&call, dirfd, path, failed != 0);
+    call_close(&call);
+    return failed;
+}

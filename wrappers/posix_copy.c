@@ -1,0 +1,98 @@
+/* POSIX calls that copy from descriptor to descriptor, without the bytes ever being the program's: each is a read of the one and a write of
+ * the other, whatever they lead to; and those between memory and a pipe, or text and a descriptor. */
+#include "interpose.h"
+
+#include <stdarg.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+
+/* Where it began, by where it ended: the kernel has moved the offset, and read it where we could only have crashed. */
+static int64_t beginning(const off_t *offset, ssize_t moved)
+{
+    return offset != NULL && moved >= 0 ? *offset - moved : NO_OFFSET;
+}
+
+INTERPOSE(ssize_t, sendfile, (int to, int from, off_t *offset, size_t size))
+{
+    struct call call = call_begin(OP_sendfile);
+    ssize_t moved = REAL(sendfile)(to, from, offset, size);
+    call_end(&call);
+    call_copied(&call, from, beginning(offset, moved), to, NO_OFFSET, moved);
+    call_close(&call);
+    return moved;
+}
+SAME_AS(sendfile64, sendfile);
+
+INTERPOSE(ssize_t, copy_file_range, (int from, off_t *from_offset, int to, off_t *to_offset, size_t size, unsigned flags))
+{
+    struct call call = call_begin(OP_copy_file_range);
+    ssize_t moved = REAL(copy_file_range)(from, from_offset, to, to_offset, size, flags);
+    call_end(&call);
+    call_copied(&call, from, beginning(from_offset, moved), to, beginning(to_offset, moved), moved);
+    call_close(&call);
+    return moved;
+}
+
+INTERPOSE(ssize_t, splice, (int from, off_t *from_offset, int to, off_t *to_offset, size_t size, unsigned flags))
+{
+    struct call call = call_begin(OP_splice);
+    ssize_t moved = REAL(splice)(from, from_offset, to, to_offset, size, flags);
+    call_end(&call);
+    call_copied(&call, from, beginning(from_offset, moved), to, beginning(to_offset, moved), moved);
+    call_close(&call);
+    return moved;
+}
+
+INTERPOSE(ssize_t, tee, (int from, int to, size_t size, unsigned flags))
+{
+    struct call call = call_begin(OP_tee);
+    ssize_t moved = REAL(tee)(from, to, size, flags);
+    call_end(&call);
+    call_copied(&call, from, NO_OFFSET, to, NO_OFFSET, moved);
+    call_close(&call);
+    return moved;
+}
+
+/* Which way the bytes go depends on which end of the pipe it is. */
+INTERPOSE(ssize_t, vmsplice, (int fd, const struct iovec *parts, size_t count, unsigned flags))
+{
+    struct call call = call_begin(OP_vmsplice);
+    ssize_t moved = REAL(vmsplice)(fd, parts, count, flags);
+    call_end(&call);
+    if (raw_is_read_only(fd))
+        call_read(&call, fd, NO_OFFSET, moved);
+    else
+        call_wrote(&call, fd, NO_OFFSET, moved);
+    call_close(&call);
+    return moved;
+}
+
+INTERPOSE(int, vdprintf, (int fd, const char *format, va_list arguments))
+{
+    struct call call = call_begin(OP_dprintf);
+    int put = REAL(vdprintf)(fd, format, arguments);
+    call_end(&call);
+    call_wrote(&call, fd, NO_OFFSET, put);
+    call_close(&call);
+    return put;
+}
+
+INTERPOSE(int, __vdprintf_chk, (int fd, int flag, const char *format, va_list arguments))
+{
+    struct call call = call_begin(OP_dprintf);
+    int put = REAL(__vdprintf_chk)(fd, flag, format, arguments);
+    call_end(&call);
+    call_wrote(&call, fd, NO_OFFSET, put);
+    call_close(&call);
+    return put;
+}
+
+INTERPOSE(int, dprintf, (int fd, const char *format, ...))
+{
+    FORWARD(format, vdprintf(fd, format, arguments));
+}
+
+INTERPOSE(int, __dprintf_chk, (int fd, int flag, const char *format, ...))
+{
+    FORWARD(format, __vdprintf_chk(fd, flag, format, arguments));
+}

@@ -1,0 +1,249 @@
+/* stdio: opening, closing, moving positions, and reads and writes of known sizes. */
+#include "interpose.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#undef getc
+#undef putc
+
+INTERPOSE(FILE *, fopen, (const char *path, const char *mode))
+{
+    struct call call = call_begin(OP_fopen);
+    FILE *stream = REAL(fopen)(path, mode);
+    call_end(&call);
+    call_opened(&call, stream != NULL ? stream->_fileno : -1, AT_FDCWD, path);
+    call_close(&call);
+    return stream;
+}
+SAME_AS(fopen64, fopen);
+
+INTERPOSE(FILE *, fdopen, (int fd, const char *mode))
+{
+    struct call call = call_begin(OP_fdopen);
+    FILE *stream = REAL(fdopen)(fd, mode);
+    call_end(&call);
+    call_touched(&call, fd, stream == NULL);
+    call_close(&call);
+    return stream;
+}
+
+INTERPOSE(FILE *, freopen, (const char *path, const char *mode, FILE *stream))
+{
+    descriptor_release(stream->_fileno);
+    struct call call = call_begin(OP_freopen);
+    FILE *reopened = REAL(freopen)(path, mode, stream);
+    call_end(&call);
+    call_opened(&call, reopened != NULL ? reopened->_fileno : -1, AT_FDCWD, path);
+    call_close(&call);
+    return reopened;
+}
+SAME_AS(freopen64, freopen);
+
+INTERPOSE(FILE *, tmpfile, (void))
+{
+    struct call call = call_begin(OP_tmpfile);
+    FILE *stream = REAL(tmpfile)();
+    call_end(&call);
+    call_opened(&call, stream != NULL ? stream->_fileno : -1, AT_FDCWD, P_tmpdir);
+    call_close(&call);
+    return stream;
+}
+SAME_AS(tmpfile64, tmpfile);
+
+INTERPOSE(FILE *, popen, (const char *command, const char *mode))
+{
+    struct call call = call_begin(OP_popen);
+    FILE *stream = REAL(popen)(command, mode);
+    call_end(&call);
+    call_opened(&call, stream != NULL ? stream->_fileno : -1, -1, NULL);
+    call_close(&call);
+    return stream;
+}
+
+/* Its time is the command's as well: on a pipe, which is no file's. */
+INTERPOSE(int, pclose, (FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    descriptor closed = descriptor_release(stream->_fileno);
+    struct call call = call_begin(OP_pclose);
+    int status = REAL(pclose)(stream);
+    call_end(&call);
+    call_stream_closed(&call, closed, before, status == -1);
+    call_close(&call);
+    return status;
+}
+
+/* State and descriptor are taken before: afterwards the stream is no more. */
+INTERPOSE(int, fclose, (FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    descriptor closed = descriptor_release(stream->_fileno);
+    struct call call = call_begin(OP_fclose);
+    int failed = REAL(fclose)(stream);
+    call_end(&call);
+    call_stream_closed(&call, closed, before, failed != 0);
+    call_close(&call);
+    return failed;
+}
+
+/* fflush(NULL) hands on what all streams hold. The list of streams may be walked while no other thread can change it. */
+extern FILE *_IO_list_all;
+extern char __libc_single_threaded __attribute__((weak));
+
+static int64_t pending_in_all_streams(void)
+{
+    int64_t pending = 0;
+    if (&__libc_single_threaded == NULL || !__libc_single_threaded)
+        return 0;
+    for (FILE *stream = _IO_list_all; stream != NULL; stream = stream->_chain)
+        if (stream->_fileno >= 0)
+            pending += stream_state(stream).pending;
+    return pending;
+}
+
+INTERPOSE(int, fflush, (FILE *stream))
+{
+    struct stream_state before = stream != NULL ? stream_state(stream) : (struct stream_state){ .pending = pending_in_all_streams() };
+    struct call call = call_begin(OP_fflush);
+    int failed = REAL(fflush)(stream);
+    call_end(&call);
+    if (stream != NULL)
+        call_stream_touched(&call, stream, before, failed != 0);
+    else
+        call_streams_flushed(&call, failed == 0 ? before.pending : 0);
+    call_close(&call);
+    return failed;
+}
+SAME_AS(fflush_unlocked, fflush);
+
+/* It closes nothing, whatever its name: it hands on what all streams hold. */
+INTERPOSE(int, fcloseall, (void))
+{
+    int64_t pending = pending_in_all_streams();
+    struct call call = call_begin(OP_fflush);
+    int failed = REAL(fcloseall)();
+    call_end(&call);
+    call_streams_flushed(&call, failed == 0 ? pending : 0);
+    call_close(&call);
+    return failed;
+}
+
+INTERPOSE(int, fseek, (FILE *stream, long offset, int whence))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fseek);
+    int failed = REAL(fseek)(stream, offset, whence);
+    call_end(&call);
+    call_stream_touched(&call, stream, before, failed != 0);
+    call_close(&call);
+    return failed;
+}
+SAME_AS(fseeko, fseek); /* off_t is long wherever we build */
+SAME_AS(fseeko64, fseek);
+
+INTERPOSE(void, rewind, (FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fseek);
+    REAL(rewind)(stream);
+    call_end(&call);
+    call_stream_touched(&call, stream, before, false);
+    call_close(&call);
+}
+
+INTERPOSE(int, fsetpos, (FILE *stream, const fpos_t *position))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fseek);
+    int failed = REAL(fsetpos)(stream, position);
+    call_end(&call);
+    call_stream_touched(&call, stream, before, failed != 0);
+    call_close(&call);
+    return failed;
+}
+SAME_AS(fsetpos64, fsetpos);
+
+INTERPOSE(long, ftell, (FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_ftell);
+    long position = REAL(ftell)(stream);
+    call_end(&call);
+    call_stream_touched(&call, stream, before, position < 0);
+    call_close(&call);
+    return position;
+}
+SAME_AS(ftello, ftell);
+SAME_AS(ftello64, ftell);
+
+INTERPOSE(int, fgetpos, (FILE *stream, fpos_t *position))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_ftell);
+    int failed = REAL(fgetpos)(stream, position);
+    call_end(&call);
+    call_stream_touched(&call, stream, before, failed != 0);
+    call_close(&call);
+    return failed;
+}
+SAME_AS(fgetpos64, fgetpos);
+
+INTERPOSE(size_t, fread, (void *buf, size_t size, size_t count, FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fread);
+    size_t items = REAL(fread)(buf, size, count, stream);
+    call_end(&call);
+    call_stream_read(&call, stream, before, (int64_t)(items * size));
+    call_close(&call);
+    return items;
+}
+SAME_AS(fread_unlocked, fread); /* taking the lock as well is slower, not wrong */
+
+INTERPOSE(size_t, __fread_chk, (void *buf, size_t room, size_t size, size_t count, FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fread);
+    size_t items = REAL(__fread_chk)(buf, room, size, count, stream);
+    call_end(&call);
+    call_stream_read(&call, stream, before, (int64_t)(items * size));
+    call_close(&call);
+    return items;
+}
+SAME_AS(__fread_unlocked_chk, __fread_chk);
+
+/* EOF may be a number that was read. */
+INTERPOSE(int, getw, (FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fread);
+    int number = REAL(getw)(stream);
+    call_end(&call);
+    call_stream_read(&call, stream, before, number == EOF && (feof_unlocked(stream) || ferror_unlocked(stream)) ? 0 : sizeof number);
+    call_close(&call);
+    return number;
+}
+
+INTERPOSE(int, putw, (int number, FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fwrite);
+    int failed = REAL(putw)(number, stream);
+    call_end(&call);
+    call_stream_wrote(&call, stream, before, failed == 0 ? (int64_t)sizeof number : -1);
+    call_close(&call);
+    return failed;
+}
+
+INTERPOSE(size_t, fwrite, (const void *buf, size_t size, size_t count, FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fwrite);
+    size_t items = REAL(fwrite)(buf, size, count, stream);
+    call_end(&call);
+    call_stream_wrote(&call, stream, before, (int64_t)(items * size));
+    call_close(&call);
+    return items;
+}
+SAME_AS(fwrite_unlocked, fwrite);

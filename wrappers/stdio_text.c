@@ -1,0 +1,328 @@
+/* stdio: characters, lines and formatted text. */
+#include "interpose.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <wchar.h>
+
+#undef getc
+#undef putc
+#undef getchar
+#undef putchar
+
+INTERPOSE(int, fgetc, (FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fgetc);
+    int c = REAL(fgetc)(stream);
+    call_end(&call);
+    call_stream_read(&call, stream, before, c != EOF);
+    call_close(&call);
+    return c;
+}
+SAME_AS(getc, fgetc);
+SAME_AS(_IO_getc, fgetc);
+SAME_AS(fgetc_unlocked, fgetc);
+SAME_AS(getc_unlocked, fgetc);
+
+INTERPOSE(int, getchar, (void))
+{
+    return fgetc(stdin);
+}
+SAME_AS(getchar_unlocked, getchar);
+
+/* What the inlined getc_unlocked calls when the buffer is empty. */
+INTERPOSE(int, __uflow, (FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fgetc);
+    int c = REAL(__uflow)(stream);
+    call_end(&call);
+    call_stream_read(&call, stream, before, c != EOF);
+    call_close(&call);
+    return c;
+}
+
+/* What fgets got: a long line fills the buffer more than once, so the buffer's state tells only where NUL bytes hide the line's end. */
+static int64_t length_of(const char *got, int room, FILE *stream)
+{
+    if (got == NULL)
+        return 0;
+    size_t length = strlen(got);
+    bool is_whole = length > 0 && (got[length - 1] == '\n' || length + 1 == (size_t)room || feof_unlocked(stream));
+    return is_whole ? (int64_t)length : BY_STATE;
+}
+
+INTERPOSE(char *, fgets, (char *line, int room, FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fgets);
+    char *got = REAL(fgets)(line, room, stream);
+    call_end(&call);
+    call_stream_read(&call, stream, before, length_of(got, room, stream));
+    call_close(&call);
+    return got;
+}
+SAME_AS(fgets_unlocked, fgets);
+SAME_AS(_IO_fgets, fgets);
+
+INTERPOSE(char *, __fgets_chk, (char *line, size_t size, int room, FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fgets);
+    char *got = REAL(__fgets_chk)(line, size, room, stream);
+    call_end(&call);
+    call_stream_read(&call, stream, before, length_of(got, room, stream));
+    call_close(&call);
+    return got;
+}
+SAME_AS(__fgets_unlocked_chk, __fgets_chk);
+
+INTERPOSE(ssize_t, getdelim, (char **line, size_t *room, int delimiter, FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_getline);
+    ssize_t length = REAL(getdelim)(line, room, delimiter, stream);
+    call_end(&call);
+    call_stream_read(&call, stream, before, length > 0 ? length : 0);
+    call_close(&call);
+    return length;
+}
+SAME_AS(__getdelim, getdelim);
+
+INTERPOSE(ssize_t, getline, (char **line, size_t *room, FILE *stream))
+{
+    return getdelim(line, room, '\n', stream);
+}
+
+/* scanf may fill the buffer more than once, or leave it empty at the file's end: then its state does not tell what was taken, and the kernel's
+ * position does. It is asked for only where little lies read ahead. */
+#define SCAN_READ_AHEAD 512
+
+struct scan {
+    struct stream_state before;
+    int64_t position; /* -1: not asked, or not to be had */
+};
+
+static int64_t kernel_position(FILE *stream)
+{
+    int kept = errno;
+    int64_t position = syscall(SYS_lseek, stream->_fileno, 0, SEEK_CUR);
+    errno = kept;
+    return position;
+}
+
+static struct scan scan_begin(FILE *stream)
+{
+    struct stream_state before = stream_state(stream);
+    return (struct scan){ before, before.readable < SCAN_READ_AHEAD ? kernel_position(stream) : -1 };
+}
+
+static int64_t scanned(const struct scan *scan, FILE *stream)
+{
+    int64_t position = scan->position < 0 ? -1 : kernel_position(stream);
+    if (position <= scan->position) /* nothing was fetched, or it has no position */
+        return BY_STATE;
+    return position - scan->position + scan->before.readable - stream_state(stream).readable;
+}
+
+/* The scanf family has three dialects, and headers choose among their symbols: the functions are named here by dialect. */
+INTERPOSE_SYMBOL(int, old_vfscanf, vfscanf, (FILE *stream, const char *format, va_list arguments))
+{
+    struct scan scan = scan_begin(stream);
+    struct call call = call_begin(OP_fscanf);
+    int items = REAL(old_vfscanf)(stream, format, arguments);
+    call_end(&call);
+    call_stream_read(&call, stream, scan.before, scanned(&scan, stream));
+    call_close(&call);
+    return items;
+}
+
+INTERPOSE_SYMBOL(int, isoc99_vfscanf, __isoc99_vfscanf, (FILE *stream, const char *format, va_list arguments))
+{
+    struct scan scan = scan_begin(stream);
+    struct call call = call_begin(OP_fscanf);
+    int items = REAL(isoc99_vfscanf)(stream, format, arguments);
+    call_end(&call);
+    call_stream_read(&call, stream, scan.before, scanned(&scan, stream));
+    call_close(&call);
+    return items;
+}
+
+INTERPOSE_SYMBOL(int, isoc23_vfscanf, __isoc23_vfscanf, (FILE *stream, const char *format, va_list arguments))
+{
+    struct scan scan = scan_begin(stream);
+    struct call call = call_begin(OP_fscanf);
+    int items = REAL(isoc23_vfscanf)(stream, format, arguments);
+    call_end(&call);
+    call_stream_read(&call, stream, scan.before, scanned(&scan, stream));
+    call_close(&call);
+    return items;
+}
+
+INTERPOSE_SYMBOL(int, old_fscanf, fscanf, (FILE *stream, const char *format, ...))
+{
+    FORWARD(format, old_vfscanf(stream, format, arguments));
+}
+
+INTERPOSE_SYMBOL(int, old_scanf, scanf, (const char *format, ...))
+{
+    FORWARD(format, old_vfscanf(stdin, format, arguments));
+}
+
+INTERPOSE_SYMBOL(int, old_vscanf, vscanf, (const char *format, va_list arguments))
+{
+    return old_vfscanf(stdin, format, arguments);
+}
+
+INTERPOSE_SYMBOL(int, isoc99_fscanf, __isoc99_fscanf, (FILE *stream, const char *format, ...))
+{
+    FORWARD(format, isoc99_vfscanf(stream, format, arguments));
+}
+
+INTERPOSE_SYMBOL(int, isoc99_scanf, __isoc99_scanf, (const char *format, ...))
+{
+    FORWARD(format, isoc99_vfscanf(stdin, format, arguments));
+}
+
+INTERPOSE_SYMBOL(int, isoc99_vscanf, __isoc99_vscanf, (const char *format, va_list arguments))
+{
+    return isoc99_vfscanf(stdin, format, arguments);
+}
+
+INTERPOSE_SYMBOL(int, isoc23_fscanf, __isoc23_fscanf, (FILE *stream, const char *format, ...))
+{
+    FORWARD(format, isoc23_vfscanf(stream, format, arguments));
+}
+
+INTERPOSE_SYMBOL(int, isoc23_scanf, __isoc23_scanf, (const char *format, ...))
+{
+    FORWARD(format, isoc23_vfscanf(stdin, format, arguments));
+}
+
+INTERPOSE_SYMBOL(int, isoc23_vscanf, __isoc23_vscanf, (const char *format, va_list arguments))
+{
+    return isoc23_vfscanf(stdin, format, arguments);
+}
+
+INTERPOSE(int, fputc, (int c, FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fputc);
+    int put = REAL(fputc)(c, stream);
+    call_end(&call);
+    call_stream_wrote(&call, stream, before, put != EOF ? 1 : -1);
+    call_close(&call);
+    return put;
+}
+SAME_AS(putc, fputc);
+SAME_AS(_IO_putc, fputc);
+SAME_AS(fputc_unlocked, fputc);
+SAME_AS(putc_unlocked, fputc);
+
+INTERPOSE(int, putchar, (int c))
+{
+    return fputc(c, stdout);
+}
+SAME_AS(putchar_unlocked, putchar);
+
+/* What the inlined putc_unlocked calls when the buffer is full. */
+INTERPOSE(int, __overflow, (FILE *stream, int c))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fputc);
+    int put = REAL(__overflow)(stream, c);
+    call_end(&call);
+    call_stream_wrote(&call, stream, before, put != EOF ? 1 : -1);
+    call_close(&call);
+    return put;
+}
+
+INTERPOSE(int, fputs, (const char *text, FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fputs);
+    int put = REAL(fputs)(text, stream);
+    call_end(&call);
+    call_stream_wrote(&call, stream, before, put >= 0 ? (int64_t)strlen(text) : -1);
+    call_close(&call);
+    return put;
+}
+SAME_AS(fputs_unlocked, fputs);
+
+INTERPOSE(int, puts, (const char *text))
+{
+    struct stream_state before = stream_state(stdout);
+    struct call call = call_begin(OP_fputs);
+    int put = REAL(puts)(text);
+    call_end(&call);
+    call_stream_wrote(&call, stdout, before, put >= 0 ? (int64_t)strlen(text) + 1 : -1);
+    call_close(&call);
+    return put;
+}
+
+/* `text: what errno means`, and a newline. */
+INTERPOSE(void, perror, (const char *text))
+{
+    struct stream_state before = stream_state(stderr);
+    int error = errno;
+    char room[256];
+    struct call call = call_begin(OP_perror);
+    REAL(perror)(text);
+    call_end(&call);
+    size_t prefix = text != NULL && text[0] != '\0' ? strlen(text) + 2 : 0;
+    call_stream_wrote(&call, stderr, before, (int64_t)(prefix + strlen(strerror_r(error, room, sizeof room)) + 1));
+    call_close(&call);
+}
+
+INTERPOSE(int, vfprintf, (FILE *stream, const char *format, va_list arguments))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fprintf);
+    int put = REAL(vfprintf)(stream, format, arguments);
+    call_end(&call);
+    call_stream_wrote(&call, stream, before, put);
+    call_close(&call);
+    return put;
+}
+
+INTERPOSE(int, __vfprintf_chk, (FILE *stream, int flag, const char *format, va_list arguments))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fprintf);
+    int put = REAL(__vfprintf_chk)(stream, flag, format, arguments);
+    call_end(&call);
+    call_stream_wrote(&call, stream, before, put);
+    call_close(&call);
+    return put;
+}
+
+INTERPOSE(int, fprintf, (FILE *stream, const char *format, ...))
+{
+    FORWARD(format, vfprintf(stream, format, arguments));
+}
+
+INTERPOSE(int, printf, (const char *format, ...))
+{
+    FORWARD(format, vfprintf(stdout, format, arguments));
+}
+
+INTERPOSE(int, vprintf, (const char *format, va_list arguments))
+{
+    return vfprintf(stdout, format, arguments);
+}
+
+INTERPOSE(int, __fprintf_chk, (FILE *stream, int flag, const char *format, ...))
+{
+    FORWARD(format, __vfprintf_chk(stream, flag, format, arguments));
+}
+
+INTERPOSE(int, __printf_chk, (int flag, const char *format, ...))
+{
+    FORWARD(format, __vfprintf_chk(stdout, flag, format, arguments));
+}
+
+INTERPOSE(int, __vprintf_chk, (int flag, const char *format, va_list arguments))
+{
+    return __vfprintf_chk(stdout, flag, format, arguments);
+}

@@ -1,0 +1,230 @@
+/* stdio: wide characters. Bytes are what the characters take in the file: in UTF-8, or one each where the locale has single bytes. */
+#include "interpose.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <wchar.h>
+
+#undef getwc
+#undef putwc
+
+static int64_t bytes_of(wint_t c)
+{
+    return MB_CUR_MAX == 1 || c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+}
+
+static int64_t bytes_of_text(const wchar_t *text)
+{
+    int64_t bytes = 0;
+    for (; *text != L'\0'; text++)
+        bytes += bytes_of((wint_t)*text);
+    return bytes;
+}
+
+INTERPOSE(wint_t, fgetwc, (FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fgetwc);
+    wint_t c = REAL(fgetwc)(stream);
+    call_end(&call);
+    call_stream_read(&call, stream, before, c != WEOF ? bytes_of(c) : 0);
+    call_close(&call);
+    return c;
+}
+SAME_AS(getwc, fgetwc);
+SAME_AS(fgetwc_unlocked, fgetwc);
+SAME_AS(getwc_unlocked, fgetwc);
+
+INTERPOSE(wint_t, getwchar, (void))
+{
+    return fgetwc(stdin);
+}
+SAME_AS(getwchar_unlocked, getwchar);
+
+INTERPOSE(wchar_t *, fgetws, (wchar_t *line, int room, FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fgetws);
+    wchar_t *got = REAL(fgetws)(line, room, stream);
+    call_end(&call);
+    call_stream_read(&call, stream, before, got != NULL ? bytes_of_text(got) : 0);
+    call_close(&call);
+    return got;
+}
+SAME_AS(fgetws_unlocked, fgetws);
+
+INTERPOSE(wchar_t *, __fgetws_chk, (wchar_t *line, size_t size, int room, FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fgetws);
+    wchar_t *got = REAL(__fgetws_chk)(line, size, room, stream);
+    call_end(&call);
+    call_stream_read(&call, stream, before, got != NULL ? bytes_of_text(got) : 0);
+    call_close(&call);
+    return got;
+}
+SAME_AS(__fgetws_unlocked_chk, __fgetws_chk);
+
+INTERPOSE(wint_t, fputwc, (wchar_t c, FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fputwc);
+    wint_t put = REAL(fputwc)(c, stream);
+    call_end(&call);
+    call_stream_wrote(&call, stream, before, put != WEOF ? bytes_of(put) : -1);
+    call_close(&call);
+    return put;
+}
+SAME_AS(putwc, fputwc);
+SAME_AS(fputwc_unlocked, fputwc);
+SAME_AS(putwc_unlocked, fputwc);
+
+INTERPOSE(wint_t, putwchar, (wchar_t c))
+{
+    return fputwc(c, stdout);
+}
+SAME_AS(putwchar_unlocked, putwchar);
+
+INTERPOSE(int, fputws, (const wchar_t *text, FILE *stream))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fputws);
+    int put = REAL(fputws)(text, stream);
+    call_end(&call);
+    call_stream_wrote(&call, stream, before, put >= 0 ? bytes_of_text(text) : -1);
+    call_close(&call);
+    return put;
+}
+SAME_AS(fputws_unlocked, fputws);
+
+/* Formatted text tells how many characters it came to, and not which: each counts as one byte. */
+INTERPOSE(int, vfwprintf, (FILE *stream, const wchar_t *format, va_list arguments))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fwprintf);
+    int put = REAL(vfwprintf)(stream, format, arguments);
+    call_end(&call);
+    call_stream_wrote(&call, stream, before, put);
+    call_close(&call);
+    return put;
+}
+
+INTERPOSE(int, __vfwprintf_chk, (FILE *stream, int flag, const wchar_t *format, va_list arguments))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fwprintf);
+    int put = REAL(__vfwprintf_chk)(stream, flag, format, arguments);
+    call_end(&call);
+    call_stream_wrote(&call, stream, before, put);
+    call_close(&call);
+    return put;
+}
+
+INTERPOSE(int, fwprintf, (FILE *stream, const wchar_t *format, ...))
+{
+    FORWARD(format, vfwprintf(stream, format, arguments));
+}
+
+INTERPOSE(int, wprintf, (const wchar_t *format, ...))
+{
+    FORWARD(format, vfwprintf(stdout, format, arguments));
+}
+
+INTERPOSE(int, vwprintf, (const wchar_t *format, va_list arguments))
+{
+    return vfwprintf(stdout, format, arguments);
+}
+
+INTERPOSE(int, __fwprintf_chk, (FILE *stream, int flag, const wchar_t *format, ...))
+{
+    FORWARD(format, __vfwprintf_chk(stream, flag, format, arguments));
+}
+
+INTERPOSE(int, __wprintf_chk, (int flag, const wchar_t *format, ...))
+{
+    FORWARD(format, __vfwprintf_chk(stdout, flag, format, arguments));
+}
+
+INTERPOSE(int, __vwprintf_chk, (int flag, const wchar_t *format, va_list arguments))
+{
+    return __vfwprintf_chk(stdout, flag, format, arguments);
+}
+
+/* Three dialects, as of scanf (stdio_text.c). */
+INTERPOSE_SYMBOL(int, old_vfwscanf, vfwscanf, (FILE *stream, const wchar_t *format, va_list arguments))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fwscanf);
+    int items = REAL(old_vfwscanf)(stream, format, arguments);
+    call_end(&call);
+    call_stream_read(&call, stream, before, BY_STATE);
+    call_close(&call);
+    return items;
+}
+
+INTERPOSE_SYMBOL(int, old_fwscanf, fwscanf, (FILE *stream, const wchar_t *format, ...))
+{
+    FORWARD(format, old_vfwscanf(stream, format, arguments));
+}
+
+INTERPOSE_SYMBOL(int, old_wscanf, wscanf, (const wchar_t *format, ...))
+{
+    FORWARD(format, old_vfwscanf(stdin, format, arguments));
+}
+
+INTERPOSE_SYMBOL(int, old_vwscanf, vwscanf, (const wchar_t *format, va_list arguments))
+{
+    return old_vfwscanf(stdin, format, arguments);
+}
+
+INTERPOSE_SYMBOL(int, isoc99_vfwscanf, __isoc99_vfwscanf, (FILE *stream, const wchar_t *format, va_list arguments))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fwscanf);
+    int items = REAL(isoc99_vfwscanf)(stream, format, arguments);
+    call_end(&call);
+    call_stream_read(&call, stream, before, BY_STATE);
+    call_close(&call);
+    return items;
+}
+
+INTERPOSE_SYMBOL(int, isoc99_fwscanf, __isoc99_fwscanf, (FILE *stream, const wchar_t *format, ...))
+{
+    FORWARD(format, isoc99_vfwscanf(stream, format, arguments));
+}
+
+INTERPOSE_SYMBOL(int, isoc99_wscanf, __isoc99_wscanf, (const wchar_t *format, ...))
+{
+    FORWARD(format, isoc99_vfwscanf(stdin, format, arguments));
+}
+
+INTERPOSE_SYMBOL(int, isoc99_vwscanf, __isoc99_vwscanf, (const wchar_t *format, va_list arguments))
+{
+    return isoc99_vfwscanf(stdin, format, arguments);
+}
+
+INTERPOSE_SYMBOL(int, isoc23_vfwscanf, __isoc23_vfwscanf, (FILE *stream, const wchar_t *format, va_list arguments))
+{
+    struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fwscanf);
+    int items = REAL(isoc23_vfwscanf)(stream, format, arguments);
+    call_end(&call);
+    call_stream_read(&call, stream, before, BY_STATE);
+    call_close(&call);
+    return items;
+}
+
+INTERPOSE_SYMBOL(int, isoc23_fwscanf, __isoc23_fwscanf, (FILE *stream, const wchar_t *format, ...))
+{
+    FORWARD(format, isoc23_vfwscanf(stream, format, arguments));
+}
+
+INTERPOSE_SYMBOL(int, isoc23_wscanf, __isoc23_wscanf, (const wchar_t *format, ...))
+{
+    FORWARD(format, isoc23_vfwscanf(stdin, format, arguments));
+}
+
+INTERPOSE_SYMBOL(int, isoc23_vwscanf, __isoc23_vwscanf, (const wchar_t *format, va_list arguments))
+{
+    return isoc23_vfwscanf(stdin, format, arguments);
+}

@@ -1,0 +1,148 @@
+/* syscall(): what programs ask of the kernel by number counts as the function of that name would. All else passes through. */
+#include "interpose.h"
+#include "io_uring.h"
+#include "libaio.h"
+
+
+/* What a call does, in the order of its arguments. */
+enum effect {
+    NONE, READS, READS_AT, WRITES, WRITES_AT, OPENS, OPENS_AT, CLOSES, COPIES, SEEKS, TOUCHES, NAMES_AT, SUBMITS, REAPS, SETS_UP_RING,
+    REGISTERS, ENTERS_RING, ENDS,
+};
+
+struct meaning {
+    enum effect effect;
+    enum operation operation;
+};
+
+static struct meaning meaning_of(long number)
+{
+    switch (number) {
+    case SYS_read: return (struct meaning){ READS, OP_read };
+    case SYS_readv: return (struct meaning){ READS, OP_readv };
+    case SYS_pread64: return (struct meaning){ READS_AT, OP_pread };
+    case SYS_preadv:
+    case SYS_preadv2: return (struct meaning){ READS_AT, OP_preadv };
+    case SYS_write: return (struct meaning){ WRITES, OP_write };
+    case SYS_writev: return (struct meaning){ WRITES, OP_writev };
+    case SYS_pwrite64: return (struct meaning){ WRITES_AT, OP_pwrite };
+    case SYS_pwritev:
+    case SYS_pwritev2: return (struct meaning){ WRITES_AT, OP_pwritev };
+#ifdef SYS_open
+    case SYS_open: return (struct meaning){ OPENS, OP_open };
+    case SYS_creat: return (struct meaning){ OPENS, OP_creat };
+#endif
+    case SYS_openat:
+    case SYS_openat2: return (struct meaning){ OPENS_AT, OP_openat };
+    case SYS_close: return (struct meaning){ CLOSES, OP_close };
+    case SYS_dup: return (struct meaning){ COPIES, OP_dup };
+#ifdef SYS_dup2
+    case SYS_dup2:
+#endif
+    case SYS_dup3: return (struct meaning){ COPIES, OP_dup2 };
+    case SYS_lseek: return (struct meaning){ SEEKS, OP_lseek };
+    case SYS_fsync: return (struct meaning){ TOUCHES, OP_fsync };
+    case SYS_fdatasync: return (struct meaning){ TOUCHES, OP_fdatasync };
+    case SYS_getdents64: return (struct meaning){ TOUCHES, OP_getdents };
+    case SYS_fstat: return (struct meaning){ TOUCHES, OP_fstat };
+    case SYS_newfstatat:
+    case SYS_statx: return (struct meaning){ NAMES_AT, OP_fstatat };
+    case SYS_io_submit: return (struct meaning){ SUBMITS, OP_io_submit };
+    case SYS_io_getevents:
+    case SYS_io_pgetevents: return (struct meaning){ REAPS, OP_io_getevents };
+    case SYS_io_uring_setup: return (struct meaning){ SETS_UP_RING, OP_io_uring_setup };
+    case SYS_io_uring_register: return (struct meaning){ REGISTERS, OP_io_uring_setup };
+    case SYS_io_uring_enter: return (struct meaning){ ENTERS_RING, OP_io_uring_enter };
+    case SYS_exit_group: return (struct meaning){ ENDS, OP__exit };
+    default: return (struct meaning){ NONE, 0 };
+    }
+}
+
+static const void *address(long word)
+{
+    return (const void *)word; // NOLINT(performance-no-int-to-ptr)
+}
+
+/* preadv2 and its kin: -1 is the descriptor's own position. */
+static int64_t offset_of(long word)
+{
+    return word == -1 ? NO_OFFSET : word;
+}
+
+/* Before the call. Returns what a descriptor that it closes led to. */
+static descriptor prepare(struct meaning meaning, const struct call *call, const long *argument)
+{
+    switch (meaning.effect) {
+    case CLOSES: return descriptor_release((int)argument[0]);
+    case SUBMITS: libaio_begin(call, argument[1], address(argument[2])); break;
+    case ENTERS_RING: uring_begin(call, (int)argument[0]); break;
+    case ENDS:
+        call_lived(call);
+        engine_finish(ENDING_underscore_exit);
+        break;
+    default: break;
+    }
+    return 0;
+}
+
+static void count(struct meaning meaning, const struct call *call, const long *argument, descriptor closed, long result)
+{
+    int fd = (int)argument[0];
+    switch (meaning.effect) {
+    case READS: call_read(call, fd, NO_OFFSET, result); break;
+    case READS_AT: call_read(call, fd, offset_of(argument[3]), result); break;
+    case WRITES: call_wrote(call, fd, NO_OFFSET, result); break;
+    case WRITES_AT: call_wrote(call, fd, offset_of(argument[3]), result); break;
+    case OPENS: call_opened(call, (int)result, AT_FDCWD, address(argument[0])); break;
+    case OPENS_AT: call_opened(call, (int)result, fd, address(argument[1])); break;
+    case CLOSES: call_touched_descriptor(call, closed, result < 0); break;
+    case COPIES:
+        descriptor_copied(fd, (int)result);
+        call_touched(call, fd, result < 0);
+        break;
+    case SEEKS: call_sought(call, fd, result); break;
+    case TOUCHES: call_touched(call, fd, result < 0); break;
+    case NAMES_AT: call_named(call, fd, address(argument[1]), result < 0); break;
+    case SUBMITS: libaio_submitted(call, argument[1], address(argument[2]), result); break;
+    case REAPS: libaio_reaped(call, address(argument[3]), result); break;
+    case SETS_UP_RING: uring_set_up(call, (int)result, address(argument[1])); break;
+    case REGISTERS:
+        if (argument[1] == IORING_REGISTER_FILES && result >= 0)
+            uring_registered(fd, address(argument[2]), (unsigned)argument[3]);
+        call_lived(call);
+        break;
+    case ENTERS_RING: uring_entered(call, fd, result); break;
+    case NONE:
+    case ENDS: break;
+    }
+}
+
+/* libaio, and liburing where it was built so, make their calls by number; they are counted as theirs. */
+static bool is_of_library(enum effect effect)
+{
+    return thread_state.library_depth > 0 && (effect == SUBMITS || effect == REAPS || effect == ENTERS_RING);
+}
+
+static long counted(struct meaning meaning, long number, long a, long b, long c, long d, long e, long f);
+
+/* Whatever number of arguments the caller passed: what it did not is never looked at. What is no I/O leaves no trace on the stack, which
+ * a call like clone may return to twice. */
+INTERPOSE_SYMBOL(long, system_call, syscall, (long number, long a, long b, long c, long d, long e, long f))
+{
+    struct meaning meaning = meaning_of(number);
+    if (meaning.effect == NONE || is_of_library(meaning.effect))
+        return REAL(system_call)(number, a, b, c, d, e, f);
+    return counted(meaning, number, a, b, c, d, e, f);
+}
+
+__attribute__((noinline)) static long counted(struct meaning meaning, long number, long a, long b, long c, long d, long e, long f)
+{
+    const long argument[] = { a, b, c, d };
+    struct call call = call_begin(meaning.operation);
+    descriptor closed = prepare(meaning, &call, argument);
+    long result = REAL(system_call)(number, a, b, c, d, e, f);
+    call_end(&call);
+    count(meaning, &call, argument, closed, result);
+    call_close(&call);
+    return result;
+}
