@@ -119,8 +119,10 @@ static uint32_t enter_file(const char *path, uint32_t mount)
             return i;
     uint32_t index = segment->files_used;
     if (index == 0) { /* row 0: all that does not fit */
-        if (segment_reserve(&engine.home, segment->files[0], sizeof segment->files[0]) < 0)
+        if (segment_reserve(&engine.home, segment->files[0], sizeof segment->files[0]) < 0) {
+            segment_count_mishap(segment, MISHAP_files_full);
             return FILE_NONE;
+        }
         segment->files_used = index = 1;
     }
     uint64_t text = 0;

@@ -83,9 +83,11 @@ static void finish_interrupted_close(struct segment *segment)
 
 void stream_settle(struct segment_home *home, struct stream *stream)
 {
-    uint64_t *file = home->segment->files[stream->file < FILES_MAX ? stream->file : 0];
+    /* Without a row, not even that of all that does not fit, there is no memory behind the table that could be touched. */
+    uint64_t *file = stream->file < FILES_MAX ? home->segment->files[stream->file] : NULL;
     for (unsigned column = files_opens; column < FILE_COLUMNS; column++) {
-        __atomic_fetch_add(&file[column], stream->counter[column], __ATOMIC_RELAXED);
+        if (file != NULL)
+            __atomic_fetch_add(&file[column], stream->counter[column], __ATOMIC_RELAXED);
         stream->counter[column] = 0;
     }
     stream->descriptor = 0;
