@@ -24,6 +24,11 @@ static bool has_invariant_counter(void)
 #endif
 }
 
+uint64_t tick_by_clock(void)
+{
+    return clock_read(CLOCK_MONOTONIC);
+}
+
 /* A tick and the wall clock at the same moment: the tightest of three tries, since any of them can be interrupted. */
 static void read_pair(uint64_t *tick, uint64_t *wall_ns)
 {

@@ -1,6 +1,7 @@
 /* POSIX calls that copy from descriptor to descriptor, without the bytes ever being the program's: each is a read of the one and a write of
  * the other, whatever they lead to; and those between memory and a pipe, or text and a descriptor. */
 #include "interpose.h"
+#include "usual.h"
 
 #include <stdarg.h>
 #include <sys/sendfile.h>

@@ -1,17 +1,18 @@
 /* syscall(): what programs ask of the kernel by number counts as the function of that name would. All else passes through. */
 #include "interpose.h"
+#include "usual.h"
 #include "io_uring.h"
 #include "libaio.h"
 
 
 /* What a call does, in the order of its arguments. */
-enum effect {
+enum action {
     NONE, READS, READS_AT, WRITES, WRITES_AT, OPENS, OPENS_AT, CLOSES, COPIES, SEEKS, TOUCHES, NAMES_AT, SUBMITS, REAPS, SETS_UP_RING,
     REGISTERS, ENTERS_RING, ENDS,
 };
 
 struct meaning {
-    enum effect effect;
+    enum action action;
     enum operation operation;
 };
 
@@ -72,7 +73,7 @@ static int64_t offset_of(long word)
 /* Before the call. Returns what a descriptor that it closes led to. */
 static descriptor prepare(struct meaning meaning, const struct call *call, const long *argument)
 {
-    switch (meaning.effect) {
+    switch (meaning.action) {
     case CLOSES: return descriptor_release((int)argument[0]);
     case SUBMITS: libaio_begin(call, argument[1], address(argument[2])); break;
     case ENTERS_RING: uring_begin(call, (int)argument[0]); break;
@@ -88,7 +89,7 @@ static descriptor prepare(struct meaning meaning, const struct call *call, const
 static void count(struct meaning meaning, const struct call *call, const long *argument, descriptor closed, long result)
 {
     int fd = (int)argument[0];
-    switch (meaning.effect) {
+    switch (meaning.action) {
     case READS: call_read(call, fd, NO_OFFSET, result); break;
     case READS_AT: call_read(call, fd, offset_of(argument[3]), result); break;
     case WRITES: call_wrote(call, fd, NO_OFFSET, result); break;
@@ -118,9 +119,9 @@ static void count(struct meaning meaning, const struct call *call, const long *a
 }
 
 /* libaio, and liburing where it was built so, make their calls by number; they are counted as theirs. */
-static bool is_of_library(enum effect effect)
+static bool is_of_library(enum action action)
 {
-    return thread_state.library_depth > 0 && (effect == SUBMITS || effect == REAPS || effect == ENTERS_RING);
+    return thread_state.library_depth > 0 && (action == SUBMITS || action == REAPS || action == ENTERS_RING);
 }
 
 static long counted(struct meaning meaning, long number, long a, long b, long c, long d, long e, long f);
@@ -130,7 +131,7 @@ static long counted(struct meaning meaning, long number, long a, long b, long c,
 INTERPOSE_SYMBOL(long, system_call, syscall, (long number, long a, long b, long c, long d, long e, long f))
 {
     struct meaning meaning = meaning_of(number);
-    if (meaning.effect == NONE || is_of_library(meaning.effect))
+    if (meaning.action == NONE || is_of_library(meaning.action))
         return REAL(system_call)(number, a, b, c, d, e, f);
     return counted(meaning, number, a, b, c, d, e, f);
 }
