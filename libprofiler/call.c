@@ -99,11 +99,9 @@ static inline bool is_on(void)
     return LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON) || engine_wake();
 }
 
-static void count(const struct call *call, uint32_t mount, const struct effect *effect)
+static __attribute__((noinline)) void count_unusually(const struct call *call, uint32_t mount, const struct effect *effect)
 {
     struct thread *thread = &thread_state;
-    if (!is_on())
-        return;
     if (thread->is_counting) {
         count_aside(thread, call, -1, no_file_on(mount), NO_OFFSET, effect);
         return;
@@ -113,6 +111,31 @@ static void count(const struct call *call, uint32_t mount, const struct effect *
     count_here(thread, call, duration_ns(call), mount, effect);
     atomic_signal_fence(memory_order_seq_cst);
     thread->is_counting = 0;
+}
+
+/* As count_usual, of a call on a mount and no stream. */
+INLINE void count(const struct call *call, uint32_t mount, const struct effect *effect)
+{
+    struct thread *thread = &thread_state;
+    if (!is_on())
+        return;
+    if (LIKELY(thread->is_counting == 0)) {
+        thread->is_counting = 1;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        struct lane *lane = thread->lane;
+        unsigned place = lane->cell_of[operation_layer[call->operation]][mount];
+        bool is_usual = LIKELY(place != 0 && is_within(lane, call->start_tick, call->end_tick));
+        if (is_usual) {
+            struct share share = { .ns = ticks_to_ns(call->end_tick - call->start_tick), .bytes = effect->bytes };
+            add_to_cell(lane_cell(lane, place), effect, &share, share.ns);
+            lane->calls[call->operation] += !effect->is_other_half;
+        }
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        thread->is_counting = 0;
+        if (is_usual)
+            return;
+    }
+    count_unusually(call, mount, effect);
 }
 
 static void count_moved(const struct call *call, int fd, descriptor word, int64_t offset, const struct effect *effect)
