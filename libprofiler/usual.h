@@ -126,8 +126,9 @@ INLINE bool count_usual(enum operation operation, enum layer layer, int fd, int6
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     struct lane *lane = thread->lane;
     struct stream *stream = stream_of(lane, fd);
-    descriptor word = atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed);
-    bool is_usual = LIKELY(is_within(lane, start_tick, end_tick) && stream->usual == usual_word(word, layer));
+    /* In this order: there is no table where there is no lane. */
+    bool is_usual = LIKELY(is_within(lane, start_tick, end_tick) &&
+                           stream->usual == usual_word(atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed), layer));
     if (is_usual) {
         struct cell *cell = lane_cell(lane, stream->cell);
         struct share share = { .ns = ticks_to_ns(end_tick - start_tick), .bytes = effect->bytes };
