@@ -1,7 +1,8 @@
 /* Kinds of calls, many times each.
- *     calls time KIND CALLS THREADS DIR    prints ns a call, the mean over the threads
- *     calls count KIND CALLS CHUNKS DIR    under callgrind: as many chunks of calls, each dumped as `Client Request: KIND`; KIND may be `all`
- * Threads have files of their own, but for `shared`. */
+ *     calls time KIND CHUNKS THREADS DIR   prints ns a call: the median over chunks of calls, so that who was preempted does not count;
+ *                                          the mean of it over the threads
+ *     calls count KIND CHUNKS 1 DIR        under callgrind: each chunk's instructions are dumped as `Client Request: KIND CALLS`
+ * KIND may be `all`. Threads have files of their own, but for `shared`. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,13 +18,12 @@
 #define CALLGRIND_DUMP_STATS_AT(name) (void)(name)
 #endif
 
-enum { BLOCK_BYTES = 4096, BLOCKS = 64, ITEM_BYTES = 64 };
+enum { BLOCK_BYTES = 4096, BLOCKS = 64, ITEM_BYTES = 64, CALLS_A_CHUNK = 256 };
 
 struct work {
     const struct kind *kind;
     const char *path;
-    long calls;
-    int fd, null, shared_null;
+    int chunks, fd, null, shared_null;
     FILE *sink, *source;
     double ns;
 };
@@ -142,18 +142,35 @@ static struct work work_in(const char *directory, int number, int shared_null)
     return work;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    double difference = *(const double *)a - *(const double *)b;
+    return difference < 0 ? -1 : difference > 0;
+}
+
+static void call_a_chunk(const struct work *work)
+{
+    for (long i = 0; i < CALLS_A_CHUNK; i++)
+        work->kind->call(work, i);
+}
+
 static void *run(void *argument)
 {
     struct work *work = argument;
+    double *ns = calloc((size_t)work->chunks, sizeof *ns);
     pthread_barrier_wait(&start);
-    double began = now_ns();
-    for (long i = 0; i < work->calls; i++)
-        work->kind->call(work, i);
-    work->ns = now_ns() - began;
+    for (int chunk = 0; chunk < work->chunks; chunk++) {
+        double began = now_ns();
+        call_a_chunk(work);
+        ns[chunk] = now_ns() - began;
+    }
+    qsort(ns, (size_t)work->chunks, sizeof *ns, by_size);
+    work->ns = ns[work->chunks / 2] / CALLS_A_CHUNK;
+    free(ns);
     return NULL;
 }
 
-static void time_calls(const struct kind *kind, long calls, int threads, const char *directory)
+static void time_calls(const struct kind *kind, int chunks, int threads, const char *directory)
 {
     struct work *works = calloc((size_t)threads, sizeof *works);
     pthread_t *ids = calloc((size_t)threads, sizeof *ids);
@@ -163,7 +180,7 @@ static void time_calls(const struct kind *kind, long calls, int threads, const c
     for (int t = 0; t < threads; t++) {
         works[t] = work_in(directory, t, shared_null);
         works[t].kind = kind;
-        works[t].calls = calls;
+        works[t].chunks = chunks;
     }
     for (int t = 1; t < threads; t++)
         must(pthread_create(&ids[t], NULL, run, &works[t]) == 0, "pthread_create");
@@ -173,35 +190,37 @@ static void time_calls(const struct kind *kind, long calls, int threads, const c
             pthread_join(ids[t], NULL);
         ns += works[t].ns;
     }
-    printf("%.3f\n", ns / threads / (double)calls);
+    printf("%.3f\n", ns / threads);
 }
 
 /* A first chunk warms up and is not dumped. */
-static void count_calls(const struct kind *kind, long calls, int chunks, const char *directory)
+static void count_calls(const struct kind *kind, int chunks, const char *directory)
 {
     struct work work = work_in(directory, 0, open("/dev/null", O_WRONLY));
+    char name[64];
+    work.kind = kind;
+    snprintf(name, sizeof name, "%s %d", kind->name, CALLS_A_CHUNK);
     for (int chunk = -1; chunk < chunks; chunk++) {
         CALLGRIND_ZERO_STATS;
-        for (long i = 0; i < calls; i++)
-            kind->call(&work, i);
+        call_a_chunk(&work);
         if (chunk >= 0)
-            CALLGRIND_DUMP_STATS_AT(kind->name);
+            CALLGRIND_DUMP_STATS_AT(name);
     }
 }
 
 int main(int argc, char **argv)
 {
     if (argc != 6) {
-        fprintf(stderr, "usage: calls time KIND CALLS THREADS DIR | calls count KIND CALLS CHUNKS DIR\n");
+        fprintf(stderr, "usage: calls time|count KIND CHUNKS THREADS DIR\n");
         return 2;
     }
     for (const struct kind *kind = kinds; kind < kinds + KINDS; kind++) {
         if (strcmp(argv[2], kind->name) != 0 && strcmp(argv[2], "all") != 0)
             continue;
         if (argv[1][0] == 't')
-            time_calls(kind, atol(argv[3]), atoi(argv[4]), argv[5]);
+            time_calls(kind, atoi(argv[3]), atoi(argv[4]), argv[5]);
         else
-            count_calls(kind, atol(argv[3]), atoi(argv[4]), argv[5]);
+            count_calls(kind, atoi(argv[3]), argv[5]);
     }
     return 0;
 }

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import instructions
+from figures import BUDGETS
 from libraries import BARE, OURS, libraries
-
-BUDGETS = Path(__file__).with_name("budgets.toml")
+from measures import Bench
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,7 @@ class Outcome:
     def line(self) -> str:
         goal = f"goal {self.goal:g}" if self.goal is not None else ""
         verdict = "OVER" if self.is_over else "ok"
-        return f"{self.what:<32}{self.measured:>10.1f} {self.unit:<14}budget {self.budget:>7g}  {goal:<10} {verdict}"
-
-
-def budgets() -> dict[str, dict]:
-    """The rows of budgets.toml."""
-    return tomllib.loads(BUDGETS.read_text())
+        return f"{self.what:<44}{self.measured:>10.1f} {self.unit:<14}budget {self.budget:>7g}  {goal:<10} {verdict}"
 
 
 def outcomes(measures: dict[str, dict[str, float]], rows: dict[str, dict]) -> list[Outcome]:
@@ -57,10 +52,14 @@ def outcomes(measures: dict[str, dict[str, float]], rows: dict[str, dict]) -> li
     return found
 
 
-def measure(build: Path, directory: Path) -> dict[str, dict[str, float]]:
+def measure(build: Path, directory: Path, rows: dict[str, dict]) -> dict[str, dict[str, float]]:
     """What the budgets are about: {unit: {row: measure}}."""
     compared = {name: library for name, library in libraries(build, directory).items() if name in (BARE, OURS)}
-    return {"instructions": instructions.added(build / "bench" / "calls", compared, directory)[OURS]}
+    bench = Bench(build, compared, directory, rows)
+    measures = {"instructions": instructions.added(bench.programs / "calls", compared, directory)[OURS]}
+    for row in [*bench.memory(rounds=3), *bench.disk()]:
+        measures.setdefault(row.unit, {})[row.name] = row.least_added(OURS)
+    return measures
 
 
 def main() -> int:
@@ -71,7 +70,8 @@ def main() -> int:
         return 2
     place = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="slicewise-bench-", dir=place) as directory:
-        results = outcomes(measure(build, Path(directory)), budgets())
+        rows = tomllib.loads(BUDGETS.read_text())
+        results = outcomes(measure(build, Path(directory), rows), rows)
     for result in results:
         print(result.line())
     return int(any(result.is_over for result in results))

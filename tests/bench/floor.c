@@ -81,8 +81,10 @@ WRAP(ssize_t, write, (int fd, const void *buf, size_t size), (fd, buf, size), fd
 WRAP(ssize_t, pread, (int fd, void *buf, size_t size, off_t offset), (fd, buf, size, offset), fd, result)
 WRAP(ssize_t, pwrite, (int fd, const void *buf, size_t size, off_t offset), (fd, buf, size, offset), fd, result)
 WRAP(off_t, lseek, (int fd, off_t offset, int whence), (fd, offset, whence), fd, result < 0 ? -1 : 0)
-WRAP(size_t, fread, (void *buf, size_t size, size_t count_, FILE *stream), (buf, size, count_, stream), stream->_fileno, (int64_t)(result * size))
-WRAP(size_t, fwrite, (const void *buf, size_t size, size_t count_, FILE *stream), (buf, size, count_, stream), stream->_fileno, (int64_t)(result * size))
+WRAP(size_t, fread, (void *buf, size_t size, size_t items, FILE *stream), (buf, size, items, stream), stream->_fileno,
+     (int64_t)(result * size))
+WRAP(size_t, fwrite, (const void *buf, size_t size, size_t items, FILE *stream), (buf, size, items, stream), stream->_fileno,
+     (int64_t)(result * size))
 WRAP(int, stat, (const char *path, struct stat *status), (path, status), 0, result)
 WRAP(int, close, (int fd), (fd), fd, result)
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from libraries import BARE, Library
 
-# A chunk is some turns of the program's 64 blocks and of stdio's buffers of 64 items. A slice's turn falls into few of the
-# chunks: the median has none.
-CALLS_A_CHUNK, CHUNKS = 256, 9
+# A slice's turn falls into few of the chunks: the median has none.
+CHUNKS = 9
 LONGEST_SLICE = {"SLICEWISE_SLICE": "60"}
 
 
@@ -20,9 +19,9 @@ def count(program: Path, library: Library, directory: Path, kind: str = "all") -
     """Instructions a call in user space, the program's own included, of each kind of tests/bench/calls.c."""
     chunks = defaultdict(list)
     for dump in dumps(program, library, directory, kind):
-        if trigger := re.search(r"^desc: Trigger: Client Request: (\w+)$", dump, re.MULTILINE):
+        if trigger := re.search(r"^desc: Trigger: Client Request: (\w+) (\d+)$", dump, re.MULTILINE):
             summary = re.search(r"^summary: (\d+)$", dump, re.MULTILINE)
-            chunks[trigger[1]].append(int(summary[1]) / CALLS_A_CHUNK)
+            chunks[trigger[1]].append(int(summary[1]) / int(trigger[2]))
     if not chunks:
         raise RuntimeError(f"callgrind dumped nothing for {program}: was it compiled without valgrind/callgrind.h?")
     return {name: statistics.median(values) for name, values in chunks.items()}
@@ -32,7 +31,7 @@ def dumps(program: Path, library: Library, directory: Path, kind: str) -> list[s
     """The text of callgrind's dumps, in no order."""
     out = directory / f"callgrind-{library.name}"
     valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--dump-instr=no"]
-    command = [*valgrind, program, "count", kind, str(CALLS_A_CHUNK), str(CHUNKS), directory]
+    command = [*valgrind, program, "count", kind, str(CHUNKS), "1", directory]
     environment = library.environment(**LONGEST_SLICE)
     done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=300)
     if done.returncode != 0:

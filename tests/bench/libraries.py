@@ -28,12 +28,11 @@ class Library:
 def libraries(build: Path, directory: Path) -> dict[str, Library]:
     """All that can be measured here: bare, floor and slicewise, and Darshan where DARSHAN_LIB names its library."""
     profiles = directory / "profiles"
-    # A carried preload would also be in front of what a program starts, which is the same for every library.
     ours = {"SLICEWISE_DIR": str(profiles), "SLICEWISE_JOB": "bench", "SLICEWISE_QUIET": "1"}
     found = [
         Library(BARE, None, {}),
-        Library(FLOOR, (build / "bench" / "floor.so").resolve(), {}),
         Library(OURS, (build / "lib" / "libslicewise.so").resolve(), ours),
+        Library(FLOOR, (build / "bench" / "floor.so").resolve(), {}),
     ]
     darshan = os.environ.get("DARSHAN_LIB")
     if darshan:
