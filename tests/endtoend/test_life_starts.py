@@ -59,6 +59,30 @@ def test_not_carried_if_told_not_to(job: Job, apps: Apps, way: str) -> None:
     assert [bytes_written for _, bytes_written in written(job.profile())] == [100]
 
 
+@pytest.mark.parametrize("way", ["kept", "none", "other"])
+def test_commands_by_the_shell(job: Job, apps: Apps, way: str) -> None:
+    """What system and popen run is profiled in an emptied environment too, and does what it would do without us."""
+    other = apps.build("life_plug_in", "-DPLUG_IN", "-shared", "-fPIC")
+    ended = job.run([apps.build("life_commands"), way, other])
+    assert (ended.status, ended.errors) == (0, "")
+    assert (job.data / "said").read_text() == (job.data / "copy").read_text() == "it's sh\n"
+    assert (job.data / "taken").read_text() == "given"
+    job.recover(job.spool_dir)
+    profile = job.profile()
+    assert calls(profile)["system"] == 2
+    assert calls(profile)["popen"] == 2
+    moved = profile.files.group_by(pl.col("path").str.split("/").list.last()).agg(pl.col("write_bytes").sum())
+    assert dict(moved.filter(pl.col("path").is_in(["said", "copy", "taken"])).iter_rows()) == {
+        "said": 8, "copy": 8, "taken": 5,
+    }  # fmt: skip
+
+
+def test_commands_are_left_alone_if_told_to(job: Job, apps: Apps) -> None:
+    assert job.run([apps.build("life_commands"), "none"], SLICEWISE_CARRY="0").status == 0
+    profile = job.profile()
+    assert profile.processes.height == 1
+
+
 def test_env_i(job: Job) -> None:
     """The everyday case: a shell's `env -i`; and the job is still the one that the first process named."""
     script = "env -i PATH=$PATH sh -c 'echo inner > inner; env -i cat inner > copy'"
