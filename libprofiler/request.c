@@ -11,6 +11,7 @@ static const uint64_t free_place = 0, being_changed = 1;
 
 static _Atomic uint64_t keys[PLACES];
 static struct request requests[PLACES];
+static _Atomic uint64_t abandoned;
 
 /* One to one, but for the two ids that would be no key. */
 static uint64_t key_of(request_id id)
@@ -78,6 +79,13 @@ void request_drop(request_id id)
     take(id, &dropped);
 }
 
+void request_abandon(request_id id)
+{
+    struct request earlier;
+    if (take(id, &earlier))
+        atomic_fetch_add_explicit(&abandoned, 1, memory_order_relaxed);
+}
+
 void request_noticed(request_id id, uint64_t tick)
 {
     unsigned place = claim(key_of(id), key_of(id));
@@ -107,7 +115,7 @@ descriptor request_done(request_id id, const struct call *call, int64_t moved)
 
 uint64_t request_count(void)
 {
-    uint64_t count = 0;
+    uint64_t count = atomic_load_explicit(&abandoned, memory_order_relaxed);
     for (unsigned place = 0; place < PLACES; place++)
         count += atomic_load_explicit(&keys[place], memory_order_relaxed) != free_place;
     return count;
@@ -116,4 +124,5 @@ uint64_t request_count(void)
 void request_forget_all(void)
 {
     memset(keys, 0, sizeof keys);
+    abandoned = 0;
 }
