@@ -78,14 +78,14 @@ def test_liburing(job: Job, apps: Apps, setup: str) -> None:
     profile = job.profile()
     counted = calls(profile)
     assert {name: counted[name] for name in counted if name.startswith("uring")} == {
-        "uring_write": 16 * BATCHES + 1, "uring_read": BATCHES + 2, "uring_sync": BATCHES, "uring_other": 1,
+        "uring_write": 16 * BATCHES + 4 + 1, "uring_read": BATCHES + 2, "uring_sync": BATCHES, "uring_other": 1,
     }  # fmt: skip
-    assert requests(profile, "write_bytes") == 16 * 5000 * BATCHES + 55
+    assert requests(profile, "write_bytes") == 16 * 5000 * BATCHES + 4 * 10 + 55
     assert requests(profile, "read_bytes") == 100 * BATCHES + 77
     assert requests(profile, "errors") == 1
     assert mishaps(profile) == {"uring_used": 1}
     by_file = profile.files.filter(pl.col("path") == str(job.data / "file"))
-    assert by_file["write_bytes"].to_list() == [16 * 5000 * BATCHES + 55]
+    assert by_file["write_bytes"].to_list() == [16 * 5000 * BATCHES + 4 * 10 + 55]
 
 
 def test_rings_entered_by_number(job: Job, apps: Apps) -> None:
