@@ -102,9 +102,11 @@ static bool create_in(struct segment_home *home, enum place place, const char *d
 {
     char user_dir[256];
     segment_user_dir(user_dir, sizeof user_dir, dir, geteuid());
-    raw_mkdir(user_dir, 0700);
-    if (!segment_dir_is_private(user_dir))
-        return false;
+    if (!segment_dir_is_private(user_dir)) {
+        raw_mkdir(user_dir, 0700); /* or somebody else of this user's does at this moment */
+        if (!segment_dir_is_private(user_dir))
+            return false;
+    }
     *home = (struct segment_home){ .place = place };
     int fd = -EEXIST;
     for (unsigned n = 0; fd == -EEXIST && n < 100000; n++) {
