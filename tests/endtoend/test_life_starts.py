@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.coverage import coverage
+from slicewise.analysis.coverage import coverage, unprofiled_programs
 from slicewise.profile.reader import Profile
 from support.programs import APPS, LIBRARY, SHARED_MEMORY, Apps, Job, calls, need, total
 
@@ -218,6 +218,25 @@ def test_ten_thousand_processes(job: Job) -> None:
     assert profile.processes.height == 10_001
     assert total(profile, "write_bytes", layers=["stdio"], obj="file") == sum(len(f"{i}\n") for i in range(1, 10_001))
     assert set(profile.processes["ending"]) <= {"exit", "underscore_exit"}
+    assert job.segments() == []
+
+
+def test_a_build_of_many_short_programs(job: Job) -> None:
+    """make, its shells, and what these begin: each is there once, as the program that it became."""
+    targets = [f"t{number}" for number in range(60)]
+    rules = (
+        f"all: {' '.join(targets)}\n{' '.join(targets)}:\n\t@/bin/true; /bin/true && /bin/echo $@ > $@; test -s $@\n"
+    )
+    (job.data / "Makefile").write_text(rules)
+    ended = job.run(["make", "-s", "-j8"])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    ends = profile.processes.select(pl.col("program").str.split("/").list.last(), "ending").rows()
+    assert (ends.count(("true", "exit")), ends.count(("echo", "exit")), ends.count(("make", "exit"))) == (120, 60, 1)
+    moved = total(profile, "kernel_write_bytes", layers=["stdio"], obj="file")  # echo ends lines in line
+    assert moved == sum(len(f"{name}\n") for name in targets)
+    assert profile.mishaps.is_empty()
+    assert unprofiled_programs(profile) == []
     assert job.segments() == []
 
 
