@@ -28,3 +28,7 @@ bench-check: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS)  ## fail where instr
 .PHONY: bench-endurance
 bench-endurance: $(BUILD)/lib/libslicewise.so $(BUILD)/bench/endure $(VENV)/.installed  ## minutes of 1,000 threads, 100,000 files, 10 mounts at full speed
 	@PYTHONPATH=tests/bench:analyzer $(BENCH_PYTHON) -m endurance $(BUILD) $(ENDURANCE)
+
+.PHONY: bench-breakdown
+bench-breakdown: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS)  ## where a call's instructions are, by function (KIND=pwrite)
+	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m breakdown $(BUILD) $(or $(KIND),pwrite)
