@@ -85,11 +85,14 @@ class Bench:
         return [self._row(name, "KiB", of) for name, of in values.items()]
 
     def disk(self, rounds: int = 1) -> list[Row]:
-        """Bytes of profile a process, mount and slice at steady load, and of a process that did next to nothing."""
+        """Bytes of profile: each slice more, of one thread and of 8; of a process that did next to nothing."""
 
         def measure(library: Library) -> dict[str, float]:
-            few, many = (self._spooled(library, slices) for slices in (SLICES_OF_AN_HOUR // 2, SLICES_OF_AN_HOUR))
-            return {"disk_slice": (many - few) / (SLICES_OF_AN_HOUR // 2), "disk_process": self._spooled(library, 1)}
+            return {
+                "disk_slice": self._spooled_a_slice(library, 1),
+                "disk_slice_8": self._spooled_a_slice(library, 8),
+                "disk_process": self._spooled(library, 1, 1),
+            }
 
         values = in_turns(self.skewed, rounds, measure)
         return [self._row(name, "bytes", of) for name, of in values.items()]
@@ -98,7 +101,7 @@ class Bench:
         """Microseconds of the first call of a slice, and of one that also packs a batch."""
 
         def measure(library: Library) -> dict[str, float]:
-            ns = sorted(self._steady(library, SLICES_OF_AN_HOUR))
+            ns = sorted(self._steady(library, SLICES_OF_AN_HOUR, 1))
             turn = ns[len(ns) // 2] / 1e3
             # A slice makes a record for the file system and one for the kernel's count.
             packs = ns[-2 * SLICES_OF_AN_HOUR // PACKED_EVERY :]
@@ -174,13 +177,17 @@ class Bench:
         printed = self._run([self.programs / "life", "memory", str(threads), "0", self.data], library)
         return {name: float(kib) for name, kib in re.findall(r"(\w+):\s+(\d+) kB", printed)}
 
-    def _steady(self, library: Library, slices: int) -> list[int]:
-        printed = self._run([self.programs / "life", "steady", str(slices), "100", self.data], library)
+    def _steady(self, library: Library, slices: int, threads: int) -> list[int]:
+        printed = self._run([self.programs / "life", "steady", str(slices), str(threads), self.data], library)
         return [int(line) for line in printed.split()]
 
-    def _spooled(self, library: Library, slices: int) -> float:
+    def _spooled_a_slice(self, library: Library, threads: int) -> float:
+        few, many = (self._spooled(library, slices, threads) for slices in (SLICES_OF_AN_HOUR // 2, SLICES_OF_AN_HOUR))
+        return (many - few) / (SLICES_OF_AN_HOUR // 2)
+
+    def _spooled(self, library: Library, slices: int, threads: int) -> float:
         shutil.rmtree(self.profiles, ignore_errors=True)
-        self._steady(library, slices)
+        self._steady(library, slices, threads)
         return float(self._bytes_of(library))
 
     def _bytes_of(self, library: Library) -> int:
