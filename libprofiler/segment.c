@@ -15,20 +15,7 @@
 
 uint64_t segment_layout(void)
 {
-    /* Sizes alone do not tell: the gaps before aligned parts take up what is added before them. */
-    static const uint64_t facts[] = {
-        SCHEMA_ID, CELLS, sizeof(struct segment), sizeof(struct lane), sizeof(struct cell), sizeof(struct stream), sizeof(struct record),
-        offsetof(struct segment, closing_lane), offsetof(struct segment, mounts_used), offsetof(struct segment, last_call_ns),
-        offsetof(struct segment, mishaps), offsetof(struct segment, process_row), offsetof(struct segment, spool_dir),
-        offsetof(struct segment, mounts), offsetof(struct segment, unprofiled), offsetof(struct segment, text),
-        offsetof(struct segment, files), offsetof(struct segment, records), offsetof(struct segment, frames),
-        offsetof(struct lane, cell_of), offsetof(struct lane, streams), offsetof(struct lane, calls), offsetof(struct lane, cells),
-        offsetof(struct stream, file), offsetof(struct stream, counter), offsetof(struct counts, bin),
-    };
-    uint64_t layout = 0;
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
-        layout = (layout ^ facts[i]) * 0x9e3779b97f4a7c15u;
-    return layout;
+    return segment_layout_of(SCHEMA_ID);
 }
 
 void segment_user_dir(char *path, size_t room, const char *dir, unsigned uid)
