@@ -123,6 +123,8 @@ static bool start(bool is_forked)
         return false;
 
     struct segment *segment = engine.home.segment;
+    if (engine.settings.is_group_readable && engine.home.place != PLACE_private)
+        segment_share(&engine.home);
     segment->pid_namespace = adopt_pid_namespace();
     segment->process_row[processes_start_ns] = clock_read(CLOCK_REALTIME);
     segment->process_row[processes_ending] = ENDING_running;
@@ -333,6 +335,13 @@ static void adopt_rest_of_job(void)
     adopt_all(engine.settings.segment_dir, prefix, "", NULL, NULL);
 }
 
+/* A collector comes soon, and whoever comes by if it does not: the process need not wait for the spool. */
+static bool is_left_to_collector(void)
+{
+    uint64_t until = atomic_load(&engine.home.segment->collector_until_ns);
+    return until != 0 && engine.home.place != PLACE_private && clock_read(CLOCK_MONOTONIC) < until;
+}
+
 void engine_finish(enum ending ending)
 {
     if (!is_on())
@@ -347,8 +356,12 @@ void engine_finish(enum ending ending)
         kernel_sample(&engine.home, now / engine.settings.slice_ns);
         segment->process_row[processes_call_cost_ps] = call_cost_ps();
         segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
-        int error = segment_finish(&engine.home, ending, now, 0);
-        if (error == 0) {
+        bool is_left = is_left_to_collector();
+        int error = is_left ? segment_close(&engine.home, ending, now, 0) : segment_finish(&engine.home, ending, now, 0);
+        if (error == 0 && is_left) {
+            if (engine.is_first_of_job)
+                adopt_rest_of_job();
+        } else if (error == 0) {
             atomic_store(&segment->state, SEGMENT_DONE);
             if (engine.home.place != PLACE_private)
                 raw_unlink(engine.home.path);

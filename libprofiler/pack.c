@@ -98,6 +98,10 @@ static int store_frame(struct segment_home *home, struct format_envelope *envelo
 {
     struct segment *segment = home->segment;
     union commit commit = { .word = atomic_load(&segment->commit) };
+    if (commit.frame_bytes > 0 && collected_frames(segment) == commit.next_frame) { /* a collector has taken them all */
+        commit.frame_bytes = 0;
+        atomic_store(&segment->commit, commit.word); /* before the memory is used again: the collector looks at it after it has copied */
+    }
     if (commit.frame_bytes + bytes > FRAMES_BYTES) {
         segment_count_mishap(segment, MISHAP_segment_full);
         int drained = drain_frames(home);

@@ -93,28 +93,31 @@ void stream_settle(struct segment_home *home, struct stream *stream)
     stream->descriptor = 0;
 }
 
-int segment_finish(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags)
+int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags)
 {
     struct segment *segment = home->segment;
-    if (!segment->is_last_packed) {
-        /* Written, but not committed: the same records under the same number once more, and nothing else with them. */
-        union commit commit = commit_of(segment);
-        if (atomic_load(&segment->past_frame) == commit.next_frame + 1)
-            pack_records(home, false, flags);
-        finish_interrupted_close(segment);
-        uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
-        for (uint32_t i = 0; i < lanes; i++) {
-            struct lane *lane = segment_lane(segment, i);
-            for (unsigned s = 0; s < STREAMS; s++)
-                if (lane->streams[s].descriptor != 0)
-                    stream_settle(home, &lane->streams[s]);
-            lane_close(home, i);
-        }
-        segment->process_row[processes_ending] = ending;
-        segment->process_row[processes_end_ns] = end_ns;
-        int packed = pack_records(home, true, flags);
-        if (packed < 0)
-            return packed;
+    if (segment->is_last_packed)
+        return 0;
+    /* Written, but not committed: the same records under the same number once more, and nothing else with them. */
+    union commit commit = commit_of(segment);
+    if (atomic_load(&segment->past_frame) == commit.next_frame + 1)
+        pack_records(home, false, flags);
+    finish_interrupted_close(segment);
+    uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
+    for (uint32_t i = 0; i < lanes; i++) {
+        struct lane *lane = segment_lane(segment, i);
+        for (unsigned s = 0; s < STREAMS; s++)
+            if (lane->streams[s].descriptor != 0)
+                stream_settle(home, &lane->streams[s]);
+        lane_close(home, i);
     }
-    return drain_frames(home);
+    segment->process_row[processes_ending] = ending;
+    segment->process_row[processes_end_ns] = end_ns;
+    return pack_records(home, true, flags);
+}
+
+int segment_finish(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags)
+{
+    int closed = segment_close(home, ending, end_ns, flags);
+    return closed < 0 ? closed : drain_frames(home);
 }

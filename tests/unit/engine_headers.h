@@ -37,6 +37,8 @@ extern "C" {
 #include "settings.h"
 #include "state.h"
 
+#include "visit.h"
+
 #include "fake_engine.h"
 #include "fake_system.h"
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -49,10 +50,21 @@ static long fail(int error)
     return -1;
 }
 
-static bool is_allowed(const char *path)
+static bool is_allowed(long dirfd, const char *path)
 {
     const char *below = fake_system.writable_below;
-    return below == NULL || (strncmp(path, below, strlen(below)) == 0 && strstr(path, "/../") == NULL);
+    char link[64], full[8192];
+    if (below == NULL)
+        return true;
+    if (path[0] != '/' && dirfd != AT_FDCWD) {
+        snprintf(link, sizeof link, "/proc/self/fd/%ld", dirfd);
+        ssize_t length = readlink(link, full, sizeof full / 2);
+        if (length < 0)
+            return false;
+        snprintf(full + length, sizeof full - (size_t)length, "/%s", path);
+        path = full;
+    }
+    return strncmp(path, below, strlen(below)) == 0 && strstr(path, "/../") == NULL;
 }
 
 static const char *stand_in(const char *path)
@@ -91,11 +103,11 @@ __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
         return fail(fake_system.error);
     if (number == SYS_openat) {
         const char *path = (const char *)argument[1];
-        if ((argument[2] & O_ACCMODE) != O_RDONLY && !is_allowed(path))
+        if ((argument[2] & O_ACCMODE) != O_RDONLY && !is_allowed(argument[0], path))
             return fail(EACCES);
         argument[1] = (long)stand_in(path);
     }
-    if (number == SYS_mkdirat && !is_allowed((const char *)argument[1]))
+    if (number == SYS_mkdirat && !is_allowed(argument[0], (const char *)argument[1]))
         return fail(EACCES);
     if (number == SYS_writev && fake_system.is_disk_full)
         return write_while_there_is_room((int)argument[0], (const struct iovec *)argument[1], (int)argument[2]);
