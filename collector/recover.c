@@ -2,6 +2,7 @@
 
 #include "adopt.h"
 #include "settings.h"
+#include "user.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -39,6 +40,14 @@ static void name_in_full(char *full, size_t room, const char *dir)
     snprintf(full, room, "%s%s%s", is_below_here ? here : "", is_below_here ? "/" : "", dir);
     for (size_t length = strlen(full); length > 1 && full[length - 1] == '/'; length--)
         full[length - 1] = '\0';
+}
+
+int recover_all_users(int (*recover_for_one)(void *argument), void *argument)
+{
+    struct settings settings;
+    settings_read(&settings, complain);
+    const char *const dirs[] = { settings.segment_dir, "/tmp", NULL };
+    return user_each(dirs, recover_for_one, argument);
 }
 
 int recover(const char *job_dir)

@@ -6,4 +6,7 @@
  * did, and one for each segment that could not be finished. Returns the exit status: 0, or 1 if something could not be finished. */
 int recover(const char *job_dir);
 
+/* The same for every user who has segments on this node, each with that user's own rights. */
+int recover_all_users(int (*recover_for_one)(void *argument), void *argument);
+
 #endif

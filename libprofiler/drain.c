@@ -123,6 +123,7 @@ static int append(int fd, struct segment *segment, const void *frames, size_t by
     while (written == -EINTR);
     if (written < 0)
         return (int)written;
+    own_io.spool_bytes += (uint64_t)written;
     segment->is_spool_torn = (size_t)written != whole;
     return segment->is_spool_torn ? -ENOSPC : 0;
 }

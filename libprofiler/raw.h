@@ -17,6 +17,7 @@
 /* What the profiler itself read and wrote: the kernel counts it as the process's. */
 struct own_io {
     uint64_t read_bytes, write_bytes, reads, writes;
+    uint64_t spool_bytes; /* of the bytes written those that are profiles */
 };
 extern struct own_io own_io;
 

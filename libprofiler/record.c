@@ -28,6 +28,32 @@ static bool make_room(struct segment_home *home, unsigned count)
     return false;
 }
 
+static void begin_totals(struct segment *segment)
+{
+    atomic_store_explicit(&segment->totals_turn, segment->totals_turn + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+}
+
+static void end_totals(struct segment *segment)
+{
+    atomic_store_explicit(&segment->totals_turn, segment->totals_turn + 1, memory_order_release);
+}
+
+static void add_to_totals(struct segment *segment, const struct record *record)
+{
+    const uint64_t *counter = record->counts.counter;
+    if (record->layer == LAYER_mpiio || record->layer == LAYER_mpiio_coll || record->mount >= MOUNTS_MAX)
+        return;
+    struct total *total = &segment->totals[record->mount];
+    for (int kind = 0; kind < TOTAL_KINDS && record->layer != LAYER_kernel; kind++) {
+        total->ops[kind] += counter[COUNTER_read_ops + kind];
+        total->ns[kind] += counter[COUNTER_read_ns + kind];
+    }
+    uint64_t *bytes = record->layer == LAYER_kernel ? segment->kernel_bytes : total->bytes;
+    for (int kind = 0; kind < MOVING_KINDS; kind++)
+        bytes[kind] += counter[COUNTER_read_bytes + kind];
+}
+
 void record_append(struct segment_home *home, const struct record *record)
 {
     struct segment *segment = home->segment;
@@ -35,6 +61,9 @@ void record_append(struct segment_home *home, const struct record *record)
         return;
     union commit commit = commit_of(segment);
     segment->records[commit.records++] = *record;
+    begin_totals(segment);
+    add_to_totals(segment, record);
+    end_totals(segment);
     atomic_store_explicit(&segment->commit, commit.word, memory_order_release);
 }
 
@@ -51,12 +80,14 @@ void lane_close(struct segment_home *home, uint32_t index)
     struct segment *segment = home->segment;
     struct lane *lane = segment_lane(segment, index);
     uint32_t used = lane->cells_used < CELLS ? lane->cells_used : CELLS;
+    begin_totals(segment);
     if (used > 0 && make_room(home, used)) {
         union commit commit = commit_of(segment);
         for (uint32_t i = 0; i < used; i++) {
             const struct cell *cell = &lane->cells[i];
-            segment->records[commit.records++] =
-                (struct record){ .slice = lane->slice, .mount = cell->mount, .layer = cell->layer, .counts = cell->counts };
+            struct record *record = &segment->records[commit.records++];
+            *record = (struct record){ .slice = lane->slice, .mount = cell->mount, .layer = cell->layer, .counts = cell->counts };
+            add_to_totals(segment, record);
         }
         /* Killed before the commit, the lane still counts; killed after it, the records do, until the generation moves on. */
         atomic_store_explicit(&segment->closing_commit, 0, memory_order_release);
@@ -66,6 +97,7 @@ void lane_close(struct segment_home *home, uint32_t index)
         atomic_store_explicit(&segment->commit, commit.word, memory_order_release);
     }
     empty_lane(lane);
+    end_totals(segment);
 }
 
 /* Of a process that died while it closed a lane: empties the lane if its counts are in the records already. Comes before any other closing,

@@ -64,6 +64,12 @@ struct record {
     struct counts counts;
 };
 
+/* What a process did on a mount in slices that are closed, by kind of call (the layers posix, stdio and async): for those who look on. */
+enum { MOVING_KINDS = 2, TOTAL_KINDS = 4 };
+struct total {
+    uint64_t ops[TOTAL_KINDS], ns[TOTAL_KINDS], bytes[MOVING_KINDS];
+};
+
 /* What is closed and packed, in one word, so that it changes in one step whenever the process dies. */
 union commit {
     uint64_t word;
@@ -105,6 +111,9 @@ struct segment {
     uint64_t process_row[PROCESS_COLUMNS];
     char spool_dir[1024];
     uint64_t mounts[MOUNTS_MAX][MOUNT_COLUMNS];
+    struct total totals[MOUNTS_MAX];
+    uint64_t kernel_bytes[MOVING_KINDS]; /* the kernel's own count, of the same slices */
+    _Atomic uint32_t totals_turn; /* odd while what lanes hold becomes part of the totals */
     uint64_t unprofiled[UNPROFILED_MAX][UNPROFILED_COLUMNS];
     char text[TEXT_BYTES] __attribute__((aligned(64)));
     uint64_t files[FILES_MAX][FILE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
