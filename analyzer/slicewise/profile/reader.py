@@ -74,7 +74,7 @@ def read_profile(path: str | Path, bins: bool = False) -> Profile:
     """
     path = Path(path)
     reading = _Reading(bins)
-    files = _files(path)
+    files = profile_files(path)
     for file in files:
         reading.read_file(file)
     reading.decode_deferred()
@@ -83,7 +83,7 @@ def read_profile(path: str | Path, bins: bool = False) -> Profile:
     return _profile(path, reading)
 
 
-def _files(path: Path) -> list[Path]:
+def profile_files(path: Path) -> list[Path]:
     """The files of a profile, sorted. Raises UserError if there are none."""
     try:
         if path.is_file():
