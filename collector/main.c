@@ -14,14 +14,14 @@
 
 static int usage(FILE *out)
 {
-    fprintf(out, "usage: slicewise-collect recover [--user USER | --all-users] [JOBDIR]\n"
+    fprintf(out, "usage: slicewise-collect recover [--user USER | --all-users] [--job JOB] [JOBDIR]\n"
                  "       slicewise-collect node [--job JOB] [--parent PID] [--detach] [--json] [--user USER]\n"
                  "       slicewise-collect stop [--job JOB] [--user USER]\n"
                  "       slicewise-collect live [--every SECONDS] [--all-users]\n"
                  "       slicewise-collect look COMMAND\n"
                  "       slicewise-collect --version\n"
                  "recover: finishes the segments of processes that are gone, so that their profiles are whole;\n"
-                 "         with JOBDIR only those whose profile lies there\n"
+                 "         with JOBDIR only those whose profile lies there, with JOB only that job's\n"
                  "node:    drains the segments of a job's processes on this node while they run, and samples the node's own\n"
                  "         counters, until process PID is gone or SIGTERM comes\n"
                  "stop:    ends it, and waits until it has\n"
@@ -92,7 +92,8 @@ static bool read_options(struct options *options, const char *allowed, int argc,
 
 static int recover_for_one(void *argument)
 {
-    return recover(((struct options *)argument)->operand);
+    const struct options *options = argument;
+    return recover(options->operand, options->node.job);
 }
 
 int main(int argc, char **argv)
@@ -106,7 +107,7 @@ int main(int argc, char **argv)
         return usage(stdout);
     if (argc == 3 && strcmp(argv[1], "look") == 0)
         return look(argv[2]);
-    const struct { const char *name, *allowed; } commands[] = { { "recover", "ua*" }, { "node", "ujpds" }, { "stop", "uj" }, { "live", "ea" } };
+    const struct { const char *name, *allowed; } commands[] = { { "recover", "uaj*" }, { "node", "ujpds" }, { "stop", "uj" }, { "live", "ea" } };
     enum { RECOVER, NODE, STOP, LIVE, COMMANDS };
     int command = 0;
     while (command < COMMANDS && (argc < 2 || strcmp(argv[1], commands[command].name) != 0))
@@ -118,7 +119,7 @@ int main(int argc, char **argv)
         return wrong;
     switch (command) {
     case RECOVER:
-        return options.is_for_all ? recover_all_users(recover_for_one, &options) : recover(options.operand);
+        return options.is_for_all ? recover_all_users(recover_for_one, &options) : recover(options.operand, options.node.job);
     case NODE:
         return node_run(&options.node);
     case STOP:

@@ -30,8 +30,8 @@ static void complain(const char *variable, const char *value, const char *wrong)
     fprintf(stderr, "slicewise: %s%s%s: %s\n", variable, value != NULL ? "=" : "", value != NULL ? value : "", wrong);
 }
 
-/* The file that a job's collector holds locked. Returns its descriptor, or -errno. */
-static int open_lock(const struct settings *settings, const char *job, bool may_make)
+/* The file that a job's collector holds locked, and its path. Returns its descriptor, or -errno. */
+static int open_lock(const struct settings *settings, const char *job, bool may_make, char path[512])
 {
     const char *tmpdir = getenv("TMPDIR");
     const char *const dirs[] = { settings->segment_dir, tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp" };
@@ -49,11 +49,28 @@ static int open_lock(const struct settings *settings, const char *job, bool may_
         }
         fd = raw_open_at(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | (may_make ? O_CREAT : 0), 0600);
         raw_close(dir);
+        snprintf(path, 512, "%s/%s", user_dir, name);
     }
     return fd;
 }
 
 static const struct flock whole_file = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+/* Returns false if somebody else is a job's collector; else it is ours to be, though without a file where none can be made. */
+static bool take_lock(const struct settings *settings, const char *job, char path[512])
+{
+    for (;;) {
+        struct stat held, named;
+        int fd = open_lock(settings, job, true, path);
+        if (fd < 0)
+            return true;
+        if (fcntl(fd, F_SETLK, &whole_file) != 0)
+            return false;
+        if (fstat(fd, &held) == 0 && lstat(path, &named) == 0 && held.st_ino == named.st_ino)
+            return true; /* and kept open, which is what keeps it locked */
+        raw_close(fd); /* the one before us was just removing it */
+    }
+}
 
 static uint64_t next_multiple(uint64_t now, uint64_t of)
 {
@@ -147,8 +164,8 @@ static int run_attached(const struct node_options *options, const struct setting
     sigset_t signals, none;
     char spool[1100];
     uint64_t began_ns = clock_read(CLOCK_MONOTONIC);
-    int lock = open_lock(settings, job, true);
-    if (lock >= 0 && fcntl(lock, F_SETLK, &whole_file) != 0) {
+    char lock_path[512];
+    if (!take_lock(settings, job, lock_path)) {
         printf("slicewise: job %s has its collector on this node already\n", job);
         return 0;
     }
@@ -179,6 +196,7 @@ static int run_attached(const struct node_options *options, const struct setting
         fprintf(stderr, "slicewise: %s: cannot write the profile (%s); its counts are kept in %s: make room, then run `slicewise recover`\n", spool,
                 strerror(ended < 0 ? -ended : -node.visits.error), settings->segment_dir);
     say_end(&node, options, began_ns);
+    raw_unlink(lock_path);
     return ended < 0 || node.visits.failed > 0;
 }
 
@@ -215,7 +233,8 @@ int node_stop(const char *given)
     char job[128];
     if (!settle(&settings, given, job, sizeof job))
         return 2;
-    int fd = open_lock(&settings, job, false);
+    char path[512];
+    int fd = open_lock(&settings, job, false, path);
     struct flock held = whole_file;
     if (fd < 0)
         return 0;
