@@ -32,6 +32,9 @@ int node_drain(struct node *node);
 /* Comes by at all segments of the job; `next_ns` is the time until the next round, 0: there is none. */
 void node_visit(struct node *node, const char *segment_dir, const char *job, uint64_t next_ns, bool looks_closely);
 
+/* The most memory that this process had. */
+uint64_t node_most_bytes(void);
+
 /* Samples and drains a last time. Returns as node_drain. */
 int node_end(struct node *node);
 

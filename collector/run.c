@@ -37,6 +37,7 @@ static int open_lock(const struct settings *settings, const char *job, bool may_
     const char *const dirs[] = { settings->segment_dir, tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp" };
     char user_dir[256], name[160];
     int fd = -ENOENT;
+    path[0] = '\0';
     snprintf(name, sizeof name, ".node.%s", job);
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs && fd < 0; i++) {
         segment_user_dir(user_dir, sizeof user_dir, dirs[i], geteuid());
@@ -106,18 +107,16 @@ static void take_turns(struct node *node, const struct settings *settings, const
 
 static void say_end(const struct node *node, const struct node_options *options, uint64_t began_ns)
 {
-    struct rusage usage;
     uint64_t cost_ns = clock_read(CLOCK_PROCESS_CPUTIME_ID), ran_ns = clock_read(CLOCK_MONOTONIC) - began_ns;
     double share = ran_ns > 0 ? 100.0 * (double)cost_ns / (double)ran_ns : 0;
-    getrusage(RUSAGE_SELF, &usage);
     if (options->is_json)
         printf("{\"samples\": %lu, \"seconds\": %.3f, \"cost_seconds\": %.6f, \"cost_percent_of_a_core\": %.4f, \"most_bytes\": %lu, \"profile_bytes\": %lu, "
                "\"drained_bytes\": %lu, \"finished\": %u, \"most_processes\": %u}\n",
-               node->samples, (double)ran_ns / 1e9, (double)cost_ns / 1e9, share, (unsigned long)usage.ru_maxrss << 10, own_io.spool_bytes,
+               node->samples, (double)ran_ns / 1e9, (double)cost_ns / 1e9, share, node_most_bytes(), own_io.spool_bytes,
                node->visits.drained_bytes, node->visits.finished, node->most_alive);
     else
         printf("slicewise: %lu samples in %.1f s; cost %.3f %% of one core and %.1f MiB; wrote %lu bytes to the profile, for up to %u processes at once\n",
-               node->samples, (double)ran_ns / 1e9, share, (double)usage.ru_maxrss / 1024, own_io.spool_bytes, node->most_alive);
+               node->samples, (double)ran_ns / 1e9, share, (double)node_most_bytes() / (1 << 20), own_io.spool_bytes, node->most_alive);
     fflush(stdout);
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import signal
-import struct
 import subprocess
 import tempfile
 import time
@@ -16,14 +15,9 @@ import polars as pl
 import pytest
 from slicewise.profile.reader import Profile
 from support.programs import COLLECTOR, SHARED_MEMORY, Apps, Job, job_in, total
+from support.tally import assert_counts_tally, read_tally, wait_for
 
 KILLS = {("steady", 1): 8, ("steady", 4): 8, ("restless", 1): 17, ("restless", 4): 17}
-TALLY = struct.Struct("6Q16x")
-COUNTED = (
-    ("posix", "write_ops"), ("posix", "write_bytes"), ("stdio", "write_ops"), ("stdio", "write_bytes"),
-    ("posix", "read_ops"), ("posix", "read_bytes"),
-)  # fmt: skip
-LARGEST_CALL_BYTES = 4096
 LONGEST_LIFE_SECONDS = 0.45
 
 
@@ -40,21 +34,8 @@ def start(job: Job, apps: Apps, mode: str, threads: int, other: Path, seconds: f
     return job.start([program, *arguments], SLICEWISE_SLICE="0.1")
 
 
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 20
-    while not path.exists() or path.stat().st_size == 0:
-        assert time.monotonic() < deadline, path
-        time.sleep(0.001)
-
-
-def read_tally(file: Path) -> list[int]:
-    return [sum(column) for column in zip(*TALLY.iter_unpack(file.read_bytes()), strict=True)]
-
-
 def assert_holds_tally(profile: Profile, tally: list[int], threads: int) -> None:
-    for (layer, counter), own in zip(COUNTED, tally, strict=True):
-        in_flight = threads * (LARGEST_CALL_BYTES if counter.endswith("bytes") else 1)
-        assert own <= total(profile, counter, layers=[layer]) <= own + in_flight, (layer, counter)
+    assert_counts_tally(profile, tally, threads)
     for counter, own in (("write_ops", tally[0] + tally[2]), ("read_ops", tally[4])):
         of_files = total(profile, counter, layers=["posix", "stdio"], obj="file")
         assert abs(profile.files[counter].sum() - of_files) <= threads, counter

@@ -1,4 +1,4 @@
-"""A cluster of one node: Slurm's own daemons, from the distribution's packages, with all that is theirs in one directory.
+"""A cluster of one node: Slurm's own daemons, from packages, with all that is theirs in one directory.
 
 `with cluster(directory, **settings) as slurm` starts them and ends them. Every command has a time limit: a client of a
 daemon that is not there would wait for ever.

@@ -118,9 +118,9 @@ def text_of(screen: Screen, jobs: list[JobNow]) -> list[str]:
 def jobs() -> list[JobNow]:
     now = [
         process("1", "slow", [SCRATCH | {"write_bytes": 10, "write_ops": 1, "write_ns": 9_000_000}], start_ns=SECOND),
-        process("2", "fast", [SCRATCH | {"write_bytes": 9000, "write_ops": 2, "write_ns": 1000}], start_ns=SECOND, rank=1),
-        process("3", "fast", [SCRATCH | {"write_bytes": 1, "write_ops": 90, "write_ns": 1000}], start_ns=SECOND, rank=0),
-    ]  # fmt: skip
+        process("2", "fast", [SCRATCH | {"write_bytes": 9000, "write_ops": 2, "write_ns": 1}], start_ns=SECOND, rank=1),
+        process("3", "fast", [SCRATCH | {"write_bytes": 1, "write_ops": 90, "write_ns": 1}], start_ns=SECOND, rank=0),
+    ]
     return list(jobs_between(look(0), look(1, *now)).values())
 
 
