@@ -1,5 +1,5 @@
-"""The node's collector beside processes that die, disks that fill, clocks that step: what programs counted themselves is
-in the profile, whenever it happens.
+"""The node's collector beside processes that die, disks that fill, clocks that step: what programs counted is in the
+profile, whenever it happens.
 
 SLICEWISE_TEST_REPEATS says how often each is tried, at moments of its own.
 """
@@ -10,7 +10,6 @@ import contextlib
 import os
 import random
 import shutil
-import signal
 import struct
 import subprocess
 import tempfile

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from slicewise.profile.reader import Profile
-
 from support.programs import total
 
 TALLY = struct.Struct("6Q16x")
