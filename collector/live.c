@@ -2,6 +2,7 @@
 
 #include "adopt.h"
 #include "clock.h"
+#include "mount.h"
 #include "raw.h"
 #include "settings.h"
 
@@ -35,15 +36,15 @@ static void print_string(const char *name, const char *text)
 }
 
 /* What lanes hold of the open slice, on top of what is closed. */
-static void add_open_slices(const struct segment *segment, struct total *totals)
+static void add_open_slices(struct segment *segment)
 {
     for (uint32_t i = 0; i < segment->lanes_used && i < LANES_MAX; i++) {
         const struct lane *lane = (const struct lane *)segment->lanes[i];
         for (uint32_t c = 0; c < lane->cells_used && c < CELLS; c++) {
             const struct cell *cell = &lane->cells[c];
-            if (cell->mount >= MOUNTS_MAX || cell->layer == LAYER_mpiio || cell->layer == LAYER_mpiio_coll || cell->layer == LAYER_kernel)
+            if (cell->layer == LAYER_mpiio || cell->layer == LAYER_mpiio_coll || cell->layer == LAYER_kernel)
                 continue;
-            struct total *total = &totals[cell->mount];
+            struct total *total = segment_total(segment, cell->mount);
             for (int kind = 0; kind < TOTAL_KINDS; kind++) {
                 total->ops[kind] += cell->counts.counter[COUNTER_read_ops + kind];
                 total->ns[kind] += cell->counts.counter[COUNTER_read_ns + kind];
@@ -58,10 +59,10 @@ static void print_process(struct segment *segment, bool is_first)
 {
     const uint64_t *row = segment->process_row;
     uint64_t closed_bytes[MOVING_KINDS] = { 0 };
-    for (uint32_t mount = 0; mount < MOUNTS_MAX; mount++)
+    for (uint32_t mount = 0; mount < TOTALS_MAX; mount++)
         for (int kind = 0; kind < MOVING_KINDS; kind++)
             closed_bytes[kind] += segment->totals[mount].bytes[kind];
-    add_open_slices(segment, segment->totals);
+    add_open_slices(segment);
     printf("%s{\"process\": \"%016lx\", ", is_first ? "" : ", ", segment->process);
     print_string("job", segment_text(segment, row[processes_job]));
     printf(", ");
@@ -72,8 +73,9 @@ static void print_process(struct segment *segment, bool is_first)
            "\"closed_read_bytes\": %lu, \"closed_write_bytes\": %lu, \"mounts\": [",
            row[processes_user], row[processes_pid], (long)row[processes_rank], row[processes_start_ns], row[processes_slice_ns],
            segment->kernel_bytes[0], segment->kernel_bytes[1], closed_bytes[0], closed_bytes[1]);
-    for (uint32_t mount = 0, printed = 0; mount < segment->mounts_used; mount++) {
-        const uint64_t *about = segment->mounts[mount];
+    for (uint32_t mount = 0, printed = 0; mount < segment->mounts_used && mount < TOTALS_MAX; mount++) {
+        bool is_several = mount == TOTALS_MAX - 1 && segment->mounts_used > TOTALS_MAX;
+        const uint64_t *about = segment->mounts[is_several ? MOUNT_OTHER : mount];
         const struct total *total = &segment->totals[mount];
         if (total->ops[KIND_read] + total->ops[KIND_write] + total->ops[KIND_meta] + total->ops[KIND_sync] + total->bytes[0] + total->bytes[1] == 0)
             continue;
@@ -81,7 +83,7 @@ static void print_process(struct segment *segment, bool is_first)
         printf("%s{\"object\": \"%s\", ", printed++ > 0 ? ", " : "", object < sizeof objects / sizeof *objects ? objects[object] : "other");
         print_string("point", segment_text(segment, about[mounts_point]));
         printf(", ");
-        print_string("type", segment_text(segment, about[mounts_type]));
+        print_string("type", is_several ? "several" : segment_text(segment, about[mounts_type]));
         printf(", ");
         print_string("source", segment_text(segment, about[mounts_source]));
         for (int kind = 0; kind < TOTAL_KINDS; kind++)

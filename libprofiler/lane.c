@@ -2,20 +2,23 @@
 #include "kernel.h"
 #include "record.h"
 #include "state.h"
+#include "usual.h"
 
 #include <string.h>
 
 /* A call may be spread over this many slices; what is left is in the last one. */
 #define SPAN_SLICES_MAX 1000000
 
-struct lane no_lane;
+struct lane no_lane = { .begin_tick = UINT64_MAX };
 
 /* A new owner is one more thread in every cell that it will use. */
 static void take(struct thread *thread, struct lane *lane, uint32_t index)
 {
+    for (unsigned i = 0; i < STREAMS; i++)
+        lane->streams[i].usual = NOT_USUAL;
     memset(lane->cell_of, 0, sizeof lane->cell_of);
     memset(lane->was_counted, 0, sizeof lane->was_counted);
-    lane->span_ticks = 0;
+    lane->begin_tick = UINT64_MAX;
     thread->lane = lane;
     thread->lane_index = index;
 }
@@ -89,7 +92,7 @@ static void set_limits(struct lane *lane)
     uint64_t end = clock_tick_at((lane->slice + 1) * slice_ns);
     uint64_t trusted_until = profiler_clock.base_tick + clock_trusted_ticks();
     lane->begin_tick = clock_tick_at(lane->slice * slice_ns);
-    lane->span_ticks = (end < trusted_until ? end : trusted_until) - lane->begin_tick;
+    lane->end_tick = end < trusted_until ? end : trusted_until;
 }
 
 bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, enum layer layer, enum call_kind kind, uint64_t bytes,
@@ -161,6 +164,6 @@ struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer
         lane->was_counted[layer] |= bit;
         cell->counts.counter[COUNTER_threads] += !thread->is_aside;
     }
-    lane->cell_of[layer][mount] = (uint8_t)(index + 1);
+    lane->cell_of[layer][mount] = CELL_UNIT_OF(lane, cell);
     return cell;
 }

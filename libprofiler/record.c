@@ -42,9 +42,9 @@ static void end_totals(struct segment *segment)
 static void add_to_totals(struct segment *segment, const struct record *record)
 {
     const uint64_t *counter = record->counts.counter;
-    if (record->layer == LAYER_mpiio || record->layer == LAYER_mpiio_coll || record->mount >= MOUNTS_MAX)
+    if (record->layer == LAYER_mpiio || record->layer == LAYER_mpiio_coll)
         return;
-    struct total *total = &segment->totals[record->mount];
+    struct total *total = segment_total(segment, record->mount);
     for (int kind = 0; kind < TOTAL_KINDS && record->layer != LAYER_kernel; kind++) {
         total->ops[kind] += counter[COUNTER_read_ops + kind];
         total->ns[kind] += counter[COUNTER_read_ns + kind];
@@ -71,6 +71,8 @@ static void empty_lane(struct lane *lane)
 {
     memset(lane->cell_of, 0, sizeof lane->cell_of);
     memset(lane->was_counted, 0, sizeof lane->was_counted);
+    for (unsigned i = 0; i < STREAMS; i++)
+        lane->streams[i].usual = NOT_USUAL;
     lane->cells_used = 0;
     atomic_fetch_add_explicit(&lane->generation, 1, memory_order_release);
 }

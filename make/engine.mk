@@ -1,8 +1,8 @@
-# The engine's own tests, under sanitizers too, and benches. Included by Makefile.
+# The engine's own tests, under sanitizers too. Included by Makefile.
 
 UNIT_OBJECTS = $(patsubst %,$(BUILD)/objects/%.o,$(basename $(wildcard tests/unit/*.c tests/unit/*.cpp)))
 # The tests start and stop an engine of their own (tests/unit/fake_engine.c).
-UNIT_ENGINE_OBJECTS = $(filter-out $(BUILD)/objects/libprofiler/engine.o,$(ENGINE_OBJECTS))
+UNIT_ENGINE_OBJECTS = $(filter-out $(BUILD)/objects/libprofiler/engine.o,$(ENGINE_OBJECTS)) $(BUILD)/objects/wrappers/mpi_pending.o
 UNIT_COLLECTOR_OBJECTS = $(filter-out $(BUILD)/objects/collector/main.o,$(COLLECTOR_OBJECTS))
 UNIT_WRAPS = -Wl,--wrap=syscall,--wrap=clock_gettime,--wrap=getrusage
 CATCH_LIBRARIES = $(shell $(CXX) -E -x c++ -include catch2/catch_all.hpp /dev/null > /dev/null 2>&1 && echo -lCatch2)
@@ -10,7 +10,7 @@ RACE_OBJECTS = $(BUILD)/objects/tests/unit/race/race.o $(BUILD)/objects/tests/un
 
 $(BUILD)/objects/tests/unit/%.o: tests/unit/%.cpp $(GENERATED)
 	@mkdir -p $(@D)
-	$(CXX) $(CXX_FLAGS) -Icollector -Itests/unit/cplusplus -Itests/unit -c $< -o $@
+	$(CXX) $(CXX_FLAGS) -Itests/unit/cplusplus -Itests/unit -Icollector -Iwrappers -c $< -o $@
 
 $(BUILD)/bin/unit: $(UNIT_OBJECTS) $(UNIT_COLLECTOR_OBJECTS) $(UNIT_ENGINE_OBJECTS)
 	@mkdir -p $(@D)
@@ -38,13 +38,5 @@ sanitize:  ## run the engine's tests under ASan and UBSan, and its threads under
 	$(BUILD)/address/bin/unit '~[crash]'
 	TSAN_OPTIONS='halt_on_error=0 exitcode=66 suppressions=tests/unit/race/by_design.supp' \
 	  $(MAKE) BUILD=$(BUILD)/thread CFLAGS='-O1 -g $(THREAD_FLAGS)' LDFLAGS='$(THREAD_FLAGS)' race
-
-$(BUILD)/bin/calls: tests/bench/calls.c
-	@mkdir -p $(@D)
-	$(CC) -std=c17 -O2 $(WARNINGS) $< -o $@ -lpthread
-
-.PHONY: bench
-bench: $(BUILD)/lib/libslicewise.so $(BUILD)/bin/calls  ## measure what the library costs (results also in build/bench.json)
-	$(if $(wildcard $(BUILD)/venv/bin/python),$(BUILD)/venv/bin/python,python3) tests/bench/calls.py $^ -o $(BUILD)/bench.json
 
 -include $(UNIT_OBJECTS:.o=.d) $(RACE_OBJECTS:.o=.d)

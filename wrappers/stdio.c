@@ -1,6 +1,8 @@
 /* stdio: opening, closing, moving positions, and reads and writes of known sizes. */
+#include "environment.h"
 #include "interpose.h"
 
+#include <alloca.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -17,6 +19,7 @@ INTERPOSE(FILE *, fopen, (const char *path, const char *mode))
     return stream;
 }
 SAME_AS(fopen64, fopen);
+SAME_AS(_IO_fopen, fopen);
 
 INTERPOSE(FILE *, fdopen, (int fd, const char *mode))
 {
@@ -27,6 +30,7 @@ INTERPOSE(FILE *, fdopen, (int fd, const char *mode))
     call_close(&call);
     return stream;
 }
+SAME_AS(_IO_fdopen, fdopen);
 
 INTERPOSE(FILE *, freopen, (const char *path, const char *mode, FILE *stream))
 {
@@ -53,13 +57,18 @@ SAME_AS(tmpfile64, tmpfile);
 
 INTERPOSE(FILE *, popen, (const char *command, const char *mode))
 {
+    const char *made = environment_command(CARRIED(environ), command);
     struct call call = call_begin(OP_popen);
-    FILE *stream = REAL(popen)(command, mode);
+    FILE *stream = REAL(popen)(made, mode);
     call_end(&call);
+    environment_command_end(made, command);
+    if (stream != NULL)
+        engine_spawned(0, "/bin/sh");
     call_opened(&call, stream != NULL ? stream->_fileno : -1, -1, NULL);
     call_close(&call);
     return stream;
 }
+SAME_AS(_IO_popen, popen);
 
 /* Its time is the command's as well: on a pipe, which is no file's. */
 INTERPOSE(int, pclose, (FILE *stream))
@@ -86,6 +95,7 @@ INTERPOSE(int, fclose, (FILE *stream))
     call_close(&call);
     return failed;
 }
+SAME_AS(_IO_fclose, fclose);
 
 /* fflush(NULL) hands on what all streams hold. The list of streams may be walked while no other thread can change it. */
 extern FILE *_IO_list_all;
@@ -116,6 +126,7 @@ INTERPOSE(int, fflush, (FILE *stream))
     return failed;
 }
 SAME_AS(fflush_unlocked, fflush);
+SAME_AS(_IO_fflush, fflush);
 
 /* It closes nothing, whatever its name: it hands on what all streams hold. */
 INTERPOSE(int, fcloseall, (void))
@@ -163,6 +174,8 @@ INTERPOSE(int, fsetpos, (FILE *stream, const fpos_t *position))
     return failed;
 }
 SAME_AS(fsetpos64, fsetpos);
+SAME_AS(_IO_fsetpos, fsetpos);
+SAME_AS(_IO_fsetpos64, fsetpos);
 
 INTERPOSE(long, ftell, (FILE *stream))
 {
@@ -176,6 +189,7 @@ INTERPOSE(long, ftell, (FILE *stream))
 }
 SAME_AS(ftello, ftell);
 SAME_AS(ftello64, ftell);
+SAME_AS(_IO_ftell, ftell);
 
 INTERPOSE(int, fgetpos, (FILE *stream, fpos_t *position))
 {
@@ -188,6 +202,8 @@ INTERPOSE(int, fgetpos, (FILE *stream, fpos_t *position))
     return failed;
 }
 SAME_AS(fgetpos64, fgetpos);
+SAME_AS(_IO_fgetpos, fgetpos);
+SAME_AS(_IO_fgetpos64, fgetpos);
 
 INTERPOSE(size_t, fread, (void *buf, size_t size, size_t count, FILE *stream))
 {
@@ -200,6 +216,7 @@ INTERPOSE(size_t, fread, (void *buf, size_t size, size_t count, FILE *stream))
     return items;
 }
 SAME_AS(fread_unlocked, fread); /* taking the lock as well is slower, not wrong */
+SAME_AS(_IO_fread, fread);
 
 INTERPOSE(size_t, __fread_chk, (void *buf, size_t room, size_t size, size_t count, FILE *stream))
 {
@@ -247,3 +264,4 @@ INTERPOSE(size_t, fwrite, (const void *buf, size_t size, size_t count, FILE *str
     return items;
 }
 SAME_AS(fwrite_unlocked, fwrite);
+SAME_AS(_IO_fwrite, fwrite);

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from slicewise.analysis.coverage import coverage, unprofiled_programs
 from slicewise.profile.reader import Profile
 from support.programs import APPS, LIBRARY, SHARED_MEMORY, Apps, Job, calls, need, total
 
@@ -56,6 +57,30 @@ def test_not_carried_if_told_not_to(job: Job, apps: Apps, way: str) -> None:
     assert job.run([apps.build("life_start"), way, "none"], SLICEWISE_CARRY="0").status == 7
     job.recover(job.spool_dir)
     assert [bytes_written for _, bytes_written in written(job.profile())] == [100]
+
+
+@pytest.mark.parametrize("way", ["kept", "none", "other"])
+def test_commands_by_the_shell(job: Job, apps: Apps, way: str) -> None:
+    """What system and popen run is profiled in an emptied environment too, and does what it would do without us."""
+    other = apps.build("life_plug_in", "-DPLUG_IN", "-shared", "-fPIC")
+    ended = job.run([apps.build("life_commands"), way, other])
+    assert (ended.status, ended.errors) == (0, "")
+    assert (job.data / "said").read_text() == (job.data / "copy").read_text() == "it's sh\n"
+    assert (job.data / "taken").read_text() == "given"
+    job.recover(job.spool_dir)
+    profile = job.profile()
+    assert calls(profile)["system"] == 2
+    assert calls(profile)["popen"] == 2
+    moved = profile.files.group_by(pl.col("path").str.split("/").list.last()).agg(pl.col("write_bytes").sum())
+    assert dict(moved.filter(pl.col("path").is_in(["said", "copy", "taken"])).iter_rows()) == {
+        "said": 8, "copy": 8, "taken": 5,
+    }  # fmt: skip
+
+
+def test_commands_are_left_alone_if_told_to(job: Job, apps: Apps) -> None:
+    assert job.run([apps.build("life_commands"), "none"], SLICEWISE_CARRY="0").status == 0
+    profile = job.profile()
+    assert profile.processes.height == 1
 
 
 def test_env_i(job: Job) -> None:
@@ -121,7 +146,7 @@ def test_a_thousand_threads_at_once(job: Job, apps: Apps) -> None:
     assert job.segments() == []
 
 
-@pytest.mark.parametrize("way", ["deep", "apart"])
+@pytest.mark.parametrize("way", ["deep", "apart", "both"])
 def test_library_bound_apart(job: Job, apps: Apps, way: str) -> None:
     plug_in = apps.build("life_plug_in", "-DPLUG_IN", "-shared", "-fPIC")
     ended = job.run([apps.build("life_apart"), plug_in, way])
@@ -129,7 +154,24 @@ def test_library_bound_apart(job: Job, apps: Apps, way: str) -> None:
     profile = job.profile()
     assert total(profile, "write_bytes", obj="file") == 3000
     assert total(profile, "write_bytes", layers=["kernel"]) == 3000 + 10 + 200  # the witness
+    assert profile.mishaps.select("mishap", "count").rows() == [("bound_apart", 1)]
+    (gap,) = [gap for gap in coverage(profile, profile.processes).gaps if gap.direction == "write"]
+    assert (gap.cause, gap.bytes) == ("bound_apart", 210)
     assert job.segments() == []
+
+
+@pytest.mark.parametrize("search", ["", "$ORIGIN/"])
+def test_library_beside_the_program(job: Job, apps: Apps, search: str) -> None:
+    """The loader looks for it from where the program lies that opens it, whoever stands in front of dlopen."""
+    plug_in = apps.build("life_plug_in", "-DPLUG_IN", "-shared", "-fPIC")
+    program = apps.build("life_apart", "-Wl,--enable-new-dtags,-rpath,$ORIGIN")
+    assert plug_in.parent == program.parent
+    ended = job.run([program, search + plug_in.name, "near"])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    assert total(profile, "write_bytes", obj="file") == 3000 + 10 + 200
+    assert calls(profile)["dlopen"] == 2
+    assert profile.mishaps.is_empty()
 
 
 @pytest.fixture
@@ -176,6 +218,25 @@ def test_ten_thousand_processes(job: Job) -> None:
     assert profile.processes.height == 10_001
     assert total(profile, "write_bytes", layers=["stdio"], obj="file") == sum(len(f"{i}\n") for i in range(1, 10_001))
     assert set(profile.processes["ending"]) <= {"exit", "underscore_exit"}
+    assert job.segments() == []
+
+
+def test_a_build_of_many_short_programs(job: Job) -> None:
+    """make, its shells, and what these begin: each is there once, as the program that it became."""
+    targets = [f"t{number}" for number in range(60)]
+    rules = (
+        f"all: {' '.join(targets)}\n{' '.join(targets)}:\n\t@/bin/true; /bin/true && /bin/echo $@ > $@; test -s $@\n"
+    )
+    (job.data / "Makefile").write_text(rules)
+    ended = job.run(["make", "-s", "-j8"])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    ends = profile.processes.select(pl.col("program").str.split("/").list.last(), "ending").rows()
+    assert (ends.count(("true", "exit")), ends.count(("echo", "exit")), ends.count(("make", "exit"))) == (120, 60, 1)
+    moved = total(profile, "kernel_write_bytes", layers=["stdio"], obj="file")  # echo ends lines in line
+    assert moved == sum(len(f"{name}\n") for name in targets)
+    assert profile.mishaps.is_empty()
+    assert unprofiled_programs(profile) == []
     assert job.segments() == []
 
 
