@@ -245,20 +245,20 @@ def test_a_tail_that_was_cut_off_is_named_and_costs_itself_alone(attempts: Attem
             victims = [attempt.start() for _ in range(2)]
             attempt.wait()
             end(*victims)
-        attempt.assert_nothing_is_lost(threads=4)
+        written = total(attempt.assert_nothing_is_lost(threads=4), "write_bytes")
         (file,) = attempt.job.spool_dir.iterdir()
         whole = file.stat().st_size
-        cut = random.Random(whole).randrange(1, whole // 3)
-        os.truncate(file, whole - cut)
+        os.truncate(file, whole - random.Random(whole).randrange(1, whole // 3))
         before = attempt.job.profile(is_damaged=True)
-        assert before.damage != []
+        left = total(before, "write_bytes")
+        # What the collector and the process both had written may be cut off once and still be there.
+        assert left < written if before.damage else left == written
         ended = attempt.job.run(["true"], SLICEWISE_SLICE=SLICE)  # appends behind the cut
         assert ended.status == 0
         after = attempt.job.profile(is_damaged=True)
         assert after.processes.height == before.processes.height + 1
-        assert total(after, "write_bytes") == total(before, "write_bytes")
-        assert {damage.kind for damage in after.damage} <= {"damaged", "missing", "unfinished"}
-        assert after.damage != []
+        assert total(after, "write_bytes") == left
+        assert bool(after.damage) == (left < written)
 
 
 def test_the_clock_is_set(attempts: Attempts, apps: Apps) -> None:

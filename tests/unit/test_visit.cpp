@@ -4,7 +4,7 @@
 #include "stepper.h"
 
 #include <cstring>
-#include <set>
+#include <random>
 
 namespace fs = std::filesystem;
 
@@ -242,4 +242,66 @@ TEST_CASE("a process packs, drains or ends at every moment of a collector's visi
         visit_all(sandbox);
         REQUIRE(written(segment.spool) == 15);
     }
+}
+
+TEST_CASE("a segment that is cut while it is read or drained harms nobody", "[visit][crash]")
+{
+    for (int cut = 0;; cut++) {
+        Sandbox sandbox;
+        LivingSegment living(sandbox);
+        pack(living, 0);
+        Segment dead(sandbox, "job.2");
+        pack(dead, 1);
+        std::string paths[] = { living.home.path, dead.home.path };
+        int moment = 0;
+        int moments = step_through_system_calls([&] { visit_all(sandbox); }, [&] {
+            if (moment++ == cut)
+                for (const std::string &path : paths)
+                    if (fs::exists(path))
+                        fs::resize_file(path, cut % 2 == 0 ? 0 : SEGMENT_FIXED_BYTES - PAGE_BYTES);
+        }); /* which fails if the child dies of a signal */
+        if (moments < 0 || cut >= moments)
+            break;
+    }
+}
+
+TEST_CASE("hostile segments of living processes do no harm", "[visit][fuzz]")
+{
+    Sandbox sandbox;
+    LivingSegment segment(sandbox);
+    for (unsigned bit = 0; bit < 6; bit++)
+        pack(segment, bit);
+    std::string below = sandbox.path();
+    std::string kept = sandbox.path("kept");
+    fs::create_hard_link(segment.home.path, kept);
+    fake_system.writable_below = below.c_str();
+    const size_t head = offsetof(struct segment, text);
+    std::vector<unsigned char> sound((unsigned char *)segment.home.segment, (unsigned char *)segment.home.segment + SEGMENT_FIXED_BYTES);
+    const struct { size_t begin, bytes; } regions[] = {
+        { 0, offsetof(struct segment, spool_dir) },
+        { offsetof(struct segment, spool_dir), 64 },
+        { offsetof(struct segment, text), 64 },
+        { offsetof(struct segment, frames), segment.commit().frame_bytes },
+        { 0, head },
+    };
+    std::mt19937_64 random(20261122);
+    unsigned drained = 0;
+    for (unsigned variant = 0; variant < 1500; variant++) {
+        std::memcpy((void *)segment.home.segment, sound.data(), sound.size());
+        const auto &region = regions[variant % 5];
+        for (unsigned flips = 1 + (unsigned)(random() % 4); flips > 0; flips--) {
+            size_t at = region.begin + random() % region.bytes;
+            unsigned char *byte = (unsigned char *)segment.home.segment + at;
+            *byte = random() % 2 == 0 ? (unsigned char)(*byte ^ 1u << random() % 8) : (unsigned char)random();
+        }
+        CAPTURE(variant);
+        if (!fs::exists(segment.home.path)) /* taken for a dead one's, and finished */
+            fs::create_hard_link(kept, segment.home.path);
+        drained += visit_all(sandbox, variant % 50 == 49).drained_bytes > 0;
+        if (fs::exists(segment.spool)) {
+            REQUIRE_NOTHROW(read_spool(segment.spool));
+            fs::remove(segment.spool);
+        }
+    }
+    CHECK(drained > 100);
 }
