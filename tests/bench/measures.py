@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from figures import Row, Values, in_turns
+from figures import ROWS, Row, Values, in_turns
 from libraries import BARE, OURS, Library
 
 CHUNKS = 150
@@ -32,8 +32,8 @@ CALLS_OF_TWO = ["write", "pwrite", "pread", "lseek"]
 class Bench:
     """The programs, the libraries, and a directory that is thrown away."""
 
-    def __init__(self, build: Path, libraries: dict[str, Library], directory: Path, rows: dict[str, dict]) -> None:
-        self.programs, self.directory, self.rows = build / "bench", directory, rows
+    def __init__(self, build: Path, libraries: dict[str, Library], directory: Path) -> None:
+        self.programs, self.directory = build / "bench", directory
         self.libraries = libraries
         self.data = directory / "data"
         self.data.mkdir()
@@ -125,24 +125,17 @@ class Bench:
             return []
         program = [str(self.programs / "ior_like"), str(IOR_BLOCKS), str(self.data)]
         if ior:
-            program = [
-                ior,
-                "-a",
-                "POSIX",
-                "-F",
-                "-t",
-                "4k",
-                "-b",
-                f"{IOR_BLOCKS * 4 // 1024}m",
-                "-o",
-                str(self.data / "ior"),
-            ]
-        command = [mpirun, "--allow-run-as-root", "--oversubscribe", "-np", str(IOR_RANKS), *program]
+            shape = {"-a": "POSIX", "-t": "4k", "-b": f"{IOR_BLOCKS * 4}k", "-o": str(self.data / "ior")}
+            program = [ior, "-F", *(word for option in shape.items() for word in option)]
+        launcher = [mpirun, "--allow-run-as-root", "--oversubscribe", "-np", str(IOR_RANKS), "env"]
+        bare = self.libraries[BARE]
 
         def measure(library: Library) -> dict[str, float]:
             shutil.rmtree(self.profiles, ignore_errors=True)
+            # The launcher itself is no part of the program.
+            ours = library.environment().items() - bare.environment().items()
             began = time.perf_counter()
-            printed = self._run(command, library)
+            printed = self._run([*launcher, *(f"{name}={value}" for name, value in ours), *program], bare)
             measured = {"ior_wall": time.perf_counter() - began, "ior_bytes": float(self._bytes_of(library))}
             if not ior:
                 measured |= zip(("ior_io", "ior_finalize"), map(float, printed.split()), strict=True)
@@ -157,7 +150,7 @@ class Bench:
         return self._row(kind if threads == 1 else f"{kind}_{threads}", "ns", values["ns"])
 
     def _row(self, name: str, unit: str, values: Values) -> Row:
-        return Row(name, self.rows[name]["what"], unit, values)
+        return Row(name, ROWS[name]["what"], unit, values)
 
     def _ns(self, kind: str, threads: int, library: Library, **settings: str) -> dict[str, float]:
         command = [self.programs / "calls", "time", kind, str(CHUNKS), str(threads), self.data]

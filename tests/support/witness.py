@@ -37,6 +37,7 @@ PROFILER, LOADER, LIBC, PROGRAM, EXIT, PAST_LIBC = "profiler", "loader", "libc",
 MAPPED = re.compile(r"NULL, (?P<bytes>\d+), .*<(?P<path>/.*)>, 0$")
 SEGMENT = re.compile(r"/slicewise-\d+/[^/\"]+(?=\")")
 MOST_LOADER_BYTES = 1 << 18
+KILLED = "+++ killed by SIGKILL +++\n"
 SEMAPHORE = re.compile('["<]/dev/shm/sem[.]')  # libc's sem_open opens, fills, links and unlinks a file by itself
 SHARES_MEMORY = ("CLONE_VM", "CLONE_THREAD")
 
@@ -55,10 +56,20 @@ PATIENCE_SECONDS = 600
 
 @dataclass(frozen=True)
 class Witnessed:
-    """A command's end and, by their makers, its system calls with those of all its children."""
+    """A command's end and, by their makers, its system calls with those of all its children.
+
+    last_of_killed: the program's last calls in processes that were killed; whoever is killed on the way back from the
+    kernel has no chance to count.
+    """
 
     ended: Ended
     by: dict[str, Trace]
+    last_of_killed: list[SystemCall]
+
+    def without_last_of_killed(self) -> Witnessed:
+        last = {id(call) for call in self.last_of_killed}
+        rest = Trace([call for call in self.by[PROGRAM].calls if id(call) not in last])
+        return replace(self, by=self.by | {PROGRAM: rest}, last_of_killed=[])
 
 
 def witness(job: Job, command: Command, *, stdin: bytes = b"", cwd: Path | None = None, **settings: str) -> Witnessed:
@@ -69,10 +80,27 @@ def witness(job: Job, command: Command, *, stdin: bytes = b"", cwd: Path | None 
     tracing = [*TRACE, "-o", files / "thread", "-E", f"LD_PRELOAD={LIBRARY.resolve()}", *command]
     ended = job.run_plainly(tracing, stdin=stdin, cwd=cwd, timeout_seconds=PATIENCE_SECONDS, **settings)
     by: dict[str, list[SystemCall]] = {maker: [] for maker in (PROFILER, LOADER, LIBC, PROGRAM, EXIT, PAST_LIBC)}
-    first = first_of(files)
-    for maker, call in _walk(first, _Image()):
+    last: dict[Path, SystemCall] = {}
+    for file, maker, call in _walk(first_of(files), _Image()):
         by[maker].append(call)
-    return Witnessed(ended, {maker: Trace(calls) for maker, calls in by.items()})
+        if maker == PROGRAM:
+            last[file] = call
+    killed = [call for file, call in last.items() if file.read_text(errors="replace").endswith(KILLED)]
+    return Witnessed(ended, {maker: Trace(calls) for maker, calls in by.items()}, killed)
+
+
+def unexplained(
+    profile: Profile, seen: Witnessed, gaps: dict[str, int], read_by_stdio: str = "", written_by_stdio: str = ""
+) -> dict[str, tuple[int, int]]:
+    """The differences that are not the named gaps, which is none if all is well: without and with the last calls of
+    killed processes, which may be counted or not.
+    """
+    most = differences(profile, seen, read_by_stdio, written_by_stdio)
+    least = differences(profile, seen.without_last_of_killed(), read_by_stdio, written_by_stdio)
+    bounds = {
+        name: (least.get(name, 0), most.get(name, 0)) for name in sorted(gaps.keys() | most.keys() | least.keys())
+    }
+    return {name: (low, high) for name, (low, high) in bounds.items() if not low <= gaps.get(name, 0) <= high}
 
 
 def differences(
@@ -168,13 +196,13 @@ def _functions(library: str) -> tuple[list[int], list[str]]:
     return [address for address, _ in symbols], [name for _, name in symbols]
 
 
-def _walk(file: Path, image: _Image) -> Iterator[tuple[str, SystemCall]]:
+def _walk(file: Path, image: _Image) -> Iterator[tuple[Path, str, SystemCall]]:
     for call in lines(file):
         if call.name in BY_LOADER and call.result == 0:
             image = _Image()
             continue
         maker = LIBC if SEMAPHORE.search(call.arguments) else image.maker(call.pointer)
-        yield maker, call
+        yield file, maker, call
         image.learn(maker, call)
         if call.name in MAKES_THREADS and call.result > 0:
             child = file.with_suffix(f".{call.result}")
