@@ -285,6 +285,42 @@ void adopt_each(int dir, const char *user_dir, const char *prefix, void (*visit)
         }
 }
 
+bool adopt_is_promised(uint64_t collector_until_ns)
+{
+    return collector_until_ns != 0 && clock_read(CLOCK_MONOTONIC) < collector_until_ns;
+}
+
+static bool is_left_to_collector(int dir, const char *name)
+{
+    uint64_t until_ns = 0;
+    int fd = raw_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (fd < 0)
+        return false;
+    raw_read_at(fd, &until_ns, sizeof until_ns, offsetof(struct segment, collector_until_ns));
+    raw_close(fd);
+    return adopt_is_promised(until_ns);
+}
+
+void adopt_gone(const char *dir, const char *prefix)
+{
+    static char entries[4096] __attribute__((aligned(8))), path[sizeof ((struct segment_home *)0)->path];
+    char user_dir[256];
+    segment_user_dir(user_dir, sizeof user_dir, dir, geteuid());
+    int fd = adopt_open_dir(user_dir);
+    if (fd < 0)
+        return;
+    long bytes = raw_result(syscall(SYS_getdents64, fd, entries, sizeof entries));
+    for (long at = 0; at < bytes; at += ((struct dirent64 *)(entries + at))->d_reclen) {
+        const char *name = ((const struct dirent64 *)(entries + at))->d_name;
+        long pid = strncmp(name, prefix, strlen(prefix)) == 0 ? strtol(name + strlen(prefix), NULL, 10) : 0;
+        if (pid <= 0 || raw_result(syscall(SYS_kill, pid, 0)) != -ESRCH || is_left_to_collector(fd, name))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", user_dir, name);
+        adopt_in(fd, path, "");
+    }
+    raw_close(fd);
+}
+
 struct adoption_of_all {
     const char *only_spool_dir;
     void (*done)(const char *path, const struct adoption_result *result, void *argument);

@@ -133,3 +133,20 @@ def test_killed_child_of_a_shell_is_finished_by_the_first_process(job: Job, apps
     job.spool_dir = spool_dir
     profile = job.profile()
     assert profile.processes.filter(pl.col("ending") == "killed").height == 1
+
+
+@pytest.mark.parametrize("job_names", [{}, {"SLURM_JOB_ID": "job", "SLICEWISE_JOB": ""}])
+def test_killed_process_is_finished_by_the_next_one_of_its_job(
+    job: Job, apps: Apps, other_mount: Path, job_names: dict[str, str]
+) -> None:
+    victim = start(job, apps, "restless", 1, other_mount)
+    wait_for(other_mount / "tally")
+    victim.kill()
+    victim.wait()
+    assert job.run(["true"], SLICEWISE_JOB="another").status == 0
+    assert len(job.segments()) == 1
+    assert job.run(["true"], SLICEWISE_SLICE="0.1", **job_names).status == 0
+    assert job.segments() == []
+    profile = job.profile()
+    assert sorted(profile.processes["ending"]) == ["exit", "killed"]
+    assert_counts_tally(profile, read_tally(other_mount / "tally"), 1)
