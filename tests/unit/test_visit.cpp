@@ -175,6 +175,28 @@ TEST_CASE("a word that is written in halves says nothing", "[visit]")
     }
 }
 
+TEST_CASE("frames that are overwritten while they are copied are copied anew", "[visit]")
+{
+    Sandbox sandbox;
+    LivingSegment segment(sandbox);
+    pack(segment, 0);
+    uint32_t first_bytes = segment.commit().frame_bytes;
+    fake_system.amid_read_at = offsetof(struct segment, frames);
+    fake_system.amid_read_argument = &segment;
+    fake_system.amid_read = [](void *argument) {
+        Segment &process = *(Segment *)argument;
+        drain_frames(&process.home); /* it could not wait */
+        pack(process, 1);
+    };
+    visit_all(sandbox);
+    REQUIRE(segment.commit().frame_bytes > first_bytes / 2); /* the new frame did reach into the half that was read later */
+    Spool spool = read_spool(segment.spool);
+    CHECK(spool.bytes_passed_over == 0);
+    CHECK(spool.sum("slices", "write_bytes") == 3);
+    CHECK(spool.repeated == 0);
+    CHECK(collected_frames(segment.home.segment) == 2);
+}
+
 TEST_CASE("frames that are not whole are left to their process", "[visit]")
 {
     Sandbox sandbox;
