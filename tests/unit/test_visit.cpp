@@ -160,6 +160,24 @@ TEST_CASE("where the spool cannot be written, nothing is promised and nothing fo
     CHECK(spool.bytes_passed_over == room);
 }
 
+TEST_CASE("a schema that was torn again and again is written whole in the end", "[visit]")
+{
+    Sandbox sandbox;
+    LivingSegment segment(sandbox);
+    pack(segment, 0);
+    fake_system.is_disk_full = true;
+    for (int attempt = 0; attempt < 3; attempt++) { /* so that the file is longer than a schema, and has none */
+        fake_system.disk_room = 3000;
+        CHECK(visit_all(sandbox).error == -ENOSPC);
+    }
+    fake_system.is_disk_full = false;
+    visit_all(sandbox);
+    Spool spool = read_spool(segment.spool);
+    CHECK(spool.bytes_passed_over == 9000);
+    CHECK(spool.schema_frames == 1);
+    CHECK(spool.sum("slices", "write_bytes") == 1);
+}
+
 TEST_CASE("a word that is written in halves says nothing", "[visit]")
 {
     Sandbox sandbox;
