@@ -109,7 +109,7 @@ static int open_spool(const struct segment *segment)
 static int append(int fd, struct segment *segment, const void *frames, size_t bytes)
 {
     struct statx status;
-    int found = raw_statx(fd, "", AT_EMPTY_PATH, &status);
+    int found = raw_statx_descriptor(fd, &status);
     if (found < 0)
         return found;
     struct iovec parts[2] = { { (void *)schema_frame, sizeof schema_frame }, { (void *)frames, bytes } };
