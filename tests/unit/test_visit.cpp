@@ -314,7 +314,7 @@ TEST_CASE("hostile segments of living processes do no harm", "[visit][fuzz]")
     LivingSegment segment(sandbox);
     for (unsigned bit = 0; bit < 6; bit++)
         pack(segment, bit);
-    std::string below = sandbox.path();
+    std::string below = sandbox.path() + "/"; /* and not beside it */
     std::string kept = sandbox.path("kept");
     fs::create_hard_link(segment.home.path, kept);
     fake_system.writable_below = below.c_str();
