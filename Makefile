@@ -19,6 +19,8 @@ WRAPPER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(USUAL_WRAPPERS) $(filter
 COLLECTOR_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard collector/*.c))
 GENERATED = $(BUILD)/generated/schema_frame.inc $(BUILD)/generated/exports.map
 
+SCHEDULER_FILES = $(patsubst scheduler/%.in,%,$(wildcard scheduler/*.in))
+
 .DEFAULT_GOAL = all
 .PHONY: all
 all: $(BUILD)/lib/libslicewise.so $(BUILD)/bin/slicewise-collect $(BUILD)/bin/slicewise  ## build the library, the collector and the command
@@ -89,12 +91,16 @@ lint: $(GENERATED) $(BUILD)/lib/libslicewise.so $(VENV)/.installed  ## look for 
 	make/exports $(BUILD)/generate $(BUILD)/lib/libslicewise.so
 	clang-tidy --quiet $(wildcard libprofiler/*.c wrappers/*.c collector/*.c schema/*.c) -- $(filter-out -M%,$(C_FLAGS))
 	$(VENV)/bin/ruff check --config analyzer/pyproject.toml analyzer tests demo
-	shellcheck make/setup make/python make/environment make/exports bin/slicewise.in .ci/run
+	shellcheck make/setup make/python make/environment make/exports bin/slicewise.in scheduler/slurm-*.in .ci/run
 
 .PHONY: install
 install: all  ## install below PREFIX (/usr/local); the clone is not needed afterwards
 	install -D -m 755 $(BUILD)/lib/libslicewise.so $(DESTDIR)$(PREFIX)/lib/libslicewise.so
 	install -D -m 755 $(BUILD)/bin/slicewise-collect $(DESTDIR)$(PREFIX)/bin/slicewise-collect
+	for file in $(SCHEDULER_FILES); do \
+	  install -d $(DESTDIR)$(PREFIX)/share/slicewise && sed 's|@PREFIX@|$(PREFIX)|' scheduler/$$file.in > $(DESTDIR)$(PREFIX)/share/slicewise/$$file || exit; \
+	done
+	chmod 755 $(DESTDIR)$(PREFIX)/share/slicewise/slurm-*
 	rm -rf $(BUILD)/wheel
 	$(VENV)/bin/python -I -m pip --quiet wheel --no-deps --no-build-isolation --wheel-dir $(BUILD)/wheel ./analyzer
 	make/environment $(DESTDIR)$(PREFIX)/lib/slicewise/venv $(BUILD)/wheel/*.whl

@@ -1,20 +1,33 @@
-/* slicewise-collect: what runs beside the applications. Today: `recover`, and `look` for the launcher. */
+/* slicewise-collect: what runs beside the applications. */
+#include "live.h"
+#include "node.h"
 #include "recover.h"
+#include "user.h"
 
 #include "format.h"
 #include "program.h"
 
+#include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int usage(FILE *out)
 {
-    fprintf(out, "usage: slicewise-collect recover [JOBDIR]\n"
+    fprintf(out, "usage: slicewise-collect recover [--user USER | --all-users] [--job JOB] [JOBDIR]\n"
+                 "       slicewise-collect node [--job JOB] [--parent PID] [--detach] [--json] [--user USER]\n"
+                 "       slicewise-collect stop [--job JOB] [--user USER]\n"
+                 "       slicewise-collect live [--every SECONDS] [--all-users]\n"
                  "       slicewise-collect look COMMAND\n"
                  "       slicewise-collect --version\n"
                  "recover: finishes the segments of processes that are gone, so that their profiles are whole;\n"
-                 "         with JOBDIR only those whose profile lies there\n"
-                 "look:    prints why COMMAND cannot be profiled (`unknown`: it can, as far as can be told), and its executable\n");
+                 "         with JOBDIR only those whose profile lies there, with JOB only that job's\n"
+                 "node:    drains the segments of a job's processes on this node while they run, and samples the node's own\n"
+                 "         counters, until process PID is gone or SIGTERM comes\n"
+                 "stop:    ends it, and waits until it has\n"
+                 "live:    prints what processes have counted so far as a line of JSON, once or again and again\n"
+                 "look:    prints why COMMAND cannot be profiled (`unknown`: it can, as far as can be told), and its executable\n"
+                 "Root may act for another user, with that user's rights.\n");
     return out == stdout ? 0 : 2;
 }
 
@@ -31,17 +44,87 @@ static int look(const char *command)
     return 0;
 }
 
+struct options {
+    struct node_options node;
+    const char *user, *operand;
+    double every_seconds;
+    bool is_for_all;
+};
+
+/* A number without anything behind it. */
+static bool read_number(const char *text, double *number)
+{
+    char *end;
+    *number = strtod(text, &end);
+    return end != text && *end == '\0' && *number > 0 && *number < 1e9;
+}
+
+/* Takes the options in `allowed` and at most one operand. Returns false if there is anything else. */
+static bool read_options(struct options *options, const char *allowed, int argc, char **argv)
+{
+    static const struct option names[] = {
+        { "user", required_argument, NULL, 'u' },   { "all-users", no_argument, NULL, 'a' }, { "job", required_argument, NULL, 'j' },
+        { "parent", required_argument, NULL, 'p' }, { "detach", no_argument, NULL, 'd' },    { "json", no_argument, NULL, 's' },
+        { "every", required_argument, NULL, 'e' },  { 0 },
+    };
+    double number;
+    for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
+        if (option == '?' || strchr(allowed, option) == NULL)
+            return false;
+        options->user = option == 'u' ? optarg : options->user;
+        options->is_for_all |= option == 'a';
+        options->node.job = option == 'j' ? optarg : options->node.job;
+        options->node.is_detached |= option == 'd';
+        options->node.is_json |= option == 's';
+        if (option == 'p' || option == 'e') {
+            if (!read_number(optarg, &number))
+                return false;
+            if (option == 'p')
+                options->node.parent = (int)number;
+            else
+                options->every_seconds = number;
+        }
+    }
+    if (optind < argc)
+        options->operand = argv[optind++];
+    return optind == argc && (options->operand == NULL || strchr(allowed, '*') != NULL);
+}
+
+static int recover_for_one(void *argument)
+{
+    const struct options *options = argument;
+    return recover(options->operand, options->node.job);
+}
+
 int main(int argc, char **argv)
 {
+    struct options options = { 0 };
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         printf("slicewise-collect %s\n", SLICEWISE_VERSION);
         return 0;
     }
     if (argc == 2 && strcmp(argv[1], "--help") == 0)
         return usage(stdout);
-    if ((argc == 2 || argc == 3) && strcmp(argv[1], "recover") == 0)
-        return recover(argc == 3 ? argv[2] : NULL);
     if (argc == 3 && strcmp(argv[1], "look") == 0)
         return look(argv[2]);
-    return usage(stderr);
+    const struct { const char *name, *allowed; } commands[] = { { "recover", "uaj*" }, { "node", "ujpds" }, { "stop", "uj" }, { "live", "ea" } };
+    enum { RECOVER, NODE, STOP, LIVE, COMMANDS };
+    int command = 0;
+    while (command < COMMANDS && (argc < 2 || strcmp(argv[1], commands[command].name) != 0))
+        command++;
+    if (command == COMMANDS || !read_options(&options, commands[command].allowed, argc - 1, argv + 1))
+        return usage(stderr);
+    int wrong = options.user != NULL ? user_become(options.user) : 0;
+    if (wrong != 0)
+        return wrong;
+    switch (command) {
+    case RECOVER:
+        return options.is_for_all ? recover_all_users(recover_for_one, &options) : recover(options.operand, options.node.job);
+    case NODE:
+        return node_run(&options.node);
+    case STOP:
+        return node_stop(options.node.job);
+    default:
+        return live(options.every_seconds, options.is_for_all);
+    }
 }

@@ -2,6 +2,7 @@
 
 #include "adopt.h"
 #include "settings.h"
+#include "user.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -41,17 +42,27 @@ static void name_in_full(char *full, size_t room, const char *dir)
         full[length - 1] = '\0';
 }
 
-int recover(const char *job_dir)
+int recover_all_users(int (*recover_for_one)(void *argument), void *argument)
 {
     struct settings settings;
+    settings_read(&settings, complain);
+    const char *const dirs[] = { settings.segment_dir, "/tmp", NULL };
+    return user_each(dirs, recover_for_one, argument);
+}
+
+int recover(const char *job_dir, const char *job)
+{
+    struct settings settings;
+    char prefix[160];
+    snprintf(prefix, sizeof prefix, "%s%s", job != NULL ? job : "", job != NULL ? "." : "");
     settings_read(&settings, complain);
     char spool_dir[PATH_MAX] = "";
     if (job_dir != NULL)
         name_in_full(spool_dir, sizeof spool_dir, job_dir);
     const char *tmpdir = getenv("TMPDIR");
     struct tally tally = { 0 };
-    adopt_all(settings.segment_dir, "", spool_dir, note, &tally);
-    adopt_all(tmpdir != NULL ? tmpdir : "/tmp", "", spool_dir, note, &tally);
+    adopt_all(settings.segment_dir, prefix, spool_dir, note, &tally);
+    adopt_all(tmpdir != NULL ? tmpdir : "/tmp", prefix, spool_dir, note, &tally);
     if (job_dir != NULL && tally.finished + tally.alive + tally.failed == 0 && access(job_dir, F_OK) != 0) {
         fprintf(stderr, "slicewise: %s: no such directory, and no segment of such a job; name the directory of a job's profile\n", job_dir);
         return 2;

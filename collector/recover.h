@@ -2,8 +2,12 @@
 #ifndef SLICEWISE_RECOVER_H
 #define SLICEWISE_RECOVER_H
 
-/* Adopts every orphaned segment of this user on this node; with `job_dir` those alone whose profile lies there. Prints one line of what it
+/* Adopts every orphaned segment of this user on this node; with `job_dir` those alone whose profile lies there, with
+ * `job` those of that job (either may be NULL). Prints one line of what it
  * did, and one for each segment that could not be finished. Returns the exit status: 0, or 1 if something could not be finished. */
-int recover(const char *job_dir);
+int recover(const char *job_dir, const char *job);
+
+/* The same for every user who has segments on this node, each with that user's own rights. */
+int recover_all_users(int (*recover_for_one)(void *argument), void *argument);
 
 #endif

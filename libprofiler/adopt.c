@@ -7,9 +7,14 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCu /* the one in which every process is to be seen (PROC_PID_INIT_INO) */
+#define CLOCK_TICK_NS (NS_PER_SECOND / 100) /* USER_HZ */
+enum { STAT_START_FIELD = 22 };
 
 uint64_t adopt_pid_namespace(void)
 {
@@ -27,46 +32,96 @@ static const char *own_names(const char *path)
     return at;
 }
 
-/* Whether process `pid` maps the file: a process that took the number after ours, or the program that took our program's place, does not. */
-static bool maps_file(uint32_t pid, const char *path)
+enum holding { HOLDS_NOT, HOLDS, HOLDS_PERHAPS };
+
+/* Whether a process maps the file: one that took the number after ours, or the program that took our program's place, does not. */
+static enum holding maps_file(const char *pid, const char *names)
 {
     static char chunk[8192 + 1]; /* not on the stack: a program starts on whatever stack it has */
     char maps[64];
-    snprintf(maps, sizeof maps, "/proc/%u/maps", pid);
+    snprintf(maps, sizeof maps, "/proc/%.20s/maps", pid);
     int fd = raw_open(maps, O_RDONLY, 0);
     if (fd < 0)
-        return fd != -ENOENT && fd != -ESRCH; /* cannot be told: leave it alone */
+        return fd == -ENOENT || fd == -ESRCH ? HOLDS_NOT : HOLDS_PERHAPS;
     size_t kept = 0;
     bool is_found = false;
     long got;
     while (!is_found && (got = raw_read(fd, chunk + kept, sizeof chunk - 1 - kept)) > 0) {
         size_t filled = kept + (size_t)got;
         chunk[filled] = '\0';
-        is_found = strstr(chunk, path) != NULL;
+        is_found = strstr(chunk, names) != NULL;
         kept = filled < 1024 ? filled : 1024;
         memmove(chunk, chunk + filled - kept, kept);
     }
     raw_close(fd);
-    return is_found;
+    return is_found ? HOLDS : got < 0 && got != -ESRCH ? HOLDS_PERHAPS : HOLDS_NOT;
 }
 
-static bool is_alive(const struct segment *segment, const char *path)
+/* When a process began, in CLOCK_BOOTTIME; 0: it cannot be told. */
+static uint64_t began_ns(uint32_t pid)
 {
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    if (raw_read_file(path, text, sizeof text) <= 0)
+        return 0;
+    const char *at = strrchr(text, ')'); /* the second field, whatever the program is called */
+    for (int field = 2; at != NULL && field < STAT_START_FIELD; field++)
+        at = strchr(at + 1, ' ');
+    return at != NULL ? strtoull(at, NULL, 10) * CLOCK_TICK_NS : 0;
+}
+
+static bool is_of_this_boot(const struct segment *segment)
+{
+    char now[sizeof segment->boot_id];
+    if (segment->boot_id[0] == '\0') /* in memory: it does not outlive one */
+        return true;
+    segment_boot_id(now);
+    return memcmp(now, segment->boot_id, sizeof now) == 0;
+}
+
+static bool is_alive(const struct segment *segment, const char *names)
+{
+    if (!is_of_this_boot(segment))
+        return false;
     if (segment->pid == (uint32_t)raw_getpid()) /* the program that was here before us, and that we map at this moment */
         return atomic_load(&segment->state) != SEGMENT_LEAVING;
     if (raw_result(syscall(SYS_kill, segment->pid, 0)) == -ESRCH)
         return false;
-    return maps_file(segment->pid, own_names(path));
+    char pid[16];
+    snprintf(pid, sizeof pid, "%u", segment->pid);
+    enum holding holding = maps_file(pid, names);
+    return holding == HOLDS || (holding == HOLDS_PERHAPS && began_ns(segment->pid) <= segment->created_ns);
 }
 
-static bool is_of_this_build(const struct segment *segment)
+/* Of a process of another pid namespace nothing is known but who maps its file; where not all can be seen, that is nothing. */
+static bool is_alive_elsewhere(const char *names)
+{
+    static char entries[4096] __attribute__((aligned(8)));
+    int proc = adopt_pid_namespace() == INITIAL_PID_NAMESPACE ? raw_open("/proc", O_RDONLY | O_DIRECTORY, 0) : -1;
+    if (proc < 0)
+        return true;
+    bool is_held = false;
+    long bytes;
+    while (!is_held && (bytes = raw_result(syscall(SYS_getdents64, proc, entries, sizeof entries))) > 0)
+        for (long at = 0; at < bytes && !is_held; at += ((struct dirent64 *)(entries + at))->d_reclen) {
+            const char *pid = ((const struct dirent64 *)(entries + at))->d_name;
+            struct statx status;
+            /* Somebody else than root cannot have opened a file of ours. */
+            if (pid[0] < '1' || pid[0] > '9' || raw_statx(proc, pid, 0, &status) < 0 || (status.stx_uid != geteuid() && status.stx_uid != 0))
+                continue;
+            is_held = maps_file(pid, names) != HOLDS_NOT;
+        }
+    raw_close(proc);
+    return is_held;
+}
+
+bool adopt_is_of_this_build(const struct segment *segment)
 {
     return memcmp(segment->magic, SEGMENT_MAGIC, sizeof segment->magic) == 0 &&
            strncmp(segment->version, SLICEWISE_VERSION, sizeof segment->version) == 0 && segment->layout == segment_layout();
 }
 
-/* Everything that is used as an index or a length is within its bounds. */
-static bool is_sound(const struct segment *segment)
+bool adopt_is_sound(const struct segment *segment)
 {
     union commit commit = { .word = atomic_load(&segment->commit) };
     return segment->mounts_used <= MOUNTS_MAX && segment->mounts_packed <= segment->mounts_used && segment->files_used <= FILES_MAX &&
@@ -87,32 +142,66 @@ static uint64_t last_moment(const struct segment *segment)
     return end > segment->process_row[processes_start_ns] ? end : segment->process_row[processes_start_ns];
 }
 
-static void finish(struct segment_home *home, struct adoption_result *result)
+static bool read_part(int fd, struct segment *segment, size_t begin, size_t bytes)
+{
+    for (size_t at = begin; at < begin + bytes;) {
+        long got = raw_read_at(fd, (char *)segment + at, begin + bytes - at, at);
+        if (got <= 0)
+            return false;
+        at += (size_t)got;
+    }
+    return true;
+}
+
+struct segment *adopt_copy(int fd, bool with_lanes)
+{
+    struct segment *segment = (struct segment *)syscall(SYS_mmap, NULL, sizeof(struct segment), PROT_READ | PROT_WRITE,
+                                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (segment == MAP_FAILED)
+        return NULL;
+    /* First the head, whose commit the rest must not be older than. */
+    bool is_read = read_part(fd, segment, 0, offsetof(struct segment, text)) && read_part(fd, segment, offsetof(struct segment, text), TEXT_BYTES);
+    if (is_read && with_lanes) {
+        uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
+        is_read = read_part(fd, segment, offsetof(struct segment, files), SEGMENT_FIXED_BYTES - offsetof(struct segment, files)) &&
+                  read_part(fd, segment, SEGMENT_FIXED_BYTES, (size_t)lanes * LANE_BYTES);
+    }
+    if (is_read)
+        return segment;
+    syscall(SYS_munmap, segment, sizeof *segment);
+    return NULL;
+}
+
+void adopt_drop_copy(struct segment *copy)
+{
+    syscall(SYS_munmap, copy, sizeof *copy);
+}
+
+/* The copy is finished, and not what others can see: dying here leaves the segment as it was, and whoever comes next writes the very same
+ * frames once more, which readers take once. */
+static void finish(int fd, int dir, const char *name, const char *names, struct segment_home *home, struct adoption_result *result)
 {
     struct segment *segment = home->segment;
-    bool is_begun = atomic_load(&segment->state) != SEGMENT_BEGINNING;
-    if (!is_of_this_build(segment) || (is_begun && !is_sound(segment)) ||
-        (segment->pid_namespace != 0 && segment->pid_namespace != adopt_pid_namespace())) {
-        result->outcome = ADOPT_FOREIGN;
+    uint32_t state = atomic_load(&segment->state);
+    if (!adopt_is_of_this_build(segment) || (state != SEGMENT_BEGINNING && !adopt_is_sound(segment)))
+        return;
+    bool is_near = segment->pid_namespace == 0 || segment->pid_namespace == adopt_pid_namespace();
+    if (is_near ? is_alive(segment, names) : is_alive_elsewhere(names)) {
+        result->outcome = is_near ? ADOPT_ALIVE : ADOPT_FOREIGN;
         return;
     }
-    if (is_alive(segment, home->path)) {
-        result->outcome = ADOPT_ALIVE;
-        return;
+    result->outcome = ADOPTED;
+    if (state != SEGMENT_BEGINNING) { /* else it was killed before it could count anything */
+        bool was_torn = segment->is_spool_torn != 0;
+        spool_path(result->spool, sizeof result->spool, segment);
+        result->error = segment_finish(home, state == SEGMENT_LEAVING ? ENDING_exec : ENDING_killed, last_moment(segment), FORMAT_RECOVERED);
+        if (result->error != 0)
+            result->outcome = ADOPT_FAILED;
+        if (result->error != 0 && segment->is_spool_torn != 0 && !was_torn)
+            raw_write_at(fd, &segment->is_spool_torn, sizeof segment->is_spool_torn, offsetof(struct segment, is_spool_torn));
     }
-    if (!is_begun) { /* killed before it could count anything */
-        result->outcome = ADOPTED;
-        raw_unlink(home->path);
-        return;
-    }
-    spool_path(result->spool, sizeof result->spool, segment);
-    bool is_replaced = atomic_load(&segment->state) == SEGMENT_LEAVING;
-    result->error = segment_finish(home, is_replaced ? ENDING_exec : ENDING_killed, last_moment(segment), FORMAT_RECOVERED);
-    result->outcome = result->error == 0 ? ADOPTED : ADOPT_FAILED;
-    if (result->error == 0) {
-        atomic_store(&segment->state, SEGMENT_DONE);
-        raw_unlink(home->path);
-    }
+    if (result->outcome == ADOPTED)
+        raw_unlink_at(dir, name);
 }
 
 /* By name, or, since links and dots give one directory many names, by what is there. */
@@ -126,51 +215,135 @@ static bool is_same_directory(const char *spool_dir, const char *other)
             one.st_dev == two.st_dev && one.st_ino == two.st_ino);
 }
 
-struct adoption_result adopt_segment(const char *path, const char *only_spool_dir)
+int adopt_open(int dir, const char *name, int *fd)
+{
+    struct stat status, named;
+    *fd = raw_open_at(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (*fd < 0)
+        return ADOPT_FOREIGN;
+    if (syscall(SYS_flock, *fd, LOCK_EX | LOCK_NB) != 0)
+        return ADOPT_BUSY;
+    bool is_ours = syscall(SYS_fstat, *fd, &status) == 0 && S_ISREG(status.st_mode) && (size_t)status.st_size == sizeof(struct segment) &&
+                   status.st_uid == geteuid() && syscall(SYS_newfstatat, dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+                   named.st_ino == status.st_ino; /* and not finished, and removed, while we waited for nothing */
+    return is_ours ? ADOPTED : ADOPT_FOREIGN;
+}
+
+struct adoption_result adopt_in(int dir, const char *path, const char *only_spool_dir)
 {
     struct adoption_result result = { .outcome = ADOPT_FOREIGN };
-    struct segment_home home = { .place = PLACE_shm };
-    snprintf(home.path, sizeof home.path, "%s", path);
-    int fd = raw_open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0);
-    if (fd < 0)
-        return result;
-    struct stat status, named;
-    if (syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) != 0) {
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    int fd;
+    int opened = adopt_open(dir, name, &fd);
+    if (opened == ADOPT_BUSY)
         result.outcome = ADOPT_BUSY;
-    } else if (syscall(SYS_fstat, fd, &status) == 0 && S_ISREG(status.st_mode) && (size_t)status.st_size == sizeof(struct segment) &&
-               syscall(SYS_newfstatat, AT_FDCWD, path, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_ino == status.st_ino) {
-        home.segment = (struct segment *)syscall(SYS_mmap, NULL, sizeof(struct segment), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (home.segment != MAP_FAILED) {
-            if (only_spool_dir[0] == '\0' || is_same_directory(home.segment->spool_dir, only_spool_dir))
-                finish(&home, &result);
-            segment_unmap(&home);
-        }
+    struct segment_home home = { .place = PLACE_private, .segment = opened == ADOPTED ? adopt_copy(fd, true) : NULL };
+    if (home.segment != NULL) {
+        if (only_spool_dir[0] == '\0' || is_same_directory(home.segment->spool_dir, only_spool_dir))
+            finish(fd, dir, name, own_names(path), &home, &result);
+        adopt_drop_copy(home.segment);
     }
-    raw_close(fd);
+    if (fd >= 0)
+        raw_close(fd);
     return result;
 }
 
-void adopt_all(const char *dir, const char *prefix, const char *only_spool_dir,
-               void (*done)(const char *path, const struct adoption_result *result, void *argument), void *argument)
+struct adoption_result adopt_segment(const char *path, const char *only_spool_dir)
 {
-    char user_dir[256], path[sizeof ((struct segment_home *)0)->path];
-    static char entries[8192] __attribute__((aligned(8)));
-    segment_user_dir(user_dir, sizeof user_dir, dir, geteuid());
-    if (!segment_dir_is_private(user_dir)) /* what lies there may be anybody's */
-        return;
+    char parent[sizeof ((struct segment_home *)0)->path];
+    const char *slash = strrchr(path, '/');
+    snprintf(parent, sizeof parent, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1, slash != NULL ? path : ".");
+    int dir = raw_open(parent, O_PATH | O_DIRECTORY, 0);
+    if (dir < 0)
+        return (struct adoption_result){ .outcome = ADOPT_FOREIGN };
+    struct adoption_result result = adopt_in(dir, path, only_spool_dir);
+    raw_close(dir);
+    return result;
+}
+
+int adopt_open_dir(const char *user_dir)
+{
+    struct statx status;
     int fd = raw_open(user_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    if (fd < 0)
-        return;
+    if (fd < 0 || (raw_statx(fd, "", AT_EMPTY_PATH, &status) == 0 && status.stx_uid == geteuid() && (status.stx_mode & 0022) == 0))
+        return fd;
+    raw_close(fd); /* what lies there may be anybody's */
+    return -EPERM;
+}
+
+void adopt_each(int dir, const char *user_dir, const char *prefix, void (*visit)(int dir, const char *path, void *argument), void *argument)
+{
+    char path[sizeof ((struct segment_home *)0)->path], entries[2048] __attribute__((aligned(8)));
     long bytes;
-    while ((bytes = raw_result(syscall(SYS_getdents64, fd, entries, sizeof entries))) > 0)
+    while ((bytes = raw_result(syscall(SYS_getdents64, dir, entries, sizeof entries))) > 0)
         for (long at = 0; at < bytes; at += ((struct dirent64 *)(entries + at))->d_reclen) {
             const char *name = ((const struct dirent64 *)(entries + at))->d_name;
             if (name[0] == '.' || strncmp(name, prefix, strlen(prefix)) != 0)
                 continue;
             snprintf(path, sizeof path, "%s/%s", user_dir, name);
-            struct adoption_result result = adopt_segment(path, only_spool_dir);
-            if (done != NULL)
-                done(path, &result, argument);
+            visit(dir, path, argument);
         }
+}
+
+bool adopt_is_promised(uint64_t collector_until_ns)
+{
+    return collector_until_ns != 0 && clock_read(CLOCK_MONOTONIC) < collector_until_ns;
+}
+
+static bool is_left_to_collector(int dir, const char *name)
+{
+    uint64_t until_ns = 0;
+    int fd = raw_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (fd < 0)
+        return false;
+    raw_read_at(fd, &until_ns, sizeof until_ns, offsetof(struct segment, collector_until_ns));
+    raw_close(fd);
+    return adopt_is_promised(until_ns);
+}
+
+void adopt_gone(const char *dir, const char *prefix)
+{
+    static char entries[4096] __attribute__((aligned(8))), path[sizeof ((struct segment_home *)0)->path];
+    char user_dir[256];
+    segment_user_dir(user_dir, sizeof user_dir, dir, geteuid());
+    int fd = adopt_open_dir(user_dir);
+    if (fd < 0)
+        return;
+    long bytes = raw_result(syscall(SYS_getdents64, fd, entries, sizeof entries));
+    for (long at = 0; at < bytes; at += ((struct dirent64 *)(entries + at))->d_reclen) {
+        const char *name = ((const struct dirent64 *)(entries + at))->d_name;
+        long pid = strncmp(name, prefix, strlen(prefix)) == 0 ? strtol(name + strlen(prefix), NULL, 10) : 0;
+        if (pid <= 0 || raw_result(syscall(SYS_kill, pid, 0)) != -ESRCH || is_left_to_collector(fd, name))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", user_dir, name);
+        adopt_in(fd, path, "");
+    }
+    raw_close(fd);
+}
+
+struct adoption_of_all {
+    const char *only_spool_dir;
+    void (*done)(const char *path, const struct adoption_result *result, void *argument);
+    void *argument;
+};
+
+static void adopt_one_of_all(int dir, const char *path, void *argument)
+{
+    const struct adoption_of_all *all = argument;
+    struct adoption_result result = adopt_in(dir, path, all->only_spool_dir);
+    if (all->done != NULL)
+        all->done(path, &result, all->argument);
+}
+
+void adopt_all(const char *dir, const char *prefix, const char *only_spool_dir,
+               void (*done)(const char *path, const struct adoption_result *result, void *argument), void *argument)
+{
+    char user_dir[256];
+    struct adoption_of_all all = { only_spool_dir, done, argument };
+    segment_user_dir(user_dir, sizeof user_dir, dir, geteuid());
+    int fd = adopt_open_dir(user_dir);
+    if (fd < 0)
+        return;
+    adopt_each(fd, user_dir, prefix, adopt_one_of_all, &all);
     raw_close(fd);
 }

@@ -100,6 +100,17 @@ static void adopt_predecessor(void)
     }
 }
 
+/* What others of the job left on this node without a word. The process that named the job ends last, as a rule, and looks at all of them. */
+static void adopt_siblings(bool all)
+{
+    char prefix[sizeof engine.job + 1];
+    snprintf(prefix, sizeof prefix, "%s.", engine.job);
+    if (all)
+        adopt_all(engine.settings.segment_dir, prefix, "", NULL, NULL);
+    else
+        adopt_gone(engine.settings.segment_dir, prefix);
+}
+
 /* Caller is the one thread that starts the engine. Returns whether calls are counted from now on. */
 static bool start(bool is_forked)
 {
@@ -123,6 +134,8 @@ static bool start(bool is_forked)
         return false;
 
     struct segment *segment = engine.home.segment;
+    if (engine.settings.is_group_readable && engine.home.place != PLACE_private)
+        segment_share(&engine.home);
     segment->pid_namespace = adopt_pid_namespace();
     segment->process_row[processes_start_ns] = clock_read(CLOCK_REALTIME);
     segment->process_row[processes_ending] = ENDING_running;
@@ -139,8 +152,10 @@ static bool start(bool is_forked)
     if (program_is_go())
         mishap(MISHAP_go_program, NULL);
     atomic_store(&segment->state, SEGMENT_LIVE);
-    if (!is_forked)
+    if (!is_forked) {
         adopt_predecessor();
+        adopt_siblings(false);
+    }
     segment->process_row[processes_profiler_ns] = clock_read(CLOCK_MONOTONIC) - began;
     return true;
 }
@@ -326,12 +341,11 @@ static void say_where_counts_are(int error)
             strerrordesc_np(-error), engine.home.path);
 }
 
-/* The process that named the job ends last, as a rule: it finishes what others of the job left on this node. */
-static void adopt_rest_of_job(void)
+
+/* A collector comes soon, and whoever comes by if it does not: the process need not wait for the spool. */
+static bool is_left_to_collector(void)
 {
-    char prefix[sizeof engine.job + 1];
-    snprintf(prefix, sizeof prefix, "%s.", engine.job);
-    adopt_all(engine.settings.segment_dir, prefix, "", NULL, NULL);
+    return engine.home.place != PLACE_private && adopt_is_promised(atomic_load(&engine.home.segment->collector_until_ns));
 }
 
 void engine_finish(enum ending ending)
@@ -349,13 +363,15 @@ void engine_finish(enum ending ending)
         kernel_sample(&engine.home, now / engine.settings.slice_ns);
         segment->process_row[processes_call_cost_ps] = call_cost_ps();
         segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
-        int error = segment_finish(&engine.home, ending, now, 0);
-        if (error == 0) {
+        bool is_left = is_left_to_collector();
+        int error = is_left ? segment_close(&engine.home, ending, now, 0) : segment_finish(&engine.home, ending, now, 0);
+        if (error == 0 && is_left) {
+            adopt_siblings(engine.is_first_of_job);
+        } else if (error == 0) {
             atomic_store(&segment->state, SEGMENT_DONE);
             if (engine.home.place != PLACE_private)
                 raw_unlink(engine.home.path);
-            if (engine.is_first_of_job)
-                adopt_rest_of_job();
+            adopt_siblings(engine.is_first_of_job);
         } else {
             segment_count_mishap(segment, MISHAP_spool_failed);
             say_where_counts_are(error);

@@ -86,6 +86,8 @@ static void set_spool_dir(struct segment *segment, const char *dir, const char *
 void identity_fill(struct segment_home *home, const struct settings *settings, const char *job)
 {
     static const char *const steps[] = { "SLURM_STEP_ID", "PBS_TASKNUM", "LS_JOBPID", NULL };
+    static const char *const accounts[] = { "SLURM_JOB_ACCOUNT", "PBS_ACCOUNT", "LSB_PROJECT_NAME", NULL };
+    static const char *const node_lists[] = { "SLURM_JOB_NODELIST", "LSB_HOSTS", NULL };
     struct segment *segment = home->segment;
     uint64_t *row = segment->process_row;
     struct utsname system;
@@ -94,10 +96,12 @@ void identity_fill(struct segment_home *home, const struct settings *settings, c
     uname(&system);
     copy_as_file_name(host, sizeof host, system.nodename);
     program_path(program, sizeof program);
-    const char *step = first_of(steps);
+    const char *step = first_of(steps), *account = first_of(accounts), *nodes = first_of(node_lists);
 
     row[processes_job] = segment_add_text(home, job);
     row[processes_step] = segment_add_text(home, step != NULL ? step : "");
+    row[processes_account] = segment_add_text(home, account != NULL ? account : "");
+    row[processes_nodes] = segment_add_text(home, nodes != NULL ? nodes : "");
     row[processes_user] = getuid();
     row[processes_host] = segment_add_text(home, host);
     row[processes_program] = segment_add_text(home, program);

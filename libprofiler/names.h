@@ -33,6 +33,10 @@ enum reason {
 #define REASON(name, meaning) REASON_##name,
 #include "enums.def"
 };
+enum device_kind {
+#define DEVICE(name, meaning) DEVICE_##name,
+#include "enums.def"
+};
 enum mishap {
 #define MISHAP(name, said, meaning) MISHAP_##name,
 #include "mishaps.def"
@@ -84,6 +88,13 @@ enum {
     CALL_COLUMNS = TABLE_START_mishaps - TABLE_START_calls - 1,
     MISHAP_COLUMNS = TABLE_START_unprofiled - TABLE_START_mishaps - 1,
     UNPROFILED_COLUMNS = TABLE_START_launches - TABLE_START_unprofiled - 1,
+    NODE_COLUMNS = TABLE_START_node_devices - TABLE_START_nodes - 1,
+    NODE_DEVICE_COLUMNS = TABLE_START_node_slices - TABLE_START_node_devices - 1,
+    NODE_SLICE_COLUMNS = TABLE_START_node_networks - TABLE_START_node_slices - 1,
+    NODE_NETWORK_COLUMNS = TABLE_START_node_blocks - TABLE_START_node_networks - 1,
+    NODE_BLOCK_COLUMNS = TABLE_START_node_nfs - TABLE_START_node_blocks - 1,
+    NODE_NFS_COLUMNS = TABLE_START_node_lustre - TABLE_START_node_nfs - 1,
+    NODE_LUSTRE_COLUMNS = TABLE_START_end - TABLE_START_node_lustre - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */

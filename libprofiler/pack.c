@@ -81,14 +81,16 @@ static void encode_unprofiled(struct encoder *encoder, const struct segment *seg
     encode_table(encoder, segment, TABLE_unprofiled, rows[0], count);
 }
 
-static void encode_payload(struct encoder *encoder, const struct segment *segment, unsigned records, bool is_last)
+static void encode_payload(struct encoder *encoder, const struct segment *segment, const void *argument)
 {
+    const bool is_last = *(const bool *)argument;
+    unsigned records = (union commit){ .word = atomic_load(&segment->commit) }.records;
     if (is_last || !segment->is_process_packed)
         encode_table(encoder, segment, TABLE_processes, segment->process_row, 1);
     uint32_t packed = segment->mounts_packed, used = segment->mounts_used < MOUNTS_MAX ? segment->mounts_used : MOUNTS_MAX;
     if (used > packed)
         encode_table(encoder, segment, TABLE_mounts, segment->mounts[packed], used - packed);
-    encode_records(encoder, segment->records, records);
+    encode_records(encoder, segment->records, records < RECORDS_MAX ? records : RECORDS_MAX);
     if (!is_last)
         return;
     encode_table(encoder, segment, TABLE_files, segment->files[0], segment->files_used < FILES_MAX ? segment->files_used : FILES_MAX);
@@ -103,6 +105,10 @@ static int store_frame(struct segment_home *home, struct format_envelope *envelo
 {
     struct segment *segment = home->segment;
     union commit commit = { .word = atomic_load(&segment->commit) };
+    if (commit.frame_bytes > 0 && collected_frames(segment) == commit.next_frame) { /* a collector has taken them all */
+        commit.frame_bytes = 0;
+        atomic_store(&segment->commit, commit.word); /* before the memory is used again: the collector looks at it after it has copied */
+    }
     if (commit.frame_bytes + bytes > FRAMES_BYTES) {
         segment_count_mishap(segment, MISHAP_segment_full);
         int drained = drain_frames(home);
@@ -136,10 +142,9 @@ static int store_frame(struct segment_home *home, struct format_envelope *envelo
     return 0;
 }
 
-int pack_records(struct segment_home *home, bool is_last, uint32_t flags)
+int pack_payload(struct segment_home *home, void (*encode)(struct encoder *, const struct segment *, const void *), const void *argument, uint32_t flags)
 {
     struct segment *segment = home->segment;
-    unsigned records = (union commit){ .word = atomic_load(&segment->commit) }.records;
     size_t frame_room = sizeof(struct format_envelope) + ZSTD_compressBound(PAYLOAD_BYTES), context_bytes = ZSTD_estimateCCtxSize_usingCParams(packing);
     size_t scratch_bytes = PAYLOAD_BYTES + frame_room + context_bytes + 64;
     unsigned char *scratch = (unsigned char *)syscall(SYS_mmap, NULL, scratch_bytes, PROT_READ | PROT_WRITE,
@@ -147,7 +152,7 @@ int pack_records(struct segment_home *home, bool is_last, uint32_t flags)
     if (scratch == MAP_FAILED)
         return -ENOMEM;
     struct encoder encoder = { .begin = scratch, .at = scratch, .end = scratch + PAYLOAD_BYTES };
-    encode_payload(&encoder, segment, records < RECORDS_MAX ? records : RECORDS_MAX, is_last);
+    encode(&encoder, segment, argument);
 
     size_t payload = (size_t)(encoder.at - encoder.begin);
     unsigned char *frame = scratch + PAYLOAD_BYTES, *workspace = (unsigned char *)(((uintptr_t)frame + frame_room + 63) & ~(uintptr_t)63);
@@ -157,7 +162,12 @@ int pack_records(struct segment_home *home, bool is_last, uint32_t flags)
     if (packed == 0)
         segment_count_mishap(segment, MISHAP_packing_failed);
     else
-        stored = store_frame(home, (struct format_envelope *)frame, sizeof(struct format_envelope) + packed, flags | (is_last ? FORMAT_LAST_FRAME : 0u));
+        stored = store_frame(home, (struct format_envelope *)frame, sizeof(struct format_envelope) + packed, flags);
     syscall(SYS_munmap, scratch, scratch_bytes);
     return stored;
+}
+
+int pack_records(struct segment_home *home, bool is_last, uint32_t flags)
+{
+    return pack_payload(home, encode_payload, &is_last, flags | (is_last ? FORMAT_LAST_FRAME : 0u));
 }

@@ -17,6 +17,7 @@
 /* What the profiler itself read and wrote: the kernel counts it as the process's. */
 struct own_io {
     uint64_t read_bytes, write_bytes, reads, writes;
+    uint64_t spool_bytes; /* of the bytes written those that are profiles */
 };
 extern struct own_io own_io;
 
@@ -25,9 +26,14 @@ static inline long raw_result(long result)
     return result == -1 ? -errno : result;
 }
 
+static inline int raw_open_at(int dirfd, const char *path, int flags, unsigned mode)
+{
+    return (int)raw_result(syscall(SYS_openat, dirfd, path, flags | O_CLOEXEC, mode));
+}
+
 static inline int raw_open(const char *path, int flags, unsigned mode)
 {
-    return (int)raw_result(syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode));
+    return raw_open_at(AT_FDCWD, path, flags, mode);
 }
 
 static inline void raw_close(int fd)
@@ -43,6 +49,22 @@ static inline long raw_read(int fd, void *buffer, size_t size)
     return got;
 }
 
+static inline long raw_read_at(int fd, void *buffer, size_t size, uint64_t offset)
+{
+    long got = raw_result(syscall(SYS_pread64, fd, buffer, size, offset));
+    own_io.reads++;
+    own_io.read_bytes += got > 0 ? (uint64_t)got : 0;
+    return got;
+}
+
+static inline long raw_write_at(int fd, const void *buffer, size_t size, uint64_t offset)
+{
+    long written = raw_result(syscall(SYS_pwrite64, fd, buffer, size, offset));
+    own_io.writes++;
+    own_io.write_bytes += written > 0 ? (uint64_t)written : 0;
+    return written;
+}
+
 static inline long raw_writev(int fd, const struct iovec *parts, int count)
 {
     long written = raw_result(syscall(SYS_writev, fd, parts, count));
@@ -51,14 +73,30 @@ static inline long raw_writev(int fd, const struct iovec *parts, int count)
     return written;
 }
 
+static inline int raw_mkdir_at(int dirfd, const char *path, unsigned mode)
+{
+    return (int)raw_result(syscall(SYS_mkdirat, dirfd, path, mode));
+}
+
 static inline int raw_mkdir(const char *path, unsigned mode)
 {
-    return (int)raw_result(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+    return raw_mkdir_at(AT_FDCWD, path, mode);
+}
+
+static inline int raw_unlink_at(int dirfd, const char *path)
+{
+    return (int)raw_result(syscall(SYS_unlinkat, dirfd, path, 0));
 }
 
 static inline int raw_unlink(const char *path)
 {
-    return (int)raw_result(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
+    return raw_unlink_at(AT_FDCWD, path);
+}
+
+/* Whatever the umask says. */
+static inline int raw_chmod_fd(int fd, unsigned mode)
+{
+    return (int)raw_result(syscall(SYS_fchmod, fd, mode));
 }
 
 static inline int raw_truncate_fd(int fd, uint64_t size)
@@ -74,7 +112,7 @@ static inline long raw_readlink(const char *path, char *buffer, size_t size)
 /* A stat as the kernel gives it: one layout on every architecture, whatever glibc calls its own. It asks no server. */
 static inline int raw_statx(int dirfd, const char *path, int flags, struct statx *status)
 {
-    return (int)raw_result(syscall(SYS_statx, dirfd, path, flags | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MODE | STATX_UID | STATX_SIZE | STATX_INO, status));
+    return (int)raw_result(syscall(SYS_statx, dirfd, path, flags | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MODE | STATX_UID | STATX_NLINK | STATX_SIZE | STATX_INO, status));
 }
 
 /* The same of what a descriptor leads to. Kernels from 6.11 on take no name for that, at half the cost of an empty one. */

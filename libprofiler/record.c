@@ -28,6 +28,32 @@ static bool make_room(struct segment_home *home, unsigned count)
     return false;
 }
 
+static void begin_totals(struct segment *segment)
+{
+    atomic_store_explicit(&segment->totals_turn, segment->totals_turn + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+}
+
+static void end_totals(struct segment *segment)
+{
+    atomic_store_explicit(&segment->totals_turn, segment->totals_turn + 1, memory_order_release);
+}
+
+static void add_to_totals(struct segment *segment, const struct record *record)
+{
+    const uint64_t *counter = record->counts.counter;
+    if (record->layer == LAYER_mpiio || record->layer == LAYER_mpiio_coll)
+        return;
+    struct total *total = segment_total(segment, record->mount);
+    for (int kind = 0; kind < TOTAL_KINDS && record->layer != LAYER_kernel; kind++) {
+        total->ops[kind] += counter[COUNTER_read_ops + kind];
+        total->ns[kind] += counter[COUNTER_read_ns + kind];
+    }
+    uint64_t *bytes = record->layer == LAYER_kernel ? segment->kernel_bytes : total->bytes;
+    for (int kind = 0; kind < MOVING_KINDS; kind++)
+        bytes[kind] += counter[COUNTER_read_bytes + kind];
+}
+
 void record_append(struct segment_home *home, const struct record *record)
 {
     struct segment *segment = home->segment;
@@ -35,6 +61,9 @@ void record_append(struct segment_home *home, const struct record *record)
         return;
     union commit commit = commit_of(segment);
     segment->records[commit.records++] = *record;
+    begin_totals(segment);
+    add_to_totals(segment, record);
+    end_totals(segment);
     atomic_store_explicit(&segment->commit, commit.word, memory_order_release);
 }
 
@@ -53,12 +82,14 @@ void lane_close(struct segment_home *home, uint32_t index)
     struct segment *segment = home->segment;
     struct lane *lane = segment_lane(segment, index);
     uint32_t used = lane->cells_used < CELLS ? lane->cells_used : CELLS;
+    begin_totals(segment);
     if (used > 0 && make_room(home, used)) {
         union commit commit = commit_of(segment);
         for (uint32_t i = 0; i < used; i++) {
             const struct cell *cell = &lane->cells[i];
-            segment->records[commit.records++] =
-                (struct record){ .slice = lane->slice, .mount = cell->mount, .layer = cell->layer, .counts = cell->counts };
+            struct record *record = &segment->records[commit.records++];
+            *record = (struct record){ .slice = lane->slice, .mount = cell->mount, .layer = cell->layer, .counts = cell->counts };
+            add_to_totals(segment, record);
         }
         /* Killed before the commit, the lane still counts; killed after it, the records do, until the generation moves on. */
         atomic_store_explicit(&segment->closing_commit, 0, memory_order_release);
@@ -68,6 +99,7 @@ void lane_close(struct segment_home *home, uint32_t index)
         atomic_store_explicit(&segment->commit, commit.word, memory_order_release);
     }
     empty_lane(lane);
+    end_totals(segment);
 }
 
 /* Of a process that died while it closed a lane: empties the lane if its counts are in the records already. Comes before any other closing,
@@ -95,28 +127,31 @@ void stream_settle(struct segment_home *home, struct stream *stream)
     stream->descriptor = 0;
 }
 
-int segment_finish(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags)
+int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags)
 {
     struct segment *segment = home->segment;
-    if (!segment->is_last_packed) {
-        /* Written, but not committed: the same records under the same number once more, and nothing else with them. */
-        union commit commit = commit_of(segment);
-        if (atomic_load(&segment->past_frame) == commit.next_frame + 1)
-            pack_records(home, false, flags);
-        finish_interrupted_close(segment);
-        uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
-        for (uint32_t i = 0; i < lanes; i++) {
-            struct lane *lane = segment_lane(segment, i);
-            for (unsigned s = 0; s < STREAMS; s++)
-                if (lane->streams[s].descriptor != 0)
-                    stream_settle(home, &lane->streams[s]);
-            lane_close(home, i);
-        }
-        segment->process_row[processes_ending] = ending;
-        segment->process_row[processes_end_ns] = end_ns;
-        int packed = pack_records(home, true, flags);
-        if (packed < 0)
-            return packed;
+    if (segment->is_last_packed)
+        return 0;
+    /* Written, but not committed: the same records under the same number once more, and nothing else with them. */
+    union commit commit = commit_of(segment);
+    if (atomic_load(&segment->past_frame) == commit.next_frame + 1)
+        pack_records(home, false, flags);
+    finish_interrupted_close(segment);
+    uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
+    for (uint32_t i = 0; i < lanes; i++) {
+        struct lane *lane = segment_lane(segment, i);
+        for (unsigned s = 0; s < STREAMS; s++)
+            if (lane->streams[s].descriptor != 0)
+                stream_settle(home, &lane->streams[s]);
+        lane_close(home, i);
     }
-    return drain_frames(home);
+    segment->process_row[processes_ending] = ending;
+    segment->process_row[processes_end_ns] = end_ns;
+    return pack_records(home, true, flags);
+}
+
+int segment_finish(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags)
+{
+    int closed = segment_close(home, ending, end_ns, flags);
+    return closed < 0 ? closed : drain_frames(home);
 }

@@ -17,11 +17,24 @@ void stream_settle(struct segment_home *home, struct stream *stream);
 /* Packs what is closed into a frame. With `last`, everything else too: the process's end, files, calls and mishaps. Returns 0 or -errno. */
 int pack_records(struct segment_home *home, bool is_last, uint32_t flags);
 
-/* Appends the packed frames to the spool. Returns 0 (also if there is nothing to do) or -errno; then everything stays where it is. */
+/* Packs what `encode` makes of the segment (and `argument`) into a frame. Returns 0 or -errno. */
+struct encoder;
+int pack_payload(struct segment_home *home, void (*encode)(struct encoder *, const struct segment *, const void *), const void *argument, uint32_t flags);
+
+/* Appends the packed frames to the spool, but for those that a collector has put there. Returns 0 (also if there is nothing to do) or -errno; then everything stays where it is. */
 int drain_frames(struct segment_home *home);
 
 /* Appends a frame that the segment has no memory for, after those that it holds. Returns 0 or -errno. */
 int drain_past_segment(struct segment_home *home, const void *frame, size_t bytes);
+
+/* Appends whole frames to the spool of the segment's process. Returns 0 or -errno. */
+int spool_append(struct segment *segment, const void *frames, size_t bytes);
+
+/* Bytes that whole frames with numbers below `number` take at the beginning of so many bytes of frames. */
+size_t frames_before(const unsigned char *frames, size_t bytes, uint32_t number);
+
+/* Closes and packs all there is, and writes the process's end. Returns 0 or -errno from packing. */
+int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags);
 
 /* Closes, packs and drains all there is, and writes the process's end. Returns 0 or -errno from draining. */
 int segment_finish(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags);

@@ -1,5 +1,6 @@
 #include "segment.h"
 
+#include "clock.h"
 #include "format.h"
 #include "raw.h"
 #include "schema_frame.inc"
@@ -142,8 +143,32 @@ int segment_create(struct segment_home *home, const char *dir, const char *name)
     memcpy(segment->version, SLICEWISE_VERSION, sizeof SLICEWISE_VERSION);
     segment->layout = segment_layout();
     segment->pid = (uint32_t)raw_getpid();
+    segment->created_ns = clock_read(CLOCK_BOOTTIME);
+    if (home->place == PLACE_tmpdir)
+        segment_boot_id(segment->boot_id);
     segment->text_used = 1; /* text 0 is the empty string */
     return 0;
+}
+
+void segment_share(struct segment_home *home)
+{
+    char dir[sizeof home->path];
+    const char *slash = strrchr(home->path, '/');
+    if (slash == NULL)
+        return;
+    snprintf(dir, sizeof dir, "%.*s", (int)(slash - home->path), home->path);
+    home->segment->is_group_readable = 1;
+    syscall(SYS_fchmodat, AT_FDCWD, dir, 0750);
+    syscall(SYS_fchmodat, AT_FDCWD, home->path, 0640);
+}
+
+void segment_boot_id(char id[36])
+{
+    char text[40];
+    long length = raw_read_file("/proc/sys/kernel/random/boot_id", text, sizeof text);
+    memset(id, 0, 36);
+    if (length >= 36)
+        memcpy(id, text, 36);
 }
 
 void segment_unmap(struct segment_home *home)

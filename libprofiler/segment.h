@@ -72,6 +72,13 @@ struct record {
     struct counts counts;
 };
 
+/* What a process did on a mount in slices that are closed, by kind of call (the layers posix, stdio and async): for those who look on. So few
+ * that they fit beside the head; the last one is that of all further mounts. */
+enum { TOTALS_MAX = 16, MOVING_KINDS = 2, TOTAL_KINDS = 4 };
+struct total {
+    uint64_t ops[TOTAL_KINDS], ns[TOTAL_KINDS], bytes[MOVING_KINDS];
+};
+
 /* What is closed and packed, in one word, so that it changes in one step whenever the process dies. */
 union commit {
     uint64_t word;
@@ -102,11 +109,20 @@ struct segment {
     uint32_t is_process_packed, is_last_packed;
     uint32_t is_spool_torn; /* the last write to the spool ended in the middle */
     _Atomic uint32_t past_frame; /* 1 + number of a frame of these very records that may be in the spool before its commit; 0: none */
+    /* What a collector writes while the process lives: it takes copies of frames, and the process alone removes them (drain.c). */
+    _Atomic uint64_t collected; /* frames of lower numbers are in the spool; guarded against half a write (collected_pack) */
+    _Atomic uint64_t collector_until_ns; /* CLOCK_MONOTONIC before which the collector comes again; 0: nobody does */
+    uint64_t created_ns; /* CLOCK_BOOTTIME: whoever has the process's id and began later is somebody else */
+    uint32_t is_group_readable;
+    char boot_id[36]; /* of a segment that outlives a restart of the node */
     _Atomic uint64_t last_call_ns; /* when a slice was last turned: what a dead process's end is at least */
     uint64_t mishaps[MISHAPS];
     uint64_t process_row[PROCESS_COLUMNS];
     char spool_dir[1024];
     uint64_t mounts[MOUNTS_MAX][MOUNT_COLUMNS];
+    struct total totals[TOTALS_MAX];
+    uint64_t kernel_bytes[MOVING_KINDS]; /* the kernel's own count, of the same slices */
+    _Atomic uint32_t totals_turn; /* odd while what lanes hold becomes part of the totals */
     uint64_t unprofiled[UNPROFILED_MAX][UNPROFILED_COLUMNS];
     char text[TEXT_BYTES] __attribute__((aligned(64)));
     uint64_t files[FILES_MAX][FILE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
@@ -141,6 +157,12 @@ void segment_user_dir(char *path, size_t room, const char *dir, unsigned uid);
 
 /* Whether the directory is this user's alone, so that nobody else can plant files or links in it. */
 bool segment_dir_is_private(const char *path);
+
+/* Lets the owner's group read the segment. */
+void segment_share(struct segment_home *home);
+
+/* This run of the node's kernel; zeros where that cannot be told. */
+void segment_boot_id(char id[36]);
 
 /* Identifies the layout in memory: only the same build of the engine reads a segment. */
 uint64_t segment_layout(void);
@@ -180,6 +202,24 @@ static inline const char *segment_text(const struct segment *segment, uint64_t t
 
 /* Copies a string into the segment's text. Returns where, or 0 (the empty string) if it does not fit. */
 uint64_t segment_add_text(struct segment_home *home, const char *string);
+
+/* A frame number that another process writes by a system call, which need not be seen as one store: valid as a whole alone. */
+static inline uint64_t collected_pack(uint32_t frames)
+{
+    return (uint64_t)~frames << 32 | frames;
+}
+
+/* How many of the process's frames a collector has put into the spool. */
+static inline uint32_t collected_frames(const struct segment *segment)
+{
+    uint64_t word = atomic_load_explicit(&segment->collected, memory_order_acquire);
+    return word == collected_pack((uint32_t)word) ? (uint32_t)word : 0;
+}
+
+static inline struct total *segment_total(struct segment *segment, uint32_t mount)
+{
+    return &segment->totals[mount < TOTALS_MAX ? mount : TOTALS_MAX - 1];
+}
 
 static inline void segment_count_mishap(struct segment *segment, enum mishap mishap)
 {

@@ -41,6 +41,10 @@ static const struct named clocks[] = {
 static const struct named reasons[] = {
 #include "enums.def"
 };
+#define DEVICE ENTRY
+static const struct named devices[] = {
+#include "enums.def"
+};
 #define MISHAP(name, said, meaning) { #name, meaning },
 static const struct named mishaps[] = {
 #include "mishaps.def"
@@ -69,7 +73,7 @@ static const struct { const char *name; const struct named *entries; size_t coun
     { "layers", layers, COUNT_OF(layers) },    { "objects", objects, COUNT_OF(objects) },
     { "endings", endings, COUNT_OF(endings) }, { "places", places, COUNT_OF(places) },
     { "clocks", clocks, COUNT_OF(clocks) },    { "mishaps", mishaps, COUNT_OF(mishaps) },
-    { "reasons", reasons, COUNT_OF(reasons) },
+    { "reasons", reasons, COUNT_OF(reasons) }, { "devices", devices, COUNT_OF(devices) },
 };
 
 enum row_kind { ROW_TABLE, ROW_COLUMN };

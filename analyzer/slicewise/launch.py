@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import re
 import shutil
 import signal
+import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -129,6 +131,33 @@ def _passed_to_remote_nodes(
         return {}
     listed = [entry for entry in environment.get(OPEN_MPI_ENVIRONMENT_LIST, "").split(";") if entry]
     return {OPEN_MPI_ENVIRONMENT_LIST: ";".join(dict.fromkeys([*listed, *variables]))}
+
+
+class NodeCollector:
+    """The node's collector beside a command: it drains what the command's processes count, and samples the node's own
+    counters. Without it the processes drain by themselves, so that it may fail."""
+
+    def __init__(self, collector: Path, environment: Mapping[str, str]) -> None:
+        """environment: the command's, which names the job and the places."""
+        without_library = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
+        # In a session of its own: what the terminal sends is for the command.
+        self._process = subprocess.Popen(
+            [collector, "node", "--json", "--parent", str(os.getpid())],
+            env=without_library,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def end(self) -> int:
+        """Ends it when all is drained. Returns how many bytes it wrote to the profile."""
+        self._process.terminate()
+        said, _ = self._process.communicate()
+        try:
+            return int(json.loads(said)["profile_bytes"])
+        except (ValueError, KeyError, TypeError):
+            return 0
 
 
 @dataclass(frozen=True)

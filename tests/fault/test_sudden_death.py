@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import signal
-import struct
 import subprocess
 import tempfile
 import time
@@ -16,14 +15,9 @@ import polars as pl
 import pytest
 from slicewise.profile.reader import Profile
 from support.programs import COLLECTOR, SHARED_MEMORY, Apps, Job, job_in, total
+from support.tally import assert_counts_tally, read_tally, wait_for
 
 KILLS = {("steady", 1): 8, ("steady", 4): 8, ("restless", 1): 17, ("restless", 4): 17}
-TALLY = struct.Struct("6Q16x")
-COUNTED = (
-    ("posix", "write_ops"), ("posix", "write_bytes"), ("stdio", "write_ops"), ("stdio", "write_bytes"),
-    ("posix", "read_ops"), ("posix", "read_bytes"),
-)  # fmt: skip
-LARGEST_CALL_BYTES = 4096
 LONGEST_LIFE_SECONDS = 0.45
 
 
@@ -40,21 +34,8 @@ def start(job: Job, apps: Apps, mode: str, threads: int, other: Path, seconds: f
     return job.start([program, *arguments], SLICEWISE_SLICE="0.1")
 
 
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 20
-    while not path.exists() or path.stat().st_size == 0:
-        assert time.monotonic() < deadline, path
-        time.sleep(0.001)
-
-
-def read_tally(file: Path) -> list[int]:
-    return [sum(column) for column in zip(*TALLY.iter_unpack(file.read_bytes()), strict=True)]
-
-
 def assert_holds_tally(profile: Profile, tally: list[int], threads: int) -> None:
-    for (layer, counter), own in zip(COUNTED, tally, strict=True):
-        in_flight = threads * (LARGEST_CALL_BYTES if counter.endswith("bytes") else 1)
-        assert own <= total(profile, counter, layers=[layer]) <= own + in_flight, (layer, counter)
+    assert_counts_tally(profile, tally, threads)
     for counter, own in (("write_ops", tally[0] + tally[2]), ("read_ops", tally[4])):
         of_files = total(profile, counter, layers=["posix", "stdio"], obj="file")
         assert abs(profile.files[counter].sum() - of_files) <= threads, counter
@@ -152,3 +133,20 @@ def test_killed_child_of_a_shell_is_finished_by_the_first_process(job: Job, apps
     job.spool_dir = spool_dir
     profile = job.profile()
     assert profile.processes.filter(pl.col("ending") == "killed").height == 1
+
+
+@pytest.mark.parametrize("job_names", [{}, {"SLURM_JOB_ID": "job", "SLICEWISE_JOB": ""}])
+def test_killed_process_is_finished_by_the_next_one_of_its_job(
+    job: Job, apps: Apps, other_mount: Path, job_names: dict[str, str]
+) -> None:
+    victim = start(job, apps, "restless", 1, other_mount)
+    wait_for(other_mount / "tally")
+    victim.kill()
+    victim.wait()
+    assert job.run(["true"], SLICEWISE_JOB="another").status == 0
+    assert len(job.segments()) == 1
+    assert job.run(["true"], SLICEWISE_SLICE="0.1", **job_names).status == 0
+    assert job.segments() == []
+    profile = job.profile()
+    assert sorted(profile.processes["ending"]) == ["exit", "killed"]
+    assert_counts_tally(profile, read_tally(other_mount / "tally"), 1)

@@ -38,6 +38,8 @@ extern "C" {
 #include "state.h"
 #include "usual.h"
 
+#include "visit.h"
+
 #include "fake_engine.h"
 #include "fake_system.h"
 }

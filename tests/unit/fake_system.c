@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -49,10 +50,21 @@ static long fail(int error)
     return -1;
 }
 
-static bool is_allowed(const char *path)
+static bool is_allowed(long dirfd, const char *path)
 {
     const char *below = fake_system.writable_below;
-    return below == NULL || (strncmp(path, below, strlen(below)) == 0 && strstr(path, "/../") == NULL);
+    char link[64], full[8192];
+    if (below == NULL)
+        return true;
+    if (path[0] != '/' && dirfd != AT_FDCWD) {
+        snprintf(link, sizeof link, "/proc/self/fd/%ld", dirfd);
+        ssize_t length = readlink(link, full, sizeof full / 2);
+        if (length < 0)
+            return false;
+        snprintf(full + length, sizeof full - (size_t)length, "/%s", path);
+        path = full;
+    }
+    return strncmp(path, below, strlen(below)) == 0 && strstr(path, "/../") == NULL;
 }
 
 static const char *stand_in(const char *path)
@@ -77,6 +89,15 @@ static long write_while_there_is_room(int fd, const struct iovec *parts, int cou
     return written > 0 ? (long)written : fail(ENOSPC);
 }
 
+static long read_in_halves(int fd, char *buffer, size_t size, long offset)
+{
+    void (*amid)(void *) = fake_system.amid_read;
+    long half = pread(fd, buffer, size / 2, offset);
+    fake_system.amid_read = NULL;
+    amid(fake_system.amid_read_argument);
+    return half + pread(fd, buffer + half, size - (size_t)half, offset + half);
+}
+
 /* Takes six arguments whatever the call has, as libc's own does. */
 __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 {
@@ -89,13 +110,15 @@ __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 
     if (number == fake_system.failing_syscall)
         return fail(fake_system.error);
+    if (number == SYS_pread64 && fake_system.amid_read != NULL && (uint64_t)argument[3] == fake_system.amid_read_at)
+        return read_in_halves((int)argument[0], (char *)argument[1], (size_t)argument[2], argument[3]);
     if (number == SYS_openat) {
         const char *path = (const char *)argument[1];
-        if ((argument[2] & O_ACCMODE) != O_RDONLY && !is_allowed(path))
+        if ((argument[2] & O_ACCMODE) != O_RDONLY && !is_allowed(argument[0], path))
             return fail(EACCES);
         argument[1] = (long)stand_in(path);
     }
-    if (number == SYS_mkdirat && !is_allowed((const char *)argument[1]))
+    if (number == SYS_mkdirat && !is_allowed(argument[0], (const char *)argument[1]))
         return fail(EACCES);
     if (number == SYS_writev && fake_system.is_disk_full)
         return write_while_there_is_room((int)argument[0], (const struct iovec *)argument[1], (int)argument[2]);

@@ -14,6 +14,9 @@ struct fake_system {
     const char *writable_below;  /* nothing is made or opened for writing elsewhere: EACCES */
     bool is_disk_full;           /* writev writes `disk_room` bytes more, and then none: ENOSPC */
     uint64_t disk_room;
+    void (*amid_read)(void *argument); /* called once, in the middle of the next pread from `amid_read_at` on */
+    void *amid_read_argument;
+    uint64_t amid_read_at;
     long failing_syscall;        /* this one fails with `error` */
     int error;
 };

@@ -245,7 +245,7 @@ TEST_CASE("hostile segments do no harm", "[adopt][fuzz]")
         fs::remove(segment.home.path);
     }
     fake_system.writable_below = nullptr;
-    std::string below = sandbox.path();
+    std::string below = sandbox.path() + "/"; /* and not beside it */
     std::mt19937_64 random(20261121);
     /* Most bits lie in tables whose content is free: mutate the head, the lanes' heads and streams, and anything. */
     const struct { size_t begin, bytes; } regions[] = {

@@ -12,7 +12,15 @@ import typer
 
 from slicewise.errors import UserError
 from slicewise.installation import Installation, find_installation
-from slicewise.launch import Ended, NotStarted, job_directory, profiled_environment, remove_if_empty, run_command
+from slicewise.launch import (
+    Ended,
+    NodeCollector,
+    NotStarted,
+    job_directory,
+    profiled_environment,
+    remove_if_empty,
+    run_command,
+)
 
 # As in schema/settings.def.
 SHORTEST_SLICE_SECONDS = 0.1
@@ -42,6 +50,9 @@ def run(
             help="Length of a slice; else 4.",
         ),
     ] = None,
+    collector: Annotated[
+        bool, typer.Option(help="Drain the processes and sample the node's own counters while the command runs.")
+    ] = True,
 ) -> None:
     """Profile a command, and say where the profile is. Its exit status is the command's."""
     installation = find_installation()
@@ -51,13 +62,18 @@ def run(
     spool_bytes = _size(spool)
     if job is not None and spool_bytes:  # a scheduler's job may have several commands, and they belong together
         raise UserError(f"{spool}: is the profile of an earlier run; choose another name with --job, or remove it")
+    node = NodeCollector(installation.collector, environment) if collector else None
     try:
         ended = run_command(command, environment)
     except NotStarted as reason:
+        if node:
+            node.end()
         remove_if_empty(job_dir)
         _say(str(reason))
         raise typer.Exit(reason.status) from reason
-    _finish(installation, job_dir, _launch_row(installation, command, ended, _size(spool) - spool_bytes), spool)
+    written_beside = node.end() if node else 0
+    own_bytes = max(0, _size(spool) - spool_bytes - written_beside)
+    _finish(installation, job_dir, _launch_row(installation, command, ended, own_bytes), spool)
     raise typer.Exit(ended.status)
 
 

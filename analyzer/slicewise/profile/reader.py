@@ -31,7 +31,8 @@ class Profile:
     of that name; names of enumerations are strings.
 
     slices: `slice` is i64; rows of one (process, mount, layer, slice) are added up. Columns of bins are there only if
-    they were asked for. damage: what could not be read; empty where all is well.
+    they were asked for. nodes and node_...: the nodes' own counters; `process` is a collector's run, and no process.
+    damage: what could not be read; empty where all is well.
     """
 
     path: Path
@@ -47,11 +48,21 @@ class Profile:
     mishaps: pl.DataFrame
     unprofiled: pl.DataFrame
     launches: pl.DataFrame
+    nodes: pl.DataFrame
+    node_devices: pl.DataFrame
+    node_slices: pl.DataFrame
+    node_networks: pl.DataFrame
+    node_blocks: pl.DataFrame
+    node_nfs: pl.DataFrame
+    node_lustre: pl.DataFrame
 
 
 TABLES = ("processes", "mounts", "slices", "files", "calls", "mishaps")
 # What older profiles do not have: then the frame has no columns but `process`, and no rows.
-LATER_TABLES = ("unprofiled", "launches")
+LATER_TABLES = (
+    "unprofiled", "launches",
+    "nodes", "node_devices", "node_slices", "node_networks", "node_blocks", "node_nfs", "node_lustre",
+)  # fmt: skip
 
 
 def read_profile(path: str | Path, bins: bool = False) -> Profile:
@@ -63,7 +74,7 @@ def read_profile(path: str | Path, bins: bool = False) -> Profile:
     """
     path = Path(path)
     reading = _Reading(bins)
-    files = _files(path)
+    files = profile_files(path)
     for file in files:
         reading.read_file(file)
     reading.decode_deferred()
@@ -72,7 +83,7 @@ def read_profile(path: str | Path, bins: bool = False) -> Profile:
     return _profile(path, reading)
 
 
-def _files(path: Path) -> list[Path]:
+def profile_files(path: Path) -> list[Path]:
     """The files of a profile, sorted. Raises UserError if there are none."""
     try:
         if path.is_file():

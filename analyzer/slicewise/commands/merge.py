@@ -1,0 +1,32 @@
+"""Make one file of a job's node files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slicewise.output import AsJson, write_json, write_text
+from slicewise.profile.merge import merge as merge_files
+from slicewise.profile.reader import SUFFIX, profile_files
+from slicewise.report import words
+
+
+def merge(
+    job_dir: Annotated[Path, typer.Argument(metavar="JOBDIR", help="A job's directory.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="The file to make; else JOBDIR.swz beside the directory."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Make one file of a job's node files: what it holds is exactly what they hold. It never overwrites, and goes on
+    where an interrupted merge has stopped."""
+    merged = merge_files(profile_files(job_dir), output or job_dir.resolve().with_name(job_dir.resolve().name + SUFFIX))
+    if json:
+        write_json(merged, None)
+    else:
+        files = "1 file" if merged.files == 1 else f"{merged.files} files"
+        resumed = f", {words.size(merged.resumed_bytes)} of them by an earlier attempt" if merged.resumed_bytes else ""
+        write_text([f"Merged {files}, {words.size(merged.bytes)}{resumed}: {merged.file}"], None)

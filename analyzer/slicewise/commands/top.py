@@ -1,0 +1,89 @@
+"""What jobs and processes on this node do now."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from slicewise.errors import UserError
+from slicewise.installation import find_installation
+from slicewise.keyboard import keys_one_by_one, wait_for_key
+from slicewise.live import JobNow, Watch, looks
+from slicewise.output import AsJson, write_json, write_text
+from slicewise.report.live_screen import Screen, jobs_table
+from slicewise.report.tables import for_terminal
+
+SHORTEST_SECONDS = 0.1
+
+
+def top(
+    once: Annotated[bool, typer.Option("--once", help="Look for one interval, print, and end.")] = False,
+    json: AsJson = False,
+    every: Annotated[
+        float, typer.Option("--every", metavar="SECONDS", min=SHORTEST_SECONDS, help="How often to look.")
+    ] = 1.0,
+    all_users: Annotated[bool, typer.Option("--all-users", help="Everybody's jobs, for root.")] = False,
+) -> None:
+    """Show what jobs and processes on this node do now: throughput, calls, latency, shares of mounts, and how much of
+    it all is seen. Reads what is in memory already; the jobs do not notice."""
+    if json and not once:
+        raise UserError("--json goes with --once: a script asks, and gets one answer")
+    if not once and not sys.stdout.isatty():
+        raise UserError("standard output is no terminal; use --once, or --once --json")
+    collector = find_installation().collector
+    if once:
+        _print_once(_jobs_after_one_interval(collector, every, all_users), json)
+    else:
+        _show(collector, every, all_users)
+
+
+def _jobs_after_one_interval(collector: os.PathLike, every: float, all_users: bool) -> list[JobNow]:
+    watch = Watch()
+    for number, look in enumerate(looks(collector, every, all_users)):
+        jobs = watch.jobs(look)
+        if number == 1:
+            return jobs
+    return []
+
+
+def _print_once(jobs: list[JobNow], json: bool) -> None:
+    if json:
+        write_json({"host": os.uname().nodename, "jobs": jobs}, None)
+    elif jobs:
+        write_text([for_terminal(jobs_table(jobs))], None)
+    else:
+        write_text(["No profiled process runs here now."], None)
+
+
+def _show(collector: os.PathLike, every: float, all_users: bool) -> None:
+    screen, jobs = Screen(), []
+    wake, woken = os.pipe()
+    failed: list[UserError] = []
+
+    def look_on() -> None:
+        watch = Watch()
+        try:
+            for look in looks(collector, every, all_users):
+                jobs[:] = watch.jobs(look)
+                os.write(woken, b".")
+        except UserError as error:
+            failed.append(error)
+
+    threading.Thread(target=look_on, daemon=True).start()
+    host = os.uname().nodename
+    with keys_one_by_one(), Live(screen.draw(jobs, host), console=Console(), screen=True, auto_refresh=False) as live:
+        while not screen.is_over and not failed:
+            key = wait_for_key(wake, seconds=60)
+            if key is None:
+                os.read(wake, 1)
+            else:
+                screen.press(key, jobs)
+            live.update(screen.draw(list(jobs), host), refresh=True)
+    if failed:
+        raise failed[0]

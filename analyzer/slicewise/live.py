@@ -1,0 +1,274 @@
+"""What processes on this node do now: rates from one look at their counts to the next.
+
+The looks come from `slicewise-collect live`, which reads segments and nothing else. Counts are cumulative, of closed
+slices and the open one; a process that was not there at the last look counts as having begun at zero only if it began
+since.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slicewise.errors import UserError
+
+KINDS = ("read", "write", "meta", "sync")
+MOVING = ("read", "write")
+# Looks that a sparkline shows.
+HISTORY = 30
+# Objects whose bytes are those of files; pipes, sockets and terminals are none of a file system's business.
+FILE = "file"
+
+Mount = tuple[str, str, str]
+
+
+@dataclass
+class Counts:
+    """Operations, ns and bytes by kind of call, e.g. `read_ops`, `meta_ns`, `write_bytes`; cumulative, or of a time."""
+
+    values: dict[str, int] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> int:
+        return self.values.get(name, 0)
+
+    def add(self, other: Mapping[str, int]) -> None:
+        for name, value in other.items():
+            self.values[name] = self.values.get(name, 0) + value
+
+    def since(self, before: Counts) -> Counts:
+        return Counts({name: max(0, value - before[name]) for name, value in self.values.items()})
+
+    @property
+    def bytes(self) -> int:
+        return sum(self[f"{kind}_bytes"] for kind in MOVING)
+
+    @property
+    def ops(self) -> int:
+        return sum(self[f"{kind}_ops"] for kind in KINDS)
+
+    @property
+    def ns(self) -> int:
+        return sum(self[f"{kind}_ns"] for kind in KINDS)
+
+
+@dataclass(frozen=True)
+class ProcessLook:
+    """One process as it was at one look. mounts: its counts on files, by (point, type, source)."""
+
+    process: str
+    job: str
+    step: str
+    program: str
+    user: int
+    pid: int
+    rank: int
+    start_ns: int
+    mounts: dict[Mount, Counts]
+    closed_bytes: int
+    kernel_bytes: int
+
+    @property
+    def total(self) -> Counts:
+        sum_of_mounts = Counts()
+        for counts in self.mounts.values():
+            sum_of_mounts.add(counts.values)
+        return sum_of_mounts
+
+
+@dataclass(frozen=True)
+class Look:
+    """All processes at one moment."""
+
+    time_ns: int
+    steady_ns: int
+    processes: dict[str, ProcessLook]
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What a process or a job did between two looks, a second. latency_ms: mean of a call; seen_share: of the bytes
+    that the kernel counted, in closed slices since the start; None where there is nothing to divide by."""
+
+    read_bytes_per_s: float
+    write_bytes_per_s: float
+    ops_per_s: float
+    latency_ms: float | None
+    seen_share: float | None
+
+    @property
+    def bytes_per_s(self) -> float:
+        return self.read_bytes_per_s + self.write_bytes_per_s
+
+
+@dataclass(frozen=True)
+class ProcessNow:
+    """A process between two looks."""
+
+    pid: int
+    rank: int
+    program: str
+    activity: Activity
+
+
+@dataclass(frozen=True)
+class MountNow:
+    """A job's part of a mount between two looks. share: of the bytes that all jobs of this node moved there."""
+
+    point: str
+    type: str
+    source: str
+    bytes_per_s: float
+    share: float | None
+
+
+@dataclass(frozen=True)
+class JobNow:
+    """A job between two looks, on this node. history: bytes a second at the last looks, oldest first."""
+
+    job: str
+    users: list[int]
+    activity: Activity
+    total_bytes: int
+    total_ops: int
+    mounts: list[MountNow]
+    processes: list[ProcessNow]
+    history: list[float]
+
+
+def parse_look(line: str) -> Look:
+    """A line of `slicewise-collect live`."""
+    parsed = json.loads(line)
+    processes = {entry["process"]: _process(entry) for entry in parsed["processes"]}
+    return Look(parsed["time_ns"], parsed["steady_ns"], processes)
+
+
+def _process(entry: Mapping) -> ProcessLook:
+    mounts: dict[Mount, Counts] = {}
+    for mount in entry["mounts"]:
+        if mount["object"] != FILE:
+            continue
+        counts = {name: value for name, value in mount.items() if isinstance(value, int)}
+        mounts.setdefault((mount["point"], mount["type"], mount["source"]), Counts()).add(counts)
+    return ProcessLook(
+        **{name: entry[name] for name in ("process", "job", "step", "program", "user", "pid", "rank", "start_ns")},
+        mounts=mounts,
+        closed_bytes=sum(entry[f"closed_{kind}_bytes"] for kind in MOVING),
+        kernel_bytes=sum(entry[f"kernel_{kind}_bytes"] for kind in MOVING),
+    )
+
+
+class Watch:
+    """Looks one after the other, and what happened between the last two."""
+
+    def __init__(self) -> None:
+        self._last: Look | None = None
+        self._histories: dict[str, deque[float]] = {}
+
+    def jobs(self, look: Look) -> list[JobNow]:
+        """Every job that has a process now, the most bytes a second first. At the first look nothing has a rate."""
+        last, self._last = self._last, look
+        seconds = (look.steady_ns - last.steady_ns) / 1e9 if last else 0.0
+        moved = {process.process: _moved(process, last) for process in look.processes.values()}
+        of_mount = Counts()
+        for mounts in moved.values():
+            of_mount.add({str(mount): counts.bytes for mount, counts in mounts.items()})
+        by_job: dict[str, list[ProcessLook]] = {}
+        for process in look.processes.values():
+            by_job.setdefault(process.job, []).append(process)
+        self._histories = {job: self._histories.get(job, deque(maxlen=HISTORY)) for job in by_job}
+        jobs = [self._job(job, processes, moved, of_mount, seconds) for job, processes in by_job.items()]
+        return sorted(jobs, key=lambda job: (-job.activity.bytes_per_s, job.job))
+
+    def _job(
+        self,
+        job: str,
+        processes: list[ProcessLook],
+        moved: Mapping[str, Mapping[Mount, Counts]],
+        of_mount: Counts,
+        seconds: float,
+    ) -> JobNow:
+        by_mount: dict[Mount, Counts] = {}
+        total = Counts()
+        for process in processes:
+            total.add(process.total.values)
+            for mount, counts in moved[process.process].items():
+                by_mount.setdefault(mount, Counts()).add(counts.values)
+        activity = _activity(by_mount, processes, seconds)
+        history = self._histories[job]
+        if seconds:
+            history.append(activity.bytes_per_s)
+        mounts = [
+            MountNow(*mount, _rate(counts.bytes, seconds), _share(counts.bytes, of_mount[str(mount)]))
+            for mount, counts in by_mount.items()
+        ]
+        return JobNow(
+            job=job,
+            users=sorted({process.user for process in processes}),
+            activity=activity,
+            total_bytes=total.bytes,
+            total_ops=total.ops,
+            mounts=sorted(mounts, key=lambda mount: (-mount.bytes_per_s, mount.point)),
+            processes=[
+                ProcessNow(
+                    process.pid, process.rank, process.program, _activity(moved[process.process], [process], seconds)
+                )
+                for process in sorted(processes, key=lambda process: (process.rank, process.pid))
+            ],
+            history=list(history),
+        )
+
+
+def _moved(process: ProcessLook, last: Look | None) -> dict[Mount, Counts]:
+    """What it did since the last look."""
+    before = last.processes.get(process.process) if last else None
+    if before is None and (last is None or process.start_ns < last.time_ns):
+        return {mount: Counts() for mount in process.mounts}  # it was there before, and nobody looked
+    then = before.mounts if before else {}
+    return {mount: counts.since(then.get(mount, Counts())) for mount, counts in process.mounts.items()}
+
+
+def _activity(by_mount: Mapping[Mount, Counts], processes: list[ProcessLook], seconds: float) -> Activity:
+    moved = Counts()
+    for counts in by_mount.values():
+        moved.add(counts.values)
+    closed, kernel = (sum(getattr(process, name) for process in processes) for name in ("closed_bytes", "kernel_bytes"))
+    return Activity(
+        read_bytes_per_s=_rate(moved["read_bytes"], seconds),
+        write_bytes_per_s=_rate(moved["write_bytes"], seconds),
+        ops_per_s=_rate(moved.ops, seconds),
+        latency_ms=moved.ns / moved.ops / 1e6 if moved.ops else None,
+        seen_share=min(1.0, closed / kernel) if kernel else None,
+    )
+
+
+def _rate(amount: int, seconds: float) -> float:
+    return amount / seconds if seconds else 0.0
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def looks(collector: Path, every_seconds: float, is_for_all: bool) -> Iterator[Look]:
+    """Looks at this node's processes, one now and then one each so many seconds. Raises UserError if there are none to
+    be had."""
+    command = [collector, "live", "--every", f"{every_seconds:g}", *(["--all-users"] if is_for_all else [])]
+    # The profiler's own programs are not to be profiled, whatever this shell is.
+    process = subprocess.Popen(command, env=_without_library(), stdout=subprocess.PIPE, text=True, errors="replace")
+    try:
+        for line in process.stdout:
+            yield parse_look(line)
+    finally:
+        process.stdout.close()
+        process.terminate()
+        process.wait()
+    raise UserError(f"{collector} ended with status {process.returncode}; run `slicewise doctor`")
+
+
+def _without_library() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}

@@ -1,0 +1,195 @@
+#include "live.h"
+
+#include "adopt.h"
+#include "clock.h"
+#include "mount.h"
+#include "raw.h"
+#include "settings.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const objects[] = {
+#define OBJECT(name, meaning) #name,
+#include "enums.def"
+};
+static const char *const kinds[TOTAL_KINDS] = { "read", "write", "meta", "sync" };
+_Static_assert(KIND_read == 0 && KIND_write == 1 && KIND_meta == 2 && KIND_sync == 3, "totals are in the order of the kinds");
+
+/* A path may hold anything; bytes from 128 on are left to the reader. */
+static void print_string(const char *name, const char *text)
+{
+    printf("\"%s\": \"", name);
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            printf("\\%c", c);
+        else if (c < ' ' || c == 127)
+            printf("\\u%04x", c);
+        else
+            putchar(c);
+    }
+    printf("\"");
+}
+
+/* What lanes hold of the open slice, on top of what is closed. */
+static void add_open_slices(struct segment *segment)
+{
+    for (uint32_t i = 0; i < segment->lanes_used && i < LANES_MAX; i++) {
+        const struct lane *lane = (const struct lane *)segment->lanes[i];
+        for (uint32_t c = 0; c < lane->cells_used && c < CELLS; c++) {
+            const struct cell *cell = &lane->cells[c];
+            if (cell->layer == LAYER_mpiio || cell->layer == LAYER_mpiio_coll || cell->layer == LAYER_kernel)
+                continue;
+            struct total *total = segment_total(segment, cell->mount);
+            for (int kind = 0; kind < TOTAL_KINDS; kind++) {
+                total->ops[kind] += cell->counts.counter[COUNTER_read_ops + kind];
+                total->ns[kind] += cell->counts.counter[COUNTER_read_ns + kind];
+            }
+            for (int kind = 0; kind < MOVING_KINDS; kind++)
+                total->bytes[kind] += cell->counts.counter[COUNTER_read_bytes + kind];
+        }
+    }
+}
+
+static void print_process(struct segment *segment, bool is_first)
+{
+    const uint64_t *row = segment->process_row;
+    uint64_t closed_bytes[MOVING_KINDS] = { 0 };
+    for (uint32_t mount = 0; mount < TOTALS_MAX; mount++)
+        for (int kind = 0; kind < MOVING_KINDS; kind++)
+            closed_bytes[kind] += segment->totals[mount].bytes[kind];
+    add_open_slices(segment);
+    printf("%s{\"process\": \"%016lx\", ", is_first ? "" : ", ", segment->process);
+    print_string("job", segment_text(segment, row[processes_job]));
+    printf(", ");
+    print_string("step", segment_text(segment, row[processes_step]));
+    printf(", ");
+    print_string("program", segment_text(segment, row[processes_program]));
+    printf(", \"user\": %lu, \"pid\": %lu, \"rank\": %ld, \"start_ns\": %lu, \"slice_ns\": %lu, \"kernel_read_bytes\": %lu, \"kernel_write_bytes\": %lu, "
+           "\"closed_read_bytes\": %lu, \"closed_write_bytes\": %lu, \"mounts\": [",
+           row[processes_user], row[processes_pid], (long)row[processes_rank], row[processes_start_ns], row[processes_slice_ns],
+           segment->kernel_bytes[0], segment->kernel_bytes[1], closed_bytes[0], closed_bytes[1]);
+    for (uint32_t mount = 0, printed = 0; mount < segment->mounts_used && mount < TOTALS_MAX; mount++) {
+        bool is_several = mount == TOTALS_MAX - 1 && segment->mounts_used > TOTALS_MAX;
+        const uint64_t *about = segment->mounts[is_several ? MOUNT_OTHER : mount];
+        const struct total *total = &segment->totals[mount];
+        if (total->ops[KIND_read] + total->ops[KIND_write] + total->ops[KIND_meta] + total->ops[KIND_sync] + total->bytes[0] + total->bytes[1] == 0)
+            continue;
+        uint64_t object = about[mounts_object];
+        printf("%s{\"object\": \"%s\", ", printed++ > 0 ? ", " : "", object < sizeof objects / sizeof *objects ? objects[object] : "other");
+        print_string("point", segment_text(segment, about[mounts_point]));
+        printf(", ");
+        print_string("type", is_several ? "several" : segment_text(segment, about[mounts_type]));
+        printf(", ");
+        print_string("source", segment_text(segment, about[mounts_source]));
+        for (int kind = 0; kind < TOTAL_KINDS; kind++)
+            printf(", \"%s_ops\": %lu, \"%s_ns\": %lu", kinds[kind], total->ops[kind], kinds[kind], total->ns[kind]);
+        for (int kind = 0; kind < MOVING_KINDS; kind++)
+            printf(", \"%s_bytes\": %lu", kinds[kind], total->bytes[kind]);
+        printf("}");
+    }
+    printf("]}");
+}
+
+/* A copy in which no slice's counts are on their way from a lane to the totals. */
+static struct segment *copy_at_rest(int fd)
+{
+    struct segment *segment = NULL;
+    for (int attempt = 0; attempt < 8; attempt++) {
+        uint32_t after;
+        segment = adopt_copy(fd, true);
+        if (segment == NULL || raw_read_at(fd, &after, sizeof after, offsetof(struct segment, totals_turn)) != sizeof after)
+            break;
+        uint32_t before = atomic_load(&segment->totals_turn);
+        if (before == after && before % 2 == 0)
+            return segment;
+        adopt_drop_copy(segment);
+        segment = NULL;
+    }
+    if (segment != NULL)
+        adopt_drop_copy(segment);
+    return NULL;
+}
+
+static unsigned print_segment(int dir, const char *name, uid_t owner, unsigned printed)
+{
+    struct stat status;
+    int fd = raw_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (fd < 0)
+        return 0;
+    bool is_segment = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == owner && (size_t)status.st_size == sizeof(struct segment);
+    struct segment *segment = is_segment ? copy_at_rest(fd) : NULL;
+    raw_close(fd);
+    if (segment == NULL)
+        return 0;
+    bool is_shown = adopt_is_of_this_build(segment) && atomic_load(&segment->state) == SEGMENT_LIVE && !segment->is_last_packed && adopt_is_sound(segment) &&
+                    (segment->pid_namespace != adopt_pid_namespace() || raw_result(syscall(SYS_kill, segment->pid, 0)) != -ESRCH);
+    if (is_shown)
+        print_process(segment, printed == 0);
+    adopt_drop_copy(segment);
+    return is_shown;
+}
+
+static unsigned print_user_dir(int all, const char *name, unsigned printed)
+{
+    struct stat status;
+    unsigned found = 0;
+    int fd = raw_open_at(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    DIR *dir = fd >= 0 && fstat(fd, &status) == 0 && status.st_uid == strtoul(name + 10, NULL, 10) ? fdopendir(fd) : NULL;
+    if (dir == NULL) {
+        if (fd >= 0)
+            raw_close(fd);
+        return 0;
+    }
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (entry->d_name[0] != '.')
+            found += print_segment(fd, entry->d_name, status.st_uid, printed + found);
+    closedir(dir);
+    return found;
+}
+
+static unsigned print_segments_below(const char *path, bool is_for_all, unsigned printed)
+{
+    char own[32];
+    unsigned found = 0;
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return 0;
+    snprintf(own, sizeof own, "slicewise-%u", geteuid());
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (is_for_all ? strncmp(entry->d_name, "slicewise-", 10) == 0 : strcmp(entry->d_name, own) == 0)
+            found += print_user_dir(dirfd(dir), entry->d_name, printed + found);
+    closedir(dir);
+    return found;
+}
+
+static void complain_of_nothing(const char *variable, const char *value, const char *wrong)
+{
+    (void)variable;
+    (void)value;
+    (void)wrong;
+}
+
+int live(double every_seconds, bool is_for_all)
+{
+    struct settings settings;
+    settings_read(&settings, complain_of_nothing);
+    const char *tmpdir = getenv("TMPDIR");
+    tmpdir = tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp";
+    signal(SIGPIPE, SIG_IGN);
+    for (;;) {
+        printf("{\"time_ns\": %lu, \"steady_ns\": %lu, \"processes\": [", clock_read(CLOCK_REALTIME), clock_read(CLOCK_MONOTONIC));
+        unsigned printed = print_segments_below(settings.segment_dir, is_for_all, 0);
+        if (strcmp(tmpdir, settings.segment_dir) != 0)
+            print_segments_below(tmpdir, is_for_all, printed);
+        printf("]}\n");
+        if (fflush(stdout) != 0 || every_seconds == 0)
+            return 0;
+        struct timespec pause = { .tv_sec = (time_t)every_seconds, .tv_nsec = (long)((every_seconds - (double)(time_t)every_seconds) * 1e9) };
+        nanosleep(&pause, NULL);
+    }
+}

@@ -1,0 +1,218 @@
+#include "node.h"
+
+#include "adopt.h"
+#include "clock.h"
+#include "encode.h"
+#include "format.h"
+#include "identity.h"
+#include "raw.h"
+#include "record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+
+/* Frames wait so long for being written together; a sudden death leaves them in the segment. */
+#define DRAIN_BYTES (FRAMES_BYTES / 2)
+#define PROMISED_ROUNDS 3 /* so many rounds late, processes no longer count on us */
+
+int node_begin(struct node *node, const char *root, const struct settings *settings, const char *job)
+{
+    char name[160];
+    *node = (struct node){ .slice_ns = settings->slice_ns, .reading.root = root };
+    snprintf(name, sizeof name, "%s.%d", job, raw_getpid());
+    int made = segment_create(&node->home, settings->segment_dir, name);
+    if (made == 0)
+        made = visits_begin(&node->visits);
+    if (made < 0)
+        return made;
+    struct segment *segment = node->home.segment;
+    if (settings->is_group_readable && node->home.place != PLACE_private)
+        segment_share(&node->home);
+    segment->pid_namespace = adopt_pid_namespace();
+    segment->process_row[processes_start_ns] = clock_read(CLOCK_REALTIME);
+    identity_fill(&node->home, settings, job);
+    segment->is_last_packed = 1; /* it has frames alone: whoever finishes it drains them, and makes no process of it */
+    atomic_store(&segment->state, SEGMENT_LIVE);
+    sources_read(&node->reading);
+    node->sampled_until_ns = segment->process_row[processes_start_ns];
+    node->sampled_until_steady_ns = clock_read(CLOCK_MONOTONIC);
+    return 0;
+}
+
+/* Not the kernel's count of the process for its parent: that begins with the program that it was before exec. */
+uint64_t node_most_bytes(void)
+{
+    char text[4096];
+    const char *peak = raw_read_file("/proc/self/status", text, sizeof text) > 0 ? strstr(text, "VmHWM:") : NULL;
+    return peak != NULL ? strtoull(peak + 6, NULL, 10) << 10 : 0;
+}
+
+static void encode_run(struct encoder *encoder, const struct node *node)
+{
+    const struct segment *segment = node->home.segment;
+    struct sysinfo system = { 0 };
+    sysinfo(&system);
+    uint64_t row[NODE_COLUMNS] = {
+        [nodes_host] = segment->process_row[processes_host],
+        [nodes_pid] = segment->pid,
+        [nodes_slice_ns] = node->slice_ns,
+        [nodes_start_ns] = segment->process_row[processes_start_ns],
+        [nodes_end_ns] = node->sampled_until_ns,
+        [nodes_processors] = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN),
+        [nodes_memory_bytes] = (uint64_t)system.totalram * system.mem_unit,
+        [nodes_cost_ns] = clock_read(CLOCK_PROCESS_CPUTIME_ID),
+        [nodes_cost_bytes] = node_most_bytes(),
+        [nodes_drained_bytes] = node->visits.drained_bytes,
+        [nodes_samples_late] = node->samples_late,
+        [nodes_devices_full] = node->reading.devices_left_out,
+    };
+    encode_table(encoder, segment, TABLE_nodes, row, 1);
+}
+
+/* A count that went back was begun anew: what it has now came since. */
+static uint64_t since(uint64_t before, uint64_t now)
+{
+    return now >= before ? now - before : now;
+}
+
+static void encode_node_slice(struct encoder *encoder, const struct node *node, uint64_t slice, uint64_t sampled_ns)
+{
+    const struct reading *reading = &node->reading;
+    uint64_t row[NODE_SLICE_COLUMNS];
+    for (unsigned column = 0; column < NODE_SLICE_COLUMNS; column++)
+        row[column] = since(reading->before[column], reading->now[column]);
+    row[node_slices_slice] = slice;
+    row[node_slices_sampled_ns] = sampled_ns;
+    row[node_slices_dirty_bytes] = reading->now[node_slices_dirty_bytes];
+    row[node_slices_writeback_bytes] = reading->now[node_slices_writeback_bytes];
+    encode_table(encoder, node->home.segment, TABLE_node_slices, row, 1);
+}
+
+enum { SLICE_COLUMN, DEVICE_COLUMN, FIRST_VALUE };
+_Static_assert((int)node_networks_received_bytes == FIRST_VALUE && (int)node_blocks_read_ops == FIRST_VALUE &&
+                   (int)node_nfs_program_read_bytes == FIRST_VALUE && (int)node_lustre_read_ops == FIRST_VALUE &&
+                   (int)node_lustre_slice == SLICE_COLUMN && (int)node_lustre_device == DEVICE_COLUMN,
+               "tables of devices begin with their two keys");
+
+static void encode_devices_of(struct encoder *encoder, const struct node *node, enum table table, uint64_t slice)
+{
+    static uint64_t rows[DEVICES_MAX * DEVICE_VALUES_MAX];
+    const struct reading *reading = &node->reading;
+    unsigned count = 0, columns = 0;
+    for (unsigned i = 0; i < reading->devices_used; i++) {
+        const struct device *device = &reading->devices[i];
+        if (sources_table(device->kind) != table || !device->is_present || !device->was_present)
+            continue;
+        columns = sources_columns(device->kind);
+        uint64_t *row = rows + (size_t)count * columns, any = 0;
+        for (unsigned column = FIRST_VALUE; column < columns; column++)
+            any |= row[column] = since(device->before[column], device->now[column]);
+        row[SLICE_COLUMN] = slice;
+        row[DEVICE_COLUMN] = i;
+        count += any != 0;
+    }
+    encode_table(encoder, node->home.segment, table, rows, count);
+}
+
+static void encode_new_devices(struct encoder *encoder, struct node *node)
+{
+    uint64_t rows[DEVICES_MAX][NODE_DEVICE_COLUMNS];
+    unsigned count = 0;
+    for (unsigned i = node->devices_packed; i < node->reading.devices_used; i++) {
+        const struct device *device = &node->reading.devices[i];
+        uint64_t *row = rows[count++];
+        if (i == node->devices_named) {
+            node->names[i].name = segment_add_text(&node->home, device->name);
+            node->names[i].source = segment_add_text(&node->home, device->source);
+            node->devices_named++;
+        }
+        row[node_devices_device] = i;
+        row[node_devices_kind] = device->kind;
+        row[node_devices_name] = node->names[i].name;
+        row[node_devices_source] = node->names[i].source;
+    }
+    encode_table(encoder, node->home.segment, TABLE_node_devices, rows[0], count);
+}
+
+struct sample {
+    struct node *node;
+    uint64_t slice, sampled_ns;
+};
+
+static void encode_sample(struct encoder *encoder, const struct segment *segment, const void *argument)
+{
+    const struct sample *sample = argument;
+    struct node *node = sample->node;
+    static const enum table tables[] = { TABLE_node_networks, TABLE_node_blocks, TABLE_node_nfs, TABLE_node_lustre };
+    (void)segment;
+    encode_run(encoder, node);
+    encode_new_devices(encoder, node);
+    encode_node_slice(encoder, node, sample->slice, sample->sampled_ns);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        encode_devices_of(encoder, node, tables[i], sample->slice);
+}
+
+/* Every frame is flagged as the last: a run that is killed is none the less whole up to there. */
+void node_sample(struct node *node, uint64_t now_ns)
+{
+    uint64_t steady_ns = clock_read(CLOCK_MONOTONIC), slice = node->sampled_until_ns / node->slice_ns;
+    struct sample sample = { .node = node, .slice = slice, .sampled_ns = steady_ns - node->sampled_until_steady_ns };
+    uint64_t former_end_ns = node->sampled_until_ns;
+    sources_read(&node->reading);
+    node->sampled_until_ns = now_ns;
+    if (pack_payload(&node->home, encode_sample, &sample, FORMAT_LAST_FRAME) == 0) {
+        node->sampled_until_steady_ns = steady_ns;
+        node->devices_packed = node->reading.devices_used;
+        node->samples++;
+    } else {
+        sources_take_back(&node->reading);
+        node->sampled_until_ns = former_end_ns;
+        node->samples_late++;
+    }
+    if ((union commit){ .word = atomic_load(&node->home.segment->commit) }.frame_bytes > DRAIN_BYTES)
+        node_drain(node);
+}
+
+/* A node without processes of the job has no profile, and we begin none. */
+static bool has_profile(const struct node *node)
+{
+    char path[1100];
+    spool_path(path, sizeof path, node->home.segment);
+    return node->visits.drained_bytes > 0 || node->visits.finished > 0 || access(path, F_OK) == 0;
+}
+
+int node_drain(struct node *node)
+{
+    return has_profile(node) ? drain_frames(&node->home) : 0;
+}
+
+void node_visit(struct node *node, const char *segment_dir, const char *job, uint64_t next_ns, bool looks_closely)
+{
+    const char *tmpdir = getenv("TMPDIR");
+    const char *const dirs[] = { segment_dir, tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp" };
+    char user_dir[256], prefix[160];
+    snprintf(prefix, sizeof prefix, "%s.", job);
+    node->visits.alive = node->visits.failed = 0;
+    node->visits.until_ns = next_ns != 0 ? clock_read(CLOCK_MONOTONIC) + PROMISED_ROUNDS * next_ns + NS_PER_SECOND : 0;
+    node->visits.looks_closely = looks_closely;
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        segment_user_dir(user_dir, sizeof user_dir, dirs[i], geteuid());
+        int dir = adopt_open_dir(user_dir);
+        if (dir < 0)
+            continue;
+        adopt_each(dir, user_dir, prefix, visit_segment, &node->visits);
+        raw_close(dir);
+    }
+    node->most_alive = node->visits.alive > node->most_alive ? node->visits.alive : node->most_alive;
+}
+
+int node_end(struct node *node)
+{
+    node_sample(node, clock_read(CLOCK_REALTIME));
+    int drained = node_drain(node);
+    if (drained == 0 && node->home.place != PLACE_private)
+        raw_unlink(node->home.path);
+    return drained;
+}

@@ -1,0 +1,53 @@
+/* The node's collector: drains the segments of living processes, finishes those of dead ones, and samples the node's own counters, at each
+ * slice's turn, until it is told to end or its parent is gone. One a user, job and node. */
+#ifndef SLICEWISE_NODE_H
+#define SLICEWISE_NODE_H
+
+#include "settings.h"
+#include "sources.h"
+#include "visit.h"
+
+/* What it keeps from turn to turn; the frames made of it lie in a segment of its own, which whoever comes next drains if it is killed. */
+struct node {
+    struct segment_home home;
+    struct reading reading;
+    struct visits visits;
+    uint64_t slice_ns;
+    uint64_t sampled_until_ns, sampled_until_steady_ns; /* CLOCK_REALTIME says which slice it was, CLOCK_MONOTONIC how long */
+    uint64_t samples, samples_late;
+    unsigned devices_packed, devices_named;
+    struct { uint64_t name, source; } names[DEVICES_MAX]; /* in the segment's text */
+    unsigned most_alive;
+};
+
+/* Returns 0 or -errno. `root` as in struct reading; `segment_dir`, `dir` and `job` as in the settings. */
+int node_begin(struct node *node, const char *root, const struct settings *settings, const char *job);
+
+/* A slice's turn, or the end: what came since the last one becomes a frame of the slice in which that was. */
+void node_sample(struct node *node, uint64_t now_ns);
+
+/* Drains what can be drained. Returns 0 or why the profile cannot be written. */
+int node_drain(struct node *node);
+
+/* Comes by at all segments of the job; `next_ns` is the time until the next round, 0: there is none. */
+void node_visit(struct node *node, const char *segment_dir, const char *job, uint64_t next_ns, bool looks_closely);
+
+/* The most memory that this process had. */
+uint64_t node_most_bytes(void);
+
+/* Samples and drains a last time. Returns as node_drain. */
+int node_end(struct node *node);
+
+struct node_options {
+    const char *job;
+    int parent;      /* ends when this process does; 0: with the signal alone */
+    bool is_detached, is_json;
+};
+
+/* Runs it. Returns the exit status. */
+int node_run(const struct node_options *options);
+
+/* Ends the node's collector of a job, and waits for it. Returns the exit status: 0 also if there is none. */
+int node_stop(const char *job);
+
+#endif

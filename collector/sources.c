@@ -1,0 +1,348 @@
+#include "sources.h"
+
+#include "raw.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECTOR_BYTES 512
+#define US_NS 1000ull
+#define MS_NS 1000000ull
+#define KIB 1024ull
+
+/* One file at a time; a node with many mounts has some hundred kilobytes of statistics. */
+static char text[1 << 20];
+
+static bool read_file(const struct reading *reading, const char *path)
+{
+    char full[1024];
+    snprintf(full, sizeof full, "%s%s", reading->root, path);
+    return raw_read_file(full, text, sizeof text) > 0;
+}
+
+static const char *next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+    return end != NULL ? end + 1 : line + strlen(line);
+}
+
+/* So many numbers from `at` on; those that are missing are 0. Returns how many there were. */
+static unsigned read_numbers(const char *at, uint64_t *numbers, unsigned count)
+{
+    const char *end = next_line(at);
+    for (unsigned i = 0; i < count; i++) {
+        char *after;
+        numbers[i] = strtoull(at, &after, 10);
+        if (after == at || after > end) {
+            memset(numbers + i, 0, (count - i) * sizeof *numbers);
+            return i;
+        }
+        at = after;
+    }
+    return count;
+}
+
+static struct device *device_of(struct reading *reading, enum device_kind kind, const char *name, size_t name_length, const char *source, size_t source_length)
+{
+    struct device made = { .kind = kind };
+    snprintf(made.name, sizeof made.name, "%.*s", (int)name_length, name);
+    snprintf(made.source, sizeof made.source, "%.*s", (int)source_length, source);
+    for (unsigned i = 0; i < reading->devices_used; i++) {
+        struct device *device = &reading->devices[i];
+        if (device->kind == kind && strcmp(device->name, made.name) == 0 && strcmp(device->source, made.source) == 0)
+            return device;
+    }
+    if (reading->devices_used == DEVICES_MAX) {
+        reading->devices_left_out++;
+        return NULL;
+    }
+    struct device *device = &reading->devices[reading->devices_used++];
+    *device = made;
+    return device;
+}
+
+static void read_pressure(struct reading *reading, const char *path, enum column some, int full)
+{
+    if (!read_file(reading, path))
+        return;
+    for (const char *line = text; *line != '\0'; line = next_line(line)) {
+        const char *total = strstr(line, "total=");
+        if (total == NULL || total > next_line(line))
+            continue;
+        uint64_t ns = strtoull(total + 6, NULL, 10) * US_NS;
+        if (strncmp(line, "some ", 5) == 0)
+            reading->now[some] = ns;
+        else if (strncmp(line, "full ", 5) == 0 && full >= 0)
+            reading->now[full] = ns;
+    }
+}
+
+/* Of a line of names and a line of values below it, both with the protocol's name first. */
+static uint64_t named_value(const char *protocol, const char *name)
+{
+    size_t protocol_length = strlen(protocol), name_length = strlen(name);
+    for (const char *names = text; *names != '\0'; names = next_line(names)) {
+        const char *values = next_line(names);
+        if (strncmp(names, protocol, protocol_length) != 0 || strncmp(values, protocol, protocol_length) != 0)
+            continue;
+        const char *name_at = names + protocol_length, *value_at = values + protocol_length;
+        while (*name_at == ' ' && *value_at == ' ') {
+            size_t length = strcspn(++name_at, " \n");
+            value_at++;
+            if (length == name_length && strncmp(name_at, name, length) == 0)
+                return strtoull(value_at, NULL, 10);
+            name_at += length;
+            value_at += strcspn(value_at, " \n");
+        }
+        return 0;
+    }
+    return 0;
+}
+
+static void read_tcp(struct reading *reading)
+{
+    if (read_file(reading, "/proc/net/snmp")) {
+        reading->now[node_slices_tcp_sent_segments] = named_value("Tcp:", "OutSegs");
+        reading->now[node_slices_tcp_retransmissions] = named_value("Tcp:", "RetransSegs");
+    }
+    if (!read_file(reading, "/proc/net/netstat"))
+        return;
+    static const struct { enum column column; const char *name; } counts[] = {
+        { node_slices_tcp_timeouts, "TCPTimeouts" },
+        { node_slices_tcp_to_zero_window, "TCPToZeroWindowAdv" },
+        { node_slices_tcp_from_zero_window, "TCPFromZeroWindowAdv" },
+        { node_slices_tcp_want_zero_window, "TCPWantZeroWindowAdv" },
+        { node_slices_listen_overflows, "ListenOverflows" },
+        { node_slices_listen_drops, "ListenDrops" },
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        reading->now[counts[i].column] = named_value("TcpExt:", counts[i].name);
+}
+
+static void read_memory(struct reading *reading)
+{
+    if (!read_file(reading, "/proc/meminfo"))
+        return;
+    for (const char *line = text; *line != '\0'; line = next_line(line)) {
+        if (strncmp(line, "Dirty:", 6) == 0)
+            reading->now[node_slices_dirty_bytes] = strtoull(line + 6, NULL, 10) * KIB;
+        else if (strncmp(line, "Writeback:", 10) == 0)
+            reading->now[node_slices_writeback_bytes] = strtoull(line + 10, NULL, 10) * KIB;
+    }
+}
+
+static void read_networks(struct reading *reading)
+{
+    enum { BYTES, PACKETS, ERRORS, DROPS, SENT = 8, FIELDS = 16 };
+    if (!read_file(reading, "/proc/net/dev"))
+        return;
+    for (const char *line = text; *line != '\0'; line = next_line(line)) {
+        uint64_t field[FIELDS];
+        const char *name = line + strspn(line, " "), *colon = strchr(name, ':');
+        if (colon == NULL || colon > next_line(line) || read_numbers(colon + 1, field, FIELDS) < FIELDS || strncmp(name, "lo:", 3) == 0)
+            continue;
+        struct device *device = device_of(reading, DEVICE_network, name, (size_t)(colon - name), "", 0);
+        if (device == NULL)
+            continue;
+        device->is_present = true;
+        for (int i = 0; i <= DROPS; i++) {
+            device->now[node_networks_received_bytes + i] = field[BYTES + i];
+            device->now[node_networks_sent_bytes + i] = field[SENT + i];
+        }
+    }
+}
+
+static bool is_partition(const struct reading *reading, const char *name, size_t length)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/sys/class/block/%.*s/partition", reading->root, (int)length, name);
+    return access(path, F_OK) == 0;
+}
+
+static void read_blocks(struct reading *reading)
+{
+    enum { READS, READ_SECTORS = 2, READ_MS, WRITES, WRITE_SECTORS = 6, WRITE_MS, BUSY_MS = 9, QUEUE_MS, FIELDS };
+    if (!read_file(reading, "/proc/diskstats"))
+        return;
+    for (const char *line = text; *line != '\0'; line = next_line(line)) {
+        uint64_t field[FIELDS];
+        int major, minor, begin = 0, end = 0;
+        if (sscanf(line, "%d %d %n%*s%n", &major, &minor, &begin, &end) < 2 || end <= begin || read_numbers(line + end, field, FIELDS) < FIELDS ||
+            (field[READS] == 0 && field[WRITES] == 0) || is_partition(reading, line + begin, (size_t)(end - begin)))
+            continue;
+        struct device *device = device_of(reading, DEVICE_block, line + begin, (size_t)(end - begin), "", 0);
+        if (device == NULL)
+            continue;
+        device->is_present = true;
+        device->now[node_blocks_read_ops] = field[READS];
+        device->now[node_blocks_read_bytes] = field[READ_SECTORS] * SECTOR_BYTES;
+        device->now[node_blocks_read_ns] = field[READ_MS] * MS_NS;
+        device->now[node_blocks_write_ops] = field[WRITES];
+        device->now[node_blocks_write_bytes] = field[WRITE_SECTORS] * SECTOR_BYTES;
+        device->now[node_blocks_write_ns] = field[WRITE_MS] * MS_NS;
+        device->now[node_blocks_busy_ns] = field[BUSY_MS] * MS_NS;
+        device->now[node_blocks_queue_ns] = field[QUEUE_MS] * MS_NS;
+    }
+}
+
+/* `device SOURCE mounted on POINT with fstype nfs4 ...`: the beginning of a mount's statistics. */
+static struct device *begin_nfs_mount(struct reading *reading, const char *line)
+{
+    const char *end = next_line(line), *source = line + 7, *mounted = strstr(source, " mounted on "), *type = strstr(source, " with fstype nfs");
+    if (mounted == NULL || type == NULL || mounted > type || type > end)
+        return NULL;
+    const char *point = mounted + strlen(" mounted on ");
+    struct device *device = device_of(reading, DEVICE_nfs, point, (size_t)(type - point), source, (size_t)(mounted - source));
+    if (device != NULL && !device->is_present) { /* a directory that is mounted over has its statistics twice */
+        device->is_present = true;
+        memset(device->now, 0, sizeof device->now);
+        return device;
+    }
+    return NULL;
+}
+
+/* The bytes of one mount, or one kind of request: `READ: operations transmissions timeouts sent received queue rtt execute`. */
+static void read_nfs_line(struct device *device, const char *line)
+{
+    enum { OPERATIONS_DONE, TRANSMISSIONS, TIMEOUTS, QUEUE_MS = 5, RTT_MS, EXECUTE_MS, FIELDS };
+    uint64_t field[FIELDS];
+    const char *at = line + strspn(line, " \t"), *colon = strchr(at, ':');
+    if (colon == NULL || colon > next_line(line))
+        return;
+    if (strncmp(at, "bytes:", 6) == 0 && read_numbers(colon + 1, field, 6) == 6) {
+        device->now[node_nfs_program_read_bytes] = field[0] + field[2];
+        device->now[node_nfs_program_write_bytes] = field[1] + field[3];
+        device->now[node_nfs_read_bytes] = field[4];
+        device->now[node_nfs_write_bytes] = field[5];
+        return;
+    }
+    if (at[0] < 'A' || at[0] > 'Z' || read_numbers(colon + 1, field, FIELDS) < FIELDS)
+        return;
+    enum column first = strncmp(at, "READ:", 5) == 0 ? node_nfs_read_ops : strncmp(at, "WRITE:", 6) == 0 ? node_nfs_write_ops : node_nfs_other_ops;
+    uint64_t *now = device->now + first;
+    now[node_nfs_read_ops - node_nfs_read_ops] += field[OPERATIONS_DONE];
+    now[node_nfs_read_retransmissions - node_nfs_read_ops] += field[TRANSMISSIONS] > field[OPERATIONS_DONE] ? field[TRANSMISSIONS] - field[OPERATIONS_DONE] : 0;
+    now[node_nfs_read_timeouts - node_nfs_read_ops] += field[TIMEOUTS];
+    now[node_nfs_read_queue_ns - node_nfs_read_ops] += field[QUEUE_MS] * MS_NS;
+    now[node_nfs_read_rtt_ns - node_nfs_read_ops] += field[RTT_MS] * MS_NS;
+    now[node_nfs_read_execute_ns - node_nfs_read_ops] += field[EXECUTE_MS] * MS_NS;
+}
+
+static void read_nfs(struct reading *reading)
+{
+    struct device *device = NULL;
+    bool is_by_operation = false;
+    if (!read_file(reading, "/proc/self/mountstats"))
+        return;
+    for (const char *line = text; *line != '\0'; line = next_line(line)) {
+        if (strncmp(line, "device ", 7) == 0) {
+            device = begin_nfs_mount(reading, line);
+            is_by_operation = false;
+        } else if (device != NULL && strncmp(line + strspn(line, " \t"), "per-op statistics", 17) == 0) {
+            is_by_operation = true;
+        } else if (device != NULL && (is_by_operation || strncmp(line + strspn(line, " \t"), "bytes:", 6) == 0)) {
+            read_nfs_line(device, line);
+        }
+    }
+}
+
+/* `write_bytes 12 samples [bytes] 4096 1048576 9437184`: a number of operations, and where there are three more, the sum of what they had. */
+static void read_lustre_line(struct device *device, const char *line)
+{
+    char name[64], unit[16];
+    unsigned long long samples, least, most, sum = 0;
+    char whole[256];
+    snprintf(whole, sizeof whole, "%.*s", (int)strcspn(line, "\n"), line);
+    int fields = sscanf(whole, "%63s %llu samples [%15[^]]] %llu %llu %llu", name, &samples, unit, &least, &most, &sum);
+    if (fields < 3)
+        return;
+    if (strcmp(name, "read_bytes") == 0 || strcmp(name, "write_bytes") == 0) {
+        bool is_read = name[0] == 'r';
+        device->now[is_read ? node_lustre_read_ops : node_lustre_write_ops] = samples;
+        device->now[is_read ? node_lustre_read_bytes : node_lustre_write_bytes] = sum;
+    } else if (strcmp(name, "req_waittime") == 0) {
+        device->now[node_lustre_requests] = samples;
+        device->now[node_lustre_wait_ns] = sum * US_NS;
+    } else if (device->kind == DEVICE_lustre && strcmp(name, "read") != 0 && strcmp(name, "write") != 0) {
+        device->now[node_lustre_other_ops] += samples; /* `read` and `write` are the same calls as those with bytes, timed */
+    }
+}
+
+static void read_lustre(struct reading *reading, const char *dir, enum device_kind kind)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s%s", reading->root, dir);
+    DIR *clients = opendir(path);
+    for (struct dirent *entry; clients != NULL && (entry = readdir(clients)) != NULL;) {
+        snprintf(path, sizeof path, "%s/%s/stats", dir, entry->d_name);
+        if (entry->d_name[0] == '.' || !read_file(reading, path))
+            continue;
+        struct device *device = device_of(reading, kind, entry->d_name, strlen(entry->d_name), "", 0);
+        if (device == NULL)
+            continue;
+        device->is_present = true;
+        memset(device->now, 0, sizeof device->now);
+        for (const char *line = text; *line != '\0'; line = next_line(line))
+            read_lustre_line(device, line);
+    }
+    if (clients != NULL)
+        closedir(clients);
+}
+
+void sources_read(struct reading *reading)
+{
+    memcpy(reading->before, reading->now, sizeof reading->before);
+    reading->devices_left_out = 0;
+    for (unsigned i = 0; i < reading->devices_used; i++) {
+        struct device *device = &reading->devices[i];
+        memcpy(device->before, device->now, sizeof device->before);
+        device->was_present = device->is_present;
+        device->is_present = false;
+    }
+    read_pressure(reading, "/proc/pressure/cpu", node_slices_cpu_stall_ns, -1);
+    read_pressure(reading, "/proc/pressure/memory", node_slices_memory_stall_ns, node_slices_memory_full_stall_ns);
+    read_pressure(reading, "/proc/pressure/io", node_slices_io_stall_ns, node_slices_io_full_stall_ns);
+    read_tcp(reading);
+    read_memory(reading);
+    read_networks(reading);
+    read_blocks(reading);
+    read_nfs(reading);
+    static const char *const lustre[] = { "/proc/fs/lustre", "/sys/kernel/debug/lustre" };
+    for (size_t i = 0; i < sizeof lustre / sizeof *lustre; i++) {
+        char dir[64];
+        snprintf(dir, sizeof dir, "%s/llite", lustre[i]);
+        read_lustre(reading, dir, DEVICE_lustre);
+        snprintf(dir, sizeof dir, "%s/osc", lustre[i]);
+        read_lustre(reading, dir, DEVICE_lustre_target);
+    }
+}
+
+void sources_take_back(struct reading *reading)
+{
+    memcpy(reading->now, reading->before, sizeof reading->now);
+    for (unsigned i = 0; i < reading->devices_used; i++) {
+        struct device *device = &reading->devices[i];
+        memcpy(device->now, device->before, sizeof device->now);
+        device->is_present = device->was_present;
+    }
+}
+
+enum table sources_table(enum device_kind kind)
+{
+    static const enum table tables[] = {
+        [DEVICE_network] = TABLE_node_networks, [DEVICE_block] = TABLE_node_blocks, [DEVICE_nfs] = TABLE_node_nfs,
+        [DEVICE_lustre] = TABLE_node_lustre, [DEVICE_lustre_target] = TABLE_node_lustre,
+    };
+    return tables[kind];
+}
+
+unsigned sources_columns(enum device_kind kind)
+{
+    static const unsigned columns[] = {
+        [DEVICE_network] = NODE_NETWORK_COLUMNS, [DEVICE_block] = NODE_BLOCK_COLUMNS, [DEVICE_nfs] = NODE_NFS_COLUMNS,
+        [DEVICE_lustre] = NODE_LUSTRE_COLUMNS, [DEVICE_lustre_target] = NODE_LUSTRE_COLUMNS,
+    };
+    return columns[kind];
+}

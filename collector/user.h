@@ -1,0 +1,14 @@
+/* Acting for a user: root's collector takes on the rights of those whose segments it touches, and never goes back. */
+#ifndef SLICEWISE_USER_H
+#define SLICEWISE_USER_H
+
+#include <sys/types.h>
+
+/* Becomes the user of that name or number, groups and all. Prints why it cannot. Returns 0, or the exit status. */
+int user_become(const char *name);
+
+/* Calls `act` in a child of its own for every user who has a directory of segments in `dirs` (NULL at the end), as that user; root's call.
+ * Returns the greatest exit status of all. */
+int user_each(const char *const *dirs, int (*act)(void *argument), void *argument);
+
+#endif

@@ -1,0 +1,161 @@
+"""Looking on while jobs run: what is shown is what the job itself counted, and the job has nothing to do with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.programs import BUILD, COLLECTOR, Apps, Job, need
+
+SLICEWISE = BUILD / "bin" / "slicewise"
+LONGEST_WAIT_SECONDS = 120
+
+
+@pytest.fixture
+def running(job: Job, apps: Apps) -> Iterator[subprocess.Popen[bytes]]:
+    tally = job.folder / "tally"
+    command = [apps.build("tally", "-pthread"), "steady", "2", "300", tally, job.data, job.data]
+    with job.start(command) as process:
+        deadline = time.monotonic() + LONGEST_WAIT_SECONDS
+        while not tally.exists() or not sum(own_counts(tally)):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        yield process
+        process.kill()
+        process.wait()
+
+
+def own_counts(tally: Path) -> tuple[int, int]:
+    """Writes, and bytes written, as the program counts them itself."""
+    words = memoryview(tally.read_bytes()).cast("Q")
+    return sum(words[0::8]), sum(words[1::8])
+
+
+def environment(job: Job) -> dict[str, str]:
+    return job.environment({"LD_PRELOAD": ""})
+
+
+def look(job: Job) -> dict:
+    done = subprocess.run([COLLECTOR, "live"], env=environment(job), capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_a_look_has_what_the_program_counted(job: Job, running: subprocess.Popen[bytes]) -> None:
+    tally = job.folder / "tally"
+    os.kill(running.pid, signal.SIGSTOP)
+    while f"{running.pid} (" not in (stat := Path(f"/proc/{running.pid}/stat").read_text()) or ") T " not in stat:
+        time.sleep(0.01)
+    (process,) = look(job)["processes"]
+    writes, bytes_written = own_counts(tally)
+    os.kill(running.pid, signal.SIGCONT)
+    assert (process["pid"], process["job"]) == (running.pid, "job")
+    (files,) = [mount for mount in process["mounts"] if mount["object"] == "file"]
+    assert writes <= files["write_ops"] <= writes + 2  # of each thread one call that it has not counted yet
+    assert bytes_written <= files["write_bytes"] <= bytes_written + 2 * 4096
+    assert len(job.segments()) == 1
+
+
+def test_top_in_a_script(job: Job, running: subprocess.Popen[bytes]) -> None:
+    command = [SLICEWISE, "top", "--once", "--json"]
+    done = subprocess.run(command, env=environment(job), capture_output=True, text=True, check=True)
+    shown = json.loads(done.stdout)
+    assert shown["host"] == os.uname().nodename
+    (only,) = shown["jobs"]
+    assert only["job"] == "job"
+    assert only["activity"]["write_bytes_per_s"] > 0
+    assert [process["pid"] for process in only["processes"]] == [running.pid]
+    assert [mount["share"] for mount in only["mounts"]] == [1.0]
+    plain = subprocess.run(
+        [SLICEWISE, "top", "--once"], env=environment(job), capture_output=True, text=True, check=True
+    )
+    assert plain.stdout.splitlines()[1].split()[0] == "job"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--json"]])
+def test_top_says_what_it_cannot_do(job: Job, arguments: list[str]) -> None:
+    done = subprocess.run(
+        [SLICEWISE, "top", *arguments], env=environment(job), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "--once" in done.stderr
+
+
+def test_top_on_a_terminal(job: Job, running: subprocess.Popen[bytes]) -> None:
+    """As over ssh: a terminal that knows no more than VT100 does, and keys."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(
+            SLICEWISE, [str(SLICEWISE), "top", "--every", "0.2"], environment(job) | {"TERM": "vt100", "COLUMNS": "150"}
+        )
+    shown = ""
+
+    def wait_for(pattern: str) -> None:
+        nonlocal shown
+        deadline = time.monotonic() + LONGEST_WAIT_SECONDS
+        while not re.search(pattern, shown):
+            assert time.monotonic() < deadline, shown
+            shown += os.read(terminal, 65536).decode(errors="replace")
+        shown = ""
+
+    wait_for("1 job, by throughput")
+    os.write(terminal, b"\r")
+    wait_for(rf"job job, 1 process(.|\n)*{running.pid}")
+    os.write(terminal, b"l")
+    wait_for("by latency")
+    os.write(terminal, b"q")
+    while True:
+        try:
+            if not os.read(terminal, 65536):
+                break
+        except OSError:  # the other end is closed
+            break
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_metrics(job: Job, running: subprocess.Popen[bytes]) -> None:
+    command = [SLICEWISE, "serve-metrics", "--port", "0", "--every", "0.1"]
+    with subprocess.Popen(command, env=environment(job), stdout=subprocess.PIPE, text=True) as server:
+        address = server.stdout.readline().split()[1]
+        assert address.startswith("http://127.0.0.1:")
+        deadline = time.monotonic() + LONGEST_WAIT_SECONDS
+        text = ""
+        while 'slicewise_processes{job="job"} 1' not in text:
+            assert time.monotonic() < deadline
+            with urllib.request.urlopen(address) as answer:
+                assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+                text = answer.read().decode()
+        server.terminate()
+    assert re.search(r'slicewise_moved_bytes_total\{job="job",.*kind="write"\} [1-9]', text)
+    assert text.endswith("# EOF\n")
+    assert str(running.pid) not in text
+
+
+def test_looking_touches_nothing(job: Job, running: subprocess.Popen[bytes]) -> None:
+    """What a process would notice, or wait for: a lock, a signal, a write. There is none."""
+    need("strace")
+    trace = job.folder / "trace"
+    subprocess.run(
+        ["strace", "-f", "-o", trace, COLLECTOR, "live"], env=environment(job), capture_output=True, check=True
+    )
+    lines = trace.read_text().splitlines()
+    opened = [line for line in lines if re.search(rf'openat\(.*"job\.{running.pid}\.', line)]
+    assert opened
+    assert all("O_RDONLY" in line for line in opened)
+    forbidden = r"flock|ptrace|process_vm_\w+|t?g?kill|pwrite64|ftruncate|unlink\w*|rename\w*|fchmod\w*|mkdir\w*"
+    calls = [line for line in lines if re.search(rf"\b({forbidden})\(", line) and " kill(" not in line]
+    kills = [line for line in lines if " kill(" in line]
+    assert calls == []
+    assert all(", 0)" in line for line in kills)  # asks whether it is there
+    assert all("write(1," in line for line in lines if " write(" in line)
+    assert not any("MAP_SHARED" in line and "PROT_WRITE" in line for line in lines)

@@ -1,0 +1,123 @@
+/* Looking on: what is printed is what a segment holds, and a hostile one costs nobody but itself. */
+#include "catch.h"
+#include "sandbox.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <sys/wait.h>
+
+extern "C" {
+#include "live.h"
+}
+
+namespace {
+
+/* What `live` prints of the sandbox's segments, in a process of its own. */
+std::string look(const Sandbox &sandbox)
+{
+    std::string output = sandbox.path("output");
+    fflush(nullptr);
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("SLICEWISE_SEGMENT_DIR", sandbox.path().c_str(), 1);
+        setenv("TMPDIR", sandbox.path("none").c_str(), 1);
+        int status = freopen(output.c_str(), "w", stdout) == nullptr ? 99 : live(0, false);
+        fflush(stdout);
+        _exit(status);
+    }
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    std::ifstream file(output);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+bool holds(const std::string &text, const std::string &part)
+{
+    return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("closed slices and the open one are added up, by mount", "[live]")
+{
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    segment->pid = (uint32_t)getppid();
+    mount_start(&segment.home);
+    record record;
+    std::memset(&record, 0, sizeof record);
+    record.mount = 1;
+    record.counts.counter[COUNTER_write_bytes] = 100;
+    record.counts.counter[COUNTER_write_ops] = 2;
+    record_append(&segment.home, &record);
+    record.layer = LAYER_mpiio; /* the same bytes once more, a layer above */
+    record_append(&segment.home, &record);
+    record.layer = LAYER_kernel;
+    record.mount = 0;
+    record_append(&segment.home, &record);
+    lane *lane = segment.lane(0);
+    lane->cells[0].mount = 1;
+    lane->cells[0].layer = LAYER_posix;
+    lane->cells[0].counts.counter[COUNTER_write_bytes] = 11;
+    lane->cells[0].counts.counter[COUNTER_write_ops] = 1;
+    lane->cells_used = 1;
+    std::string open = look(sandbox);
+    CHECK(holds(open, "\"write_ops\": 3"));
+    CHECK(holds(open, "\"write_bytes\": 111"));
+    CHECK(holds(open, "\"kernel_write_bytes\": 100"));
+    CHECK(holds(open, "\"closed_write_bytes\": 100"));
+    lane_close(&segment.home, 0);
+    std::string closed = look(sandbox);
+    CHECK(holds(closed, "\"write_bytes\": 111"));
+    CHECK(holds(closed, "\"closed_write_bytes\": 111"));
+    CHECK(segment->totals_turn % 2 == 0);
+    segment->totals_turn++; /* killed, or still at it: no number is better than a wrong one */
+    CHECK_FALSE(holds(look(sandbox), "\"pid\""));
+}
+
+TEST_CASE("processes that are gone are not shown", "[live]")
+{
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    CHECK_FALSE(holds(look(sandbox), "\"pid\""));
+}
+
+TEST_CASE("hostile segments can be looked at", "[live][fuzz]")
+{
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    segment->pid = (uint32_t)getppid();
+    mount_start(&segment.home);
+    for (uint32_t i = 0; i < 3; i++) {
+        lane *lane = segment.lane(i);
+        lane->cells_used = 2;
+        lane->cells[0].counts.counter[COUNTER_write_ops] = lane->cells[1].counts.counter[COUNTER_read_ops] = 1;
+    }
+    std::vector<unsigned char> sound((unsigned char *)segment.home.segment, (unsigned char *)segment.home.segment + SEGMENT_FIXED_BYTES + 3 * LANE_BYTES);
+    const struct { size_t begin, bytes; } regions[] = {
+        { offsetof(struct segment, process), offsetof(struct segment, spool_dir) - offsetof(struct segment, process) },
+        { offsetof(struct segment, mounts), sizeof(((struct segment *)nullptr)->mounts) / 16 },
+        { offsetof(struct segment, text), 128 },
+        { SEGMENT_FIXED_BYTES, offsetof(lane, cells) },
+    };
+    std::mt19937_64 random(20261123);
+    unsigned shown = 0;
+    for (unsigned variant = 0; variant < 400; variant++) {
+        std::memcpy((void *)segment.home.segment, sound.data(), sound.size());
+        const auto &region = regions[variant % 4];
+        for (unsigned flips = 1 + (unsigned)(random() % 4); flips > 0; flips--) {
+            unsigned char *byte = (unsigned char *)segment.home.segment + region.begin + random() % region.bytes;
+            *byte = random() % 2 == 0 ? (unsigned char)(*byte ^ 1u << random() % 8) : (unsigned char)random();
+        }
+        CAPTURE(variant);
+        std::string printed = look(sandbox);
+        REQUIRE(printed.substr(printed.size() - 3) == "]}\n");
+        REQUIRE(printed.find('\n') == printed.size() - 1);
+        shown += holds(printed, "\"pid\"");
+    }
+    CHECK(shown > 100);
+}

@@ -1,0 +1,285 @@
+/* The node's own counters: every number that the kernel's text has, by hand, and nothing where the text is not as expected. */
+#include "catch.h"
+#include "sandbox.h"
+
+#include <cstring>
+
+extern "C" {
+#include "node.h"
+}
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/* A system's root with files of a test's own. */
+struct Root {
+    explicit Root(const Sandbox &sandbox) : path(sandbox.path("root")) { fs::create_directory(path); }
+    void write(const std::string &name, const std::string &text) const
+    {
+        fs::create_directories(fs::path(path + name).parent_path());
+        FILE *file = fopen((path + name).c_str(), "w");
+        fputs(text.c_str(), file);
+        fclose(file);
+    }
+    std::string path;
+};
+
+const device *find(const reading &reading, device_kind kind, const std::string &name)
+{
+    for (unsigned i = 0; i < reading.devices_used; i++)
+        if (reading.devices[i].kind == kind && reading.devices[i].name == name)
+            return &reading.devices[i];
+    return nullptr;
+}
+
+void write_all(const Root &root)
+{
+    root.write("/proc/pressure/cpu", "some avg10=0.00 avg60=0.10 avg300=0.60 total=11\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=99\n");
+    root.write("/proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=12\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=13\n");
+    root.write("/proc/pressure/io", "some avg10=0.00 avg60=0.10 avg300=0.60 total=14\nfull avg10=0.00 avg60=0.03 avg300=0.31 total=15\n");
+    root.write("/proc/net/snmp", "Ip: Forwarding\nIp: 1\nTcp: ActiveOpens OutSegs RetransSegs\nTcp: 7 500 21\nUdp: InDatagrams\nUdp: 5\n");
+    root.write("/proc/net/netstat",
+               "TcpExt: ListenOverflows ListenDrops TCPTimeouts TCPFromZeroWindowAdv TCPToZeroWindowAdv TCPWantZeroWindowAdv\n"
+               "TcpExt: 31 32 33 34 35 36\nIpExt: InOctets\nIpExt: 9\n");
+    root.write("/proc/meminfo", "MemTotal:  1000 kB\nDirty:               3 kB\nWriteback:           5 kB\nWritebackTmp:        7 kB\n");
+    root.write("/proc/net/dev", "Inter-|   Receive  | Transmit\n face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop\n"
+                                "    lo: 1 1 1 1 0 0 0 0 1 1 1 1 0 0 0 0\n  ib0:101 102 103 104 5 6 7 8 201 202 203 204 5 6 7 8\n");
+    root.write("/proc/diskstats", "   8       0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n   8       1 sda1 1 2 3 4 5 6 7 8 9 10 11 0 0 0 0 0 0\n"
+                                  "   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+    root.write("/sys/class/block/sda1/partition", "1\n");
+    root.write("/proc/self/mountstats",
+               "device /dev/sda1 mounted on / with fstype ext4\n"
+               "device server:/home mounted on /home with fstype nfs4 statvers=1.1\n\topts:\trw\n\tage:\t5\n"
+               "\tbytes:\t1000 2000 300 400 5000 6000 7 8\n\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)\n\txprt:\ttcp 1 2 3\n\tper-op statistics\n"
+               "\t        NULL: 1 1 0 44 24 0 1 2 0\n\t        READ: 10 12 1 100 200 30 40 50 0\n\t       WRITE: 20 20 0 100 200 31 41 51 0\n"
+               "\t     GETATTR: 5 6 2 100 200 3 4 5 0\n\n"
+               "device tmpfs mounted on /tmp with fstype tmpfs\n");
+    root.write("/proc/fs/lustre/llite/scratch-ffff/stats",
+               "snapshot_time 1 secs.nsecs\nread_bytes 4 samples [bytes] 10 100 210 999\nwrite_bytes 6 samples [bytes] 10 100 330 999\n"
+               "read 4 samples [usecs] 1 2 6 9\nopen 3 samples [usecs] 1 2 6 9\nclose 2 samples [reqs]\n");
+    root.write("/sys/kernel/debug/lustre/osc/scratch-OST0000-osc-ffff/stats",
+               "req_waittime 8 samples [usec] 10 100 250 999\nread_bytes 2 samples [bytes] 1 2 77 9\nost_write 3 samples [usec] 1 2 3 4\n");
+}
+
+} // namespace
+
+TEST_CASE("every source is read, to the number", "[sources]")
+{
+    Sandbox sandbox;
+    Root root(sandbox);
+    static struct reading reading;
+    reading = {};
+    reading.root = root.path.c_str();
+    write_all(root);
+    sources_read(&reading);
+
+    const std::map<int, uint64_t> expected = {
+        { node_slices_cpu_stall_ns, 11000 },       { node_slices_memory_stall_ns, 12000 },  { node_slices_memory_full_stall_ns, 13000 },
+        { node_slices_io_stall_ns, 14000 },        { node_slices_io_full_stall_ns, 15000 }, { node_slices_tcp_sent_segments, 500 },
+        { node_slices_tcp_retransmissions, 21 },   { node_slices_tcp_timeouts, 33 },        { node_slices_tcp_to_zero_window, 35 },
+        { node_slices_tcp_from_zero_window, 34 },  { node_slices_tcp_want_zero_window, 36 }, { node_slices_listen_overflows, 31 },
+        { node_slices_listen_drops, 32 },          { node_slices_dirty_bytes, 3072 },       { node_slices_writeback_bytes, 5120 },
+    };
+    for (const auto &[column, value] : expected) {
+        CAPTURE(column);
+        CHECK(reading.now[column] == value);
+    }
+    CHECK(reading.devices_used == 5);
+    const device *network = find(reading, DEVICE_network, "ib0");
+    REQUIRE(network != nullptr);
+    for (int i = 0; i < 4; i++) {
+        CHECK(network->now[node_networks_received_bytes + i] == 101u + (unsigned)i);
+        CHECK(network->now[node_networks_sent_bytes + i] == 201u + (unsigned)i);
+    }
+    const device *disk = find(reading, DEVICE_block, "sda");
+    REQUIRE(disk != nullptr);
+    CHECK(disk->now[node_blocks_read_ops] == 1);
+    CHECK(disk->now[node_blocks_read_bytes] == 3 * 512);
+    CHECK(disk->now[node_blocks_read_ns] == 4000000);
+    CHECK(disk->now[node_blocks_write_ops] == 5);
+    CHECK(disk->now[node_blocks_write_bytes] == 7 * 512);
+    CHECK(disk->now[node_blocks_write_ns] == 8000000);
+    CHECK(disk->now[node_blocks_busy_ns] == 10000000);
+    CHECK(disk->now[node_blocks_queue_ns] == 11000000);
+    const device *nfs = find(reading, DEVICE_nfs, "/home");
+    REQUIRE(nfs != nullptr);
+    CHECK(std::string(nfs->source) == "server:/home");
+    CHECK(nfs->now[node_nfs_program_read_bytes] == 1300);
+    CHECK(nfs->now[node_nfs_program_write_bytes] == 2400);
+    CHECK(nfs->now[node_nfs_read_bytes] == 5000);
+    CHECK(nfs->now[node_nfs_write_bytes] == 6000);
+    CHECK(nfs->now[node_nfs_read_ops] == 10);
+    CHECK(nfs->now[node_nfs_read_retransmissions] == 2);
+    CHECK(nfs->now[node_nfs_read_timeouts] == 1);
+    CHECK(nfs->now[node_nfs_read_queue_ns] == 30000000);
+    CHECK(nfs->now[node_nfs_read_rtt_ns] == 40000000);
+    CHECK(nfs->now[node_nfs_read_execute_ns] == 50000000);
+    CHECK(nfs->now[node_nfs_write_execute_ns] == 51000000);
+    CHECK(nfs->now[node_nfs_other_ops] == 6);
+    CHECK(nfs->now[node_nfs_other_retransmissions] == 1);
+    CHECK(nfs->now[node_nfs_other_timeouts] == 2);
+    CHECK(nfs->now[node_nfs_other_execute_ns] == 7000000);
+    const device *client = find(reading, DEVICE_lustre, "scratch-ffff");
+    REQUIRE(client != nullptr);
+    CHECK(client->now[node_lustre_read_ops] == 4);
+    CHECK(client->now[node_lustre_read_bytes] == 210);
+    CHECK(client->now[node_lustre_write_bytes] == 330);
+    CHECK(client->now[node_lustre_other_ops] == 5);
+    const device *target = find(reading, DEVICE_lustre_target, "scratch-OST0000-osc-ffff");
+    REQUIRE(target != nullptr);
+    CHECK(target->now[node_lustre_requests] == 8);
+    CHECK(target->now[node_lustre_wait_ns] == 250000);
+    CHECK(target->now[node_lustre_read_bytes] == 77);
+    CHECK(target->now[node_lustre_other_ops] == 0);
+
+    sources_read(&reading); /* cumulative counts of the same files are the same again */
+    CHECK(find(reading, DEVICE_nfs, "/home")->now[node_nfs_other_ops] == 6);
+    CHECK(reading.devices_used == 5);
+}
+
+TEST_CASE("what is not there, or is not as expected, counts nothing", "[sources]")
+{
+    Sandbox sandbox;
+    Root root(sandbox);
+    static struct reading reading;
+    reading = {};
+    reading.root = root.path.c_str();
+    sources_read(&reading);
+    for (const char *text : { "", "\n", "some total=", "some\nfull\n", "Tcp: A B\n", "TcpExt: ListenDrops\nTcpExt:", "eth0: 1 2 3\n", " 8 0 sda 1 2\n", ":::::\n",
+                              "device a mounted on", "device a mounted on b with fstype nfs4\n\tper-op statistics\n\tREAD: 1\n\tbytes: 1\n" })
+        for (const char *file : { "/proc/pressure/io", "/proc/net/snmp", "/proc/net/netstat", "/proc/net/dev", "/proc/diskstats", "/proc/self/mountstats",
+                                  "/proc/meminfo", "/proc/fs/lustre/osc/x/stats" }) {
+            root.write(file, text);
+            sources_read(&reading);
+        }
+    for (uint64_t value : reading.now)
+        CHECK(value == 0);
+    for (unsigned i = 0; i < reading.devices_used; i++)
+        for (uint64_t value : reading.devices[i].now)
+            CHECK(value == 0);
+}
+
+TEST_CASE("samples are what came since, in the slice where that began", "[node]")
+{
+    Sandbox sandbox;
+    Root root(sandbox);
+    static struct node node;
+    struct settings settings = {};
+    std::string dir = sandbox.path(), segments = sandbox.path();
+    settings.dir = dir.c_str();
+    settings.job = "job";
+    settings.segment_dir = segments.c_str();
+    settings.slice_ns = 4000000000;
+    fake_system.has_clock = true;
+    fake_system.realtime_ns = 1001 * NS_PER_SECOND;
+    fake_system.monotonic_ns = 500 * NS_PER_SECOND;
+    write_all(root);
+    REQUIRE(node_begin(&node, root.path.c_str(), &settings, "job") == 0);
+    char path[1100];
+    spool_path(path, sizeof path, node.home.segment);
+    auto pass = [](uint64_t seconds) {
+        fake_system.realtime_ns += seconds * NS_PER_SECOND;
+        fake_system.monotonic_ns += seconds * NS_PER_SECOND;
+    };
+    auto turn = [&] { node_sample(&node, fake_system.realtime_ns); };
+
+    pass(3);
+    root.write("/proc/pressure/io", "some avg10=0 total=114\nfull avg10=0 total=25\n");
+    root.write("/proc/diskstats", "   8       0 sda 2 2 5 4 5 6 7 8 9 10 11 12\n   8 16 sdb 9 9 9 9 9 9 9 9 9 9 9 9\n");
+    turn();
+    pass(9); /* late by more than a slice */
+    root.write("/proc/diskstats", "   8       0 sda 2 2 5 4 5 6 7 8 9 10 11 12\n   8 16 sdb 10 9 9 9 9 9 9 9 9 9 9 9\n");
+    turn();
+    fake_system.realtime_ns -= 10 * NS_PER_SECOND; /* somebody sets the clock */
+    pass(4);
+    root.write("/proc/pressure/io", "some avg10=0 total=5\nfull avg10=0 total=0\n"); /* begun anew */
+    turn();
+    CHECK_FALSE(fs::exists(path)); /* there is no process, and so no profile */
+    CHECK(node_drain(&node) == 0);
+    CHECK_FALSE(fs::exists(path));
+
+    fs::create_directories(fs::path(path).parent_path());
+    fclose(fopen(path, "w"));
+    std::string segment = node.home.path;
+    CHECK(node_end(&node) == 0);
+    CHECK_FALSE(fs::exists(segment));
+    Spool spool = read_spool(path);
+    CHECK(spool.is_gapless());
+    auto slices = spool.rows("node_slices");
+    REQUIRE(slices.size() == 4);
+    CHECK(slices[0]["slice"] == 250);
+    CHECK(slices[0]["sampled_ns"] == 3 * NS_PER_SECOND);
+    CHECK(slices[0]["io_stall_ns"] == 100000);
+    CHECK(slices[0]["io_full_stall_ns"] == 10000);
+    CHECK(slices[0]["tcp_timeouts"] == 0);
+    CHECK(slices[0]["dirty_bytes"] == 3072);
+    CHECK(slices[1]["slice"] == 251);
+    CHECK(slices[1]["sampled_ns"] == 9 * NS_PER_SECOND);
+    CHECK(slices[2]["slice"] == 253);
+    CHECK(slices[2]["sampled_ns"] == 4 * NS_PER_SECOND);
+    CHECK(slices[2]["io_stall_ns"] == 5000);
+    auto blocks = spool.rows("node_blocks");
+    REQUIRE(blocks.size() == 2);
+    CHECK(blocks[0]["read_ops"] == 1);
+    CHECK(blocks[0]["read_bytes"] == 1024);
+    CHECK(blocks[1]["read_ops"] == 1); /* the new disk's count from its second sample on: nobody knows when the first began */
+    CHECK(blocks[0]["device"] != blocks[1]["device"]);
+    std::map<uint64_t, std::string> names;
+    for (auto &device : spool.rows("node_devices"))
+        names[device["device"]] = device.text["name"];
+    CHECK(names.size() == 6);
+    CHECK(names[blocks[0]["device"]] == "sda");
+    CHECK(names[blocks[1]["device"]] == "sdb");
+    auto run = spool.rows("nodes").back();
+    CHECK(run["slice_ns"] == 4000000000);
+    CHECK(run["start_ns"] == 1001 * NS_PER_SECOND);
+    CHECK(spool.rows("processes").empty());
+    segment_unmap(&node.home);
+    visits_end(&node.visits);
+}
+
+TEST_CASE("a killed collector's samples are drained by whoever comes next, and a full disk delays them", "[node]")
+{
+    Sandbox sandbox;
+    Root root(sandbox);
+    static struct node node;
+    struct settings settings = {};
+    std::string dir = sandbox.path();
+    settings.dir = settings.segment_dir = dir.c_str();
+    settings.job = "job";
+    settings.slice_ns = 1000000000;
+    fake_system.has_clock = true;
+    fake_system.realtime_ns = 1000 * NS_PER_SECOND;
+    write_all(root);
+    REQUIRE(node_begin(&node, root.path.c_str(), &settings, "job") == 0);
+    char path[1100];
+    spool_path(path, sizeof path, node.home.segment);
+    fs::create_directories(fs::path(path).parent_path());
+    fclose(fopen(path, "w"));
+    fake_system.is_disk_full = true;
+    uint64_t stalled = 15, turns = 0;
+    while (node.samples_late < 5 && turns++ < 2000) {
+        fake_system.realtime_ns += NS_PER_SECOND;
+        fake_system.monotonic_ns += NS_PER_SECOND;
+        stalled += 7 * turns * turns;
+        root.write("/proc/pressure/io", "some avg10=0 total=14\nfull avg10=0 total=" + std::to_string(stalled) + "\n");
+        node_sample(&node, fake_system.realtime_ns);
+    }
+    CHECK(node.samples_late == 5);
+    fake_system.is_disk_full = false;
+    fake_system.realtime_ns += NS_PER_SECOND;
+    fake_system.monotonic_ns += NS_PER_SECOND;
+    node_sample(&node, fake_system.realtime_ns);
+    std::string segment = node.home.path;
+    node.home.segment->pid = dead_pid();
+    segment_unmap(&node.home);
+    visits_end(&node.visits);
+    CHECK(adopt_segment(segment.c_str(), "").outcome == ADOPTED);
+    Spool spool = read_spool(path);
+    CHECK(spool.is_gapless());
+    CHECK(spool.rows("processes").empty());
+    CHECK(spool.sum("node_slices", "io_full_stall_ns") == 1000 * (stalled - 15));
+    CHECK(spool.sum("node_slices", "sampled_ns") == (turns + 1) * NS_PER_SECOND);
+    CHECK(spool.rows("nodes").back()["samples_late"] == 5);
+}
