@@ -13,6 +13,7 @@ from slicewise.profile.reader import read_profile
 from slicewise.report.job_page import job_page, job_report, opening
 from slicewise.report.job_tables import mounts_table
 from slicewise.report.page import page_path, write_page
+from slicewise.report.phase_words import phase_lines, phases_record
 from slicewise.report.tables import for_terminal
 from slicewise.report.unseen import unseen_lines
 
@@ -39,6 +40,7 @@ def report(
                 "median_seconds": result.io_time.median,
                 "processes": result.io_time.processes.to_dicts(),
             },
+            "phases": phases_record(result.phases),
             "per_slice": result.per_slice.to_dicts(),
             "sizes": result.sizes.to_dicts(),
             "latencies": result.latencies.to_dicts(),
@@ -49,7 +51,7 @@ def report(
         return
     write_text(
         [
-            *(Text(line) for line in opening(result)),
+            *(Text(line) for line in (*opening(result), *phase_lines(result.phases))),
             Text(),
             for_terminal(mounts_table(result.summary)),
             Text(),

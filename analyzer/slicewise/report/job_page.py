@@ -10,11 +10,14 @@ import polars as pl
 from slicewise.analysis import job as analysis
 from slicewise.analysis.activity import DIRECTIONS, Direction, activity, members
 from slicewise.analysis.heat import heats
+from slicewise.analysis.phases import Phases
+from slicewise.analysis.phases import phases as find_phases
 from slicewise.analysis.totals import Summary, summarize
 from slicewise.charts import distributions, heatmap, style, throughput
 from slicewise.profile.reader import Profile
 from slicewise.report import coverage_words, job_tables, words
 from slicewise.report.page import Fact, Page, Section
+from slicewise.report.phase_words import phase_lines, phases_table
 
 MOST_FILES = 20
 MORE = "more"
@@ -25,7 +28,8 @@ DONE: dict[Direction, str] = {"read": "read", "write": "wrote"}
 class JobReport:
     """All that the page, the terminal and the JSON of one job say.
 
-    per_slice, sizes, latencies, files: see analysis/job.py. slices: the axis, which holds all of the job's I/O.
+    per_slice, sizes, latencies, files: see analysis/job.py; phases: see analysis/phases.py. slices: the axis, which
+    holds all of the job's I/O.
     """
 
     summary: Summary
@@ -33,6 +37,7 @@ class JobReport:
     slices: range
     activity: dict[Direction, pl.DataFrame]
     per_slice: pl.DataFrame
+    phases: Phases
     io_time: analysis.IoTime
     sizes: pl.DataFrame
     latencies: pl.DataFrame
@@ -51,6 +56,7 @@ def job_report(profile: Profile) -> JobReport:
         slices=range(first, per_slice["slice"].max() + 1) if per_slice.height else range(0),
         activity={direction: activity(profile, processes, direction) for direction in DIRECTIONS},
         per_slice=per_slice,
+        phases=find_phases(profile, own),
         io_time=analysis.io_time(profile, own),
         sizes=analysis.by_bin(profile, own, "size"),
         latencies=analysis.by_bin(profile, own, "latency"),
@@ -134,6 +140,9 @@ def _over_time(report: JobReport) -> list[Section]:
             is_linked=True,
         ),
     ]
+    sections.append(
+        Section("Phases", text=list(phase_lines(report.phases)), tables=[phases_table(report.phases, slice_ns)])
+    )
     for direction, rows in report.activity.items():
         if rows.height:
             job = {report.summary.job: colours[direction]}
