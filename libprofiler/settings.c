@@ -1,10 +1,15 @@
 #include "settings.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 extern char **environ;
+
+/* Copies: a program may write over the environment that it began with, to show another title in `ps`. */
+static char texts[4 * PATH_MAX];
+static size_t texts_used;
 
 static const char *const variables[] = {
 #define SETTING(name, variable, type, standard, least, most, meaning) variable,
@@ -48,13 +53,17 @@ static const char *read_choice(const char **setting, const char *text)
 {
     if (strcmp(text, "auto") != 0 && strcmp(text, "vdso") != 0)
         return "neither auto nor vdso";
-    *setting = text;
+    *setting = text[0] == 'a' ? "auto" : "vdso";
     return NULL;
 }
 
 static const char *read_text(const char **setting, const char *text)
 {
-    *setting = text;
+    size_t bytes = strlen(text) + 1;
+    if (bytes > PATH_MAX || bytes > sizeof texts - texts_used)
+        return "too long";
+    *setting = memcpy(texts + texts_used, text, bytes);
+    texts_used += bytes;
     return NULL;
 }
 
@@ -77,6 +86,7 @@ void settings_read(struct settings *settings, void (*complain)(const char *varia
 {
     const char *value, *wrong;
     settings->bad = 0;
+    texts_used = 0;
 #define SETTING(name, variable, type, standard, least, most, meaning) \
     READ_##type(&settings->name, standard, least, most); \
     value = getenv(variable); \

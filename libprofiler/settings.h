@@ -16,7 +16,7 @@ struct settings {
     unsigned bad; /* unknown or out of range, and so left at their defaults */
 };
 
-/* Reads all settings. A bad one keeps its default and is passed to `complain` with what is wrong. */
+/* Reads all settings; their texts last until it is done again. A bad one keeps its default and is passed to `complain` with what is wrong. */
 void settings_read(struct settings *settings, void (*complain)(const char *variable, const char *value, const char *wrong));
 
 #endif

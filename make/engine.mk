@@ -1,4 +1,4 @@
-# The engine's own tests, under sanitizers too, and benches. Included by Makefile.
+# The engine's own tests, under sanitizers too. Included by Makefile.
 
 UNIT_OBJECTS = $(patsubst %,$(BUILD)/objects/%.o,$(basename $(wildcard tests/unit/*.c tests/unit/*.cpp)))
 # The tests start and stop an engine of their own (tests/unit/fake_engine.c).
@@ -37,13 +37,5 @@ sanitize:  ## run the engine's tests under ASan and UBSan, and its threads under
 	$(BUILD)/address/bin/unit '~[crash]'
 	TSAN_OPTIONS='halt_on_error=0 exitcode=66 suppressions=tests/unit/race/by_design.supp' \
 	  $(MAKE) BUILD=$(BUILD)/thread CFLAGS='-O1 -g $(THREAD_FLAGS)' LDFLAGS='$(THREAD_FLAGS)' race
-
-$(BUILD)/bin/calls: tests/bench/calls.c
-	@mkdir -p $(@D)
-	$(CC) -std=c17 -O2 $(WARNINGS) $< -o $@ -lpthread
-
-.PHONY: bench
-bench: $(BUILD)/lib/libslicewise.so $(BUILD)/bin/calls  ## measure what the library costs (results also in build/bench.json)
-	$(if $(wildcard $(BUILD)/venv/bin/python),$(BUILD)/venv/bin/python,python3) tests/bench/calls.py $^ -o $(BUILD)/bench.json
 
 -include $(UNIT_OBJECTS:.o=.d) $(RACE_OBJECTS:.o=.d)

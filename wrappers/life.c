@@ -17,6 +17,7 @@ INTERPOSE(pid_t, fork, (void))
     call_close(&call);
     return pid;
 }
+SAME_AS(__fork, fork);
 
 INTERPOSE(pid_t, _Fork, (void))
 {

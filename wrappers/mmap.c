@@ -4,6 +4,7 @@
 #include "io_uring.h"
 #include "mapping.h"
 
+#include <stdarg.h>
 #include <sys/mman.h>
 
 /* An allocator maps memory before, or while, the real function is looked up, and looking up may allocate. */
@@ -29,6 +30,29 @@ INTERPOSE(void *, mmap, (void *address, size_t size, int protection, int flags, 
     return mapped;
 }
 SAME_AS(mmap64, mmap); /* off_t is 64 bits wherever we build */
+
+/* What is mapped moves with its name; of nothing (`size` 0) it stays, and is mapped twice. */
+INTERPOSE(void *, mremap, (void *address, size_t size, size_t wanted, int flags, ...))
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    void *place = (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0 ? va_arg(arguments, void *) : NULL;
+    va_end(arguments);
+    descriptor word = mapping_leave(address);
+    if (word == 0)
+        return real_mremap != NULL ? real_mremap(address, size, wanted, flags, place)
+                                   : (void *)syscall(SYS_mremap, address, size, wanted, flags, place);
+    struct call call = call_begin(OP_mremap);
+    void *moved = REAL(mremap)(address, size, wanted, flags, place);
+    call_end(&call);
+    if (moved == MAP_FAILED || size == 0)
+        mapping_enter(address, word);
+    if (moved != MAP_FAILED)
+        mapping_enter(moved, word);
+    call_touched_descriptor(&call, word, moved == MAP_FAILED);
+    call_close(&call);
+    return moved;
+}
 
 INTERPOSE(int, munmap, (void *address, size_t size))
 {

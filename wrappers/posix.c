@@ -14,6 +14,7 @@ INTERPOSE(ssize_t, read, (int fd, void *buf, size_t size))
     call_close(&call);
     return moved;
 }
+SAME_AS(__read, read);
 
 INTERPOSE(ssize_t, __read_chk, (int fd, void *buf, size_t size, size_t room))
 {
@@ -35,6 +36,7 @@ INTERPOSE(ssize_t, pread, (int fd, void *buf, size_t size, off_t offset))
     return moved;
 }
 SAME_AS(pread64, pread); /* off_t is 64 bits wherever we build */
+SAME_AS(__pread64, pread);
 
 INTERPOSE(ssize_t, __pread_chk, (int fd, void *buf, size_t size, off_t offset, size_t room))
 {
@@ -88,6 +90,7 @@ INTERPOSE(ssize_t, write, (int fd, const void *buf, size_t size))
     call_close(&call);
     return moved;
 }
+SAME_AS(__write, write);
 
 INTERPOSE(ssize_t, pwrite, (int fd, const void *buf, size_t size, off_t offset))
 {
@@ -99,6 +102,7 @@ INTERPOSE(ssize_t, pwrite, (int fd, const void *buf, size_t size, off_t offset))
     return moved;
 }
 SAME_AS(pwrite64, pwrite);
+SAME_AS(__pwrite64, pwrite);
 
 INTERPOSE(ssize_t, writev, (int fd, const struct iovec *parts, int count))
 {
@@ -142,6 +146,7 @@ INTERPOSE(off_t, lseek, (int fd, off_t offset, int whence))
     return position;
 }
 SAME_AS(lseek64, lseek);
+SAME_AS(__lseek, lseek);
 
 INTERPOSE(int, fsync, (int fd))
 {

@@ -29,6 +29,8 @@ INTERPOSE(int, open, (const char *path, int flags, ...))
 
 /* O_LARGEFILE is implied wherever off_t is 64 bits by itself. */
 SAME_AS(open64, open);
+SAME_AS(__open, open);
+SAME_AS(__open64, open);
 
 INTERPOSE(int, __open_2, (const char *path, int flags))
 {
@@ -86,6 +88,7 @@ INTERPOSE(int, close, (int fd))
     call_close(&call);
     return failed;
 }
+SAME_AS(__close, close);
 
 INTERPOSE(int, close_range, (unsigned first, unsigned last, int flags))
 {
@@ -129,6 +132,7 @@ INTERPOSE(int, dup2, (int fd, int wanted))
     call_close(&call);
     return copy;
 }
+SAME_AS(__dup2, dup2);
 
 INTERPOSE(int, dup3, (int fd, int wanted, int flags))
 {
@@ -158,3 +162,4 @@ INTERPOSE(int, fcntl, (int fd, int command, ...))
     return result;
 }
 SAME_AS(fcntl64, fcntl);
+SAME_AS(__fcntl, fcntl);

@@ -17,6 +17,7 @@ INTERPOSE(FILE *, fopen, (const char *path, const char *mode))
     return stream;
 }
 SAME_AS(fopen64, fopen);
+SAME_AS(_IO_fopen, fopen);
 
 INTERPOSE(FILE *, fdopen, (int fd, const char *mode))
 {
@@ -27,6 +28,7 @@ INTERPOSE(FILE *, fdopen, (int fd, const char *mode))
     call_close(&call);
     return stream;
 }
+SAME_AS(_IO_fdopen, fdopen);
 
 INTERPOSE(FILE *, freopen, (const char *path, const char *mode, FILE *stream))
 {
@@ -60,6 +62,7 @@ INTERPOSE(FILE *, popen, (const char *command, const char *mode))
     call_close(&call);
     return stream;
 }
+SAME_AS(_IO_popen, popen);
 
 /* Its time is the command's as well: on a pipe, which is no file's. */
 INTERPOSE(int, pclose, (FILE *stream))
@@ -86,6 +89,7 @@ INTERPOSE(int, fclose, (FILE *stream))
     call_close(&call);
     return failed;
 }
+SAME_AS(_IO_fclose, fclose);
 
 /* fflush(NULL) hands on what all streams hold. The list of streams may be walked while no other thread can change it. */
 extern FILE *_IO_list_all;
@@ -116,6 +120,7 @@ INTERPOSE(int, fflush, (FILE *stream))
     return failed;
 }
 SAME_AS(fflush_unlocked, fflush);
+SAME_AS(_IO_fflush, fflush);
 
 /* It closes nothing, whatever its name: it hands on what all streams hold. */
 INTERPOSE(int, fcloseall, (void))
@@ -163,6 +168,8 @@ INTERPOSE(int, fsetpos, (FILE *stream, const fpos_t *position))
     return failed;
 }
 SAME_AS(fsetpos64, fsetpos);
+SAME_AS(_IO_fsetpos, fsetpos);
+SAME_AS(_IO_fsetpos64, fsetpos);
 
 INTERPOSE(long, ftell, (FILE *stream))
 {
@@ -176,6 +183,7 @@ INTERPOSE(long, ftell, (FILE *stream))
 }
 SAME_AS(ftello, ftell);
 SAME_AS(ftello64, ftell);
+SAME_AS(_IO_ftell, ftell);
 
 INTERPOSE(int, fgetpos, (FILE *stream, fpos_t *position))
 {
@@ -188,6 +196,8 @@ INTERPOSE(int, fgetpos, (FILE *stream, fpos_t *position))
     return failed;
 }
 SAME_AS(fgetpos64, fgetpos);
+SAME_AS(_IO_fgetpos, fgetpos);
+SAME_AS(_IO_fgetpos64, fgetpos);
 
 INTERPOSE(size_t, fread, (void *buf, size_t size, size_t count, FILE *stream))
 {
@@ -200,6 +210,7 @@ INTERPOSE(size_t, fread, (void *buf, size_t size, size_t count, FILE *stream))
     return items;
 }
 SAME_AS(fread_unlocked, fread); /* taking the lock as well is slower, not wrong */
+SAME_AS(_IO_fread, fread);
 
 INTERPOSE(size_t, __fread_chk, (void *buf, size_t room, size_t size, size_t count, FILE *stream))
 {
@@ -247,3 +258,4 @@ INTERPOSE(size_t, fwrite, (const void *buf, size_t size, size_t count, FILE *str
     return items;
 }
 SAME_AS(fwrite_unlocked, fwrite);
+SAME_AS(_IO_fwrite, fwrite);

@@ -137,6 +137,7 @@ INTERPOSE_SYMBOL(int, old_vfscanf, vfscanf, (FILE *stream, const char *format, v
     call_close(&call);
     return items;
 }
+SAME_AS(__vfscanf, vfscanf);
 
 INTERPOSE_SYMBOL(int, isoc99_vfscanf, __isoc99_vfscanf, (FILE *stream, const char *format, va_list arguments))
 {
@@ -249,6 +250,7 @@ INTERPOSE(int, fputs, (const char *text, FILE *stream))
     return put;
 }
 SAME_AS(fputs_unlocked, fputs);
+SAME_AS(_IO_fputs, fputs);
 
 INTERPOSE(int, puts, (const char *text))
 {
@@ -260,6 +262,7 @@ INTERPOSE(int, puts, (const char *text))
     call_close(&call);
     return put;
 }
+SAME_AS(_IO_puts, puts);
 
 /* `text: what errno means`, and a newline. */
 INTERPOSE(void, perror, (const char *text))
@@ -285,6 +288,7 @@ INTERPOSE(int, vfprintf, (FILE *stream, const char *format, va_list arguments))
     call_close(&call);
     return put;
 }
+SAME_AS(_IO_vfprintf, vfprintf);
 
 INTERPOSE(int, __vfprintf_chk, (FILE *stream, int flag, const char *format, va_list arguments))
 {
@@ -301,11 +305,13 @@ INTERPOSE(int, fprintf, (FILE *stream, const char *format, ...))
 {
     FORWARD(format, vfprintf(stream, format, arguments));
 }
+SAME_AS(_IO_fprintf, fprintf);
 
 INTERPOSE(int, printf, (const char *format, ...))
 {
     FORWARD(format, vfprintf(stdout, format, arguments));
 }
+SAME_AS(_IO_printf, printf);
 
 INTERPOSE(int, vprintf, (const char *format, va_list arguments))
 {

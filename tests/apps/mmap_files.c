@@ -1,4 +1,4 @@
-/* Files in memory: mapped, written by touching, stored by msync, unmapped; beside memory that is no file's. */
+/* Files in memory: mapped, written by touching, stored by msync, moved, unmapped; beside memory that is no file's. */
 #include "scenario.h"
 
 #include <sys/mman.h>
@@ -17,7 +17,8 @@ int main(int argc, char **argv)
         REQUIRE(memory != MAP_FAILED && file != MAP_FAILED);
         memset(memory, i, SIZE);
         memcpy(file, memory, SIZE);
-        REQUIRE(msync(file, SIZE, MS_SYNC) == 0 && munmap(file, SIZE) == 0 && munmap(memory, SIZE) == 0);
+        REQUIRE(msync(file, SIZE, MS_SYNC) == 0 && mremap(file, SIZE, SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, memory) == memory);
+        REQUIRE(msync(memory, SIZE, MS_SYNC) == 0 && mremap(memory, 0, 4096, 77) == MAP_FAILED && munmap(memory, SIZE) == 0);
     }
     errno = 0;
     REQUIRE(mmap(NULL, SIZE, PROT_READ, MAP_SHARED, 9999, 0) == MAP_FAILED && errno == EBADF);

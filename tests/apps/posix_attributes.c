@@ -1,6 +1,7 @@
 /* Calls on what files have beside their bytes, by name, by directory descriptor and by descriptor; with what fails. */
 #include "scenario.h"
 
+#include <linux/fs.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -60,6 +61,8 @@ static void change(int dirfd, int fd)
     REQUIRE(flock(fd, LOCK_EX) == 0 && flock(fd, LOCK_UN) == 0 && lockf(fd, F_TLOCK, 10) == 0);
     int waiting;
     REQUIRE(ioctl(fd, FIONREAD, &waiting) == 0 && ioctl(-1, FIONREAD, &waiting) == -1 && errno == EBADF);
+    struct file_clone_range range = { .src_fd = fd, .src_length = 4096, .dest_offset = 4096 };
+    (void)!(ioctl(fd, FICLONE, fd) + ioctl(fd, FICLONERANGE, &range)); /* few file systems can */
 }
 
 /* Where the file system has none, each fails, and is counted all the same. */

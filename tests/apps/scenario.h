@@ -47,7 +47,7 @@ static inline long unseen_syscall_6(long number, long a, long b, long c, long d,
 static struct {
     long kernel[KERNEL_FIELDS];
     long own_read_bytes;
-    char text[8192];
+    char text[16384];
     int used;
 } scenario __attribute__((unused));
 

@@ -1,6 +1,8 @@
-/* One kind of call, many times: prints nanoseconds a call.
- *     calls KIND CALLS THREADS DIR        KIND: write1 pwrite4k pread4k lseek openclose stat fwrite64 shared */
-#define _GNU_SOURCE
+/* Kinds of calls, many times each.
+ *     calls time KIND CHUNKS THREADS DIR   prints ns a call: the median over chunks of calls, so that who was preempted does not count;
+ *                                          the mean of it over the threads
+ *     calls count KIND CHUNKS 1 DIR        under callgrind: each chunk's instructions are dumped as `Client Request: KIND CALLS`
+ * KIND may be `all`. Threads have files of their own, but for `shared`. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,18 +11,30 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#else
+#define CALLGRIND_ZERO_STATS
+#define CALLGRIND_DUMP_STATS_AT(name) (void)(name)
+#endif
 
-enum { BLOCK_BYTES = 4096, BLOCKS = 64 };
+enum { BLOCK_BYTES = 4096, BLOCKS = 64, ITEM_BYTES = 64, CALLS_A_CHUNK = 256 };
 
 struct work {
-    const char *kind, *path;
-    long calls;
-    int fd; /* of all threads, or this one's */
-    FILE *stream;
+    const struct kind *kind;
+    const char *path;
+    int chunks, fd, null, shared_null;
+    FILE *sink, *source;
     double ns;
 };
 
+struct kind {
+    const char *name;
+    void (*call)(const struct work *work, long i);
+};
+
 static char block[BLOCK_BYTES];
+static pthread_barrier_t start;
 
 static double now_ns(void)
 {
@@ -37,70 +51,176 @@ static void must(int is_right, const char *what)
     }
 }
 
-static void call_once(const struct work *work, long i)
+static off_t offset_of(long i)
+{
+    return i % BLOCKS * BLOCK_BYTES;
+}
+
+static void call_write(const struct work *work, long i)
+{
+    (void)i;
+    must(write(work->null, block, 1) == 1, "write");
+}
+
+static void call_write_to_file(const struct work *work, long i)
+{
+    (void)i;
+    must(write(work->fd, block, 1) == 1, "write");
+}
+
+static void call_pwrite(const struct work *work, long i)
+{
+    must(pwrite(work->fd, block, BLOCK_BYTES, offset_of(i)) == BLOCK_BYTES, "pwrite");
+}
+
+static void call_pread(const struct work *work, long i)
+{
+    must(pread(work->fd, block, BLOCK_BYTES, offset_of(i)) == BLOCK_BYTES, "pread");
+}
+
+static void call_lseek(const struct work *work, long i)
+{
+    must(lseek(work->fd, offset_of(i), SEEK_SET) == offset_of(i), "lseek");
+}
+
+static void call_fwrite(const struct work *work, long i)
+{
+    (void)i;
+    must(fwrite(block, ITEM_BYTES, 1, work->sink) == 1, "fwrite");
+}
+
+static void call_fread(const struct work *work, long i)
+{
+    (void)i;
+    must(fread(block, ITEM_BYTES, 1, work->source) == 1, "fread");
+}
+
+static void call_stat(const struct work *work, long i)
 {
     struct stat status;
-    off_t offset = i % BLOCKS * BLOCK_BYTES;
-    switch (work->kind[0] == 'p' ? work->kind[1] : work->kind[0]) {
-    case 'w': /* write1 and pwrite4k */
-        must(work->kind[0] == 'p' ? pwrite(work->fd, block, BLOCK_BYTES, offset) == BLOCK_BYTES : write(work->fd, block, 1) == 1, "write");
-        break;
-    case 'r':
-        must(pread(work->fd, block, BLOCK_BYTES, offset) == BLOCK_BYTES, "pread");
-        break;
-    case 'l':
-        must(lseek(work->fd, offset, SEEK_SET) == offset, "lseek");
-        break;
-    case 'o':
-        must(close(open(work->path, O_RDONLY)) == 0, "open");
-        break;
-    case 'f':
-        must(fwrite(block, 64, 1, work->stream) == 1, "fwrite");
-        break;
-    default: /* stat; shared: see main */
-        must(work->kind[1] == 'h' ? write(work->fd, block, 1) == 1 : stat(work->path, &status) == 0, work->kind);
-    }
+    (void)i;
+    must(stat(work->path, &status) == 0, "stat");
+}
+
+static void call_open_and_close(const struct work *work, long i)
+{
+    (void)i;
+    must(close(open(work->path, O_RDONLY)) == 0, "open and close");
+}
+
+static void call_shared(const struct work *work, long i)
+{
+    (void)i;
+    must(write(work->shared_null, block, 1) == 1, "write");
+}
+
+static const struct kind kinds[] = {
+    { "write", call_write },
+    { "write_to_file", call_write_to_file },
+    { "pwrite", call_pwrite },
+    { "pread", call_pread },
+    { "lseek", call_lseek },
+    { "fwrite", call_fwrite },
+    { "fread", call_fread },
+    { "stat", call_stat },
+    { "open", call_open_and_close },
+    { "shared", call_shared },
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static struct work work_in(const char *directory, int number, int shared_null)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/calls.%d", directory, number);
+    struct work work = { .path = strdup(path), .fd = open(path, O_RDWR | O_CREAT, 0600), .shared_null = shared_null };
+    for (int i = 0; i < BLOCKS; i++)
+        must(pwrite(work.fd, block, BLOCK_BYTES, offset_of(i)) == BLOCK_BYTES, path);
+    work.null = open("/dev/null", O_WRONLY);
+    work.sink = fopen("/dev/null", "w");
+    work.source = fopen("/dev/zero", "r");
+    must(work.null >= 0 && work.sink != NULL && work.source != NULL, "/dev");
+    return work;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double difference = *(const double *)a - *(const double *)b;
+    return difference < 0 ? -1 : difference > 0;
+}
+
+static void call_a_chunk(const struct work *work)
+{
+    for (long i = 0; i < CALLS_A_CHUNK; i++)
+        work->kind->call(work, i);
 }
 
 static void *run(void *argument)
 {
     struct work *work = argument;
-    double began = now_ns();
-    for (long i = 0; i < work->calls; i++)
-        call_once(work, i);
-    work->ns = now_ns() - began;
+    double *ns = calloc((size_t)work->chunks, sizeof *ns);
+    pthread_barrier_wait(&start);
+    for (int chunk = 0; chunk < work->chunks; chunk++) {
+        double began = now_ns();
+        call_a_chunk(work);
+        ns[chunk] = now_ns() - began;
+    }
+    qsort(ns, (size_t)work->chunks, sizeof *ns, by_size);
+    work->ns = ns[work->chunks / 2] / CALLS_A_CHUNK;
+    free(ns);
     return NULL;
+}
+
+static void time_calls(const struct kind *kind, int chunks, int threads, const char *directory)
+{
+    struct work *works = calloc((size_t)threads, sizeof *works);
+    pthread_t *ids = calloc((size_t)threads, sizeof *ids);
+    int shared_null = open("/dev/null", O_WRONLY);
+    double ns = 0;
+    pthread_barrier_init(&start, NULL, (unsigned)threads);
+    for (int t = 0; t < threads; t++) {
+        works[t] = work_in(directory, t, shared_null);
+        works[t].kind = kind;
+        works[t].chunks = chunks;
+    }
+    for (int t = 1; t < threads; t++)
+        must(pthread_create(&ids[t], NULL, run, &works[t]) == 0, "pthread_create");
+    run(&works[0]);
+    for (int t = 0; t < threads; t++) {
+        if (t > 0)
+            pthread_join(ids[t], NULL);
+        ns += works[t].ns;
+    }
+    printf("%.3f\n", ns / threads);
+}
+
+/* A first chunk warms up and is not dumped. */
+static void count_calls(const struct kind *kind, int chunks, const char *directory)
+{
+    struct work work = work_in(directory, 0, open("/dev/null", O_WRONLY));
+    char name[64];
+    work.kind = kind;
+    snprintf(name, sizeof name, "%s %d", kind->name, CALLS_A_CHUNK);
+    for (int chunk = -1; chunk < chunks; chunk++) {
+        CALLGRIND_ZERO_STATS;
+        call_a_chunk(&work);
+        if (chunk >= 0)
+            CALLGRIND_DUMP_STATS_AT(name);
+    }
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 5) {
-        fprintf(stderr, "usage: calls KIND CALLS THREADS DIR\n");
+    if (argc != 6) {
+        fprintf(stderr, "usage: calls time|count KIND CHUNKS THREADS DIR\n");
         return 2;
     }
-    int threads = atoi(argv[3]);
-    struct work *works = calloc((size_t)threads, sizeof *works);
-    pthread_t *ids = calloc((size_t)threads, sizeof *ids);
-    int null = open("/dev/null", O_WRONLY);
-    for (int t = 0; t < threads; t++) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/calls.%d", argv[4], t);
-        works[t] = (struct work){ .kind = argv[1], .path = strdup(path), .calls = atol(argv[2]) };
-        works[t].fd = open(path, O_RDWR | O_CREAT, 0600);
-        for (int i = 0; i < BLOCKS; i++)
-            must(pwrite(works[t].fd, block, BLOCK_BYTES, (off_t)i * BLOCK_BYTES) == BLOCK_BYTES, path);
-        if (argv[1][0] == 'w' || strcmp(argv[1], "shared") == 0)
-            works[t].fd = argv[1][0] == 'w' ? open("/dev/null", O_WRONLY) : null;
-        works[t].stream = fopen("/dev/null", "w");
+    for (const struct kind *kind = kinds; kind < kinds + KINDS; kind++) {
+        if (strcmp(argv[2], kind->name) != 0 && strcmp(argv[2], "all") != 0)
+            continue;
+        if (argv[1][0] == 't')
+            time_calls(kind, atoi(argv[3]), atoi(argv[4]), argv[5]);
+        else
+            count_calls(kind, atoi(argv[3]), argv[5]);
     }
-    for (int t = 1; t < threads; t++)
-        pthread_create(&ids[t], NULL, run, &works[t]);
-    run(&works[0]);
-    double ns = works[0].ns;
-    for (int t = 1; t < threads; t++) {
-        pthread_join(ids[t], NULL);
-        ns += works[t].ns;
-    }
-    printf("%.3f\n", works[0].calls > 0 ? ns / threads / (double)works[0].calls : 0.0);
     return 0;
 }

@@ -82,3 +82,23 @@ TEST_CASE("a setting that there is not is named", "[settings]")
     REQUIRE(complaints.size() == 1);
     CHECK(complaints[0] == "SLICEWISE_SLICES=4: no such setting");
 }
+
+TEST_CASE("settings outlive the environment that they were read from", "[settings]")
+{
+    char entry[] = "SLICEWISE_DIR=/scratch/profiles";
+    putenv(entry);
+    settings settings;
+    settings_read(&settings, complain);
+    memset(entry + sizeof "SLICEWISE_DIR=" - 1, 'x', sizeof "/scratch/profiles" - 1);
+    unsetenv("SLICEWISE_DIR");
+    CHECK(std::string(settings.dir) == "/scratch/profiles");
+}
+
+TEST_CASE("a path that is longer than any can be is complained about", "[settings]")
+{
+    settings settings = read_with("SLICEWISE_DIR", std::string(4096, 'x').c_str());
+    CHECK(std::string(settings.dir) == "slicewise");
+    CHECK(complaints.size() == 1);
+    CHECK(settings.bad == 1);
+    CHECK(std::string(read_with("SLICEWISE_DIR", std::string(4095, 'x').c_str()).dir).size() == 4095);
+}

@@ -1,0 +1,25 @@
+# What the library costs: programs and targets of tests/bench. Included by Makefile.
+
+BENCH_PYTHON = $(if $(wildcard $(VENV)/bin/python),$(VENV)/bin/python,python3)
+BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,calls life floor.so skewed_clock.so)
+BENCH_MPI_PROGRAMS = $(if $(MPICC),$(BUILD)/bench/ior_like)
+
+$(BUILD)/bench/%: tests/bench/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -O2 $(WARNINGS) $< -o $@ -lpthread
+
+$(BUILD)/bench/%.so: tests/bench/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -O2 $(WARNINGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -shared $< -o $@ -ldl
+
+$(BUILD)/bench/ior_like: tests/bench/ior_like.c
+	@mkdir -p $(@D)
+	$(MPICC) -O2 -Wall -Wextra $< -o $@
+
+.PHONY: bench
+bench: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS) $(BENCH_MPI_PROGRAMS)  ## measure what the library costs (results also in build/bench.json)
+	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m bench $(BUILD) -o $(BUILD)/bench.json
+
+.PHONY: bench-check
+bench-check: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS)  ## fail where instruction counts or sizes pass their budgets (tests/bench/budgets.toml)
+	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m check $(BUILD)

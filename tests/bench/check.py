@@ -1,0 +1,81 @@
+"""Whether instruction counts and sizes lie within the budgets of budgets.toml: no times, so that a busy machine says
+the same as a quiet one.
+
+One line a row, and exit status 1 if any is over its budget, 2 if it cannot be measured.
+
+    python -m check BUILD
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import instructions
+from figures import BUDGETS
+from libraries import BARE, OURS, libraries
+from measures import Bench
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A row's measure beside its budget."""
+
+    what: str
+    unit: str
+    measured: float
+    budget: float
+    goal: float | None
+
+    @property
+    def is_over(self) -> bool:
+        return self.measured > self.budget
+
+    def line(self) -> str:
+        goal = f"goal {self.goal:g}" if self.goal is not None else ""
+        verdict = "OVER" if self.is_over else "ok"
+        return f"{self.what:<44}{self.measured:>10.1f} {self.unit:<14}budget {self.budget:>7g}  {goal:<10} {verdict}"
+
+
+def outcomes(measures: dict[str, dict[str, float]], rows: dict[str, dict]) -> list[Outcome]:
+    """Each budget beside what was measured: `measures` is {unit: {row: measure}}."""
+    found = []
+    for name, row in rows.items():
+        for key, budget in row.items():
+            if key.startswith("budget_"):
+                unit = key.removeprefix("budget_")
+                found.append(Outcome(row["what"], unit, measures[unit][name], budget, row.get(f"goal_{unit}")))
+    return found
+
+
+def measure(build: Path, directory: Path, rows: dict[str, dict]) -> dict[str, dict[str, float]]:
+    """What the budgets are about: {unit: {row: measure}}."""
+    compared = {name: library for name, library in libraries(build, directory).items() if name in (BARE, OURS)}
+    bench = Bench(build, compared, directory, rows)
+    measures = {"instructions": instructions.added(bench.programs / "calls", compared, directory)[OURS]}
+    for row in [*bench.memory(rounds=3), *bench.disk()]:
+        measures.setdefault(row.unit, {})[row.name] = row.least_added(OURS)
+    return measures
+
+
+def main() -> int:
+    """Measure, print, judge."""
+    build = Path(sys.argv[1])
+    if shutil.which("valgrind") is None:
+        print("bench-check: valgrind is missing. On Debian or Ubuntu:  sudo apt-get install valgrind", file=sys.stderr)
+        return 2
+    place = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="slicewise-bench-", dir=place) as directory:
+        rows = tomllib.loads(BUDGETS.read_text())
+        results = outcomes(measure(build, Path(directory), rows), rows)
+    for result in results:
+        print(result.line())
+    return int(any(result.is_over for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+/* What happens seldom in a process's life, as a program that tells about itself.
+ *     life exit SLICES FILES DIR     I/O in so many slices and files; prints CLOCK_MONOTONIC_RAW ns as its very last deed
+ *     life steady SLICES CALLS DIR   so many calls of 4 KiB a slice; prints the ns of each slice's first call
+ *     life memory THREADS 0 DIR      I/O in so many threads more; prints resident bytes of each kind
+ *     life mounts OPENS 0 DIR...     prints for each directory the ns of the first and the least of so many further open calls
+ * More than one slice needs skewed_clock.c. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLICE_NS 4000000000ll
+
+enum { BLOCK_BYTES = 4096, BLOCKS = 64 };
+
+extern void skip_clock(int64_t ns) __attribute__((weak));
+
+static char block[BLOCK_BYTES];
+static pthread_barrier_t barrier;
+
+static long now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return now.tv_sec * 1000000000l + now.tv_nsec;
+}
+
+static void must(int is_right, const char *what)
+{
+    if (!is_right) {
+        perror(what);
+        exit(1);
+    }
+}
+
+static int file_in(const char *directory, int number)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/life.%d", directory, number);
+    int fd = open(path, O_RDWR | O_CREAT, 0600);
+    must(fd >= 0, path);
+    return fd;
+}
+
+static void write_block(int fd, int i)
+{
+    must(pwrite(fd, block, BLOCK_BYTES, (off_t)(i % BLOCKS) * BLOCK_BYTES) == BLOCK_BYTES, "pwrite");
+}
+
+static void next_slice(void)
+{
+    if (skip_clock != NULL)
+        skip_clock(SLICE_NS);
+}
+
+static void live_to_exit(int slices, int files, const char *directory)
+{
+    for (int i = 0; i < files; i++) {
+        int fd = file_in(directory, i);
+        write_block(fd, 0);
+        must(close(fd) == 0, "close");
+    }
+    int fd = file_in(directory, 0);
+    for (int slice = 1; slice < slices; slice++) {
+        next_slice();
+        write_block(fd, slice);
+    }
+    printf("%ld\n", now_ns());
+    fflush(stdout);
+}
+
+static void live_steadily(int slices, int calls, const char *directory)
+{
+    int fd = file_in(directory, 0);
+    long *ns = calloc((size_t)slices, sizeof *ns);
+    for (int i = 0; i < BLOCKS; i++)
+        write_block(fd, i);
+    for (int slice = 0; slice < slices; slice++) {
+        long began = now_ns();
+        write_block(fd, 0);
+        ns[slice] = now_ns() - began;
+        for (int i = 1; i < calls; i++)
+            if (i % 2 == 1)
+                must(pread(fd, block, BLOCK_BYTES, (off_t)(i % BLOCKS) * BLOCK_BYTES) == BLOCK_BYTES, "pread");
+            else
+                write_block(fd, i);
+        next_slice();
+    }
+    for (int slice = 0; slice < slices; slice++)
+        printf("%ld\n", ns[slice]);
+}
+
+static void *do_some(void *directory)
+{
+    int fd = file_in(directory, 0);
+    for (int i = 0; i < BLOCKS; i++)
+        write_block(fd, i);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return NULL;
+}
+
+static void print_memory(void)
+{
+    char line[256];
+    FILE *status = fopen("/proc/self/status", "r");
+    must(status != NULL, "/proc/self/status");
+    while (fgets(line, sizeof line, status) != NULL)
+        if (strncmp(line, "VmRSS", 5) == 0 || strncmp(line, "Rss", 3) == 0)
+            fputs(line, stdout);
+    fclose(status);
+}
+
+static void live_in_memory(int threads, char *directory)
+{
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, (unsigned)threads + 1);
+    for (int i = 0; i < threads; i++)
+        must(pthread_create(&thread, NULL, do_some, directory) == 0, "pthread_create");
+    int fd = file_in(directory, 1);
+    for (int i = 0; i < BLOCKS; i++)
+        write_block(fd, i);
+    pthread_barrier_wait(&barrier);
+    print_memory();
+    pthread_barrier_wait(&barrier);
+}
+
+static long open_ns(const char *directory)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/life.0", directory);
+    long began = now_ns();
+    int fd = open(path, O_RDWR | O_CREAT, 0600);
+    long ns = now_ns() - began;
+    must(fd >= 0, path);
+    close(fd);
+    return ns;
+}
+
+static void live_on_mounts(int opens, char **directories)
+{
+    for (; *directories != NULL; directories++) {
+        long first = open_ns(*directories), least = INT64_MAX;
+        for (int i = 0; i < opens; i++) {
+            long ns = open_ns(*directories);
+            least = ns < least ? ns : least;
+        }
+        printf("%ld %ld\n", first, least);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 5) {
+        fprintf(stderr, "usage: life exit|steady|memory|mounts NUMBER NUMBER DIR...\n");
+        return 2;
+    }
+    int first = atoi(argv[2]), second = atoi(argv[3]);
+    if (strcmp(argv[1], "exit") == 0)
+        live_to_exit(first, second, argv[4]);
+    else if (strcmp(argv[1], "steady") == 0)
+        live_steadily(first, second, argv[4]);
+    else if (strcmp(argv[1], "memory") == 0)
+        live_in_memory(first, argv[4]);
+    else
+        live_on_mounts(first, argv + 4);
+    return 0;
+}

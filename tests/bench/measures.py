@@ -1,0 +1,227 @@
+"""The measurements: each runs programs of tests/bench under some libraries and gives rows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import statistics
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from figures import Row, Values, in_turns
+from libraries import BARE, OURS, Library
+
+CHUNKS = 150
+ROUNDS = 11
+STARTS = 25
+MANY_THREADS = 32
+NEW_MOUNTS = 10
+SLICES_OF_AN_HOUR = 900
+PACKED_EVERY = 96  # records
+IOR_RANKS, IOR_BLOCKS = 4, 49_152
+TIMEOUT_SECONDS = 300
+CALLS = ["write", "write_to_file", "pwrite", "pread", "lseek", "fwrite", "fread", "stat", "open"]
+CALLS_OF_TWO = ["write", "pwrite", "pread", "lseek"]
+
+
+class Bench:
+    """The programs, the libraries, and a directory that is thrown away."""
+
+    def __init__(self, build: Path, libraries: dict[str, Library], directory: Path, rows: dict[str, dict]) -> None:
+        self.programs, self.directory, self.rows = build / "bench", directory, rows
+        self.libraries = libraries
+        self.data = directory / "data"
+        self.data.mkdir()
+        self.profiles = directory / "profiles"
+        self.skewed = [self._with_skewed_clock(library) for library in libraries.values()]
+
+    def calls(self) -> list[Row]:
+        """ns a call, of every kind; of some with two threads, and of eight on one descriptor."""
+        rows = [self._timed(kind, 1) for kind in CALLS]
+        rows += [self._timed(kind, 2) for kind in CALLS_OF_TWO]
+        return [*rows, self._timed("shared", 1), self._timed("shared", 8)]
+
+    def calls_by_vdso(self) -> list[Row]:
+        """The same call where the processor's counter must not be used."""
+        values = in_turns(
+            self.libraries.values(), ROUNDS, lambda library: self._ns("pwrite", 1, library, SLICEWISE_CLOCK="vdso")
+        )
+        return [self._row("vdso", "ns", values["ns"])]
+
+    def start_and_end(self) -> list[Row]:
+        """Microseconds from fork to the end of `true`."""
+
+        def measure(library: Library) -> dict[str, float]:
+            environment = library.environment()
+            us = []
+            for _ in range(STARTS):
+                began = time.perf_counter()
+                os.waitpid(os.posix_spawn("/bin/true", ["true"], environment), 0)
+                us.append((time.perf_counter() - began) * 1e6)
+            return {"us": statistics.median(us)}
+
+        return [self._row("true", "us", in_turns(self.libraries.values(), ROUNDS, measure)["us"])]
+
+    def exits(self) -> list[Row]:
+        """Milliseconds from a program's last deed to its end."""
+        usual = in_turns(self.libraries.values(), ROUNDS, lambda library: self._exit(library, 1, 10))
+        hour = in_turns(self.skewed, ROUNDS, lambda library: self._exit(library, SLICES_OF_AN_HOUR, 10_000))
+        return [self._row("exit", "ms", usual["ms"]), self._row("exit_after_an_hour", "ms", hour["ms"])]
+
+    def memory(self, rounds: int = ROUNDS) -> list[Row]:
+        """Resident KiB: of a process, of that what is not the library's own file, and of each thread more."""
+
+        def measure(library: Library) -> dict[str, float]:
+            one, many = (self._resident(library, threads) for threads in (0, MANY_THREADS))
+            own, own_of_many = (resident["RssAnon"] + resident["RssShmem"] for resident in (one, many))
+            return {"memory": one["VmRSS"], "memory_own": own, "memory_thread": (own_of_many - own) / MANY_THREADS}
+
+        values = in_turns(self.libraries.values(), rounds, measure)
+        return [self._row(name, "KiB", of) for name, of in values.items()]
+
+    def disk(self, rounds: int = 1) -> list[Row]:
+        """Bytes of profile a process, mount and slice at steady load, and of a process that did next to nothing."""
+
+        def measure(library: Library) -> dict[str, float]:
+            few, many = (self._spooled(library, slices) for slices in (SLICES_OF_AN_HOUR // 2, SLICES_OF_AN_HOUR))
+            return {"disk_slice": (many - few) / (SLICES_OF_AN_HOUR // 2), "disk_process": self._spooled(library, 1)}
+
+        values = in_turns(self.skewed, rounds, measure)
+        return [self._row(name, "bytes", of) for name, of in values.items()]
+
+    def slow_paths(self) -> list[Row]:
+        """Microseconds of the first call of a slice, and of one that also packs a batch."""
+
+        def measure(library: Library) -> dict[str, float]:
+            ns = sorted(self._steady(library, SLICES_OF_AN_HOUR))
+            turn = ns[len(ns) // 2] / 1e3
+            # A slice makes a record for the file system and one for the kernel's count.
+            packs = ns[-2 * SLICES_OF_AN_HOUR // PACKED_EVERY :]
+            return {"turn": turn, "pack": statistics.median(packs) / 1e3}
+
+        values = in_turns(self.skewed, ROUNDS, measure)
+        return [self._row(name, "us", of) for name, of in values.items()]
+
+    def first_opens(self) -> list[Row]:
+        """Microseconds that the first open on a mount takes over a later one."""
+        if not may_mount():
+            return []
+        values = in_turns(self.libraries.values(), ROUNDS, self._first_opens)
+        return [self._row("first_open", "us", values["us"])]
+
+    def whole_program(self) -> list[Row]:
+        """The worst case of a whole MPI program: seconds of its I/O, ms of MPI_Finalize, bytes written."""
+        ior = os.environ.get("IOR")
+        mpirun = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
+        if mpirun is None or not (self.programs / "ior_like").exists():
+            return []
+        program = [str(self.programs / "ior_like"), str(IOR_BLOCKS), str(self.data)]
+        if ior:
+            program = [
+                ior,
+                "-a",
+                "POSIX",
+                "-F",
+                "-t",
+                "4k",
+                "-b",
+                f"{IOR_BLOCKS * 4 // 1024}m",
+                "-o",
+                str(self.data / "ior"),
+            ]
+        command = [mpirun, "--allow-run-as-root", "--oversubscribe", "-np", str(IOR_RANKS), *program]
+
+        def measure(library: Library) -> dict[str, float]:
+            shutil.rmtree(self.profiles, ignore_errors=True)
+            began = time.perf_counter()
+            printed = self._run(command, library)
+            measured = {"ior_wall": time.perf_counter() - began, "ior_bytes": float(self._bytes_of(library))}
+            if not ior:
+                measured |= zip(("ior_io", "ior_finalize"), map(float, printed.split()), strict=True)
+            return measured
+
+        values = in_turns(self.libraries.values(), ROUNDS, measure)
+        units = {"ior_wall": "s", "ior_io": "s", "ior_finalize": "ms", "ior_bytes": "bytes"}
+        return [self._row(name, units[name], of) for name, of in values.items()]
+
+    def _timed(self, kind: str, threads: int) -> Row:
+        values = in_turns(self.libraries.values(), ROUNDS, lambda library: self._ns(kind, threads, library))
+        return self._row(kind if threads == 1 else f"{kind}_{threads}", "ns", values["ns"])
+
+    def _row(self, name: str, unit: str, values: Values) -> Row:
+        return Row(name, self.rows[name]["what"], unit, values)
+
+    def _ns(self, kind: str, threads: int, library: Library, **settings: str) -> dict[str, float]:
+        command = [self.programs / "calls", "time", kind, str(CHUNKS), str(threads), self.data]
+        return {"ns": float(self._run(command, library, **settings))}
+
+    def _exit(self, library: Library, slices: int, files: int) -> dict[str, float]:
+        shutil.rmtree(self.data)
+        self.data.mkdir()
+        command = [self.programs / "life", "exit", str(slices), str(files), self.data]
+        with subprocess.Popen(command, env=library.environment(), stdout=subprocess.PIPE) as process:
+            last_deed = int(process.stdout.read())
+            process.wait()
+            end = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+        return {"ms": (end - last_deed) / 1e6}
+
+    def _resident(self, library: Library, threads: int) -> dict[str, float]:
+        printed = self._run([self.programs / "life", "memory", str(threads), "0", self.data], library)
+        return {name: float(kib) for name, kib in re.findall(r"(\w+):\s+(\d+) kB", printed)}
+
+    def _steady(self, library: Library, slices: int) -> list[int]:
+        printed = self._run([self.programs / "life", "steady", str(slices), "100", self.data], library)
+        return [int(line) for line in printed.split()]
+
+    def _spooled(self, library: Library, slices: int) -> float:
+        shutil.rmtree(self.profiles, ignore_errors=True)
+        self._steady(library, slices)
+        return float(self._bytes_of(library))
+
+    def _bytes_of(self, library: Library) -> int:
+        return sum(file.stat().st_size for file in self.profiles.rglob("*.swz")) if library.name == OURS else 0
+
+    def _first_opens(self, library: Library) -> dict[str, float]:
+        places = [self.data / f"mount{number}" for number in range(NEW_MOUNTS)]
+        for place in places:
+            place.mkdir(exist_ok=True)
+        command = on_new_mounts([self.programs / "life", "mounts", "20", "0"], library.environment(), places)
+        printed = self._run(command, self.libraries[BARE])
+        pairs = [(int(first), int(later)) for first, later in (line.split() for line in printed.splitlines())]
+        return {"us": statistics.median(first - later for first, later in pairs) / 1e3}
+
+    def _run(self, command: list[str | Path], library: Library, **settings: str) -> str:
+        environment = library.environment(**settings)
+        done = subprocess.run(
+            command, env=environment, check=False, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(map(str, command))} under {library.name} failed: {done.stderr[-2000:]}")
+        return done.stdout
+
+    def _with_skewed_clock(self, library: Library) -> Library:
+        preload = (
+            f"{library.path}:{self.programs / 'skewed_clock.so'}" if library.path else self.programs / "skewed_clock.so"
+        )
+        return replace(library, path=preload, settings=library.settings | {"SLICEWISE_CLOCK": "vdso"})
+
+
+def on_new_mounts(command: list[str | Path], environment: dict[str, str], places: list[Path]) -> list[str]:
+    """The command with the places as further arguments, each on a file system that nobody saw before: in a mount
+    namespace of the command's own, which takes them with it. The environment is given to the command alone."""
+    mounting = [f"mount -t tmpfs bench {shlex.quote(str(place))}" for place in places]
+    settings = [f"{name}={value}" for name, value in environment.items()]
+    running = shlex.join(["env", "-i", *settings, *map(str, command), *map(str, places)])
+    return ["unshare", "--mount", "sh", "-c", " && ".join([*mounting, f"exec {running}"])]
+
+
+def may_mount() -> bool:
+    """Whether on_new_mounts will do: it takes root."""
+    probe = ["unshare", "--mount", "mount", "-t", "tmpfs", "bench", "/mnt"]
+    return (
+        shutil.which("unshare") is not None and subprocess.run(probe, check=False, capture_output=True).returncode == 0
+    )
