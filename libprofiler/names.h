@@ -84,6 +84,11 @@ enum {
     CALL_COLUMNS = TABLE_START_mishaps - TABLE_START_calls - 1,
     MISHAP_COLUMNS = TABLE_START_unprofiled - TABLE_START_mishaps - 1,
     UNPROFILED_COLUMNS = TABLE_START_launches - TABLE_START_unprofiled - 1,
+    EVENT_COLUMNS = TABLE_START_hardware - TABLE_START_events - 1,
+    HARDWARE_COLUMNS = TABLE_START_modules - TABLE_START_hardware - 1,
+    MODULE_COLUMNS = TABLE_START_frames - TABLE_START_modules - 1,
+    FRAME_COLUMNS = TABLE_START_sites - TABLE_START_frames - 1,
+    SITE_COLUMNS = TABLE_START_end - TABLE_START_sites - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */

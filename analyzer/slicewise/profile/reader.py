@@ -47,11 +47,16 @@ class Profile:
     mishaps: pl.DataFrame
     unprofiled: pl.DataFrame
     launches: pl.DataFrame
+    events: pl.DataFrame
+    hardware: pl.DataFrame
+    modules: pl.DataFrame
+    frames: pl.DataFrame
+    sites: pl.DataFrame
 
 
 TABLES = ("processes", "mounts", "slices", "files", "calls", "mishaps")
 # What older profiles do not have: then the frame has no columns but `process`, and no rows.
-LATER_TABLES = ("unprofiled", "launches")
+LATER_TABLES = ("unprofiled", "launches", "events", "hardware", "modules", "frames", "sites")
 
 
 def read_profile(path: str | Path, bins: bool = False) -> Profile:
