@@ -1,23 +1,18 @@
 /* POSIX calls that copy from descriptor to descriptor, without the bytes ever being the program's: each is a read of the one and a write of
  * the other, whatever they lead to; and those between memory and a pipe, or text and a descriptor. */
 #include "interpose.h"
+#include "posix_copy.h"
 
 #include <stdarg.h>
 #include <sys/sendfile.h>
 #include <sys/uio.h>
-
-/* Where it began, by where it ended: the kernel has moved the offset, and read it where we could only have crashed. */
-static int64_t beginning(const off_t *offset, ssize_t moved)
-{
-    return offset != NULL && moved >= 0 ? *offset - moved : NO_OFFSET;
-}
 
 INTERPOSE(ssize_t, sendfile, (int to, int from, off_t *offset, size_t size))
 {
     struct call call = call_begin(OP_sendfile);
     ssize_t moved = REAL(sendfile)(to, from, offset, size);
     call_end(&call);
-    call_copied(&call, from, beginning(offset, moved), to, NO_OFFSET, moved);
+    call_copied(&call, from, copy_beginning(offset, moved), to, NO_OFFSET, moved);
     call_close(&call);
     return moved;
 }
@@ -28,7 +23,7 @@ INTERPOSE(ssize_t, copy_file_range, (int from, off_t *from_offset, int to, off_t
     struct call call = call_begin(OP_copy_file_range);
     ssize_t moved = REAL(copy_file_range)(from, from_offset, to, to_offset, size, flags);
     call_end(&call);
-    call_copied(&call, from, beginning(from_offset, moved), to, beginning(to_offset, moved), moved);
+    call_copied(&call, from, copy_beginning(from_offset, moved), to, copy_beginning(to_offset, moved), moved);
     call_close(&call);
     return moved;
 }
@@ -38,7 +33,7 @@ INTERPOSE(ssize_t, splice, (int from, off_t *from_offset, int to, off_t *to_offs
     struct call call = call_begin(OP_splice);
     ssize_t moved = REAL(splice)(from, from_offset, to, to_offset, size, flags);
     call_end(&call);
-    call_copied(&call, from, beginning(from_offset, moved), to, beginning(to_offset, moved), moved);
+    call_copied(&call, from, copy_beginning(from_offset, moved), to, copy_beginning(to_offset, moved), moved);
     call_close(&call);
     return moved;
 }
@@ -53,16 +48,20 @@ INTERPOSE(ssize_t, tee, (int from, int to, size_t size, unsigned flags))
     return moved;
 }
 
-/* Which way the bytes go depends on which end of the pipe it is. */
+void copy_gave_pages(const struct call *call, int fd, ssize_t moved)
+{
+    if (raw_is_read_only(fd))
+        call_read(call, fd, NO_OFFSET, moved);
+    else
+        call_wrote(call, fd, NO_OFFSET, moved);
+}
+
 INTERPOSE(ssize_t, vmsplice, (int fd, const struct iovec *parts, size_t count, unsigned flags))
 {
     struct call call = call_begin(OP_vmsplice);
     ssize_t moved = REAL(vmsplice)(fd, parts, count, flags);
     call_end(&call);
-    if (raw_is_read_only(fd))
-        call_read(&call, fd, NO_OFFSET, moved);
-    else
-        call_wrote(&call, fd, NO_OFFSET, moved);
+    copy_gave_pages(&call, fd, moved);
     call_close(&call);
     return moved;
 }

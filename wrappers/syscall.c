@@ -2,12 +2,12 @@
 #include "interpose.h"
 #include "io_uring.h"
 #include "libaio.h"
-
+#include "posix_copy.h"
 
 /* What a call does, in the order of its arguments. */
 enum effect {
-    NONE, READS, READS_AT, WRITES, WRITES_AT, OPENS, OPENS_AT, CLOSES, COPIES, SEEKS, TOUCHES, NAMES_AT, SUBMITS, REAPS, SETS_UP_RING,
-    REGISTERS, ENTERS_RING, ENDS,
+    NONE, READS, READS_AT, WRITES, WRITES_AT, SENDS, MOVES, TEES, GIVES_PAGES, OPENS, OPENS_AT, CLOSES, CLOSES_RANGE, COPIES, CONTROLS, SEEKS,
+    TOUCHES, NAMES, NAMES_AT, NAMES_NONE, SUBMITS, REAPS, SETS_UP_RING, REGISTERS, ENTERS_RING, ENDS,
 };
 
 struct meaning {
@@ -28,10 +28,44 @@ static struct meaning meaning_of(long number)
     case SYS_pwrite64: return (struct meaning){ WRITES_AT, OP_pwrite };
     case SYS_pwritev:
     case SYS_pwritev2: return (struct meaning){ WRITES_AT, OP_pwritev };
-#ifdef SYS_open
+    case SYS_sendfile: return (struct meaning){ SENDS, OP_sendfile };
+    case SYS_copy_file_range: return (struct meaning){ MOVES, OP_copy_file_range };
+    case SYS_splice: return (struct meaning){ MOVES, OP_splice };
+    case SYS_tee: return (struct meaning){ TEES, OP_tee };
+    case SYS_vmsplice: return (struct meaning){ GIVES_PAGES, OP_vmsplice };
+#ifdef SYS_open /* processors of today have only the names with `at` */
     case SYS_open: return (struct meaning){ OPENS, OP_open };
     case SYS_creat: return (struct meaning){ OPENS, OP_creat };
+    case SYS_stat: return (struct meaning){ NAMES, OP_stat };
+    case SYS_lstat: return (struct meaning){ NAMES, OP_lstat };
+    case SYS_access: return (struct meaning){ NAMES, OP_access };
+    case SYS_unlink: return (struct meaning){ NAMES, OP_unlink };
+    case SYS_rename: return (struct meaning){ NAMES, OP_rename };
+    case SYS_mkdir: return (struct meaning){ NAMES, OP_mkdir };
+    case SYS_rmdir: return (struct meaning){ NAMES, OP_rmdir };
+    case SYS_mknod: return (struct meaning){ NAMES, OP_mknod };
+    case SYS_link: return (struct meaning){ NAMES, OP_link };
+    case SYS_readlink: return (struct meaning){ NAMES, OP_readlink };
+    case SYS_chmod: return (struct meaning){ NAMES, OP_chmod };
+    case SYS_chown:
+    case SYS_lchown: return (struct meaning){ NAMES, OP_chown };
+    case SYS_utime:
+    case SYS_utimes: return (struct meaning){ NAMES, OP_utime };
+    case SYS_futimesat: return (struct meaning){ NAMES_AT, OP_utime };
 #endif
+    case SYS_truncate: return (struct meaning){ NAMES, OP_truncate };
+    case SYS_statfs: return (struct meaning){ NAMES, OP_statfs };
+    case SYS_faccessat: return (struct meaning){ NAMES_AT, OP_access };
+    case SYS_unlinkat: return (struct meaning){ NAMES_AT, OP_unlinkat };
+    case SYS_renameat:
+    case SYS_renameat2: return (struct meaning){ NAMES_AT, OP_renameat };
+    case SYS_mkdirat: return (struct meaning){ NAMES_AT, OP_mkdirat };
+    case SYS_mknodat: return (struct meaning){ NAMES_AT, OP_mknod };
+    case SYS_linkat: return (struct meaning){ NAMES_AT, OP_link };
+    case SYS_readlinkat: return (struct meaning){ NAMES_AT, OP_readlink };
+    case SYS_fchmodat: return (struct meaning){ NAMES_AT, OP_chmod };
+    case SYS_fchownat: return (struct meaning){ NAMES_AT, OP_chown };
+    case SYS_utimensat: return (struct meaning){ NAMES_AT, OP_utime };
     case SYS_openat:
     case SYS_openat2: return (struct meaning){ OPENS_AT, OP_openat };
     case SYS_close: return (struct meaning){ CLOSES, OP_close };
@@ -40,13 +74,27 @@ static struct meaning meaning_of(long number)
     case SYS_dup2:
 #endif
     case SYS_dup3: return (struct meaning){ COPIES, OP_dup2 };
+    case SYS_close_range: return (struct meaning){ CLOSES_RANGE, OP_close_range };
+    case SYS_fcntl: return (struct meaning){ CONTROLS, OP_fcntl };
+    case SYS_ioctl: return (struct meaning){ TOUCHES, OP_ioctl };
+    case SYS_flock: return (struct meaning){ TOUCHES, OP_flock };
+    case SYS_fallocate: return (struct meaning){ TOUCHES, OP_fallocate };
+    case SYS_ftruncate: return (struct meaning){ TOUCHES, OP_ftruncate };
+    case SYS_fchmod: return (struct meaning){ TOUCHES, OP_fchmod };
+    case SYS_fchown: return (struct meaning){ TOUCHES, OP_fchown };
+    case SYS_fstatfs: return (struct meaning){ TOUCHES, OP_fstatfs };
+    case SYS_readahead: return (struct meaning){ TOUCHES, OP_readahead };
+    case SYS_fadvise64: return (struct meaning){ TOUCHES, OP_posix_fadvise };
+    case SYS_sync_file_range: return (struct meaning){ TOUCHES, OP_sync_file_range };
+    case SYS_syncfs: return (struct meaning){ TOUCHES, OP_syncfs };
+    case SYS_sync: return (struct meaning){ NAMES_NONE, OP_sync };
     case SYS_lseek: return (struct meaning){ SEEKS, OP_lseek };
     case SYS_fsync: return (struct meaning){ TOUCHES, OP_fsync };
     case SYS_fdatasync: return (struct meaning){ TOUCHES, OP_fdatasync };
     case SYS_getdents64: return (struct meaning){ TOUCHES, OP_getdents };
     case SYS_fstat: return (struct meaning){ TOUCHES, OP_fstat };
-    case SYS_newfstatat:
-    case SYS_statx: return (struct meaning){ NAMES_AT, OP_fstatat };
+    case SYS_newfstatat: return (struct meaning){ NAMES_AT, OP_fstatat };
+    case SYS_statx: return (struct meaning){ NAMES_AT, OP_statx };
     case SYS_io_submit: return (struct meaning){ SUBMITS, OP_io_submit };
     case SYS_io_getevents:
     case SYS_io_pgetevents: return (struct meaning){ REAPS, OP_io_getevents };
@@ -74,6 +122,7 @@ static descriptor prepare(struct meaning meaning, const struct call *call, const
 {
     switch (meaning.effect) {
     case CLOSES: return descriptor_release((int)argument[0]);
+    case CLOSES_RANGE: descriptor_release_range((unsigned)argument[0], (unsigned)argument[1]); break;
     case SUBMITS: libaio_begin(call, argument[1], address(argument[2])); break;
     case ENTERS_RING: uring_begin(call, (int)argument[0]); break;
     case ENDS:
@@ -93,15 +142,31 @@ static void count(struct meaning meaning, const struct call *call, const long *a
     case READS_AT: call_read(call, fd, offset_of(argument[3]), result); break;
     case WRITES: call_wrote(call, fd, NO_OFFSET, result); break;
     case WRITES_AT: call_wrote(call, fd, offset_of(argument[3]), result); break;
+    case SENDS: call_copied(call, (int)argument[1], copy_beginning(address(argument[2]), result), fd, NO_OFFSET, result); break;
+    case MOVES:
+        call_copied(call, fd, copy_beginning(address(argument[1]), result), (int)argument[2], copy_beginning(address(argument[3]), result),
+                    result);
+        break;
+    case TEES: call_copied(call, fd, NO_OFFSET, (int)argument[1], NO_OFFSET, result); break;
+    case GIVES_PAGES: copy_gave_pages(call, fd, result); break;
     case OPENS: call_opened(call, (int)result, AT_FDCWD, address(argument[0])); break;
     case OPENS_AT: call_opened(call, (int)result, fd, address(argument[1])); break;
-    case CLOSES: call_touched_descriptor(call, closed, result < 0); break;
+    case CLOSES:
+    case CLOSES_RANGE:
+    case NAMES_NONE: call_touched_descriptor(call, closed, result < 0); break;
+    case CONTROLS:
+        if (argument[1] != F_DUPFD && argument[1] != F_DUPFD_CLOEXEC) {
+            call_touched(call, fd, result < 0);
+            break;
+        }
+        __attribute__((fallthrough));
     case COPIES:
         descriptor_copied(fd, (int)result);
         call_touched(call, fd, result < 0);
         break;
     case SEEKS: call_sought(call, fd, result); break;
     case TOUCHES: call_touched(call, fd, result < 0); break;
+    case NAMES: call_named(call, AT_FDCWD, address(argument[0]), result < 0); break;
     case NAMES_AT: call_named(call, fd, address(argument[1]), result < 0); break;
     case SUBMITS: libaio_submitted(call, argument[1], address(argument[2]), result); break;
     case REAPS: libaio_reaped(call, address(argument[3]), result); break;

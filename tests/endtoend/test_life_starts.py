@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from slicewise.analysis.coverage import coverage
 from slicewise.profile.reader import Profile
 from support.programs import APPS, LIBRARY, SHARED_MEMORY, Apps, Job, calls, need, total
 
@@ -121,7 +122,7 @@ def test_a_thousand_threads_at_once(job: Job, apps: Apps) -> None:
     assert job.segments() == []
 
 
-@pytest.mark.parametrize("way", ["deep", "apart"])
+@pytest.mark.parametrize("way", ["deep", "apart", "both"])
 def test_library_bound_apart(job: Job, apps: Apps, way: str) -> None:
     plug_in = apps.build("life_plug_in", "-DPLUG_IN", "-shared", "-fPIC")
     ended = job.run([apps.build("life_apart"), plug_in, way])
@@ -129,7 +130,24 @@ def test_library_bound_apart(job: Job, apps: Apps, way: str) -> None:
     profile = job.profile()
     assert total(profile, "write_bytes", obj="file") == 3000
     assert total(profile, "write_bytes", layers=["kernel"]) == 3000 + 10 + 200  # the witness
+    assert profile.mishaps.select("mishap", "count").rows() == [("bound_apart", 1)]
+    (gap,) = [gap for gap in coverage(profile, profile.processes).gaps if gap.direction == "write"]
+    assert (gap.cause, gap.bytes) == ("bound_apart", 210)
     assert job.segments() == []
+
+
+@pytest.mark.parametrize("search", ["", "$ORIGIN/"])
+def test_library_beside_the_program(job: Job, apps: Apps, search: str) -> None:
+    """The loader looks for it from where the program lies that opens it, whoever stands in front of dlopen."""
+    plug_in = apps.build("life_plug_in", "-DPLUG_IN", "-shared", "-fPIC")
+    program = apps.build("life_apart", "-Wl,--enable-new-dtags,-rpath,$ORIGIN")
+    assert plug_in.parent == program.parent
+    ended = job.run([program, search + plug_in.name, "near"])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    assert total(profile, "write_bytes", obj="file") == 3000 + 10 + 200
+    assert calls(profile)["dlopen"] == 2
+    assert profile.mishaps.is_empty()
 
 
 @pytest.fixture

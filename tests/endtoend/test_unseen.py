@@ -263,6 +263,20 @@ def test_calls_past_libc_are_a_gap_with_a_guess(tmp_path, apps):
     assert (least["share"], least["kernel_bytes"]) == (0.0, 3 * MIB)
 
 
+def test_the_report_names_gaps_on_the_terminal_and_processes_on_the_page(tmp_path, apps):
+    program = apps.build("unseen_writer")
+    run_command(tmp_path, "/bin/sh", "-c", f"{program} seen; {program} unseen raw")
+    told = subprocess.run(
+        [SLICEWISE, "report", "--html", "page.html", tmp_path / "slicewise" / "job"],
+        check=True, cwd=tmp_path, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    assert "3 MiB written in at most 3 calls by 1 process: not seen; a guess: system calls past" in told
+    assert f"({program.name}: 0 % of 3 MiB written)" in told
+    page = (tmp_path / "page.html").read_text()
+    assert "How much was seen, by process" in page
+    assert "calls past libc" in page
+
+
 def test_a_profiled_program_has_no_gap(job, apps):
     job.run([apps.build("unseen_writer"), "out"])
     profile = job.profile()

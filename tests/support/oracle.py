@@ -17,16 +17,16 @@ from pathlib import Path
 
 from support.programs import Command, Job, need
 
-LINE = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\)\s+= (?P<result>-?\d+|0x[0-9a-f]+)(?:<.*>)?(?: .*)?$")
+LINE = re.compile(r"(?:\[(?P<pointer>[0-9a-f]+)\] )?(?P<name>\w+)\((?P<arguments>.*)\)\s+= (?P<result>-?\d+|0x[0-9a-f]+)(?:<.*>)?(?: .*)?$")
 BEGIN, END = '"/scenario/begin"', '"/scenario/end"'
-DESCRIPTOR = re.compile(r"(?:^|, )-?\d+<(?P<target>.*?)>(?=, |$)")
+DESCRIPTOR = re.compile(r"(?:^|, )-?\d+<(?P<target>.*?)>(?:\(deleted\))?(?=, |$)")
 MAKES_THREADS = ("clone", "clone3", "fork", "vfork")
 BY_LOADER = ("execve", "execveat")
 
 # Which system calls stand behind which operations: the kernel has fewer doors than libc, and operations are compared by
 # door.
 DOORS = {
-    "open": (("open", "openat", "creat"), ("open", "openat", "creat", "mkstemp")),
+    "open": (("open", "openat", "openat2", "creat"), ("open", "openat", "creat", "mkstemp")),
     "close": (("close",), ("close",)),
     "close_range": (("close_range",), ("close_range",)),
     "dup": (("dup",), ("dup",)),
@@ -65,7 +65,7 @@ DOORS = {
     "sync": (("sync", "syncfs", "sync_file_range"), ("sync", "syncfs", "sync_file_range")),
     "flock": (("flock",), ("flock",)),
     "ioctl": (("ioctl",), ("ioctl",)),
-    "getdents": (("getdents64",), ("readdir",)),
+    "getdents": (("getdents64",), ("readdir", "getdents")),
     "getxattr": (("getxattr", "lgetxattr", "fgetxattr"), ("getxattr",)),
     "setxattr": (("setxattr", "lsetxattr", "fsetxattr"), ("setxattr",)),
     "listxattr": (("listxattr", "llistxattr", "flistxattr"), ("listxattr",)),
@@ -86,6 +86,7 @@ READS = dict.fromkeys(("read", "pread64", "readv", "preadv", "preadv2", "copy_fi
 WRITES = dict.fromkeys(("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "vmsplice"), 0) | {
     "copy_file_range": 1, "splice": 1, "tee": 1,
 }  # fmt: skip
+OBJECTS = ("file", "device", "pipe", "socket", "other")
 
 
 @dataclass(frozen=True)
@@ -93,16 +94,21 @@ class SystemCall:
     name: str
     arguments: str
     result: int
+    pointer: int = 0  # the instruction that entered the kernel, where strace was asked for it
+
+    def target(self, place: int) -> str:
+        """What one of its descriptors leads to, as strace names it."""
+        targets = DESCRIPTOR.findall(self.arguments)
+        return targets[place] if place < len(targets) else ""
 
     def object(self, place: int) -> str:
-        """What one of its descriptors leads to, in the words of schema/enums.def."""
-        targets = DESCRIPTOR.findall(self.arguments)
-        target = targets[place] if place < len(targets) else ""
+        """The same in the words of schema/enums.def."""
+        target = self.target(place)
         if target.startswith("pipe:"):
             return "pipe"
         if target.startswith(("socket:", "UNIX", "TCP", "UDP")):
             return "socket"
-        if target.startswith("/memfd:") or not target.startswith("/"):
+        if target.startswith(("/memfd:", "/proc/", "/sys/")) or not target.startswith("/"):
             return "other"
         if "<char " in target or "<block " in target:
             return "device"
@@ -120,22 +126,27 @@ class Trace:
         return Counter(door_of[call.name] for call in self.calls if call.name in door_of)
 
     def bytes_read(self, obj: str | None = None) -> int:
-        return self._moved(READS, obj)
+        return _bytes(self.transfers(READS, obj))
 
     def bytes_written(self, obj: str | None = None) -> int:
-        return self._moved(WRITES, obj)
+        return _bytes(self.transfers(WRITES, obj))
 
     def errors(self) -> int:
         """Calls through the doors of DOORS that failed."""
         known = {name for names, _ in DOORS.values() for name in names}
         return sum(call.result < 0 for call in self.calls if call.name in known)
 
-    def _moved(self, places: dict[str, int], obj: str | None) -> int:
-        return sum(
-            max(call.result, 0)
+    def transfers(self, places: dict[str, int], obj: str | None = None) -> list[SystemCall]:
+        """Those of READS, or of WRITES, from or to one kind of object."""
+        return [
+            call
             for call in self.calls
             if call.name in places and (obj is None or call.object(places[call.name]) == obj)
-        )
+        ]
+
+
+def _bytes(calls: list[SystemCall]) -> int:
+    return sum(max(call.result, 0) for call in calls)
 
 
 def doors_of(calls: dict[str, int]) -> Counter[str]:
@@ -155,25 +166,32 @@ def trace(job: Job, command: Command, *, stdin: bytes = b"") -> tuple[Trace, dic
     files.mkdir()
     ended = job.run_plainly(["strace", "-ff", "-yy", "-s", "0", "-o", files / "thread", *command], stdin=stdin)
     assert ended.status == 0, ended.errors
+    return Trace(list(_walk(first_of(files), is_counted=False))), ended.told
+
+
+def first_of(files: Path) -> Path:
+    """Of strace's files, one a thread, that of the thread that no other one made."""
     children = {child for file in files.iterdir() for child in _children(file)}
     (first,) = [file for file in files.iterdir() if int(file.suffix[1:]) not in children]
-    return Trace(list(_walk(first, is_counted=False))), ended.told
+    return first
 
 
-def _lines(file: Path) -> Iterator[SystemCall]:
+def lines(file: Path) -> Iterator[SystemCall]:
+    """The calls of one of strace's files that returned."""
     for line in file.read_text(errors="replace").splitlines():
         if found := LINE.match(line):
-            yield SystemCall(found["name"], found["arguments"], int(found["result"], 0))
+            result = int(found["result"], 16 if "x" in found["result"] else 10)
+            yield SystemCall(found["name"], found["arguments"], result, int(found["pointer"] or "0", 16))
 
 
 def _children(file: Path) -> Iterator[int]:
-    for call in _lines(file):
+    for call in lines(file):
         if call.name in MAKES_THREADS and call.result > 0:
             yield call.result
 
 
 def _walk(file: Path, *, is_counted: bool) -> Iterator[SystemCall]:
-    for call in _lines(file):
+    for call in lines(file):
         if BEGIN in call.arguments:
             is_counted = True
         elif END in call.arguments or (call.name in BY_LOADER and call.result == 0):

@@ -87,9 +87,17 @@ class Job:
         """Run a command under the library to its end."""
         return self._run(command, stdin, cwd, self.environment(settings))
 
-    def run_plainly(self, command: Command, *, stdin: bytes = b"", cwd: Path | None = None) -> Ended:
+    def run_plainly(
+        self,
+        command: Command,
+        *,
+        stdin: bytes = b"",
+        cwd: Path | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        **settings: str,
+    ) -> Ended:
         """Run a command as if there were no Slicewise."""
-        return self._run(command, stdin, cwd, self.environment({"LD_PRELOAD": ""}))
+        return self._run(command, stdin, cwd, self.environment(settings | {"LD_PRELOAD": ""}), timeout_seconds)
 
     def start(self, command: Command, **settings: str) -> subprocess.Popen[bytes]:
         """Start a command under the library."""
@@ -125,14 +133,21 @@ class Job:
         """What lies in the directory of segments."""
         return sorted(self.segment_dir.glob("slicewise-*/*"))
 
-    def _run(self, command: Command, stdin: bytes, cwd: Path | None, environment: Mapping[str, str]) -> Ended:
+    def _run(
+        self,
+        command: Command,
+        stdin: bytes,
+        cwd: Path | None,
+        environment: Mapping[str, str],
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> Ended:
         done = subprocess.run(
             command,
             env=environment,
             cwd=cwd or self.data,
             input=stdin,
             capture_output=True,
-            timeout=TIMEOUT_SECONDS,
+            timeout=timeout_seconds,
             check=False,
         )
         return Ended(done.returncode, done.stdout, done.stderr.decode(errors="replace"), self.folder / "told")

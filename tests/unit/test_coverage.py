@@ -8,15 +8,26 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from slicewise.analysis.coverage import Cause, Coverage, Gap, LeastSeen, Unprofiled, coverage, job_processes
+from slicewise.analysis.coverage import (
+    Cause,
+    Coverage,
+    Gap,
+    LeastSeen,
+    ProcessCoverage,
+    Rings,
+    Unprofiled,
+    coverage,
+    job_processes,
+)
 from slicewise.profile.launch import append_launch
 from slicewise.profile.reader import read_profile
 from slicewise.report import coverage_words
+from slicewise.report.job_tables import coverage_table
 from support.swz import START_NS, Writer, build_profile
 
 MIB = 1 << 20
 NODE = "n1"
-ALL_SEEN = Coverage(1.0, 1.0, 100, 100, 4, 4, [], None, None, [], [])
+ALL_SEEN = Coverage(1.0, 1.0, 100, 100, 4, 4, [], None, None, [], [], None, [])
 
 
 def kernel(process: int, **counts: int) -> dict:
@@ -82,6 +93,58 @@ def test_storage_without_calls_is_put_down_to_mapped_files(of):
     seen = of([{"process": 1}], [kernel(1, kernel_read_bytes=8 * MIB, kernel_write_bytes=MIB)])
     assert seen.gaps == [Gap("read", "mapped", 8 * MIB, None, 1)]
     assert (seen.read, seen.write) == (None, None)
+
+
+def mark(mishap: str, count: int = 1) -> list[dict]:
+    return [{"process": 1, "mishap": mishap, "count": count}]
+
+
+def test_requests_that_were_seen_are_no_mapped_files(of):
+    requests = {"process": 1, "slice": 1, "layer": "async", "read_bytes": 8 * MIB, "read_ops": 8}
+    assert of([{"process": 1}], [requests, kernel(1, kernel_read_bytes=8 * MIB)]).gaps == []
+    counted = requests | {"kernel_read_bytes": 8 * MIB}  # of POSIX aio
+    seen = of([{"process": 1}], [counted, kernel(1, read_bytes=8 * MIB, kernel_read_bytes=16 * MIB)])
+    assert seen.gaps == [Gap("read", "mapped", 8 * MIB, None, 1)]
+
+
+def test_storage_of_a_process_with_unseen_rings_is_put_down_to_them(of):
+    slices = [kernel(1, kernel_write_bytes=8 * MIB), kernel(2, kernel_write_bytes=4 * MIB)]
+    seen = of([{"process": 1}, {"process": 2}], slices, mishaps=mark("uring_unseen", 5))
+    assert seen.gaps == [Gap("write", "io_uring", 8 * MIB, None, 1), Gap("write", "mapped", 4 * MIB, None, 1)]
+
+
+@pytest.mark.parametrize("read", [0, MIB], ids=["written", "both"])
+def test_bytes_of_a_process_with_libraries_bound_apart_are_put_down_to_them(of, read):
+    slices = [kernel(number, write_bytes=MIB, write_ops=1, read_bytes=read, read_ops=1) for number in (1, 2)]
+    seen = of([{"process": 1}, {"process": 2}], slices, mishaps=mark("bound_apart"))
+    other = "copied" if read else "past_libc"
+    assert {(gap.cause, gap.processes) for gap in seen.gaps} == {("bound_apart", 1), (other, 1)}
+
+
+def test_rings_are_told_with_what_was_seen_of_them(of):
+    processes = [{"process": 1}, {"process": 2}]
+    calls = [{"process": 1, "operation": "uring_write", "calls": 30}, {"process": 1, "operation": "read", "calls": 3}]
+    assert of(processes, [], calls=calls).io_uring is None
+    marks = [*mark("uring_used", 2), {"process": 2, "mishap": "uring_used", "count": 1}, *mark("uring_unseen", 10)]
+    assert of(processes, [], calls=calls, mishaps=marks).io_uring == Rings(2, 30, 10)
+    assert of(processes, [], mishaps=mark("uring_used")).io_uring == Rings(1, 0, 0)
+
+
+def test_every_process_is_there_the_least_seen_first(of):
+    slices = [
+        {"process": 1, "slice": 1, "write_bytes": 3 * MIB},
+        kernel(1, write_bytes=3 * MIB, read_bytes=100, read_ops=1),
+        kernel(2, write_bytes=2 * MIB, write_ops=1, kernel_read_bytes=4 * MIB),
+    ]
+    seen = of([{"process": 1}, {"process": 2, "program": "/bin/raw"}, {"process": 3, "ending": "killed"}], slices)
+    assert seen.by_process == [
+        ProcessCoverage("process 2 on n1", "/bin/raw", None, 0.0, 0, 0, 0, 2 * MIB, ["mapped", "past_libc"]),
+        ProcessCoverage("process 1 on n1", "/usr/bin/simulation", 0.0, 1.0, 0, 3 * MIB, 100, 3 * MIB, ["small"]),
+    ]
+    table = coverage_table(seen, most=1)
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["process 2 on n1", "raw", "2 MiB", "0 %", "0 B", "-", "mmap or read-ahead, calls past libc"]
+    ]
 
 
 def test_more_seen_than_counted_is_all_and_says_why(of):
@@ -212,6 +275,11 @@ def test_profiles_of_before_these_tables_are_read(tmp_path):
         ({"read": None, "write": 0.9998, "processes": 3},
          "saw 99.98 % of the bytes written that the kernel counted (over 3 of 4 processes)"),
         ({"read": None, "write": None}, "the kernel counted no bytes to compare with"),
+        ({"read": 0.12, "gaps": [Gap("read", "small", 88, 2, 1)]},
+         "saw 100 % of the bytes written and 12 % of the bytes read (the rest were small reads of the loader and libc) "
+         "that the kernel counted"),
+        ({"read": 0.12, "gaps": [Gap("read", "small", 40, 2, 1), Gap("read", "past_libc", 48, 1, 1)]},
+         "saw 100 % of the bytes written and only 12 % of the bytes read that the kernel counted"),
         ({"read": 0.12}, "saw 100 % of the bytes written and only 12 % of the bytes read that the kernel counted"),
         ({"read": None, "write": 0.12,
           "unprofiled": [Unprofiled("/bin/busybox", "static", 1), Unprofiled("/opt/rclone", "static", 1)]},
@@ -229,8 +297,27 @@ def test_the_sentence_with_bytes():
     )
 
 
-def test_every_cause_has_a_guess():
-    assert set(get_args(Cause)) == set(coverage_words.GUESSES)
+def test_every_cause_has_a_guess_and_a_name():
+    assert set(get_args(Cause)) == set(coverage_words.GUESSES) == set(coverage_words.CAUSES)
+
+
+@pytest.mark.parametrize(
+    ("rings", "end"),
+    [
+        (Rings(1, 0, 0), "1 process, and the kernel does not count its bytes: none of its requests was seen."),
+        (Rings(2, 30, 0), "2 processes, and the kernel does not count its bytes: all of its 30 requests were seen."),
+        (Rings(2, 3, 27), ": only 10 % of its 30 requests were seen, and the bytes of the others are in no count."),
+    ],
+)
+def test_the_line_on_rings(rings, end):
+    (line,) = coverage_words.gap_lines(replace(ALL_SEEN, io_uring=rings))
+    assert line.startswith("io_uring was in use in ")
+    assert line.endswith(end)
+
+
+def test_what_the_loader_reads_may_be_left_out():
+    seen = replace(ALL_SEEN, gaps=[Gap("read", "small", 4096, 12, 3)])
+    assert list(coverage_words.gap_lines(seen, says_small=False)) == []
 
 
 def test_many_programs_are_not_all_named():

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 from slicewise.analysis.contention import Contention
+from slicewise.analysis.coverage import coverage, job_processes
 from slicewise.analysis.overlap import overlap
 from slicewise.profile.reader import read_profile
 from slicewise.report import overlap_words
@@ -90,7 +91,7 @@ def test_the_table_has_a_row_a_job_and_columns_only_for_what_is_known(result, pr
 
 
 def test_json_has_the_main_direction_at_the_top_and_both_below(result):
-    record = overlap_record(result, result.directions["read"], None)
+    record = overlap_record(result, result.directions["read"], {}, None)
     assert record["direction"] == "read"
     assert record["not_applicable"] == record["directions"]["read"]["not_applicable"]
     writes = record["directions"]["write"]
@@ -101,13 +102,23 @@ def test_json_has_the_main_direction_at_the_top_and_both_below(result):
 
 
 def test_the_page_tells_the_same_and_mentions_the_quiet_direction_in_a_line(result, profiles):
-    page = overlap_page(result, result.directions["write"], unseen_lines(profiles))
+    page = overlap_page(result, result.directions["write"], {}, unseen_lines(profiles))
     assert list(page.sentences) == overlap_words.opening(result, result.directions["write"])
     assert page.sections[-1].heading == "Reads"
     assert page.sections[-1].chart is None
     assert sum(section.is_linked for section in page.sections) == 3
     for section in page.sections:
         assert section.chart is None or section.note
+
+
+def test_coverage_is_in_the_json_and_on_the_page_by_process(result, profiles):
+    seen = {profile.job: coverage(profile, job_processes(profile)) for profile in profiles}
+    assert overlap_record(result, result.directions["write"], seen, None)["coverage"] == seen
+    section = overlap_page(result, result.directions["write"], seen, []).sections[-1]
+    assert section.heading == "How much was seen, by process"
+    assert [table.title for table in section.tables] == ["48213", "48190"]
+    assert [len(table.rows) for table in section.tables] == [20, 12]
+    assert section.note.startswith("48213: 20 of 60 processes")
 
 
 def test_what_was_not_seen_is_listed(profiles, tmp_path):

@@ -7,7 +7,7 @@ the bytes of POSIX calls and those that stdio moved underneath.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import polars as pl
 
@@ -18,6 +18,9 @@ KERNEL_LAYER = "kernel"
 # The kernel's last count of a process is there only if it ended by itself, and is complete only without these mishaps.
 ENDINGS_WITH_KERNEL_COUNT = ("exit", "underscore_exit", "exec")
 MISHAPS_OF_KERNEL_COUNT = ("no_kernel_count", "kernel_count_partial")
+# What marks a process in which calls could not be seen.
+BOUND_APART, RING_USED, RING_UNSEEN = "bound_apart", "uring_used", "uring_unseen"
+RING_OPERATIONS = "uring_"
 
 # What the loader and libc read for themselves: a few headers, tables and locales, in calls of a buffer at most.
 MOST_SMALL_BYTES, MOST_SMALL_CALL_BYTES = 256 << 10, 8 << 10
@@ -28,7 +31,7 @@ LEAST_MAPPED_BYTES, LEAST_MAPPED_SHARE = 1 << 20, 0.1
 WORST_NAMED = 3
 LEAST_BYTES_TO_NAME, MOST_SHARE_TO_NAME = 4096, 0.99
 
-Cause = Literal["small", "copied", "past_libc", "mapped", "uncounted"]
+Cause = Literal["small", "copied", "bound_apart", "past_libc", "io_uring", "mapped", "uncounted"]
 
 
 @dataclass(frozen=True)
@@ -44,10 +47,11 @@ class Unprofiled:
 class Gap:
     """Bytes of one direction on which the wrappers and the kernel differ, and the likely cause: a guess.
 
-    causes: small (the loader's and libc's own reads), copied (about as many in the other direction: copied within the
-    kernel), past_libc (calls past the functions that are wrapped), mapped (fetched from or sent to storage without a
-    call), uncounted (seen, but not in the kernel's count: asynchronous). calls: at most so many; None where the
-    kernel's and ours cannot be compared.
+    causes: small (the loader's and libc's own reads), bound_apart (the process opened libraries that bind past what is
+    preloaded), copied (about as many in the other direction: copied within the kernel), past_libc (calls past the
+    functions that are wrapped), io_uring (fetched from or sent to storage by a process whose rings could not be
+    followed), mapped (fetched from or sent to storage without a call), uncounted (seen, but not in the kernel's count:
+    asynchronous). calls: at most so many; None where the kernel's and ours cannot be compared.
     """
 
     direction: Direction
@@ -55,6 +59,34 @@ class Gap:
     bytes: int
     calls: int | None
     processes: int
+
+
+@dataclass(frozen=True)
+class Rings:
+    """io_uring: its bytes are not in the kernel's count. `processes` made rings; `requests` were seen to complete,
+    `unseen` completed unseen, bytes and all."""
+
+    processes: int
+    requests: int
+    unseen: int
+
+
+@dataclass(frozen=True)
+class ProcessCoverage:
+    """What was seen of one process and what the kernel counted of it, and the likely causes, the most bytes first.
+
+    read, write: shares; None where the kernel counted nothing.
+    """
+
+    process: str
+    program: str
+    read: float | None
+    write: float | None
+    read_seen_bytes: int
+    write_seen_bytes: int
+    kernel_read_bytes: int
+    kernel_write_bytes: int
+    causes: list[Cause]
 
 
 @dataclass(frozen=True)
@@ -75,8 +107,8 @@ class Coverage:
     kernel_read_bytes, kernel_write_bytes: what the shares are of: the processes' own and those of programs that could
     not be profiled, as far as known. processes: those whose kernel count is complete, over which the shares are; of:
     all of the job. unprofiled_read_bytes, unprofiled_write_bytes: what the kernel counted for programs that could not
-    be profiled; None where nobody measured it (`slicewise run` does). gaps: the most bytes first. least_seen: the most
-    unseen bytes first.
+    be profiled; None where nobody measured it (`slicewise run` does). gaps: the most bytes first. least_seen,
+    by_process: the most unseen bytes first. io_uring: None where no process made a ring.
     """
 
     read: float | None
@@ -90,6 +122,8 @@ class Coverage:
     unprofiled_write_bytes: int | None
     gaps: list[Gap]
     least_seen: list[LeastSeen]
+    io_uring: Rings | None
+    by_process: list[ProcessCoverage]
 
 
 def job_processes(profile: Profile) -> pl.DataFrame:
@@ -117,6 +151,7 @@ def coverage(profile: Profile, processes: pl.DataFrame) -> Coverage:
     unprofiled_bytes = _unprofiled_bytes(profile) if unprofiled else dict.fromkeys(DIRECTIONS)
     kernel = {way: by_process[f"{way}_kernel"].sum() + (unprofiled_bytes[way] or 0) for way in DIRECTIONS}
     seen = {way: by_process[f"{way}_seen"].sum() for way in DIRECTIONS}
+    gap_rows = _gap_rows(by_process)
     return Coverage(
         **{way: min(1.0, seen[way] / kernel[way]) if kernel[way] else None for way in DIRECTIONS},
         **{f"kernel_{way}_bytes": kernel[way] for way in DIRECTIONS},
@@ -124,18 +159,21 @@ def coverage(profile: Profile, processes: pl.DataFrame) -> Coverage:
         of=count_processes(processes),
         unprofiled=unprofiled,
         **{f"unprofiled_{way}_bytes": unprofiled_bytes[way] for way in DIRECTIONS},
-        gaps=_gaps(by_process),
+        gaps=_gaps(gap_rows),
         least_seen=_least_seen(by_process),
+        io_uring=_rings(profile, processes),
+        by_process=_each_process(by_process, gap_rows),
     )
 
 
 def coverage_by_process(profile: Profile, processes: pl.DataFrame) -> pl.DataFrame:
     """One row a process of `processes`: process, label, program, and for each direction D: D_seen, D_kernel (bytes),
-    D_calls_seen, D_calls_kernel, D_storage (bytes fetched from or sent to storage), has_stdio (of whose calls
-    underneath only the bytes are known)."""
+    D_calls_seen, D_calls_kernel, D_storage (bytes fetched from or sent to storage), D_requested (those of requests that
+    were seen, but are not in the kernel's count), has_stdio (of whose calls underneath only the bytes are known),
+    is_bound_apart, has_unseen_rings."""
     columns = []
     for way in DIRECTIONS:
-        posix, kernel = (pl.col("layer") == layer for layer in ("posix", KERNEL_LAYER))
+        posix, kernel, is_async = (pl.col("layer") == layer for layer in ("posix", KERNEL_LAYER, "async"))
         through = pl.col("layer").is_in(["stdio", "async"])
         own, underneath, calls = pl.col(f"{way}_bytes"), pl.col(f"kernel_{way}_bytes"), pl.col(f"{way}_ops")
         columns += [
@@ -144,6 +182,7 @@ def coverage_by_process(profile: Profile, processes: pl.DataFrame) -> pl.DataFra
             calls.filter(posix).sum().alias(f"{way}_calls_seen"),
             calls.filter(kernel).sum().alias(f"{way}_calls_kernel"),
             underneath.filter(kernel).sum().alias(f"{way}_storage"),
+            (own.filter(is_async).sum() - underneath.filter(is_async).sum()).alias(f"{way}_requested"),
         ]
     has_stdio = (pl.col("layer") == "stdio").any().alias("has_stdio")
     sums = (
@@ -159,8 +198,14 @@ def coverage_by_process(profile: Profile, processes: pl.DataFrame) -> pl.DataFra
         .otherwise(pl.format("process {} on {}", "pid", "host"))
     )
     numbers = pl.exclude("process", "has_stdio").cast(pl.Int64)
-    return sums.select("process", "has_stdio", numbers).join(
-        processes.select("process", "program", label=label), on="process"
+    marks = {
+        name: pl.col("process").is_in(profile.mishaps.filter(pl.col("mishap") == mishap)["process"].implode())
+        for name, mishap in (("is_bound_apart", BOUND_APART), ("has_unseen_rings", RING_UNSEEN))
+    }
+    return (
+        sums.select("process", "has_stdio", numbers)
+        .join(processes.select("process", "program", label=label), on="process")
+        .with_columns(**marks)
     )
 
 
@@ -251,35 +296,86 @@ def _with_whole_kernel_count(profile: Profile, processes: pl.DataFrame) -> pl.Da
     return ended.join(troubled, on="process", how="anti")
 
 
-def _gaps(by_process: pl.DataFrame) -> list[Gap]:
-    gaps = []
+def _gap_rows(by_process: pl.DataFrame) -> pl.DataFrame:
+    """One row a process, direction and cause: process, direction, cause, bytes, calls."""
+    frames = []
     read, write = (pl.col(f"{way}_kernel") - pl.col(f"{way}_seen") for way in DIRECTIONS)
     is_copied = (
         (read > 0) & (write > 0) & ((read - write).abs() <= MOST_COPY_DIFFERENCE * pl.max_horizontal(read, write))
     )
+    names = {name: pl.lit(name) for name in get_args(Cause)}
+    no_count = pl.lit(None, pl.Int64)
     for way in DIRECTIONS:
         seen, kernel, storage = (pl.col(f"{way}_{what}") for what in ("seen", "kernel", "storage"))
         unseen, calls = kernel - seen, (pl.col(f"{way}_calls_kernel") - pl.col(f"{way}_calls_seen")).clip(0)
         is_small = (unseen <= MOST_SMALL_BYTES) & (unseen <= calls * MOST_SMALL_CALL_BYTES) & pl.lit(way == "read")
-        names = {name: pl.lit(name) for name in ("small", "copied", "past_libc")}
         cause = (
-            pl.when(is_copied).then(names["copied"]).when(is_small).then(names["small"]).otherwise(names["past_libc"])
+            pl.when(is_copied & ~pl.col("is_bound_apart"))
+            .then(names["copied"])
+            .when(is_small)
+            .then(names["small"])
+            .when("is_bound_apart")
+            .then(names["bound_apart"])
+            .otherwise(names["past_libc"])
         )
-        no_count = pl.lit(None, pl.Int64)
-        is_mapped = (storage - kernel > LEAST_MAPPED_BYTES) & (storage - kernel > LEAST_MAPPED_SHARE * kernel)
-        found = pl.concat(
-            [
-                by_process.filter(unseen > 0).select(
-                    cause=cause, bytes=unseen, calls=pl.when("has_stdio").then(no_count).otherwise(calls)
-                ),
-                by_process.filter(unseen < 0).select(cause=pl.lit("uncounted"), bytes=-unseen, calls=no_count),
-                by_process.filter(is_mapped).select(cause=pl.lit("mapped"), bytes=storage - kernel, calls=no_count),
-            ]
+        stored = storage - kernel - pl.col(f"{way}_requested")
+        is_stored = (stored > LEAST_MAPPED_BYTES) & (stored > LEAST_MAPPED_SHARE * kernel)
+        stored_by = pl.when("has_unseen_rings").then(names["io_uring"]).otherwise(names["mapped"])
+        kinds = (
+            (unseen > 0, cause, unseen, pl.when("has_stdio").then(no_count).otherwise(calls)),
+            (unseen < 0, names["uncounted"], -unseen, no_count),
+            (is_stored, stored_by, stored, no_count),
         )
-        whole_calls = pl.when(pl.col("calls").null_count() == 0).then(pl.col("calls").sum())
-        sums = found.group_by("cause").agg(pl.col("bytes").sum(), whole_calls, pl.len().alias("processes"))
-        gaps += [Gap(way, *row) for row in sums.select("cause", "bytes", "calls", "processes").iter_rows()]
+        frames += [
+            by_process.filter(which).select("process", direction=pl.lit(way), cause=named, bytes=moved, calls=counted)
+            for which, named, moved, counted in kinds
+        ]
+    return pl.concat(frames)
+
+
+def _gaps(gap_rows: pl.DataFrame) -> list[Gap]:
+    whole_calls = pl.when(pl.col("calls").null_count() == 0).then(pl.col("calls").sum())
+    sums = gap_rows.group_by("direction", "cause").agg(pl.col("bytes").sum(), whole_calls, pl.len().alias("processes"))
+    gaps = [Gap(*row) for row in sums.select("direction", "cause", "bytes", "calls", "processes").iter_rows()]
     return sorted(gaps, key=lambda gap: (-gap.bytes, gap.direction, gap.cause))
+
+
+def _rings(profile: Profile, processes: pl.DataFrame) -> Rings | None:
+    own = profile.mishaps.join(processes, on="process", how="semi")
+    users = own.filter(pl.col("mishap").is_in([RING_USED, RING_UNSEEN]))["process"].n_unique()
+    if not users:
+        return None
+    requests = profile.calls.join(processes, on="process", how="semi").filter(
+        pl.col("operation").str.starts_with(RING_OPERATIONS)
+    )
+    unseen = own.filter(pl.col("mishap") == RING_UNSEEN)
+    return Rings(users, int(requests["calls"].sum()), int(unseen["count"].sum()))
+
+
+def _each_process(by_process: pl.DataFrame, gap_rows: pl.DataFrame) -> list[ProcessCoverage]:
+    causes = (
+        gap_rows.sort("bytes", "direction", "cause", descending=[True, False, False])
+        .group_by("process", maintain_order=True)
+        .agg(pl.col("cause").unique(maintain_order=True).alias("causes"))
+    )
+    unseen = sum((pl.col(f"{way}_kernel") - pl.col(f"{way}_seen")).clip(0) for way in DIRECTIONS)
+    rows = by_process.join(causes, on="process", how="left").sort(
+        unseen, "label", "process", descending=[True, False, False]
+    )
+    return [
+        ProcessCoverage(
+            process=row["label"],
+            program=row["program"],
+            **{
+                way: min(1.0, row[f"{way}_seen"] / row[f"{way}_kernel"]) if row[f"{way}_kernel"] else None
+                for way in DIRECTIONS
+            },
+            **{f"{way}_seen_bytes": row[f"{way}_seen"] for way in DIRECTIONS},
+            **{f"kernel_{way}_bytes": row[f"{way}_kernel"] for way in DIRECTIONS},
+            causes=row["causes"] or [],
+        )
+        for row in rows.iter_rows(named=True)
+    ]
 
 
 def _least_seen(by_process: pl.DataFrame) -> list[LeastSeen]:

@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from slicewise.analysis import overlap as analysis
+from slicewise.analysis.coverage import coverage, job_processes
 from slicewise.errors import UserError
 from slicewise.output import AsJson, OutputFile, write_json, write_text
 from slicewise.profile.reader import read_profile
@@ -18,7 +19,7 @@ from slicewise.report.overlap_page import overlap_page
 from slicewise.report.overlap_tables import jobs_table
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
-from slicewise.report.unseen import unseen_lines
+from slicewise.report.unseen import coverage_lines, unseen_lines
 
 MOST_NAMED_JOBS = 3
 
@@ -50,9 +51,10 @@ def overlap(
     overlap = analysis.overlap(jobs, standalone)
     main = overlap.directions[overlap.main_direction if direction == "auto" else direction]
     page = html or page_path(profiles[0], f"overlap-{_joined([job.job for job in overlap.jobs])}")
-    write_page(overlap_page(overlap, main, unseen_lines(jobs)), page)
+    seen = {job.job: coverage(job, job_processes(job)) for job in jobs}
+    write_page(overlap_page(overlap, main, seen, unseen_lines(jobs)), page)
     if json:
-        write_json(overlap_record(overlap, main, page), output)
+        write_json(overlap_record(overlap, main, seen, page), output)
         return
     lines = [*overlap_words.opening(overlap, main), overlap_words.verdict(main)]
     write_text(
@@ -60,6 +62,8 @@ def overlap(
             *(Text(line) for line in lines if line),
             Text(),
             for_terminal(jobs_table(overlap, main)),
+            Text(),
+            *(Text(line) for job, share in seen.items() for line in coverage_lines(job, share, says_small=False)),
             Text(),
             Text(f"Page: {page}        Not what you expected? slicewise doctor", overflow="ignore", no_wrap=True),
         ],

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from slicewise.output import AsJson, OutputFile, write_json, write_text
 from slicewise.profile.reader import read_profile
+from slicewise.report import coverage_words
 from slicewise.report.job_page import job_page, job_report, opening
 from slicewise.report.job_tables import mounts_table
 from slicewise.report.page import page_path, write_page
@@ -52,6 +53,7 @@ def report(
     write_text(
         [
             *(Text(line) for line in (*opening(result), *phase_lines(result.phases))),
+            *(Text(line) for line in coverage_words.gap_lines(result.summary.coverage, says_small=False)),
             Text(),
             for_terminal(mounts_table(result.summary)),
             Text(),

@@ -8,22 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from slicewise.analysis.coverage import Cause, Coverage, Gap, Unprofiled
+from slicewise.analysis.activity import Direction
+from slicewise.analysis.coverage import Cause, Coverage, Gap, Rings, Unprofiled
 from slicewise.report import words
 
 DONE = {"read": "read", "write": "written"}
 DID = {"read": "read", "write": "wrote"}
 ONLY_BELOW = 0.5
+LOADERS = " (the rest were small reads of the loader and libc)"
 MOST_NAMED = 4
 REASONS = {
     "static": "static", "go": "Go", "privileged": "with other rights than their caller's",
     "foreign": "for another kind of processor", "unknown": "why is not known",
 }  # fmt: skip
+CAUSES: dict[Cause, str] = {
+    "small": "the loader and libc", "bound_apart": "dlopen", "copied": "copies in the kernel",
+    "past_libc": "calls past libc", "io_uring": "io_uring", "mapped": "mmap or read-ahead", "uncounted": "asynchronous",
+}  # fmt: skip
 GUESSES: dict[Cause, str] = {
     "small": "small reads of the loader and of libc itself (headers of libraries, locales, user names)",
+    "bound_apart": "libraries opened so that they bind past Slicewise (dlopen with RTLD_DEEPBIND, dlmopen)",
     "copied": "copies within the kernel (sendfile, copy_file_range, splice)",
     "past_libc": "system calls past the functions that Slicewise wraps (docs/coverage.md lists them): syscall(), "
     "inlined ones, or a statically linked library",
+    "io_uring": "io_uring, entered by instructions of the program's own or by the kernel's polling thread",
     "mapped": "files mapped to memory (mmap), or read-ahead and whole pages around small calls",
     "uncounted": "asynchronous I/O (io_uring, libaio) or splice, which the kernel does not count as calls",
 }
@@ -35,12 +43,13 @@ def seen(coverage: Coverage, says_bytes: bool = False) -> str:
     says_bytes: "of the 15.6 GiB written".
     """
     sides = [
-        (coverage.write, coverage.kernel_write_bytes, "written"),
-        (coverage.read, coverage.kernel_read_bytes, "read"),
+        ("write", coverage.write, coverage.kernel_write_bytes),
+        ("read", coverage.read, coverage.kernel_read_bytes),
     ]
     items = [
-        f"{_share(share)} of the {words.size(counted) if says_bytes else 'bytes'} {done}"
-        for share, counted, done in sides
+        f"{_share_of(coverage, way, share)} of the {words.size(counted) if says_bytes else 'bytes'} {DONE[way]}"
+        f"{LOADERS if _lacks_small_alone(coverage, way) else ''}"
+        for way, share, counted in sides
         if share is not None
     ]
     over = ""
@@ -49,6 +58,16 @@ def seen(coverage: Coverage, says_bytes: bool = False) -> str:
     said = f"saw {words.listing(items)} that the kernel counted{over}"
     said = said if items else "the kernel counted no bytes to compare with"
     return f"{said}: {could_not_be_profiled(coverage.unprofiled)}" if coverage.unprofiled else said
+
+
+def _lacks_small_alone(coverage: Coverage, way: Direction) -> bool:
+    """Whether nothing went by unseen but what the loader and libc read for themselves."""
+    causes = {gap.cause for gap in coverage.gaps if gap.direction == way}
+    return causes == {"small"} and not getattr(coverage, f"unprofiled_{way}_bytes")
+
+
+def _share_of(coverage: Coverage, way: Direction, share: float) -> str:
+    return words.percent(share, 2) if _lacks_small_alone(coverage, way) else _share(share)
 
 
 def _share(share: float) -> str:
@@ -65,8 +84,9 @@ def could_not_be_profiled(unprofiled: Iterable[Unprofiled]) -> str:
     return f"{times} could not be profiled ({reasons}): {', '.join(names[:MOST_NAMED])}{more}"
 
 
-def gap_lines(coverage: Coverage) -> Iterator[str]:
-    """What the programs moved that could not be profiled, each gap with its likely cause, the processes least seen."""
+def gap_lines(coverage: Coverage, says_small: bool = True) -> Iterator[str]:
+    """What the programs moved that could not be profiled, each gap with its likely cause, the processes least seen.
+    says_small: also what the loader and libc read for themselves."""
     moved = [
         f"{DID[way]} {words.size(count)}"
         for way, count in (("write", coverage.unprofiled_write_bytes), ("read", coverage.unprofiled_read_bytes))
@@ -74,7 +94,9 @@ def gap_lines(coverage: Coverage) -> Iterator[str]:
     ]
     if coverage.unprofiled and moved:
         yield f"By the kernel's count, what could not be profiled {words.listing(moved)}."
-    yield from (_gap_line(gap) for gap in coverage.gaps)
+    yield from (_gap_line(gap) for gap in coverage.gaps if gap.cause != "small" or says_small)
+    if coverage.io_uring:
+        yield _rings_line(coverage.io_uring)
     if coverage.least_seen:
         least = (
             f"{row.process} ({Path(row.program).name}: {words.percent(row.share, 2)} of "
@@ -84,11 +106,22 @@ def gap_lines(coverage: Coverage) -> Iterator[str]:
         yield f"Least was seen of {words.listing(least)}."
 
 
+def _rings_line(rings: Rings) -> str:
+    where = f"io_uring was in use in {words.count(rings.processes, 'process')}, and the kernel does not count its bytes"
+    known = rings.requests + rings.unseen
+    if not known:
+        return f"{where}: none of its requests was seen."
+    of = f"of its {words.count(known, 'request')}"
+    if not rings.unseen:
+        return f"{where}: all {of} were seen."
+    return f"{where}: {_share(rings.requests / known)} {of} were seen, and the bytes of the others are in no count."
+
+
 def _gap_line(gap: Gap) -> str:
     bytes_done = f"{words.size(gap.bytes)} {DONE[gap.direction]}"
     calls = f" in at most {words.count(gap.calls, 'call')}" if gap.calls else ""
     who = f"by {words.count(gap.processes, 'process')}"
-    if gap.cause == "mapped":
+    if gap.cause in ("mapped", "io_uring"):
         stored = {"read": "fetched from storage", "write": "sent to storage"}[gap.direction]
         more = f"{words.size(gap.bytes)} more were {stored} than calls {DID[gap.direction]}"
         return f"{more}, {who}; a guess: {GUESSES[gap.cause]}."

@@ -18,6 +18,7 @@ from slicewise.profile.reader import Profile
 from slicewise.report import coverage_words, job_tables, words
 from slicewise.report.page import Fact, Page, Section
 from slicewise.report.phase_words import phase_lines, phases_table
+from slicewise.report.unseen import seen_section
 
 MOST_FILES = 20
 MORE = "more"
@@ -176,7 +177,10 @@ def _tables(report: JobReport) -> list[Section]:
         ("Busiest files", job_tables.files_table(report.files)),
         ("Calls", job_tables.calls_table(summary)),
     ]
-    return [Section(heading, tables=[table]) for heading, table in sections if table.rows]
+    return [
+        *(Section(heading, tables=[table]) for heading, table in sections if table.rows),
+        *seen_section({summary.job: summary.coverage}),
+    ]
 
 
 def _behind(report: JobReport) -> str:

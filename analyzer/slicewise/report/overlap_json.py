@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from slicewise.analysis.coverage import Coverage
 from slicewise.analysis.estimate import Estimate
 from slicewise.analysis.overlap import DirectionOverlap, JobInDirection, Overlap
 from slicewise.analysis.region import Region
@@ -12,7 +14,9 @@ from slicewise.analysis.uniformity import Uniformity
 from slicewise.report import words
 
 
-def overlap_record(overlap: Overlap, main: DirectionOverlap, page: Path | None) -> dict[str, Any]:
+def overlap_record(
+    overlap: Overlap, main: DirectionOverlap, coverages: Mapping[str, Coverage], page: Path | None
+) -> dict[str, Any]:
     """What `slicewise overlap --json` prints: the keys of `main` at the top, all directions in `directions`."""
     directions = {name: _direction(overlap, direction) for name, direction in overlap.directions.items()}
     return {
@@ -22,6 +26,7 @@ def overlap_record(overlap: Overlap, main: DirectionOverlap, page: Path | None) 
         "direction": main.direction,
         **directions[main.direction],
         "directions": directions,
+        "coverage": coverages,
         "page": str(page) if page else None,
     }
 

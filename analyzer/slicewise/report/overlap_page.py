@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from slicewise.analysis.activity import Direction
+from slicewise.analysis.coverage import Coverage
 from slicewise.analysis.heat import heats
 from slicewise.analysis.overlap import DirectionOverlap, Overlap, is_negligible
 from slicewise.charts import heatmap, runtimes, throughput
@@ -14,14 +15,17 @@ from slicewise.report import overlap_tables as tables
 from slicewise.report import overlap_words, words
 from slicewise.report.overlap_tables import colours_of
 from slicewise.report.page import Fact, Page, Section
+from slicewise.report.unseen import seen_section
 
 TITLES: dict[Direction, str] = {"read": "Reads", "write": "Writes"}
 
 
-def overlap_page(overlap: Overlap, main: DirectionOverlap, unseen: Sequence[str]) -> Page:
+def overlap_page(
+    overlap: Overlap, main: DirectionOverlap, coverages: Mapping[str, Coverage], unseen: Sequence[str]
+) -> Page:
     """The page for `main`, a direction of `overlap`; the other one follows where there is something to show.
 
-    unseen: lines on what the profiles could not see or have lost.
+    coverages: how much was seen of each job. unseen: lines on what the profiles could not see or have lost.
     """
     names = [job.job for job in overlap.jobs]
     others = [direction for direction in overlap.directions.values() if direction is not main]
@@ -29,6 +33,7 @@ def overlap_page(overlap: Overlap, main: DirectionOverlap, unseen: Sequence[str]
     for other in others:
         said = _nothing_to_show(main, other)
         sections.extend([Section(TITLES[other.direction], text=[said])] if said else _sections(overlap, other))
+    sections.extend(seen_section(coverages))
     start_ns = overlap.first_slice * overlap.slice_ns
     return Page(
         title=f"{words.listing(names)} on one time axis",

@@ -1,14 +1,17 @@
-"""What profiles could not see or have lost, a line each: the same lines on every page."""
+"""What profiles could not see or have lost: the same lines, and the same table of processes, on every page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from slicewise.analysis.coverage import coverage, job_processes
+from slicewise.analysis.coverage import Coverage, coverage, job_processes
 from slicewise.profile.reader import Profile
-from slicewise.report import coverage_words, words
+from slicewise.report import coverage_words, job_tables, words
+from slicewise.report.page import Section
+
+MOST_PROCESSES = 20
 
 
 def unseen_lines(profiles: Iterable[Profile]) -> list[str]:
@@ -16,9 +19,7 @@ def unseen_lines(profiles: Iterable[Profile]) -> list[str]:
     processes that were killed."""
     lines = []
     for profile in profiles:
-        seen = coverage(profile, job_processes(profile))
-        lines.append(f"{profile.job}: {coverage_words.seen(seen)}")
-        lines.extend(f"{profile.job}: {line}" for line in coverage_words.gap_lines(seen))
+        lines.extend(coverage_lines(profile.job, coverage(profile, job_processes(profile))))
         lines.extend(damage.message for damage in profile.damage)
         lines.extend(_mishaps(profile))
         killed = profile.processes.filter(pl.col("ending") == "killed").height
@@ -28,6 +29,23 @@ def unseen_lines(profiles: Iterable[Profile]) -> list[str]:
                 "memory): what they counted is here, the kernel's own last count of them is not"
             )
     return lines
+
+
+def coverage_lines(job: str, seen: Coverage, says_small: bool = True) -> list[str]:
+    """What share of the kernel's bytes was seen of a job, and what the rest may be."""
+    return [f"{job}: {line}" for line in (coverage_words.seen(seen), *coverage_words.gap_lines(seen, says_small))]
+
+
+def seen_section(coverages: Mapping[str, Coverage]) -> list[Section]:
+    """What was seen of each process, by job; nothing where the kernel counted nothing."""
+    tables, notes = [], []
+    for job, seen in coverages.items():
+        table = job_tables.coverage_table(seen, MOST_PROCESSES, title=job if len(coverages) > 1 else "")
+        if table.rows:
+            tables.append(table)
+            processes = words.count(len(seen.by_process), "process")
+            notes.append(f"{job}: {len(table.rows):,} of {processes}, those of which most bytes went by unseen first.")
+    return [Section("How much was seen, by process", tables=tables, note=" ".join(notes))] if tables else []
 
 
 def _mishaps(profile: Profile) -> list[str]:
