@@ -3,6 +3,7 @@
 #include "descriptor.h"
 #include "engine.h"
 #include "mount.h"
+#include "site.h"
 #include "state.h"
 
 #include <sys/sysmacros.h>
@@ -89,6 +90,10 @@ static inline struct lane *count_here(struct thread *thread, const struct call *
     struct cell *cell = LIKELY(cell_number != 0) ? &lane->cells[cell_number - 1] : lane_attach(thread, mount, layer);
     add_to_cell(cell, effect, &share, whole_ns);
     lane->calls[call->operation] += !effect->is_other_half;
+    /* MPI-IO's calls and requests have calls below them, or beside them, that are sampled. */
+    thread->site_left_ns -= layer <= LAYER_stdio ? (int64_t)whole_ns : 0;
+    if (!LIKELY(thread->site_left_ns >= 0))
+        site_due(thread, call, whole_ns, effect->bytes);
     return lane;
 }
 
@@ -459,7 +464,7 @@ void call_lived(const struct call *call)
 uint64_t call_cost_ps(void)
 {
     static struct { struct lane lane; unsigned char rest[LANE_BYTES - sizeof(struct lane)]; } scratch;
-    struct thread thread = { .lane = &scratch.lane };
+    struct thread thread = { .lane = &scratch.lane, .site_left_ns = INT64_MAX };
     scratch.lane.span_ticks = INT64_MAX;
     uint64_t least = UINT64_MAX;
     for (int round = 0; round < 3; round++) {

@@ -9,7 +9,9 @@
 #include "mount.h"
 #include "program.h"
 #include "record.h"
+#include "python.h"
 #include "request.h"
+#include "site.h"
 #include "state.h"
 #include "unprofiled.h"
 
@@ -115,6 +117,7 @@ static bool start(bool is_forked)
         return false;
     if (!is_forked) {
         clock_start(strcmp(engine.settings.clock, "vdso") != 0);
+        python_start();
         engine.is_first_of_job = identity_job(engine.job, sizeof engine.job, &engine.settings);
     }
     char name[160];
@@ -130,6 +133,7 @@ static bool start(bool is_forked)
     mount_start(&engine.home);
     kernel_start(&engine.home, is_forked);
     segment->mishaps[MISHAP_bad_setting] += is_forked ? 0 : engine.settings.bad;
+    segment->process_row[processes_site_ns] = engine.settings.site_ns;
     engine.kernel_slice = 0;
     clock_calibrate();
     if (engine.home.place == PLACE_tmpdir)
@@ -156,6 +160,7 @@ static void forget_parent(void)
     thread_state = (struct thread){ .lane = &no_lane, .is_counting = 1, .mpi_depth = thread_state.mpi_depth };
     descriptor_forget_all();
     request_forget_all();
+    site_forget();
     memset(engine.is_said, 0, sizeof engine.is_said);
 }
 

@@ -34,6 +34,8 @@ struct thread {
     uint32_t mpi_depth;     /* MPI calls under way: one that lands in another counts once */
     int is_registered;      /* its end will be noticed */
     int is_aside;           /* a signal handler on a lane of its own: no thread more */
+    int64_t site_left_ns;   /* I/O time until the next sample of a call site */
+    uint64_t site_rest_ns, site_random;
 };
 extern __thread struct thread thread_state;
 

@@ -113,7 +113,7 @@ def _lines(file: Path, offsets: Sequence[int]) -> dict[int, list[Place]]:
             continue
         where, _, number = next(lines, "??:0").split(" (discriminator")[0].rpartition(":")
         known = number.isdigit() and where != UNKNOWN
-        places.append(Place(line, "", where if known else "", int(number) if known else 0))
+        places.append(Place(line.split("@")[0], "", where if known else "", int(number) if known else 0))
     return found
 
 
