@@ -5,11 +5,11 @@
 #include "mount.h"
 #include "site.h"
 #include "state.h"
+#include "usual.h"
 
 #include <sys/sysmacros.h>
 #include <wchar.h>
 
-#define LIKELY(condition) __builtin_expect(!!(condition), 1)
 
 __thread struct thread thread_state = { .lane = &no_lane };
 
@@ -21,53 +21,6 @@ const unsigned char operation_kind[OPERATIONS] = {
 #define OPERATION(name, layer, kind, symbols) [OP_##name] = KIND_##kind,
 #include "operations.def"
 };
-
-/* What a call did, as the caller knows it. */
-struct effect {
-    uint64_t bytes;                     /* moved */
-    uint64_t kernel_read, kernel_write; /* stdio: passed from and to the kernel underneath */
-    uint64_t mapped;                    /* into memory */
-    enum call_kind kind;
-    bool is_error;
-    bool is_other_half;                 /* of a call that is counted already */
-};
-
-/* Bins of transfer sizes: a first guess by the number of bits, put right by one comparison. */
-static unsigned size_bin(uint64_t bytes)
-{
-    static const uint64_t upper_ends[] = { 100, 1024, 10240, 102400, 1048576, 4194304, 10485760, 104857600, 1073741824 };
-    static const unsigned char guess_of_bits[65] = {
-        [8 ... 11] = 1, [12 ... 14] = 2, [15 ... 17] = 3, [18 ... 21] = 4, [22 ... 23] = 5, [24] = 6, [25 ... 27] = 7, [28 ... 31] = 8, [32 ... 64] = 9,
-    };
-    unsigned bin = guess_of_bits[bytes == 0 ? 0 : 64 - __builtin_clzll(bytes)];
-    return bin + (bin < 9 && bytes > upper_ends[bin]);
-}
-
-static unsigned latency_bin(uint64_t ns)
-{
-    unsigned bits = 64 - (unsigned)__builtin_clzll(ns | 1); /* 128 ns has 8 */
-    return bits < 8 ? 0 : bits - 7 < 27 ? bits - 7 : 27;
-}
-
-static inline void add_to_cell(struct cell *cell, const struct effect *effect, const struct share *share, uint64_t whole_ns)
-{
-    struct counts *counts = &cell->counts;
-    enum call_kind kind = effect->kind;
-    counts->counter[COUNTER_read_ops + kind]++;
-    counts->counter[COUNTER_read_ns + kind] += share->ns;
-    if (whole_ns > counts->counter[COUNTER_read_slowest_ns + kind])
-        counts->counter[COUNTER_read_slowest_ns + kind] = whole_ns;
-    counts->counter[COUNTER_errors] += effect->is_error;
-    counts->counter[COUNTER_kernel_read_bytes] += effect->kernel_read;
-    counts->counter[COUNTER_kernel_write_bytes] += effect->kernel_write;
-    counts->counter[COUNTER_mapped_bytes] += effect->mapped;
-    if (kind <= KIND_write) {
-        counts->counter[COUNTER_read_bytes + kind] += share->bytes;
-        counts->bin[BINS_read_size + 10 * kind + size_bin(effect->bytes)]++;
-    }
-    if (kind <= KIND_meta)
-        counts->bin[BINS_read_latency + 28 * kind + latency_bin(whole_ns)]++;
-}
 
 static inline uint64_t duration_ns(const struct call *call)
 {
@@ -81,43 +34,44 @@ static inline struct lane *count_here(struct thread *thread, const struct call *
     enum layer layer = operation_layer[call->operation];
     struct lane *lane = thread->lane;
     struct share share = { .ns = whole_ns, .bytes = effect->bytes };
-    if (!LIKELY(call->start_tick - lane->begin_tick < lane->span_ticks && call->end_tick - lane->begin_tick < lane->span_ticks)) {
+    bool is_late = !LIKELY(is_within(lane, call->start_tick, call->end_tick));
+    if (is_late && !site_is_all(thread, call)) {
         if (!lane_turn(thread, call, mount, layer, effect->kind, effect->bytes, &share))
             return NULL;
         lane = thread->lane;
     }
-    unsigned cell_number = lane->cell_of[layer][mount];
-    struct cell *cell = LIKELY(cell_number != 0) ? &lane->cells[cell_number - 1] : lane_attach(thread, mount, layer);
+    unsigned place = lane->cell_of[layer][mount];
+    struct cell *cell = LIKELY(place != 0) ? lane_cell(lane, place) : lane_attach(thread, mount, layer);
     add_to_cell(cell, effect, &share, whole_ns);
     lane->calls[call->operation] += !effect->is_other_half;
-    /* MPI-IO's calls and requests have calls below them, or beside them, that are sampled. */
-    thread->site_left_ns -= layer <= LAYER_stdio ? (int64_t)whole_ns : 0;
-    if (!LIKELY(thread->site_left_ns >= 0))
-        site_due(thread, call, whole_ns, effect->bytes);
+    if (is_late)
+        site_look(thread, call, layer, whole_ns, share.ns, effect->bytes);
     return lane;
 }
 
-/* Where in the file the call went, and what it adds to the file's sums. */
-static inline void follow(struct lane *lane, const struct call *call, uint64_t whole_ns, int fd, descriptor word, int64_t offset,
-                          const struct effect *effect)
+/* The next call on it in this slice and layer needs no more than to be added up. */
+static void make_usual(struct lane *lane, struct stream *stream, enum layer layer)
 {
-    struct stream *stream = &lane->streams[(unsigned)fd % STREAMS];
-    if (!LIKELY(stream->descriptor == word && stream->fd == (uint32_t)fd))
-        stream_switch(stream, fd, word);
-    enum call_kind kind = effect->kind;
-    stream->counter[files_read_ops + kind]++;
-    stream->counter[files_read_bytes + kind] += effect->bytes;
-    stream->counter[files_read_ns + kind] += whole_ns;
-
-    /* Positions count from where the thread first met the descriptor, until it seeks: enough to tell what follows on what. */
-    int64_t begin = offset != NO_OFFSET ? offset : stream->position;
-    struct counts *counts = &lane->cells[lane->cell_of[operation_layer[call->operation]][descriptor_mount(word)] - 1].counts;
-    counts->counter[COUNTER_read_sequential + kind] += stream->last_end >= 0 && begin >= stream->last_end;
-    counts->counter[COUNTER_read_consecutive + kind] += begin == stream->last_end;
-    stream->last_end = begin + (int64_t)effect->bytes;
-    if (offset == NO_OFFSET)
-        stream->position = stream->last_end;
+    stream->cell = lane->cell_of[layer][descriptor_mount(stream->descriptor)];
+    stream->usual = stream->cell != 0 ? usual_word(stream->descriptor, layer) : NOT_USUAL;
 }
+
+static void follow(struct lane *lane, const struct call *call, uint64_t whole_ns, int fd, descriptor word, int64_t offset, const struct effect *effect)
+{
+    enum layer layer = operation_layer[call->operation];
+    struct stream *stream = stream_of(lane, fd);
+    if (stream->descriptor != word)
+        stream_switch(stream, fd, word);
+    make_usual(lane, stream, layer);
+    add_to_stream(stream, &lane_cell(lane, stream->cell)->counts, whole_ns, offset, effect);
+}
+
+const struct size_bins size_bins = {
+#define BIN(first_bit, last_bit, number, end) .upper_end[first_bit ... last_bit] = end, .bin[first_bit ... last_bit] = number
+    BIN(0, 6, 0, 100), BIN(7, 10, 1, 1024), BIN(11, 13, 2, 10240), BIN(14, 16, 3, 102400), BIN(17, 20, 4, 1048576), BIN(21, 22, 5, 4194304),
+    BIN(23, 23, 6, 10485760), BIN(24, 26, 7, 104857600), BIN(27, 30, 8, 1073741824), BIN(31, 63, 9, UINT64_MAX),
+#undef BIN
+};
 
 /* What stands for a descriptor where only the mount is known. */
 static inline descriptor no_file_on(uint32_t mount)
@@ -125,15 +79,21 @@ static inline descriptor no_file_on(uint32_t mount)
     return DESCRIPTOR_KNOWN | (uint64_t)FILE_NONE << 16 | mount;
 }
 
+static inline bool is_followed(descriptor word)
+{
+    return word >> 32 != 0;
+}
+
 /* A signal handler interrupted this thread's bookkeeping: its own lane must not be touched. */
 static void count_aside(struct thread *thread, const struct call *call, int fd, descriptor word, int64_t offset, const struct effect *effect)
 {
     struct thread interrupted = *thread;
     thread->lane = &no_lane;
+    thread->turn_tick = 0;
     thread->is_aside = 1;
     uint64_t whole_ns = duration_ns(call);
     struct lane *lane = count_here(thread, call, whole_ns, descriptor_mount(word), effect);
-    if (lane != NULL && descriptor_file(word) != FILE_NONE)
+    if (lane != NULL && is_followed(word))
         follow(lane, call, whole_ns, fd, word, offset, effect);
     lane_release(thread);
     *thread = interrupted;
@@ -144,11 +104,9 @@ static inline bool is_on(void)
     return LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON) || engine_wake();
 }
 
-static void count(const struct call *call, uint32_t mount, const struct effect *effect)
+static __attribute__((noinline)) void count_unusually(const struct call *call, uint32_t mount, const struct effect *effect)
 {
     struct thread *thread = &thread_state;
-    if (!is_on())
-        return;
     if (thread->is_counting) {
         count_aside(thread, call, -1, no_file_on(mount), NO_OFFSET, effect);
         return;
@@ -160,7 +118,32 @@ static void count(const struct call *call, uint32_t mount, const struct effect *
     thread->is_counting = 0;
 }
 
-static inline void count_moved(const struct call *call, int fd, descriptor word, int64_t offset, const struct effect *effect)
+/* As count_usual, of a call on a mount and no stream. */
+INLINE void count(const struct call *call, uint32_t mount, const struct effect *effect)
+{
+    struct thread *thread = &thread_state;
+    if (!is_on())
+        return;
+    if (LIKELY(thread->is_counting == 0)) {
+        thread->is_counting = 1;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        struct lane *lane = thread->lane;
+        unsigned place = lane->cell_of[operation_layer[call->operation]][mount];
+        bool is_usual = LIKELY(place != 0 && is_within(lane, call->start_tick, call->end_tick));
+        if (is_usual) {
+            struct share share = { .ns = ticks_to_ns(call->end_tick - call->start_tick), .bytes = effect->bytes };
+            add_to_cell(lane_cell(lane, place), effect, &share, share.ns);
+            lane->calls[call->operation] += !effect->is_other_half;
+        }
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        thread->is_counting = 0;
+        if (is_usual)
+            return;
+    }
+    count_unusually(call, mount, effect);
+}
+
+static void count_moved(const struct call *call, int fd, descriptor word, int64_t offset, const struct effect *effect)
 {
     struct thread *thread = &thread_state;
     if (thread->is_counting) {
@@ -171,28 +154,32 @@ static inline void count_moved(const struct call *call, int fd, descriptor word,
     atomic_signal_fence(memory_order_seq_cst);
     uint64_t whole_ns = duration_ns(call);
     struct lane *lane = count_here(thread, call, whole_ns, descriptor_mount(word), effect);
-    if (LIKELY(lane != NULL && descriptor_file(word) != FILE_NONE))
+    if (LIKELY(lane != NULL && is_followed(word)))
         follow(lane, call, whole_ns, fd, word, offset, effect);
     atomic_signal_fence(memory_order_seq_cst);
     thread->is_counting = 0;
 }
 
-static inline void moved(const struct call *call, enum call_kind kind, int fd, int64_t offset, int64_t bytes)
+static int64_t moved_unusually(enum call_kind kind, enum operation operation, int fd, int64_t offset, int64_t moved, uint64_t start_tick, uint64_t end_tick)
 {
     if (!is_on())
-        return;
-    struct effect effect = { .kind = kind, .bytes = bytes > 0 ? (uint64_t)bytes : 0, .is_error = bytes < 0 };
-    count_moved(call, fd, descriptor_of(fd), offset, &effect);
+        return moved;
+    int saved_errno = errno;
+    struct call call = { .operation = operation, .start_tick = start_tick, .end_tick = end_tick };
+    struct effect effect = { .kind = kind, .bytes = moved > 0 ? (uint64_t)moved : 0, .is_error = moved < 0 };
+    count_moved(&call, fd, descriptor_of(fd), offset, &effect);
+    errno = saved_errno;
+    return moved;
 }
 
-void call_read(const struct call *call, int fd, int64_t offset, int64_t bytes)
+int64_t call_read_unusually(enum operation operation, int fd, int64_t offset, int64_t moved, uint64_t start_tick, uint64_t end_tick)
 {
-    moved(call, KIND_read, fd, offset, bytes);
+    return moved_unusually(KIND_read, operation, fd, offset, moved, start_tick, end_tick);
 }
 
-void call_wrote(const struct call *call, int fd, int64_t offset, int64_t bytes)
+int64_t call_wrote_unusually(enum operation operation, int fd, int64_t offset, int64_t moved, uint64_t start_tick, uint64_t end_tick)
 {
-    moved(call, KIND_write, fd, offset, bytes);
+    return moved_unusually(KIND_write, operation, fd, offset, moved, start_tick, end_tick);
 }
 
 /* As if it were the read() and the write() that it does the work of, so that time and bytes are counted once on either side. */
@@ -275,31 +262,33 @@ void call_touched(const struct call *call, int fd, bool is_error)
         call_touched_descriptor(call, descriptor_of(fd), is_error);
 }
 
-/* The descriptor's position is another one now: `position`, or one that is not known (-1). */
-static void reposition(int fd, descriptor word, int64_t position)
+/* A descriptor whose position the call moved, and counted that already. */
+static void reposition_descriptor(const struct call *call, int fd, descriptor word, int64_t position)
 {
     struct thread *thread = &thread_state;
-    struct stream *stream = &thread->lane->streams[(unsigned)fd % STREAMS];
-    if (thread->is_counting || thread->lane == &no_lane || stream->descriptor != word || stream->fd != (uint32_t)fd)
+    struct stream *stream = stream_of(thread->lane, fd);
+    if (thread->is_counting || thread->lane == &no_lane || stream->descriptor != word)
         return;
     thread->is_counting = 1;
     atomic_signal_fence(memory_order_seq_cst);
-    if (!stream->is_absolute || position < 0)
-        stream->last_end = -1;
-    stream->is_absolute = position >= 0;
-    stream->position = position >= 0 ? position : 0;
+    reposition(stream, position);
+    make_usual(thread->lane, stream, operation_layer[call->operation]);
     atomic_signal_fence(memory_order_seq_cst);
     thread->is_counting = 0;
 }
 
-void call_sought(const struct call *call, int fd, int64_t position)
+int64_t call_sought_unusually(enum operation operation, int fd, int64_t position, uint64_t start_tick, uint64_t end_tick)
 {
     if (!is_on())
-        return;
+        return position;
+    int saved_errno = errno;
+    struct call call = { .operation = operation, .start_tick = start_tick, .end_tick = end_tick };
     descriptor word = descriptor_of(fd);
-    call_touched_descriptor(call, word, position < 0);
+    call_touched_descriptor(&call, word, position < 0);
     if (position >= 0)
-        reposition(fd, word, position);
+        reposition_descriptor(&call, fd, word, position);
+    errno = saved_errno;
+    return position;
 }
 
 static uint32_t mount_of_name(int dirfd, const char *path)
@@ -370,10 +359,10 @@ static int64_t consumed(struct stream_state before, struct stream_state after)
     return is_refilled ? before.readable + after.filled - after.readable : before.readable - after.readable;
 }
 
-static void stream_moved(const struct call *call, enum call_kind kind, FILE *stream, struct stream_state before, int64_t bytes)
+INLINE void stream_moved(const struct call *call, enum call_kind kind, FILE *stream, struct stream_state before, int64_t bytes)
 {
     int fd = stream->_fileno;
-    if (fd < 0 || !is_on()) /* a stream in memory moves nothing */
+    if (fd < 0) /* a stream in memory moves nothing */
         return;
     struct stream_state after = stream_state(stream);
     if (bytes == BY_STATE)
@@ -386,7 +375,8 @@ static void stream_moved(const struct call *call, enum call_kind kind, FILE *str
         .kernel_write = at_least_0((kind == KIND_write ? got : 0) + before.pending - after.pending),
         .is_error = bytes < 0,
     };
-    count_moved(call, fd, descriptor_of(fd), NO_OFFSET, &effect);
+    if (!count_usual(call->operation, LAYER_stdio, fd, NO_OFFSET, call->start_tick, call->end_tick, &effect) && is_on())
+        count_moved(call, fd, descriptor_of(fd), NO_OFFSET, &effect);
 }
 
 void call_stream_touched(const struct call *call, FILE *stream, struct stream_state before, bool is_error)
@@ -403,7 +393,7 @@ void call_stream_touched(const struct call *call, FILE *stream, struct stream_st
     descriptor word = descriptor_of(fd);
     count(call, descriptor_mount(word), &effect);
     if (call->operation == OP_fseek)
-        reposition(fd, word, -1);
+        reposition_descriptor(call, fd, word, -1);
 }
 
 void call_streams_flushed(const struct call *call, int64_t pending)
@@ -459,23 +449,22 @@ void call_lived(const struct call *call)
     thread->is_counting = 0;
 }
 
-#define CALIBRATION_CALLS 64
+#define CALIBRATION_CALLS 32
 
 uint64_t call_cost_ps(void)
 {
     static struct { struct lane lane; unsigned char rest[LANE_BYTES - sizeof(struct lane)]; } scratch;
-    struct thread thread = { .lane = &scratch.lane, .site_left_ns = INT64_MAX };
-    scratch.lane.span_ticks = INT64_MAX;
+    struct thread thread = { .lane = &scratch.lane };
+    scratch.lane.end_tick = UINT64_MAX;
     uint64_t least = UINT64_MAX;
     for (int round = 0; round < 3; round++) {
         uint64_t began = tick_now();
         for (int i = 0; i < CALIBRATION_CALLS; i++) {
             struct call call = call_begin(OP_pwrite);
-            call_end(&call);
+            call_stop(&call);
             struct effect effect = { .kind = KIND_write, .bytes = 4096 };
             struct lane *lane = count_here(&thread, &call, duration_ns(&call), MOUNT_OTHER, &effect);
-            follow(lane, &call, duration_ns(&call), 0, no_file_on(MOUNT_OTHER), (int64_t)i * 4096, &effect);
-            call_close(&call);
+            add_to_stream(&lane->streams[0], &lane->cells[0].counts, duration_ns(&call), (int64_t)i * 4096, &effect);
         }
         uint64_t ticks = tick_now() - began;
         least = ticks < least ? ticks : least;

@@ -13,6 +13,9 @@
 #include <x86intrin.h>
 #endif
 
+/* Of data that hot code reads: one instruction, and not a detour over the table of addresses. */
+#define HIDDEN __attribute__((visibility("hidden")))
+
 #define NS_PER_SECOND 1000000000ull
 
 struct clock {
@@ -21,7 +24,7 @@ struct clock {
     uint64_t base_tick, base_ns;
     uint64_t rate_tick, rate_ns; /* the older end of the pair that the rate is measured on */
 };
-extern struct clock profiler_clock;
+extern struct clock profiler_clock HIDDEN;
 
 static inline uint64_t clock_read(clockid_t id)
 {
@@ -30,10 +33,12 @@ static inline uint64_t clock_read(clockid_t id)
     return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
+uint64_t tick_by_clock(void);
+
 static inline uint64_t tick_now(void)
 {
     if (__builtin_expect(!profiler_clock.is_counter, 0))
-        return clock_read(CLOCK_MONOTONIC);
+        return tick_by_clock();
 #if defined(__x86_64__)
     return __rdtsc();
 #elif defined(__aarch64__)
@@ -41,7 +46,7 @@ static inline uint64_t tick_now(void)
     __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
     return ticks;
 #else
-    return clock_read(CLOCK_MONOTONIC);
+    return tick_by_clock();
 #endif
 }
 
@@ -49,6 +54,11 @@ static inline uint64_t tick_now(void)
 static inline uint64_t ticks_to_ns(uint64_t ticks)
 {
     return (uint64_t)(((unsigned __int128)ticks * __atomic_load_n(&profiler_clock.ns_per_tick_q32, __ATOMIC_RELAXED)) >> 32);
+}
+
+static inline uint64_t ns_to_ticks(uint64_t ns)
+{
+    return (uint64_t)(((unsigned __int128)ns << 32) / __atomic_load_n(&profiler_clock.ns_per_tick_q32, __ATOMIC_RELAXED));
 }
 
 /* Chooses the source of ticks and takes the first pair; the rate is a first guess until clock_calibrate. */

@@ -24,6 +24,8 @@ bool descriptor_start(void)
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return false;
+    /* A child of fork knows none of its descriptors and so counts nothing on its parent's lanes, however it was forked. */
+    syscall(SYS_madvise, memory, DESCRIPTORS_MAX * sizeof(descriptor), MADV_WIPEONFORK);
     descriptor_table = memory;
     return true;
 }
@@ -66,7 +68,7 @@ descriptor descriptor_classify(int fd)
 {
     struct statx status;
     if (fd < 0 || raw_statx(fd, "", AT_EMPTY_PATH, &status) < 0)
-        return word_of(MOUNT_OTHER, OBJECT_other, FILE_NONE);
+        return DESCRIPTOR_KNOWN | (uint64_t)FILE_NONE << 16 | MOUNT_OTHER;
     enum object object = object_of_mode(status.stx_mode);
     uint32_t mount = mount_of_device(object, makedev(status.stx_dev_major, status.stx_dev_minor), fd);
     if (engine.home.segment->mounts[mount][mounts_object] != object)
@@ -164,11 +166,11 @@ void stream_switch(struct stream *stream, int fd, descriptor word)
         word = known;
         stream->counter[files_opens] = file < FILES_MAX;
     }
+    stream->usual = NOT_USUAL;
     stream->file = descriptor_file(word);
-    stream->fd = (uint32_t)fd;
     stream->is_absolute = 0;
     stream->position = 0;
-    stream->last_end = -1;
+    stream->last_end = NOTHING_TO_FOLLOW;
     atomic_signal_fence(memory_order_release);
     stream->descriptor = word;
 }

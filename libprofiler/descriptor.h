@@ -8,11 +8,12 @@
 enum {
     DESCRIPTORS_MAX = 1 << 20,
     DESCRIPTOR_KNOWN = 0x80,
+    DESCRIPTOR_LAYER_SHIFT = 12, /* the object takes four of its eight bits */
     FILE_NONE = 0xffff,           /* not a file */
     FILE_NOT_LOOKED_UP = 0xfffe,  /* a file whose path is looked up when it first moves bytes */
 };
 
-extern _Atomic descriptor *descriptor_table;
+extern _Atomic descriptor *descriptor_table HIDDEN;
 
 static inline uint32_t descriptor_mount(descriptor word)
 {

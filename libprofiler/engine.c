@@ -347,6 +347,7 @@ void engine_finish(enum ending ending)
     if (atomic_load(engine_switch) == ENGINE_ON) {
         uint64_t began = tick_now();
         atomic_store(engine_switch, ENGINE_OFF);
+        descriptor_forget_all(); /* no call is a usual one any more */
         struct segment *segment = engine.home.segment;
         uint64_t now = clock_read(CLOCK_REALTIME);
         kernel_sample(&engine.home, now / engine.settings.slice_ns);

@@ -24,7 +24,7 @@ extern const unsigned char operation_layer[OPERATIONS], operation_kind[OPERATION
 /* What a descriptor leads to: mount, file, kind of object and the table entry's generation in one word; 0: not known yet. */
 typedef uint64_t descriptor;
 
-#define NO_OFFSET INT64_MIN /* the call moves on from the descriptor's own position */
+#define NO_OFFSET (-1) /* the call moves on from the descriptor's own position */
 
 struct thread {
     struct lane *lane;
@@ -34,14 +34,16 @@ struct thread {
     uint32_t mpi_depth;     /* MPI calls under way: one that lands in another counts once */
     int is_registered;      /* its end will be noticed */
     int is_aside;           /* a signal handler on a lane of its own: no thread more */
-    int64_t site_left_ns;   /* I/O time until the next sample of a call site */
+    uint64_t turn_tick;     /* until then the lane's slice is open, also where the lane ends earlier, for a sample of a call site is due */
+    int64_t site_left_ns;   /* I/O time until that sample */
+    uint64_t site_base_ns;  /* what of the lane's I/O time has been taken off that */
     uint64_t site_rest_ns, site_random;
 };
-extern __thread struct thread thread_state;
+extern __thread struct thread thread_state HIDDEN;
 
 enum { ENGINE_ASLEEP = 0, ENGINE_ON = 1, ENGINE_OFF = 2 };
 /* ENGINE_ON where calls are counted. On a page of its own that a child of fork finds zeroed, however it was forked. */
-extern _Atomic uint32_t *engine_switch;
+extern _Atomic uint32_t *engine_switch HIDDEN;
 
 static inline struct call call_begin(enum operation operation)
 {
@@ -59,9 +61,13 @@ static inline void call_close(const struct call *call)
     errno = call->saved_errno;
 }
 
-/* It read (wrote) at `offset`, or at the descriptor's position if that is NO_OFFSET; `moved` is what the callee returned, -1 for an error. */
-void call_read(const struct call *call, int fd, int64_t offset, int64_t moved);
-void call_wrote(const struct call *call, int fd, int64_t offset, int64_t moved);
+/* The same without errno, for the functions below that leave it alone. */
+static inline void call_stop(struct call *call)
+{
+    call->end_tick = tick_now();
+}
+
+/* Reads, writes and seeks: usual.h. */
 
 /* It read from the one and wrote to the other. */
 void call_copied(const struct call *call, int from, int64_t from_offset, int to, int64_t to_offset, int64_t moved);
@@ -74,8 +80,6 @@ void call_named_on(const struct call *call, uint64_t device, uint32_t mode);
 
 /* A descriptor came to be by opening a name, or not (-1). Counts the call. */
 void call_opened(const struct call *call, int fd, int dirfd, const char *path);
-/* It moved the descriptor's position to `position` (-1: failed). */
-void call_sought(const struct call *call, int fd, int64_t position);
 /* `fd` is about to be closed: what it leads to, for the call after the fact. */
 descriptor descriptor_release(int fd);
 void descriptor_release_range(unsigned first, unsigned last);

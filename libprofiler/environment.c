@@ -13,6 +13,8 @@ extern char **environ;
 #define PRELOAD "LD_PRELOAD="
 #define OURS "SLICEWISE_"
 #define LIBRARY "libslicewise"
+#define SHELL_AGAIN "; exec /bin/sh -c "
+#define ITS_NAME " sh" /* $0, as without us */
 
 /* Copies of what is carried: the program may write over the strings that it began with. */
 static char **carried;
@@ -151,4 +153,64 @@ char *const *environment_carried(char *const *envp, void *room)
         memcpy(text, carried[0] + strlen(PRELOAD), strlen(carried[0] + strlen(PRELOAD)) + 1);
     }
     return entries;
+}
+
+/* In single quotes: all that a shell would read anything into is a single quote. */
+static char *quote(char *to, const char *text)
+{
+    *to++ = '\'';
+    for (; *text != '\0'; text++)
+        to = *text == '\'' ? mempcpy(to, "'\\''", 4) : mempcpy(to, text, 1);
+    *to++ = '\'';
+    return to;
+}
+
+static bool is_name(const char *entry, size_t length)
+{
+    return strspn(entry, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == length;
+}
+
+static bool is_told_to_shell(const char *entry)
+{
+    return (is_prefixed(entry, PRELOAD) || is_prefixed(entry, OURS)) && is_name(entry, strcspn(entry, "="));
+}
+
+static size_t quoted_bytes(const char *text)
+{
+    size_t bytes = 2;
+    for (; *text != '\0'; text++)
+        bytes += *text == '\'' ? 4 : 1;
+    return bytes;
+}
+
+static size_t command_bytes(char *const *envp, const char *command)
+{
+    size_t bytes = strlen("export") + strlen(SHELL_AGAIN) + quoted_bytes(command) + sizeof ITS_NAME;
+    for (; *envp != NULL; envp++)
+        bytes += is_told_to_shell(*envp) ? 1 + quoted_bytes(*envp) : 0;
+    return bytes;
+}
+
+const char *environment_command(char *const *envp, const char *command)
+{
+    if (envp == environ || command == NULL || command_bytes(envp, command) > COMMAND_BYTES)
+        return command;
+    char *text = (char *)syscall(SYS_mmap, NULL, COMMAND_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (text == MAP_FAILED)
+        return command;
+    char *end = mempcpy(text, "export", strlen("export"));
+    for (; *envp != NULL; envp++) {
+        size_t name = strcspn(*envp, "=") + 1;
+        if (is_told_to_shell(*envp))
+            end = quote(mempcpy(mempcpy(end, " ", 1), *envp, name), *envp + name);
+    }
+    end = quote(mempcpy(end, SHELL_AGAIN, strlen(SHELL_AGAIN)), command);
+    memcpy(end, ITS_NAME, sizeof ITS_NAME);
+    return text;
+}
+
+void environment_command_end(const char *made, const char *command)
+{
+    if (made != command)
+        syscall(SYS_munmap, made, COMMAND_BYTES);
 }

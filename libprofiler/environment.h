@@ -1,4 +1,4 @@
-/* See environment.c. What wrappers need of it is in engine.h. */
+/* See environment.c. What most wrappers need of it is in engine.h. */
 #ifndef SLICEWISE_ENVIRONMENT_H
 #define SLICEWISE_ENVIRONMENT_H
 
@@ -9,5 +9,12 @@ void environment_name_job(const char *job);
 
 /* Takes note of what is to be carried on, as the environment is now. */
 void environment_start(void);
+
+enum { COMMAND_BYTES = 128 << 10 }; /* the kernel takes no longer argument */
+
+/* For what libc runs by the shell in the program's own environment: the command with what `envp` (environment_carried's) has and `environ` lacks,
+ * or the command itself, where nothing is lacking or the whole is too long. `environment_command_end` gives back the room. */
+const char *environment_command(char *const *envp, const char *command);
+void environment_command_end(const char *made, const char *command);
 
 #endif

@@ -26,8 +26,14 @@ static struct {
 static bool read_io(const char *path, struct counted *counted)
 {
     char text[512];
-    if (raw_read_file(path, text, sizeof text) <= 0)
+    int fd = raw_open(path, O_RDONLY, 0);
+    if (fd < 0)
         return false;
+    long length = raw_read(fd, text, sizeof text - 1); /* the kernel gives all of it at once */
+    raw_close(fd);
+    if (length <= 0)
+        return false;
+    text[length] = '\0';
     const char *at = text;
     for (int i = 0; i < FIELDS; i++) {
         at = strchr(at, ':');

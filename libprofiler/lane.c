@@ -1,21 +1,25 @@
 /* Lanes: who has which, and how the open slice turns. Runs in the thread that counts; the turn itself under the engine's lock. */
 #include "kernel.h"
 #include "record.h"
+#include "site.h"
 #include "state.h"
+#include "usual.h"
 
 #include <string.h>
 
 /* A call may be spread over this many slices; what is left is in the last one. */
 #define SPAN_SLICES_MAX 1000000
 
-struct lane no_lane;
+struct lane no_lane = { .begin_tick = UINT64_MAX };
 
 /* A new owner is one more thread in every cell that it will use. */
 static void take(struct thread *thread, struct lane *lane, uint32_t index)
 {
+    for (unsigned i = 0; i < STREAMS; i++)
+        lane->streams[i].usual = NOT_USUAL;
     memset(lane->cell_of, 0, sizeof lane->cell_of);
     memset(lane->was_counted, 0, sizeof lane->was_counted);
-    lane->span_ticks = 0;
+    lane->begin_tick = UINT64_MAX;
     thread->lane = lane;
     thread->lane_index = index;
 }
@@ -54,6 +58,7 @@ void lane_release(struct thread *thread)
         return;
     atomic_store_explicit(&thread->lane->owner, 0, memory_order_release);
     thread->lane = &no_lane;
+    thread->turn_tick = 0;
 }
 
 /* Puts the parts of a call that lie in slices before its last into records of their own, and leaves the rest in `share`. Cumulative
@@ -83,13 +88,14 @@ static void spread(const struct call *call, uint64_t first, uint64_t last, uint3
 }
 
 /* The ticks within which the lane may count without coming back: to the slice's end, or as far as the clock can be trusted. */
-static void set_limits(struct lane *lane)
+static void set_limits(struct thread *thread)
 {
+    struct lane *lane = thread->lane;
     uint64_t slice_ns = engine.settings.slice_ns;
     uint64_t end = clock_tick_at((lane->slice + 1) * slice_ns);
     uint64_t trusted_until = profiler_clock.base_tick + clock_trusted_ticks();
     lane->begin_tick = clock_tick_at(lane->slice * slice_ns);
-    lane->span_ticks = (end < trusted_until ? end : trusted_until) - lane->begin_tick;
+    lane->end_tick = thread->turn_tick = end < trusted_until ? end : trusted_until;
 }
 
 bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, enum layer layer, enum call_kind kind, uint64_t bytes,
@@ -110,6 +116,7 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
     uint64_t slice_ns = engine.settings.slice_ns, end_ns = clock_wall_ns(call->end_tick);
     uint64_t last = end_ns / slice_ns, first = (end_ns - share->ns) / slice_ns;
     if (lane->slice != last) {
+        site_settle(thread);
         lane_close(&engine.home, thread->lane_index);
         lane->slice = last;
     }
@@ -120,7 +127,7 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
     }
     if (first < last)
         spread(call, first, last, mount, layer, kind, bytes, share);
-    set_limits(lane);
+    set_limits(thread);
     atomic_store_explicit(&segment->last_call_ns, end_ns, memory_order_relaxed);
     segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
     lock_give(held);
@@ -142,6 +149,7 @@ struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer
         /* More mounts and layers in one slice than there are cells: the slice's counts so far become records, and it goes on. */
         uint64_t was_counted[CELL_LAYERS];
         memcpy(was_counted, lane->was_counted, sizeof was_counted);
+        site_settle(thread);
         struct held_lock held = lock_take(&engine.lock);
         lane_close(&engine.home, thread->lane_index);
         lock_give(held);
@@ -161,6 +169,6 @@ struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer
         lane->was_counted[layer] |= bit;
         cell->counts.counter[COUNTER_threads] += !thread->is_aside;
     }
-    lane->cell_of[layer][mount] = (uint8_t)(index + 1);
+    lane->cell_of[layer][mount] = CELL_UNIT_OF(lane, cell);
     return cell;
 }

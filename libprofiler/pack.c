@@ -23,14 +23,19 @@ static const ZSTD_compressionParameters packing = {
     .windowLog = 17, .chainLog = 12, .hashLog = 12, .searchLog = 1, .minMatch = 4, .targetLength = 0, .strategy = ZSTD_fast,
 };
 
+enum { LITTLE_BYTES = 2048, LITTLE_HASH_LOG = 8 };
+
 /* Compresses into `frame`. Returns its size, or 0. */
 static size_t compress(void *workspace, size_t workspace_bytes, void *frame, size_t room, const void *payload, size_t bytes)
 {
+    /* Entropy coding of so little costs more time than it saves bytes. */
+    bool is_little = bytes < LITTLE_BYTES;
     ZSTD_CCtx *context = ZSTD_initStaticCCtx(workspace, workspace_bytes);
     if (context == NULL)
         return 0;
     const struct { ZSTD_cParameter parameter; int value; } parameters[] = {
-        { ZSTD_c_windowLog, (int)packing.windowLog }, { ZSTD_c_chainLog, (int)packing.chainLog }, { ZSTD_c_hashLog, (int)packing.hashLog },
+        { ZSTD_c_windowLog, (int)packing.windowLog }, { ZSTD_c_chainLog, (int)packing.chainLog },
+        { ZSTD_c_hashLog, is_little ? LITTLE_HASH_LOG : (int)packing.hashLog }, { ZSTD_c_literalCompressionMode, is_little ? ZSTD_ps_disable : ZSTD_ps_auto },
         { ZSTD_c_searchLog, (int)packing.searchLog }, { ZSTD_c_minMatch, (int)packing.minMatch }, { ZSTD_c_strategy, packing.strategy },
         { ZSTD_c_contentSizeFlag, 1 }, { ZSTD_c_checksumFlag, 1 }, /* a static context has no defaults */
     };

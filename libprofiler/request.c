@@ -11,6 +11,8 @@ static const uint64_t free_place = 0, being_changed = 1;
 
 static _Atomic uint64_t keys[PLACES];
 static struct request requests[PLACES];
+static _Atomic bool are_any; /* have been */
+static _Atomic uint64_t abandoned;
 
 /* One to one, but for the two ids that would be no key. */
 static uint64_t key_of(request_id id)
@@ -58,6 +60,7 @@ void request_begin_on(request_id id, enum operation operation, const struct call
         __atomic_fetch_add(&engine.home.segment->mishaps[MISHAP_requests_untracked], 1, __ATOMIC_RELAXED);
         return;
     }
+    atomic_store_explicit(&are_any, true, memory_order_relaxed);
     requests[place] = (struct request){ .operation = operation, .fd = fd, .word = word, .offset = offset, .start_tick = call->start_tick };
     release(place, key);
 }
@@ -76,6 +79,13 @@ void request_drop(request_id id)
 {
     struct request dropped;
     take(id, &dropped);
+}
+
+void request_abandon(request_id id)
+{
+    struct request earlier;
+    if (take(id, &earlier))
+        atomic_fetch_add_explicit(&abandoned, 1, memory_order_relaxed);
 }
 
 void request_noticed(request_id id, uint64_t tick)
@@ -107,7 +117,9 @@ descriptor request_done(request_id id, const struct call *call, int64_t moved)
 
 uint64_t request_count(void)
 {
-    uint64_t count = 0;
+    uint64_t count = atomic_load_explicit(&abandoned, memory_order_relaxed);
+    if (!atomic_load_explicit(&are_any, memory_order_relaxed)) /* as in nearly all processes, whose table is never touched */
+        return count;
     for (unsigned place = 0; place < PLACES; place++)
         count += atomic_load_explicit(&keys[place], memory_order_relaxed) != free_place;
     return count;
@@ -115,5 +127,7 @@ uint64_t request_count(void)
 
 void request_forget_all(void)
 {
-    memset(keys, 0, sizeof keys);
+    if (atomic_load_explicit(&are_any, memory_order_relaxed))
+        memset(keys, 0, sizeof keys);
+    abandoned = 0;
 }

@@ -32,6 +32,9 @@ void request_begin_on(request_id id, enum operation operation, const struct call
 /* It was not submitted after all. */
 void request_drop(request_id id);
 
+/* Its id is to be used anew: if it is still there, nobody will ask what became of it. */
+void request_abandon(request_id id);
+
 /* It is complete by now, and its result will be asked for. */
 void request_noticed(request_id id, uint64_t tick);
 
@@ -39,7 +42,7 @@ void request_noticed(request_id id, uint64_t tick);
  * returns what it was on (0: not known here). */
 descriptor request_done(request_id id, const struct call *call, int64_t moved);
 
-/* What became of some is not known yet. */
+/* Of how many it is not known what became of them: those under way, and those that were abandoned. */
 uint64_t request_count(void);
 
 /* A forked child has none. */

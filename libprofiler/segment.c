@@ -73,6 +73,26 @@ int segment_reserve(struct segment_home *home, const void *part, size_t bytes)
     return 0;
 }
 
+/* What every process touches at once, and no page more. */
+static int reserve_beginning(struct segment_home *home)
+{
+    const struct { const void *part; size_t bytes; } parts[] = {
+        { home->segment, offsetof(struct segment, text) + 512 },
+        { home->segment->records, CELLS * sizeof *home->segment->records },
+        { home->segment->lanes, LANE_BYTES },
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        size_t offset = (size_t)((const char *)parts[i].part - (const char *)home->segment);
+        size_t first = offset / PAGE_BYTES, end = (offset + parts[i].bytes + PAGE_BYTES - 1) / PAGE_BYTES;
+        int reserved = reserve(home, first * PAGE_BYTES, (end - first) * PAGE_BYTES);
+        if (reserved < 0)
+            return reserved;
+        for (size_t page = first; page < end && page < SEGMENT_FIXED_BYTES / PAGE_BYTES; page++)
+            home->reserved[page / 64] |= 1ull << (page % 64);
+    }
+    return 0;
+}
+
 static struct segment *map(int flags, int fd)
 {
     return (struct segment *)syscall(SYS_mmap, NULL, sizeof(struct segment), PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd, 0);
@@ -82,9 +102,11 @@ static bool create_in(struct segment_home *home, enum place place, const char *d
 {
     char user_dir[256];
     segment_user_dir(user_dir, sizeof user_dir, dir, geteuid());
-    raw_mkdir(user_dir, 0700);
-    if (!segment_dir_is_private(user_dir))
-        return false;
+    if (!segment_dir_is_private(user_dir)) {
+        raw_mkdir(user_dir, 0700); /* or somebody else of this user's does at this moment */
+        if (!segment_dir_is_private(user_dir))
+            return false;
+    }
     *home = (struct segment_home){ .place = place };
     int fd = -EEXIST;
     for (unsigned n = 0; fd == -EEXIST && n < 100000; n++) {
@@ -97,9 +119,7 @@ static bool create_in(struct segment_home *home, enum place place, const char *d
     home->segment = is_sized ? map(MAP_SHARED, fd) : MAP_FAILED;
     raw_close(fd);
     if (home->segment != MAP_FAILED) {
-        if (segment_reserve(home, home->segment, offsetof(struct segment, text) + 1024) == 0 &&
-            segment_reserve(home, home->segment->records, CELLS * sizeof *home->segment->records) == 0 &&
-            segment_reserve(home, home->segment->lanes, LANE_BYTES) == 0)
+        if (reserve_beginning(home) == 0)
             return true;
         segment_unmap(home);
     }

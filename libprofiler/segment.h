@@ -21,6 +21,7 @@ enum {
     FRAMES_BYTES = 96 << 10,
     LANES_MAX = 4096,
     LANE_BYTES = 8192,
+    CELL_UNIT_BYTES = 32, /* where a cell lies in its lane is a byte that counts these */
     CELL_LAYERS = LAYERS, /* of which lanes count all but the kernel's */
     STREAMS = 16,
     PAGE_BYTES = 4096,
@@ -38,32 +39,39 @@ enum {
 struct cell {
     uint32_t mount, layer;
     struct counts counts;
-};
+} __attribute__((aligned(CELL_UNIT_BYTES)));
+
+#define NOTHING_TO_FOLLOW INT64_MAX
+#define NOT_USUAL 1 /* no entry of a table */
 
 /* What a thread did with one descriptor since it last switched to another that shares its place: position for the access
  * pattern, and sums that go to the table of files when the place is given up. */
 struct stream {
     uint64_t descriptor; /* the table's entry with its generation; 0: free */
-    uint32_t file, fd;
-    uint64_t is_absolute; /* positions are the file's own, and not counted from the first access */
-    int64_t position, last_end; /* last_end -1: nothing to follow on */
+    uint64_t usual;      /* the same with the layer of `cell`, in which a call on it is counted in this slice; else NOT_USUAL */
+    uint32_t file;
+    uint16_t cell;        /* its place in the lane */
+    uint16_t is_absolute; /* positions are the file's own, and not counted from the first access */
+    int64_t position, last_end; /* where the next access begins and the last one ended */
     uint64_t counter[FILE_COLUMNS];
-};
+} __attribute__((aligned(128))); /* a power of two, to be found in one step */
 
 /* One thread's open slice. Written by its owner alone, without a lock; the slice is turned under the engine's lock. */
 struct lane {
-    uint64_t begin_tick, span_ticks; /* within these the fast path may count */
+    uint64_t begin_tick, end_tick; /* calls from the one on and before the other are in the slice */
     uint64_t slice;
     uint32_t cells_used;
     _Atomic uint32_t generation;   /* grows when the slice's counts have become records */
     _Atomic uint32_t owner;        /* thread id; 0: nobody's */
     uint64_t was_counted[CELL_LAYERS]; /* bit m: this owner is in `threads` of mount m already */
-    uint8_t cell_of[CELL_LAYERS][MOUNTS_MAX]; /* 1 + index into cells; 0: none yet */
+    uint8_t cell_of[CELL_LAYERS][MOUNTS_MAX]; /* its place in the lane; 0: none yet */
     struct stream streams[STREAMS];
     uint64_t calls[OPERATIONS];
     struct cell cells[];
 };
+#define CELL_UNIT_OF(lane, cell) ((uint8_t)(((const unsigned char *)(cell) - (const unsigned char *)(lane)) / CELL_UNIT_BYTES))
 #define CELLS ((LANE_BYTES - offsetof(struct lane, cells)) / sizeof(struct cell))
+_Static_assert(LANE_BYTES / CELL_UNIT_BYTES <= 256, "a cell's place fits a byte");
 _Static_assert(CELLS >= CELL_LAYERS, "a lane has room for one mount in every layer");
 
 /* A closed slice of one mount and layer. */
@@ -156,6 +164,11 @@ uint64_t segment_layout(void);
 static inline struct lane *segment_lane(struct segment *segment, uint32_t index)
 {
     return (struct lane *)segment->lanes[index];
+}
+
+static inline struct cell *lane_cell(struct lane *lane, unsigned place)
+{
+    return (struct cell *)((unsigned char *)lane + place * CELL_UNIT_BYTES);
 }
 
 static inline const char *segment_text(const struct segment *segment, uint64_t text)

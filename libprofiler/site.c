@@ -284,14 +284,20 @@ static void add_samples(const struct call *call, uint64_t whole_ns, uint64_t byt
     }
 }
 
-void site_due(struct thread *thread, const struct call *call, uint64_t whole_ns, uint64_t bytes)
+/* I/O time in the lane. MPI-IO's calls have calls below them that are counted as well, and requests run beside them. */
+static uint64_t lane_ns(const struct lane *lane)
 {
-    uint64_t stretch = engine.settings.site_ns;
-    if (stretch == 0) {
-        thread->site_left_ns = INT64_MAX;
-        return;
-    }
-    uint64_t samples = instants(thread, stretch);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < lane->cells_used; i++)
+        if (lane->cells[i].layer <= LAYER_stdio)
+            for (enum call_kind kind = KIND_read; kind <= KIND_sync; kind++)
+                sum += lane->cells[i].counts.counter[COUNTER_read_ns + kind];
+    return sum;
+}
+
+static void sample(struct thread *thread, const struct call *call, uint64_t whole_ns, uint64_t bytes)
+{
+    uint64_t samples = instants(thread, engine.settings.site_ns);
     if (samples == 0 || whole_ns == 0)
         return;
     struct held_lock held = lock_take(&engine.lock);
@@ -300,4 +306,25 @@ void site_due(struct thread *thread, const struct call *call, uint64_t whole_ns,
     add_samples(call, whole_ns, bytes, samples);
     engine.home.segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
     lock_give(held);
+}
+
+void site_settle(struct thread *thread)
+{
+    thread->site_left_ns -= (int64_t)(lane_ns(thread->lane) - thread->site_base_ns);
+    thread->site_base_ns = 0;
+}
+
+void site_look(struct thread *thread, const struct call *call, enum layer layer, uint64_t whole_ns, uint64_t share_ns, uint64_t bytes)
+{
+    struct lane *lane = thread->lane;
+    if (engine.settings.site_ns == 0 || thread->is_aside)
+        return;
+    uint64_t now_ns = lane_ns(lane);
+    bool is_timed = layer <= LAYER_stdio;
+    thread->site_left_ns -= (int64_t)(now_ns - thread->site_base_ns + (is_timed ? whole_ns - share_ns : 0));
+    thread->site_base_ns = now_ns;
+    if (thread->site_left_ns < 0 && is_timed)
+        sample(thread, call, whole_ns, bytes);
+    uint64_t soonest = call->end_tick + (thread->site_left_ns > 0 ? ns_to_ticks((uint64_t)thread->site_left_ns) : 0);
+    lane->end_tick = soonest < thread->turn_tick ? soonest : thread->turn_tick;
 }

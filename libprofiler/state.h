@@ -26,10 +26,7 @@ extern struct engine engine;
 /* A lane that is never within its slice: what a thread has before it has one. */
 extern struct lane no_lane;
 
-/* What of a call falls into the open slice: all of it, unless the call began in an earlier one. */
-struct share {
-    uint64_t ns, bytes;
-};
+struct share;
 
 /* Counts trouble, and says the first of a kind that is to be said. */
 void mishap(enum mishap mishap, const char *detail);

@@ -1,7 +1,7 @@
 # What the library costs: programs and targets of tests/bench. Included by Makefile.
 
 BENCH_PYTHON = $(if $(wildcard $(VENV)/bin/python),$(VENV)/bin/python,python3)
-BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,calls life floor.so skewed_clock.so)
+BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,calls life endure floor.so skewed_clock.so)
 BENCH_MPI_PROGRAMS = $(if $(MPICC),$(BUILD)/bench/ior_like)
 
 $(BUILD)/bench/%: tests/bench/%.c
@@ -23,3 +23,8 @@ bench: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS) $(BENCH_MPI_PROGRAMS)  ## 
 .PHONY: bench-check
 bench-check: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS)  ## fail where instruction counts or sizes pass their budgets (tests/bench/budgets.toml)
 	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m check $(BUILD)
+
+# ENDURANCE: options that make it shorter.
+.PHONY: bench-endurance
+bench-endurance: $(BUILD)/lib/libslicewise.so $(BUILD)/bench/endure $(VENV)/.installed  ## minutes of 1,000 threads, 100,000 files, 10 mounts at full speed
+	@PYTHONPATH=tests/bench:analyzer $(BENCH_PYTHON) -m endurance $(BUILD) $(ENDURANCE)

@@ -1,5 +1,5 @@
 /* POSIX aio. libc's threads do the work where nobody sees it; so a request is counted, with the time from its submission to the first call
- * that told of its completion, when its result is asked for (`aio_return`). */
+ * that told of its completion, when its result is asked for (`aio_return`, or `aio_error` once it has one). */
 #include "interpose.h"
 #include "request.h"
 
@@ -7,7 +7,7 @@
 
 static void begin(enum operation operation, const struct call *call, const struct aiocb *block)
 {
-    request_drop(request_of_block(block)); /* an earlier one whose result was never asked for */
+    request_abandon(request_of_block(block)); /* an earlier one that nobody asked about */
     request_begin(request_of_block(block), operation, call, block->aio_fildes, operation == OP_aio_fsync ? NO_OFFSET : block->aio_offset);
 }
 
@@ -54,19 +54,6 @@ INTERPOSE(int, aio_fsync, (int operation, struct aiocb *block))
 }
 SAME_AS(aio_fsync64, aio_fsync);
 
-INTERPOSE(int, aio_error, (const struct aiocb *block))
-{
-    struct call call = call_begin(OP_aio_error);
-    int error = REAL(aio_error)(block);
-    call_end(&call);
-    if (error != EINPROGRESS)
-        request_noticed(request_of_block(block), call.end_tick);
-    call_lived(&call);
-    call_close(&call);
-    return error;
-}
-SAME_AS(aio_error64, aio_error);
-
 INTERPOSE(ssize_t, aio_return, (struct aiocb *block))
 {
     struct call call = call_begin(OP_aio_return);
@@ -78,6 +65,20 @@ INTERPOSE(ssize_t, aio_return, (struct aiocb *block))
     return moved;
 }
 SAME_AS(aio_return64, aio_return);
+
+/* One that is complete has its result, which libc gives as often as it is asked: many programs never do. */
+INTERPOSE(int, aio_error, (const struct aiocb *block))
+{
+    struct call call = call_begin(OP_aio_error);
+    int error = REAL(aio_error)(block);
+    call_end(&call);
+    if (error != EINPROGRESS)
+        request_done(request_of_block(block), &call, error == 0 ? REAL(aio_return)((struct aiocb *)block) : -1);
+    call_lived(&call);
+    call_close(&call);
+    return error;
+}
+SAME_AS(aio_error64, aio_error);
 
 static bool is_transfer(const struct aiocb *block)
 {

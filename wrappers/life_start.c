@@ -1,5 +1,6 @@
 /* How processes begin other than by fork and exec. A child that shares our memory until it execs or exits (vfork, and what posix_spawn does
  * inside) is counted as its parent. */
+#include "environment.h"
 #include "interpose.h"
 
 #include <alloca.h>
@@ -38,6 +39,21 @@ INTERPOSE(int, posix_spawnp,
     call_lived(&call);
     call_close(&call);
     return error;
+}
+
+/* The shell is libc's own to start, and gets the program's environment. */
+INTERPOSE(int, system, (const char *command))
+{
+    const char *made = environment_command(CARRIED(environ), command);
+    struct call call = call_begin(OP_system);
+    int status = REAL(system)(made);
+    call_end(&call);
+    environment_command_end(made, command);
+    if (command != NULL)
+        engine_spawned(0, "/bin/sh");
+    call_lived(&call);
+    call_close(&call);
+    return status;
 }
 
 struct beginning {

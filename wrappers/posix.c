@@ -1,5 +1,6 @@
 /* POSIX calls on descriptors and names. Each body is the same few statements; one with an `if` is a special case and says why. */
 #include "interpose.h"
+#include "usual.h"
 
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -9,10 +10,8 @@ INTERPOSE(ssize_t, read, (int fd, void *buf, size_t size))
 {
     struct call call = call_begin(OP_read);
     ssize_t moved = REAL(read)(fd, buf, size);
-    call_end(&call);
-    call_read(&call, fd, NO_OFFSET, moved);
-    call_close(&call);
-    return moved;
+    call_stop(&call);
+    return call_read(&call, fd, NO_OFFSET, moved);
 }
 SAME_AS(__read, read);
 
@@ -20,20 +19,16 @@ INTERPOSE(ssize_t, __read_chk, (int fd, void *buf, size_t size, size_t room))
 {
     struct call call = call_begin(OP_read);
     ssize_t moved = REAL(__read_chk)(fd, buf, size, room);
-    call_end(&call);
-    call_read(&call, fd, NO_OFFSET, moved);
-    call_close(&call);
-    return moved;
+    call_stop(&call);
+    return call_read(&call, fd, NO_OFFSET, moved);
 }
 
 INTERPOSE(ssize_t, pread, (int fd, void *buf, size_t size, off_t offset))
 {
     struct call call = call_begin(OP_pread);
     ssize_t moved = REAL(pread)(fd, buf, size, offset);
-    call_end(&call);
-    call_read(&call, fd, offset, moved);
-    call_close(&call);
-    return moved;
+    call_stop(&call);
+    return call_read(&call, fd, offset, moved);
 }
 SAME_AS(pread64, pread); /* off_t is 64 bits wherever we build */
 SAME_AS(__pread64, pread);
@@ -42,10 +37,8 @@ INTERPOSE(ssize_t, __pread_chk, (int fd, void *buf, size_t size, off_t offset, s
 {
     struct call call = call_begin(OP_pread);
     ssize_t moved = REAL(__pread_chk)(fd, buf, size, offset, room);
-    call_end(&call);
-    call_read(&call, fd, offset, moved);
-    call_close(&call);
-    return moved;
+    call_stop(&call);
+    return call_read(&call, fd, offset, moved);
 }
 SAME_AS(__pread64_chk, __pread_chk);
 
@@ -53,20 +46,16 @@ INTERPOSE(ssize_t, readv, (int fd, const struct iovec *parts, int count))
 {
     struct call call = call_begin(OP_readv);
     ssize_t moved = REAL(readv)(fd, parts, count);
-    call_end(&call);
-    call_read(&call, fd, NO_OFFSET, moved);
-    call_close(&call);
-    return moved;
+    call_stop(&call);
+    return call_read(&call, fd, NO_OFFSET, moved);
 }
 
 INTERPOSE(ssize_t, preadv, (int fd, const struct iovec *parts, int count, off_t offset))
 {
     struct call call = call_begin(OP_preadv);
     ssize_t moved = REAL(preadv)(fd, parts, count, offset);
-    call_end(&call);
-    call_read(&call, fd, offset, moved);
-    call_close(&call);
-    return moved;
+    call_stop(&call);
+    return call_read(&call, fd, offset, moved);
 }
 SAME_AS(preadv64, preadv);
 
@@ -74,10 +63,8 @@ INTERPOSE(ssize_t, preadv2, (int fd, const struct iovec *parts, int count, off_t
 {
     struct call call = call_begin(OP_preadv);
     ssize_t moved = REAL(preadv2)(fd, parts, count, offset, flags);
-    call_end(&call);
-    call_read(&call, fd, offset == -1 ? NO_OFFSET : offset, moved);
-    call_close(&call);
-    return moved;
+    call_stop(&call);
+    return call_read(&call, fd, offset == -1 ? NO_OFFSET : offset, moved);
 }
 SAME_AS(preadv64v2, preadv2);
 
@@ -85,10 +72,8 @@ INTERPOSE(ssize_t, write, (int fd, const void *buf, size_t size))
 {
     struct call call = call_begin(OP_write);
     ssize_t moved = REAL(write)(fd, buf, size);
-    call_end(&call);
-    call_wrote(&call, fd, NO_OFFSET, moved);
-    call_close(&call);
-    return moved;
+    call_stop(&call);
+    return call_wrote(&call, fd, NO_OFFSET, moved);
 }
 SAME_AS(__write, write);
 
@@ -96,10 +81,8 @@ INTERPOSE(ssize_t, pwrite, (int fd, const void *buf, size_t size, off_t offset))
 {
     struct call call = call_begin(OP_pwrite);
     ssize_t moved = REAL(pwrite)(fd, buf, size, offset);
-    call_end(&call);
-    call_wrote(&call, fd, offset, moved);
-    call_close(&call);
-    return moved;
+    call_stop(&call);
+    return call_wrote(&call, fd, offset, moved);
 }
 SAME_AS(pwrite64, pwrite);
 SAME_AS(__pwrite64, pwrite);
@@ -108,20 +91,16 @@ INTERPOSE(ssize_t, writev, (int fd, const struct iovec *parts, int count))
 {
     struct call call = call_begin(OP_writev);
     ssize_t moved = REAL(writev)(fd, parts, count);
-    call_end(&call);
-    call_wrote(&call, fd, NO_OFFSET, moved);
-    call_close(&call);
-    return moved;
+    call_stop(&call);
+    return call_wrote(&call, fd, NO_OFFSET, moved);
 }
 
 INTERPOSE(ssize_t, pwritev, (int fd, const struct iovec *parts, int count, off_t offset))
 {
     struct call call = call_begin(OP_pwritev);
     ssize_t moved = REAL(pwritev)(fd, parts, count, offset);
-    call_end(&call);
-    call_wrote(&call, fd, offset, moved);
-    call_close(&call);
-    return moved;
+    call_stop(&call);
+    return call_wrote(&call, fd, offset, moved);
 }
 SAME_AS(pwritev64, pwritev);
 
@@ -129,10 +108,8 @@ INTERPOSE(ssize_t, pwritev2, (int fd, const struct iovec *parts, int count, off_
 {
     struct call call = call_begin(OP_pwritev);
     ssize_t moved = REAL(pwritev2)(fd, parts, count, offset, flags);
-    call_end(&call);
-    call_wrote(&call, fd, offset == -1 ? NO_OFFSET : offset, moved);
-    call_close(&call);
-    return moved;
+    call_stop(&call);
+    return call_wrote(&call, fd, offset == -1 ? NO_OFFSET : offset, moved);
 }
 SAME_AS(pwritev64v2, pwritev2);
 
@@ -140,10 +117,8 @@ INTERPOSE(off_t, lseek, (int fd, off_t offset, int whence))
 {
     struct call call = call_begin(OP_lseek);
     off_t position = REAL(lseek)(fd, offset, whence);
-    call_end(&call);
-    call_sought(&call, fd, position);
-    call_close(&call);
-    return position;
+    call_stop(&call);
+    return call_sought(&call, fd, position);
 }
 SAME_AS(lseek64, lseek);
 SAME_AS(__lseek, lseek);

@@ -56,7 +56,7 @@ SAME_AS(readdir64_r, readdir_r);
 
 INTERPOSE(ssize_t, getdents64, (int fd, void *entries, size_t room))
 {
-    struct call call = call_begin(OP_readdir);
+    struct call call = call_begin(OP_getdents);
     ssize_t bytes = REAL(getdents64)(fd, entries, room);
     call_end(&call);
     call_touched(&call, fd, bytes < 0);
@@ -66,7 +66,7 @@ INTERPOSE(ssize_t, getdents64, (int fd, void *entries, size_t room))
 
 INTERPOSE(ssize_t, getdirentries, (int fd, char *entries, size_t room, off_t *base))
 {
-    struct call call = call_begin(OP_readdir);
+    struct call call = call_begin(OP_getdents);
     ssize_t bytes = REAL(getdirentries)(fd, entries, room, base);
     call_end(&call);
     call_touched(&call, fd, bytes < 0);

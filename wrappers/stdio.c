@@ -1,6 +1,8 @@
 /* stdio: opening, closing, moving positions, and reads and writes of known sizes. */
+#include "environment.h"
 #include "interpose.h"
 
+#include <alloca.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -55,9 +57,13 @@ SAME_AS(tmpfile64, tmpfile);
 
 INTERPOSE(FILE *, popen, (const char *command, const char *mode))
 {
+    const char *made = environment_command(CARRIED(environ), command);
     struct call call = call_begin(OP_popen);
-    FILE *stream = REAL(popen)(command, mode);
+    FILE *stream = REAL(popen)(made, mode);
     call_end(&call);
+    environment_command_end(made, command);
+    if (stream != NULL)
+        engine_spawned(0, "/bin/sh");
     call_opened(&call, stream != NULL ? stream->_fileno : -1, -1, NULL);
     call_close(&call);
     return stream;

@@ -3,15 +3,16 @@
 #include "io_uring.h"
 #include "libaio.h"
 #include "posix_copy.h"
+#include "usual.h"
 
 /* What a call does, in the order of its arguments. */
-enum effect {
+enum action {
     NONE, READS, READS_AT, WRITES, WRITES_AT, SENDS, MOVES, TEES, GIVES_PAGES, OPENS, OPENS_AT, CLOSES, CLOSES_RANGE, COPIES, CONTROLS, SEEKS,
     TOUCHES, NAMES, NAMES_AT, NAMES_NONE, SUBMITS, REAPS, SETS_UP_RING, REGISTERS, ENTERS_RING, ENDS,
 };
 
 struct meaning {
-    enum effect effect;
+    enum action action;
     enum operation operation;
 };
 
@@ -120,7 +121,7 @@ static int64_t offset_of(long word)
 /* Before the call. Returns what a descriptor that it closes led to. */
 static descriptor prepare(struct meaning meaning, const struct call *call, const long *argument)
 {
-    switch (meaning.effect) {
+    switch (meaning.action) {
     case CLOSES: return descriptor_release((int)argument[0]);
     case CLOSES_RANGE: descriptor_release_range((unsigned)argument[0], (unsigned)argument[1]); break;
     case SUBMITS: libaio_begin(call, argument[1], address(argument[2])); break;
@@ -137,7 +138,7 @@ static descriptor prepare(struct meaning meaning, const struct call *call, const
 static void count(struct meaning meaning, const struct call *call, const long *argument, descriptor closed, long result)
 {
     int fd = (int)argument[0];
-    switch (meaning.effect) {
+    switch (meaning.action) {
     case READS: call_read(call, fd, NO_OFFSET, result); break;
     case READS_AT: call_read(call, fd, offset_of(argument[3]), result); break;
     case WRITES: call_wrote(call, fd, NO_OFFSET, result); break;
@@ -183,9 +184,9 @@ static void count(struct meaning meaning, const struct call *call, const long *a
 }
 
 /* libaio, and liburing where it was built so, make their calls by number; they are counted as theirs. */
-static bool is_of_library(enum effect effect)
+static bool is_of_library(enum action action)
 {
-    return thread_state.library_depth > 0 && (effect == SUBMITS || effect == REAPS || effect == ENTERS_RING);
+    return thread_state.library_depth > 0 && (action == SUBMITS || action == REAPS || action == ENTERS_RING);
 }
 
 static long counted(struct meaning meaning, long number, long a, long b, long c, long d, long e, long f);
@@ -195,7 +196,7 @@ static long counted(struct meaning meaning, long number, long a, long b, long c,
 INTERPOSE_SYMBOL(long, system_call, syscall, (long number, long a, long b, long c, long d, long e, long f))
 {
     struct meaning meaning = meaning_of(number);
-    if (meaning.effect == NONE || is_of_library(meaning.effect))
+    if (meaning.action == NONE || is_of_library(meaning.action))
         return REAL(system_call)(number, a, b, c, d, e, f);
     return counted(meaning, number, a, b, c, d, e, f);
 }

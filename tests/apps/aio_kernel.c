@@ -9,10 +9,13 @@
 #define io_setup(count, context) (int)syscall(SYS_io_setup, count, context)
 #define io_submit(context, count, blocks) (int)syscall(SYS_io_submit, context, count, blocks)
 #define io_getevents(context, least, most, events, timeout) (int)syscall(SYS_io_getevents, context, least, most, events, timeout)
+#define io_pgetevents(context, least, most, events, timeout, signals) \
+    (int)syscall(SYS_io_pgetevents, context, least, most, events, timeout, signals)
 #else
 int io_setup(int count, aio_context_t *context);
 int io_submit(aio_context_t context, long count, struct iocb **blocks);
 int io_getevents(aio_context_t context, long least, long most, struct io_event *events, struct timespec *timeout);
+int io_pgetevents(aio_context_t context, long least, long most, struct io_event *events, struct timespec *timeout, void *signals);
 #endif
 
 enum { BLOCK = 8192, BLOCKS = 16 };
@@ -51,7 +54,8 @@ int main(int argc, char **argv)
     prepare(fd, IOCB_CMD_FDSYNC);
     blocks[0].aio_buf = blocks[0].aio_nbytes = 0;
     blocks[0].aio_offset = 0;
-    REQUIRE(io_submit(context, 1, list) == 1 && reap(context, 1) == 0);
+    struct io_event synced;
+    REQUIRE(io_submit(context, 1, list) == 1 && io_pgetevents(context, 1, 1, &synced, NULL, NULL) == 1 && synced.res == 0);
     prepare(fd, IOCB_CMD_PREAD);
     blocks[3].aio_offset = BLOCKS * BLOCK - 100;
     REQUIRE(io_submit(context, BLOCKS, list) == BLOCKS && reap(context, BLOCKS) == (BLOCKS - 1) * BLOCK + 100);

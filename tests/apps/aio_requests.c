@@ -1,5 +1,6 @@
 /* POSIX aio in all its ways: single requests awaited and polled, lists that wait and that do not, one that fails, one that cannot be
- * submitted, and one whose result is never asked for. With -DNAMES_64 by the explicit 64-bit names. */
+ * submitted, one whose error alone is asked for, and those that nobody asks about: at the end, and before their block is used anew. With
+ * -DNAMES_64 by the explicit 64-bit names. */
 #include "scenario.h"
 
 #include <aio.h>
@@ -62,6 +63,14 @@ int main(int argc, char **argv)
     REQUIRE(aio_read(&last) == 0 && await(&last) == BLOCK / 2);
     go_through_list(fd, LIO_WAIT, LIO_WRITE);
     go_through_list(fd, LIO_NOWAIT, LIO_READ);
+    struct aiocb polled = request(fd, 1), reused = request(fd, 2);
+    const struct aiocb *polled_list[] = { &polled }, *reused_list[] = { &reused };
+    REQUIRE(aio_write(&polled) == 0);
+    while (aio_error(&polled) == EINPROGRESS)
+        REQUIRE(aio_suspend(polled_list, 1, NULL) == 0);
+    REQUIRE(aio_error(&polled) == 0);
+    REQUIRE(aio_write(&reused) == 0 && aio_suspend(reused_list, 1, NULL) == 0);
+    REQUIRE(aio_write(&reused) == 0 && await(&reused) == BLOCK);
     struct aiocb failing = request(-1, 0), wrong = request(fd, 0), forgotten = request(fd, 0);
     REQUIRE(aio_read(&failing) == 0 && aio_error(&failing) != 0 && await(&failing) == -1);
     wrong.aio_reqprio = -1;

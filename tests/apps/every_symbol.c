@@ -329,6 +329,7 @@ static void begin_processes(void)
     EACH(clone, "clone __clone", (end_child, stack + sizeof stack, SIGCHLD, NULL), result > 0)
     for (int i = 0; i < 5; i++)
         REQUIRE(wait(NULL) > 0);
+    EACH(system, "system", ("true"), result == 0)
     EACH(popen, "popen _IO_popen", ("true", "r"), result != NULL && ((__typeof__(&pclose))called("pclose"))(result) == 0)
 }
 

@@ -9,6 +9,7 @@ import shutil
 import statistics
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -210,10 +211,14 @@ class Bench:
         return replace(library, path=preload, settings=library.settings | {"SLICEWISE_CLOCK": "vdso"})
 
 
-def on_new_mounts(command: list[str | Path], environment: dict[str, str], places: list[Path]) -> list[str]:
+def on_new_mounts(
+    command: list[str | Path], environment: dict[str, str], places: list[Path], others: Mapping[Path, str] | None = None
+) -> list[str]:
     """The command with the places as further arguments, each on a file system that nobody saw before: in a mount
-    namespace of the command's own, which takes them with it. The environment is given to the command alone."""
-    mounting = [f"mount -t tmpfs bench {shlex.quote(str(place))}" for place in places]
+    namespace of the command's own, which takes them with it. The environment is given to the command alone. `others`:
+    further places with options of their file systems."""
+    options = dict.fromkeys(places, "rw") | dict(others or {})
+    mounting = [shlex.join(["mount", "-t", "tmpfs", "-o", of, "bench", str(place)]) for place, of in options.items()]
     settings = [f"{name}={value}" for name, value in environment.items()]
     running = shlex.join(["env", "-i", *settings, *map(str, command), *map(str, places)])
     return ["unshare", "--mount", "sh", "-c", " && ".join([*mounting, f"exec {running}"])]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.coverage import coverage
+from slicewise.analysis.coverage import coverage, unprofiled_programs
 from slicewise.profile.reader import Profile
 from support.programs import APPS, LIBRARY, SHARED_MEMORY, Apps, Job, calls, need, total
 
@@ -57,6 +57,30 @@ def test_not_carried_if_told_not_to(job: Job, apps: Apps, way: str) -> None:
     assert job.run([apps.build("life_start"), way, "none"], SLICEWISE_CARRY="0").status == 7
     job.recover(job.spool_dir)
     assert [bytes_written for _, bytes_written in written(job.profile())] == [100]
+
+
+@pytest.mark.parametrize("way", ["kept", "none", "other"])
+def test_commands_by_the_shell(job: Job, apps: Apps, way: str) -> None:
+    """What system and popen run is profiled in an emptied environment too, and does what it would do without us."""
+    other = apps.build("life_plug_in", "-DPLUG_IN", "-shared", "-fPIC")
+    ended = job.run([apps.build("life_commands"), way, other])
+    assert (ended.status, ended.errors) == (0, "")
+    assert (job.data / "said").read_text() == (job.data / "copy").read_text() == "it's sh\n"
+    assert (job.data / "taken").read_text() == "given"
+    job.recover(job.spool_dir)
+    profile = job.profile()
+    assert calls(profile)["system"] == 2
+    assert calls(profile)["popen"] == 2
+    moved = profile.files.group_by(pl.col("path").str.split("/").list.last()).agg(pl.col("write_bytes").sum())
+    assert dict(moved.filter(pl.col("path").is_in(["said", "copy", "taken"])).iter_rows()) == {
+        "said": 8, "copy": 8, "taken": 5,
+    }  # fmt: skip
+
+
+def test_commands_are_left_alone_if_told_to(job: Job, apps: Apps) -> None:
+    assert job.run([apps.build("life_commands"), "none"], SLICEWISE_CARRY="0").status == 0
+    profile = job.profile()
+    assert profile.processes.height == 1
 
 
 def test_env_i(job: Job) -> None:
@@ -194,6 +218,25 @@ def test_ten_thousand_processes(job: Job) -> None:
     assert profile.processes.height == 10_001
     assert total(profile, "write_bytes", layers=["stdio"], obj="file") == sum(len(f"{i}\n") for i in range(1, 10_001))
     assert set(profile.processes["ending"]) <= {"exit", "underscore_exit"}
+    assert job.segments() == []
+
+
+def test_a_build_of_many_short_programs(job: Job) -> None:
+    """make, its shells, and what these begin: each is there once, as the program that it became."""
+    targets = [f"t{number}" for number in range(60)]
+    rules = (
+        f"all: {' '.join(targets)}\n{' '.join(targets)}:\n\t@/bin/true; /bin/true && /bin/echo $@ > $@; test -s $@\n"
+    )
+    (job.data / "Makefile").write_text(rules)
+    ended = job.run(["make", "-s", "-j8"])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    ends = profile.processes.select(pl.col("program").str.split("/").list.last(), "ending").rows()
+    assert (ends.count(("true", "exit")), ends.count(("echo", "exit")), ends.count(("make", "exit"))) == (120, 60, 1)
+    moved = total(profile, "kernel_write_bytes", layers=["stdio"], obj="file")  # echo ends lines in line
+    assert moved == sum(len(f"{name}\n") for name in targets)
+    assert profile.mishaps.is_empty()
+    assert unprofiled_programs(profile) == []
     assert job.segments() == []
 
 

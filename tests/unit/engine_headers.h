@@ -36,6 +36,7 @@ extern "C" {
 #include "segment.h"
 #include "settings.h"
 #include "state.h"
+#include "usual.h"
 
 #include "fake_engine.h"
 #include "fake_system.h"

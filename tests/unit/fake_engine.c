@@ -24,6 +24,11 @@ void mishap(enum mishap kind, const char *detail)
     segment_count_mishap(engine.home.segment, kind);
 }
 
+void engine_count_mishap(enum mishap kind, uint64_t times)
+{
+    engine.home.segment->mishaps[kind] += times;
+}
+
 uint32_t engine_mount_of_path(const char *path)
 {
     struct held_lock held = lock_take(&engine.lock);

@@ -254,6 +254,61 @@ TEST_CASE("random calls add up to a plain reference, slice by slice", "[call]")
     CHECK(spool.sum("calls", "calls") == calls);
 }
 
+TEST_CASE("the usual way counts what the long way counts", "[call]")
+{
+    auto counted = [](bool is_usual) {
+        std::mt19937_64 random(7);
+        Work work;
+        for (int i = 0; i < 500; i++) {
+            if (!is_usual && thread_state.lane != &no_lane)
+                for (stream &stream : thread_state.lane->streams)
+                    stream.usual = NOT_USUAL;
+            int64_t offset = random() % 2 ? (int64_t)(random() % 5000) : NO_OFFSET;
+            int64_t moved = random() % 3 ? (int64_t)(random() >> (random() % 63 + 1)) : 100;
+            uint64_t ns = random() >> (random() % 40 + 24);
+            if (random() % 5 == 0) {
+                struct call seek = work.engine.call(OP_lseek, 10);
+                CHECK(call_sought(&seek, work.fd, (int64_t)(random() % 5000)) >= 0);
+            }
+            (random() % 2 ? work.write(offset, moved, ns) : work.read(offset, moved, ns));
+        }
+        Spool spool = work.engine.finish();
+        std::vector<std::map<std::string, uint64_t>> rows;
+        for (const char *table : { "slices", "files", "calls" })
+            for (const Row &row : spool.rows(table))
+                rows.push_back(row.number);
+        return rows;
+    };
+    CHECK(counted(true) == counted(false));
+}
+
+TEST_CASE("a descriptor, a lane or a layer that is another one is not the usual way", "[call]")
+{
+    Work work;
+    struct effect effect = { .kind = KIND_write, .bytes = 10 };
+    auto is_usual = [&](enum layer layer) {
+        struct call call = work.engine.call(OP_write, 10);
+        return count_usual(OP_write, layer, work.fd, NO_OFFSET, call.start_tick, call.end_tick, &effect);
+    };
+    CHECK_FALSE(is_usual(LAYER_posix)); /* no lane yet */
+    work.write(NO_OFFSET, 10);
+    CHECK(is_usual(LAYER_posix));
+    CHECK_FALSE(is_usual(LAYER_stdio));
+    thread_state.is_counting = 1;
+    CHECK_FALSE(is_usual(LAYER_posix));
+    thread_state.is_counting = 0;
+    CHECK(is_usual(LAYER_posix));
+    descriptor_release(work.fd);
+    CHECK_FALSE(is_usual(LAYER_posix));
+    work.write(NO_OFFSET, 10); /* looked at anew */
+    CHECK(is_usual(LAYER_posix));
+    work.engine.pass(SLICE_NS);
+    CHECK_FALSE(is_usual(LAYER_posix)); /* the slice is over */
+    work.write(NO_OFFSET, 10);
+    CHECK(is_usual(LAYER_posix));
+    CHECK(work.engine.finish().sum("slices", "write_bytes") == 70);
+}
+
 TEST_CASE("a signal handler in the middle of counting counts on a lane of its own", "[call]")
 {
     Work work;

@@ -23,7 +23,7 @@ void fill(lane *lane, unsigned cells, unsigned first_bit)
         lane->cells[i].mount = 1 + i;
         lane->cells[i].layer = LAYER_posix;
         lane->cells[i].counts.counter[COUNTER_write_bytes] = 1ull << (first_bit + i);
-        lane->cell_of[LAYER_posix][1 + i] = (uint8_t)(i + 1);
+        lane->cell_of[LAYER_posix][1 + i] = CELL_UNIT_OF(lane, &lane->cells[i]);
     }
     lane->cells_used = cells;
 }

@@ -126,3 +126,16 @@ TEST_CASE("requests of one name, as io_uring allows them, are as many as there w
     CHECK(requests.done(0, 5) == 0);
     CHECK(requests.counted(COUNTER_write_ops) == 20);
 }
+
+TEST_CASE("a request whose name is used anew is known to be lost", "[request]")
+{
+    Requests requests;
+    request_abandon(64);
+    CHECK(request_count() == 0);
+    requests.submit(64, OP_aio_write);
+    request_abandon(64);
+    CHECK(request_count() == 1);
+    CHECK(requests.done(64, 10) == 0);
+    request_forget_all();
+    CHECK(request_count() == 0);
+}

@@ -9,5 +9,7 @@
 #define atomic_store(to, value) __atomic_store_n(to, value, __ATOMIC_SEQ_CST)
 #define atomic_store_explicit(to, value, order) __atomic_store_n(to, value, __ATOMIC_SEQ_CST)
 #define atomic_exchange_explicit(to, value, order) __atomic_exchange_n(to, value, __ATOMIC_SEQ_CST)
+#define atomic_compare_exchange_strong_explicit(at, expected, value, order, failed) \
+    __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
 #endif

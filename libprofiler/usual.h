@@ -1,0 +1,180 @@
+/* The usual way of a call that moved bytes or a position, in a few tens of instructions and inline in the wrappers that need it: a thread with
+ * a lane, in its open slice, on a descriptor that it used before in this slice. No lock, no atomic read-modify-write, no call; errno is not
+ * touched. All else is call.c's. A signal handler that finds its thread in here counts on a lane of its own. */
+#ifndef SLICEWISE_USUAL_H
+#define SLICEWISE_USUAL_H
+
+#include "descriptor.h"
+#include "engine.h"
+#include "segment.h"
+
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define INLINE static inline __attribute__((always_inline))
+
+/* What a call did, as the caller knows it. */
+struct effect {
+    enum call_kind kind;
+    uint64_t bytes;                     /* moved */
+    uint64_t kernel_read, kernel_write; /* stdio: passed from and to the kernel underneath */
+    uint64_t mapped;                    /* into memory */
+    bool is_error;
+    bool is_other_half;                 /* of a call that is counted already */
+};
+
+/* What of a call falls into the open slice: all of it, unless the call began in an earlier one. */
+struct share {
+    uint64_t ns, bytes;
+};
+
+/* Bins of transfer sizes: by the number of bits the lowest bin that it can be, put right by one comparison with that bin's upper end. */
+struct size_bins {
+    uint64_t upper_end[64];
+    unsigned char bin[64];
+};
+extern const struct size_bins size_bins HIDDEN;
+
+INLINE unsigned size_bin(uint64_t bytes)
+{
+    unsigned bit = 63 ^ (unsigned)__builtin_clzll(bytes | 1);
+    return size_bins.bin[bit] + (bytes > size_bins.upper_end[bit]);
+}
+
+INLINE unsigned latency_bin(uint64_t ns)
+{
+    unsigned bits = 63 ^ (unsigned)__builtin_clzll(ns | 127); /* 127 ns has 6, 128 ns has 7 */
+    return bits < 33 ? bits - 6 : 27;
+}
+
+INLINE void add_to_cell(struct cell *cell, const struct effect *effect, const struct share *share, uint64_t whole_ns)
+{
+    struct counts *counts = &cell->counts;
+    enum call_kind kind = effect->kind;
+    counts->counter[COUNTER_read_ops + kind]++;
+    counts->counter[COUNTER_read_ns + kind] += share->ns;
+    if (whole_ns > counts->counter[COUNTER_read_slowest_ns + kind])
+        counts->counter[COUNTER_read_slowest_ns + kind] = whole_ns;
+    if (effect->is_error)
+        counts->counter[COUNTER_errors]++;
+    if (effect->kernel_read != 0)
+        counts->counter[COUNTER_kernel_read_bytes] += effect->kernel_read;
+    if (effect->kernel_write != 0)
+        counts->counter[COUNTER_kernel_write_bytes] += effect->kernel_write;
+    if (effect->mapped != 0)
+        counts->counter[COUNTER_mapped_bytes] += effect->mapped;
+    if (kind <= KIND_write) {
+        counts->counter[COUNTER_read_bytes + kind] += share->bytes;
+        counts->bin[BINS_read_size + 10 * kind + size_bin(effect->bytes)]++;
+    }
+    if (kind <= KIND_meta)
+        counts->bin[BINS_read_latency + 28 * kind + latency_bin(whole_ns)]++;
+}
+
+/* Whether a call lies in the lane's open slice, as far as the clock can be trusted. */
+INLINE bool is_within(const struct lane *lane, uint64_t start_tick, uint64_t end_tick)
+{
+    return start_tick >= lane->begin_tick && end_tick < lane->end_tick && start_tick <= end_tick;
+}
+
+/* Where in the file the call went, and what it adds to the file's sums. Positions count from where the thread first met the descriptor, until
+ * it seeks: enough to tell what follows on what. */
+INLINE void add_to_stream(struct stream *stream, struct counts *counts, uint64_t whole_ns, int64_t offset, const struct effect *effect)
+{
+    enum call_kind kind = effect->kind;
+    stream->counter[files_read_ops + kind]++;
+    stream->counter[files_read_bytes + kind] += effect->bytes;
+    stream->counter[files_read_ns + kind] += whole_ns;
+    bool moves_on = offset < 0;
+    int64_t begin = moves_on ? stream->position : offset, last_end = stream->last_end;
+    stream->last_end = begin + (int64_t)effect->bytes;
+    if (moves_on)
+        stream->position = begin + (int64_t)effect->bytes;
+    if (begin == last_end) {
+        counts->counter[COUNTER_read_sequential + kind]++;
+        counts->counter[COUNTER_read_consecutive + kind]++;
+    } else if (begin > last_end) {
+        counts->counter[COUNTER_read_sequential + kind]++;
+    }
+}
+
+/* The position of the stream's descriptor is another one now: `position`, or one that is not known (-1). */
+INLINE void reposition(struct stream *stream, int64_t position)
+{
+    if (!stream->is_absolute || position < 0)
+        stream->last_end = NOTHING_TO_FOLLOW;
+    stream->is_absolute = position >= 0;
+    stream->position = position >= 0 ? position : 0;
+}
+
+INLINE struct stream *stream_of(struct lane *lane, int fd)
+{
+    return &lane->streams[(size_t)(unsigned)fd % STREAMS];
+}
+
+INLINE uint64_t usual_word(descriptor word, enum layer layer)
+{
+    return word | (uint64_t)layer << DESCRIPTOR_LAYER_SHIFT;
+}
+
+/* Returns false, and has changed nothing, if there is anything unusual about the call. `offset`: of a call that moves the position, where to. */
+INLINE bool count_usual(enum operation operation, enum layer layer, int fd, int64_t offset, uint64_t start_tick, uint64_t end_tick,
+                        const struct effect *effect)
+{
+    struct thread *thread = &thread_state;
+    if (!LIKELY(thread->is_counting == 0 && (unsigned)fd < DESCRIPTORS_MAX))
+        return false;
+    thread->is_counting = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    struct lane *lane = thread->lane;
+    struct stream *stream = stream_of(lane, fd);
+    /* In this order: there is no table where there is no lane. */
+    bool is_usual = LIKELY(is_within(lane, start_tick, end_tick) &&
+                           stream->usual == usual_word(atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed), layer));
+    if (is_usual) {
+        struct cell *cell = lane_cell(lane, stream->cell);
+        struct share share = { .ns = ticks_to_ns(end_tick - start_tick), .bytes = effect->bytes };
+        add_to_cell(cell, effect, &share, share.ns);
+        lane->calls[operation]++;
+        if (effect->kind <= KIND_write)
+            add_to_stream(stream, &cell->counts, share.ns, offset, effect);
+        else
+            reposition(stream, offset);
+    }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    thread->is_counting = 0;
+    return is_usual;
+}
+
+int64_t call_read_unusually(enum operation operation, int fd, int64_t offset, int64_t moved, uint64_t start_tick, uint64_t end_tick);
+int64_t call_wrote_unusually(enum operation operation, int fd, int64_t offset, int64_t moved, uint64_t start_tick, uint64_t end_tick);
+int64_t call_sought_unusually(enum operation operation, int fd, int64_t position, uint64_t start_tick, uint64_t end_tick);
+
+/* Reads, writes and seeks of the posix layer. errno stays as it is, so that `call_stop` is enough before them and nothing is left to do after. */
+
+/* It read (wrote) at `offset`, or at the descriptor's position if that is NO_OFFSET; `moved` is what the callee returned, -1 for an error.
+ * Returns `moved`. */
+INLINE int64_t call_read(const struct call *call, int fd, int64_t offset, int64_t moved)
+{
+    struct effect effect = { .kind = KIND_read, .bytes = (uint64_t)moved };
+    if (LIKELY(moved >= 0 && count_usual(call->operation, LAYER_posix, fd, offset, call->start_tick, call->end_tick, &effect)))
+        return moved;
+    return call_read_unusually(call->operation, fd, offset, moved, call->start_tick, call->end_tick);
+}
+
+INLINE int64_t call_wrote(const struct call *call, int fd, int64_t offset, int64_t moved)
+{
+    struct effect effect = { .kind = KIND_write, .bytes = (uint64_t)moved };
+    if (LIKELY(moved >= 0 && count_usual(call->operation, LAYER_posix, fd, offset, call->start_tick, call->end_tick, &effect)))
+        return moved;
+    return call_wrote_unusually(call->operation, fd, offset, moved, call->start_tick, call->end_tick);
+}
+
+/* It moved the descriptor's position to `position` (-1: failed). Returns `position`. */
+INLINE int64_t call_sought(const struct call *call, int fd, int64_t position)
+{
+    struct effect effect = { .kind = KIND_meta };
+    if (LIKELY(position >= 0 && count_usual(call->operation, LAYER_posix, fd, position, call->start_tick, call->end_tick, &effect)))
+        return position;
+    return call_sought_unusually(call->operation, fd, position, call->start_tick, call->end_tick);
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* The engine's lock: one holder, and the others asleep. */
+#include <atomic> /* before the engine's headers, which have atomics of their own */
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catch.h"
+#include "engine_headers.h"
+
+namespace {
+
+/* The letter of /proc/self/task/TID/stat: R runs or would, S sleeps. */
+char state_of(int tid)
+{
+    std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
+    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    size_t end_of_name = text.rfind(')');
+    return end_of_name == std::string::npos ? '?' : text.at(end_of_name + 2);
+}
+
+} // namespace
+
+TEST_CASE("whoever waits for the lock sleeps until it is given", "[lock]")
+{
+    const int patience_ms = 120000;
+    struct lock lock = {};
+    struct held_lock held = lock_take(&lock);
+    std::atomic<int> tid{ 0 };
+    std::thread waiter([&] {
+        tid = gettid();
+        lock_give(lock_take(&lock));
+    });
+    bool is_asleep = false;
+    for (int ms = 0; ms < patience_ms && !is_asleep; ms++) {
+        usleep(1000);
+        is_asleep = tid != 0 && state_of(tid) == 'S';
+    }
+    lock_give(held);
+    waiter.join();
+    CHECK(is_asleep);
+    CHECK(lock.state == LOCK_FREE);
+}
+
+TEST_CASE("the lock has one holder at a time, and nobody waits for ever", "[lock]")
+{
+    const int threads = 8, turns = 5000;
+    struct lock lock = {};
+    long counter = 0;
+    std::vector<std::thread> workers;
+    for (int i = 0; i < threads; i++)
+        workers.emplace_back([&] {
+            for (int turn = 0; turn < turns; turn++) {
+                struct held_lock held = lock_take(&lock);
+                long before = counter;
+                if (turn % 100 == 0)
+                    sched_yield();
+                counter = before + 1;
+                lock_give(held);
+            }
+        });
+    for (std::thread &worker : workers)
+        worker.join();
+    CHECK(counter == (long)threads * turns);
+}
