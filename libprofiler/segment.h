@@ -125,7 +125,7 @@ struct segment {
     uint64_t hardware[HARDWARE_ROWS_MAX][HARDWARE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t sites[SITE_ROWS_MAX][SITE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t modules[SITE_MODULES_MAX][MODULE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
-    uint64_t site_frames[SITE_FRAMES_MAX][FRAME_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
+    uint64_t site_frames[SITE_FRAMES_MAX][FRAME_COLUMNS];
     struct record records[RECORDS_MAX] __attribute__((aligned(PAGE_BYTES)));
     unsigned char frames[FRAMES_BYTES] __attribute__((aligned(PAGE_BYTES)));
     unsigned char lanes[LANES_MAX][LANE_BYTES] __attribute__((aligned(PAGE_BYTES)));

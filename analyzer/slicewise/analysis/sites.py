@@ -13,6 +13,7 @@ from typing import Literal
 
 import polars as pl
 
+from slicewise.analysis.coverage import job_processes
 from slicewise.profile.reader import Profile
 from slicewise.symbols.resolve import Place, resolve
 
@@ -43,20 +44,21 @@ class Sites:
 
 
 def sites(profile: Profile, search: Sequence[Path] = ()) -> Sites:
-    """A job's call sites, resolved. search: directories with the programs or their debug information, for a machine
-    that has them elsewhere.
+    """The call sites of a job's processes (in an MPI job those with a rank), resolved. search: directories with the
+    programs or their debug information, for a machine that has them elsewhere.
     """
-    if profile.sites.is_empty():
+    own = profile.sites.join(job_processes(profile), on="process", how="semi")
+    if own.is_empty():
         return Sites([], pl.DataFrame(schema=SAMPLES_SCHEMA), None)
     site_stacks = _stacks(profile, search)
-    keys = profile.sites.select("process", "site", "operation").unique().sort("process", "site", "operation")
+    keys = own.select("process", "site", "operation").unique().sort("process", "site", "operation")
     numbers: dict[tuple[Place, ...], int] = {}
     stack_of = [
         numbers.setdefault((*site_stacks.get((process, site), ALL_OTHERS), Place(operation)), len(numbers))
         for process, site, operation in keys.iter_rows()
     ]
     samples = (
-        profile.sites.join(
+        own.join(
             keys.with_columns(pl.Series("stack", stack_of, pl.UInt32)), on=["process", "site", "operation"]
         )
         .join(profile.processes.select("process", "site_ns"), on="process")
