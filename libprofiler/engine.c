@@ -4,6 +4,7 @@
 
 #include "adopt.h"
 #include "environment.h"
+#include "hardware.h"
 #include "identity.h"
 #include "kernel.h"
 #include "mount.h"
@@ -70,6 +71,7 @@ static void thread_ends(void *thread)
 {
     struct thread *ending = thread;
     ending->is_registered = 0;
+    hardware_thread_ends();
     struct held_lock held = lock_take(&engine.lock);
     kernel_thread_ends();
     lock_give(held);
@@ -143,8 +145,11 @@ static bool start(bool is_forked)
     if (program_is_go())
         mishap(MISHAP_go_program, NULL);
     atomic_store(&segment->state, SEGMENT_LIVE);
-    if (!is_forked)
+    if (!is_forked) {
         adopt_predecessor();
+        hardware_start();
+    } else if (engine.settings.events[0] != '\0')
+        mishap(MISHAP_papi_forked, NULL);
     segment->process_row[processes_profiler_ns] = clock_read(CLOCK_MONOTONIC) - began;
     return true;
 }
@@ -161,6 +166,7 @@ static void forget_parent(void)
     descriptor_forget_all();
     request_forget_all();
     site_forget();
+    hardware_forget();
     memset(engine.is_said, 0, sizeof engine.is_said);
 }
 
@@ -284,6 +290,7 @@ static void leave(void)
     struct segment *segment = engine.home.segment;
     uint64_t now = clock_read(CLOCK_REALTIME);
     kernel_sample(&engine.home, now / engine.settings.slice_ns);
+    hardware_read(now);
     segment->last_call_ns = now;
     segment->process_row[processes_call_cost_ps] = call_cost_ps();
     atomic_store(&segment->state, SEGMENT_LEAVING);
@@ -351,6 +358,7 @@ void engine_finish(enum ending ending)
         struct segment *segment = engine.home.segment;
         uint64_t now = clock_read(CLOCK_REALTIME);
         kernel_sample(&engine.home, now / engine.settings.slice_ns);
+        hardware_read(now);
         segment->process_row[processes_call_cost_ps] = call_cost_ps();
         segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
         int error = segment_finish(&engine.home, ending, now, 0);

@@ -1,4 +1,5 @@
 /* Lanes: who has which, and how the open slice turns. Runs in the thread that counts; the turn itself under the engine's lock. */
+#include "hardware.h"
 #include "kernel.h"
 #include "record.h"
 #include "site.h"
@@ -116,6 +117,7 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
     uint64_t slice_ns = engine.settings.slice_ns, end_ns = clock_wall_ns(call->end_tick);
     uint64_t last = end_ns / slice_ns, first = (end_ns - share->ns) / slice_ns;
     if (lane->slice != last) {
+        hardware_read(end_ns);
         site_settle(thread);
         lane_close(&engine.home, thread->lane_index);
         lane->slice = last;

@@ -109,16 +109,16 @@ def test_zooming_a_chart_limits_the_flame_graph(profile, tmp_path, window):
     page = tmp_path / "page.html"
     assert slicewise("report", profile, "--html", page).returncode == 0
     window.open(page, DRAWN)
-    axis = "document.querySelector('.chart[data-linked]').layout.xaxis.range"
-    start, end = (window.evaluate(f"{axis}[{place}]") for place in (0, 1))
     window.evaluate(
-        "(async () => { const chart = document.querySelector('.chart[data-linked]'); "
-        "const [a, b] = chart.layout.xaxis.range.map((time) => Date.parse(time.replace(' ', 'T') + 'Z')); await Plotly.relayout(chart, {'xaxis.range': "
-        "[a + (b - a) * 0.91, b].map((time) => new Date(time).toISOString().replace('T', ' ').replace('Z', ''))}); })()"
+        """(async () => {
+        const chart = document.querySelector('.chart[data-linked]');
+        const [a, b] = chart.layout.xaxis.range.map((time) => Date.parse(time.replace(' ', 'T') + 'Z'));
+        const said = (time) => new Date(time).toISOString().replace('T', ' ').replace('Z', '');
+        await Plotly.relayout(chart, {'xaxis.range': [a + (b - a) * 0.91, b].map(said)});
+        })()"""
     )
     window.wait_for("Math.abs(document.querySelectorAll('.flame-box')[2].dataset.share - 0.7) < 0.01")
     assert shares(window)["save"] == pytest.approx(0.1)
-    assert start != end
 
 
 def test_the_report_draws_hardware_events_under_the_throughput(profile, tmp_path):
