@@ -20,6 +20,10 @@ $(BUILD)/bench/ior_like: tests/bench/ior_like.c
 bench: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS) $(BENCH_MPI_PROGRAMS)  ## measure what the library costs (results also in build/bench.json)
 	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m bench $(BUILD) -o $(BUILD)/bench.json
 
+.PHONY: bench-tables
+bench-tables:  ## the tables of docs/overhead.md, of the last make bench
+	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m tables $(BUILD)/bench.json
+
 .PHONY: bench-check
 bench-check: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS)  ## fail where instruction counts or sizes pass their budgets (tests/bench/budgets.toml)
 	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m check $(BUILD)
@@ -28,3 +32,7 @@ bench-check: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS)  ## fail where instr
 .PHONY: bench-endurance
 bench-endurance: $(BUILD)/lib/libslicewise.so $(BUILD)/bench/endure $(VENV)/.installed  ## minutes of 1,000 threads, 100,000 files, 10 mounts at full speed
 	@PYTHONPATH=tests/bench:analyzer $(BENCH_PYTHON) -m endurance $(BUILD) $(ENDURANCE)
+
+.PHONY: bench-breakdown
+bench-breakdown: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS)  ## where a call's instructions are, by function (KIND=pwrite)
+	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m breakdown $(BUILD) $(or $(KIND),pwrite)

@@ -12,6 +12,8 @@ from libraries import BARE, Library
 
 # A slice's turn falls into few of the chunks: the median has none.
 CHUNKS = 9
+PLAIN_DUMPS = ["--compress-strings=no", "--compress-pos=no"]
+TRIGGER = re.compile(r"^desc: Trigger: Client Request: (\w+) (\d+)$", re.MULTILINE)
 LONGEST_SLICE = {"SLICEWISE_SLICE": "60"}
 
 
@@ -19,7 +21,7 @@ def count(program: Path, library: Library, directory: Path, kind: str = "all") -
     """Instructions a call in user space, the program's own included, of each kind of tests/bench/calls.c."""
     chunks = defaultdict(list)
     for dump in dumps(program, library, directory, kind):
-        if trigger := re.search(r"^desc: Trigger: Client Request: (\w+) (\d+)$", dump, re.MULTILINE):
+        if trigger := TRIGGER.search(dump):
             summary = re.search(r"^summary: (\d+)$", dump, re.MULTILINE)
             chunks[trigger[1]].append(int(summary[1]) / int(trigger[2]))
     if not chunks:
@@ -30,7 +32,7 @@ def count(program: Path, library: Library, directory: Path, kind: str = "all") -
 def dumps(program: Path, library: Library, directory: Path, kind: str) -> list[str]:
     """The text of callgrind's dumps, in no order."""
     out = directory / f"callgrind-{library.name}"
-    valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--dump-instr=no"]
+    valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *PLAIN_DUMPS]
     command = [*valgrind, program, "count", kind, str(CHUNKS), "1", directory]
     environment = library.environment(**LONGEST_SLICE)
     done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=300)

@@ -1,0 +1,47 @@
+/* Calls every function of MPI whose name is an argument once, in that order, with arguments that all lead to zeros; each must land in the function
+ * of that very name of the library beside it (made by the test), which counts its calls. */
+#include "scenario.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <strings.h>
+
+enum { NAME_BYTES = 100 };
+
+typedef int any_function(void *, ...);
+
+static long zeros[64];
+
+/* C's names alone have both cases. */
+static bool is_fortran(const char *name, const char *routine)
+{
+    bool is_lower = islower((unsigned char)name[0]) != 0, is_upper = isupper((unsigned char)name[strlen("MPI_F")]) != 0;
+    return strncasecmp(name, routine, strlen(routine)) == 0 && (is_lower || is_upper);
+}
+
+static void call(const char *name)
+{
+    char counter[NAME_BYTES], text[] = "none";
+    void *z = zeros;
+    any_function *function = (any_function *)dlsym(RTLD_DEFAULT, name);
+    snprintf(counter, sizeof counter, "calls_of_%s", name);
+    const int *calls = dlsym(RTLD_DEFAULT, counter);
+    REQUIRE(function != NULL && calls != NULL && *calls == 0);
+    if (is_fortran(name, "mpi_file_open")) /* a string's length comes last */
+        function(z, text, z, z, z, z, strlen(text));
+    else if (is_fortran(name, "mpi_file_delete"))
+        function(text, z, z, strlen(text));
+    else if (is_fortran(name, "mpi_file_set_view"))
+        function(z, z, z, z, text, z, z, strlen(text));
+    else
+        function(z, z, z, z, z, z, z);
+    REQUIRE(*calls == 1);
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        call(argv[i]);
+    return 0;
+}
