@@ -301,10 +301,12 @@ static void sample(struct thread *thread, const struct call *call, uint64_t whol
     if (samples == 0 || whole_ns == 0)
         return;
     struct held_lock held = lock_take(&engine.lock);
-    uint64_t began = tick_now();
-    take_stack();
-    add_samples(call, whole_ns, bytes, samples);
-    engine.home.segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
+    if (atomic_load(engine_switch) == ENGINE_ON) {
+        uint64_t began = tick_now();
+        take_stack();
+        add_samples(call, whole_ns, bytes, samples);
+        engine.home.segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
+    }
     lock_give(held);
 }
 
