@@ -35,7 +35,7 @@ static const struct { const char *name; void *function; } papi_functions[] = {
 
 /* PAPI asks for the very version of its header, which its libraries have in their names. */
 static const struct { const char *file; int version; } libraries[] = {
-#define LIBRARY(major, minor) { "libpapi.so." #major "." #minor, major << 24 | minor << 16 }
+#define LIBRARY(major, minor) { "libpapi.so." #major "." #minor, (major) << 24 | (minor) << 16 }
     LIBRARY(7, 3), LIBRARY(7, 2), LIBRARY(7, 1), LIBRARY(7, 0), LIBRARY(6, 0), LIBRARY(5, 7), LIBRARY(5, 6), LIBRARY(5, 5), LIBRARY(5, 4),
 #undef LIBRARY
 };
@@ -283,10 +283,10 @@ static uint64_t *row_of(uint64_t slice)
     return row;
 }
 
-static void add(uint64_t now_ns, const uint64_t *more)
+static void add(uint64_t now_ns, const uint64_t more[EVENTS_MAX])
 {
-    uint64_t slice_ns = engine.settings.slice_ns, whole_ns = now_ns > own.since_ns ? now_ns - own.since_ns : 0, given[EVENTS_MAX] = { 0 };
-    uint64_t last = now_ns / slice_ns, slice = whole_ns > 0 ? own.since_ns / slice_ns : last;
+    uint64_t slice_ns = engine.settings.slice_ns, whole_ns = now_ns > own.since_ns ? now_ns - own.since_ns : 1, given[EVENTS_MAX] = { 0 };
+    uint64_t last = now_ns / slice_ns, slice = whole_ns > 1 ? own.since_ns / slice_ns : last;
     for (; slice <= last; slice++) {
         uint64_t until_ns = slice < last ? (slice + 1) * slice_ns - own.since_ns : whole_ns;
         uint64_t *row = row_of(slice);
@@ -305,7 +305,7 @@ static void add(uint64_t now_ns, const uint64_t *more)
 void hardware_read(uint64_t now_ns)
 {
     long long values[EVENTS_MAX] = { 0 };
-    uint64_t more[EVENTS_MAX], any = 0;
+    uint64_t more[EVENTS_MAX] = { 0 }, any = 0;
     if (!own.is_running || hardware.count == 0)
         return;
     for (unsigned i = 0; i < own.descriptor_count; i++)

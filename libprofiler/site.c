@@ -137,7 +137,7 @@ static uint32_t enter_module(const struct module *module)
     struct segment *segment = engine.home.segment;
     char build_id[2 * BUILD_ID_BYTES + 1] = "";
     for (uint32_t i = 0; i < module->build_id_bytes; i++)
-        snprintf(build_id + 2 * i, 3, "%02x", module->build_id[i]);
+        snprintf(build_id + 2 * (size_t)i, 3, "%02x", module->build_id[i]);
     uint32_t used = segment->modules_used;
     for (uint32_t i = 0; i < used; i++)
         if (strcmp(segment_text(segment, segment->modules[i][modules_path]), module->path) == 0 &&
