@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 
 __attribute__((noinline)) static void wait_in_read(void)
 {
@@ -35,6 +36,34 @@ __attribute__((noinline)) static void be_interrupted(void)
     __asm__ volatile("" ::: "memory");
 }
 
+/* Interrupted at the very first byte of a function: the byte before it is another function's. */
+#if defined(__x86_64__)
+__attribute__((noinline, naked)) static void trap_at_once(void)
+{
+    __asm__("ud2\n\tret");
+}
+
+static void step_over(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    (void)info;
+    wait_in_read();
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+}
+
+static void trap(void)
+{
+    struct sigaction action = { .sa_sigaction = step_over, .sa_flags = SA_SIGINFO };
+    REQUIRE(sigaction(SIGILL, &action, NULL) == 0);
+    trap_at_once();
+}
+#else
+static void trap(void)
+{
+    wait_in_read();
+}
+#endif
+
 __attribute__((noinline)) static void go_deep(int depth)
 {
     char volatile here = (char)depth;
@@ -45,8 +74,9 @@ __attribute__((noinline)) static void go_deep(int depth)
     (void)here;
 }
 
-/* What lies above this function's frame, its own return address included, is not a stack while it reads. */
-__attribute__((noinline, optimize("no-omit-frame-pointer"))) static void with_a_corrupt_stack(uint64_t poison, uint64_t step)
+/* What lies above this function's frame, its own return address included, is not a stack while it reads: words of the one kind and of the
+ * other by turns. */
+__attribute__((noinline, optimize("no-omit-frame-pointer"))) static void with_a_corrupt_stack(uint64_t even, uint64_t odd, uint64_t step)
 {
     enum { WORDS = 24 };
     uint64_t kept[WORDS];
@@ -54,7 +84,7 @@ __attribute__((noinline, optimize("no-omit-frame-pointer"))) static void with_a_
     for (int i = 0; i < WORDS; i++)
         kept[i] = frame[i];
     for (int i = 0; i < WORDS; i++)
-        frame[i] = poison + (uint64_t)i * step;
+        frame[i] = (i % 2 == 0 ? even : odd) + (uint64_t)i * step;
     wait_in_read();
     for (int i = 0; i < WORDS; i++)
         frame[i] = kept[i];
@@ -64,13 +94,16 @@ static void corrupt(void)
 {
     char volatile room[1024]; /* it is this function's frame that is spoilt */
     room[0] = room[1023] = 0;
-    with_a_corrupt_stack(0, 0);
-    with_a_corrupt_stack(UINT64_MAX, 0);
-    with_a_corrupt_stack(0x4141414141414141, 0);
-    with_a_corrupt_stack((uint64_t)(uintptr_t)&room, 0);
-    with_a_corrupt_stack((uint64_t)(uintptr_t)&room, 8);
-    with_a_corrupt_stack((uint64_t)(uintptr_t)wait_in_read, 1);
-    with_a_corrupt_stack((uint64_t)(uintptr_t)sysconf(_SC_PAGESIZE), 4096);
+    /* Code of a function whose frame is found by the frame pointer, which is the word before it. */
+    uint64_t stack = (uint64_t)(uintptr_t)&room, code = (uint64_t)(uintptr_t)wait_in_read, framed = (uint64_t)(uintptr_t)with_a_corrupt_stack + 24;
+    with_a_corrupt_stack(0, 0, 0);
+    with_a_corrupt_stack(UINT64_MAX, UINT64_MAX, 0);
+    with_a_corrupt_stack(stack, stack, 0);
+    with_a_corrupt_stack(stack, stack, 8);
+    with_a_corrupt_stack(code, code, 1);
+    with_a_corrupt_stack(0x4141414141414140, framed, 0);
+    with_a_corrupt_stack(4096, framed, 0);
+    with_a_corrupt_stack(stack & ~15ull, framed, 0);
 }
 
 /* Code that no file and no unwind table knows, with and without a frame pointer. */
@@ -109,11 +142,13 @@ static void fork_beside_threads(void)
     pthread_t threads[3];
     for (int i = 0; i < 3; i++)
         REQUIRE(pthread_create(&threads[i], NULL, keep_reading, NULL) == 0);
-    for (int i = 0; i < 20; i++) {
+    for (int volatile i = 0; i < 21; i++) { /* volatile: the first time must be the same code as all others */
         int status = 0;
-        pid_t child = fork();
-        if (child == 0) {
+        pid_t child = i > 0 ? fork() : 0;
+        if (child == 0) { /* the first time it is ourselves: the children are sampled where their parent was */
             wait_in_read();
+            if (i == 0)
+                continue;
             _exit(7);
         }
         REQUIRE(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
@@ -126,7 +161,7 @@ static void fork_beside_threads(void)
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } scenarios[] = {
-        { "signal", be_interrupted }, { "corrupt", corrupt }, { "jit", jit }, { "fork", fork_beside_threads },
+        { "signal", be_interrupted }, { "corrupt", corrupt }, { "jit", jit }, { "fork", fork_beside_threads }, { "trap", trap },
     };
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "deep") == 0)
