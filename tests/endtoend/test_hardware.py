@@ -58,6 +58,7 @@ def test_events_are_those_of_the_kernel(job: Job, apps: Apps, library: Path, thr
     first, last = (int(profile.processes[name][0]) // profile.slice_ns for name in ("start_ns", "end_ns"))
     assert (slices[0] >= first, slices[-1] <= last) == (True, True)
     assert profile.mishaps.is_empty()
+    assert dict(profile.calls.select("operation", "calls").iter_rows()).get("pthread_create", 0) == threads
 
 
 @pytest.mark.parametrize(
