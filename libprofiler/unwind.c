@@ -13,7 +13,7 @@ enum { FRAME_POINTER = 29, STACK_POINTER = 31 };
 #define CODE_ADDRESS(address) ((address) & 0xffffffffffff) /* without the signature that some processors put into it */
 #endif
 
-enum { ENTRY_BYTES_MAX = 1024, STATES_MAX = 8, OPERANDS_MAX = 16, WINDOW_BYTES = 4 << 10, PEEK_PAGE_BYTES = 4096, KNOWN = 512 };
+enum { ENTRY_BYTES_MAX = 1024, STATES_MAX = 8, OPERANDS_MAX = 16, WINDOW_BYTES = 1 << 10, PEEK_PAGE_BYTES = 4096, KNOWN = 512 };
 
 /* How a register of the calling function is found. */
 enum how { HOW_SAME, HOW_UNDEFINED, HOW_AT_CFA, HOW_IS_CFA, HOW_REGISTER, HOW_AT_EXPRESSION, HOW_IS_EXPRESSION };

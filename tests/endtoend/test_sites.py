@@ -96,7 +96,7 @@ def test_a_corrupt_stack_neither_crashes_nor_hangs(apps: Apps, job: Job):
     assert job.run([apps.build("site_odd"), "corrupt"], SLICEWISE_SITE_MS="1").status == 0
     found = sites(job.profile())
     inside = [seconds for stack, seconds in folded(found).items() if "with_a_corrupt_stack wait_in_read read" in stack]
-    assert sum(inside) > 8 * 0.019
+    assert sum(inside) > 8 * 0.014
 
 
 def test_code_without_a_file_is_walked_by_its_frame_pointer(apps: Apps, job: Job):
