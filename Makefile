@@ -64,6 +64,12 @@ $(BUILD)/bin/slicewise: bin/slicewise.in $(VENV)/.installed
 	sed 's|@VENV@|../venv|' $< > $@
 	chmod 755 $@
 
+# The tools that exports are for, in an environment of their own: tests open what we write with them.
+$(BUILD)/peers/.installed: tests/peers.lock
+	$$(make/python) -m venv --clear $(@D)
+	$(@D)/bin/python -I -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
+	touch $@
+
 $(BUILD)/demo/load: tests/apps/load.c
 	@mkdir -p $(@D)
 	$(MPICC) -O2 -Wall -Wextra $< -o $@
@@ -82,7 +88,7 @@ demo:  ## run two competing MPI jobs and look at them
 .PHONY: test
 test:  ## run all tests
 	make/setup test
-	$(MAKE) --no-print-directory all unit
+	$(MAKE) --no-print-directory all unit $(BUILD)/peers/.installed
 	$(VENV)/bin/python -m pytest -c tests/pytest.ini tests
 
 .PHONY: lint

@@ -3,6 +3,7 @@
 #include "descriptor.h"
 #include "engine.h"
 #include "mount.h"
+#include "site.h"
 #include "state.h"
 #include "usual.h"
 
@@ -33,7 +34,8 @@ static inline struct lane *count_here(struct thread *thread, const struct call *
     enum layer layer = operation_layer[call->operation];
     struct lane *lane = thread->lane;
     struct share share = { .ns = whole_ns, .bytes = effect->bytes };
-    if (!LIKELY(is_within(lane, call->start_tick, call->end_tick))) {
+    bool is_late = !LIKELY(is_within(lane, call->start_tick, call->end_tick));
+    if (is_late && !site_is_all(thread, call)) {
         if (!lane_turn(thread, call, mount, layer, effect->kind, effect->bytes, &share))
             return NULL;
         lane = thread->lane;
@@ -42,6 +44,8 @@ static inline struct lane *count_here(struct thread *thread, const struct call *
     struct cell *cell = LIKELY(place != 0) ? lane_cell(lane, place) : lane_attach(thread, mount, layer);
     add_to_cell(cell, effect, &share, whole_ns);
     lane->calls[call->operation] += !effect->is_other_half;
+    if (is_late)
+        site_look(thread, call, layer, whole_ns, share.ns, effect->bytes);
     return lane;
 }
 
@@ -85,6 +89,7 @@ static void count_aside(struct thread *thread, const struct call *call, int fd, 
 {
     struct thread interrupted = *thread;
     thread->lane = &no_lane;
+    thread->turn_tick = 0;
     thread->is_aside = 1;
     uint64_t whole_ns = duration_ns(call);
     struct lane *lane = count_here(thread, call, whole_ns, descriptor_mount(word), effect);

@@ -56,6 +56,11 @@ static inline uint64_t ticks_to_ns(uint64_t ticks)
     return (uint64_t)(((unsigned __int128)ticks * __atomic_load_n(&profiler_clock.ns_per_tick_q32, __ATOMIC_RELAXED)) >> 32);
 }
 
+static inline uint64_t ns_to_ticks(uint64_t ns)
+{
+    return (uint64_t)(((unsigned __int128)ns << 32) / __atomic_load_n(&profiler_clock.ns_per_tick_q32, __ATOMIC_RELAXED));
+}
+
 /* Chooses the source of ticks and takes the first pair; the rate is a first guess until clock_calibrate. */
 void clock_start(bool may_use_counter);
 

@@ -4,12 +4,15 @@
 
 #include "adopt.h"
 #include "environment.h"
+#include "hardware.h"
 #include "identity.h"
 #include "kernel.h"
 #include "mount.h"
 #include "program.h"
 #include "record.h"
+#include "python.h"
 #include "request.h"
+#include "site.h"
 #include "state.h"
 #include "unprofiled.h"
 
@@ -68,6 +71,7 @@ static void thread_ends(void *thread)
 {
     struct thread *ending = thread;
     ending->is_registered = 0;
+    hardware_thread_ends();
     struct held_lock held = lock_take(&engine.lock);
     kernel_thread_ends();
     lock_give(held);
@@ -126,6 +130,7 @@ static bool start(bool is_forked)
         return false;
     if (!is_forked) {
         clock_start(strcmp(engine.settings.clock, "vdso") != 0);
+        python_start();
         engine.is_first_of_job = identity_job(engine.job, sizeof engine.job, &engine.settings);
     }
     char name[160];
@@ -143,6 +148,7 @@ static bool start(bool is_forked)
     mount_start(&engine.home);
     kernel_start(&engine.home, is_forked);
     segment->mishaps[MISHAP_bad_setting] += is_forked ? 0 : engine.settings.bad;
+    segment->process_row[processes_site_ns] = engine.settings.site_ns;
     engine.kernel_slice = 0;
     clock_calibrate();
     if (engine.home.place == PLACE_tmpdir)
@@ -155,7 +161,9 @@ static bool start(bool is_forked)
     if (!is_forked) {
         adopt_predecessor();
         adopt_siblings(false);
-    }
+        hardware_start();
+    } else if (engine.settings.events[0] != '\0')
+        mishap(MISHAP_papi_forked, NULL);
     segment->process_row[processes_profiler_ns] = clock_read(CLOCK_MONOTONIC) - began;
     return true;
 }
@@ -172,6 +180,8 @@ static void forget_parent(void)
     thread_state = (struct thread){ .lane = &no_lane, .is_counting = 1, .mpi_depth = thread_state.mpi_depth };
     descriptor_forget_all();
     request_forget_all();
+    site_forget();
+    hardware_forget();
     memset(engine.is_said, 0, sizeof engine.is_said);
 }
 
@@ -295,6 +305,7 @@ static void leave(void)
     struct segment *segment = engine.home.segment;
     uint64_t now = clock_read(CLOCK_REALTIME);
     kernel_sample(&engine.home, now / engine.settings.slice_ns);
+    hardware_read(now);
     segment->last_call_ns = now;
     segment->process_row[processes_call_cost_ps] = call_cost_ps();
     atomic_store(&segment->state, SEGMENT_LEAVING);
@@ -361,6 +372,7 @@ void engine_finish(enum ending ending)
         struct segment *segment = engine.home.segment;
         uint64_t now = clock_read(CLOCK_REALTIME);
         kernel_sample(&engine.home, now / engine.settings.slice_ns);
+        hardware_read(now);
         segment->process_row[processes_call_cost_ps] = call_cost_ps();
         segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
         bool is_left = is_left_to_collector();

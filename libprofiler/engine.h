@@ -34,6 +34,10 @@ struct thread {
     uint32_t mpi_depth;     /* MPI calls under way: one that lands in another counts once */
     int is_registered;      /* its end will be noticed */
     int is_aside;           /* a signal handler on a lane of its own: no thread more */
+    uint64_t turn_tick;     /* until then the lane's slice is open, also where the lane ends earlier, for a sample of a call site is due */
+    int64_t site_left_ns;   /* I/O time until that sample */
+    uint64_t site_base_ns;  /* what of the lane's I/O time has been taken off that */
+    uint64_t site_rest_ns, site_random;
 };
 extern __thread struct thread thread_state HIDDEN;
 

@@ -1,6 +1,8 @@
 /* Lanes: who has which, and how the open slice turns. Runs in the thread that counts; the turn itself under the engine's lock. */
+#include "hardware.h"
 #include "kernel.h"
 #include "record.h"
+#include "site.h"
 #include "state.h"
 #include "usual.h"
 
@@ -59,6 +61,7 @@ void lane_release(struct thread *thread)
         return;
     atomic_store_explicit(&thread->lane->owner, 0, memory_order_release);
     thread->lane = &no_lane;
+    thread->turn_tick = 0;
 }
 
 /* Puts the parts of a call that lie in slices before its last into records of their own, and leaves the rest in `share`. Cumulative
@@ -88,13 +91,14 @@ static void spread(const struct call *call, uint64_t first, uint64_t last, uint3
 }
 
 /* The ticks within which the lane may count without coming back: to the slice's end, or as far as the clock can be trusted. */
-static void set_limits(struct lane *lane)
+static void set_limits(struct thread *thread)
 {
+    struct lane *lane = thread->lane;
     uint64_t slice_ns = engine.settings.slice_ns;
     uint64_t end = clock_tick_at((lane->slice + 1) * slice_ns);
     uint64_t trusted_until = profiler_clock.base_tick + clock_trusted_ticks();
     lane->begin_tick = clock_tick_at(lane->slice * slice_ns);
-    lane->end_tick = end < trusted_until ? end : trusted_until;
+    lane->end_tick = thread->turn_tick = end < trusted_until ? end : trusted_until;
 }
 
 bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, enum layer layer, enum call_kind kind, uint64_t bytes,
@@ -121,6 +125,8 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
     uint64_t slice_ns = engine.settings.slice_ns, end_ns = clock_wall_ns(call->end_tick);
     uint64_t last = end_ns / slice_ns, first = (end_ns - share->ns) / slice_ns;
     if (lane->slice != last) {
+        hardware_read(end_ns);
+        site_settle(thread);
         lane_close(&engine.home, thread->lane_index);
         lane->slice = last;
     }
@@ -131,7 +137,7 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
     }
     if (first < last)
         spread(call, first, last, mount, layer, kind, bytes, share);
-    set_limits(lane);
+    set_limits(thread);
     atomic_store_explicit(&segment->last_call_ns, end_ns, memory_order_relaxed);
     segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
     lock_give(held);
@@ -153,6 +159,7 @@ struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer
         /* More mounts and layers in one slice than there are cells: the slice's counts so far become records, and it goes on. */
         uint64_t was_counted[CELL_LAYERS];
         memcpy(was_counted, lane->was_counted, sizeof was_counted);
+        site_settle(thread);
         struct held_lock held = lock_take(&engine.lock);
         lane_close(&engine.home, thread->lane_index);
         lock_give(held);

@@ -94,7 +94,12 @@ enum {
     NODE_NETWORK_COLUMNS = TABLE_START_node_blocks - TABLE_START_node_networks - 1,
     NODE_BLOCK_COLUMNS = TABLE_START_node_nfs - TABLE_START_node_blocks - 1,
     NODE_NFS_COLUMNS = TABLE_START_node_lustre - TABLE_START_node_nfs - 1,
-    NODE_LUSTRE_COLUMNS = TABLE_START_end - TABLE_START_node_lustre - 1,
+    NODE_LUSTRE_COLUMNS = TABLE_START_events - TABLE_START_node_lustre - 1,
+    EVENT_COLUMNS = TABLE_START_hardware - TABLE_START_events - 1,
+    HARDWARE_COLUMNS = TABLE_START_modules - TABLE_START_hardware - 1,
+    MODULE_COLUMNS = TABLE_START_frames - TABLE_START_modules - 1,
+    FRAME_COLUMNS = TABLE_START_sites - TABLE_START_frames - 1,
+    SITE_COLUMNS = TABLE_START_end - TABLE_START_sites - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */

@@ -2,6 +2,7 @@
 
 #include "encode.h"
 #include "format.h"
+#include "python.h"
 #include "raw.h"
 #include "schema_frame.inc"
 
@@ -10,8 +11,12 @@
 #include <sys/mman.h>
 #include <zstd.h>
 
-/* The most that a payload takes: a full table of files with its text, and a full batch of records of 8-byte values. */
-#define PAYLOAD_BYTES (FILES_MAX * FILE_COLUMNS * 8 + TEXT_BYTES + RECORDS_MAX * sizeof(struct record) * 2 + (16 << 10))
+/* The most that a payload takes: a full table of files with its text, a full batch of records of 8-byte values, and full tables of call
+ * sites, whose stacks are packed before there are more. */
+#define PAYLOAD_BYTES                                                                                                                        \
+    (sizeof(uint64_t) * (FILES_MAX * FILE_COLUMNS + SITE_ROWS_MAX * SITE_COLUMNS + HARDWARE_ROWS_MAX * HARDWARE_COLUMNS) + TEXT_BYTES +       \
+     RECORDS_MAX * sizeof(struct record) * 2 + SITE_MODULES_MAX * 512 + (16 << 10) +                                                         \
+     (SITE_FRAMES_UNPACKED_MAX + SITE_DEPTH_MAX) * (FRAME_COLUMNS * sizeof(uint64_t) + PYTHON_NAME_BYTES + PYTHON_FILE_BYTES))
 
 /* A small window and small tables: the context costs the application some tens of kilobytes while it packs, and none afterwards. */
 static const ZSTD_compressionParameters packing = {
@@ -81,6 +86,42 @@ static void encode_unprofiled(struct encoder *encoder, const struct segment *seg
     encode_table(encoder, segment, TABLE_unprofiled, rows[0], count);
 }
 
+static uint32_t at_most(uint32_t number, uint32_t most)
+{
+    return number < most ? number : most;
+}
+
+/* The rows that changed since they were last packed. `rows` has those of a ledger, `columns` wide. */
+static void encode_ledger(struct encoder *encoder, const struct segment *segment, enum table table, const struct ledger *ledger, const uint64_t *rows,
+                          unsigned columns, uint32_t rows_max)
+{
+    static uint64_t changed[SITE_ROWS_MAX * SITE_COLUMNS];
+    unsigned count = 0;
+    for (uint32_t i = 0; i < at_most(ledger->used, rows_max); i++)
+        if (ledger_is_unpacked(ledger, i))
+            memcpy(changed + (size_t)columns * count++, rows + (size_t)columns * i, columns * sizeof *rows);
+    encode_table(encoder, segment, table, changed, count);
+}
+_Static_assert(HARDWARE_ROWS_MAX * (int)HARDWARE_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS, "one buffer does for both");
+
+static void encode_sites(struct encoder *encoder, const struct segment *segment)
+{
+    uint32_t modules = at_most(segment->modules_used, SITE_MODULES_MAX), frames = at_most(segment->frames_used, SITE_FRAMES_MAX);
+    if (modules > segment->modules_packed)
+        encode_table(encoder, segment, TABLE_modules, segment->modules[segment->modules_packed], modules - segment->modules_packed);
+    if (frames > segment->frames_packed)
+        encode_table(encoder, segment, TABLE_frames, segment->site_frames[segment->frames_packed],
+                     at_most(frames - segment->frames_packed, SITE_FRAMES_UNPACKED_MAX + SITE_DEPTH_MAX));
+    encode_ledger(encoder, segment, TABLE_sites, &segment->site_ledger, segment->sites[0], SITE_COLUMNS, SITE_ROWS_MAX);
+}
+
+static void encode_hardware(struct encoder *encoder, const struct segment *segment, bool is_first)
+{
+    if (is_first)
+        encode_table(encoder, segment, TABLE_events, segment->events[0], at_most(segment->events_used, EVENTS_MAX));
+    encode_ledger(encoder, segment, TABLE_hardware, &segment->hardware_ledger, segment->hardware[0], HARDWARE_COLUMNS, HARDWARE_ROWS_MAX);
+}
+
 static void encode_payload(struct encoder *encoder, const struct segment *segment, const void *argument)
 {
     const bool is_last = *(const bool *)argument;
@@ -91,6 +132,8 @@ static void encode_payload(struct encoder *encoder, const struct segment *segmen
     if (used > packed)
         encode_table(encoder, segment, TABLE_mounts, segment->mounts[packed], used - packed);
     encode_records(encoder, segment->records, records < RECORDS_MAX ? records : RECORDS_MAX);
+    encode_sites(encoder, segment);
+    encode_hardware(encoder, segment, is_last || !segment->is_process_packed);
     if (!is_last)
         return;
     encode_table(encoder, segment, TABLE_files, segment->files[0], segment->files_used < FILES_MAX ? segment->files_used : FILES_MAX);
@@ -137,6 +180,10 @@ static int store_frame(struct segment_home *home, struct format_envelope *envelo
     /* After the commit: killed in between, these rows are packed once more, which replaces them by themselves. */
     segment->is_process_packed = 1;
     segment->mounts_packed = mounts_used;
+    segment->modules_packed = at_most(segment->modules_used, SITE_MODULES_MAX);
+    segment->frames_packed = at_most(segment->frames_used, SITE_FRAMES_MAX);
+    ledger_packed(&segment->site_ledger);
+    ledger_packed(&segment->hardware_ledger);
     if ((flags & FORMAT_LAST_FRAME) != 0)
         segment->is_last_packed = 1;
     return 0;

@@ -5,6 +5,7 @@
 #ifndef SLICEWISE_SEGMENT_H
 #define SLICEWISE_SEGMENT_H
 
+#include "ledger.h"
 #include "names.h"
 
 #include <stdatomic.h>
@@ -24,6 +25,14 @@ enum {
     CELL_LAYERS = LAYERS, /* of which lanes count all but the kernel's */
     STREAMS = 16,
     PAGE_BYTES = 4096,
+    SITES_MAX = 512,
+    SITE_MODULES_MAX = 128,
+    SITE_FRAMES_MAX = 4096,
+    SITE_FRAMES_UNPACKED_MAX = 256, /* a frame of the file has room for so many of them, and for one stack more */
+    SITE_DEPTH_MAX = 64,
+    SITE_ROWS_MAX = LEDGER_ROWS_MAX,
+    EVENTS_MAX = 8,
+    HARDWARE_ROWS_MAX = 64,
 };
 
 /* A mount's counters of the open slice, in one lane and layer. */
@@ -107,6 +116,8 @@ struct segment {
     _Atomic uint64_t closing_commit; /* 0: none */
     uint32_t mounts_used, mounts_packed, files_used, text_used, lanes_used, unprofiled_used;
     uint32_t is_process_packed, is_last_packed;
+    uint32_t events_used, modules_used, modules_packed, frames_used, frames_packed;
+    struct ledger site_ledger, hardware_ledger;
     uint32_t is_spool_torn; /* the last write to the spool ended in the middle */
     _Atomic uint32_t past_frame; /* 1 + number of a frame of these very records that may be in the spool before its commit; 0: none */
     /* What a collector writes while the process lives: it takes copies of frames, and the process alone removes them (drain.c). */
@@ -124,8 +135,13 @@ struct segment {
     uint64_t kernel_bytes[MOVING_KINDS]; /* the kernel's own count, of the same slices */
     _Atomic uint32_t totals_turn; /* odd while what lanes hold becomes part of the totals */
     uint64_t unprofiled[UNPROFILED_MAX][UNPROFILED_COLUMNS];
+    uint64_t events[EVENTS_MAX][EVENT_COLUMNS];
     char text[TEXT_BYTES] __attribute__((aligned(64)));
     uint64_t files[FILES_MAX][FILE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
+    uint64_t hardware[HARDWARE_ROWS_MAX][HARDWARE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
+    uint64_t sites[SITE_ROWS_MAX][SITE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
+    uint64_t modules[SITE_MODULES_MAX][MODULE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
+    uint64_t site_frames[SITE_FRAMES_MAX][FRAME_COLUMNS];
     struct record records[RECORDS_MAX] __attribute__((aligned(PAGE_BYTES)));
     unsigned char frames[FRAMES_BYTES] __attribute__((aligned(PAGE_BYTES)));
     unsigned char lanes[LANES_MAX][LANE_BYTES] __attribute__((aligned(PAGE_BYTES)));

@@ -41,6 +41,15 @@ static const char *read_seconds(uint64_t *setting, const char *text, uint64_t le
     return NULL;
 }
 
+static const char *read_milliseconds(uint64_t *setting, const char *text, uint64_t least, uint64_t most)
+{
+    uint64_t thousandths;
+    if (!parse_seconds(text, &thousandths) || (thousandths != 0 && (thousandths / 1000 < least || thousandths / 1000 > most)))
+        return "neither 0 nor a number of milliseconds from 1 to 1000";
+    *setting = thousandths / 1000;
+    return NULL;
+}
+
 static const char *read_flag(uint64_t *setting, const char *text)
 {
     if ((text[0] != '0' && text[0] != '1') || text[1] != '\0')
@@ -70,6 +79,7 @@ static const char *read_text(const char **setting, const char *text)
 #define READ_TEXT(setting, text, least, most) read_text(setting, text)
 #define READ_CHOICE(setting, text, least, most) read_choice(setting, text)
 #define READ_SECONDS(setting, text, least, most) read_seconds(setting, text, least, most)
+#define READ_MILLISECONDS(setting, text, least, most) read_milliseconds(setting, text, least, most)
 #define READ_FLAG(setting, text, least, most) read_flag(setting, text)
 
 static bool is_known(const char *entry)

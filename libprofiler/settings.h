@@ -8,6 +8,7 @@
 #define SETTING_TYPE_TEXT const char *
 #define SETTING_TYPE_CHOICE const char *
 #define SETTING_TYPE_SECONDS uint64_t
+#define SETTING_TYPE_MILLISECONDS uint64_t
 #define SETTING_TYPE_FLAG uint64_t
 
 struct settings {

@@ -142,6 +142,7 @@ def run_and_compare(job: Job, apps: Apps, seed: int, lines: int, beside: list[st
     for start in ["main", *beside]:
         name = start.split()[-1]
         (job.data / name).write_text(oracle.draw(name, lines, beside if start == "main" else []))
+    oracle.calls["pthread_create"] = sum(start.startswith("thread") for start in beside)
     ended = job.run([apps.build("script", "-pthread"), "main"], SLICEWISE_SLICE=slice_seconds)
     assert (ended.status, ended.errors) == (0, "")
     profile = job.profile(bins=True)

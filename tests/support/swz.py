@@ -169,6 +169,11 @@ def build_profile(
     calls: Iterable[Mapping[str, Any]] = (),
     mishaps: Iterable[Mapping[str, Any]] = (),
     unprofiled: Iterable[Mapping[str, Any]] = (),
+    events: Iterable[Mapping[str, Any]] = (),
+    hardware: Iterable[Mapping[str, Any]] = (),
+    modules: Iterable[Mapping[str, Any]] = (),
+    frames: Iterable[Mapping[str, Any]] = (),
+    sites: Iterable[Mapping[str, Any]] = (),
     schema: bytes | None = None,
     rows_a_frame: int = 64,
 ) -> Path:
@@ -190,7 +195,10 @@ def build_profile(
                 {"process": process["process"]},
             )
         ]
-    tables = {"mounts": mounts, "files": files, "calls": calls, "mishaps": mishaps, "unprofiled": unprofiled}
+    tables = {
+        "mounts": mounts, "files": files, "calls": calls, "mishaps": mishaps, "unprofiled": unprofiled,
+        "events": events, "hardware": hardware, "modules": modules, "frames": frames, "sites": sites,
+    }  # fmt: skip
     by_process = {name: _by_process(rows) for name, rows in tables.items()}
     slices_of = _by_process(slices)
     hosts: dict[str, Frames] = {}

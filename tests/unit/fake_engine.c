@@ -6,6 +6,7 @@
 #include "mount.h"
 #include "state.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,6 +28,11 @@ void mishap(enum mishap kind, const char *detail)
 void engine_count_mishap(enum mishap kind, uint64_t times)
 {
     engine.home.segment->mishaps[kind] += times;
+}
+
+void *engine_real(const char *name)
+{
+    return dlsym(RTLD_DEFAULT, name);
 }
 
 uint32_t engine_mount_of_path(const char *path)

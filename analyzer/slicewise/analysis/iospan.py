@@ -50,7 +50,7 @@ def io_span(activity: pl.DataFrame, processes: pl.DataFrame, slice_ns: int) -> I
     """
     if activity.is_empty():
         return None
-    bounds = _process_bounds(activity, processes, slice_ns)
+    bounds = process_bounds(activity, processes, slice_ns)
     start, start_low, start_high = (int(bounds[name].min()) for name in ("start", "start_low", "start_high"))
     end, end_low, end_high = (int(bounds[name].max()) for name in ("end", "end_low", "end_high"))
     least = max(end_low - start_high, int(bounds["least"].max()), SHORTEST_NS)
@@ -60,7 +60,7 @@ def io_span(activity: pl.DataFrame, processes: pl.DataFrame, slice_ns: int) -> I
     return IoSpan(start, end, seconds, spanned * slice_ns / 1e9, len(slices) / spanned)
 
 
-def _process_bounds(activity: pl.DataFrame, processes: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
+def process_bounds(activity: pl.DataFrame, processes: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
     """A row a process: start and end with their low and high bounds, and `least`, the shortest that its I/O can have
     taken; all in ns.
     """

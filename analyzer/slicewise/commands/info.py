@@ -7,21 +7,26 @@ from typing import Annotated
 
 import typer
 
+from slicewise.analysis.job import own_slices
+from slicewise.analysis.phases import phases as find_phases
 from slicewise.analysis.totals import summarize
 from slicewise.output import AsJson, OutputFile, write_json, write_text
 from slicewise.profile.reader import read_profile
 from slicewise.report.info_lines import info_lines
+from slicewise.report.phase_words import phases_record
 
 
 def info(
     profile: Annotated[Path, typer.Argument(metavar="PROFILE", help="A job's directory, or one node's .swz file.")],
+    phases: Annotated[bool, typer.Option("--phases", help="Also when it did I/O: phases, their period.")] = False,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
     """Say what a profile holds: the job, its totals, how much of it was seen, and what is missing."""
     read = read_profile(profile)
     summary = summarize(read)
+    found = find_phases(read, own_slices(read)) if phases else None
     if json:
-        write_json(summary, output)
+        write_json(vars(summary) | ({"phases": phases_record(found)} if found else {}), output)
     else:
-        write_text(info_lines(read, summary), output)
+        write_text(info_lines(read, summary, found), output)

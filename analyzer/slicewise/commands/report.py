@@ -14,6 +14,8 @@ from slicewise.report import coverage_words
 from slicewise.report.job_page import job_page, job_report, opening
 from slicewise.report.job_tables import mounts_table
 from slicewise.report.page import page_path, write_page
+from slicewise.report.phase_words import phase_lines, phases_record
+from slicewise.report.site_words import MOST_SITES, sites_record
 from slicewise.report.tables import for_terminal
 from slicewise.report.unseen import unseen_lines
 
@@ -23,12 +25,16 @@ def report(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to write the page; else beside the profile.")
     ] = None,
+    symbols: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="Where programs or their debug information are; may be repeated."),
+    ] = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
     """One job: a page of its I/O, and a summary on the terminal."""
     job = read_profile(profile, bins=True)
-    result = job_report(job)
+    result = job_report(job, symbols or ())
     page = html or page_path(profile, f"report-{job.job}")
     write_page(job_page(result, unseen_lines([job])), page)
     if json:
@@ -40,17 +46,20 @@ def report(
                 "median_seconds": result.io_time.median,
                 "processes": result.io_time.processes.to_dicts(),
             },
+            "phases": phases_record(result.phases),
             "per_slice": result.per_slice.to_dicts(),
             "sizes": result.sizes.to_dicts(),
             "latencies": result.latencies.to_dicts(),
             "files": result.files.to_dicts(),
+            "sites": sites_record(result.sites)[:MOST_SITES],
+            "hardware": result.hardware.per_slice().to_dicts() if result.hardware.units else [],
             "page": str(page),
         }
         write_json(record, output)
         return
     write_text(
         [
-            *(Text(line) for line in opening(result)),
+            *(Text(line) for line in (*opening(result), *phase_lines(result.phases))),
             *(Text(line) for line in coverage_words.gap_lines(result.summary.coverage, says_small=False)),
             Text(),
             for_terminal(mounts_table(result.summary)),

@@ -55,6 +55,11 @@ class Profile:
     node_blocks: pl.DataFrame
     node_nfs: pl.DataFrame
     node_lustre: pl.DataFrame
+    events: pl.DataFrame
+    hardware: pl.DataFrame
+    modules: pl.DataFrame
+    frames: pl.DataFrame
+    sites: pl.DataFrame
 
 
 TABLES = ("processes", "mounts", "slices", "files", "calls", "mishaps")
@@ -62,6 +67,7 @@ TABLES = ("processes", "mounts", "slices", "files", "calls", "mishaps")
 LATER_TABLES = (
     "unprofiled", "launches",
     "nodes", "node_devices", "node_slices", "node_networks", "node_blocks", "node_nfs", "node_lustre",
+    "events", "hardware", "modules", "frames", "sites",
 )  # fmt: skip
 
 

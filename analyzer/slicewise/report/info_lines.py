@@ -9,9 +9,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from slicewise.analysis.coverage import job_processes
+from slicewise.analysis.phases import Phases
 from slicewise.analysis.totals import Summary
 from slicewise.profile.reader import Profile
 from slicewise.report import coverage_words, words
+from slicewise.report.phase_words import phase_lines, phases_table
 from slicewise.report.tables import Cell, Column, Table, for_terminal
 
 MOST_NAMED = 4
@@ -20,12 +22,16 @@ LAYER_TITLES = {"posix": "POSIX", "stdio": "stdio", "async": "requests", "mpiio"
 KINDS = ("read", "write", "meta", "sync")
 
 
-def info_lines(profile: Profile, summary: Summary) -> list[RenderableType]:
-    """Who and when, what was moved, how much of it was seen, what is missing, what to do next."""
+def info_lines(profile: Profile, summary: Summary, phases: Phases | None) -> list[RenderableType]:
+    """Who and when, what was moved, its phases if given, how much was seen, what is missing, what to do next."""
     lines: list[RenderableType] = [*_job(profile, summary), Text()]
     lines += [for_terminal(_totals_table(summary)), Text()]
     if summary.mounts:
         lines += [for_terminal(_mounts_table(summary)), Text()]
+    if phases is not None:
+        lines += [Text(line) for line in phase_lines(phases)]
+        lines += [for_terminal(phases_table(phases, profile.slice_ns))] if phases.phases.height else []
+        lines += [Text()]
     lines += [Text(line) for line in (*_elsewhere(summary), *_seen(summary), *_trouble(profile, summary))]
     lines += [Text(damage.message, style="yellow") for damage in summary.damage]
     lines += [Text(), Text(f"Next: slicewise report {profile.path}")]

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
 
 import polars as pl
 
 from slicewise.analysis import job as analysis
 from slicewise.analysis.activity import DIRECTIONS, Direction, activity, members
+from slicewise.analysis.hardware import Hardware, hardware
 from slicewise.analysis.heat import heats
+from slicewise.analysis.phases import Phases
+from slicewise.analysis.phases import phases as find_phases
+from slicewise.analysis.sites import Sites, sites
 from slicewise.analysis.totals import Summary, summarize
 from slicewise.charts import distributions, heatmap, style, throughput
 from slicewise.profile.reader import Profile
 from slicewise.report import coverage_words, job_tables, words
 from slicewise.report.page import Fact, Page, Section
+from slicewise.report.phase_words import phase_lines, phases_table
+from slicewise.report.site_words import site_lines, sites_section
 from slicewise.report.unseen import seen_section
 
 MOST_FILES = 20
@@ -26,7 +34,8 @@ DONE: dict[Direction, str] = {"read": "read", "write": "wrote"}
 class JobReport:
     """All that the page, the terminal and the JSON of one job say.
 
-    per_slice, sizes, latencies, files: see analysis/job.py. slices: the axis, which holds all of the job's I/O.
+    per_slice, sizes, latencies, files: see analysis/job.py; phases, sites, hardware: the modules of these names there.
+    slices: the axis, which holds all of the job's I/O.
     """
 
     summary: Summary
@@ -34,14 +43,17 @@ class JobReport:
     slices: range
     activity: dict[Direction, pl.DataFrame]
     per_slice: pl.DataFrame
+    phases: Phases
     io_time: analysis.IoTime
     sizes: pl.DataFrame
     latencies: pl.DataFrame
     files: pl.DataFrame
+    sites: Sites
+    hardware: Hardware
 
 
-def job_report(profile: Profile) -> JobReport:
-    """Analyse one job, whose profile was read with its bins."""
+def job_report(profile: Profile, symbols: Sequence[Path] = ()) -> JobReport:
+    """Analyse one job, whose profile was read with its bins. symbols: see analysis/sites.py."""
     own = analysis.own_slices(profile)
     per_slice = analysis.per_slice(own)
     processes = members(profile)
@@ -52,10 +64,13 @@ def job_report(profile: Profile) -> JobReport:
         slices=range(first, per_slice["slice"].max() + 1) if per_slice.height else range(0),
         activity={direction: activity(profile, processes, direction) for direction in DIRECTIONS},
         per_slice=per_slice,
+        phases=find_phases(profile, own),
         io_time=analysis.io_time(profile, own),
         sizes=analysis.by_bin(profile, own, "size"),
         latencies=analysis.by_bin(profile, own, "latency"),
         files=analysis.busiest_files(profile, MOST_FILES),
+        sites=sites(profile, symbols),
+        hardware=hardware(profile),
     )
 
 
@@ -77,6 +92,7 @@ def opening(report: JobReport) -> list[str]:
     return [
         f"Job {summary.job}: {who} {did} in {runtime}{in_io}.",
         f"Slicewise {coverage_words.seen(seen)}{profiling}.",
+        *site_lines(report.sites),
     ]
 
 
@@ -88,7 +104,12 @@ def job_page(report: JobReport, unseen: Sequence[str]) -> Page:
         kicker=f"Slicewise report of {summary.job}, {words.listing(summary.programs)}{_when(report)}",
         sentences=opening(report),
         facts=_facts(report),
-        sections=[*(_over_time(report) if report.slices else [_no_io()]), *_distributions(report), *_tables(report)],
+        sections=[
+            *(_over_time(report) if report.slices else [_no_io()]),
+            *_call_sites(report),
+            *_distributions(report),
+            *_tables(report),
+        ],
         unseen=unseen,
     )
 
@@ -135,6 +156,10 @@ def _over_time(report: JobReport) -> list[Section]:
             is_linked=True,
         ),
     ]
+    sections[1:1] = _hardware(report, behind)
+    sections.append(
+        Section("Phases", text=list(phase_lines(report.phases)), tables=[phases_table(report.phases, slice_ns)])
+    )
     for direction, rows in report.activity.items():
         if rows.height:
             job = {report.summary.job: colours[direction]}
@@ -142,6 +167,32 @@ def _over_time(report: JobReport) -> list[Section]:
             heading = f"Who {DONE[direction]} when: processes by slices"
             sections.append(Section(heading, chart=chart, note=behind, is_linked=True))
     return sections
+
+
+def _hardware(report: JobReport, behind: str) -> list[Section]:
+    """A chart for each hardware event, on the axis of the throughput above: computing or waiting."""
+    found = report.hardware
+    frame = found.per_slice() if found.units else None
+    sections = []
+    for (event, unit), colour in zip(found.units.items(), cycle(style.JOB_COLOURS), strict=False):
+        in_seconds = unit == "ns"
+        lines = {event: (style.safe(event), colour)}
+        chart = throughput.directions(
+            frame, report.slices, report.slice_ns, lines, "s/s" if in_seconds else f"{unit or 'count'}/s",
+            1e9 if in_seconds else 1,
+        )  # fmt: skip
+        meaning = found.meanings.get(event) or "a hardware event"
+        sections.append(Section(event, text=[words.sentence(meaning)], chart=chart, note=behind, is_linked=True))
+    return sections
+
+
+def _call_sites(report: JobReport) -> list[Section]:
+    samples = report.sites.samples
+    if samples.is_empty():
+        return []
+    first, last = samples["slice"].min(), samples["slice"].max()
+    slices = range(min(first, report.slices.start or first), max(last + 1, report.slices.stop))
+    return [sites_section(report.sites, slices, report.slice_ns)]
 
 
 def _distributions(report: JobReport) -> list[Section]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import plotly.graph_objects as go
@@ -32,11 +33,14 @@ UNIT_AFTER_NUMBER = re.compile(r"(\d) (?=(?:[KMGTP]iB(?:/s)?|B|[mun]?s|min|h|%)(
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page: what it shows (heading), says (text), a chart, tables, and what stands behind them (note)."""
+    """A part of a page: what it shows (heading), says (text), chart, flame graph (charts/flame.py), tables, and what
+    stands behind them (note).
+    """
 
     heading: str
     text: Sequence[str] = ()
     chart: go.Figure | None = None
+    flame: dict[str, Any] | None = None
     tables: Sequence[Table] = ()
     note: str = ""
     is_linked: bool = False  # its x axis is the clock, shared with all other linked charts
@@ -89,9 +93,10 @@ def html_of(page: Page) -> str:
         loader=jinja2.PackageLoader("slicewise.report"), autoescape=True, undefined=jinja2.StrictUndefined
     )
     templates.filters["kept_together"] = kept_together
-    script = _template_text(templates, "page.js")
+    script = _template_text(templates, "flame.js") + _template_text(templates, "page.js")
     plotly = packed_plotly()
     charts = [section.chart for section in page.sections if section.chart is not None]
+    flames = [section.flame for section in page.sections if section.flame is not None]
     return templates.get_template("page.html").render(
         page=page,
         version=__version__,
@@ -99,7 +104,8 @@ def html_of(page: Page) -> str:
         script=Markup(script),
         script_hashes=[hash_of(script.encode()), hash_of(gzip.decompress(plotly))],
         plotly=in_base64(plotly),
-        figures=in_base64(gzip.compress(f"[{','.join(map(figure_json, charts))}]".encode(), compresslevel=9, mtime=0)),
+        figures=packed(f"[{','.join(map(figure_json, charts))}]"),
+        flames=packed(json.dumps(flames, separators=(",", ":"))),
     )
 
 
@@ -115,9 +121,14 @@ def figure_json(chart: go.Figure) -> str:
     return json.dumps(figure, separators=(",", ":"))
 
 
-def in_base64(packed: bytes) -> str:
+def packed(text: str) -> str:
+    """Text gzipped, in a form that is safe inside a script element whatever it holds."""
+    return in_base64(gzip.compress(text.encode(), compresslevel=9, mtime=0))
+
+
+def in_base64(content: bytes) -> str:
     """Bytes as text that is safe inside a script element whatever they hold."""
-    return base64.b64encode(packed).decode()
+    return base64.b64encode(content).decode()
 
 
 def hash_of(script: bytes) -> str:

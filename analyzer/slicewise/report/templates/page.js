@@ -33,8 +33,13 @@
     else set((object[name] ??= {}), rest, value);
   }
 
-  /* A range chosen in one linked chart is chosen in all; the echo of our own relayout is not passed on again. */
-  function link(linked) {
+  /* A time of the clock axis in its milliseconds: its days have no time zone. */
+  function axisTime(text) {
+    return Date.parse(`${text}`.replace(" ", "T") + (/\d\d:\d\d/.test(text) ? "Z" : ""));
+  }
+
+  /* A range chosen in one linked chart is chosen in all, and in the flame graphs; the echo of our own relayout is not passed on again. */
+  function link(linked, drawnFlames) {
     let isPassingOn = false;
     for (const chart of linked)
       chart.on("plotly_relayout", async (change) => {
@@ -47,11 +52,13 @@
         isPassingOn = true;
         await Promise.all(linked.filter((other) => other !== chart).map((other) => Plotly.relayout(other, { ...chosen })));
         isPassingOn = false;
+        const range = chosen["xaxis.range"];
+        for (const flame of drawnFlames) flame.limit(range ? range.map(axisTime) : null);
       });
   }
 
   async function draw() {
-    const [plotly, figures] = await Promise.all([unpacked("plotly"), unpacked("figures")]);
+    const [plotly, figures, flameData] = await Promise.all([unpacked("plotly"), unpacked("figures"), unpacked("flames")]);
     run(plotly);
     const drawn = JSON.parse(figures);
     for (const [place, chart] of charts.entries()) {
@@ -59,7 +66,7 @@
       for (const [path, colour] of Object.entries(colours(layout))) set(layout, path.split("."), colour);
       await Plotly.newPlot(chart, data, layout, CONFIG);
     }
-    link(charts.filter((chart) => "linked" in chart.dataset));
+    link(charts.filter((chart) => "linked" in chart.dataset), flames.draw(JSON.parse(flameData)));
     darkScheme.addEventListener("change", () => charts.forEach((chart) => Plotly.relayout(chart, colours(chart.layout))));
     document.documentElement.dataset.drawn = charts.length;
     performance.mark("drawn");

@@ -1,0 +1,95 @@
+"""Where in the program the I/O time goes: a flame graph of call sites, as a page and as folded stacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from slicewise.analysis.sites import Cost, Sites, sites
+from slicewise.errors import UserError
+from slicewise.export.folded import folded_text
+from slicewise.output import AsJson, OutputFile, write_json, write_text
+from slicewise.profile.reader import Profile, read_profile
+from slicewise.report import words
+from slicewise.report.page import Page, page_path, write_page
+from slicewise.report.site_words import site_lines, sites_record, sites_section, sites_table
+from slicewise.report.tables import for_terminal
+
+
+def flamegraph(
+    profile: Annotated[Path, typer.Argument(metavar="PROFILE", help="A job's directory, or one of its .swz files.")],
+    slices: Annotated[
+        str, typer.Option(metavar="FIRST:END", help="Only these slices (the end is not among them).")
+    ] = "",
+    symbols: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="Where programs or their debug information are; may be repeated."),
+    ] = None,
+    folded: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write folded stacks.")] = None,
+    cost: Annotated[Cost, typer.Option(help="What a folded stack costs.")] = "time",
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write the page; else beside the profile.")
+    ] = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """Where in the program the I/O time goes: a flame graph of call sites, as a page and as folded stacks."""
+    read = read_profile(profile)
+    found, shown = _within(sites(read, symbols or ()), read, slices)
+    page = html or page_path(profile, f"flamegraph-{read.job}")
+    write_page(_page(found, read, shown), page)
+    if folded is not None:
+        _write_folded(folded_text(found, cost), folded)
+    if json:
+        write_json({"first_slice": shown.start, "end_slice": shown.stop, "sample_seconds": found.sample_seconds,
+                    "sites": sites_record(found), "page": str(page)}, output)  # fmt: skip
+        return
+    write_text(
+        [*(Text(line) for line in site_lines(found)), Text(), for_terminal(sites_table(found, read.slice_ns)), Text(),
+         Text(f"Page: {page}", overflow="ignore", no_wrap=True)],
+        output,
+    )  # fmt: skip
+
+
+def _within(found: Sites, read: Profile, slices: str) -> tuple[Sites, range]:
+    """The call sites of the slices asked for, and those slices. Raises UserError where there are none."""
+    if found.samples.is_empty():
+        raise UserError(
+            f"{read.path}: has no samples of call sites: the job spent too little time in I/O for one, or ran with "
+            "SLICEWISE_SITE_MS=0"
+        )
+    whole = range(found.samples["slice"].min(), found.samples["slice"].max() + 1)
+    if not slices:
+        return found, whole
+    try:
+        first, end = (int(word) if word else default for word, default in
+                      zip(slices.split(":"), (whole.start, whole.stop), strict=True))  # fmt: skip
+    except ValueError as error:
+        raise UserError(f"--slices {slices}: is not FIRST:END, such as {whole.start}:{whole.stop}") from error
+    chosen = found.samples.filter((found.samples["slice"] >= first) & (found.samples["slice"] < end))
+    if chosen.is_empty():
+        raise UserError(
+            f"--slices {slices}: no call site was sampled there; the run's slices are {whole.start}:{whole.stop}"
+        )
+    return Sites(found.stacks, chosen, found.sample_seconds), range(first, end)
+
+
+def _page(found: Sites, read: Profile, shown: range) -> Page:
+    when = words.span(shown.start * read.slice_ns, shown.stop * read.slice_ns, read.slice_ns)
+    return Page(
+        title=f"{read.job}: call sites",
+        kicker=f"Slicewise flame graph of {read.job}, {words.date_and_zone(shown.start * read.slice_ns)}, {when}",
+        sentences=list(site_lines(found)),
+        sections=[sites_section(found, shown, read.slice_ns)],
+        unseen=[damage.message for damage in read.damage],
+    )
+
+
+def _write_folded(text: str, file: Path) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{file}: cannot be written: {error.strerror}; give another file to --folded") from error

@@ -1,0 +1,23 @@
+"""Folded stacks, one a line: `main;checkpoint;pwrite 1234`, as flamegraph.pl, inferno and speedscope read them."""
+
+from __future__ import annotations
+
+from slicewise.analysis.sites import Cost, Sites, folded
+
+# Folded stacks are whole numbers: time is in microseconds.
+SCALES: dict[Cost, float] = {"time": 1e6, "bytes": 1.0, "calls": 1.0}
+
+
+def folded_text(found: Sites, cost: Cost, slices: range | None = None) -> str:
+    """A line a stack; what costs nothing is left out."""
+    lines = []
+    for names, value in folded(found, cost, slices):
+        amount = round(value * SCALES[cost])
+        if amount:
+            lines.append(f"{';'.join(map(_safe, names))} {amount}\n")
+    return "".join(lines)
+
+
+def _safe(name: str) -> str:
+    """A name without what separates frames and ends lines."""
+    return " ".join(name.replace(";", ":").split())

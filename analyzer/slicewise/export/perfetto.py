@@ -1,0 +1,177 @@
+"""A Perfetto trace (ui.perfetto.dev, trace_processor): counter tracks of each process, and call sites as samples.
+
+Written as the protobuf messages of perfetto/trace/trace.proto, by hand: fifteen messages need no library.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+
+import polars as pl
+
+from slicewise.analysis.activity import own_rows
+from slicewise.analysis.hardware import Hardware
+from slicewise.analysis.job import KINDS
+from slicewise.analysis.sites import Sites
+from slicewise.profile.reader import Profile
+
+REALTIME = 1
+SEQUENCE = 1
+STATE_CLEARED, STATE_NEEDED = 1, 2
+TYPE_COUNTER = 4
+USER_MODE = 1
+# Tracks of processes have their numbers, and each process's counters follow.
+FIRST_TRACK = 1
+TRACKS_A_PROCESS = 64
+
+
+def perfetto_trace(profile: Profile, hardware: Hardware, found: Sites) -> bytes:
+    """The trace: of each process its bytes/s read and written, calls/s and share of time in calls by kind, hardware
+    events a second; and its call sites' samples, spread evenly over their slices.
+
+    Processes are numbered by rank and node, since process ids of two nodes may be the same; names tell the real ones.
+    """
+    processes = profile.processes.sort("rank", "host", "pid").with_row_index("order")
+    places = dict(processes.select("process", "order").iter_rows())
+    first_ns = _first_ns(profile)
+    packets = [_clocks(first_ns), *(_process(row) for row in processes.iter_rows(named=True))]
+    packets += _counters(profile, hardware, places)
+    packets += _samples(found, places, profile.slice_ns)
+    return b"".join(_field(1, packet) for packet in packets)
+
+
+def _first_ns(profile: Profile) -> int:
+    firsts = [frame["slice"].min() for frame in (profile.slices, profile.sites, profile.hardware) if frame.height]
+    return int(min(firsts, default=0)) * profile.slice_ns
+
+
+def _clocks(time_ns: int) -> bytes:
+    """The first packet: times are CLOCK_REALTIME, which the trace shows."""
+    clock = _field(1, REALTIME) + _field(2, time_ns)
+    defaults = _field(58, REALTIME)
+    return (
+        _field(8, time_ns) + _field(6, _field(1, clock) + _field(2, REALTIME)) + _field(10, SEQUENCE)
+        + _field(13, STATE_CLEARED) + _field(59, defaults) + _field(58, REALTIME)
+    )  # fmt: skip
+
+
+def _track(place: int, number: int = 0) -> int:
+    return FIRST_TRACK + place * TRACKS_A_PROCESS + number
+
+
+def _process(row: dict) -> bytes:
+    program = row["program"].rsplit("/", 1)[-1]
+    rank = f"rank {row['rank']} on {row['host']}" if row["rank"] >= 0 else f"process on {row['host']}"
+    described = _field(1, row["order"] + 1) + _field(6, f"{rank} ({program}, pid {row['pid']})".encode())
+    return _packet(_field(60, _field(1, _track(row["order"])) + _field(3, described)))
+
+
+def _packet(content: bytes, time_ns: int | None = None) -> bytes:
+    head = b"" if time_ns is None else _field(8, time_ns)
+    return head + _field(10, SEQUENCE) + _field(13, STATE_NEEDED) + content
+
+
+def _counters(profile: Profile, hardware: Hardware, places: dict[int, int]) -> Iterator[bytes]:
+    seconds = profile.slice_ns / 1e9
+    sums = (
+        own_rows(profile)
+        .group_by("process", "slice")
+        .agg(pl.col(*(f"{way}_bytes" for way in ("read", "write")), *(f"{kind}_ops" for kind in KINDS), *(
+            f"{kind}_ns" for kind in KINDS)).sum())
+        .collect()
+    )  # fmt: skip
+    tracks = [(f"{way}_bytes", f"bytes {way}", "bytes/s", 1.0) for way in ("read", "write")]
+    tracks += [(f"{kind}_ops", f"{kind} calls", "calls/s", 1.0) for kind in KINDS]
+    tracks += [(f"{kind}_ns", f"time in {kind} calls", "%", 1e-7) for kind in KINDS]
+    yield from _tracks(sums, tracks, places, profile.slice_ns, seconds, 1)
+    events = [(name, name, f"{unit or 'count'}/s", 1.0) for name, unit in hardware.units.items()]
+    yield from _tracks(hardware.per_process, events, places, profile.slice_ns, seconds, 1 + len(tracks))
+
+
+def _tracks(
+    frame: pl.DataFrame,
+    tracks: Iterable[tuple[str, str, str, float]],
+    places: dict[int, int],
+    slice_ns: int,
+    seconds: float,
+    first: int,
+) -> Iterator[bytes]:
+    """A track for each process and column with anything in it. A value holds until the next one: 0 after a slice that
+    has no successor.
+    """
+    for number, (column, name, unit, scale) in enumerate(tracks, first):
+        rows = frame.filter(pl.col(column) > 0).sort("process", "slice")
+        for (process,), own in rows.group_by("process", maintain_order=True):
+            track = _track(places[process], number)
+            counter = _field(6, unit.encode())
+            described = _field(1, track) + _field(5, _track(places[process])) + _field(2, name.encode())
+            yield _packet(_field(60, described + _field(8, counter)))
+            slices = own["slice"].to_list()
+            values = (own[column].cast(pl.Float64) * scale / seconds).to_list()
+            for slice_, value, following in zip(slices, values, [*slices[1:], None], strict=True):
+                yield _value(track, slice_ * slice_ns, value)
+                if following != slice_ + 1:
+                    yield _value(track, (slice_ + 1) * slice_ns, 0.0)
+
+
+def _value(track: int, time_ns: int, value: float) -> bytes:
+    event = _field(9, TYPE_COUNTER) + _field(11, track) + _tag(44, 1) + struct.pack("<d", value)
+    return _packet(_field(11, event), time_ns)
+
+
+def _samples(found: Sites, places: dict[int, int], slice_ns: int) -> Iterator[bytes]:
+    """A packet with every name, frame and stack, then one a sample."""
+    if not found.stacks:
+        return
+    functions = _Numbers()
+    frames = _Numbers()
+    modules = _Numbers()
+    stacks = [
+        [frames.of((functions.of(place.function), modules.of(place.module))) for place in stack]
+        for stack in found.stacks
+    ]
+    interned = [_field(5, _field(1, iid) + _field(2, name.encode())) for name, iid in functions.items()]
+    interned += [_field(17, _field(1, iid) + _field(2, path.encode())) for path, iid in modules.items()]
+    interned += [_field(19, _field(1, iid) + _field(7, iid)) for _, iid in modules.items()]
+    interned += [
+        _field(6, _field(1, iid) + _field(2, function) + _field(3, module))
+        for (function, module), iid in frames.items()
+    ]
+    interned += [
+        _field(7, _field(1, number) + b"".join(_field(2, frame) for frame in stack))
+        for number, stack in enumerate(stacks, 1)
+    ]
+    yield _packet(_field(12, b"".join(interned)))
+    for row in found.samples.iter_rows(named=True):
+        pid = places[row["process"]] + 1
+        for sample in range(row["samples"]):
+            time_ns = row["slice"] * slice_ns + (2 * sample + 1) * slice_ns // (2 * row["samples"])
+            event = _field(2, pid) + _field(3, pid) + _field(5, USER_MODE) + _field(4, row["stack"] + 1)
+            yield _packet(_field(66, event), time_ns)
+
+
+class _Numbers(dict):
+    """Numbers from 1 for things as they come."""
+
+    def of(self, thing: object) -> int:
+        return self.setdefault(thing, len(self) + 1)
+
+
+def _field(number: int, value: int | bytes) -> bytes:
+    if isinstance(value, int):
+        return _tag(number, 0) + _varint(value)
+    return _tag(number, 2) + _varint(len(value)) + value
+
+
+def _tag(number: int, wire_type: int) -> bytes:
+    return _varint(number << 3 | wire_type)
+
+
+def _varint(value: int) -> bytes:
+    parts = bytearray()
+    while value > 0x7F:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    parts.append(value)
+    return bytes(parts)

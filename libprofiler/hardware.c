@@ -1,0 +1,345 @@
+#include "hardware.h"
+
+#include "engine.h"
+#include "record.h"
+#include "state.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+/* PAPI's interface, as its header has it since version 5: no header is needed to build, and no PAPI to run. */
+enum { PAPI_OK = 0, PAPI_NULL = -1, PAPI_DOMAIN_USER = 1, PAPI_DOMAIN_ALL = 15, DESCRIPTORS_LOOKED_AT = 1024 };
+static struct {
+    int (*library_init)(int version);
+    int (*thread_init)(unsigned long (*id)(void));
+    int (*set_domain)(int domain);
+    int (*create_eventset)(int *set);
+    int (*event_name_to_code)(const char *name, int *code);
+    int (*get_event_info)(int code, void *info);
+    int (*add_event)(int set, int code);
+    int (*start)(int set);
+    int (*read)(int set, long long *values);
+    int (*stop)(int set, long long *values);
+    int (*cleanup_eventset)(int set);
+    int (*destroy_eventset)(int *set);
+    int (*unregister_thread)(void);
+    char *(*strerror)(int error);
+} papi;
+static const struct { const char *name; void *function; } papi_functions[] = {
+#define PAPI(name) { "PAPI_" #name, &papi.name }
+    PAPI(library_init), PAPI(thread_init), PAPI(set_domain), PAPI(create_eventset), PAPI(event_name_to_code), PAPI(get_event_info), PAPI(add_event),
+    PAPI(start), PAPI(read), PAPI(stop), PAPI(cleanup_eventset), PAPI(destroy_eventset), PAPI(unregister_thread), PAPI(strerror),
+#undef PAPI
+};
+
+/* PAPI asks for the very version of its header, which its libraries have in their names. */
+static const struct { const char *file; int version; } libraries[] = {
+#define LIBRARY(major, minor) { "libpapi.so." #major "." #minor, (major) << 24 | (minor) << 16 }
+    LIBRARY(7, 3), LIBRARY(7, 2), LIBRARY(7, 1), LIBRARY(7, 0), LIBRARY(6, 0), LIBRARY(5, 7), LIBRARY(5, 6), LIBRARY(5, 5), LIBRARY(5, 4),
+#undef LIBRARY
+};
+
+/* PAPI_event_info_t, of which the versions from 5.4 to 7.0 have these fields in these places, and room for what follows. */
+struct event_info {
+    unsigned code;
+    char symbol[1024], short_description[64], description[1024];
+    int component;
+    char units[64];
+    char rest[64 << 10];
+};
+
+static struct {
+    int codes[EVENTS_MAX];
+    unsigned count; /* 0: nothing is counted */
+    int domain;
+} hardware;
+
+static __thread struct {
+    int set;
+    bool is_running;
+    uint64_t since_ns;
+    long long counted[EVENTS_MAX];
+    int descriptors[EVENTS_MAX]; /* PAPI's; a program that closes what it does not know may have made other files of them */
+    unsigned descriptor_count;
+} own;
+
+static unsigned long thread_id(void)
+{
+    return (unsigned long)raw_gettid();
+}
+
+static void cannot(const char *what, const char *why)
+{
+    static char detail[400];
+    snprintf(detail, sizeof detail, "%s: %s", what, why);
+    mishap(MISHAP_papi_failed, detail);
+    hardware.count = 0;
+}
+
+/* Returns the version of the library that was opened, or 0. */
+static int open_library(void)
+{
+    void *(*open)(const char *, int);
+    void *found = engine_real("dlopen"), *library = NULL;
+    int version = 0;
+    memcpy(&open, &found, sizeof open);
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries && library == NULL; i++) {
+        library = open(libraries[i].file, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+        version = libraries[i].version;
+    }
+    for (size_t i = 0; library != NULL && i < sizeof papi_functions / sizeof *papi_functions; i++) {
+        void *function = dlsym(library, papi_functions[i].name);
+        if (function == NULL)
+            return 0;
+        memcpy(papi_functions[i].function, &function, sizeof function);
+    }
+    return library != NULL ? version : 0;
+}
+
+static void describe(int code, const char *name)
+{
+    static struct event_info info;
+    struct segment *segment = engine.home.segment;
+    uint64_t *row = segment->events[hardware.count];
+    const char *unit = "", *meaning = "";
+    memset(&info, 0, sizeof info);
+    if (papi.get_event_info(code, &info) == PAPI_OK && strncmp(info.symbol, name, sizeof info.symbol) == 0) {
+        info.description[sizeof info.description - 1] = info.units[sizeof info.units - 1] = '\0';
+        meaning = info.description;
+        unit = info.units;
+    }
+    if (unit[0] == '\0' && (strstr(name, "TASK-CLOCK") != NULL || strstr(name, "CPU-CLOCK") != NULL))
+        unit = "ns";
+    row[events_event] = hardware.count;
+    row[events_name] = segment_add_text(&engine.home, name);
+    row[events_unit] = segment_add_text(&engine.home, unit);
+    row[events_meaning] = segment_add_text(&engine.home, meaning);
+}
+
+/* An event set of this thread with all events, counting. Returns what PAPI says. */
+static int count_here(void)
+{
+    own.set = PAPI_NULL;
+    int result = papi.create_eventset(&own.set);
+    for (unsigned i = 0; i < hardware.count && result == PAPI_OK; i++)
+        result = papi.add_event(own.set, hardware.codes[i]);
+    if (result == PAPI_OK)
+        result = papi.start(own.set);
+    if (result != PAPI_OK && own.set != PAPI_NULL) {
+        papi.cleanup_eventset(own.set);
+        papi.destroy_eventset(&own.set);
+    }
+    return result;
+}
+
+static bool is_perf_event(int fd)
+{
+    static const char kind[] = "anon_inode:[perf_event]";
+    char path[32], target[sizeof kind];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return raw_readlink(path, target, sizeof target) == (long)sizeof kind - 1 && memcmp(target, kind, sizeof kind - 1) == 0;
+}
+
+/* Which descriptors are open that were not before: a bit each, in `seen`. */
+static void look_for_descriptors(uint64_t seen[DESCRIPTORS_LOOKED_AT / 64], bool is_after)
+{
+    for (int fd = 0; fd < DESCRIPTORS_LOOKED_AT; fd++) {
+        bool is_open = is_perf_event(fd), was_open = (seen[fd / 64] >> (fd % 64) & 1) != 0;
+        if (!is_after && is_open)
+            seen[fd / 64] |= 1ull << (fd % 64);
+        else if (is_after && is_open && !was_open && own.descriptor_count < EVENTS_MAX)
+            own.descriptors[own.descriptor_count++] = fd;
+    }
+}
+
+static int begin(void)
+{
+    uint64_t seen[DESCRIPTORS_LOOKED_AT / 64] = { 0 };
+    memset(&own, 0, sizeof own);
+    look_for_descriptors(seen, false);
+    int result = count_here();
+    look_for_descriptors(seen, true);
+    if (result == PAPI_OK) {
+        own.since_ns = clock_read(CLOCK_REALTIME);
+        own.is_running = true;
+    }
+    return result;
+}
+
+void hardware_forget(void)
+{
+    hardware.count = 0;
+    own.is_running = false;
+}
+
+void hardware_start(void)
+{
+    static char list[512], unknown[400];
+    const char *asked = engine.settings.events;
+    if (asked[0] == '\0')
+        return;
+    int version = open_library();
+    if (version == 0) {
+        cannot("SLICEWISE_PAPI", "there is no PAPI library (libpapi.so of version 5.4 to 7) where the loader looks for it");
+        return;
+    }
+    int result = papi.library_init(version);
+    if (result != version || papi.thread_init(thread_id) != PAPI_OK) {
+        cannot("PAPI does not start", result < 0 ? papi.strerror(result) : "another version of it is in use");
+        return;
+    }
+    size_t told = 0;
+    snprintf(list, sizeof list, "%s", asked);
+    char *rest = list, *name;
+    while ((name = strsep(&rest, ", ")) != NULL) {
+        int code;
+        const char *wrong = NULL;
+        if (name[0] == '\0')
+            continue;
+        if (hardware.count == EVENTS_MAX)
+            wrong = "more than 8 events";
+        else if ((result = papi.event_name_to_code(name, &code)) != PAPI_OK)
+            wrong = papi.strerror(result);
+        else {
+            hardware.codes[hardware.count] = code;
+            describe(code, name);
+            hardware.count++;
+            if ((result = count_here()) == PAPI_OK) {
+                long long values[EVENTS_MAX];
+                papi.stop(own.set, values);
+                papi.cleanup_eventset(own.set);
+                papi.destroy_eventset(&own.set);
+                continue;
+            }
+            hardware.count--;
+            wrong = papi.strerror(result);
+        }
+        if (told < sizeof unknown)
+            told += (size_t)snprintf(unknown + told, sizeof unknown - told, "%s%s (%s)", told > 0 ? ", " : "", name, wrong != NULL ? wrong : "not known");
+    }
+    if (told > 0)
+        mishap(MISHAP_papi_event, unknown);
+    if (hardware.count == 0)
+        return;
+    /* What the kernel does for the program counts too, where we may see it. */
+    bool is_all = papi.set_domain(PAPI_DOMAIN_ALL) == PAPI_OK && (result = begin()) == PAPI_OK;
+    if (!is_all && (papi.set_domain(PAPI_DOMAIN_USER) != PAPI_OK || (result = begin()) != PAPI_OK)) {
+        cannot("PAPI does not count", papi.strerror(result));
+        return;
+    }
+    if (!is_all)
+        mishap(MISHAP_papi_user_only, NULL);
+    engine.home.segment->events_used = hardware.count;
+}
+
+bool hardware_is_on(void)
+{
+    return hardware.count > 0;
+}
+
+void hardware_thread_begins(void)
+{
+    if (engine.has_thread_key) { /* its end will be noticed, whether or not it calls anything that is wrapped */
+        thread_state.is_registered = 1;
+        pthread_setspecific(engine.thread_key, &thread_state);
+    }
+    /* One at a time: a thread knows its descriptors by their being new. */
+    struct held_lock held = lock_take(&engine.lock);
+    int result = begin();
+    if (result != PAPI_OK && engine.home.segment != NULL)
+        mishap(MISHAP_papi_threads, papi.strerror(result));
+    lock_give(held);
+}
+
+/* The row of a slice. NULL if there is no room for it. */
+static uint64_t *row_of(uint64_t slice)
+{
+    struct segment *segment = engine.home.segment;
+    struct ledger *ledger = &segment->hardware_ledger;
+    uint32_t place = 0;
+    while (place < ledger->used && segment->hardware[place][hardware_slice] != slice)
+        place++;
+    if (place == ledger->used && ledger->used < HARDWARE_ROWS_MAX &&
+        segment_reserve(&engine.home, segment->hardware[place], sizeof segment->hardware[place]) == 0)
+        ledger->used++;
+    else if (place == ledger->used) {
+        for (int attempt = 0; attempt < 2; attempt++) {
+            for (place = 0; place < ledger->used && ledger_is_unpacked(ledger, place); place++)
+                ;
+            if (place < ledger->used || attempt > 0 || pack_records(&engine.home, false, 0) < 0)
+                break;
+        }
+        if (place == ledger->used)
+            return NULL;
+    }
+    uint64_t *row = segment->hardware[place];
+    if (row[hardware_slice] != slice) {
+        memset(row, 0, sizeof segment->hardware[place]);
+        row[hardware_number] = ledger->next_number++;
+        row[hardware_slice] = slice;
+    }
+    ledger_touch(ledger, place);
+    return row;
+}
+
+static void add(uint64_t now_ns, const uint64_t more[EVENTS_MAX])
+{
+    uint64_t slice_ns = engine.settings.slice_ns, whole_ns = now_ns > own.since_ns ? now_ns - own.since_ns : 1, given[EVENTS_MAX] = { 0 };
+    uint64_t last = now_ns / slice_ns, slice = whole_ns > 1 ? own.since_ns / slice_ns : last;
+    for (; slice <= last; slice++) {
+        uint64_t until_ns = slice < last ? (slice + 1) * slice_ns - own.since_ns : whole_ns;
+        uint64_t *row = row_of(slice);
+        if (row == NULL) {
+            mishap(MISHAP_hardware_dropped, NULL);
+            continue;
+        }
+        for (unsigned i = 0; i < hardware.count; i++) {
+            uint64_t until = slice < last ? (uint64_t)((unsigned __int128)more[i] * until_ns / whole_ns) : more[i];
+            row[hardware_event_0 + i] += until - given[i];
+            given[i] = until;
+        }
+    }
+}
+
+void hardware_read(uint64_t now_ns)
+{
+    long long values[EVENTS_MAX] = { 0 };
+    uint64_t more[EVENTS_MAX] = { 0 }, any = 0;
+    if (!own.is_running || hardware.count == 0)
+        return;
+    for (unsigned i = 0; i < own.descriptor_count; i++)
+        if (!is_perf_event(own.descriptors[i])) { /* closed under PAPI: it would read whatever has the number now */
+            own.is_running = false;
+            mishap(MISHAP_papi_threads, "its descriptors were closed by the program");
+            return;
+        }
+    if (papi.read(own.set, values) != PAPI_OK)
+        return;
+    for (unsigned i = 0; i < hardware.count; i++) {
+        more[i] = values[i] > own.counted[i] ? (uint64_t)(values[i] - own.counted[i]) : 0;
+        own.counted[i] += (long long)more[i];
+        any |= more[i];
+    }
+    if (any != 0)
+        add(now_ns, more);
+    own.since_ns = now_ns;
+}
+
+void hardware_thread_ends(void)
+{
+    long long values[EVENTS_MAX];
+    if (!own.is_running)
+        return;
+    struct held_lock held = lock_take(&engine.lock);
+    if (engine.home.segment != NULL && atomic_load(engine_switch) == ENGINE_ON)
+        hardware_read(clock_read(CLOCK_REALTIME));
+    if (own.is_running) {
+        own.is_running = false;
+        papi.stop(own.set, values);
+        papi.cleanup_eventset(own.set);
+        papi.destroy_eventset(&own.set);
+        papi.unregister_thread();
+    }
+    lock_give(held);
+}

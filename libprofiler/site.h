@@ -1,0 +1,30 @@
+/* Call sites: where in the program the I/O time goes. In each stretch of SLICEWISE_SITE_MS that a thread spends in calls one instant is
+ * chosen at random, and the call that it falls into is sampled: its stack, and what the sample stands for. So a site's samples are in
+ * proportion to its I/O time, whatever pattern its calls have, and cost a small part of that time. The usual way of a call knows
+ * nothing of it: the lane ends as early as the next instant can be, for no thread spends more time in calls than the clock shows. */
+#ifndef SLICEWISE_SITE_H
+#define SLICEWISE_SITE_H
+
+#include "engine.h"
+#include "usual.h"
+
+/* Whether a call that does not lie within the lane's limits would, if no sample were due. Then the lane has its full limits again. */
+static inline bool site_is_all(const struct thread *thread, const struct call *call)
+{
+    if (thread->turn_tick == thread->lane->end_tick || thread->turn_tick == 0)
+        return false;
+    thread->lane->end_tick = thread->turn_tick;
+    return is_within(thread->lane, call->start_tick, call->end_tick);
+}
+
+/* Called with each call that was not within the limits, when it has been counted: samples it if it is due, and sets the next limit.
+ * `share_ns`: the part of its time that is in the lane. */
+void site_look(struct thread *thread, const struct call *call, enum layer layer, uint64_t whole_ns, uint64_t share_ns, uint64_t bytes);
+
+/* The lane is about to be emptied. */
+void site_settle(struct thread *thread);
+
+/* A forked child begins anew. */
+void site_forget(void);
+
+#endif

@@ -1,0 +1,166 @@
+"""The flame graph of call sites as a reader sees it: widths by cost, one click to change it, and a part of the run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import browser
+from support.swz import build_profile
+
+FIRST = 425_000_000
+MIB = 1 << 20
+S = 1_000_000_000
+DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
+NASTY = "</script><img src=x onerror=alert(1)>"
+STACKS = {1: ("save", "checkpoint", "main"), 2: ("load", "main"), 3: (NASTY, "main")}
+
+needs_browser = pytest.mark.skipif(
+    browser.executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
+)
+
+
+def slicewise(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "slicewise", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory) -> Path:
+    """Three sites, 70 : 20 : 10 of the time over ten slices, and the other way round in the last one; the bytes are all
+    of the second, the calls all of the third.
+    """
+    samples = [(slice_, site, count) for slice_ in range(9) for site, count in ((1, 70), (2, 20), (3, 10))]
+    samples += [(9, 1, 10), (9, 2, 20), (9, 3, 70)]
+    frames = [
+        {"process": 1, "site": site, "depth": depth, "function": name, "file": "/src/a.py", "line": 7 + depth}
+        for site, names in STACKS.items()
+        for depth, name in enumerate(names)
+    ]
+    sites = [
+        {"process": 1, "number": number, "site": site, "operation": "pwrite", "slice": FIRST + slice_,
+         "samples": count, "likely_bytes": MIB if site == 2 else 0, "likely_calls": 5_000 if site == 3 else 0}
+        for number, (slice_, site, count) in enumerate(samples)
+    ]  # fmt: skip
+    slices = [{"process": 1, "slice": FIRST + place, "write_bytes": MIB, "write_ns": S} for place in range(10)]
+    events = [{"process": 1, "event": 0, "name": "perf::TASK-CLOCK", "unit": "ns", "meaning": "time of tasks"}]
+    hardware = [{"process": 1, "number": place, "slice": FIRST + place, "event_0": 3 * S} for place in range(10)]
+    return build_profile(
+        tmp_path_factory.mktemp("flame") / "48213",
+        [{"process": 1, "site_ns": 10_000_000, "start_ns": FIRST * 4 * S, "end_ns": (FIRST + 10) * 4 * S}],
+        slices, frames=frames, sites=sites, events=events, hardware=hardware,
+        modules=[{"process": 1, "module": 0}],
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def window():
+    with browser.Browser() as opened:
+        yield opened
+
+
+def shares(window: browser.Browser) -> dict[str, float]:
+    boxes = "[...document.querySelectorAll('.flame-box')].map((box) => [box.dataset.name, Number(box.dataset.share)])"
+    return dict(window.evaluate(boxes))
+
+
+def widths(window: browser.Browser) -> dict[str, float]:
+    boxes = (
+        "[...document.querySelectorAll('.flame-box')].map((box) => [box.dataset.name, "
+        "box.getBoundingClientRect().width / document.querySelector('.flame-body').getBoundingClientRect().width])"
+    )
+    return dict(window.evaluate(boxes))
+
+
+def press(window: browser.Browser, name: str) -> None:
+    buttons = "[...document.querySelectorAll('.flame button')]"
+    window.evaluate(f"{buttons}.find((one) => one.textContent === '{name}').click()")
+
+
+@needs_browser
+@pytest.mark.parametrize("command", ["flamegraph", "report"])
+def test_widths_are_shares_of_what_a_click_chooses(profile, tmp_path, window, command):
+    page = tmp_path / "page.html"
+    made = slicewise(command, profile, "--html", page)
+    assert made.returncode == 0, made.stderr
+    window.requests.clear()
+    window.troubles.clear()
+    window.open(page, DRAWN)
+    assert window.troubles == []
+    assert [request for request in window.requests if not request.startswith(("file:", "data:"))] == []
+    by_time = {"all": 1, "main": 1, "checkpoint": 0.64, "save": 0.64, "load": 0.2, NASTY: 0.16, "pwrite": 0.16}
+    assert shares(window) == pytest.approx(by_time)
+    assert widths(window) == pytest.approx(by_time, abs=0.01)
+    press(window, "bytes")
+    assert shares(window) == pytest.approx({"all": 1, "main": 1, "load": 1, "pwrite": 1})
+    press(window, "calls")
+    assert shares(window) == pytest.approx({"all": 1, "main": 1, NASTY: 1, "pwrite": 1})
+    press(window, "time")
+    press(window, "checkpoint")
+    assert widths(window) == pytest.approx({"all": 1, "main": 1, "checkpoint": 1, "save": 1, "pwrite": 1}, abs=0.01)
+    assert shares(window)["checkpoint"] == pytest.approx(0.64)
+
+
+@needs_browser
+def test_zooming_a_chart_limits_the_flame_graph(profile, tmp_path, window):
+    page = tmp_path / "page.html"
+    assert slicewise("report", profile, "--html", page).returncode == 0
+    window.open(page, DRAWN)
+    window.evaluate(
+        """(async () => {
+        const chart = document.querySelector('.chart[data-linked]');
+        const [a, b] = chart.layout.xaxis.range.map((time) => Date.parse(time.replace(' ', 'T') + 'Z'));
+        const said = (time) => new Date(time).toISOString().replace('T', ' ').replace('Z', '');
+        await Plotly.relayout(chart, {'xaxis.range': [a + (b - a) * 0.91, b].map(said)});
+        })()"""
+    )
+    window.wait_for("Math.abs(document.querySelectorAll('.flame-box')[2].dataset.share - 0.7) < 0.01")
+    assert shares(window)["save"] == pytest.approx(0.1)
+
+
+def test_the_report_draws_hardware_events_under_the_throughput(profile, tmp_path):
+    page = tmp_path / "page.html"
+    record = json.loads(slicewise("report", profile, "--html", page, "--json").stdout)
+    assert [row["perf::TASK-CLOCK"] for row in record["hardware"]] == [3 * S] * 10
+    text = page.read_text()
+    assert text.index("<h2>Throughput") < text.index("<h2>perf::TASK-CLOCK") < text.index("<h2>Metadata and sync")
+    assert record["sites"][0]["stack"][-2]["function"] == "save"
+    assert record["sites"][0]["seconds"] == pytest.approx(6.4)
+
+
+def test_the_command_limits_slices_and_writes_folded_stacks(profile, tmp_path):
+    folded = tmp_path / "folded"
+    page = tmp_path / "page.html"
+    done = slicewise(
+        "flamegraph", profile, "--html", page, "--folded", folded, "--slices", f"{FIRST + 9}:{FIRST + 10}", "--json"
+    )
+    record = json.loads(done.stdout)
+    assert [round(site["seconds"], 3) for site in record["sites"]] == [0.7, 0.2, 0.1]
+    assert (record["first_slice"], record["end_slice"], record["sample_seconds"]) == (FIRST + 9, FIRST + 10, 0.01)
+    assert "main;checkpoint;save;pwrite 100000\n" in folded.read_text()
+    assert "<img" not in page.read_text()
+    text = slicewise("flamegraph", profile, "--html", page).stdout
+    assert "Most I/O time (64 %) is spent in pwrite() called by save (a.py:7)." in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--slices", "x"], "--slices x: is not FIRST:END"),
+        (["--slices", "1:2"], "--slices 1:2: no call site was sampled there"),
+        (["--html", "/dev/null/x"], "cannot be written"),
+    ],
+)
+def test_mistakes_are_one_line(profile, arguments, said):
+    done = slicewise("flamegraph", profile, *arguments)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert said in done.stderr
+
+
+def test_a_job_without_samples_says_so(tmp_path):
+    done = slicewise("flamegraph", build_profile(tmp_path / "bare", [{"process": 1}]))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "has no samples of call sites" in done.stderr

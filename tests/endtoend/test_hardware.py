@@ -1,0 +1,140 @@
+"""Hardware counters, against what the kernel itself counted of the same run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from slicewise.analysis.hardware import hardware
+from support.programs import APPS, Apps, Ended, Job
+
+EVENTS = "perf::TASK-CLOCK,perf::PAGE-FAULTS,perf::CONTEXT-SWITCHES"
+FIGURES = {"perf::TASK-CLOCK": "processor_us", "perf::PAGE-FAULTS": "faults", "perf::CONTEXT-SWITCHES": "switches"}
+SCALE = {"perf::TASK-CLOCK": 1000}
+# Beside the 2 %: what happened before main, and in the last calls, in the kernel's own units.
+SLACK = {"perf::TASK-CLOCK": 15_000_000, "perf::PAGE-FAULTS": 200, "perf::CONTEXT-SWITCHES": 40}
+
+
+@pytest.fixture(autouse=True)
+def may_count() -> None:
+    paranoid = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+    if os.geteuid() != 0 and paranoid > 1:
+        pytest.skip(f"no right to count events in the kernel: root, or kernel.perf_event_paranoid of 1, not {paranoid}")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory) -> Path:
+    """A directory with a libpapi.so that counts the kernel's software events on any processor."""
+    folder = tmp_path_factory.mktemp("papi")
+    source = APPS / "papi_stand_in.c"
+    command = ["gcc", "-std=gnu17", "-Wall", "-Werror", "-shared", "-fPIC", source, "-o", folder / "libpapi.so.7.0"]
+    subprocess.run(command, check=True)
+    return folder
+
+
+def work(job: Job, apps: Apps, library: Path, threads: int, **settings: str) -> Ended:
+    program = apps.build("hardware_work", "-pthread")
+    given = {"LD_LIBRARY_PATH": str(library), "SLICEWISE_PAPI": EVENTS, "SLICEWISE_SLICE": "0.5"}
+    return job.run([program, str(threads)], **(given | settings))
+
+
+@pytest.mark.parametrize("threads", [0, 3])
+def test_events_are_those_of_the_kernel(job: Job, apps: Apps, library: Path, threads):
+    ended = work(job, apps, library, threads)
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    counted = hardware(profile)
+    assert counted.units == {"perf::TASK-CLOCK": "ns", "perf::PAGE-FAULTS": "", "perf::CONTEXT-SWITCHES": ""}
+    assert counted.meanings["perf::PAGE-FAULTS"] == "PERF_COUNT_SW_PAGE_FAULTS"
+    sums = counted.per_slice().sum().row(0, named=True)
+    for event, figure in FIGURES.items():
+        kernels = ended.told[figure] * SCALE.get(event, 1)
+        assert abs(sums[event] - kernels) <= 0.02 * kernels + SLACK[event], event
+    slices = counted.per_slice()["slice"].to_list()
+    assert slices == list(range(slices[0], slices[-1] + 1))
+    first, last = (int(profile.processes[name][0]) // profile.slice_ns for name in ("start_ns", "end_ns"))
+    assert (slices[0] >= first, slices[-1] <= last) == (True, True)
+    assert profile.mishaps.is_empty()
+    assert dict(profile.calls.select("operation", "calls").iter_rows()).get("pthread_create", 0) == threads
+
+
+@pytest.mark.parametrize(
+    ("settings", "said", "mishap"),
+    [
+        ({"LD_LIBRARY_PATH": "", "SLICEWISE_PAPI": "nonsense"}, "hardware events are not counted", None),
+        ({"SLICEWISE_PAPI": "nonsense,PAPI_X"}, "nonsense (refused by the stand-in), PAPI_X (refused", "papi_event"),
+        ({"STAND_IN_REFUSES": "library_init"}, "PAPI does not start: refused by the stand-in: hardware", "papi_failed"),
+        ({"STAND_IN_REFUSES": "thread_init"}, "PAPI does not start: ", "papi_failed"),
+        ({"STAND_IN_REFUSES": "start"}, "perf::TASK-CLOCK (refused by the stand-in)", "papi_event"),
+        ({"SLICEWISE_PAPI": ",".join(["perf::TASK-CLOCK"] * 9)}, "perf::TASK-CLOCK (more than 8 events)", "papi_event"),
+    ],
+)
+def test_what_cannot_be_counted_is_one_line_and_the_run_goes_on(job: Job, apps: Apps, library, settings, said, mishap):
+    ended = work(job, apps, library, 0, **settings)
+    assert ended.status == 0
+    assert ended.errors.startswith("slicewise: ")
+    assert ended.errors.count("\n") == 1
+    assert said in ended.errors
+    profile = job.profile()
+    if mishap is not None:
+        assert profile.mishaps["mishap"].to_list() == [mishap]
+    assert profile.slices["write_ops"].sum() >= 1
+
+
+def test_a_refused_event_leaves_the_others(job: Job, apps: Apps, library: Path):
+    ended = work(job, apps, library, 0, SLICEWISE_PAPI="nonsense,perf::PAGE-FAULTS")
+    assert "nonsense (refused by the stand-in): these hardware events are not counted" in ended.errors
+    assert list(hardware(job.profile()).units) == ["perf::PAGE-FAULTS"]
+
+
+def test_without_the_right_to_see_the_kernel_the_programs_own_part_is_counted(job: Job, apps: Apps, library: Path):
+    ended = work(job, apps, library, 0, STAND_IN_REFUSES="set_domain")
+    assert "without what the kernel does for the program" in ended.errors
+    assert hardware(job.profile()).per_slice()["perf::TASK-CLOCK"].sum() > 0
+
+
+def test_nothing_is_counted_where_nothing_is_asked_for(job: Job, apps: Apps, library: Path):
+    ended = work(job, apps, library, 2, SLICEWISE_PAPI="")
+    profile = job.profile()
+    assert (ended.status, ended.errors, profile.hardware.height, profile.events.height) == (0, "", 0, 0)
+
+
+def test_a_program_that_closes_what_it_does_not_know_keeps_its_files(job: Job, library: Path):
+    """Its own file gets the number of a counter's descriptor: the file is not read as if it were the counter."""
+    (job.data / "input").write_text("0123456789" * 10)
+    script = """
+import os, time
+os.closerange(3, 64)
+files = [os.open("input", os.O_RDONLY) for _ in range(20)]
+end = time.monotonic() + 1.3
+while time.monotonic() < end:
+    os.stat("input")
+assert all(os.read(file, 10) == b"0123456789" for file in files)
+"""
+    ended = job.run(
+        [sys.executable, "-c", script],
+        LD_LIBRARY_PATH=str(library), SLICEWISE_PAPI=EVENTS, SLICEWISE_SLICE="0.5",
+    )  # fmt: skip
+    assert (ended.status, ended.output) == (0, b"")
+    assert "its descriptors were closed by the program: hardware events of a thread are not counted" in ended.errors
+
+
+def test_real_papi_counts_or_says_why_not(job: Job, apps: Apps):
+    """Debian's own libpapi: it refuses all events of processors that it does not know."""
+    ended = work(job, apps, Path(), 0, LD_LIBRARY_PATH="")
+    assert ended.status == 0
+    counted = hardware(job.profile())
+    if counted.units:
+        sums = counted.per_slice().sum().row(0, named=True)
+        assert sums["perf::PAGE-FAULTS"] == pytest.approx(ended.told["faults"], rel=0.02, abs=200)
+    else:
+        assert ended.errors.count("\n") == 1
+        assert "hardware events are not counted" in ended.errors
+
+
+def test_the_interface_that_is_used_is_that_of_papis_header(tmp_path):
+    command = ["gcc", "-std=gnu17", "-DCHECK_AGAINST_PAPI", "-c", APPS / "papi_stand_in.c", "-o", tmp_path / "object"]
+    subprocess.run(command, check=True)

@@ -1,0 +1,206 @@
+"""What `slicewise export` writes, read back by the tools that it is for (in tests/peers.lock; polars reads its own)."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from support.programs import BUILD
+from support.swz import build_profile
+
+PEERS = BUILD / "peers" / "bin"
+MIB = 1 << 20
+S = 1_000_000_000
+TAU = 4
+FIRST = 425_000_000
+needs_peers = pytest.mark.skipif(
+    not (PEERS / "python").exists(), reason="no FTIO and Perfetto to open exports with: make build/peers/.installed"
+)
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory) -> Path:
+    """Two ranks on two nodes with equal pids: a checkpoint every 312 s, reads in one slice, events, two call sites."""
+    slices, sites, hardware = [], [], []
+    for process in (1, 2):
+        slices += [
+            {"process": process, "slice": FIRST + place, "write_bytes": 100 * MIB, "write_ops": 25, "write_ns": 3 * S}
+            for start in range(0, 780, 78)
+            for place in range(start, start + 5)
+        ]
+        slices.append({"process": process, "slice": FIRST + 20, "read_bytes": 8 * MIB, "read_ops": 2, "read_ns": S})
+        sites += [
+            {"process": process, "number": 0, "site": 1, "operation": "pwrite", "slice": FIRST, "samples": 30,
+             "likely_bytes": 100 * MIB, "likely_calls": 25_000, "calls": 25, "ns": S},
+            {"process": process, "number": 1, "site": 2, "operation": "read", "slice": FIRST + 20, "samples": 10,
+             "likely_bytes": 8 * MIB, "likely_calls": 2_000, "calls": 2, "ns": S},
+        ]  # fmt: skip
+        hardware += [{"process": process, "number": place, "slice": FIRST + place, "event_0": 5_000,
+                      "event_1": 7 + place} for place in range(3)]  # fmt: skip
+    both = (1, 2)
+    return build_profile(
+        tmp_path_factory.mktemp("export") / "48213",
+        [{"process": process, "rank": process - 1, "ranks": 2, "host": f"n{process}", "pid": 99, "site_ns": S // 100,
+          "start_ns": FIRST * TAU * S, "end_ns": (FIRST + 790) * TAU * S} for process in both],
+        slices,
+        events=[{"process": process, "event": event, "name": name, "unit": unit, "meaning": "as told"}
+                for process in both for event, name, unit in ((0, "perf::TASK-CLOCK", "ns"), (1, "PAPI_TOT_INS", ""))],
+        hardware=hardware,
+        modules=[{"process": process, "module": 0, "path": "", "build_id": ""} for process in both],
+        frames=[{"process": process, "site": site, "depth": depth, "function": name, "file": "a.py", "line": 3}
+                for process in both for site, names in ((1, ("checkpoint", "main")), (2, ("load;all", "main")))
+                for depth, name in enumerate(names)],
+        sites=sites,
+    )  # fmt: skip
+
+
+def export(profile: Path, *arguments: object) -> bytes:
+    command = [sys.executable, "-m", "slicewise", "export", str(profile), *map(str, arguments)]
+    return subprocess.run(command, check=True, capture_output=True, timeout=120).stdout
+
+
+@needs_peers
+def test_ftio_reads_its_json_and_finds_the_period(profile, tmp_path):
+    file = tmp_path / "job.json"
+    export(profile, "--format", "ftio", "-o", file)
+    done = subprocess.run(
+        [PEERS / "ftio", file, "-m", "write_sync", "-e", "no", "-f", str(1 / TAU)],
+        check=True, capture_output=True, text=True, timeout=120, cwd=tmp_path,
+        env=os.environ | {"COLUMNS": "200", "NO_COLOR": "1"},
+    )  # fmt: skip
+    period = re.search(r"-> *([\d.]+) *s", done.stdout)
+    assert period, done.stdout + done.stderr
+    assert float(period.group(1)) == pytest.approx(312, rel=0.02)
+
+
+def test_the_bandwidth_for_ftio_adds_up_to_the_bytes(profile):
+    record = json.loads(export(profile, "--format", "ftio"))
+    for direction, total in (("write", 2 * 50 * 100 * MIB), ("read", 2 * 8 * MIB)):
+        told = record[f"{direction}_sync"]
+        assert told["total_bytes"] == total
+        assert sum(told["bandwidth"]["b_overlap_avr"]) * TAU == total
+        assert told["number_of_ranks"] == 2
+        assert told["bandwidth"]["t_overlap"][:3] == [0, 4, 8]
+        assert told["bandwidth"]["b_overlap_avr"][-1] == 0
+
+
+READ_TRACE = """
+import json, sys
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+trace = Trace()
+trace.ParseFromString(sys.stdin.buffer.read())
+from google.protobuf.unknown_fields import UnknownFieldSet
+from google.protobuf.json_format import MessageToDict
+print(json.dumps([MessageToDict(packet) for packet in trace.packet]))
+print(sum(len(UnknownFieldSet(packet)) for packet in trace.packet))
+"""
+
+
+@pytest.fixture(scope="module")
+def packets(profile):
+    """The trace's packets as Perfetto's own classes read them."""
+    done = subprocess.run(
+        [PEERS / "python", "-c", READ_TRACE],
+        input=export(profile, "--format", "perfetto"), check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    told, unknown = done.stdout.splitlines()
+    assert int(unknown) == 0
+    return json.loads(told)
+
+
+@needs_peers
+def test_a_perfetto_trace_has_each_processs_counters(packets):
+    described = [packet["trackDescriptor"] for packet in packets if "trackDescriptor" in packet]
+    tracks = {track["uuid"]: track for track in described}
+    processes = {uuid: track["process"] for uuid, track in tracks.items() if "process" in track}
+    assert [process["processName"] for process in processes.values()] == [
+        "rank 0 on n1 (simulation, pid 99)",
+        "rank 1 on n2 (simulation, pid 99)",
+    ]
+    assert len({process["pid"] for process in processes.values()}) == 2
+    values = {}
+    for packet in packets:
+        if "trackEvent" in packet:
+            track = tracks[packet["trackEvent"]["trackUuid"]]
+            key = processes[track["parentUuid"]]["pid"], track["name"], track["counter"]["unitName"]
+            values.setdefault(key, []).append((int(packet["timestamp"]), packet["trackEvent"]["doubleCounterValue"]))
+            assert packet["trackEvent"]["type"] == "TYPE_COUNTER"
+    written = values[1, "bytes write", "bytes/s"]
+    assert written[:2] == [(FIRST * TAU * S, 25 * MIB), ((FIRST + 1) * TAU * S, 25 * MIB)]
+    assert written[5] == ((FIRST + 5) * TAU * S, 0)
+    assert values[2, "bytes read", "bytes/s"] == [((FIRST + 20) * TAU * S, 2 * MIB), ((FIRST + 21) * TAU * S, 0)]
+    assert values[2, "time in write calls", "%"][0][1] == pytest.approx(75)
+    assert [value for _, value in values[1, "PAPI_TOT_INS", "count/s"]] == [7 / 4, 8 / 4, 9 / 4, 0]
+    assert values[1, "perf::TASK-CLOCK", "ns/s"][0][1] == 1250
+
+
+@needs_peers
+def test_a_perfetto_trace_has_the_call_sites_as_samples(packets):
+    (interned,) = [packet["internedData"] for packet in packets if "internedData" in packet]
+    names = {entry["iid"]: base64.b64decode(entry["str"]).decode() for entry in interned["functionNames"]}
+    frames = {entry["iid"]: names[entry["functionNameId"]] for entry in interned["frames"]}
+    stacks = {entry["iid"]: [frames[frame] for frame in entry["frameIds"]] for entry in interned["callstacks"]}
+    samples = [(packet["perfSample"]["pid"], *stacks[packet["perfSample"]["callstackIid"]], int(packet["timestamp"]))
+               for packet in packets if "perfSample" in packet]  # fmt: skip
+    assert len(samples) == 80
+    first = [sample for sample in samples if sample[0] == 1]
+    assert {sample[1:-1] for sample in first} == {("main", "checkpoint", "pwrite"), ("main", "load;all", "read")}
+    assert all(FIRST * TAU * S < sample[-1] < (FIRST + 1) * TAU * S for sample in first[:30])
+    assert packets[0]["clockSnapshot"]["primaryTraceClock"] == "BUILTIN_CLOCK_REALTIME"
+
+
+def test_folded_stacks_by_time_bytes_and_calls(profile):
+    by = {cost: export(profile, "--format", "folded", "--cost", cost).decode() for cost in ("time", "bytes", "calls")}
+    assert by["time"] == "main;checkpoint;pwrite 600000\nmain;load:all;read 200000\n"
+    assert by["bytes"] == f"main;checkpoint;pwrite {200 * MIB}\nmain;load:all;read {16 * MIB}\n"
+    assert by["calls"] == "main;checkpoint;pwrite 50\nmain;load:all;read 4\n"
+
+
+def test_parquet_and_csv_are_the_same_table_with_units_in_the_file(profile, tmp_path):
+    file = tmp_path / "slices.parquet"
+    export(profile, "--format", "parquet", "-o", file)
+    frame = pl.read_parquet(file)
+    assert frame["write_bytes"].sum() == 2 * 50 * 100 * MIB
+    assert frame["start_ns"].min() == FIRST * TAU * S
+    assert set(frame["host"]) == {"n1", "n2"}
+    assert frame["point"].unique().to_list() == ["/scratch"]
+    about = json.loads(pl.read_parquet_metadata(file)["slicewise"])
+    assert about["columns"]["write_bytes"] == {"unit": "bytes", "meaning": "bytes the callee said it wrote"}
+    assert about["slice_ns"] == TAU * S
+    again = pl.read_csv(io.BytesIO(export(profile, "--format", "csv")), schema_overrides=frame.schema)
+    assert again.equals(frame)
+
+
+def test_hardware_counters_are_columns_of_their_own(profile):
+    frame = pl.read_csv(io.BytesIO(export(profile, "--format", "csv", "--table", "hardware")))
+    assert frame.columns[-3:] == ["perf::TASK-CLOCK", "PAPI_TOT_INS", "start_ns"]
+    assert frame.filter(pl.col("rank") == 1)["PAPI_TOT_INS"].to_list() == [7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--format", "csv", "--table", "nonsense"], "--table nonsense: no such table; choose one of slices"),
+        (["--format", "nonsense"], "nonsense"),
+        (["--format", "csv", "-o", "/no/such/directory/x"], "/no/such/directory/x: cannot be written"),
+    ],
+)
+def test_mistakes_are_one_line(profile, arguments, said):
+    command = [sys.executable, "-m", "slicewise", "export", str(profile), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert said in done.stderr
+
+
+def test_a_profile_without_call_sites_or_events_exports_to_every_format(tmp_path):
+    bare = build_profile(tmp_path / "bare", [{"process": 1}])
+    for name in ("ftio", "perfetto", "folded", "csv", "parquet"):
+        export(bare, "--format", name)
