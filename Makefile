@@ -21,7 +21,7 @@ GENERATED = $(BUILD)/generated/schema_frame.inc $(BUILD)/generated/exports.map
 
 .DEFAULT_GOAL = all
 .PHONY: all
-all: $(BUILD)/lib/libslicewise.so $(BUILD)/bin/slicewise-collect $(BUILD)/bin/slicewise  ## build the library, the collector and the command
+all: $(BUILD)/lib/libslicewise.so $(BUILD)/bin/slicewise-collect $(BUILD)/bin/slicewise $(if $(MPICC),$(BUILD)/bin/slicewise-load)  ## build the library, the collector and the command
 
 $(BUILD)/generate: schema/generate.c schema/format.h $(wildcard schema/*.def)
 	@mkdir -p $(@D)
@@ -62,9 +62,10 @@ $(BUILD)/bin/slicewise: bin/slicewise.in $(VENV)/.installed
 	sed 's|@VENV@|../venv|' $< > $@
 	chmod 755 $@
 
-$(BUILD)/demo/load: tests/apps/load.c
+# The workload of campaigns belongs to the MPI that it was built with: it is built where one is there, and not needed elsewhere.
+$(BUILD)/bin/slicewise-load: workload/load.c
 	@mkdir -p $(@D)
-	$(MPICC) -O2 -Wall -Wextra $< -o $@
+	$(MPICC) -std=c17 -O2 -g $(WARNINGS) $< -o $@
 
 .PHONY: setup
 setup:  ## install what the build, the demo and the tests need, or say what is missing
@@ -74,7 +75,7 @@ setup:  ## install what the build, the demo and the tests need, or say what is m
 .PHONY: demo
 demo:  ## run two competing MPI jobs and look at them
 	@make/setup demo
-	@$(MAKE) --no-print-directory --silent all $(BUILD)/demo/load
+	@$(MAKE) --no-print-directory --silent all $(BUILD)/bin/slicewise-load
 	@PYTHONPATH=tests:demo $(VENV)/bin/python -m interference $(BUILD)
 
 .PHONY: test
@@ -95,6 +96,7 @@ lint: $(GENERATED) $(BUILD)/lib/libslicewise.so $(VENV)/.installed  ## look for 
 install: all  ## install below PREFIX (/usr/local); the clone is not needed afterwards
 	install -D -m 755 $(BUILD)/lib/libslicewise.so $(DESTDIR)$(PREFIX)/lib/libslicewise.so
 	install -D -m 755 $(BUILD)/bin/slicewise-collect $(DESTDIR)$(PREFIX)/bin/slicewise-collect
+	$(if $(MPICC),install -m 755 $(BUILD)/bin/slicewise-load $(DESTDIR)$(PREFIX)/bin/slicewise-load,@echo "install: no MPI compiler here, so slicewise-load is left out")
 	rm -rf $(BUILD)/wheel
 	$(VENV)/bin/python -I -m pip --quiet wheel --no-deps --no-build-isolation --wheel-dir $(BUILD)/wheel ./analyzer
 	make/environment $(DESTDIR)$(PREFIX)/lib/slicewise/venv $(BUILD)/wheel/*.whl
