@@ -202,8 +202,8 @@ def _with_runs(jobs: pl.DataFrame) -> pl.DataFrame:
     rows = []
     for (_,), run in grouped.group_by("number", maintain_order=True):
         rows.append(
-            run.with_columns(
-                run=pl.lit(" + ".join(run["job"])),
+            run.sort("job").with_columns(
+                run=pl.lit(" + ".join(run["job"].sort())),
                 pair=pl.lit(pair_of(run.select("processes", "nodes", "mounts").iter_rows())),
                 start=(pl.col("start_ns") - run["start_ns"].min()) / 1e9,
             )

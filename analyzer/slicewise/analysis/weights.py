@@ -65,8 +65,8 @@ class Weighting:
 @dataclass(frozen=True)
 class Candidate:
     """A kind of weight against the data. share_error: the root mean square of ln(predicted / observed share), each
-    pair's by a fit without it; of kinds without an exponent there is nothing to fit. is_refuted: the best kind is
-    better by more than chance, by a bootstrap over pairs and runs.
+    pair's by a fit without it; of kinds without an exponent there is nothing to fit. is_refuted: it is not about as
+    good as the best kind, and by more than chance, by a bootstrap over pairs and runs.
     """
 
     kind: Kind
@@ -164,14 +164,12 @@ def fit_weight(slices: pl.DataFrame) -> WeightFit:
     errors = {kind: held_out_errors(slices, kind) for kind in KINDS}
     known = {kind: table for kind, table in errors.items() if table is not None}
     best = min(known, key=lambda kind: (_overall(known[kind]), KINDS.index(kind)))
-    refuted = {kind for kind in known if kind != best and _is_worse(known[kind], known[best])}
-    possible = [kind for kind in KINDS if kind in known and kind not in refuted]
-    candidates = [
-        Candidate(kind, float(np.sqrt(_overall(known[kind]))), kind in refuted) for kind in KINDS if kind in known
-    ]
-    beta = beta_interval(slices)
-    scores = {candidate.kind: candidate.share_error for candidate in candidates}
+    scores = {kind: float(np.sqrt(_overall(known[kind]))) for kind in KINDS if kind in known}
     enough = max(ABOUT_AS_GOOD * scores[best], scores[best] + NEGLIGIBLE_ERROR)
+    refuted = {kind for kind in scores if scores[kind] > enough and _is_worse(known[kind], known[best])}
+    possible = [kind for kind in scores if kind not in refuted]
+    candidates = [Candidate(kind, error, kind in refuted) for kind, error in scores.items()]
+    beta = beta_interval(slices)
     simplest = next(kind for kind in possible if scores[kind] <= enough)
     chosen = Weighting(simplest, beta.value if beta and simplest == "processes^beta" else 1.0)
     same = [kind for kind in KINDS if kind != chosen.kind and kind in known and predict_the_same(slices, kind, chosen)]
