@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from slicewise.analysis.campaign import SIZE
 from slicewise.analysis.outliers import outliers
 from slicewise.analysis.sharing import SharingJob, share_out
 from slicewise.errors import UserError
@@ -137,24 +138,31 @@ def asymmetry_index(points: pl.DataFrame, alone: dict[str, float]) -> tuple[floa
 
 
 def _alone(configuration: str, runs: pl.DataFrame, named: pl.DataFrame) -> tuple[dict[str, float], list[str]]:
-    """What A and B take alone, and the runs that stood out: of jobs of the same name's beginning, else of its size."""
+    """What A and B take alone for the volume that they move together, and the standalone runs that stood out.
+
+    Of standalone runs of the same program and size those whose name begins with "a-" or "b-" are the job's, and those
+    of its volume, where there are such.
+    """
     alone: dict[str, float] = {}
     dropped: list[str] = []
     for name in NAMES:
-        jobs = named.filter(pl.col("name") == name)
-        like = jobs.row(0, named=True)
-        fitting = runs.filter(
-            pl.all_horizontal(pl.col(key) == like[key] for key in ("program", "processes", "nodes", "mounts"))
-            & ((pl.col("bytes") / like["bytes"] - 1).abs() < EQUAL_TIMES)
-        )
-        own = fitting.filter(pl.col("job").str.starts_with(f"{name.lower()}-"))
-        fitting = own if len(own) else fitting
+        like = named.filter(pl.col("name") == name).row(0, named=True)
+        fitting = runs.filter(pl.all_horizontal(pl.col(key) == like[key] for key in SIZE))
+        fitting = _if_any(fitting, pl.col("job").str.starts_with(f"{name.lower()}-"))
+        fitting = _if_any(fitting, (pl.col("bytes") / like["bytes"] - 1).abs() < EQUAL_TIMES)
         if fitting.is_empty():
             raise UserError(f"{configuration}: holds no run of {like['job']}'s program alone; profile it alone too")
-        out = pl.Series(outliers(fitting["seconds"].to_list()), dtype=pl.Boolean)
-        alone[name] = float(fitting.filter(~out)["seconds"].mean())
+        times = fitting["seconds"] / fitting["bytes"] * like["bytes"]
+        out = pl.Series(outliers(times.to_list()), dtype=pl.Boolean)
+        alone[name] = float(times.filter(~out).mean())
         dropped += fitting.filter(out)["run"].to_list()
     return alone, list(dict.fromkeys(dropped))
+
+
+def _if_any(runs: pl.DataFrame, wanted: pl.Expr) -> pl.DataFrame:
+    """The runs that are wanted; all of them where none is."""
+    found = runs.filter(wanted)
+    return found if len(found) else runs
 
 
 def _points(named: pl.DataFrame, alone: dict[str, float]) -> pl.DataFrame:
