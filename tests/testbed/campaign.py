@@ -2,7 +2,8 @@
 
 `python -m testbed.campaign BUILD PROFILES --server glusterfs --runs "1 4 1+4"` leaves the profiles of all runs in
 PROFILES, one job a directory, named RUN-REPEAT-PLACE. A run is jobs joined by +, a job PROCESSES, or PROCESSES/NODES.
-What it made beside these is gone when it ends, however it ends; a run whose jobs began too far apart is done again.
+What the server's own TCP counters moved in each run is in server-tcp.jsonl there. All else that it made is gone when it
+ends, however it ends; a run whose jobs began too far apart is done again.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from testbed import nodes, servers
 MIB = 1 << 20
 SECONDS_TO_START = 2.5
 MOST_APART = 1.0
-ATTEMPTS = 3
-RUN_SECONDS = 180
+LATER = 4.0  # times as long, at each further attempt
+ATTEMPTS = 4
+RUN_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Plan:
     volume_mib: int
     slice_seconds: float
     options: list[str]
+    link: str
 
     def jobs(self, run: str) -> list[Job]:
         """The jobs of a run."""
@@ -79,17 +82,18 @@ def main() -> None:
     parser.add_argument("--volume", type=int, default=192, metavar="MIB")
     parser.add_argument("--slice", type=float, default=0.25)
     parser.add_argument("--timeout", type=float, default=3600)
+    parser.add_argument("--link", default=nodes.LINK, help="rate of the link to the server, as tc takes it")
     parser.add_argument("--load", default="--fsync", help="further options of slicewise-load")
     arguments = parser.parse_args()
     plan = Plan(
         arguments.server, arguments.runs.split(), arguments.repeats, arguments.volume, arguments.slice,
-        arguments.load.split(),
+        arguments.load.split(), arguments.link,
     )  # fmt: skip
     if nodes.is_isolated():
         _run_all(plan, arguments.build.resolve(), arguments.profiles.resolve(), Path(os.environ["TESTBED_FOLDER"]))
         return
     try:
-        nodes.require("mpirun.openmpi", *servers.NEEDS[plan.server], str(arguments.build / "bin" / "slicewise-load"))
+        nodes.require("mpirun.openmpi", *servers.needs(plan.server), str(arguments.build / "bin" / "slicewise-load"))
     except nodes.Missing as reason:
         sys.exit(f"testbed: {reason}")
     arguments.profiles.mkdir(parents=True, exist_ok=True)
@@ -99,24 +103,32 @@ def main() -> None:
 
 
 def _run_all(plan: Plan, build: Path, profiles: Path, folder: Path) -> None:
-    cluster = nodes.Cluster(folder, plan.nodes)
+    cluster = nodes.Cluster(folder, plan.nodes, plan.link)
     servers.SERVERS[plan.server](cluster)
     (profiles / "campaign.json").write_text(json.dumps(asdict(plan), indent=2) + "\n")
     for repeat in range(1, plan.repeats + 1):
         for run in plan.runs:
             name = f"{run.replace('/', 'on').replace('*', 'x').replace('@', 'after')}-{repeat}"
-            for _ in range(ATTEMPTS):
-                said = _run_one(plan, plan.jobs(run), cluster, build, profiles, name)
+            for attempt in range(ATTEMPTS):
+                lead = SECONDS_TO_START * LATER**attempt
+                before = cluster.server.tcp_counters()
+                said = _run_one(plan, plan.jobs(run), cluster, build, profiles, name, lead)
                 print(f"{name}: {said}", flush=True)
                 if said.startswith("ok"):
+                    after = cluster.server.tcp_counters()
+                    counted = {counter: after[counter] - before[counter] for counter in after}
+                    with (profiles / "server-tcp.jsonl").open("a") as log:
+                        log.write(json.dumps({"run": name} | counted) + "\n")
                     break
             else:
                 sys.exit(f"testbed: {name}: {said}")
 
 
-def _run_one(plan: Plan, jobs: list[Job], cluster: nodes.Cluster, build: Path, profiles: Path, name: str) -> str:
-    """Runs the jobs of a run at once; what came of it, in a line that begins with "ok" if it is of use."""
-    start_at = math.ceil(10 * (time.time() + SECONDS_TO_START + 0.5 * max(job.nodes > 1 for job in jobs))) / 10
+def _run_one(
+    plan: Plan, jobs: list[Job], cluster: nodes.Cluster, build: Path, profiles: Path, name: str, lead: float
+) -> str:
+    """Runs the jobs of a run, `lead` seconds from now; what came of it, beginning with "ok" if it is of use."""
+    start_at = math.ceil(10 * (time.time() + lead + 0.5 * max(job.nodes > 1 for job in jobs))) / 10
     left = list(cluster.nodes)
     running = []
     for place, job in enumerate(jobs):

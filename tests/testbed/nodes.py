@@ -20,7 +20,8 @@ SERVER_ADDRESS = "10.77.0.1"
 # A queue that never drops, and senders that do not back off by themselves: then shares are reproducible.
 QUEUE = ("burst", "128kb", "limit", "32mb")
 TCP = {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": "0"}
-TIMEOUT_SECONDS = 60
+TCP_COUNTERS = ("TCPFromZeroWindowAdv", "TCPToZeroWindowAdv", "TCPWantZeroWindowAdv", "RetransSegs")
+TIMEOUT_SECONDS = 120
 ISOLATED = "TESTBED_ISOLATED"
 
 
@@ -108,14 +109,23 @@ class Node:
         with log.open("ab") as output:
             return subprocess.Popen(self.command(*command), stdout=output, stderr=output, stdin=subprocess.DEVNULL)
 
+    def tcp_counters(self) -> dict[str, int]:
+        """This node's own TCP counters by name: how often its window closed, and what it sent again."""
+        found = {}
+        for file, protocol in (("netstat", "TcpExt"), ("snmp", "Tcp")):
+            lines = Path(f"/proc/{self.pid}/net/{file}").read_text().splitlines()
+            names, values = (line.split()[1:] for line in lines if line.startswith(f"{protocol}:"))
+            found |= {name: int(value) for name, value in zip(names, values, strict=True) if name in TCP_COUNTERS}
+        return found
+
 
 class Cluster:
-    """A server and `count` nodes n1, n2, ... around a switch, the server's port being limited to `LINK`.
+    """A server and `count` nodes n1, n2, ... around a switch, the server's port being limited to `link`.
 
     folder: for data, logs and configuration; a tmpfs is mounted on it, and goes with the namespaces.
     """
 
-    def __init__(self, folder: Path, count: int) -> None:
+    def __init__(self, folder: Path, count: int, link: str = LINK) -> None:
         if not is_isolated():
             raise RuntimeError("a cluster is built in namespaces of its own: see isolated()")
         self.folder = folder
@@ -125,8 +135,8 @@ class Cluster:
         run("ip", "link", "set", "switch", "up")
         self.server = Node("server", SERVER_ADDRESS)
         self.nodes = [Node(f"n{number}", f"10.77.0.{number + 10}") for number in range(1, count + 1)]
-        run("tc", "qdisc", "add", "dev", "p-server", "root", "tbf", "rate", LINK, *QUEUE)
-        self.server.run("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", LINK, *QUEUE)
+        run("tc", "qdisc", "add", "dev", "p-server", "root", "tbf", "rate", link, *QUEUE)
+        self.server.run("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", link, *QUEUE)
         self._write_agent()
 
     @property
@@ -168,7 +178,7 @@ def wait_for_mount(node: Node, point: Path, file_system: str) -> None:
 
 
 def _wait_for(condition: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + 2 * TIMEOUT_SECONDS
+    until = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         if time.monotonic() > until:
             raise RuntimeError(f"waited in vain for {what}")

@@ -2,11 +2,14 @@
 
 - glusterfs: no write-behind, so that each process has one request under way: shares go by process;
 - sshfs: as it comes, with write-back: the TCP window decides, and shares go by mount;
-- sshfs-sync: every write is answered before the next, as with glusterfs.
+- sshfs-sync: every write is answered before the next, as with glusterfs;
+- sshfs-turns: the server serves one connection after the other: first come, first served;
+- sshfs-slow: the server reads no faster than a slow device behind it: the TCP windows close.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from testbed.nodes import SERVER_ADDRESS, Cluster, Node, wait_for_mount, wait_fo
 MOUNT_POINT = Path("/mnt/slicewise-testbed")
 GLUSTER_PORT = 24007
 SFTP_PORT = 2222
+SLOW_MIB_S = 20
 SFTP_SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server")
 
 BRICK = """
@@ -48,16 +52,6 @@ volume client
   option remote-subvolume brick
 end-volume
 """
-# A connection, a server of its own: what inetd does.
-SFTP_LOOP = """
-import socket, subprocess, sys
-listening = socket.create_server(("", int(sys.argv[1])))
-while True:
-    connection, _ = listening.accept()
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    subprocess.Popen([sys.argv[2]], stdin=connection, stdout=connection)
-    connection.close()
-"""
 
 
 def sftp_server() -> str:
@@ -83,13 +77,12 @@ def start_glusterfs(cluster: Cluster) -> None:
         wait_for_mount(node, MOUNT_POINT, "fuse.glusterfs")
 
 
-def start_sshfs(cluster: Cluster, *options: str) -> None:
-    """sshfs straight to an sftp server: no sshd, no keys."""
+def start_sshfs(cluster: Cluster, *options: str, serving: tuple[str, ...] = ()) -> None:
+    """sshfs straight to an sftp server: no sshd, no keys. options: of sshfs; serving: of `testbed.sftp`."""
     export = cluster.folder / "export"
     export.mkdir()
-    (cluster.folder / "sftp.py").write_text(SFTP_LOOP)
     log = cluster.folder / "sshfs.log"
-    cluster.server.start(log, "/usr/bin/python3", cluster.folder / "sftp.py", str(SFTP_PORT), sftp_server())
+    cluster.server.start(log, sys.executable, "-m", "testbed.sftp", str(SFTP_PORT), sftp_server(), *serving)
     wait_for_port(cluster.server, SFTP_PORT)
     for node in cluster.nodes:
         _own_mount_point(node)
@@ -108,9 +101,11 @@ SERVERS: dict[str, Callable[[Cluster], None]] = {
     "glusterfs": start_glusterfs,
     "sshfs": start_sshfs,
     "sshfs-sync": lambda cluster: start_sshfs(cluster, "sshfs_sync"),
+    "sshfs-turns": lambda cluster: start_sshfs(cluster, serving=("--turns",)),
+    "sshfs-slow": lambda cluster: start_sshfs(cluster, serving=("--mib-s", str(SLOW_MIB_S))),
 }
-NEEDS = {
-    "glusterfs": ("glusterfsd", "glusterfs"),
-    "sshfs": ("sshfs", sftp_server()),
-    "sshfs-sync": ("sshfs", sftp_server()),
-}
+
+
+def needs(server: str) -> tuple[str, ...]:
+    """The commands that a server takes."""
+    return ("glusterfsd", "glusterfs") if server == "glusterfs" else ("sshfs", sftp_server())

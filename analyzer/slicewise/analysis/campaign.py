@@ -61,7 +61,8 @@ class Campaign:
 
     jobs (`JOBS_SCHEMA`), a row a job of a run: processes, nodes and mounts (of different nodes) that moved bytes there;
     outstanding, the bytes that it kept under way on average, by Little's law: time in calls over the slice's length
-    times bytes a call; bytes; start (s after the first of its run); seconds (I/O time span, with its bounds). `pair`
+    times bytes a call; bytes; start (s after the first of its run); seconds (I/O time span, with its bounds; of writes it
+    reaches to the end of the last sync). `pair`
     names the sizes of the jobs of a run, and is the same for its repeats; a run of one job is that job alone.
 
     slices (`SLICES_SCHEMA`), a row a job and slice: of those slices alone in which every job that moved a byte was at
@@ -162,6 +163,8 @@ def _per_slice(run: Run, mounts: pl.DataFrame, direction: Direction, grid_ns: in
 
 
 def _job_row(run: Run, mounts: pl.DataFrame, direction: Direction, rows: pl.DataFrame) -> dict[str, object]:
+    # What is written is not there before it is synced: where a file system writes back, the sync is part of the time.
+    kinds = ("write", "sync") if direction == "write" else ("read",)
     own = (
         own_rows(run.profile)
         .join(run.members.lazy().select("process"), on="process")
@@ -169,10 +172,10 @@ def _job_row(run: Run, mounts: pl.DataFrame, direction: Direction, rows: pl.Data
         .group_by("process", "slice")
         .agg(
             pl.col(f"{direction}_bytes").sum().alias("bytes").cast(pl.Int64),
-            pl.col(f"{direction}_ns").sum().alias("ns").cast(pl.Int64),
+            sum(pl.col(f"{kind}_ns").sum() for kind in kinds).cast(pl.Int64).alias("ns"),
             pl.col("threads").max().clip(1).cast(pl.Int64),
         )
-        .filter(pl.col("bytes") > 0)
+        .filter((pl.col("bytes") > 0) | (pl.col("ns") > 0))
         .collect()
     )
     span = io_span(own, run.members, run.profile.slice_ns)
