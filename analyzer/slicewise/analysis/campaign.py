@@ -61,9 +61,9 @@ class Campaign:
 
     jobs (`JOBS_SCHEMA`), a row a job of a run: processes, nodes and mounts (of different nodes) that moved bytes there;
     outstanding, the bytes that it kept under way on average, by Little's law: time in calls over the slice's length
-    times bytes a call; bytes; start (s after the first of its run); seconds (I/O time span, with its bounds; of writes it
-    reaches to the end of the last sync). `pair`
-    names the sizes of the jobs of a run, and is the same for its repeats; a run of one job is that job alone.
+    times bytes a call; bytes; start (s after the first of its run); seconds (I/O time span, with its bounds; of writes
+    it reaches to the end of the last sync). `pair` names the sizes of the jobs of a run, and is the same for its
+    repeats; a run of one job is that job alone.
 
     slices (`SLICES_SCHEMA`), a row a job and slice: of those slices alone in which every job that moved a byte was at
     work throughout, with nearly all of its processes.
