@@ -13,8 +13,8 @@ import threading
 import time
 
 QUIET_SECONDS = 0.3
-# What a connection may send out of turn: enough for names and attributes, and for a first transfer.
-OUT_OF_TURN_BYTES = 2 << 20
+# What a connection may send out of turn: enough for names and attributes, and to begin.
+OUT_OF_TURN_BYTES = 512 << 10
 CHUNK_BYTES = 256 << 10
 
 

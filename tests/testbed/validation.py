@@ -200,7 +200,7 @@ def _judged(what: str, errors: pl.Series, largest: float, mean: float | None) ->
 
 
 def _delta(name: str, directory: Path) -> str:
-    data = campaign(read_profiles([directory]), "write")
+    data = campaign(read_profiles([directory]), "write", is_by_name=True)
     graph = delta_graph(name, data.jobs)
     means = graph.points.group_by("point", "name").agg(pl.col("seconds").mean(), runs=pl.len()).sort("point", "name")
     rows = [

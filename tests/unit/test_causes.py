@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import polars as pl
 import pytest
-from slicewise.analysis.causes import FLOW_CONTROL, SIGNALS_SCHEMA, evidence, node_signals, request_signals
+from slicewise.analysis.causes import (
+    FLOW_CONTROL,
+    SIGNALS_SCHEMA,
+    evidence,
+    evidence_of,
+    node_signals,
+    request_signals,
+    window_of,
+)
+from slicewise.profile.reader import Profile
+from slicewise.report.evidence import evidence_table, evidence_words
+from support.tabled_jobs import EPOCH, TAU_NS, write_job
 
 ALONE, TOGETHER = range(100, 110), range(110, 120)
 NS = 1_000_000_000
@@ -74,7 +87,44 @@ def test_signals_of_the_collectors_tables():
 
 def test_signals_of_requests():
     slices = pl.DataFrame({"node": ["n1", "n1"], "slice": [1, 2], "calls": [100, 4], "bytes": [100 << 10, 4 << 20]})
-    files = pl.DataFrame({"process": [1, 2, 3], "path": ["/a", "/a", "/b"], "write_bytes": [1, 1, 1]})
-    found = request_signals(slices, files, "write", 2.0)
+    files = pl.DataFrame({"process": [1, 2, 3], "path": ["/a", "/a", "/b"], "bytes": [1, 1, 1]})
+    found = request_signals(slices, files, 2.0)
     assert found.filter(pl.col("signal") == "small_requests")["value"].to_list() == [50, 0]
     assert found.filter(pl.col("signal") == "shared_file")["value"].to_list() == [2, 2]
+
+
+@dataclass(frozen=True)
+class WithNodes:
+    """A profile that has a collector's tables."""
+
+    profile: Profile
+    nodes: pl.DataFrame
+    node_slices: pl.DataFrame
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("node_"):
+            raise AttributeError(name)
+        return getattr(self.profile, name)
+
+
+def with_nodes(profile: Profile, stall_ns: int) -> WithNodes:
+    slices = [EPOCH + place for place in range(-1, 4)]
+    nodes = pl.DataFrame({"process": [9], "host": ["n1"], "slice_ns": [TAU_NS]})
+    zero = dict.fromkeys(("memory_stall_ns", "tcp_sent_segments", "tcp_retransmissions", "tcp_timeouts"), 0)
+    zero |= {f"tcp_{way}_zero_window": 0 for way in ("to", "from", "want")}
+    rows = [{"process": 9, "slice": place, "sampled_ns": TAU_NS, "cpu_stall_ns": stall_ns} | zero for place in slices]
+    # Outside of the window nothing counts.
+    rows[0]["cpu_stall_ns"] = TAU_NS
+    return WithNodes(profile, nodes, pl.DataFrame(rows))
+
+
+def test_evidence_of_profiles(tmp_path):
+    profile = write_job(tmp_path / "job", [[4, 4, 4]])
+    assert evidence_of([window_of(profile)], [window_of(profile)]).is_empty()
+    calm, busy = with_nodes(profile, 0), with_nodes(profile, TAU_NS // 2)
+    table = evidence_of([window_of(calm)], [window_of(busy)])
+    assert moved(table) == ["client processors"]
+    assert table.row(0, named=True)["together"] == pytest.approx(0.5)
+    assert {"small_requests", "shared_file"} <= set(table["signal"])
+    assert "moved for: client processors" in evidence_words(table)
+    assert len(evidence_table(table).rows) == len(table)

@@ -5,6 +5,7 @@ Profiles in, frames out. The frames are what the models of sharing are fitted to
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -21,6 +22,9 @@ from slicewise.profile.reader import Profile
 
 CampaignDirection = Literal["auto", "read", "write"]
 
+# The two jobs of a run by name; what ran alone is no such job.
+PARTNERS = re.compile(r"((?!.*\balone\b).+)-([ab12])")
+PAIRS = {"a": "ab", "b": "ab", "1": "12", "2": "12"}
 SIZE = ("program", "processes", "nodes", "mounts")
 JOBS_SCHEMA = pl.Schema(
     {
@@ -77,9 +81,10 @@ class Campaign:
     profiles: list[Profile]
 
 
-def campaign(profiles: Sequence[Profile], direction: CampaignDirection = "auto") -> Campaign:
+def campaign(profiles: Sequence[Profile], direction: CampaignDirection = "auto", is_by_name: bool = False) -> Campaign:
     """The campaign that profiles are of: those whose I/O overlapped in time were one run.
 
+    is_by_name: two jobs RUN-a and RUN-b, or RUN-1 and RUN-2, were one run even if their I/O never overlapped.
     Raises UserError where they share no storage, or moved nothing, or their slices fit no common grid.
     """
     if not profiles:
@@ -99,7 +104,7 @@ def campaign(profiles: Sequence[Profile], direction: CampaignDirection = "auto")
         mounts = storage.on_storage(run.mounts, key)
         slices.append(_per_slice(run, mounts, chosen, grid_ns))
         jobs.append(_job_row(run, mounts, chosen, slices[-1]))
-    table = _with_runs(pl.DataFrame(jobs))
+    table = _with_runs(pl.DataFrame(jobs), is_by_name)
     return Campaign(
         jobs=table.select(pl.col(name).cast(dtype) for name, dtype in JOBS_SCHEMA.items()),
         slices=_shared_in_full(pl.concat(slices), table, grid_ns / 1e9),
@@ -195,15 +200,26 @@ def _job_row(run: Run, mounts: pl.DataFrame, direction: Direction, rows: pl.Data
     }
 
 
-def _with_runs(jobs: pl.DataFrame) -> pl.DataFrame:
+def _with_runs(jobs: pl.DataFrame, is_by_name: bool) -> pl.DataFrame:
     """The jobs with `run`, `pair` and `start`: those whose I/O overlaps in time, directly or through others, ran
-    together.
+    together; by name also those that are the two jobs of one run, however far apart.
     """
     ordered = jobs.sort("start_ns", "job")
-    latest = pl.col("end_ns").cum_max().shift(1)
-    grouped = ordered.with_columns(number=(pl.col("start_ns") >= latest).fill_null(False).cast(pl.Int64).cum_sum())
+    names = set(ordered["job"])
+    number, latest, numbers, named = -1, 0, [], {}
+    for name, start, end in ordered.select("job", "start_ns", "end_ns").iter_rows():
+        partners = PARTNERS.fullmatch(name) if is_by_name else None
+        is_one_of_two = partners is not None and {f"{partners[1]}-{last}" for last in PAIRS[partners[2]]} <= names
+        if is_one_of_two and partners[1] in named:
+            numbers.append(named[partners[1]])
+        else:
+            number += start >= latest or number < 0 or is_one_of_two
+            numbers.append(number)
+        if is_one_of_two:
+            named[partners[1]] = numbers[-1]
+        latest = max(latest, end)
     rows = []
-    for (_,), run in grouped.group_by("number", maintain_order=True):
+    for _, run in ordered.with_columns(number=pl.Series(numbers)).group_by("number", maintain_order=True):
         rows.append(
             run.sort("job").with_columns(
                 run=pl.lit(" + ".join(run["job"].sort())),

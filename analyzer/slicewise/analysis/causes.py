@@ -6,10 +6,14 @@ Root Causes of Cross-Application I/O Interference in HPC Storage Systems" (2016)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
+
+from slicewise.analysis.activity import members, own_rows
+from slicewise.profile.reader import Profile
 
 Cause = Literal[
     "client processors", "client network interface", "link", "server and flow control", "device", "small requests",
@@ -36,6 +40,8 @@ LEAST_DEVIATIONS = 3.0
 # An asymmetry from here on is one of who came first (see delta.py).
 LEAST_ASYMMETRY = 0.25
 SMALL_BYTES = 64 << 10
+# The tables of a node's collector; profiles without one have none.
+NODE_TABLES = ("nodes", "node_slices", "node_networks", "node_blocks")
 
 SIGNALS_SCHEMA = pl.Schema({"node": pl.String, "slice": pl.Int64, "signal": pl.String, "value": pl.Float64})
 EVIDENCE_SCHEMA = pl.Schema(
@@ -50,6 +56,43 @@ EVIDENCE_SCHEMA = pl.Schema(
         "moved": pl.Boolean,
     }
 )
+
+
+@dataclass(frozen=True)
+class Window:
+    """A profile, and the stretch of CLOCK_REALTIME (ns) in which its nodes are looked at."""
+
+    profile: Profile
+    start_ns: int
+    end_ns: int
+
+
+def window_of(profile: Profile) -> Window:
+    """From the start of a job's first process to the end of its last one."""
+    processes = members(profile)
+    return Window(profile, int(processes["start_ns"].min()), int(processes["end_ns"].max()))
+
+
+def evidence_of(alone: Sequence[Window], together: Sequence[Window], asymmetry: float | None = None) -> pl.DataFrame:
+    """`evidence` from the nodes' counters in profiles; without rows where either side has none."""
+    return evidence(_signals_in(alone), _signals_in(together), asymmetry)
+
+
+def _signals_in(windows: Sequence[Window]) -> pl.DataFrame:
+    frames = [pl.DataFrame(schema=SIGNALS_SCHEMA)]
+    for window in windows:
+        tables = {name: table for name in NODE_TABLES if (table := getattr(window.profile, name, None)) is not None}
+        if not tables or tables["nodes"].is_empty():
+            continue
+        of_nodes, of_requests = node_signals(tables), _requests_of(window.profile)
+        frames.append(_within(of_nodes, window, int(tables["nodes"]["slice_ns"].max())))
+        frames.append(_within(of_requests, window, window.profile.slice_ns))
+    return pl.concat(frames)
+
+
+def _within(signals: pl.DataFrame, window: Window, slice_ns: int) -> pl.DataFrame:
+    begins = pl.col("slice") * slice_ns
+    return signals.filter((begins < window.end_ns) & (begins + slice_ns > window.start_ns))
 
 
 def node_signals(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -140,27 +183,41 @@ def evidence(alone: pl.DataFrame, together: pl.DataFrame, asymmetry: float | Non
     )
 
 
-def request_signals(slices: pl.DataFrame, files: pl.DataFrame, direction: str, seconds: float) -> pl.DataFrame:
-    """Signals of the requests themselves: small calls a second of each slice, and processes a written file.
+def request_signals(slices: pl.DataFrame, files: pl.DataFrame, seconds: float) -> pl.DataFrame:
+    """Signals of the requests themselves: small calls a second of each slice, and the most processes a file.
 
-    slices: node, slice, calls and bytes of a job; files: process, path, and the direction's bytes. seconds: a slice's.
+    slices: node, slice, calls and bytes; files: process, path and bytes. seconds: a slice's.
     """
+    is_small = pl.col("bytes") < SMALL_BYTES * pl.col("calls")
     small = (
         slices.group_by("node", "slice")
-        .agg(pl.col("calls").sum(), pl.col("bytes").sum())
+        .agg(pl.col("calls", "bytes").sum())
+        .sort("node", "slice")
         .with_columns(
-            value=pl.when(pl.col("bytes") < SMALL_BYTES * pl.col("calls"))
-            .then(pl.col("calls") / seconds)
-            .otherwise(0.0)
+            signal=pl.lit("small_requests"), value=pl.when(is_small).then(pl.col("calls") / seconds).otherwise(0)
         )
-        .with_columns(signal=pl.lit("small_requests"))
     )
-    sharing = files.filter((pl.col(f"{direction}_bytes") > 0) & (pl.col("path") != "")).group_by("path").agg(
-        pl.col("process").n_unique()
-    )  # fmt: skip
+    sharing = files.filter(pl.col("bytes") > 0, pl.col("path") != "").group_by("path").agg(pl.col("process").n_unique())
     most = float(sharing["process"].max() or 0)
     shared = small.with_columns(signal=pl.lit("shared_file"), value=pl.lit(most))
     return pl.concat([_typed(small), _typed(shared)])
+
+
+def _requests_of(profile: Profile) -> pl.DataFrame:
+    own = (
+        own_rows(profile)
+        .join(members(profile).lazy().select("process", "node"), on="process")
+        .select(
+            "node",
+            "slice",
+            calls=(pl.col("read_ops") + pl.col("write_ops")).cast(pl.Int64),
+            bytes=(pl.col("read_bytes") + pl.col("write_bytes")).cast(pl.Int64),
+        )
+        .filter(pl.col("calls") > 0)
+        .collect()
+    )
+    files = profile.files.select("process", "path", bytes=pl.col("read_bytes") + pl.col("write_bytes"))
+    return request_signals(own, files, profile.slice_ns / 1e9)
 
 
 def _long(wide: pl.DataFrame) -> pl.DataFrame:

@@ -263,8 +263,10 @@ def _overall(errors: pl.DataFrame) -> float:
 
 def _is_worse(errors: pl.DataFrame, best: pl.DataFrame) -> bool:
     """Whether errors exceed those of the best kind by more than chance: of resampled pairs and runs in 97.5 %."""
-    joined = errors.join(best, on=["pair", "run"], suffix="_best").with_columns(
-        more=pl.col("error") - pl.col("error_best")
+    joined = (
+        errors.join(best, on=["pair", "run"], suffix="_best")
+        .with_columns(more=pl.col("error") - pl.col("error_best"))
+        .sort("pair", "run")
     )
     by_pair = [pair["more"].to_numpy() for _, pair in joined.group_by("pair", maintain_order=True)]
     return bool(np.quantile(_resampled([pair.mean(axis=1) for pair in _resamples(by_pair)]), 0.025) > 0)

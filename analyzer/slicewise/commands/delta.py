@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
+import polars as pl
 import typer
 from rich.text import Text
 
 from slicewise.analysis.campaign import CampaignDirection, campaign
+from slicewise.analysis.causes import Window, evidence_of, window_of
 from slicewise.analysis.delta import DeltaGraph, delta_graph
 from slicewise.analysis.weights import Weighting
 from slicewise.delta_campaign import DeltaPlan, run_campaign
@@ -17,6 +19,7 @@ from slicewise.errors import UserError
 from slicewise.output import AsJson, OutputFile, write_json, write_text
 from slicewise.profile.many import read_profiles
 from slicewise.report.delta_page import delta_page, peaks, points_table, verdict
+from slicewise.report.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
 
@@ -89,30 +92,48 @@ def _tell(
     json: bool,
     output: Path | None,
 ) -> None:
-    graphs = [_graph(directory, weight, direction) for directory in directories]
+    read = [_graph(directory, weight, direction) for directory in directories]
+    graphs = [graph for graph, _ in read]
+    evidence = [found for _, found in read]
     page = html or page_path(directories[0], f"delta-{directories[0].resolve().name}")
-    write_page(delta_page(graphs), page)
+    write_page(delta_page(graphs, evidence), page)
     if json:
-        write_json({"configurations": [_record(graph) for graph in graphs], "page": page}, output)
+        write_json({"configurations": [_record(*both) for both in read], "page": page}, output)
         return
     lines = [line for graph in graphs for line in (verdict(graph), peaks(graph))]
     dropped = [name for graph in graphs for name in graph.dropped]
     lines += [f"Dropped as outliers (1.5 standard deviations): {', '.join(dropped)}"] if dropped else []
+    tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
+    lines += [evidence_words(found) for found in evidence if len(found)]
     write_text(
-        [for_terminal(points_table(graphs)), Text(), *(Text(line) for line in lines), Text(f"Page: {page}")], output
+        [
+            for_terminal(points_table(graphs)),
+            Text(),
+            *tables,
+            *(Text(line) for line in lines),
+            Text(f"Page: {page}"),
+        ],
+        output,
     )
 
 
-def _graph(directory: Path, weight: str, direction: CampaignDirection) -> DeltaGraph:
-    jobs = campaign(read_profiles([directory]), direction).jobs
+def _graph(directory: Path, weight: str, direction: CampaignDirection) -> tuple[DeltaGraph, pl.DataFrame]:
+    """The Delta-graph of a directory, and the evidence for causes that its profiles hold."""
+    data = campaign(read_profiles([directory]), direction, is_by_name=True)
+    jobs = data.jobs
     sizes = jobs.filter(jobs["run"].is_duplicated()).sort("run", "job").head(2)
     weights = [
         Weighting(weight).of(row["processes"], row["nodes"], row["mounts"], 0.0) for row in sizes.iter_rows(named=True)
     ]
-    return delta_graph(directory.resolve().name, jobs, tuple(weights) if len(weights) == 2 else (1.0, 1.0))
+    graph = delta_graph(directory.resolve().name, jobs, (weights[0], weights[1]) if len(weights) == 2 else (1.0, 1.0))
+    alone = set(jobs.filter(jobs["run"].is_unique())["job"])
+    windows: dict[bool, list[Window]] = {True: [], False: []}
+    for profile in data.profiles:
+        windows[profile.job in alone].append(window_of(profile))
+    return graph, evidence_of(windows[True], windows[False], graph.asymmetry)
 
 
-def _record(graph: DeltaGraph) -> dict:
+def _record(graph: DeltaGraph, evidence: pl.DataFrame) -> dict:
     return {
         "configuration": graph.configuration,
         "alone_seconds": graph.alone_seconds,
@@ -124,4 +145,5 @@ def _record(graph: DeltaGraph) -> dict:
         "dropped": graph.dropped,
         "points": graph.points.to_dicts(),
         "expected": graph.expected.to_dicts(),
+        "evidence": evidence.to_dicts(),
     }

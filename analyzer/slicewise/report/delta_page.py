@@ -9,6 +9,7 @@ import polars as pl
 from slicewise.analysis.delta import DeltaGraph
 from slicewise.charts import delta as charts
 from slicewise.report import words
+from slicewise.report.evidence import evidence_section
 from slicewise.report.page import Fact, Page, Section
 from slicewise.report.tables import Cell, Column, Table
 
@@ -72,8 +73,8 @@ def points_table(graphs: Sequence[DeltaGraph]) -> Table:
     return table
 
 
-def delta_page(graphs: Sequence[DeltaGraph]) -> Page:
-    """The page of one or more configurations side by side."""
+def delta_page(graphs: Sequence[DeltaGraph], evidence: Sequence[pl.DataFrame] = ()) -> Page:
+    """The page of one or more configurations side by side; evidence: for causes, one a configuration."""
     points = {graph.configuration: graph.points for graph in graphs}
     expected = {graph.configuration: graph.expected for graph in graphs}
     drawn = (
@@ -99,6 +100,10 @@ def delta_page(graphs: Sequence[DeltaGraph]) -> Page:
             for graph in graphs
             if graph.asymmetry is not None
         ],
-        sections=[*sections, Section("Points", tables=[points_table(graphs)])],
+        sections=[
+            *sections,
+            *(evidence_section(found) for found in evidence if len(found)),
+            Section("Points", tables=[points_table(graphs)]),
+        ],
         unseen=[f"Dropped as outliers (1.5 standard deviations): {words.listing(dropped)}."] if dropped else [],
     )
