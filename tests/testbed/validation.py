@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
-from slicewise.analysis import fitted, weights
+from slicewise.analysis import fitted
 from slicewise.analysis.campaign import Campaign, campaign
 from slicewise.analysis.delta import delta_graph
 from slicewise.analysis.fitted import cross_check, fit_model, with_held_out
@@ -23,6 +23,7 @@ from slicewise.analysis.weights import Weighting
 from slicewise.profile.many import read_profiles
 from slicewise.report.delta_page import peaks, verdict
 from slicewise.report.model_tables import capacity_lines
+from slicewise.report.weight_words import answer
 from support import published
 
 MIB = 1 << 20
@@ -108,7 +109,7 @@ def _published() -> str:
         rows.append(
             [f"{mode}, weight and capacity by the other pairs", _percent(errors.max()), _percent(errors.mean())]
         )
-        lines.append(f"In {mode} mode: {weights.answer(model.weight)}\n")
+        lines.append(f"In {mode} mode: {answer(model.weight)}\n")
     return "\n".join([*lines, _table(["runtimes of six pairs", "largest \\|RE\\|", "mean \\|RE\\|"], rows)])
 
 
@@ -116,7 +117,7 @@ def _shares(name: str, directory: Path) -> str:
     data = campaign(read_profiles([directory]))
     checked = cross_check(data.jobs, data.slices)
     model = with_held_out(fit_model(data.jobs, data.slices), checked)
-    parts = [f"## {name}\n", f"{weights.answer(model.weight)}\n", "\n".join(capacity_lines(model)) + "\n"]
+    parts = [f"## {name}\n", f"{answer(model.weight)}\n", "\n".join(capacity_lines(model)) + "\n"]
     parts += [_alone(data), _together(data)]
     if model.weight.chosen is not None and not checked.is_empty():
         parts.append(_checked(name, checked))

@@ -52,7 +52,7 @@ OFFSETS = [-12.0, -7.5, -5.0, -2.5, 0.0, 2.5, 5.0, 7.5, 12.0]
 
 @pytest.mark.parametrize(("times", "index"), [(times_by_shares, 0.0), (times_in_turn, 1.0)])
 def test_asymmetry(times, index):
-    graph = delta_graph("x", jobs_of(times, OFFSETS))
+    graph = delta_graph("x", jobs_of(times, OFFSETS[2:7]))
     assert graph.asymmetry == pytest.approx(index, abs=1e-9)
     assert graph.asymmetry_reason == ""
     assert ("who comes first wins" in verdict(graph)) == (index == 1)

@@ -9,13 +9,15 @@ from dataclasses import replace
 import polars as pl
 import pytest
 from slicewise.analysis import fitted, weights
-from slicewise.analysis.capacity_curve import combined_rates, fit_capacity
+from slicewise.analysis.capacity_curve import CapacityCurve, CurvePoint, combined_rates, fit_capacity
+from slicewise.analysis.estimate import Estimate
 from slicewise.analysis.fitted import ModelJob, check, cross_check, fit_model, predict, with_held_out
 from slicewise.analysis.outliers import outliers
 from slicewise.analysis.sharing import alone_from_common_start, alone_from_spans, common_start_times
 from slicewise.analysis.weights import Weighting
 from slicewise.errors import UserError
 from slicewise.profile.model_file import read_model, write_model
+from slicewise.report.weight_words import answer
 from support.published import jobs_of, slices_of
 from support.synthetic import MIB, Size, campaign
 
@@ -65,7 +67,7 @@ def test_jobs_of_one_size_tell_nothing():
     jobs, slices = campaign([[Size(4), Size(4)], [Size(4), Size(4), Size(4)]], Weighting("processes"))
     model = fit_model(jobs, slices)
     assert model.weight.chosen is None
-    assert weights.answer(model.weight).startswith("Cannot tell by what the storage is shared: all jobs")
+    assert answer(model.weight).startswith("Cannot tell by what the storage is shared: all jobs")
     assert model.weight.beta is None
     with pytest.raises(ValueError, match="cannot tell by what"):
         predict(model, [ModelJob("A", 1e9, 4), ModelJob("B", 1e9, 8)])
@@ -76,7 +78,7 @@ def test_one_node_a_job_does_not_tell_nodes_from_mounts_or_jobs():
     jobs, slices = campaign([[Size(1), Size(6)], [Size(2), Size(6)]], Weighting("mounts"))
     fit = fit_model(jobs, slices).weight
     assert (fit.chosen.kind, fit.same) == ("nodes", ["mounts", "equal", "processes^beta"])
-    words = weights.answer(fit)
+    words = answer(fit)
     assert "do not tell it from mounts, equal and processes^beta" in words
     assert "not to processes" in words
 
@@ -88,6 +90,12 @@ def test_jobs_that_get_all_that_they_can_take_say_nothing_of_sharing():
     assert model.weight.chosen is None
     assert "no slice shows jobs that compete" in model.weight.reason
     assert model.process_demand.value == pytest.approx(5 * MIB, rel=0.02)
+
+
+def test_a_slow_run_of_many_processes_is_no_demand_of_one():
+    jobs, slices = campaign([[Size(1), Size(6)]], Weighting("nodes"))
+    slow = jobs.with_columns(seconds=pl.when(pl.col("pair") == "6").then(2 * pl.col("seconds")).otherwise("seconds"))
+    assert fit_model(slow, slices).process_demand is None
 
 
 @pytest.mark.parametrize(("kind", "largest"), [("processes", 0.412), ("nodes", 0.093)])
@@ -109,7 +117,7 @@ def test_the_published_question_is_answered_by_runs_that_the_fit_has_not_seen():
     jobs, slices = jobs_of("private"), slices_of("private")
     model = with_held_out(fit_model(jobs, slices), cross_check(jobs, slices))
     assert (model.weight.chosen.kind, model.weight.possible) == ("nodes", ["nodes", "mounts"])
-    assert "to compute nodes" in weights.answer(model.weight)
+    assert "to compute nodes" in answer(model.weight)
     assert model.held_out.combinations == 6
     assert model.held_out.worst < 0.10
 
@@ -211,3 +219,23 @@ def test_spans_give_standalone_times():
 def test_outliers(values, expected):
     assert outliers(values) == expected
     assert math.isfinite(sum(values))
+
+
+def test_an_exponent_is_judged_by_pairs_that_it_was_not_fitted_to():
+    _, flat = campaign([[Size(1), Size(4)]], Weighting("processes^beta", 0.2), noise=0)
+    _, steep = campaign([[Size(1), Size(6)]], Weighting("processes^beta", 1.0), noise=0)
+    both = pl.concat([weights.contended(slices, {}) for slices in (flat, steep)])
+    errors = weights.held_out_errors(both, "processes^beta")
+    # Each pair by the other's exponent: 0.8 too much, or too little, of the distance between the two jobs.
+    for (pair,), runs in errors.group_by("pair"):
+        assert math.sqrt(runs["error"].mean()) > 0.3, pair
+
+
+def test_what_is_left_of_a_job_goes_at_the_rate_that_it_reaches_alone():
+    rate = Estimate(100.0, 100.0, 100.0, "given")
+    curve = CapacityCurve("jobs", [CurvePoint(1, rate, 1), CurvePoint(2, rate, 1)], None)
+    weight = weights.WeightFit(Weighting("equal"), [], [], ["equal"], None, 1, 1, 1, "")
+    model = fitted.FittedModel(weight, curve, "capacity curve", None, [])
+    a, b = predict(model, [ModelJob("A", 2000, 1, alone=120.0), ModelJob("B", 1000, 1, alone=80.0)])
+    assert (a.t_co.value, b.t_co.value) == pytest.approx((20 + 1000 / 120, 20))
+    assert (a.t_alone, b.t_alone) == pytest.approx((2000 / 120, 12.5))

@@ -110,6 +110,19 @@ def test_fit_check_predict_and_invert(profiles, tmp_path):
     assert [job["t_alone"] for job in inverse["jobs"]] == pytest.approx([40, 40], rel=0.05)
 
 
+def test_invert_of_jobs_that_ran_apart_is_refused(profiles):
+    done = model("invert", profiles / "1-a", profiles / "2-a")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "are not of jobs that ran together" in done.stderr
+
+
+def test_slices_in_which_a_process_rests_are_left_out(tmp_path):
+    rows = [[4.0] * 6, [4.0, 4.0, 0, 4.0, 4.0, 4.0]]
+    first = write_job(tmp_path / "job", rows, mount=MOUNT)
+    data = campaign([first])
+    assert data.slices["slice"].to_list() == [EPOCH + 1, EPOCH + 3, EPOCH + 4]
+
+
 def test_invert_of_given_times():
     jobs = ["--job", "L,seconds=120,processes=60", "--job", "S,seconds=200,processes=12"]
     assert [job["t_alone"] for job in record("invert", *jobs)["jobs"]] == pytest.approx([100, 100])

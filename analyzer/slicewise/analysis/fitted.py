@@ -188,11 +188,12 @@ def alone_rates(jobs: pl.DataFrame) -> list[AloneRate]:
 
 
 def process_demand(alone: Sequence[AloneRate], rates: pl.DataFrame) -> Estimate | None:
-    """The rate of one process by itself, from jobs that alone stay well below what the storage can serve; else None."""
+    """The rate of one process by itself, from jobs so small that alone they stay below what the storage can serve."""
     if rates.is_empty():
         return None
-    highest = float(rates["rate"].max())
-    held_back = [rate for rate in alone if rate.rate.value < SATURATING * highest]
+    enough = SATURATING * float(rates["rate"].max())
+    fewest = min((rate.processes for rate in alone if rate.rate.value >= enough), default=math.inf)
+    held_back = [rate for rate in alone if rate.rate.value < enough and rate.processes < fewest]
     if not held_back:
         return None
     each = [rate.rate.value / rate.processes for rate in held_back]

@@ -18,14 +18,6 @@ from slicewise.analysis.runtimes import SATURATING
 Kind = Literal["processes", "nodes", "mounts", "equal", "outstanding", "processes^beta"]
 # The simplest first: of kinds that are about as good the first one is taken.
 KINDS: tuple[Kind, ...] = ("processes", "nodes", "mounts", "equal", "outstanding", "processes^beta")
-MEANINGS: dict[Kind, str] = {
-    "processes": "its processes",
-    "nodes": "its compute nodes",
-    "mounts": "its mounts of the storage",
-    "equal": "nothing: every job gets as much",
-    "outstanding": "the bytes that it keeps outstanding",
-    "processes^beta": "a power of its processes",
-}
 # About as good: an error up to this factor of the best one's, or so much above it.
 ABOUT_AS_GOOD = 1.25
 NEGLIGIBLE_ERROR = 0.01
@@ -208,36 +200,6 @@ def predict_the_same(slices: pl.DataFrame, kind: Kind, chosen: Weighting) -> boo
         .agg(pl.col("one", "other").mean())
     )
     return bool(((runs["other"] / runs["one"] - 1).abs() <= SAME_SHARES).all())
-
-
-def answer(fit: WeightFit) -> str:
-    """To whom the storage is fair, in words, with the evidence."""
-    behind = f"{fit.runs} runs of {fit.pairs} combinations, {fit.slices} slices"
-    if fit.chosen is None:
-        return f"Cannot tell by what the storage is shared: {fit.reason} ({behind})."
-    errors = {candidate.kind: candidate.share_error for candidate in fit.candidates}
-    kind = fit.chosen.kind
-    exponent = f" (exponent {fit.beta.value:.2f} [{fit.beta.low:.2f}-{fit.beta.high:.2f}])" if fit.beta else ""
-    said = f"A job's share goes by {MEANINGS[kind]}: held-out shares are off by {100 * errors[kind]:.1f} %"
-    others = ", ".join(f"{name} {100 * errors[name]:.1f} %" for name in errors if name != kind)
-    doubt = [name for name in fit.possible if name != kind]
-    undecided = f" These data do not tell it from {_listing(doubt)}." if doubt else " All others are refuted."
-    return f"{said}, by {others}{exponent if kind != 'equal' else ''} ({behind}).{undecided} {_fairness(fit)}"
-
-
-def _fairness(fit: WeightFit) -> str:
-    """The question that Kuo et al. leave open (section 4.2), as far as these data answer it."""
-    by_process = {"processes", "outstanding"} & set(fit.possible)
-    by_node = {"nodes", "mounts", "equal"} & set(fit.possible)
-    if by_process and not by_node:
-        return "Fairness is addressed to processes, not to compute nodes."
-    if by_node and not by_process:
-        return "Fairness is addressed to compute nodes, or to what each has one of, not to processes."
-    return "Whether fairness is addressed to processes or to compute nodes stays open."
-
-
-def _listing(items: Sequence[str]) -> str:
-    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
 def _moments(slices: pl.DataFrame) -> pl.DataFrame:

@@ -21,6 +21,7 @@ from slicewise.report import model_tables as tables
 from slicewise.report.model_page import check_page
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
+from slicewise.report.weight_words import answer
 
 app = typer.Typer(add_completion=False, invoke_without_command=True)
 
@@ -68,7 +69,7 @@ def fit(
         return
     write_text(
         [
-            Text(weights.answer(model.weight)),
+            Text(answer(model.weight)),
             *(Text(line) for line in tables.capacity_lines(model)),
             Text(),
             for_terminal(tables.candidates_table(model.weight)),
