@@ -67,7 +67,7 @@ uint32_t mount_of_device(enum object object, uint64_t device, int fd)
 descriptor descriptor_classify(int fd)
 {
     struct statx status;
-    if (fd < 0 || raw_statx(fd, "", AT_EMPTY_PATH, &status) < 0)
+    if (fd < 0 || raw_statx_descriptor(fd, &status) < 0)
         return DESCRIPTOR_KNOWN | (uint64_t)FILE_NONE << 16 | MOUNT_OTHER;
     enum object object = object_of_mode(status.stx_mode);
     uint32_t mount = mount_of_device(object, makedev(status.stx_dev_major, status.stx_dev_minor), fd);

@@ -48,7 +48,7 @@ static int open_spool(const char *path)
 static int append(int fd, struct segment *segment, const void *frames, size_t bytes)
 {
     struct statx status;
-    int found = raw_statx(fd, "", AT_EMPTY_PATH, &status);
+    int found = raw_statx_descriptor(fd, &status);
     if (found < 0)
         return found;
     if (!S_ISREG(status.stx_mode))

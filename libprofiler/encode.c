@@ -52,6 +52,14 @@ static unsigned width_of(uint64_t range)
     return range == 0 ? 0 : range <= UINT8_MAX ? 1 : range <= UINT16_MAX ? 2 : range <= UINT32_MAX ? 4 : 8;
 }
 
+static inline void put_numbers(unsigned char *out, unsigned count, uint64_t base, unsigned width)
+{
+    for (unsigned i = 0; i < count; i++, out += width) {
+        uint64_t value = values[i] - base;
+        memcpy(out, &value, width);
+    }
+}
+
 /* Writes a column unless it is all zeros. Returns whether it did. */
 static bool encode_numbers(struct encoder *encoder, unsigned count)
 {
@@ -75,9 +83,11 @@ static bool encode_numbers(struct encoder *encoder, unsigned count)
         memcpy(out, &base, 8);
         out += 8;
     }
-    for (unsigned i = 0; i < count; i++, out += width) {
-        uint64_t value = values[i] - base;
-        memcpy(out, &value, width);
+    switch (width) { /* each a loop that the compiler knows the width of */
+    case 1: put_numbers(out, count, base, 1); break;
+    case 2: put_numbers(out, count, base, 2); break;
+    case 4: put_numbers(out, count, base, 4); break;
+    default: put_numbers(out, count, base, width); break;
     }
     return true;
 }
@@ -117,18 +127,68 @@ void encode_table(struct encoder *encoder, const struct segment *segment, enum t
     }
 }
 
-static uint64_t record_value(const struct record *record, unsigned column)
+enum merge { MERGE_SUM, MERGE_MAX };
+
+/* How records of one key add up: of bins always by sum. */
+static const enum merge counter_merges[COUNTERS] = {
+#define COUNTER(name, unit, merge, meaning) MERGE_##merge,
+#define BINS(name, bins, unit, merge, meaning, edges)
+#include "counters.def"
+};
+#define COUNTER(name, unit, merge, meaning)
+#define BINS(name, bins, unit, merge, meaning, edges) _Static_assert(MERGE_##merge == MERGE_SUM, #name);
+#include "counters.def"
+
+/* Which row each record adds to: those of one slice, mount and layer, as of a process's threads, are one. Returns how many rows there are. */
+static unsigned assign_rows(const struct record *records, unsigned count, unsigned char *row_of, unsigned char *first_of)
 {
-    switch (column) {
-    case slices_mount:
-        return record->mount;
-    case slices_layer:
-        return record->layer;
-    case slices_slice:
-        return record->slice;
-    default:
-        column -= SLICE_KEYS;
-        return column < COUNTERS ? record->counts.counter[column] : record->counts.bin[column - COUNTERS];
+    unsigned rows = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const struct record *record = &records[i];
+        unsigned row = 0;
+        while (row < rows && (records[first_of[row]].slice != record->slice || records[first_of[row]].mount != record->mount ||
+                              records[first_of[row]].layer != record->layer))
+            row++;
+        if (row == rows)
+            first_of[rows++] = (unsigned char)i;
+        row_of[i] = (unsigned char)row;
+    }
+    return rows;
+}
+
+static void gather_counter(const struct record *records, unsigned count, const unsigned char *row_of, unsigned counter)
+{
+    bool is_sum = counter_merges[counter] == MERGE_SUM;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t *sum = &values[row_of[i]], value = records[i].counts.counter[counter];
+        *sum = is_sum ? *sum + value : value > *sum ? value : *sum;
+    }
+}
+
+static void gather_bin(const struct record *records, unsigned count, const unsigned char *row_of, unsigned bin)
+{
+    for (unsigned i = 0; i < count; i++)
+        values[row_of[i]] += records[i].counts.bin[bin];
+}
+
+/* The bits that any record has: most columns are nobody's. */
+static struct counts bits_of(const struct record *records, unsigned count)
+{
+    struct counts any = { 0 };
+    for (unsigned i = 0; i < count; i++) {
+        for (unsigned counter = 0; counter < COUNTERS; counter++)
+            any.counter[counter] |= records[i].counts.counter[counter];
+        for (unsigned bin = 0; bin < ALL_BINS; bin++)
+            any.bin[bin] |= records[i].counts.bin[bin];
+    }
+    return any;
+}
+
+static void gather_key(const struct record *records, unsigned rows, const unsigned char *first_of, unsigned column)
+{
+    for (unsigned row = 0; row < rows; row++) {
+        const struct record *record = &records[first_of[row]];
+        values[row] = column == slices_mount ? record->mount : column == slices_layer ? record->layer : record->slice;
     }
 }
 
@@ -136,12 +196,23 @@ void encode_records(struct encoder *encoder, const struct record *records, unsig
 {
     if (count == 0)
         return;
+    unsigned char row_of[RECORDS_MAX], first_of[RECORDS_MAX];
+    unsigned rows = assign_rows(records, count, row_of, first_of);
+    struct counts any = bits_of(records, count);
     const unsigned columns = SLICE_KEYS + COUNTERS + ALL_BINS;
-    unsigned char *present = begin_chunk(encoder, TABLE_slices, count, columns);
+    unsigned char *present = begin_chunk(encoder, TABLE_slices, rows, columns);
     for (unsigned column = 0; column < columns && !encoder->is_overflowing; column++) {
-        for (unsigned i = 0; i < count; i++)
-            values[i] = record_value(&records[i], column);
-        if (encode_numbers(encoder, count))
+        unsigned counter = column - SLICE_KEYS, bin = counter - COUNTERS;
+        if (column >= SLICE_KEYS && (counter < COUNTERS ? any.counter[counter] : any.bin[bin]) == 0)
+            continue;
+        memset(values, 0, rows * sizeof *values);
+        if (column < SLICE_KEYS)
+            gather_key(records, rows, first_of, column);
+        else if (counter < COUNTERS)
+            gather_counter(records, count, row_of, counter);
+        else
+            gather_bin(records, count, row_of, bin);
+        if (encode_numbers(encoder, rows))
             present[column / 8] |= (unsigned char)(1u << (column % 8));
     }
 }

@@ -30,7 +30,7 @@ static void say(const char *format, const char *first, const char *second, const
 {
     static char line[1024];
     struct statx status;
-    if (engine.settings.is_quiet || identity_is_further_rank() || raw_statx(STDERR_FILENO, "", AT_EMPTY_PATH, &status) < 0 ||
+    if (engine.settings.is_quiet || identity_is_further_rank() || raw_statx_descriptor(STDERR_FILENO, &status) < 0 ||
         status.stx_ino != engine.standard_error.inode || status.stx_dev_minor != engine.standard_error.device)
         return;
     int length = snprintf(line, sizeof line, format, first, second, third);
@@ -105,7 +105,7 @@ static bool start(bool is_forked)
 {
     uint64_t began = clock_read(CLOCK_MONOTONIC);
     struct statx status;
-    if (!is_forked && raw_statx(STDERR_FILENO, "", AT_EMPTY_PATH, &status) == 0) {
+    if (!is_forked && raw_statx_descriptor(STDERR_FILENO, &status) == 0) {
         engine.standard_error.inode = status.stx_ino;
         engine.standard_error.device = status.stx_dev_minor;
     }
@@ -150,6 +150,7 @@ static void forget_parent(void)
 {
     engine.lock = (struct lock){ 0 };
     engine.is_first_of_job = false;
+    engine.full_until_tick = 0;
     own_io = (struct own_io){ 0 }; /* the kernel's count of a child begins at zero, and what it reads to start is ours */
     if (engine.home.segment != NULL && engine.home.place != PLACE_private)
         segment_unmap(&engine.home);

@@ -8,6 +8,8 @@
 
 /* A call may be spread over this many slices; what is left is in the last one. */
 #define SPAN_SLICES_MAX 1000000
+/* How long threads without a lane do without one before they ask again. */
+#define NO_LANE_REST_NS 10000000
 
 struct lane no_lane = { .begin_tick = UINT64_MAX };
 
@@ -98,11 +100,17 @@ static void set_limits(struct lane *lane)
 bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, enum layer layer, enum call_kind kind, uint64_t bytes,
                struct share *share)
 {
+    struct segment *segment = engine.home.segment;
+    /* A thread that gets no lane does not ask again at every call: memory that is full stays so for a while. */
+    if (thread->lane == &no_lane && call->end_tick < atomic_load_explicit(&engine.full_until_tick, memory_order_relaxed)) {
+        __atomic_fetch_add(&segment->mishaps[MISHAP_calls_dropped], 1, __ATOMIC_RELAXED);
+        return false;
+    }
     struct held_lock held = lock_take(&engine.lock);
     uint64_t began = tick_now();
-    struct segment *segment = engine.home.segment;
     if (thread->lane == &no_lane && !acquire(thread)) {
         mishap(MISHAP_calls_dropped, NULL);
+        atomic_store_explicit(&engine.full_until_tick, clock_tick_at(clock_wall_ns(call->end_tick) + NO_LANE_REST_NS), memory_order_relaxed);
         lock_give(held);
         return false;
     }

@@ -32,7 +32,7 @@ static bool is_privileged(int fd)
 {
     struct statx status;
     char capabilities[64];
-    if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || raw_statx(fd, "", AT_EMPTY_PATH, &status) < 0)
+    if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || raw_statx_descriptor(fd, &status) < 0)
         return false;
     bool sets_user = (status.stx_mode & S_ISUID) != 0 && status.stx_uid != getuid();
     bool sets_group = (status.stx_mode & S_ISGID) != 0 && (status.stx_mode & S_IXGRP) != 0 && status.stx_gid != getgid();
@@ -104,7 +104,7 @@ static void look_at(struct program *program, int fd)
 {
     struct statx status;
     for (int followed = 0; fd >= 0 && followed <= MOST_INTERPRETERS; followed++) {
-        bool is_file = raw_statx(fd, "", AT_EMPTY_PATH, &status) == 0 && S_ISREG(status.stx_mode);
+        bool is_file = raw_statx_descriptor(fd, &status) == 0 && S_ISREG(status.stx_mode);
         long got = is_file ? read_part(program, fd, 0, sizeof program->part) : 0;
         if (got < 2 || memcmp(program->part, "#!", 2) != 0) {
             note_path(program, fd);

@@ -2,6 +2,7 @@
 
 #include "format.h"
 #include "raw.h"
+#include "schema_frame.inc"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 uint64_t segment_layout(void)
 {
-    return ((uint64_t)sizeof(struct segment) << 32) ^ ((uint64_t)CELLS << 20) ^ (sizeof(struct lane) << 8) ^ sizeof(struct record);
+    return segment_layout_of(SCHEMA_ID);
 }
 
 void segment_user_dir(char *path, size_t room, const char *dir, unsigned uid)

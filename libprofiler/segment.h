@@ -145,6 +145,24 @@ bool segment_dir_is_private(const char *path);
 /* Identifies the layout in memory: only the same build of the engine reads a segment. */
 uint64_t segment_layout(void);
 
+static inline uint64_t segment_layout_of(uint32_t schema)
+{
+    /* Sizes alone do not tell: the gaps before aligned parts take up what is added before them. */
+    const uint64_t facts[] = {
+        schema, CELLS, sizeof(struct segment), sizeof(struct lane), sizeof(struct cell), sizeof(struct stream), sizeof(struct record),
+        offsetof(struct segment, closing_lane), offsetof(struct segment, mounts_used), offsetof(struct segment, last_call_ns),
+        offsetof(struct segment, mishaps), offsetof(struct segment, process_row), offsetof(struct segment, spool_dir),
+        offsetof(struct segment, mounts), offsetof(struct segment, unprofiled), offsetof(struct segment, text),
+        offsetof(struct segment, files), offsetof(struct segment, records), offsetof(struct segment, frames),
+        offsetof(struct lane, cell_of), offsetof(struct lane, streams), offsetof(struct lane, calls), offsetof(struct lane, cells),
+        offsetof(struct stream, file), offsetof(struct stream, counter), offsetof(struct counts, bin),
+    };
+    uint64_t layout = 0;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        layout = (layout ^ facts[i]) * 0x9e3779b97f4a7c15u;
+    return layout;
+}
+
 static inline struct lane *segment_lane(struct segment *segment, uint32_t index)
 {
     return (struct lane *)segment->lanes[index];

@@ -19,6 +19,7 @@ struct engine {
     pthread_key_t thread_key;
     bool has_thread_key;
     bool is_said[MISHAPS];
+    _Atomic uint64_t full_until_tick; /* no memory for another lane: threads without one do not ask before */
     struct { uint64_t device, inode; } standard_error; /* as it was at the start: later the number may be the program's own file */
 };
 extern struct engine engine;

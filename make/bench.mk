@@ -20,6 +20,10 @@ $(BUILD)/bench/ior_like: tests/bench/ior_like.c
 bench: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS) $(BENCH_MPI_PROGRAMS)  ## measure what the library costs (results also in build/bench.json)
 	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m bench $(BUILD) -o $(BUILD)/bench.json
 
+.PHONY: bench-tables
+bench-tables:  ## the tables of docs/overhead.md, of the last make bench
+	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m tables $(BUILD)/bench.json
+
 .PHONY: bench-check
 bench-check: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS)  ## fail where instruction counts or sizes pass their budgets (tests/bench/budgets.toml)
 	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m check $(BUILD)

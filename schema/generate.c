@@ -345,6 +345,10 @@ static void print_coverage_page(FILE *out)
         fprintf(out, "\n");
     }
 
+    fprintf(out, "\n## What no function shows\n\n| calls | whose, and why | what tells of them |\n|---|---|---|\n");
+#define UNSEEN(calls, why, told_by) fprintf(out, "| %s | %s | %s |\n", calls, why, told_by);
+#include "unseen.def"
+
     fprintf(out, "\n## Seen elsewhere, not here\n\nSymbols that another profiler intercepts and Slicewise does not. The bytes that they move are in the kernel's "
                  "count all the same.\n\n");
     for (size_t peer = 0; peer < COUNT_OF(wraps); peer++) {

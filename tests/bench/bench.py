@@ -16,11 +16,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
 from pathlib import Path
 
 import instructions
-from figures import BUDGETS, goal_of, table
+from figures import ROWS, goal_of, table
 from libraries import OURS, libraries
 from measures import Bench
 
@@ -45,11 +44,10 @@ def main() -> int:
     parser.add_argument("-o", type=Path, dest="output", help="write the results there as JSON")
     arguments = parser.parse_args()
     groups = arguments.rows.split(",")
-    budgets = tomllib.loads(BUDGETS.read_text())
     results: dict = {"machine": machine(), "rows": []}
     place = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(prefix="slicewise-bench-", dir=place) as directory:
-        bench = Bench(arguments.build, libraries(arguments.build, Path(directory)), Path(directory), budgets)
+        bench = Bench(arguments.build, libraries(arguments.build, Path(directory)), Path(directory))
         print("medians of what is added (in brackets: the least with the library over the least without)\n")
         for group in GROUPS:
             if group in groups:
@@ -68,7 +66,7 @@ def measured(bench: Bench, group: str) -> list[dict]:
         print(f"{group}: cannot be measured here")
         return []
     by_name = {row.name: row for row in rows}
-    goals = {row.name: goal_of(row, bench.rows[row.name], by_name) for row in rows}
+    goals = {row.name: goal_of(row, ROWS[row.name], by_name) for row in rows}
     print("\n".join(table(rows, goals)), flush=True)
     return [row.to_json(goals[row.name]) for row in rows]
 
@@ -80,11 +78,11 @@ def counted(bench: Bench) -> dict[str, dict[str, float]] | str:
         return "not counted: valgrind is missing"
     added = instructions.added(bench.programs / "calls", bench.libraries, bench.directory)
     print(f"{'instructions added to a call':<46}{'':10}" + "".join(f"{name:>20}" for name in added))
-    for kind in sorted(next(iter(added.values())), key=list(bench.rows).index):
-        goal = bench.rows[kind].get("goal_instructions")
+    for kind in sorted(next(iter(added.values())), key=list(ROWS).index):
+        goal = ROWS[kind].get("goal_instructions")
         verdict = f"   {goal}: {'met' if added[OURS][kind] <= goal else 'NOT MET'}" if goal else ""
         cells = "".join(f"{of[kind]:>20.1f}" for of in added.values())
-        print(f"{bench.rows[kind]['what']:<46}{'':10}{cells}{verdict}")
+        print(f"{ROWS[kind]['what']:<46}{'':10}{cells}{verdict}")
     return added
 
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import instructions
-from figures import BUDGETS
+from figures import ROWS
 from libraries import BARE, OURS, libraries
 from measures import Bench
 
@@ -41,10 +40,10 @@ class Outcome:
         return f"{self.what:<44}{self.measured:>10.1f} {self.unit:<14}budget {self.budget:>7g}  {goal:<10} {verdict}"
 
 
-def outcomes(measures: dict[str, dict[str, float]], rows: dict[str, dict]) -> list[Outcome]:
+def outcomes(measures: dict[str, dict[str, float]]) -> list[Outcome]:
     """Each budget beside what was measured: `measures` is {unit: {row: measure}}."""
     found = []
-    for name, row in rows.items():
+    for name, row in ROWS.items():
         for key, budget in row.items():
             if key.startswith("budget_"):
                 unit = key.removeprefix("budget_")
@@ -52,10 +51,10 @@ def outcomes(measures: dict[str, dict[str, float]], rows: dict[str, dict]) -> li
     return found
 
 
-def measure(build: Path, directory: Path, rows: dict[str, dict]) -> dict[str, dict[str, float]]:
+def measure(build: Path, directory: Path) -> dict[str, dict[str, float]]:
     """What the budgets are about: {unit: {row: measure}}."""
     compared = {name: library for name, library in libraries(build, directory).items() if name in (BARE, OURS)}
-    bench = Bench(build, compared, directory, rows)
+    bench = Bench(build, compared, directory)
     measures = {"instructions": instructions.added(bench.programs / "calls", compared, directory)[OURS]}
     for row in [*bench.memory(rounds=3), *bench.disk()]:
         measures.setdefault(row.unit, {})[row.name] = row.least_added(OURS)
@@ -70,8 +69,7 @@ def main() -> int:
         return 2
     place = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="slicewise-bench-", dir=place) as directory:
-        rows = tomllib.loads(BUDGETS.read_text())
-        results = outcomes(measure(build, Path(directory), rows), rows)
+        results = outcomes(measure(build, Path(directory)))
     for result in results:
         print(result.line())
     return int(any(result.is_over for result in results))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import statistics
+import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from libraries import BARE, DARSHAN, FLOOR, OURS, Library
 
-BUDGETS = Path(__file__).with_name("budgets.toml")  # the rows, their goals and budgets
+# The rows, their goals and budgets.
+ROWS: dict[str, dict] = tomllib.loads(Path(__file__).with_name("budgets.toml").read_text())
 
 Values = dict[str, list[float]]  # of each library, one value a round
 

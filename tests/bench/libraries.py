@@ -38,7 +38,8 @@ def libraries(build: Path, directory: Path) -> dict[str, Library]:
     if darshan:
         logs = directory / "darshan"
         logs.mkdir(exist_ok=True)
-        # /dev, and so /dev/shm, is left out by default; without MPI it must be told to work.
+        # /dev, and so /dev/shm, is left out by default; without MPI it must be told to work. DARSHAN_LOGPATH is heard
+        # by a build with --with-log-path-by-env=DARSHAN_LOGPATH.
         settings = {"DARSHAN_ENABLE_NONMPI": "1", "DARSHAN_LOGPATH": str(logs), "DARSHAN_EXCLUDE_DIRS": "none"}
         found.append(Library(DARSHAN, Path(darshan).resolve(), settings))
     return {library.name: library for library in found}

@@ -1,6 +1,6 @@
 /* What happens seldom in a process's life, as a program that tells about itself.
  *     life exit SLICES FILES DIR     I/O in so many slices and files; prints CLOCK_MONOTONIC_RAW ns as its very last deed
- *     life steady SLICES CALLS DIR   so many calls of 4 KiB a slice; prints the ns of each slice's first call
+ *     life steady SLICES THREADS DIR some calls of 4 KiB a slice in each thread; prints the ns of each slice's first call
  *     life memory THREADS 0 DIR      I/O in so many threads more; prints resident bytes of each kind
  *     life mounts OPENS 0 DIR...     prints for each directory the ns of the first and the least of so many further open calls
  * More than one slice needs skewed_clock.c. */
@@ -15,7 +15,7 @@
 
 #define SLICE_NS 4000000000ll
 
-enum { BLOCK_BYTES = 4096, BLOCKS = 64 };
+enum { BLOCK_BYTES = 4096, BLOCKS = 64, CALLS = 100 };
 
 extern void skip_clock(int64_t ns) __attribute__((weak));
 
@@ -73,21 +73,50 @@ static void live_to_exit(int slices, int files, const char *directory)
     fflush(stdout);
 }
 
-static void live_steadily(int slices, int calls, const char *directory)
+static int new_file_in(const char *directory, int number)
 {
-    int fd = file_in(directory, 0);
-    long *ns = calloc((size_t)slices, sizeof *ns);
+    int fd = file_in(directory, number);
     for (int i = 0; i < BLOCKS; i++)
         write_block(fd, i);
+    return fd;
+}
+
+/* Returns the ns of the first call. */
+static long live_a_slice(int fd)
+{
+    long began = now_ns();
+    write_block(fd, 0);
+    long ns = now_ns() - began;
+    for (int i = 1; i < CALLS; i++)
+        if (i % 2 == 1)
+            must(pread(fd, block, BLOCK_BYTES, (off_t)(i % BLOCKS) * BLOCK_BYTES) == BLOCK_BYTES, "pread");
+        else
+            write_block(fd, i);
+    return ns;
+}
+
+static void *live_beside(void *fd)
+{
+    for (;;) {
+        pthread_barrier_wait(&barrier);
+        live_a_slice((int)(intptr_t)fd);
+        pthread_barrier_wait(&barrier);
+    }
+    return NULL;
+}
+
+static void live_steadily(int slices, int threads, const char *directory)
+{
+    pthread_t thread;
+    int fd = new_file_in(directory, 0);
+    long *ns = calloc((size_t)slices, sizeof *ns);
+    pthread_barrier_init(&barrier, NULL, (unsigned)threads);
+    for (int i = 1; i < threads; i++)
+        must(pthread_create(&thread, NULL, live_beside, (void *)(intptr_t)new_file_in(directory, i)) == 0, "pthread_create");
     for (int slice = 0; slice < slices; slice++) {
-        long began = now_ns();
-        write_block(fd, 0);
-        ns[slice] = now_ns() - began;
-        for (int i = 1; i < calls; i++)
-            if (i % 2 == 1)
-                must(pread(fd, block, BLOCK_BYTES, (off_t)(i % BLOCKS) * BLOCK_BYTES) == BLOCK_BYTES, "pread");
-            else
-                write_block(fd, i);
+        pthread_barrier_wait(&barrier);
+        ns[slice] = live_a_slice(fd);
+        pthread_barrier_wait(&barrier);
         next_slice();
     }
     for (int slice = 0; slice < slices; slice++)
@@ -96,9 +125,7 @@ static void live_steadily(int slices, int calls, const char *directory)
 
 static void *do_some(void *directory)
 {
-    int fd = file_in(directory, 0);
-    for (int i = 0; i < BLOCKS; i++)
-        write_block(fd, i);
+    new_file_in(directory, 0);
     pthread_barrier_wait(&barrier);
     pthread_barrier_wait(&barrier);
     return NULL;
@@ -121,9 +148,7 @@ static void live_in_memory(int threads, char *directory)
     pthread_barrier_init(&barrier, NULL, (unsigned)threads + 1);
     for (int i = 0; i < threads; i++)
         must(pthread_create(&thread, NULL, do_some, directory) == 0, "pthread_create");
-    int fd = file_in(directory, 1);
-    for (int i = 0; i < BLOCKS; i++)
-        write_block(fd, i);
+    new_file_in(directory, 1);
     pthread_barrier_wait(&barrier);
     print_memory();
     pthread_barrier_wait(&barrier);

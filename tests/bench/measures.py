@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from figures import Row, Values, in_turns
+from figures import ROWS, Row, Values, in_turns
 from libraries import BARE, OURS, Library
 
 CHUNKS = 150
@@ -32,8 +32,8 @@ CALLS_OF_TWO = ["write", "pwrite", "pread", "lseek"]
 class Bench:
     """The programs, the libraries, and a directory that is thrown away."""
 
-    def __init__(self, build: Path, libraries: dict[str, Library], directory: Path, rows: dict[str, dict]) -> None:
-        self.programs, self.directory, self.rows = build / "bench", directory, rows
+    def __init__(self, build: Path, libraries: dict[str, Library], directory: Path) -> None:
+        self.programs, self.directory = build / "bench", directory
         self.libraries = libraries
         self.data = directory / "data"
         self.data.mkdir()
@@ -85,11 +85,14 @@ class Bench:
         return [self._row(name, "KiB", of) for name, of in values.items()]
 
     def disk(self, rounds: int = 1) -> list[Row]:
-        """Bytes of profile a process, mount and slice at steady load, and of a process that did next to nothing."""
+        """Bytes of profile: each slice more, of one thread and of 8; of a process that did next to nothing."""
 
         def measure(library: Library) -> dict[str, float]:
-            few, many = (self._spooled(library, slices) for slices in (SLICES_OF_AN_HOUR // 2, SLICES_OF_AN_HOUR))
-            return {"disk_slice": (many - few) / (SLICES_OF_AN_HOUR // 2), "disk_process": self._spooled(library, 1)}
+            return {
+                "disk_slice": self._spooled_a_slice(library, 1),
+                "disk_slice_8": self._spooled_a_slice(library, 8),
+                "disk_process": self._spooled(library, 1, 1),
+            }
 
         values = in_turns(self.skewed, rounds, measure)
         return [self._row(name, "bytes", of) for name, of in values.items()]
@@ -98,7 +101,7 @@ class Bench:
         """Microseconds of the first call of a slice, and of one that also packs a batch."""
 
         def measure(library: Library) -> dict[str, float]:
-            ns = sorted(self._steady(library, SLICES_OF_AN_HOUR))
+            ns = sorted(self._steady(library, SLICES_OF_AN_HOUR, 1))
             turn = ns[len(ns) // 2] / 1e3
             # A slice makes a record for the file system and one for the kernel's count.
             packs = ns[-2 * SLICES_OF_AN_HOUR // PACKED_EVERY :]
@@ -122,24 +125,17 @@ class Bench:
             return []
         program = [str(self.programs / "ior_like"), str(IOR_BLOCKS), str(self.data)]
         if ior:
-            program = [
-                ior,
-                "-a",
-                "POSIX",
-                "-F",
-                "-t",
-                "4k",
-                "-b",
-                f"{IOR_BLOCKS * 4 // 1024}m",
-                "-o",
-                str(self.data / "ior"),
-            ]
-        command = [mpirun, "--allow-run-as-root", "--oversubscribe", "-np", str(IOR_RANKS), *program]
+            shape = {"-a": "POSIX", "-t": "4k", "-b": f"{IOR_BLOCKS * 4}k", "-o": str(self.data / "ior")}
+            program = [ior, "-F", *(word for option in shape.items() for word in option)]
+        launcher = [mpirun, "--allow-run-as-root", "--oversubscribe", "-np", str(IOR_RANKS), "env"]
+        bare = self.libraries[BARE]
 
         def measure(library: Library) -> dict[str, float]:
             shutil.rmtree(self.profiles, ignore_errors=True)
+            # The launcher itself is no part of the program.
+            ours = library.environment().items() - bare.environment().items()
             began = time.perf_counter()
-            printed = self._run(command, library)
+            printed = self._run([*launcher, *(f"{name}={value}" for name, value in ours), *program], bare)
             measured = {"ior_wall": time.perf_counter() - began, "ior_bytes": float(self._bytes_of(library))}
             if not ior:
                 measured |= zip(("ior_io", "ior_finalize"), map(float, printed.split()), strict=True)
@@ -154,7 +150,7 @@ class Bench:
         return self._row(kind if threads == 1 else f"{kind}_{threads}", "ns", values["ns"])
 
     def _row(self, name: str, unit: str, values: Values) -> Row:
-        return Row(name, self.rows[name]["what"], unit, values)
+        return Row(name, ROWS[name]["what"], unit, values)
 
     def _ns(self, kind: str, threads: int, library: Library, **settings: str) -> dict[str, float]:
         command = [self.programs / "calls", "time", kind, str(CHUNKS), str(threads), self.data]
@@ -174,13 +170,17 @@ class Bench:
         printed = self._run([self.programs / "life", "memory", str(threads), "0", self.data], library)
         return {name: float(kib) for name, kib in re.findall(r"(\w+):\s+(\d+) kB", printed)}
 
-    def _steady(self, library: Library, slices: int) -> list[int]:
-        printed = self._run([self.programs / "life", "steady", str(slices), "100", self.data], library)
+    def _steady(self, library: Library, slices: int, threads: int) -> list[int]:
+        printed = self._run([self.programs / "life", "steady", str(slices), str(threads), self.data], library)
         return [int(line) for line in printed.split()]
 
-    def _spooled(self, library: Library, slices: int) -> float:
+    def _spooled_a_slice(self, library: Library, threads: int) -> float:
+        few, many = (self._spooled(library, slices, threads) for slices in (SLICES_OF_AN_HOUR // 2, SLICES_OF_AN_HOUR))
+        return (many - few) / (SLICES_OF_AN_HOUR // 2)
+
+    def _spooled(self, library: Library, slices: int, threads: int) -> float:
         shutil.rmtree(self.profiles, ignore_errors=True)
-        self._steady(library, slices)
+        self._steady(library, slices, threads)
         return float(self._bytes_of(library))
 
     def _bytes_of(self, library: Library) -> int:

@@ -12,14 +12,14 @@ from support.programs import LIBRARY, ROOT, Apps, Job, need
 
 
 def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while not path.exists():
         assert time.monotonic() < deadline, path
         time.sleep(0.01)
 
 
 def test_no_descriptor_no_thread_no_file_while_it_runs(job: Job, apps: Apps) -> None:
-    command = [apps.build("tally", "-pthread"), "steady", "3", "1", job.folder / "tally", job.data, job.data]
+    command = [apps.build("tally", "-pthread"), "steady", "3", "3", job.folder / "tally", job.data, job.data]
     with job.start(command, SLICEWISE_SLICE="0.1") as process:
         wait_for(job.data / "steady2")
         time.sleep(0.5)
@@ -38,7 +38,7 @@ def test_no_descriptor_no_thread_no_file_while_it_runs(job: Job, apps: Apps) -> 
 def test_memory_of_a_process(job: Job, apps: Apps) -> None:
     """Of a segment's many megabytes of addresses only what is used has memory behind it."""
     with job.start(
-        [apps.build("tally", "-pthread"), "steady", "1", "1", job.folder / "tally", job.data, job.data]
+        [apps.build("tally", "-pthread"), "steady", "1", "3", job.folder / "tally", job.data, job.data]
     ) as process:
         wait_for(job.data / "steady0")
         time.sleep(0.3)

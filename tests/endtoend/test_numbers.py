@@ -21,5 +21,6 @@ def test_calls_by_number(job: Job, apps: Apps) -> None:
             assert total(profile, "read_bytes", obj=obj) == seen.bytes_read(obj), obj
             assert total(profile, "write_bytes", obj=obj) == seen.bytes_written(obj), obj
     assert total(profile, "read_bytes", obj="file") == 4000 + 500 + 300 + 300 + 300 + 200 + 100
-    assert (total(profile, "read_bytes", obj="pipe"), total(profile, "write_bytes", obj="pipe")) == (60 + 70 + 40, 100 + 70 + 40)
+    assert total(profile, "read_bytes", obj="pipe") == 60 + 70 + 40
+    assert total(profile, "write_bytes", obj="pipe") == 100 + 70 + 40
     assert total(profile, "errors") == seen.errors() == 3

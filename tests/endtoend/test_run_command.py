@@ -112,7 +112,8 @@ def test_a_signal_sent_to_us_reaches_the_command(slicewise, tmp_path, number):
 
 
 def test_control_c_reaches_the_command_once(slicewise, tmp_path):
-    script = "n=0; trap 'n=$((n+1))' INT; touch begun; for i in $(seq 20); do sleep 0.05; done; exit $((40 + n))"
+    wait_and_listen = "while [ $n = 0 ]; do sleep 0.05; done; for i in $(seq 10); do sleep 0.05; done"
+    script = f"n=0; trap 'n=$((n+1))' INT; touch begun; {wait_and_listen}; exit $((40 + n))"
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(tmp_path)

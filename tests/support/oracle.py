@@ -17,7 +17,10 @@ from pathlib import Path
 
 from support.programs import Command, Job, need
 
-LINE = re.compile(r"(?:\[(?P<pointer>[0-9a-f]+)\] )?(?P<name>\w+)\((?P<arguments>.*)\)\s+= (?P<result>-?\d+|0x[0-9a-f]+)(?:<.*>)?(?: .*)?$")
+LINE = re.compile(
+    r"(?:\[(?P<pointer>[0-9a-f]+)\] )?(?P<name>\w+)\((?P<arguments>.*)\)"
+    r"\s+= (?P<result>-?\d+|0x[0-9a-f]+)(?:<.*>)?(?:\(deleted\))?(?: .*)?$"
+)
 BEGIN, END = '"/scenario/begin"', '"/scenario/end"'
 DESCRIPTOR = re.compile(r"(?:^|, )-?\d+<(?P<target>.*?)>(?:\(deleted\))?(?=, |$)")
 MAKES_THREADS = ("clone", "clone3", "fork", "vfork")
@@ -99,6 +102,8 @@ class SystemCall:
     def target(self, place: int) -> str:
         """What one of its descriptors leads to, as strace names it."""
         targets = DESCRIPTOR.findall(self.arguments)
+        if re.match(r"-?\d+(,|$)", self.arguments):  # the first one is no open descriptor
+            targets.insert(0, "")
         return targets[place] if place < len(targets) else ""
 
     def object(self, place: int) -> str:

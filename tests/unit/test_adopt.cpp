@@ -29,16 +29,22 @@ class Living {
 public:
     Living(Segment &segment, bool has_it_mapped)
     {
+        int ready[2];
+        REQUIRE(pipe(ready) == 0);
         pid = fork();
         if (pid == 0) {
             if (!has_it_mapped)
                 munmap(segment.home.segment, sizeof(struct segment));
+            close(ready[0]);
+            close(ready[1]); /* the last end that could be written to */
             for (;;)
                 pause();
         }
         segment->pid = (uint32_t)pid;
-        if (!has_it_mapped) /* its munmap has to have happened */
-            usleep(50000);
+        close(ready[1]);
+        char none;
+        REQUIRE(read(ready[0], &none, 1) == 0); /* its munmap has happened */
+        close(ready[0]);
     }
     ~Living()
     {

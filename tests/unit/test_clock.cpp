@@ -1,6 +1,8 @@
 #include "catch.h"
 #include "sandbox.h"
 
+#include <algorithm>
+
 namespace {
 
 /* A clock whose ticks are the fake CLOCK_MONOTONIC, `rate` times as fast as CLOCK_REALTIME. */
@@ -108,6 +110,8 @@ TEST_CASE("the processor's counter keeps the wall clock's time", "[clock]")
     nanosleep(&a_while, nullptr);
     clock_calibrate();
     nanosleep(&a_while, nullptr);
-    int64_t off_by = (int64_t)(clock_wall_ns(tick_now()) - clock_read(CLOCK_REALTIME));
-    CHECK(std::llabs(off_by) < 200000);
+    int64_t least = INT64_MAX; /* of many readings: between the two halves of one the machine may do anything else */
+    for (int i = 0; i < 1000; i++)
+        least = std::min<int64_t>(least, std::llabs((int64_t)(clock_wall_ns(tick_now()) - clock_read(CLOCK_REALTIME))));
+    CHECK(least < 200000);
 }

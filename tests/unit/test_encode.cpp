@@ -1,8 +1,12 @@
 #include "catch.h"
 #include "sandbox.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <map>
 #include <random>
+#include <tuple>
 
 namespace {
 
@@ -120,6 +124,35 @@ TEST_CASE("records come back with every counter and bin in its column", "[encode
         REQUIRE(rows[i][#name "_" + std::to_string(bin)] == record.counts.bin[BINS_##name + bin]);
 #include "counters.def"
     }
+}
+
+TEST_CASE("records of one slice, mount and layer are one row: sums, and of the slowest the slowest", "[encode]")
+{
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    std::mt19937_64 random(11);
+    std::vector<record> records(RECORDS_MAX);
+    std::map<std::tuple<uint64_t, uint64_t, uint64_t>, std::array<uint64_t, 3>> expected, decoded;
+    for (record &record : records) {
+        std::memset(&record, 0, sizeof record);
+        record.slice = 7 + random() % 3;
+        record.mount = (uint32_t)(random() % 2);
+        record.layer = (uint32_t)(random() % 2);
+        record.counts.counter[COUNTER_write_bytes] = random() >> 40;
+        record.counts.counter[COUNTER_write_slowest_ns] = random() >> 40;
+        record.counts.bin[BINS_write_latency + 5] = (uint32_t)(random() >> 32);
+        auto &sums = expected[{ record.slice, record.mount, record.layer }];
+        sums[0] += record.counts.counter[COUNTER_write_bytes];
+        sums[1] = std::max(sums[1], record.counts.counter[COUNTER_write_slowest_ns]);
+        sums[2] += record.counts.bin[BINS_write_latency + 5];
+    }
+    Encoded encoded;
+    encode_records(&encoded.encoder, records.data(), RECORDS_MAX);
+    auto rows = encoded.decoded().at("slices");
+    CHECK(rows.size() == expected.size());
+    for (const Row &row : rows)
+        decoded[{ row["slice"], row["mount"], row["layer"] }] = { row["write_bytes"], row["write_slowest_ns"], row["write_latency_5"] };
+    CHECK(decoded == expected);
 }
 
 TEST_CASE("a buffer that is too small is noted, and nothing is written beyond it", "[encode]")

@@ -22,7 +22,8 @@ record a_record(uint64_t slice, uint64_t bytes)
 /* Counters that do not compress, so that frames fill up. */
 record an_incompressible_record(uint64_t &state)
 {
-    record record = a_record(1, 0);
+    static uint64_t slice = 0;
+    record record = a_record(++slice, 0);
     auto next = [&state] { return state = state * 6364136223846793005u + 1442695040888963407u; };
     for (uint64_t &counter : record.counts.counter)
         counter = next();

@@ -1,5 +1,6 @@
 #include "catch.h"
 #include "sandbox.h"
+#include "schema_frame.inc"
 
 #include <cstring>
 #include <sys/mman.h>
@@ -9,7 +10,8 @@ namespace fs = std::filesystem;
 
 TEST_CASE("tests see the segment as the engine lays it out", "[segment]")
 {
-    CHECK(segment_layout() == (((uint64_t)sizeof(segment) << 32) ^ ((uint64_t)CELLS << 20) ^ (sizeof(lane) << 8) ^ sizeof(record)));
+    CHECK(segment_layout() == segment_layout_of(SCHEMA_ID));
+    CHECK(segment_layout() != segment_layout_of(SCHEMA_ID + 1));
 }
 
 TEST_CASE("a segment is a private file of this build, with its head in memory", "[segment]")
