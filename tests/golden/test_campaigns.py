@@ -46,6 +46,15 @@ def test_runtimes_of_runs_that_the_fit_has_not_seen(server, largest, mean):
     assert three.max() <= 0.10
 
 
+@pytest.mark.parametrize("server", ["glusterfs", "sshfs"])
+def test_one_shared_file_is_shared_by_file_whatever_the_server(server):
+    data = load(f"{server}-shared")
+    assert fit_model(data.jobs, data.slices).weight.chosen.kind == "nodes"
+    checked = cross_check(data.jobs, data.slices)
+    assert len(checked) == 6
+    assert checked["relative_error"].abs().max() <= 0.15
+
+
 def test_jobs_of_one_size_cannot_tell():
     data = load("one-size")
     fit = fit_model(data.jobs, data.slices).weight
