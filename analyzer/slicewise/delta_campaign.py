@@ -21,7 +21,7 @@ from slicewise.errors import UserError
 from slicewise.report import words
 
 START = "{start}"
-SECONDS_TO_START = 3.0
+SECONDS_TO_START = 3.0  # of commands that are told when
 SECONDS_TO_END = 10
 
 
@@ -104,12 +104,12 @@ def _open_campaign(plan: DeltaPlan, directory: Path) -> set[str]:
 def _run_one(plan: DeltaPlan, run: DeltaRun, directory: Path) -> None:
     for job in run.jobs:
         shutil.rmtree(directory / job, ignore_errors=True)
-    start_at = time.time() + SECONDS_TO_START
+    is_told = any(START in command for command, _ in run.jobs.values())
+    start_at = time.time() + (SECONDS_TO_START if is_told else 0.0)
     with contextlib.ExitStack() as running:
         processes = {}
         for job, (command, delay) in sorted(run.jobs.items(), key=lambda item: item[1][1]):
-            is_told = START in command
-            if not is_told:
+            if START not in command:
                 time.sleep(max(0.0, start_at + delay - time.time()))
             words_of = shlex.split(command.replace(START, f"{start_at + delay:.3f}"))
             processes[job] = running.enter_context(_started(_profiled(plan, job, directory, words_of), directory, job))

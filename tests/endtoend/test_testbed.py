@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 from slicewise.analysis.campaign import campaign
 from slicewise.analysis.fitted import fit_model
@@ -46,9 +47,13 @@ def test_by_what_a_server_shares(tmp_path, server, is_by_process):
     data = campaign(read_profiles([tmp_path / "profiles"]))
     assert data.jobs["pair"].unique().sort().to_list() == ["1 + 4", "4"]
     assert data.jobs["bytes"].unique().to_list() == [64 << 20]
-    fit = fit_model(data.jobs, data.slices).weight
-    assert (fit.beta.value > 0.5) == is_by_process, fit
-    assert (fit.chosen.kind in ("processes", "outstanding", "processes^beta")) == is_by_process, fit
+    # By process the larger job ends at 5/8 of the other's time, by mount both end together.
+    times = dict(data.jobs.filter(pl.col("pair") == "1 + 4").select("processes", "seconds").iter_rows())
+    assert (times[1] / times[4] > 1.3) == is_by_process, times
+    if is_by_process:  # what is written back comes in bursts, and has not always slices with all processes
+        fit = fit_model(data.jobs, data.slices).weight
+        assert fit.chosen.kind in ("processes", "outstanding", "processes^beta"), fit
+        assert fit.beta.value > 0.5, fit
     assert traces() == before
 
 
