@@ -23,7 +23,7 @@ SCHEDULER_FILES = $(patsubst scheduler/%.in,%,$(wildcard scheduler/*.in))
 
 .DEFAULT_GOAL = all
 .PHONY: all
-all: $(BUILD)/lib/libslicewise.so $(BUILD)/bin/slicewise-collect $(BUILD)/bin/slicewise  ## build the library, the collector and the command
+all: $(BUILD)/lib/libslicewise.so $(BUILD)/bin/slicewise-collect $(BUILD)/bin/slicewise $(if $(MPICC),$(BUILD)/bin/slicewise-load)  ## build the library, the collector and the command
 
 $(BUILD)/generate: schema/generate.c schema/format.h $(wildcard schema/*.def)
 	@mkdir -p $(@D)
@@ -70,9 +70,10 @@ $(BUILD)/peers/.installed: tests/peers.lock
 	$(@D)/bin/python -I -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
 	touch $@
 
-$(BUILD)/demo/load: tests/apps/load.c
+# The workload of campaigns belongs to the MPI that it was built with: it is built where one is there, and not needed elsewhere.
+$(BUILD)/bin/slicewise-load: workload/load.c
 	@mkdir -p $(@D)
-	$(MPICC) -O2 -Wall -Wextra $< -o $@
+	$(MPICC) -std=c17 -O2 -g $(WARNINGS) $< -o $@
 
 .PHONY: setup
 setup:  ## install what the build, the demo and the tests need, or say what is missing
@@ -82,7 +83,7 @@ setup:  ## install what the build, the demo and the tests need, or say what is m
 .PHONY: demo
 demo:  ## run two competing MPI jobs and look at them
 	@make/setup demo
-	@$(MAKE) --no-print-directory --silent all $(BUILD)/demo/load
+	@$(MAKE) --no-print-directory --silent all $(BUILD)/bin/slicewise-load
 	@PYTHONPATH=tests:demo $(VENV)/bin/python -m interference $(BUILD)
 
 .PHONY: test
@@ -107,6 +108,7 @@ install: all  ## install below PREFIX (/usr/local); the clone is not needed afte
 	  install -d $(DESTDIR)$(PREFIX)/share/slicewise && sed 's|@PREFIX@|$(PREFIX)|' scheduler/$$file.in > $(DESTDIR)$(PREFIX)/share/slicewise/$$file || exit; \
 	done
 	chmod 755 $(DESTDIR)$(PREFIX)/share/slicewise/slurm-*
+	$(if $(MPICC),install -m 755 $(BUILD)/bin/slicewise-load $(DESTDIR)$(PREFIX)/bin/slicewise-load,@echo "install: no MPI compiler here, so slicewise-load is left out")
 	rm -rf $(BUILD)/wheel
 	$(VENV)/bin/python -I -m pip --quiet wheel --no-deps --no-build-isolation --wheel-dir $(BUILD)/wheel ./analyzer
 	make/environment $(DESTDIR)$(PREFIX)/lib/slicewise/venv $(BUILD)/wheel/*.whl
@@ -126,6 +128,6 @@ clean:  ## remove what was built
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-include make/engine.mk make/bench.mk make/cross.mk
+include make/engine.mk make/bench.mk make/cross.mk make/validation.mk
 
 -include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS))

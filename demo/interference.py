@@ -102,7 +102,7 @@ def _places(build: Path) -> Iterator[Places]:
     """A new directory for this run, so that nothing of an earlier one, interrupted maybe, gets into its profiles."""
     demo = build / "demo"
     profiles = demo / f"{datetime.now():%Y%m%d-%H%M%S}"
-    profiles.mkdir()
+    profiles.mkdir(parents=True)
     try:
         with tempfile.TemporaryDirectory(dir=demo, prefix="storage-") as storage:
             yield Places(build, profiles, profiles / "overlap.html", Path(storage))
@@ -187,7 +187,7 @@ def _started(command: Sequence[str], shared: Contention) -> Iterator[tuple[subpr
 
 def _command(places: Places, shared: Contention, load: Load, name: str, job: Job, start_at: float | None) -> list[str]:
     # Both runs of a job go over the same files, so that only the first of them makes the file system allocate.
-    work = [places.build / "demo" / "load", "--volume", FILES_BYTES, "--repeats", load.repeats]
+    work = [places.build / "bin" / "slicewise-load", "--volume", FILES_BYTES, "--repeats", load.repeats]
     work += ["--transfer", shared.transfer_bytes]
     work += ["--direct"] * shared.is_direct + ["--dsync"] * shared.is_dsync
     work += ["--start-at", f"{start_at:.3f}"] if start_at else []

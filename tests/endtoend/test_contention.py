@@ -13,28 +13,18 @@ from pathlib import Path
 
 import pytest
 from support.programs import BUILD
+from support.workload import LOAD, require_load
 from testbed.contention import LIMIT_MIB_S, Contention, contention
 
 SLICEWISE = BUILD / "bin" / "slicewise"
 TESTS = Path(__file__).resolve().parents[1]
-LOAD = TESTS / "apps" / "load.c"
 VOLUME_MIB = 168
 PROCESSES = {"large": 4, "small": 1}
 
 
-@pytest.fixture(scope="module")
-def load(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("mpicc.openmpi")
-    if compiler is None:
-        pytest.skip("mpicc.openmpi is missing: apt install openmpi-bin libopenmpi-dev")
-    program = tmp_path_factory.mktemp("load") / "load"
-    subprocess.run([compiler, "-O2", LOAD, "-o", program], check=True)
-    return program
-
-
-def start(load: Path, folder: Path, shared: Contention, name: str, job: str, start_at: float) -> subprocess.Popen[str]:
+def start(folder: Path, shared: Contention, name: str, job: str, start_at: float) -> subprocess.Popen[str]:
     command = [SLICEWISE, "run", "--dir", folder, "--job", name, "--slice", "0.5", "--", "mpirun.openmpi"]
-    command += ["--allow-run-as-root", "--oversubscribe", "-n", str(PROCESSES[job]), load, "--direct"]
+    command += ["--allow-run-as-root", "--oversubscribe", "-n", str(PROCESSES[job]), LOAD, "--direct"]
     command += ["--volume", f"{VOLUME_MIB // 4}M", "--repeats", "4", "--start-at", f"{start_at:.3f}", folder / job]
     return subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=shared.join
@@ -46,16 +36,17 @@ def finish(process: subprocess.Popen[str]) -> None:
     assert process.returncode == 0, said
 
 
-def test_two_jobs_of_different_size(load, tmp_path):
+def test_two_jobs_of_different_size(tmp_path):
+    require_load()
     with contention(tmp_path) as shared:
         if shared.group is None:
             pytest.skip(
                 f"no disk can be limited here, so nothing is known to compare with: {'; '.join(shared.refused)}"
             )
         for job in PROCESSES:
-            finish(start(load, tmp_path, shared, f"{job}-alone", job, 0))
+            finish(start(tmp_path, shared, f"{job}-alone", job, 0))
         start_at = math.ceil(time.time()) + 1
-        for process in [start(load, tmp_path, shared, job, job, start_at) for job in PROCESSES]:
+        for process in [start(tmp_path, shared, job, job, start_at) for job in PROCESSES]:
             finish(process)
         group = shared.group
     assert not group.exists()

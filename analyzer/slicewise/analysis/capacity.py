@@ -19,6 +19,8 @@ CapacitySource = Literal["standalone runs", "combined rate", "own slices", "enve
 FEWEST_SLICES = 2
 # A job's slices with fewer of its processes at work than this are its tail, not what it reaches alone.
 LEAST_AT_WORK = 0.9
+# A standalone run below this fraction of the highest combined rate is held back by the job, not by the storage.
+SATURATING_RUNS = 0.5
 # Standard errors to either side that hold 95 % of a normal distribution.
 ERRORS_OF_95_PERCENT = 1.96
 

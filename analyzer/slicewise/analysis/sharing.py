@@ -8,8 +8,9 @@ assumptions are in docs/models.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -101,15 +102,16 @@ def fair_rates(capacity: float, weights: Sequence[float], caps: Sequence[float])
     return rates
 
 
-def share_out(capacity: float, jobs: Sequence[SharingJob]) -> Schedule:
+def share_out(capacity: float | Callable[[Sequence[int]], float], jobs: Sequence[SharingJob]) -> Schedule:
     """Serve jobs with weights, caps and starts from one capacity, solving `fair_rates` anew at every start and end.
 
-    Raises ValueError for a capacity that is not a number above 0, or without a job.
+    capacity: a number, or a function of the places (in `jobs`) of the jobs that are being served. Raises ValueError for
+    a capacity that is not a number above 0, or without a job.
     """
-    if not (math.isfinite(capacity) and capacity > 0):
-        raise ValueError(f"capacity is {capacity:g}; it must be a number above 0")
+    capacity_of = capacity if callable(capacity) else lambda active: capacity
     if not jobs:
         raise ValueError("there is no job to serve")
+    alone = [_checked(capacity_of([place])) for place in range(len(jobs))]
     # From the first start on, so that starts as large as the time of day cost no digits.
     origin = min(job.start for job in jobs)
     starts = [job.start - origin for job in jobs]
@@ -126,7 +128,9 @@ def share_out(capacity: float, jobs: Sequence[SharingJob]) -> Schedule:
         rates = dict(
             zip(
                 active,
-                fair_rates(capacity, [jobs[i].weight for i in active], [jobs[i].cap for i in active]),
+                fair_rates(
+                    _checked(capacity_of(active)), [jobs[i].weight for i in active], [jobs[i].cap for i in active]
+                ),
                 strict=True,
             )
         )
@@ -142,9 +146,16 @@ def share_out(capacity: float, jobs: Sequence[SharingJob]) -> Schedule:
             stages.append(Stage(origin + now, origin + then, tuple(rates.get(i, 0.0) for i in range(len(jobs)))))
         now = then
     served = [
-        _served(job, capacity, origin + end, end - start) for job, start, end in zip(jobs, starts, ends, strict=True)
+        _served(job, rate, origin + end, end - start)
+        for job, rate, start, end in zip(jobs, alone, starts, ends, strict=True)
     ]
     return Schedule(served, stages)
+
+
+def _checked(capacity: float) -> float:
+    if not (math.isfinite(capacity) and capacity > 0):
+        raise ValueError(f"capacity is {capacity:g}; it must be a number above 0")
+    return capacity
 
 
 def _served(job: SharingJob, capacity: float, end: float, t_co: float) -> Served:
@@ -181,4 +192,21 @@ def alone_from_common_start(times: Sequence[float], weights: Sequence[float]) ->
         waiting = math.fsum(weights[j] for j in order[place + 1 :])
         alone[k] = (times[k] - before) / (1 + waiting / weights[k])
         before += alone[k]
+    return alone
+
+
+def alone_from_spans(spans: Sequence[tuple[float, float]], weights: Sequence[float]) -> list[float]:
+    """Standalone times V_i / C of uncapped jobs from when each began and ended: what its share of the capacity adds up
+    to.
+
+    V_i / C is the integral of w_i / sum w_j over the jobs j that are at work, from its start to its end; with a common
+    start it is `alone_from_common_start`.
+    """
+    alone = [0.0] * len(spans)
+    edges = sorted({edge for span in spans for edge in span})
+    for begin, end in pairwise(edges):
+        active = [i for i, span in enumerate(spans) if span[0] <= begin and end <= span[1]]
+        whole = math.fsum(weights[i] for i in active)
+        for i in active:
+            alone[i] += (end - begin) * weights[i] / whole
     return alone

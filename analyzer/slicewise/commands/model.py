@@ -1,64 +1,119 @@
-"""Models of how storage shares itself out among jobs: what they predict."""
+"""Models of how storage shares itself out among jobs: fit one, predict with it, turn it round, check it."""
 
 from __future__ import annotations
 
 import math
-import re
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from rich.text import Text
 
-from slicewise.analysis.sharing import Schedule, SharingJob, share_out
+from slicewise.analysis import fitted, weights
+from slicewise.analysis.campaign import Campaign, CampaignDirection, campaign
+from slicewise.analysis.sharing import SharingJob, alone_from_spans, share_out
 from slicewise.errors import UserError
+from slicewise.job_options import COUNTS, JobOption, amount, job_option, require_names_of_their_own
 from slicewise.output import AsJson, OutputFile, write_json, write_text
-from slicewise.report import words
-from slicewise.report.tables import Cell, Column, Table, for_terminal
+from slicewise.profile.many import read_profiles
+from slicewise.profile.model_file import model_record, read_model, write_model
+from slicewise.report import model_tables as tables
+from slicewise.report.model_page import check_page
+from slicewise.report.page import page_path, write_page
+from slicewise.report.tables import for_terminal
+from slicewise.report.weight_words import answer
 
 app = typer.Typer(add_completion=False, invoke_without_command=True)
 
-Weight = Literal["processes", "nodes", "given"]
+PredictWeight = Literal["processes", "nodes", "given"]
+AnyWeight = Literal["processes", "nodes", "mounts", "equal"]
 JOB_FORM = "NAME,volume=V,processes=P,nodes=N,start=S[,cap=D][,weight=W]"
 JOB_KEYS = ("volume", "processes", "nodes", "start", "cap", "weight")
+FITTED_FORM = "NAME,volume=V,processes=P[,nodes=N][,mounts=M][,outstanding=B][,start=S][,cap=D]"
+FITTED_KEYS = ("volume", "processes", "nodes", "mounts", "outstanding", "start", "cap")
+INVERT_FORM = "NAME,seconds=T[,processes=P][,nodes=N][,mounts=M][,start=S]"
+INVERT_KEYS = ("seconds", "processes", "nodes", "mounts", "start")
 # What the value of --weight asks of a job.
-WEIGHT_KEYS: dict[Weight, str] = {"processes": "processes", "nodes": "nodes", "given": "weight"}
-PREFIXES = {prefix: 1000**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P"))} | {
-    f"{prefix}i": 1024 ** (power + 1) for power, prefix in enumerate(("K", "M", "G", "T", "P"))
-}
-UNIT = r"(?P<prefix>[kMGTP]?|[KMGTP]i)B(?P<rate>/s)?"
-AMOUNT = re.compile(rf"(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(?:{UNIT})?")
+WEIGHT_KEYS: dict[PredictWeight, str] = {"processes": "processes", "nodes": "nodes", "given": "weight"}
+
+Profiles = Annotated[
+    list[Path],
+    typer.Argument(metavar="PROFILE...", help="Jobs' directories or .swz files, or directories of jobs' directories."),
+]
+Direction = Annotated[CampaignDirection, typer.Option(help="auto: whichever moved more bytes.")]
+Fitted = Annotated[Path | None, typer.Option("--fitted", metavar="M", help="A model that `model fit -o M` wrote.")]
 
 
 @app.callback()
 def _model(context: typer.Context) -> None:
-    """Models of how storage shares itself out among jobs: what they predict."""
+    """Models of how storage shares itself out among jobs: fit one, predict with it, turn it round, check it."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 @app.command()
+def fit(
+    profiles: Profiles,
+    direction: Direction = "auto",
+    json: AsJson = False,
+    output: Annotated[Path | None, typer.Option("-o", metavar="M", help="Write the fitted model to this file.")] = None,
+) -> None:
+    """Learn from jobs that ran alone and together by what their storage is shared, and how much there is to share."""
+    data = campaign(read_profiles(profiles), direction)
+    model = fitted.fit_model(data.jobs, data.slices, _provenance(data))
+    model = fitted.with_held_out(model, fitted.cross_check(data.jobs, data.slices))
+    if output is not None:
+        write_model(model, output)
+    if json:
+        write_json(model_record(model), None)
+        return
+    write_text(
+        [
+            Text(answer(model.weight)),
+            *(Text(line) for line in tables.capacity_lines(model)),
+            Text(),
+            for_terminal(tables.candidates_table(model.weight)),
+            *([Text(f"\nFitted model: {output}        Next: slicewise model predict --fitted {output} --job ...")]
+              if output else []),
+        ],
+        None,
+    )  # fmt: skip
+
+
+@app.command()
 def predict(
-    capacity: Annotated[
-        str, typer.Option(metavar="C", help="What the storage serves a second, as 100MiB/s, or as a plain number.")
-    ],
     job: Annotated[
         list[str],
         typer.Option(
             metavar="JOB",
-            help=f"{JOB_FORM}; once a job. Volume and cap (the rate that it reaches alone) have units, as 16GiB "
-            "and 80MiB/s, where the capacity has, and are plain numbers where it is one. Start in seconds.",
+            help=f"{JOB_FORM}; with --fitted {FITTED_FORM}; once a job. Volume and cap (the rate that it reaches "
+            "alone) have units, as 16GiB and 80MiB/s, where the capacity has, and are plain numbers where it is one; "
+            "with --fitted they have units. Start in seconds.",
         ),
     ],
-    weight: Annotated[Weight, typer.Option(help="What a job's share goes by; given: its weight=W.")] = "processes",
+    capacity: Annotated[
+        str | None,
+        typer.Option(metavar="C", help="What the storage serves a second, as 100MiB/s, or as a plain number."),
+    ] = None,
+    weight: Annotated[
+        PredictWeight | None, typer.Option(help="What a job's share goes by (processes); given: its weight=W.")
+    ] = None,
+    model: Fitted = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
     """When jobs that share storage end: weighted max-min shares, solved anew whenever a job starts or ends."""
-    rate, has_unit = _amount(capacity, "--capacity", is_rate=True)
-    jobs = [_job(text, weight, has_unit) for text in job]
-    names = [sharing_job.job for sharing_job in jobs]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UserError(f"--job {twice}: is there twice; give each job a name of its own")
+    if model is not None:
+        if capacity is not None or weight is not None:
+            raise UserError(f"--fitted {model}: has capacity and weight; leave out --capacity and --weight")
+        _predict_fitted(model, job, json, output)
+        return
+    if capacity is None:
+        raise UserError("--capacity is missing; give one such as 100MiB/s, or a model by --fitted M")
+    weight = weight or "processes"
+    rate, has_unit = amount(capacity, "--capacity", is_rate=True)
+    jobs = [_sharing_job(job_option(text, JOB_KEYS, JOB_FORM), weight, has_unit) for text in job]
+    require_names_of_their_own([sharing_job.job for sharing_job in jobs])
     try:
         schedule = share_out(rate, jobs)
     except ValueError as error:
@@ -66,82 +121,183 @@ def predict(
     if json:
         write_json({"capacity": rate, "weight": weight, "jobs": schedule.jobs}, output)
     else:
-        write_text([for_terminal(_table(jobs, schedule))], output)
+        write_text([for_terminal(tables.schedule_table(jobs, schedule))], output)
 
 
-def _table(jobs: list[SharingJob], schedule: Schedule) -> Table:
-    table = Table(
-        [
-            Column("job", is_figure=False),
-            *(Column(heading) for heading in ("weight", "start", "end", "together", "alone", "interference")),
-        ]
+@app.command()
+def invert(
+    profiles: Annotated[
+        list[Path] | None, typer.Argument(metavar="[PROFILE...]", help="The profiles of jobs that ran together.")
+    ] = None,
+    job: Annotated[
+        list[str] | None, typer.Option(metavar="JOB", help=f"In place of profiles, once a job: {INVERT_FORM}.")
+    ] = None,
+    weight: Annotated[AnyWeight, typer.Option(help="What a job's share goes by.")] = "processes",
+    model: Fitted = None,
+    direction: Direction = "auto",
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """What jobs that ran together would have taken alone, from when each began and ended and what its share goes by.
+
+    Every job is taken to be able to fill the storage by itself.
+    """
+    if bool(profiles) == bool(job):
+        raise UserError(
+            "give the profiles of jobs that ran together, or their times by --job; see slicewise model invert --help"
+        )
+    weighting = _weighting(read_model(model), model) if model else weights.Weighting(weight)
+    if profiles:
+        data = campaign(read_profiles(profiles), direction)
+        if data.jobs["run"].n_unique() > 1 or len(data.jobs) < 2:
+            raise UserError("these profiles are not of jobs that ran together; give those of one run")
+        rows = data.jobs.to_dicts()
+    else:
+        rows = [_observed(job_option(text, INVERT_KEYS, INVERT_FORM), weighting.kind) for text in job]
+        require_names_of_their_own([row["job"] for row in rows])
+    spans = [(row["start"], row["start"] + row["seconds"]) for row in rows]
+    alone = alone_from_spans(
+        spans, [weighting.of(row["processes"], row["nodes"], row["mounts"], row.get("outstanding", 0)) for row in rows]
     )
-    for job, served in zip(jobs, schedule.jobs, strict=True):
-        seconds = (job.start, served.end, served.t_co, served.t_alone)
-        table.add(
-            Cell(job.job),
-            Cell(f"{job.weight:g}", job.weight),
-            *(Cell(words.duration(value), value) for value in seconds),
-            Cell(words.number(served.interference), served.interference),
-        )
-    return table
+    if json:
+        jobs = [
+            {"job": row["job"], "start": row["start"], "t_co": row["seconds"], "t_alone": time,
+             "interference": row["seconds"] / time}
+            for row, time in zip(rows, alone, strict=True)
+        ]  # fmt: skip
+        write_json({"weight": weighting, "jobs": jobs}, output)
+        return
+    write_text([for_terminal(tables.inverse_table(rows, alone, weighting))], output)
 
 
-def _job(text: str, weight: Weight, has_unit: bool) -> SharingJob:
-    """A job from the form that --job takes. Raises UserError with what is wrong and what is right."""
-    name, *pairs = (part.strip() for part in text.split(","))
-    option = f"--job {text}"
-    if not name or "=" in name:
-        raise UserError(f"{option}: has no name; the form is {JOB_FORM}")
-    given: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = (part.strip() for part in pair.partition("="))
-        if not equals or key not in JOB_KEYS:
-            raise UserError(f"{option}: {pair!r} is not understood; the form is {JOB_FORM}")
-        if key in given:
-            raise UserError(f"{option}: {key} is there twice; give it once")
-        given[key] = value
-    for key in ("volume", WEIGHT_KEYS[weight]):
-        if key not in given:
-            reason = f" (--weight {weight} goes by it)" if key == WEIGHT_KEYS[weight] else ""
-            raise UserError(f"{option}: {key} is missing{reason}; the form is {JOB_FORM}")
-    for key in ("processes", "nodes"):
-        if key in given and not (given[key].isdecimal() and int(given[key])):
-            raise UserError(f"{option}: {key}={given[key]} is not a count; give a whole number above 0")
-    volume = _job_amount(given["volume"], f"{option}: volume", has_unit, is_rate=False)
-    cap = _job_amount(given["cap"], f"{option}: cap", has_unit, is_rate=True) if "cap" in given else math.inf
+@app.command()
+def check(
+    profiles: Profiles,
+    model: Fitted = None,
+    direction: Direction = "auto",
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write the page; else beside the profiles.")
+    ] = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """Predicted against observed runtimes of every run of a campaign.
+
+    By a fitted model, or, without one, each combination of jobs by a fit that has not seen it.
+    """
+    data = campaign(read_profiles(profiles), direction)
+    if model is not None:
+        known = read_model(model)
+        _weighting(known, model)
+        checked, how = fitted.check(known, data.jobs), f"by the model in {model}"
+    else:
+        checked, how = fitted.cross_check(data.jobs, data.slices), "each combination of jobs by a fit without its runs"
+    if checked.is_empty():
+        raise UserError("none of these jobs ran together; give the profiles of some that did, and of each alone")
+    page = html or page_path(data.profiles[0].path, "model-check")
+    write_page(check_page(checked, how), page)
+    if json:
+        write_json({"how": how, **tables.summary(checked), "rows": checked.to_dicts(), "page": page}, output)
+        return
+    write_text(
+        [
+            for_terminal(tables.check_table(checked)),
+            Text(),
+            Text(tables.check_words(checked, how)),
+            Text(f"Page: {page}"),
+        ],
+        output,
+    )
+
+
+def _predict_fitted(path: Path, job: list[str], json: bool, output: Path | None) -> None:
+    known = read_model(path)
+    jobs = [_model_job(job_option(text, FITTED_KEYS, FITTED_FORM)) for text in job]
+    require_names_of_their_own([model_job.job for model_job in jobs])
     try:
-        start = _number(given.get("start", "0"), f"{option}: start")
-        return SharingJob(
-            name, volume, _number(given[WEIGHT_KEYS[weight]], f"{option}: {WEIGHT_KEYS[weight]}"), cap, start
-        )
+        found = fitted.predict(known, jobs)
     except ValueError as error:
-        raise UserError(f"{option}: {error}") from error
+        raise UserError(f"--fitted {path}: {error}") from error
+    if json:
+        write_json({"model": path, "weight": known.weight.chosen, "basis": known.basis, "jobs": found}, output)
+    else:
+        write_text([for_terminal(tables.modelled_table(jobs, found))], output)
 
 
-def _number(text: str, what: str) -> float:
+def _weighting(model: fitted.FittedModel, path: Path) -> weights.Weighting:
+    if model.weight.chosen is None:
+        raise UserError(f"{path}: cannot tell by what the storage is shared ({model.weight.reason}); give --weight")
+    return model.weight.chosen
+
+
+def _sharing_job(option: JobOption, weight: PredictWeight, has_unit: bool) -> SharingJob:
+    key = WEIGHT_KEYS[weight]
+    option.require("volume")
+    option.require(key, f" (--weight {weight} goes by it)")
+    for count in COUNTS:
+        option.count(count)
+    volume = _amount_like_capacity(option, "volume", has_unit, is_rate=False)
+    cap = _amount_like_capacity(option, "cap", has_unit, is_rate=True) if "cap" in option.given else math.inf
     try:
-        return float(text)
+        start = option.number("start", "0")
+        return SharingJob(option.name, volume, option.number(key), cap, start)
     except ValueError as error:
-        raise UserError(f"{what}={text} is not a number; give one such as 4 or 2.5") from error
+        raise UserError(f"{option.option}: {error}") from error
 
 
-def _job_amount(text: str, what: str, has_unit: bool, is_rate: bool) -> float:
-    amount, is_in_bytes = _amount(text, what, is_rate)
+def _amount_like_capacity(option: JobOption, key: str, has_unit: bool, is_rate: bool) -> float:
+    found, is_in_bytes = option.amount(key, is_rate)
     if is_in_bytes != has_unit:
         says, lacks = ("has a unit", "--capacity has none") if is_in_bytes else ("has no unit", "--capacity has one")
-        raise UserError(f"{what}={text} {says} and {lacks}; give all amounts with units, or all as plain numbers")
-    return amount
-
-
-def _amount(text: str, what: str, is_rate: bool) -> tuple[float, bool]:
-    """An amount in bytes (a rate: bytes a second), or a plain number; and whether it had a unit."""
-    match = AMOUNT.fullmatch(text.strip())
-    unit_fits = match and (match["prefix"] is None or bool(match["rate"]) == is_rate)
-    if not match or not unit_fits:
-        example = "100MiB/s" if is_rate else "16GiB"
         raise UserError(
-            f"{what} {text} is not {'a rate' if is_rate else 'an amount'}; give one such as 1200 or {example}"
+            f"{option.option}: {key}={option.given[key]} {says} and {lacks}; "
+            "give all amounts with units, or all as plain numbers"
         )
-    amount = float(match["number"]) * (PREFIXES[match["prefix"]] if match["prefix"] is not None else 1)
-    return amount, match["prefix"] is not None
+    return found
+
+
+def _model_job(option: JobOption) -> fitted.ModelJob:
+    option.require("volume")
+    option.require("processes")
+    nodes = option.count("nodes") or 1
+    amounts = {key: _bytes(option, key) for key in ("volume", "outstanding", "cap") if key in option.given}
+    return fitted.ModelJob(
+        option.name,
+        amounts["volume"],
+        option.count("processes"),
+        nodes,
+        option.count("mounts") or nodes,
+        amounts.get("outstanding"),
+        option.number("start", "0"),
+        amounts.get("cap"),
+    )
+
+
+def _bytes(option: JobOption, key: str) -> float:
+    found, has_unit = option.amount(key, is_rate=key == "cap")
+    if not has_unit or found <= 0:
+        example = "80MiB/s" if key == "cap" else "16GiB"
+        raise UserError(
+            f"{option.option}: {key}={option.given[key]} must be more than 0, with a unit, such as {example}"
+        )
+    return found
+
+
+def _observed(option: JobOption, kind: weights.Kind) -> dict:
+    seconds = option.number("seconds")
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise UserError(f"{option.option}: seconds={option.given['seconds']} must be more than 0")
+    if kind in COUNTS:
+        option.require(kind, f" (shares go by {kind})")
+    counts = {key: option.count(key) or 1 for key in COUNTS}
+    return {"job": option.name, "seconds": seconds, "start": option.number("start", "0")} | counts
+
+
+def _provenance(data: Campaign) -> dict:
+    return {
+        "direction": data.direction,
+        "storage": {"type": data.storage.type, "source": data.storage.source, "point": data.storage.point},
+        "slice_seconds": data.slice_seconds,
+        "jobs": data.jobs.select("run", "pair", "job", "processes", "nodes", "mounts", "bytes").to_dicts(),
+        "profiles": [str(profile.path) for profile in data.profiles],
+    }

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
+import polars as pl
 import typer
 from rich.text import Text
 
 from slicewise.analysis import overlap as analysis
+from slicewise.analysis.causes import Window, evidence_of, window_of
 from slicewise.analysis.coverage import coverage, job_processes
 from slicewise.errors import UserError
 from slicewise.output import AsJson, OutputFile, write_json, write_text
-from slicewise.profile.reader import read_profile
+from slicewise.profile.reader import Profile, read_profile
 from slicewise.report import overlap_words
+from slicewise.report.evidence import evidence_section, evidence_words
 from slicewise.report.overlap_json import overlap_record
 from slicewise.report.overlap_page import overlap_page
 from slicewise.report.overlap_tables import jobs_table
@@ -52,11 +56,14 @@ def overlap(
     main = overlap.directions[overlap.main_direction if direction == "auto" else direction]
     page = html or page_path(profiles[0], f"overlap-{_joined([job.job for job in overlap.jobs])}")
     seen = {job.job: coverage(job, job_processes(job)) for job in jobs}
-    write_page(overlap_page(overlap, main, seen, unseen_lines(jobs)), page)
+    evidence = _evidence(overlap, main, jobs, standalone)
+    whole = overlap_page(overlap, main, seen, unseen_lines(jobs))
+    shown = [evidence_section(evidence)] if len(evidence) else []
+    write_page(replace(whole, sections=[*whole.sections, *shown]), page)
     if json:
-        write_json(overlap_record(overlap, main, seen, page), output)
+        write_json(overlap_record(overlap, main, seen, page) | {"evidence": evidence.to_dicts()}, output)
         return
-    lines = [*overlap_words.opening(overlap, main), overlap_words.verdict(main)]
+    lines = [*overlap_words.opening(overlap, main), overlap_words.verdict(main), evidence_words(evidence)]
     write_text(
         [
             *(Text(line) for line in lines if line),
@@ -69,6 +76,16 @@ def overlap(
         ],
         output,
     )
+
+
+def _evidence(
+    overlap: analysis.Overlap, main: analysis.DirectionOverlap, jobs: list[Profile], standalone: list[Profile]
+) -> pl.DataFrame:
+    """What moved on the nodes in the region against the runs alone; nothing without a region."""
+    region = main.basis
+    begin, end = (region.first_slice, region.end_slice) if region else (0, 0)
+    together = [Window(job, begin * overlap.slice_ns, end * overlap.slice_ns) for job in jobs]
+    return evidence_of([window_of(profile) for profile in standalone], together)
 
 
 def _joined(jobs: list[str]) -> str:

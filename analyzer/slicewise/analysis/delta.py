@@ -1,0 +1,193 @@
+"""Delta-graphs: how long two jobs take beside each other, by how much later the second one began.
+
+Frames in (`campaign.JOBS_SCHEMA`), frames and dataclasses out. Sources: Dorier et al., section II.C; Yildiz et al.,
+section III.B; the definitions are in docs/models.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from slicewise.analysis.campaign import SIZE
+from slicewise.analysis.outliers import outliers
+from slicewise.analysis.sharing import SharingJob, share_out
+from slicewise.errors import UserError
+
+NAMES = ("A", "B")
+# Runs whose measured offsets lie closer together than this (s) are repeats of one point.
+SAME_OFFSET = 0.5
+# Jobs count as equal if what they take alone differs by no more than this fraction.
+EQUAL_TIMES = 0.1
+# Less lost time than this fraction of what the jobs take alone is no ground for an index.
+LEAST_LOST = 0.1
+CURVE_POINTS = 201
+
+POINTS_SCHEMA = pl.Schema(
+    {
+        "run": pl.String,
+        "point": pl.Float64,
+        "dt": pl.Float64,
+        "name": pl.String,
+        "job": pl.String,
+        "seconds": pl.Float64,
+        "bytes_per_second": pl.Float64,
+        "interference": pl.Float64,
+        "is_outlier": pl.Boolean,
+    }
+)
+
+
+@dataclass(frozen=True)
+class DeltaGraph:
+    """A Delta-graph of one configuration.
+
+    points (`POINTS_SCHEMA`): a row a run and job; dt is the measured offset of B's first byte from A's (s), point the
+    mean of the repeats that it is one of, interference the time over the time alone. expected: dt, name, seconds,
+    bytes_per_second, interference by proportional shares of `weights`. alone_seconds: by name. asymmetry: 0 fair
+    sharing, 1 first come, first served; None where asymmetry_reason says why. peak, expected_peak: the largest
+    interference of each job, of points' means. dropped: runs that stood out (1.5 standard deviations).
+    """
+
+    configuration: str
+    points: pl.DataFrame
+    expected: pl.DataFrame
+    weights: tuple[float, float]
+    alone_seconds: dict[str, float]
+    asymmetry: float | None
+    asymmetry_reason: str
+    peak: dict[str, float]
+    expected_peak: dict[str, float]
+    dropped: list[str]
+
+
+def delta_graph(configuration: str, jobs: pl.DataFrame, weights: tuple[float, float] = (1.0, 1.0)) -> DeltaGraph:
+    """The Delta-graph of a campaign's jobs: runs of two, A being the first by name, and of each alone.
+
+    Raises UserError where there are no runs of two, or one of the jobs never ran alone.
+    """
+    together = jobs.filter(pl.len().over("run") == 2)
+    if together.is_empty():
+        raise UserError(f"{configuration}: holds no run of two jobs together; give the profiles of a Delta-graph")
+    named = together.sort("run", "job").with_columns(
+        name=pl.when(pl.int_range(pl.len()).over("run") == 0).then(pl.lit("A")).otherwise(pl.lit("B"))
+    )
+    alone, dropped = _alone(configuration, jobs.filter(pl.len().over("run") == 1), named)
+    points = _points(named, alone)
+    dropped += points.filter("is_outlier")["run"].unique(maintain_order=True).to_list()
+    volumes = {name: float(named.filter(pl.col("name") == name)["bytes"].mean()) for name in NAMES}
+    expected = expected_curve(alone, volumes, weights, _reach(points, alone))
+    asymmetry, reason = asymmetry_index(points, alone)
+    means = points.filter(~pl.col("is_outlier")).group_by("point", "name").agg(pl.col("interference").mean())
+    return DeltaGraph(
+        configuration,
+        points,
+        expected,
+        weights,
+        alone,
+        asymmetry,
+        reason,
+        _largest(means),
+        _largest(expected),
+        dropped,
+    )
+
+
+def expected_curve(
+    alone: dict[str, float], volumes: dict[str, float], weights: tuple[float, float], offsets: Sequence[float]
+) -> pl.DataFrame:
+    """Times of two jobs at each offset by proportional shares: dt, name, seconds, bytes_per_second, interference.
+
+    alone: what each takes alone (s); so much of a capacity of 1 is its volume.
+    """
+    rows = []
+    for offset in offsets:
+        starts = (0.0, offset)
+        jobs = [
+            SharingJob(name, alone[name], weight, start=start)
+            for name, weight, start in zip(NAMES, weights, starts, strict=True)
+        ]
+        rows += [
+            (offset, job.job, job.t_co, volumes[job.job] / job.t_co, job.interference)
+            for job in share_out(1.0, jobs).jobs
+        ]
+    schema = {"dt": float, "name": str, "seconds": float, "bytes_per_second": float, "interference": float}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def asymmetry_index(points: pl.DataFrame, alone: dict[str, float]) -> tuple[float | None, str]:
+    """Who comes first wins: sum |T_first - T_second| / sum (T_first + T_second - 2 T_alone), over the runs in which one
+    of two equal jobs began clearly before the other; with the reason where there is none.
+    """
+    times = [alone[name] for name in NAMES]
+    if max(times) > (1 + EQUAL_TIMES) * min(times):
+        return None, "the jobs are not equal: alone they take " + " and ".join(f"{time:.3g} s" for time in times)
+    each = sum(times) / 2
+    runs = (
+        points.filter(~pl.col("is_outlier"), pl.col("point").abs() > SAME_OFFSET)
+        .group_by("run")
+        .agg(apart=(pl.col("seconds").max() - pl.col("seconds").min()), both=pl.col("seconds").sum())
+    )
+    lost = float((runs["both"] - 2 * each).clip(0.0).sum()) if len(runs) else 0.0
+    if lost <= LEAST_LOST * each:
+        return None, "no run in which one job began clearly before the other lost time"
+    return float(runs["apart"].sum()) / lost, ""
+
+
+def _alone(configuration: str, runs: pl.DataFrame, named: pl.DataFrame) -> tuple[dict[str, float], list[str]]:
+    """What A and B take alone for the volume that they move together, and the standalone runs that stood out.
+
+    Of standalone runs of the same program and size those whose name begins with "a-" or "b-" are the job's, and those
+    of its volume, where there are such.
+    """
+    alone: dict[str, float] = {}
+    dropped: list[str] = []
+    for name in NAMES:
+        like = named.filter(pl.col("name") == name).row(0, named=True)
+        fitting = runs.filter(pl.all_horizontal(pl.col(key) == like[key] for key in SIZE))
+        fitting = _if_any(fitting, pl.col("job").str.starts_with(f"{name.lower()}-"))
+        fitting = _if_any(fitting, (pl.col("bytes") / like["bytes"] - 1).abs() < EQUAL_TIMES)
+        if fitting.is_empty():
+            raise UserError(f"{configuration}: holds no run of {like['job']}'s program alone; profile it alone too")
+        times = fitting["seconds"] / fitting["bytes"] * like["bytes"]
+        out = pl.Series(outliers(times.to_list()), dtype=pl.Boolean)
+        alone[name] = float(times.filter(~out).mean())
+        dropped += fitting.filter(out)["run"].to_list()
+    return alone, list(dict.fromkeys(dropped))
+
+
+def _if_any(runs: pl.DataFrame, wanted: pl.Expr) -> pl.DataFrame:
+    """The runs that are wanted; all of them where none is."""
+    found = runs.filter(wanted)
+    return found if len(found) else runs
+
+
+def _points(named: pl.DataFrame, alone: dict[str, float]) -> pl.DataFrame:
+    first, second = (pl.col("start").filter(pl.col("name") == name).first().over("run") for name in NAMES)
+    table = named.with_columns(
+        dt=second - first,
+        bytes_per_second=pl.col("bytes") / pl.col("seconds"),
+        interference=pl.col("seconds") / pl.col("name").replace_strict(alone, return_dtype=pl.Float64),
+    ).sort("dt", "run", "name")
+    number = (pl.col("dt").diff().fill_null(0.0) > SAME_OFFSET).cum_sum()
+    table = table.with_columns(number=number).with_columns(point=pl.col("dt").mean().over("number"))
+    rows = []
+    for (_,), repeats in table.group_by("number", maintain_order=True):
+        runs = repeats.group_by("run", maintain_order=True).agg(pl.col("bytes_per_second").sum())
+        marked = dict(zip(runs["run"], outliers(runs["bytes_per_second"].to_list()), strict=True))
+        rows.append(repeats.with_columns(is_outlier=pl.col("run").replace_strict(marked, return_dtype=pl.Boolean)))
+    return pl.concat(rows).select(pl.col(name).cast(dtype) for name, dtype in POINTS_SCHEMA.items())
+
+
+def _reach(points: pl.DataFrame, alone: dict[str, float]) -> list[float]:
+    """Offsets for a curve: from the first point to the last, and all at which it has a corner."""
+    low, high = float(points["dt"].min()), float(points["dt"].max())
+    corners = {corner for corner in (-alone["B"], 0.0, alone["A"]) if low <= corner <= high}
+    return sorted({*np.linspace(low, high, CURVE_POINTS).tolist(), *corners})
+
+
+def _largest(frame: pl.DataFrame) -> dict[str, float]:
+    return dict(frame.group_by("name").agg(pl.col("interference").max()).sort("name").iter_rows())

@@ -1,0 +1,53 @@
+"""Predicted and observed runtimes of a campaign's runs, as Kuo et al. draw them (Figs. 6 and 7)."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import polars as pl
+
+from slicewise.charts import style
+
+WIDTH_SECONDS = "seconds together"
+
+
+def predicted_and_observed(frame: pl.DataFrame) -> go.Figure:
+    """Every run a place on the x axis, grouped by the jobs' sizes: bars for what was observed, marks with intervals for
+    what was predicted, a colour for each place of a job in its run.
+
+    frame: run, pair, job, predicted, low, high (null: not predicted), observed; jobs of a run in the order of rows.
+    """
+    chart = style.figure(height=360)
+    placed = frame.with_columns(place=pl.int_range(pl.len()).over("run"))
+    for (place,), rows in placed.group_by("place", maintain_order=True):
+        colour = style.JOB_COLOURS[place % len(style.JOB_COLOURS)]
+        labels = [
+            [style.safe(pair) for pair in rows["pair"]],
+            [style.safe(style.shortened(run, 24)) for run in rows["run"]],
+        ]
+        chart.add_bar(
+            x=labels,
+            y=rows["observed"].to_list(),
+            name=f"job {place + 1}, observed",
+            marker={"color": style.transparent(colour, 0.38), "line": {"width": 1, "color": colour}},
+            hovertemplate="observed %{y:.4~g} s<extra></extra>",
+            offsetgroup=str(place),
+        )
+        chart.add_scatter(
+            x=labels,
+            y=rows["predicted"].to_list(),
+            name=f"job {place + 1}, predicted",
+            mode="markers",
+            marker={"size": 9, "symbol": "diamond-open", "color": colour, "line": {"width": 2, "color": colour}},
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "thickness": 1.2,
+                "width": 3,
+                "array": (rows["high"] - rows["predicted"]).fill_null(0).to_list(),
+                "arrayminus": (rows["predicted"] - rows["low"]).fill_null(0).to_list(),
+            },
+            hovertemplate="predicted %{y:.4~g} s<extra></extra>",
+        )
+    chart.update_layout(barmode="group")
+    chart.update_yaxes(title_text=WIDTH_SECONDS)
+    return chart

@@ -1,0 +1,61 @@
+"""Delta-graphs: time, throughput and interference factor of two jobs over the offset of the second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import plotly.graph_objects as go
+import polars as pl
+
+from slicewise.charts import style
+
+# A line's pattern for each configuration, so that several lie side by side; colours are the jobs'.
+DASHES = ("solid", "dash", "dot", "dashdot")
+SYMBOLS = ("circle", "square", "diamond", "cross")
+
+
+def over_offset(
+    points: Mapping[str, pl.DataFrame],
+    expected: Mapping[str, pl.DataFrame],
+    column: str,
+    title: str,
+    scale: float = 1.0,
+) -> go.Figure:
+    """`column` over dt: a mark a run, hollow where it is an outlier, and the expected curve as a thin line.
+
+    points, expected: by configuration, frames of dt, name ("A", "B") and the column; points also has is_outlier and
+    run. What is drawn is value / scale.
+    """
+    chart = style.figure(height=320)
+    for place, (configuration, frame) in enumerate(points.items()):
+        for colour, name in zip(style.JOB_COLOURS, ("A", "B"), strict=False):
+            said = f"{style.safe(style.shortened(configuration))}: {name}" if len(points) > 1 else name
+            rows = frame.filter(pl.col("name") == name)
+            chart.add_scatter(
+                x=rows["dt"].to_list(),
+                y=(rows[column] / scale).to_list(),
+                mode="markers",
+                name=said,
+                marker={
+                    "size": 8,
+                    "color": colour,
+                    "symbol": [
+                        SYMBOLS[place % len(SYMBOLS)] + ("-open" if is_outlier else "")
+                        for is_outlier in rows["is_outlier"]
+                    ],
+                },
+                text=[style.safe(run) for run in rows["run"]],
+                hovertemplate="%{text}: %{y:.4~g} at %{x:.3~g} s<extra></extra>",
+            )
+            line = expected[configuration].filter(pl.col("name") == name)
+            chart.add_scatter(
+                x=line["dt"].to_list(),
+                y=(line[column] / scale).to_list(),
+                mode="lines",
+                name=f"{said}, expected",
+                line={"width": 1.2, "color": colour, "dash": DASHES[place % len(DASHES)]},
+                hoverinfo="skip",
+            )
+    chart.update_xaxes(title_text="B began after A by (s)")
+    chart.update_yaxes(title_text=title)
+    return chart

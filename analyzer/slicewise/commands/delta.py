@@ -1,0 +1,149 @@
+"""Delta-graphs: what two jobs do to each other, by how much later one of them begins."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import polars as pl
+import typer
+from rich.text import Text
+
+from slicewise.analysis.campaign import CampaignDirection, campaign
+from slicewise.analysis.causes import Window, evidence_of, window_of
+from slicewise.analysis.delta import DeltaGraph, delta_graph
+from slicewise.analysis.weights import Weighting
+from slicewise.delta_campaign import DeltaPlan, run_campaign
+from slicewise.errors import UserError
+from slicewise.output import AsJson, OutputFile, write_json, write_text
+from slicewise.profile.many import read_profiles
+from slicewise.report.delta_page import delta_page, peaks, points_table, verdict
+from slicewise.report.evidence import evidence_table, evidence_words
+from slicewise.report.page import page_path, write_page
+from slicewise.report.tables import for_terminal
+
+app = typer.Typer(add_completion=False, invoke_without_command=True)
+
+MOST_OFFSETS = 1000
+Weight = Annotated[
+    Literal["processes", "nodes", "mounts", "equal"], typer.Option(help="What the expected curve's shares go by.")
+]
+Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write the page; else beside the profiles.")]
+
+
+@app.callback()
+def _delta(context: typer.Context) -> None:
+    """Delta-graphs: what two jobs do to each other, by how much later one of them begins."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def run(
+    a: Annotated[str, typer.Option("--a", metavar="CMD", help="Job A, a command in one word of the shell's.")],
+    b: Annotated[str, typer.Option("--b", metavar="CMD", help="Job B. {start} in a command: the second to begin at.")],
+    first: Annotated[float, typer.Option("--from", metavar="S", help="The first offset of B from A.")],
+    last: Annotated[float, typer.Option("--to", metavar="S", help="The last offset.")],
+    step: Annotated[float, typer.Option(metavar="S", help="From one offset to the next.")],
+    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="Times that every run is done.")] = 1,
+    directory: Annotated[
+        Path, typer.Option("--dir", metavar="DIR", help="Where the campaign's profiles go; the same DIR goes on.")
+    ] = Path("slicewise-delta"),
+    slice_seconds: Annotated[
+        float | None, typer.Option("--slice", metavar="SECONDS", min=0.1, max=60, help="Length of a slice; else 4.")
+    ] = None,
+    weight: Weight = "processes",
+    html: Html = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """Run two commands alone and together, at every offset, and draw what came of it. Interrupted, it can go on."""
+    if not (step > 0 and last >= first and (last - first) / step < MOST_OFFSETS):
+        raise UserError(f"--from {first:g} --to {last:g} --step {step:g}: no offsets; give for instance -20, 20 and 5")
+    offsets = [first + place * step for place in range(int((last - first) / step + 1e-9) + 1)]
+    run_campaign(DeltaPlan(a, b, offsets, repeat, slice_seconds), directory, lambda line: print(line, file=sys.stderr))
+    _tell([directory], weight, "auto", html, json, output)
+
+
+@app.command()
+def read(
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Directories of profiles, one a configuration.")
+    ],
+    weight: Weight = "processes",
+    direction: Annotated[CampaignDirection, typer.Option(help="auto: whichever moved more bytes.")] = "auto",
+    html: Html = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """The Delta-graph of profiles: runs of two jobs, and of each alone; several directories side by side.
+
+    Of a run A is the job whose name comes first. Offsets are measured, from first byte to first byte.
+    """
+    _tell(directories, weight, direction, html, json, output)
+
+
+def _tell(
+    directories: list[Path],
+    weight: str,
+    direction: CampaignDirection,
+    html: Path | None,
+    json: bool,
+    output: Path | None,
+) -> None:
+    read = [_graph(directory, weight, direction) for directory in directories]
+    graphs = [graph for graph, _ in read]
+    evidence = [found for _, found in read]
+    page = html or page_path(directories[0], f"delta-{directories[0].resolve().name}")
+    write_page(delta_page(graphs, evidence), page)
+    if json:
+        write_json({"configurations": [_record(*both) for both in read], "page": page}, output)
+        return
+    lines = [line for graph in graphs for line in (verdict(graph), peaks(graph))]
+    dropped = [name for graph in graphs for name in graph.dropped]
+    lines += [f"Dropped as outliers (1.5 standard deviations): {', '.join(dropped)}"] if dropped else []
+    tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
+    lines += [evidence_words(found) for found in evidence if len(found)]
+    write_text(
+        [
+            for_terminal(points_table(graphs)),
+            Text(),
+            *tables,
+            *(Text(line) for line in lines),
+            Text(f"Page: {page}"),
+        ],
+        output,
+    )
+
+
+def _graph(directory: Path, weight: str, direction: CampaignDirection) -> tuple[DeltaGraph, pl.DataFrame]:
+    """The Delta-graph of a directory, and the evidence for causes that its profiles hold."""
+    data = campaign(read_profiles([directory]), direction, is_by_name=True)
+    jobs = data.jobs
+    sizes = jobs.filter(jobs["run"].is_duplicated()).sort("run", "job").head(2)
+    weights = [
+        Weighting(weight).of(row["processes"], row["nodes"], row["mounts"], 0.0) for row in sizes.iter_rows(named=True)
+    ]
+    graph = delta_graph(directory.resolve().name, jobs, (weights[0], weights[1]) if len(weights) == 2 else (1.0, 1.0))
+    alone = set(jobs.filter(jobs["run"].is_unique())["job"])
+    windows: dict[bool, list[Window]] = {True: [], False: []}
+    for profile in data.profiles:
+        windows[profile.job in alone].append(window_of(profile))
+    return graph, evidence_of(windows[True], windows[False], graph.asymmetry)
+
+
+def _record(graph: DeltaGraph, evidence: pl.DataFrame) -> dict:
+    return {
+        "configuration": graph.configuration,
+        "alone_seconds": graph.alone_seconds,
+        "weights": graph.weights,
+        "asymmetry": graph.asymmetry,
+        "asymmetry_reason": graph.asymmetry_reason or None,
+        "peak": graph.peak,
+        "expected_peak": graph.expected_peak,
+        "dropped": graph.dropped,
+        "points": graph.points.to_dicts(),
+        "expected": graph.expected.to_dicts(),
+        "evidence": evidence.to_dicts(),
+    }

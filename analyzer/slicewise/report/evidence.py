@@ -1,0 +1,54 @@
+"""Evidence for causes of interference, as a table and a sentence."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from slicewise.report import words
+from slicewise.report.page import Section
+from slicewise.report.tables import Cell, Column, Table
+
+
+def evidence_table(evidence: pl.DataFrame) -> Table:
+    """A row a signal, for a frame of `causes.EVIDENCE_SCHEMA`."""
+    table = Table(
+        [
+            *(Column(name, is_figure=False) for name in ("cause", "signal")),
+            Column("alone"),
+            Column("together"),
+            Column("unit", is_figure=False),
+            Column("moved", is_figure=False),
+        ]
+    )
+    for row in evidence.iter_rows(named=True):
+        table.add(
+            row["cause"],
+            row["signal"].replace("_", " "),
+            Cell(words.number(row["alone"]), row["alone"]),
+            Cell(words.number(row["together"]), row["together"]),
+            row["unit"],
+            "yes" if row["moved"] else "no",
+        )
+    return table
+
+
+def evidence_words(evidence: pl.DataFrame) -> str:
+    """Which causes have evidence, the strongest first; empty where nothing was measured."""
+    if evidence.is_empty():
+        return ""
+    causes = evidence.filter("moved")["cause"].unique(maintain_order=True).to_list()
+    if not causes:
+        return "Of what the nodes counted nothing moved against the runs alone."
+    return (
+        f"Against the runs alone the nodes' counters moved for: {words.listing(causes)}. That is evidence, not proof."
+    )
+
+
+def evidence_section(evidence: pl.DataFrame) -> Section:
+    """The section of a page."""
+    return Section(
+        "Evidence for causes",
+        text=[evidence_words(evidence)],
+        tables=[evidence_table(evidence)],
+        note="Of each slice the node counts on which a signal was highest; alone and together are means over slices.",
+    )

@@ -1,0 +1,13 @@
+# Campaigns of competing jobs on real file servers, and the page that says how well they are predicted. Included by Makefile.
+
+CAMPAIGNS ?= $(BUILD)/campaigns
+
+.PHONY: campaigns
+campaigns: all  ## run the campaigns of docs/validation.md: hours, as root, on a quiet machine; those that are done are kept
+	make/setup test
+	mkdir -p $(CAMPAIGNS)
+	PYTHONPATH=tests $(VENV)/bin/python -m testbed.validation --run $(BUILD) $(CAMPAIGNS)
+
+.PHONY: validation
+validation: campaigns  ## run the campaigns and write docs/validation.md from them
+	PYTHONPATH=tests $(VENV)/bin/python -m testbed.validation $(CAMPAIGNS) docs/validation.md

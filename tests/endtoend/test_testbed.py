@@ -1,0 +1,81 @@
+"""Jobs that compete for real file servers over one link: by what each shares is found, and nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from slicewise.analysis.campaign import campaign
+from slicewise.analysis.fitted import fit_model
+from slicewise.profile.many import read_profiles
+from support.programs import BUILD
+from testbed import nodes, servers
+
+TESTS = Path(__file__).resolve().parents[1]
+# So slow that the link is the bottleneck on any machine; small transfers, so that slices see every process.
+SLOW = ["--link", "100mbit", "--volume", "64", "--slice", "1", "--load", "--fsync --transfer 64K"]
+
+
+def run_campaign(server: str, profiles: Path, runs: str) -> None:
+    try:
+        nodes.require("mpirun.openmpi", *servers.needs(server), str(BUILD / "bin" / "slicewise-load"))
+    except nodes.Missing as reason:
+        pytest.skip(f"{reason}: make/setup test installs what packages there are for it")
+    command = [sys.executable, "-m", "testbed.campaign", BUILD, profiles, "--server", server, "--runs", runs, *SLOW]
+    environment = os.environ | {"PYTHONPATH": str(TESTS)}
+    done = subprocess.run(
+        list(map(str, command)), env=environment, capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def traces() -> set[str]:
+    """What a testbed would leave behind: links, and mounts of its file systems."""
+    links = {name for name in os.listdir("/sys/class/net") if name == "switch" or name.startswith("p-")}
+    mounts = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if "testbed" in line}
+    return links | mounts
+
+
+@pytest.mark.parametrize(("server", "is_by_process"), [("glusterfs", True), ("sshfs", False)])
+def test_by_what_a_server_shares(tmp_path, server, is_by_process):
+    before = traces()
+    run_campaign(server, tmp_path / "profiles", "4 1+4")
+    data = campaign(read_profiles([tmp_path / "profiles"]))
+    assert data.jobs["pair"].unique().sort().to_list() == ["1 + 4", "4"]
+    assert data.jobs["bytes"].unique().to_list() == [64 << 20]
+    # By process the larger job ends at 5/8 of the other's time, by mount both end together.
+    times = dict(data.jobs.filter(pl.col("pair") == "1 + 4").select("processes", "seconds").iter_rows())
+    assert (times[1] / times[4] > 1.3) == is_by_process, times
+    if is_by_process:  # what is written back comes in bursts, and has not always slices with all processes
+        fit = fit_model(data.jobs, data.slices).weight
+        assert fit.chosen.kind in ("processes", "outstanding", "processes^beta"), fit
+        assert fit.beta.value > 0.5, fit
+    assert traces() == before
+
+
+def test_a_testbed_that_is_killed_leaves_nothing(tmp_path):
+    before = traces()
+    try:
+        nodes.require("mpirun.openmpi", *servers.needs("glusterfs"))
+    except nodes.Missing as reason:
+        pytest.skip(f"{reason}: make/setup test installs what packages there are for it")
+    command = [sys.executable, "-m", "testbed.campaign", BUILD, tmp_path / "profiles", "--runs", "1", *SLOW]
+    process = subprocess.Popen(
+        [*map(str, command), "--timeout", "0.5"], env=os.environ | {"PYTHONPATH": str(TESTS)}, stdout=subprocess.DEVNULL
+    )
+    assert process.wait(120) == 124
+    assert traces() == before
+
+
+def test_what_is_missing_is_said_in_one_line():
+    program = "from testbed import nodes; nodes.require('no-such-program')"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": str(TESTS)}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    said = "the testbed needs no-such-program" if os.geteuid() == 0 else "the testbed needs root"
+    assert done.stderr.splitlines()[-1].endswith(said)

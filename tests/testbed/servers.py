@@ -1,0 +1,111 @@
+"""File servers of the testbed: each starts on a cluster's server and is mounted on all its nodes.
+
+- glusterfs: no write-behind, so that each process has one request under way: shares go by process;
+- sshfs: as it comes, with write-back: the TCP window decides, and shares go by mount;
+- sshfs-sync: every write is answered before the next, as with glusterfs;
+- sshfs-turns: the server serves one connection after the other: first come, first served;
+- sshfs-slow: the server reads no faster than a slow device behind it: the TCP windows close.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from testbed.nodes import SERVER_ADDRESS, Cluster, Node, wait_for_mount, wait_for_port
+
+MOUNT_POINT = Path("/mnt/slicewise-testbed")
+GLUSTER_PORT = 24007
+SFTP_PORT = 2222
+SLOW_MIB_S = 20
+SFTP_SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server")
+
+BRICK = """
+volume posix
+  type storage/posix
+  option directory {export}
+end-volume
+volume locks
+  type features/locks
+  subvolumes posix
+end-volume
+volume brick
+  type performance/io-threads
+  option thread-count 16
+  subvolumes locks
+end-volume
+volume server
+  type protocol/server
+  option transport-type tcp
+  option transport.socket.listen-port {port}
+  option auth.addr.brick.allow *
+  subvolumes brick
+end-volume
+"""
+CLIENT = """
+volume client
+  type protocol/client
+  option transport-type tcp
+  option remote-host {server}
+  option remote-port {port}
+  option remote-subvolume brick
+end-volume
+"""
+
+
+def sftp_server() -> str:
+    """Where the sftp server is, or would be on Debian."""
+    return next((path for path in SFTP_SERVERS if Path(path).exists()), SFTP_SERVERS[0])
+
+
+def start_glusterfs(cluster: Cluster) -> None:
+    """GlusterFS by bare volume files: no glusterd."""
+    export = cluster.folder / "export"
+    export.mkdir()
+    (cluster.folder / "brick.vol").write_text(BRICK.format(export=export, port=GLUSTER_PORT))
+    (cluster.folder / "client.vol").write_text(CLIENT.format(server=SERVER_ADDRESS, port=GLUSTER_PORT))
+    log = cluster.folder / "glusterfs.log"
+    cluster.server.start(
+        log, "glusterfsd", "-N", "-f", cluster.folder / "brick.vol", "-l", cluster.folder / "brick.log"
+    )
+    wait_for_port(cluster.server, GLUSTER_PORT)
+    for node in cluster.nodes:
+        mounting = ["glusterfs", "-N", "-f", cluster.folder / "client.vol", "-l", cluster.folder / f"{node.name}.log"]
+        _own_mount_point(node)
+        node.start(log, *mounting, MOUNT_POINT)
+        wait_for_mount(node, MOUNT_POINT, "fuse.glusterfs")
+
+
+def start_sshfs(cluster: Cluster, *options: str, serving: tuple[str, ...] = ()) -> None:
+    """sshfs straight to an sftp server: no sshd, no keys. options: of sshfs; serving: of `testbed.sftp`."""
+    export = cluster.folder / "export"
+    export.mkdir()
+    log = cluster.folder / "sshfs.log"
+    cluster.server.start(log, sys.executable, "-m", "testbed.sftp", str(SFTP_PORT), sftp_server(), *serving)
+    wait_for_port(cluster.server, SFTP_PORT)
+    for node in cluster.nodes:
+        _own_mount_point(node)
+        source = f"{SERVER_ADDRESS}:{export}"
+        wanted = ["-o", f"directport={SFTP_PORT}", *(word for option in options for word in ("-o", option))]
+        node.start(log, "sshfs", "-f", source, MOUNT_POINT, *wanted)
+        wait_for_mount(node, MOUNT_POINT, "fuse.sshfs")
+
+
+def _own_mount_point(node: Node) -> None:
+    node.run("mount", "-t", "tmpfs", "-o", "size=1m", "testbed-mnt", "/mnt")
+    node.run("mkdir", "-p", MOUNT_POINT)
+
+
+SERVERS: dict[str, Callable[[Cluster], None]] = {
+    "glusterfs": start_glusterfs,
+    "sshfs": start_sshfs,
+    "sshfs-sync": lambda cluster: start_sshfs(cluster, "sshfs_sync"),
+    "sshfs-turns": lambda cluster: start_sshfs(cluster, serving=("--turns",)),
+    "sshfs-slow": lambda cluster: start_sshfs(cluster, serving=("--mib-s", str(SLOW_MIB_S))),
+}
+
+
+def needs(server: str) -> tuple[str, ...]:
+    """The commands that a server takes."""
+    return ("glusterfsd", "glusterfs") if server == "glusterfs" else ("sshfs", sftp_server())

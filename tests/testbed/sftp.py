@@ -1,0 +1,98 @@
+"""Serves sftp on a port, a process a connection, as inetd would; `python -m testbed.sftp PORT SERVER [options]`.
+
+--turns: connections are served one after the other: the first that sends much keeps its turn until it has been quiet
+for a while. --mib-s RATE: all connections together are read no faster than that, as by a server with a slow device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import subprocess
+import threading
+import time
+
+QUIET_SECONDS = 0.3
+# What a connection may send out of turn: enough for names and attributes, and to begin.
+OUT_OF_TURN_BYTES = 512 << 10
+CHUNK_BYTES = 256 << 10
+
+
+class Gate:
+    """Lets bytes of connections through: in turns, at a rate, or both. Shared by the threads of all connections."""
+
+    def __init__(self, in_turns: bool, bytes_per_second: float | None) -> None:
+        self._in_turns = in_turns
+        self._rate = bytes_per_second
+        self._condition = threading.Condition()
+        self._holder: int | None = None
+        self._last = 0.0
+        self._free_at = 0.0
+
+    def is_held_by_another(self, who: int) -> bool:
+        return self._holder not in (None, who) and time.monotonic() - self._last < QUIET_SECONDS
+
+    def take_turn(self, who: int) -> None:
+        """Waits until it is this connection's turn."""
+        if not self._in_turns:
+            return
+        with self._condition:
+            while self.is_held_by_another(who):
+                self._condition.wait(0.02)
+            self._holder, self._last = who, time.monotonic()
+
+    def pace(self, count: int) -> None:
+        """Waits as long as the device takes for so many bytes."""
+        if self._rate is None:
+            return
+        with self._condition:
+            self._free_at = max(self._free_at, time.monotonic()) + count / self._rate
+            wait = self._free_at - time.monotonic()
+        time.sleep(max(wait, 0.0))
+
+
+def serve(connection: socket.socket, server: str, gate: Gate, who: int) -> None:
+    """Passes a connection's bytes to a server of its own, and its answers back."""
+    process = subprocess.Popen([server], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    threading.Thread(target=answer, args=(connection, process), daemon=True).start()
+    sent, last = 0, time.monotonic()
+    while chunk := connection.recv(CHUNK_BYTES):
+        if time.monotonic() - last > QUIET_SECONDS:
+            sent = 0
+        sent += len(chunk)
+        if sent > OUT_OF_TURN_BYTES:
+            gate.take_turn(who)
+        gate.pace(len(chunk))
+        view = memoryview(chunk)
+        while view:
+            view = view[process.stdin.write(view) :]
+        last = time.monotonic()
+    process.stdin.close()
+
+
+def answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
+    while chunk := process.stdout.read(CHUNK_BYTES):
+        connection.sendall(chunk)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="testbed.sftp")
+    parser.add_argument("port", type=int)
+    parser.add_argument("server")
+    parser.add_argument("--turns", action="store_true")
+    parser.add_argument("--mib-s", type=float)
+    arguments = parser.parse_args()
+    gate = Gate(arguments.turns, arguments.mib_s and arguments.mib_s * (1 << 20))
+    listening = socket.create_server(("", arguments.port))
+    for who in range(1 << 30):
+        connection, _ = listening.accept()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if arguments.turns or arguments.mib_s:
+            threading.Thread(target=serve, args=(connection, arguments.server, gate, who), daemon=True).start()
+            continue
+        subprocess.Popen([arguments.server], stdin=connection, stdout=connection)
+        connection.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+"""Writes docs/validation.md from campaigns: `python -m testbed.validation CAMPAIGNS PAGE`.
+
+CAMPAIGNS holds a directory of profiles for each of `PLANS`, as `python -m testbed.validation --run BUILD CAMPAIGNS`
+makes them: what is there already is not run again. Every figure of the page is computed from those profiles, and from
+published ones.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+from slicewise.analysis import fitted
+from slicewise.analysis.campaign import Campaign, campaign
+from slicewise.analysis.delta import delta_graph
+from slicewise.analysis.fitted import cross_check, fit_model, with_held_out
+from slicewise.analysis.weights import Weighting
+from slicewise.profile.many import read_profiles
+from slicewise.report.delta_page import peaks, verdict
+from slicewise.report.model_tables import capacity_lines
+from slicewise.report.weight_words import answer
+from support import published
+
+MIB = 1 << 20
+PAIRS = "1+4 1+12 2+6 2+10 4+12 6+10 10+12"
+ALONE = "1 2 4 6 10 12"
+ON_NODES = "2/1 4/2 6/3 10/5 2/1+6/3 4/2+10/5 2/1+10/5"
+MORE = "1+4+6@1 2+4*0.5@1+6+10*1.5@2"
+OFFSETS = "4 4@4+4 4@2+4 4+4 4+4@2 4+4@4"
+# name: server, runs, repeats, further options
+PLANS: dict[str, tuple[str, str, int, list[str]]] = {
+    "glusterfs": ("glusterfs", f"{ALONE} {PAIRS} {ON_NODES} {MORE}", 5, []),
+    "sshfs": ("sshfs", f"{ALONE} {PAIRS} {ON_NODES} {MORE}", 5, []),
+    "glusterfs-shared": ("glusterfs", f"{ALONE} {PAIRS}", 5, ["--load", "--fsync --shared"]),
+    "sshfs-shared": ("sshfs", f"{ALONE} {PAIRS}", 5, ["--load", "--fsync --shared"]),
+    "one-size": ("glusterfs", "4 4+4", 3, []),
+    "delta-glusterfs": ("glusterfs", OFFSETS, 3, []),
+    "delta-turns": ("sshfs-turns", OFFSETS, 3, []),
+    "slow": ("sshfs-slow", "4 4+4", 3, ["--volume", "96"]),
+}
+# Largest and mean |RE| of runtimes that are aimed at.
+AIMS = {
+    "glusterfs": (0.05, 0.025),
+    "sshfs": (0.09, 0.05),
+    "glusterfs-shared": (0.15, None),
+    "sshfs-shared": (0.15, None),
+}
+MORE_JOBS_AIM = 0.10
+TITLE = """# Validation
+
+Real contention on one machine: network namespaces as compute nodes, a file server behind one link of 400 Mbit/s, jobs
+of `slicewise-load` under `slicewise run`, each alone and together, round robin (`tests/testbed`). Runtimes are
+predicted by models that have not seen the combination of jobs that they predict: weight, capacity and all are fitted
+to the other runs. RE is (predicted - observed) / observed. `make validation` wrote this page from profiles; all
+figures are computed from them. The machine's other work is in them too.
+"""
+
+
+def main() -> None:
+    """Runs campaigns, or writes the page."""
+    if sys.argv[1] == "--run":
+        run_campaigns(Path(sys.argv[2]), Path(sys.argv[3]))
+        return
+    campaigns, target = Path(sys.argv[1]), Path(sys.argv[2])
+    target.write_text(page(campaigns), encoding="utf-8")
+
+
+def run_campaigns(build: Path, campaigns: Path) -> None:
+    """Runs those campaigns whose profiles are not there; stops at the first that cannot be run."""
+    for name, (server, runs, repeats, options) in PLANS.items():
+        if (campaigns / name / "complete").exists():
+            continue
+        command = [sys.executable, "-m", "testbed.campaign", str(build), str(campaigns / name)]
+        command += ["--server", server, "--runs", runs, "--repeats", str(repeats), "--timeout", "7200", *options]
+        if subprocess.run(command, check=False).returncode != 0:
+            sys.exit(f"validation: {name}: the campaign failed")
+        (campaigns / name / "complete").touch()
+
+
+def page(campaigns: Path) -> str:
+    """The page's text."""
+    parts = [TITLE, *_notes(campaigns), _published()]
+    for name in PLANS:
+        directory = campaigns / name
+        if not directory.is_dir():
+            parts.append(f"## {name}\n\nThis campaign was not run.\n")
+        elif name.startswith("delta-"):
+            parts.append(_delta(name, directory))
+        else:
+            parts.append(_shares(name, directory))
+    return "\n".join(parts)
+
+
+def _notes(campaigns: Path) -> list[str]:
+    """What whoever recorded the campaigns says of them."""
+    notes = campaigns / "NOTES.md"
+    return [notes.read_text(encoding="utf-8")] if notes.exists() else []
+
+
+def _published() -> str:
+    lines = ["## Published pairs (Kuo 2013, tables 1 to 3, typed in)\n"]
+    rows = []
+    for mode in ("private", "shared"):
+        jobs, slices = published.jobs_of(mode), published.slices_of(mode)
+        model = replace(fit_model(jobs, slices), basis="standalone times")
+        for kind in ("processes", "nodes"):
+            errors = fitted.check(model, jobs, Weighting(kind))["relative_error"].abs()
+            rows.append([f"{mode}, shares by {kind}", _percent(errors.max()), _percent(errors.mean())])
+        errors = cross_check(jobs, slices)["relative_error"].abs()
+        rows.append(
+            [f"{mode}, weight and capacity by the other pairs", _percent(errors.max()), _percent(errors.mean())]
+        )
+        lines.append(f"In {mode} mode: {answer(model.weight)}\n")
+    return "\n".join([*lines, _table(["runtimes of six pairs", "largest \\|RE\\|", "mean \\|RE\\|"], rows)])
+
+
+def _shares(name: str, directory: Path) -> str:
+    data = campaign(read_profiles([directory]))
+    checked = cross_check(data.jobs, data.slices)
+    model = with_held_out(fit_model(data.jobs, data.slices), checked)
+    parts = [f"## {name}\n", f"{answer(model.weight)}\n", "\n".join(capacity_lines(model)) + "\n"]
+    parts += [_alone(data), _together(data)]
+    if model.weight.chosen is not None and not checked.is_empty():
+        parts.append(_checked(name, checked))
+    return "\n".join([*parts, _server_counters(directory)])
+
+
+def _alone(data: Campaign) -> str:
+    """Tables 1 and 2: throughput of each size alone, mean and relative standard deviation over runs."""
+    alone = data.jobs.filter(pl.len().over("run") == 1).with_columns(rate=pl.col("bytes") / pl.col("seconds") / MIB)
+    rows = [
+        [str(pair), str(len(runs)), f"{runs['rate'].mean():.1f}", _percent(_rsd(runs["rate"].to_list()))]
+        for (pair,), runs in alone.sort("processes", "nodes").group_by("pair", maintain_order=True)
+    ]
+    return _table(["processes alone", "runs", "MiB/s", "RSD"], rows)
+
+
+def _together(data: Campaign) -> str:
+    """Table 3: overall and overlap throughput of each combination, ratios, and the overlap's spread over runs."""
+    overlap = (
+        data.slices.filter(pl.len().over("run", "slice") > 1)
+        .group_by("pair", "run", "job")
+        .agg(rate=pl.col("bytes").sum() / pl.col("seconds").sum() / MIB)
+    )
+    jobs = (
+        data.jobs.filter(pl.len().over("run") > 1)
+        .with_columns(overall=pl.col("bytes") / pl.col("seconds") / MIB)
+        .join(overlap.select("run", "job", "rate"), on=["run", "job"], how="left")
+        .sort("pair", "run", "processes", "job")
+        .with_columns(place=pl.int_range(pl.len()).over("run"))
+    )
+    rows = []
+    for (pair,), runs in jobs.group_by("pair", maintain_order=True):
+        by_place = runs.group_by("place", maintain_order=True).agg(
+            pl.col("overall").mean(), mean=pl.col("rate").mean(), rates="rate"
+        )
+        in_overlap = by_place["mean"].to_list()
+        known = None not in in_overlap
+        rows.append(
+            [
+                str(pair),
+                str(runs["run"].n_unique()),
+                " / ".join(f"{rate:.1f}" for rate in by_place["overall"]),
+                " / ".join(f"{rate:.1f}" for rate in in_overlap) if known else "too short",
+                " : ".join(f"{rate / in_overlap[0]:.2f}" for rate in in_overlap) if known else "",
+                " / ".join(_percent(_rsd(rates)) for rates in by_place["rates"]) if known else "",
+            ]
+        )
+    headings = ["processes together", "runs", "overall, MiB/s", "in the overlap, MiB/s", "ratio there", "RSD over runs"]
+    return _table(headings, rows)
+
+
+def _checked(name: str, checked: pl.DataFrame) -> str:
+    rows = [
+        [
+            str(pair),
+            " / ".join(sorted({str(kind) for kind in runs["weight"]})),
+            _percent(runs["relative_error"].abs().max()),
+            _percent(runs["relative_error"].abs().mean()),
+        ]
+        for (pair,), runs in checked.group_by("pair", maintain_order=True)
+    ]
+    of_two = checked.filter(pl.len().over("run") == 2)["relative_error"].abs()
+    of_more = checked.filter(pl.len().over("run") > 2)["relative_error"].abs()
+    lines = []
+    if name in AIMS and len(of_two):
+        lines.append(_judged("Pairs", of_two, *AIMS[name]))
+    if len(of_more):
+        lines.append(_judged("Three jobs and more, with starts and volumes of their own", of_more, MORE_JOBS_AIM, None))
+    headings = ["runtimes held out", "shares by", "largest \\|RE\\|", "mean \\|RE\\|"]
+    return "\n".join([_table(headings, rows), *(f"{line}\n" for line in lines)])
+
+
+def _judged(what: str, errors: pl.Series, largest: float, mean: float | None) -> str:
+    said = f"{what}: |RE| {_percent(errors.max())} at most (aim {_percent(largest)}), "
+    said += f"{_percent(errors.mean())} in the mean"
+    said += f" (aim {_percent(mean)})" if mean is not None else ""
+    missed = [
+        _percent(found - aim) for found, aim in ((errors.max(), largest), (errors.mean(), mean)) if aim and found > aim
+    ]
+    return f"{said}. {'Missed by ' + ' and '.join(missed) + '.' if missed else 'Met.'}"
+
+
+def _delta(name: str, directory: Path) -> str:
+    data = campaign(read_profiles([directory]), "write", is_by_name=True)
+    graph = delta_graph(name, data.jobs)
+    means = graph.points.group_by("point", "name").agg(pl.col("seconds").mean(), runs=pl.len()).sort("point", "name")
+    rows = [
+        [f"{point:+.2f}", str(runs["runs"][0]), *(f"{seconds:.2f}" for seconds in runs["seconds"])]
+        for (point,), runs in means.group_by("point", maintain_order=True)
+    ]
+    alone = ", ".join(f"{job} {seconds:.2f} s" for job, seconds in graph.alone_seconds.items())
+    table = _table(["B after A by, s", "runs", "A, s", "B, s"], rows)
+    words = f"{verdict(graph)} {peaks(graph)} Alone: {alone}."
+    return "\n".join([f"## {name}\n", f"{words}\n", table, _server_counters(directory)])
+
+
+def _server_counters(directory: Path) -> str:
+    """What the server's TCP counters did, alone and together."""
+    log = directory / "server-tcp.jsonl"
+    if not log.exists():
+        return ""
+    runs = [json.loads(line) for line in log.read_text().splitlines()]
+    rows = []
+    for counter in sorted(runs[0].keys() - {"run"}):
+        alone = [run[counter] for run in runs if "+" not in run["run"]]
+        together = [run[counter] for run in runs if "+" in run["run"]]
+        rows.append([counter, *(f"{statistics.mean(found):.0f}" if found else "" for found in (alone, together))])
+    return _table(["the server's TCP counters, mean of a run", "alone", "together"], rows)
+
+
+def _table(headings: list[str], rows: list[list[str]]) -> str:
+    return "\n".join(
+        [f"| {' | '.join(headings)} |", f"|{'---|' * len(headings)}", *(f"| {' | '.join(row)} |" for row in rows), ""]
+    )
+
+
+def _percent(fraction: float | None) -> str:
+    return "" if fraction is None else f"{100 * fraction:.1f} %"
+
+
+def _rsd(values: list[float]) -> float:
+    return statistics.pstdev(values) / statistics.mean(values)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,329 @@
+/* slicewise-load: an MPI job that moves a volume which does not depend on its size, in the way of IOR and IMB-IO: what jobs need in
+ * order to compete for the same storage. Every rank moves whole transfers to or from a file of its own, or its own part of one shared
+ * file, and the first rank of each group prints one line. Errors end the job with one line and status 1, wrong options with status 2.
+ * Built with either MPI's mpicc; it knows nothing of Slicewise. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct load {
+    const char *path;
+    int64_t volume_bytes; /* of a whole group, in one repeat */
+    int64_t transfer_bytes;
+    int repeats;
+    int second; /* ranks of the second group */
+    bool is_mpiio, is_collective, is_reading, is_shared, is_strided, is_direct, is_stored_by_call, is_synced, is_removed;
+    double start_at; /* seconds of CLOCK_REALTIME; 0: at once */
+    double delay;    /* seconds that the second group begins later */
+};
+
+/* The ranks that move one volume together. */
+struct group {
+    MPI_Comm comm;
+    int rank, ranks;
+    bool is_second;
+};
+
+/* The transfers of one rank: `count` of them, the first at byte `offset` of its file, the next ones `stride` bytes further. */
+struct part {
+    char path[4096];
+    int64_t offset, stride;
+    int64_t count;
+    int64_t rounds; /* transfers of the rank that has most: collective calls need every rank to take part */
+};
+
+static const char usage[] =
+    "usage: slicewise-load [options] PATH\n"
+    "  --volume BYTES     of the whole job, whatever its size (64M; K, M and G are powers of 1024)\n"
+    "  --transfer BYTES   of one call (1M); the volume is a multiple of it\n"
+    "  --repeats N        go over the same bytes N times (1)\n"
+    "  --api API          posix or mpiio (posix)\n"
+    "  --collective       the collective calls of MPI-IO\n"
+    "  --read             read files that an earlier job wrote with the same options\n"
+    "  --shared           one file PATH; else a file PATH.RANK a process\n"
+    "  --strided          the processes' transfers lie in turn in the shared file; else each process has one stretch of it\n"
+    "  --direct           O_DIRECT (posix)\n"
+    "  --dsync            O_DSYNC: each transfer is stored before the next begins (posix)\n"
+    "  --fsync            sync each file after each repeat of writing\n"
+    "  --remove           remove the files at the end\n"
+    "  --start-at EPOCH   begin at this second of the clock, so that several jobs begin together\n"
+    "  --second N         the last N processes are a second group, with a volume and files PATH.second of its own\n"
+    "  --delay SECONDS    the second group begins so much later than the first; before it if negative\n";
+
+__attribute__((format(printf, 2, 3), noreturn)) static void fail(int status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "slicewise-load: ");
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    MPI_Abort(MPI_COMM_WORLD, status);
+    abort();
+}
+
+static void check_mpi(int error, const char *what, const char *path)
+{
+    if (error == MPI_SUCCESS)
+        return;
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    MPI_Error_string(error, text, &length);
+    fail(1, "%s %s: %s", what, path, text);
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int64_t bytes_of(const char *text)
+{
+    char *end;
+    errno = 0;
+    int64_t bytes = strtoll(text, &end, 10);
+    int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    if (errno != 0 || end == text || end[shift > 0] != '\0' || bytes <= 0 || bytes > INT64_MAX >> shift)
+        fail(2, "'%s' is not a size: say for instance 4096, 64K, 100M or 2G", text);
+    return bytes << shift;
+}
+
+static int count_of(const char *text)
+{
+    char *end;
+    errno = 0;
+    long count = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || count < 1 || count > INT32_MAX)
+        fail(2, "'%s' is not a count: give a whole number above 0", text);
+    return (int)count;
+}
+
+static double seconds_of(const char *text)
+{
+    char *end;
+    double seconds = strtod(text, &end);
+    if (end == text || *end != '\0' || !(seconds > -1e12 && seconds < 1e12))
+        fail(2, "'%s' is not a number of seconds", text);
+    return seconds;
+}
+
+static bool is_mpiio(const char *text)
+{
+    if (strcmp(text, "posix") != 0 && strcmp(text, "mpiio") != 0)
+        fail(2, "there is no API '%s': posix or mpiio", text);
+    return text[0] == 'm';
+}
+
+static void check(const struct load *load, int ranks)
+{
+    if (load->volume_bytes % load->transfer_bytes != 0)
+        fail(2, "the volume is not a multiple of the transfer size");
+    if (load->transfer_bytes > INT32_MAX)
+        fail(2, "a transfer is less than 2G");
+    if (load->is_mpiio && (load->is_direct || load->is_stored_by_call))
+        fail(2, "--direct and --dsync need --api posix");
+    if (load->is_collective && !(load->is_mpiio && load->is_shared))
+        fail(2, "--collective needs --api mpiio and --shared");
+    if (load->is_strided && !load->is_shared)
+        fail(2, "--strided needs --shared");
+    if (load->second >= ranks)
+        fail(2, "--second %d of %d processes leaves none for the first group", load->second, ranks);
+    if (load->delay != 0 && load->second == 0)
+        fail(2, "--delay needs a second group: --second N");
+}
+
+static struct load parse(int argc, char **argv, int rank)
+{
+    static const struct option options[] = {
+        { "volume", required_argument, NULL, 'v' },   { "transfer", required_argument, NULL, 't' }, { "repeats", required_argument, NULL, 'n' },
+        { "api", required_argument, NULL, 'a' },      { "collective", no_argument, NULL, 'c' },     { "read", no_argument, NULL, 'r' },
+        { "shared", no_argument, NULL, 's' },         { "strided", no_argument, NULL, 'i' },        { "direct", no_argument, NULL, 'd' },
+        { "dsync", no_argument, NULL, 'D' },          { "fsync", no_argument, NULL, 'f' },          { "remove", no_argument, NULL, 'x' },
+        { "start-at", required_argument, NULL, '@' }, { "second", required_argument, NULL, '2' },   { "delay", required_argument, NULL, '+' },
+        { 0 },
+    };
+    struct load load = { .volume_bytes = 64 << 20, .transfer_bytes = 1 << 20, .repeats = 1 };
+    opterr = rank == 0;
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
+        switch (option) {
+        case 'v': load.volume_bytes = bytes_of(optarg); break;
+        case 't': load.transfer_bytes = bytes_of(optarg); break;
+        case 'n': load.repeats = count_of(optarg); break;
+        case 'a': load.is_mpiio = is_mpiio(optarg); break;
+        case 'c': load.is_collective = true; break;
+        case 'r': load.is_reading = true; break;
+        case 's': load.is_shared = true; break;
+        case 'i': load.is_strided = true; break;
+        case 'd': load.is_direct = true; break;
+        case 'D': load.is_stored_by_call = true; break;
+        case 'f': load.is_synced = true; break;
+        case 'x': load.is_removed = true; break;
+        case '@': load.start_at = seconds_of(optarg); break;
+        case '2': load.second = count_of(optarg); break;
+        case '+': load.delay = seconds_of(optarg); break;
+        default: fail(2, "wrong options\n%s", usage);
+        }
+    if (optind != argc - 1)
+        fail(2, "one PATH is needed\n%s", usage);
+    load.path = argv[optind];
+    load.is_synced &= !load.is_reading;
+    return load;
+}
+
+static struct group group_of(const struct load *load, int rank, int ranks)
+{
+    struct group group = { .is_second = rank >= ranks - load->second };
+    MPI_Comm_split(MPI_COMM_WORLD, group.is_second, rank, &group.comm);
+    MPI_Comm_rank(group.comm, &group.rank);
+    MPI_Comm_size(group.comm, &group.ranks);
+    return group;
+}
+
+static struct part part_of(const struct load *load, const struct group *group)
+{
+    int64_t transfers = load->volume_bytes / load->transfer_bytes;
+    int64_t first = transfers * group->rank / group->ranks;
+    struct part part = {
+        .count = transfers * (group->rank + 1) / group->ranks - first,
+        .offset = load->is_shared ? first * load->transfer_bytes : 0,
+        .stride = load->transfer_bytes,
+        .rounds = (transfers + group->ranks - 1) / group->ranks,
+    };
+    if (load->is_strided) {
+        part.count = (transfers - group->rank + group->ranks - 1) / group->ranks;
+        part.offset = group->rank * load->transfer_bytes;
+        part.stride = group->ranks * load->transfer_bytes;
+    }
+    const char *second = group->is_second ? ".second" : "";
+    int length = load->is_shared ? snprintf(part.path, sizeof part.path, "%s%s", load->path, second)
+                                 : snprintf(part.path, sizeof part.path, "%s%s.%d", load->path, second, group->rank);
+    if (length >= (int)sizeof part.path)
+        fail(2, "the path is too long");
+    return part;
+}
+
+static int64_t move_posix(const struct load *load, const struct part *part, char *buffer)
+{
+    int flags = (load->is_reading ? O_RDONLY : O_WRONLY | O_CREAT) | (load->is_direct ? O_DIRECT : 0) |
+                (load->is_stored_by_call ? O_DSYNC : 0);
+    int fd = open(part->path, flags, 0644);
+    if (fd < 0)
+        fail(1, "open %s: %s", part->path, strerror(errno));
+    int64_t bytes = 0;
+    for (int repeat = 0; repeat < load->repeats; repeat++) {
+        for (int64_t i = 0; i < part->count; i++) {
+            off_t offset = part->offset + i * part->stride;
+            size_t size = (size_t)load->transfer_bytes;
+            ssize_t moved = load->is_reading ? pread(fd, buffer, size, offset) : pwrite(fd, buffer, size, offset);
+            if (moved != load->transfer_bytes)
+                fail(1, "%s %s at byte %lld: %s", load->is_reading ? "read" : "write", part->path, (long long)offset,
+                     moved < 0 ? strerror(errno) : "less than a transfer");
+            bytes += moved;
+        }
+        if (load->is_synced && fsync(fd) != 0)
+            fail(1, "fsync %s: %s", part->path, strerror(errno));
+    }
+    if (close(fd) != 0)
+        fail(1, "close %s: %s", part->path, strerror(errno));
+    return bytes;
+}
+
+static int64_t move_mpiio(const struct load *load, const struct group *group, const struct part *part, char *buffer)
+{
+    MPI_File file;
+    int mode = load->is_reading ? MPI_MODE_RDONLY : MPI_MODE_WRONLY | MPI_MODE_CREATE;
+    check_mpi(MPI_File_open(load->is_shared ? group->comm : MPI_COMM_SELF, part->path, mode, MPI_INFO_NULL, &file), "open", part->path);
+    int64_t rounds = load->is_collective ? part->rounds : part->count;
+    int64_t bytes = 0;
+    for (int repeat = 0; repeat < load->repeats; repeat++) {
+        for (int64_t i = 0; i < rounds; i++) {
+            MPI_Offset offset = part->offset + i * part->stride;
+            int size = i < part->count ? (int)load->transfer_bytes : 0;
+            MPI_Status status;
+            int error;
+            if (load->is_collective)
+                error = load->is_reading ? MPI_File_read_at_all(file, offset, buffer, size, MPI_BYTE, &status)
+                                         : MPI_File_write_at_all(file, offset, buffer, size, MPI_BYTE, &status);
+            else
+                error = load->is_reading ? MPI_File_read_at(file, offset, buffer, size, MPI_BYTE, &status)
+                                         : MPI_File_write_at(file, offset, buffer, size, MPI_BYTE, &status);
+            check_mpi(error, load->is_reading ? "read" : "write", part->path);
+            int moved;
+            MPI_Get_count(&status, MPI_BYTE, &moved);
+            if (moved != size)
+                fail(1, "%s: %d of %d bytes moved at byte %lld", part->path, moved, size, (long long)offset);
+            bytes += moved;
+        }
+        if (load->is_synced)
+            check_mpi(MPI_File_sync(file), "sync", part->path);
+    }
+    check_mpi(MPI_File_close(&file), "close", part->path);
+    return bytes;
+}
+
+/* Sleeps until the group's turn. Without --start-at the first group's is now, or the second's if that comes before. */
+static void wait_for_start(const struct load *load, const struct group *group)
+{
+    double first_start = now() + (load->delay < 0 ? -load->delay : 0);
+    MPI_Bcast(&first_start, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    if (load->start_at > 0)
+        first_start = load->start_at;
+    double seconds = first_start + (group->is_second ? load->delay : 0) - now();
+    if (seconds > 0) {
+        struct timespec time = { .tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) };
+        while (nanosleep(&time, &time) != 0 && errno == EINTR)
+            continue;
+    }
+    MPI_Barrier(group->comm);
+}
+
+static void report(const struct load *load, const struct group *group, double start, double end, int64_t bytes)
+{
+    int64_t all_bytes;
+    double first_start, last_end;
+    MPI_Reduce(&bytes, &all_bytes, 1, MPI_INT64_T, MPI_SUM, 0, group->comm);
+    MPI_Reduce(&start, &first_start, 1, MPI_DOUBLE, MPI_MIN, 0, group->comm);
+    MPI_Reduce(&end, &last_end, 1, MPI_DOUBLE, MPI_MAX, 0, group->comm);
+    if (group->rank == 0)
+        printf("%d processes %s %lld bytes in %.3f s: %.2f MiB/s, from %.3f\n", group->ranks, load->is_reading ? "read" : "wrote",
+               (long long)all_bytes, last_end - first_start, (double)all_bytes / (last_end - first_start) / (1 << 20), first_start);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int rank, ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    struct load load = parse(argc, argv, rank);
+    check(&load, ranks);
+    struct group group = group_of(&load, rank, ranks);
+    struct part part = part_of(&load, &group);
+    char *buffer = aligned_alloc(4096, ((size_t)load.transfer_bytes + 4095) / 4096 * 4096);
+    if (buffer == NULL)
+        fail(1, "no memory for a transfer of %lld bytes", (long long)load.transfer_bytes);
+    memset(buffer, 'A' + rank % 26, (size_t)load.transfer_bytes);
+
+    wait_for_start(&load, &group);
+    double start = now();
+    int64_t bytes = load.is_mpiio ? move_mpiio(&load, &group, &part, buffer) : move_posix(&load, &part, buffer);
+    double end = now();
+    report(&load, &group, start, end, bytes);
+    if (load.is_removed && (group.rank == 0 || !load.is_shared))
+        unlink(part.path);
+    free(buffer);
+    MPI_Finalize();
+    return 0;
+}
