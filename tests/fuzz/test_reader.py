@@ -17,7 +17,7 @@ from slicewise.profile.reader import read_profile
 from support.swz import LAST_FRAME, Writer, build_profile
 
 ROUNDS = int(os.environ.get("SLICEWISE_FUZZ_ROUNDS", "150"))
-GOLDEN = sorted((Path(__file__).parents[1] / "golden").rglob("*.swz"))
+GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.swz"))
 
 
 @pytest.fixture(scope="module", params=["synthetic", *GOLDEN], ids=lambda seed: getattr(seed, "name", seed))
