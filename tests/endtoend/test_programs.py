@@ -38,7 +38,7 @@ class Program:
     modules: str = ""
     status: int = 0
     read_by_stdio: str = ""
-    written_by_stdio: str = "/work/input$"
+    written_by_stdio: str = "/scene/input$"
     gaps: dict[str, int] = field(default_factory=dict)
     unseen_read_bytes: int = 0
     unseen_written_bytes: int = 0
@@ -55,7 +55,7 @@ seq 9 > more && git add . && git -c user.name=a -c user.email=a@b commit -q -m t
 git gc -q && git fsck --full && git log --oneline && git archive HEAD | md5sum && git count-objects -v
 rm .git/index
 """
-GIT_STREAMS = r"/\.git/(COMMIT_EDITMSG|HEAD\.lock|packed-refs\.new|(objects/)?info/\w+_\w{6})$|/work/repo/more$"
+GIT_STREAMS = r"/\.git/(COMMIT_EDITMSG|HEAD\.lock|packed-refs\.new|(objects/)?info/\w+_\w{6})$|/scene/repo/more$"
 
 TAR = """
 mkdir from to && tee from/input < input > /dev/null
@@ -190,12 +190,12 @@ PROGRAMS = {
         written_by_stdio=GIT_STREAMS,
         gaps={"bytes flushed at exit": 141},
     ),
-    "tar": Program(MAKE_INPUT + TAR, ("tar",), written_by_stdio="/work/(from/)?input$"),
+    "tar": Program(MAKE_INPUT + TAR, ("tar",), written_by_stdio="/scene/(from/)?input$"),
     "zstd": Program(
         MAKE_INPUT + ZSTD,
         ("tar", "zstd"),
         read_by_stdio=r"/input$|/input\.zst$|/from\.tar\.zst$",
-        written_by_stdio=r"/work/from/\d$|/work/input$|\.zst$|/output$",
+        written_by_stdio=r"/scene/from/\d$|/scene/input$|\.zst$|/output$",
         gaps={"lseek": 8},  # of what stdio writes
     ),
     "rsync": Program(
@@ -282,7 +282,7 @@ def new_folder(job: Job) -> Path:
     """The same folder each time, for programs note where they are."""
     if job.data.exists():
         shutil.rmtree(job.data)
-    work = job.data / "work"
+    work = job.data / "scene"
     work.mkdir(parents=True)
     return work
 
