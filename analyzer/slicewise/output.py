@@ -24,6 +24,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with the keys 
 OutputFile = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to FILE instead of the terminal.")
 ]
+PageFile = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Where to write the page; else beside the profile.")
+]
 # Where there is no terminal, nothing wraps: a line of text stays one line for grep.
 UNWRAPPED_WIDTH = 10_000
 

@@ -16,7 +16,7 @@ from slicewise.analysis.delta import DeltaGraph, delta_graph
 from slicewise.analysis.weights import Weighting
 from slicewise.delta_campaign import DeltaPlan, run_campaign
 from slicewise.errors import UserError
-from slicewise.output import AsJson, OutputFile, write_json, write_text
+from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.profile.many import read_profiles
 from slicewise.report.delta_page import delta_page, peaks, points_table, verdict
 from slicewise.report.evidence import evidence_table, evidence_words
@@ -29,7 +29,6 @@ MOST_OFFSETS = 1000
 Weight = Annotated[
     Literal["processes", "nodes", "mounts", "equal"], typer.Option(help="What the expected curve's shares go by.")
 ]
-Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write the page; else beside the profiles.")]
 
 
 @app.callback()
@@ -54,7 +53,7 @@ def run(
         float | None, typer.Option("--slice", metavar="SECONDS", min=0.1, max=60, help="Length of a slice; else 4.")
     ] = None,
     weight: Weight = "processes",
-    html: Html = None,
+    html: PageFile = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
@@ -73,7 +72,7 @@ def read(
     ],
     weight: Weight = "processes",
     direction: Annotated[CampaignDirection, typer.Option(help="auto: whichever moved more bytes.")] = "auto",
-    html: Html = None,
+    html: PageFile = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:

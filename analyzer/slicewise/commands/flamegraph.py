@@ -11,7 +11,7 @@ from rich.text import Text
 from slicewise.analysis.sites import Cost, Sites, sites
 from slicewise.errors import UserError
 from slicewise.export.folded import folded_text
-from slicewise.output import AsJson, OutputFile, write_json, write_text
+from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.profile.reader import Profile, read_profile
 from slicewise.report import words
 from slicewise.report.page import Page, page_path, write_page
@@ -30,9 +30,7 @@ def flamegraph(
     ] = None,
     folded: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write folded stacks.")] = None,
     cost: Annotated[Cost, typer.Option(help="What a folded stack costs.")] = "time",
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write the page; else beside the profile.")
-    ] = None,
+    html: PageFile = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:

@@ -14,7 +14,7 @@ from slicewise.analysis.campaign import Campaign, CampaignDirection, campaign
 from slicewise.analysis.sharing import SharingJob, alone_from_spans, share_out
 from slicewise.errors import UserError
 from slicewise.job_options import COUNTS, JobOption, amount, job_option, require_names_of_their_own
-from slicewise.output import AsJson, OutputFile, write_json, write_text
+from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.profile.many import read_profiles
 from slicewise.profile.model_file import model_record, read_model, write_model
 from slicewise.report import model_tables as tables
@@ -175,9 +175,7 @@ def check(
     profiles: Profiles,
     model: Fitted = None,
     direction: Direction = "auto",
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write the page; else beside the profiles.")
-    ] = None,
+    html: PageFile = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:

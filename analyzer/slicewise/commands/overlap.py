@@ -14,7 +14,7 @@ from slicewise.analysis import overlap as analysis
 from slicewise.analysis.causes import Window, evidence_of, window_of
 from slicewise.analysis.coverage import coverage, job_processes
 from slicewise.errors import UserError
-from slicewise.output import AsJson, OutputFile, write_json, write_text
+from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.profile.reader import Profile, read_profile
 from slicewise.report import overlap_words
 from slicewise.report.evidence import evidence_section, evidence_words
@@ -39,9 +39,7 @@ def overlap(
     direction: Annotated[
         Literal["auto", "read", "write"], typer.Option(help="What to tell first; auto: whichever moved more bytes.")
     ] = "auto",
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write the page; else beside the profiles.")
-    ] = None,
+    html: PageFile = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:

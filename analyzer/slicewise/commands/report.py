@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from slicewise.output import AsJson, OutputFile, write_json, write_text
+from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.profile.reader import read_profile
 from slicewise.report import coverage_words
 from slicewise.report.job_page import job_page, job_report, opening
@@ -22,9 +22,7 @@ from slicewise.report.unseen import unseen_lines
 
 def report(
     profile: Annotated[Path, typer.Argument(metavar="PROFILE", help="A job's directory, or one of its .swz files.")],
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write the page; else beside the profile.")
-    ] = None,
+    html: PageFile = None,
     symbols: Annotated[
         list[Path] | None,
         typer.Option(metavar="DIR", help="Where programs or their debug information are; may be repeated."),
