@@ -126,7 +126,7 @@ static unsigned print_segment(int dir, const char *name, uid_t owner, unsigned p
     raw_close(fd);
     if (segment == NULL)
         return 0;
-    bool is_shown = adopt_is_of_this_build(segment) && atomic_load(&segment->state) == SEGMENT_LIVE && !segment->is_last_packed && adopt_is_sound(segment) &&
+    bool is_shown = atomic_load(&segment->state) == SEGMENT_LIVE && !segment->is_last_packed && adopt_is_sound(segment) &&
                     (segment->pid_namespace != adopt_pid_namespace() || raw_result(syscall(SYS_kill, segment->pid, 0)) != -ESRCH);
     if (is_shown)
         print_process(segment, printed == 0);

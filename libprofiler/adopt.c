@@ -159,8 +159,9 @@ struct segment *adopt_copy(int fd, bool with_lanes)
                                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (segment == MAP_FAILED)
         return NULL;
-    /* First the head, whose commit the rest must not be older than. */
-    bool is_read = read_part(fd, segment, 0, offsetof(struct segment, text)) && read_part(fd, segment, offsetof(struct segment, text), TEXT_BYTES);
+    /* First the head, whose commit the rest must not be older than; nobody waits for the rest of what cannot be understood. */
+    bool is_read = read_part(fd, segment, 0, offsetof(struct segment, text)) && adopt_is_of_this_build(segment) &&
+                   read_part(fd, segment, offsetof(struct segment, text), TEXT_BYTES);
     if (is_read && with_lanes) {
         uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
         is_read = read_part(fd, segment, offsetof(struct segment, files), SEGMENT_FIXED_BYTES - offsetof(struct segment, files)) &&
@@ -183,7 +184,7 @@ static void finish(int fd, int dir, const char *name, const char *names, struct 
 {
     struct segment *segment = home->segment;
     uint32_t state = atomic_load(&segment->state);
-    if (!adopt_is_of_this_build(segment) || (state != SEGMENT_BEGINNING && !adopt_is_sound(segment)))
+    if (state != SEGMENT_BEGINNING && !adopt_is_sound(segment))
         return;
     bool is_near = segment->pid_namespace == 0 || segment->pid_namespace == adopt_pid_namespace();
     if (is_near ? is_alive(segment, names) : is_alive_elsewhere(names)) {

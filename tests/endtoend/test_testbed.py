@@ -34,10 +34,11 @@ def run_campaign(server: str, profiles: Path, runs: str) -> None:
 
 
 def traces() -> set[str]:
-    """What a testbed would leave behind: links, and mounts of its file systems."""
+    """What a testbed would leave behind: links, mounts of its file systems, segments of its jobs' processes."""
     links = {name for name in os.listdir("/sys/class/net") if name == "switch" or name.startswith("p-")}
     mounts = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if "testbed" in line}
-    return links | mounts
+    segments = Path(f"/dev/shm/slicewise-{os.geteuid()}")
+    return links | mounts | ({path.name for path in segments.iterdir()} if segments.is_dir() else set())
 
 
 @pytest.mark.parametrize(("server", "is_by_process"), [("glusterfs", True), ("sshfs", False)])

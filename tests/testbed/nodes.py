@@ -130,6 +130,7 @@ class Cluster:
             raise RuntimeError("a cluster is built in namespaces of its own: see isolated()")
         self.folder = folder
         run("mount", "-t", "tmpfs", "-o", "size=6g", "testbed", folder)
+        run("mount", "-t", "tmpfs", "testbed", "/dev/shm")  # what killed jobs leave there goes with the namespaces too
         run("ip", "link", "set", "lo", "up")
         run("ip", "link", "add", "switch", "type", "bridge")
         run("ip", "link", "set", "switch", "up")
