@@ -101,7 +101,7 @@ static struct segment *copy_at_rest(int fd)
     struct segment *segment = NULL;
     for (int attempt = 0; attempt < 8; attempt++) {
         uint32_t after;
-        segment = adopt_copy(fd, true);
+        segment = adopt_copy(fd);
         if (segment == NULL || raw_read_at(fd, &after, sizeof after, offsetof(struct segment, totals_turn)) != sizeof after)
             break;
         uint32_t before = atomic_load(&segment->totals_turn);

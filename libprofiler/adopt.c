@@ -153,7 +153,7 @@ static bool read_part(int fd, struct segment *segment, size_t begin, size_t byte
     return true;
 }
 
-struct segment *adopt_copy(int fd, bool with_lanes)
+struct segment *adopt_copy(int fd)
 {
     struct segment *segment = (struct segment *)syscall(SYS_mmap, NULL, sizeof(struct segment), PROT_READ | PROT_WRITE,
                                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -161,13 +161,9 @@ struct segment *adopt_copy(int fd, bool with_lanes)
         return NULL;
     /* First the head, whose commit the rest must not be older than; nobody waits for the rest of what cannot be understood. */
     bool is_read = read_part(fd, segment, 0, offsetof(struct segment, text)) && adopt_is_of_this_build(segment) &&
-                   read_part(fd, segment, offsetof(struct segment, text), TEXT_BYTES);
-    if (is_read && with_lanes) {
-        uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
-        is_read = read_part(fd, segment, offsetof(struct segment, files), SEGMENT_FIXED_BYTES - offsetof(struct segment, files)) &&
-                  read_part(fd, segment, SEGMENT_FIXED_BYTES, (size_t)lanes * LANE_BYTES);
-    }
-    if (is_read)
+                   read_part(fd, segment, offsetof(struct segment, text), SEGMENT_FIXED_BYTES - offsetof(struct segment, text));
+    uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
+    if (is_read && read_part(fd, segment, SEGMENT_FIXED_BYTES, (size_t)lanes * LANE_BYTES))
         return segment;
     syscall(SYS_munmap, segment, sizeof *segment);
     return NULL;
@@ -238,7 +234,7 @@ struct adoption_result adopt_in(int dir, const char *path, const char *only_spoo
     int opened = adopt_open(dir, name, &fd);
     if (opened == ADOPT_BUSY)
         result.outcome = ADOPT_BUSY;
-    struct segment_home home = { .place = PLACE_private, .segment = opened == ADOPTED ? adopt_copy(fd, true) : NULL };
+    struct segment_home home = { .place = PLACE_private, .segment = opened == ADOPTED ? adopt_copy(fd) : NULL };
     if (home.segment != NULL) {
         if (only_spool_dir[0] == '\0' || is_same_directory(home.segment->spool_dir, only_spool_dir))
             finish(fd, dir, name, own_names(path), &home, &result);

@@ -47,9 +47,9 @@ void adopt_each(int dir, const char *user_dir, const char *prefix, void (*visit)
  * the caller's now, ADOPT_BUSY or ADOPT_FOREIGN; `fd`, unless it is negative, is to be closed either way. */
 int adopt_open(int dir, const char *name, int *fd);
 
-/* A private copy of a segment's head and text, and with lanes of all the rest; NULL if that cannot be read, or
+/* A private copy of a segment, as far as it is used; NULL if that cannot be read, or
  * another build of the engine made it. */
-struct segment *adopt_copy(int fd, bool with_lanes);
+struct segment *adopt_copy(int fd);
 void adopt_drop_copy(struct segment *copy);
 
 bool adopt_is_of_this_build(const struct segment *segment);
