@@ -20,7 +20,7 @@ BUILD = ROOT / os.environ.get("BUILD", "build")
 LIBRARY = BUILD / "lib" / "libslicewise.so"
 COLLECTOR = BUILD / "bin" / "slicewise-collect"
 TIMEOUT_SECONDS = 120
-LAUNCHES = 2  # of MPICH 4.0, which now and then aborts by itself, with or without us
+LAUNCHES = 4  # of MPICH 4.0, which now and then aborts by itself, with or without us
 SECONDS_TO_DIE = 5
 
 

@@ -64,9 +64,7 @@ class Writer:
 
     def packed_frame(self, process: int, number: int, packed: bytes, flags: int = 0) -> bytes:
         """An envelope before bytes that may or may not be a zstd frame."""
-        head = struct.pack(
-            "<II4sIQIII", 0x184D2A53, 32, b"SWZ1", number, process, len(packed), self.schema_id, flags
-        )
+        head = struct.pack("<II4sIQIII", 0x184D2A53, 32, b"SWZ1", number, process, len(packed), self.schema_id, flags)
         return head + struct.pack("<I", zlib.crc32(head)) + packed
 
     def schema_frame(self) -> bytes:

@@ -73,9 +73,7 @@ def test_both_directions_have_their_own_period(tmp_path):
 
 def test_time_in_io_is_the_slowest_processes_and_the_medians(tmp_path):
     """Three ranks of 100 s: 1 s, 2 s and 40 s in calls; the last with two threads, 20 s each."""
-    processes = [
-        {"process": rank + 1, "rank": rank, "ranks": 3, "start_ns": 0, "end_ns": 100 * S} for rank in range(3)
-    ]
+    processes = [{"process": rank + 1, "rank": rank, "ranks": 3, "start_ns": 0, "end_ns": 100 * S} for rank in range(3)]
     slices = [
         {"process": 1, "slice": 1, "write_bytes": 1, "write_ns": S, "threads": 1},
         {"process": 2, "slice": 1, "write_bytes": 1, "write_ns": S, "meta_ns": S, "threads": 1},
