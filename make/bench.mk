@@ -33,6 +33,10 @@ bench-check: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS)  ## fail where instr
 bench-endurance: $(BUILD)/lib/libslicewise.so $(BUILD)/bench/endure $(VENV)/.installed  ## minutes of 1,000 threads, 100,000 files, 10 mounts at full speed
 	@PYTHONPATH=tests/bench:analyzer $(BENCH_PYTHON) -m endurance $(BUILD) $(ENDURANCE)
 
+.PHONY: bench-two-jobs
+bench-two-jobs: all $(BUILD)/bin/slicewise-load  ## two competing jobs on the testbed, under Slicewise and bare in turn: as root, minutes
+	@PYTHONPATH=tests/bench:tests $(BENCH_PYTHON) -m two_jobs $(BUILD) -o $(BUILD)/two-jobs.json
+
 .PHONY: bench-breakdown
 bench-breakdown: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS)  ## where a call's instructions are, by function (KIND=pwrite)
 	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m breakdown $(BUILD) $(or $(KIND),pwrite)

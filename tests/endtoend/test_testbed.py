@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -20,12 +21,24 @@ TESTS = Path(__file__).resolve().parents[1]
 SLOW = ["--link", "100mbit", "--volume", "64", "--slice", "1", "--load", "--fsync --transfer 64K"]
 
 
-def run_campaign(server: str, profiles: Path, runs: str) -> None:
+def run_campaign(server: str, profiles: Path, runs: str, *options: str) -> None:
     try:
         nodes.require("mpirun.openmpi", *servers.needs(server), str(BUILD / "bin" / "slicewise-load"))
     except nodes.Missing as reason:
         pytest.skip(f"{reason}: make/setup test installs what packages there are for it")
-    command = [sys.executable, "-m", "testbed.campaign", BUILD, profiles, "--server", server, "--runs", runs, *SLOW]
+    command = [
+        sys.executable,
+        "-m",
+        "testbed.campaign",
+        BUILD,
+        profiles,
+        "--server",
+        server,
+        "--runs",
+        runs,
+        *SLOW,
+        *options,
+    ]
     environment = os.environ | {"PYTHONPATH": str(TESTS)}
     done = subprocess.run(
         list(map(str, command)), env=environment, capture_output=True, text=True, timeout=900, check=False
@@ -81,3 +94,24 @@ def test_what_is_missing_is_said_in_one_line():
     )  # fmt: skip
     said = "the testbed needs no-such-program" if os.geteuid() == 0 else "the testbed needs root"
     assert done.stderr.splitlines()[-1].endswith(said)
+
+
+def test_another_program_takes_the_place_of_the_workload(tmp_path):
+    """A program that knows of no start: it is told its file and its share of the volume, and runs profiled and bare."""
+    before = traces()
+    run_campaign(
+        "glusterfs",
+        tmp_path / "profiles",
+        "2",
+        "--bare",
+        "--program",
+        "dd if=/dev/zero of={file}.{kib} bs={kib}K count=1",
+    )
+    (profile,) = read_profiles([tmp_path / "profiles"])
+    files = profile.files.filter(pl.col("path").str.ends_with(f".{32 << 10}"))
+    assert files["write_bytes"].sum() == 64 << 20
+    (line,) = (tmp_path / "profiles" / "seconds.jsonl").read_text().splitlines()
+    assert {name: len(seconds) for name, seconds in json.loads(line).items() if name != "run"} == {
+        "profiled": 1, "bare": 1
+    }  # fmt: skip
+    assert traces() == before

@@ -2,8 +2,9 @@
 
 `python -m testbed.campaign BUILD PROFILES --server glusterfs --runs "1 4 1+4"` leaves the profiles of all runs in
 PROFILES, one job a directory, named RUN-REPEAT-PLACE. A run is jobs joined by +, a job PROCESSES, or PROCESSES/NODES.
-What the server's own TCP counters moved in each run is in server-tcp.jsonl there. All else that it made is gone when it
-ends, however it ends; a run whose jobs began too far apart is done again.
+What the server's own TCP counters moved in each run is in server-tcp.jsonl there; with --bare each run is also done
+without Slicewise, in turn, and seconds.jsonl there has how long each job of both took. All else that it made is gone
+when it ends, however it ends; a run whose jobs began too far apart is done again.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -43,7 +46,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a campaign does. runs: "1 4 1+4"; a job is PROCESSES[/NODES][*VOLUME_FACTOR][@DELAY]."""
+    """What a campaign does. runs: "1 4 1+4"; a job is PROCESSES[/NODES][*VOLUME_FACTOR][@DELAY].
+
+    is_bare_too: each run is done without Slicewise as well. program: another program than slicewise-load, with {file},
+    {mib} (of the whole job) and {kib} (of each process) in its words; it counts from its launch, and has no delay.
+    """
 
     server: str
     runs: list[str]
@@ -52,6 +59,8 @@ class Plan:
     slice_seconds: float
     options: list[str]
     link: str
+    is_bare_too: bool = False
+    program: str | None = None
 
     def jobs(self, run: str) -> list[Job]:
         """The jobs of a run."""
@@ -61,6 +70,8 @@ class Plan:
             if match is None:
                 raise SystemExit(f"testbed: {text}: is no job; the form is PROCESSES[/NODES][*VOLUME][@DELAY]")
             processes, on, factor, delay = match.groups()
+            if delay and self.program is not None:
+                raise SystemExit(f"testbed: {text}: a job of --program cannot be delayed; leave out @{delay}")
             volume = round(self.volume_mib * float(factor or 1))
             found.append(Job(int(processes), int(on or 1), volume, float(delay or 0)))
         return found
@@ -83,11 +94,15 @@ def main() -> None:
     parser.add_argument("--slice", type=float, default=0.25)
     parser.add_argument("--timeout", type=float, default=3600)
     parser.add_argument("--link", default=nodes.LINK, help="rate of the link to the server, as tc takes it")
+    parser.add_argument("--bare", action="store_true", help="do each run without Slicewise as well")
+    parser.add_argument(
+        "--program", help="in place of slicewise-load; {file}, {mib} of the job and {kib} of a process are filled in"
+    )
     parser.add_argument("--load", default="--fsync", help="further options of slicewise-load")
     arguments = parser.parse_args()
     plan = Plan(
         arguments.server, arguments.runs.split(), arguments.repeats, arguments.volume, arguments.slice,
-        arguments.load.split(), arguments.link,
+        arguments.load.split(), arguments.link, arguments.bare, arguments.program,
     )  # fmt: skip
     if nodes.is_isolated():
         _run_all(plan, arguments.build.resolve(), arguments.profiles.resolve(), Path(os.environ["TESTBED_FOLDER"]))
@@ -109,66 +124,96 @@ def _run_all(plan: Plan, build: Path, profiles: Path, folder: Path) -> None:
     for repeat in range(1, plan.repeats + 1):
         for run in plan.runs:
             name = f"{run.replace('/', 'on').replace('*', 'x').replace('@', 'after')}-{repeat}"
-            for attempt in range(ATTEMPTS):
-                lead = SECONDS_TO_START * LATER**attempt
-                before = cluster.server.tcp_counters()
-                said = _run_one(plan, plan.jobs(run), cluster, build, profiles, name, lead)
-                print(f"{name}: {said}", flush=True)
-                if said.startswith("ok"):
-                    after = cluster.server.tcp_counters()
-                    counted = {counter: after[counter] - before[counter] for counter in after}
-                    with (profiles / "server-tcp.jsonl").open("a") as log:
-                        log.write(json.dumps({"run": name} | counted) + "\n")
-                    break
-            else:
-                sys.exit(f"testbed: {name}: {said}")
+            seconds, counted = _run_until_good(plan, run, cluster, build, profiles / name)
+            _log(profiles / "server-tcp.jsonl", {"run": name} | counted)
+            if plan.is_bare_too:
+                bare, _ = _run_until_good(plan, run, cluster, build, profiles / f"{name}-bare", is_profiled=False)
+                _log(profiles / "seconds.jsonl", {"run": name, "profiled": seconds, "bare": bare})
+
+
+def _log(file: Path, record: dict) -> None:
+    with file.open("a") as log:
+        log.write(json.dumps(record) + "\n")
+
+
+def _run_until_good(
+    plan: Plan, run: str, cluster: nodes.Cluster, build: Path, directory: Path, *, is_profiled: bool = True
+) -> tuple[list[float], dict[str, int]]:
+    """Runs a run, again if its jobs do not begin together: seconds of each, and what the server's TCP counted."""
+    for attempt in range(ATTEMPTS):
+        lead = SECONDS_TO_START * LATER**attempt
+        before = cluster.server.tcp_counters()
+        wrong, seconds = _run_one(plan, run, cluster, build, directory, lead, is_profiled=is_profiled)
+        print(f"{directory.name}: {wrong or 'ok'}, {', '.join(f'{each:.2f} s' for each in seconds)}", flush=True)
+        if not wrong:
+            after = cluster.server.tcp_counters()
+            return seconds, {counter: after[counter] - before[counter] for counter in after}
+    sys.exit(f"testbed: {directory.name}: {wrong}")
 
 
 def _run_one(
-    plan: Plan, jobs: list[Job], cluster: nodes.Cluster, build: Path, profiles: Path, name: str, lead: float
-) -> str:
-    """Runs the jobs of a run, `lead` seconds from now; what came of it, beginning with "ok" if it is of use."""
+    plan: Plan, run: str, cluster: nodes.Cluster, build: Path, directory: Path, lead: float, *, is_profiled: bool
+) -> tuple[str, list[float]]:
+    """Runs the jobs of a run, `lead` seconds from now: what was wrong (empty: nothing), and the seconds of each."""
+    jobs = plan.jobs(run)
     start_at = math.ceil(10 * (time.time() + lead + 0.5 * max(job.nodes > 1 for job in jobs))) / 10
     left = list(cluster.nodes)
     running = []
     for place, job in enumerate(jobs):
         own, left = left[: job.nodes], left[job.nodes :]
-        directory = profiles / f"{name}-{place + 1}"
-        shutil.rmtree(directory, ignore_errors=True)
-        command = _command(plan, job, own, cluster, build, directory, start_at + job.delay)
+        command = _command(plan, job, own, cluster, build, start_at + job.delay)
+        if is_profiled:
+            profile = directory.with_name(f"{directory.name}-{place + 1}")
+            shutil.rmtree(profile, ignore_errors=True)
+            command = _profiled(plan, command, build, profile)
         running.append(
             subprocess.Popen(
                 own[0].command(*command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                 stdin=subprocess.DEVNULL,
             )
         )  # fmt: skip
+    launched = time.time()
+    with ThreadPoolExecutor(len(running)) as waiting:
+        ended = list(waiting.map(_end_of, running))
     began = []
-    for process, job in zip(running, jobs, strict=True):
-        said = process.communicate(timeout=RUN_SECONDS)[0]
+    for process, job, (said, end) in zip(running, jobs, ended, strict=True):
         line = re.search(r"^.* in ([0-9.]+) s: .*from ([0-9.]+)$", said, re.MULTILINE)
+        if plan.program is not None:
+            line = ("", end - launched, launched)
         if process.returncode != 0 or line is None:
-            return f"failed with status {process.returncode}: {said}"
+            return f"failed with status {process.returncode}: {said}", []
         began.append((float(line[2]) - job.delay, float(line[1])))
     apart = max(start for start, _ in began) - min(start for start, _ in began)
-    if apart > MOST_APART:
-        return f"began {apart:.1f} s apart, which is too much"
-    return "ok, " + ", ".join(f"{seconds:.2f} s" for _, seconds in began) + f", {1000 * apart:.0f} ms apart"
+    wrong = f"began {apart:.1f} s apart, which is too much" if apart > MOST_APART else ""
+    return wrong, [seconds for _, seconds in began]
+
+
+def _end_of(process: subprocess.Popen[str]) -> tuple[str, float]:
+    return process.communicate(timeout=RUN_SECONDS)[0], time.time()
 
 
 def _command(
-    plan: Plan, job: Job, own: list[nodes.Node], cluster: nodes.Cluster, build: Path, directory: Path, start_at: float
+    plan: Plan, job: Job, own: list[nodes.Node], cluster: nodes.Cluster, build: Path, start_at: float
 ) -> list[str]:
     file = servers.MOUNT_POINT / f"{own[0].name}"
-    load = [build / "bin" / "slicewise-load", "--volume", f"{job.volume_mib}M", "--start-at", f"{start_at:.3f}"]
+    if plan.program is None:
+        load = [build / "bin" / "slicewise-load", "--volume", f"{job.volume_mib}M", "--start-at", f"{start_at:.3f}"]
+        load += [*plan.options, "--remove", file]
+    else:
+        sizes = {"mib": job.volume_mib, "kib": job.volume_mib * 1024 // job.processes}
+        load = [word.format(file=file, **sizes) for word in shlex.split(plan.program)]
     mpirun = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", job.processes]
     if len(own) > 1:
         each = -(-job.processes // len(own))
         mpirun += ["--mca", "plm_rsh_agent", cluster.agent, "--mca", "plm_rsh_no_tree_spawn", "1"]
         mpirun += ["--mca", "btl_tcp_if_include", "eth0", "--mca", "oob_tcp_if_include", "eth0"]
         mpirun += ["--host", ",".join(f"{node.name}:{each}" for node in own)]
-    run = [build / "bin" / "slicewise", "run", "--dir", directory.parent, "--job", directory.name]
-    run += ["--slice", f"{plan.slice_seconds:g}", "--", *mpirun, *load, *plan.options, "--remove", file]
-    return [str(word) for word in run]
+    return [str(word) for word in [*mpirun, *load]]
+
+
+def _profiled(plan: Plan, command: list[str], build: Path, profile: Path) -> list[str]:
+    run = [build / "bin" / "slicewise", "run", "--dir", profile.parent, "--job", profile.name]
+    return [*map(str, run), "--slice", f"{plan.slice_seconds:g}", "--", *command]
 
 
 if __name__ == "__main__":
