@@ -42,6 +42,8 @@ static descriptor word_of(uint32_t mount, enum object object, uint32_t file)
     return (uint64_t)generation << 32 | (uint64_t)file << 16 | (uint64_t)object << 8 | DESCRIPTOR_KNOWN | mount;
 }
 
+#define GONE " (deleted)"
+
 /* Caller holds the lock, which guards the answer too: the stack may be a signal handler's small one. */
 static const char *path_of_descriptor(int fd)
 {
@@ -50,6 +52,12 @@ static const char *path_of_descriptor(int fd)
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     long length = raw_readlink(link, path, sizeof path - 1);
     path[length > 0 ? length : 0] = '\0';
+    /* The kernel says so of every name that it has let go, which a network file system often does with files that live. */
+    long name = length - (long)strlen(GONE);
+    struct statx status;
+    if (name > 0 && strcmp(path + name, GONE) == 0 && raw_statx_descriptor(fd, &status) == 0 && status.stx_nlink > 0 &&
+        raw_statx(AT_FDCWD, path, 0, &status) < 0)
+        path[name] = '\0';
     return path;
 }
 

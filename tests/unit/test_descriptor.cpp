@@ -2,6 +2,7 @@
 #include "sandbox.h"
 
 #include <cstring>
+#include <set>
 #include <sys/socket.h>
 
 namespace {
@@ -56,6 +57,29 @@ TEST_CASE("a number that is closed and opened again leads to the new file", "[de
     CHECK(bytes[sandbox.path("second")] == 7);
     close(fd);
     close(fd + 1);
+}
+
+TEST_CASE("a file that lives has the name it was opened by, though the kernel let go of the name", "[descriptor]")
+{
+    Sandbox sandbox;
+    Engine started(sandbox);
+    std::string opened = sandbox.path("opened"), gone = sandbox.path("gone"), odd = sandbox.path("odd (deleted)");
+    int lives = open(opened.c_str(), O_RDWR | O_CREAT, 0600), is_gone = open(gone.c_str(), O_RDWR | O_CREAT, 0600);
+    int named_so = open(odd.c_str(), O_RDWR | O_CREAT, 0600);
+    REQUIRE(link(opened.c_str(), sandbox.path("another").c_str()) == 0);
+    REQUIRE(unlink(opened.c_str()) == 0);
+    REQUIRE(unlink(gone.c_str()) == 0);
+    for (int fd : { lives, is_gone, named_so })
+        write_to(started, fd, 1);
+    Spool spool = started.finish();
+    std::set<std::string> paths;
+    for (Row &row : spool.rows("files"))
+        paths.insert(row.text["path"]);
+    CHECK(paths.count(opened) == 1);
+    CHECK(paths.count(gone + " (deleted)") == 1);
+    CHECK(paths.count(odd) == 1);
+    for (int fd : { lives, is_gone, named_so })
+        close(fd);
 }
 
 TEST_CASE("a copy leads where the original leads, and a range is forgotten whole", "[descriptor]")
