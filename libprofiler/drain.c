@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SCHEMA_WAITS = 10, SCHEMA_WAIT_NS = 20000 };
+
 void spool_path(char *path, size_t room, const struct segment *segment)
 {
     snprintf(path, room, "%.*s/%s.swz", (int)sizeof segment->spool_dir, segment->spool_dir,
@@ -61,7 +63,7 @@ static int open_or_make_dir(int parent, const char *name, unsigned mode, bool is
 }
 
 /* From there on the names are ours, and no link is followed. */
-static int open_spool(const struct segment *segment)
+static int open_spool(const struct segment *segment, bool *is_made)
 {
     static char profiles[sizeof segment->spool_dir], file[sizeof segment->spool_dir]; /* not on the stack, which may be a signal handler's small one */
     const bool is_shared = segment->is_group_readable != 0;
@@ -83,9 +85,12 @@ static int open_spool(const struct segment *segment)
     const int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK; /* a pipe in its place must not hold us up */
     int fd = raw_open_at(dir, file, flags, 0);
     if (fd == -ENOENT) {
-        fd = raw_open_at(dir, file, flags | O_CREAT, mode);
-        if (fd >= 0 && is_shared)
+        fd = raw_open_at(dir, file, flags | O_CREAT | O_EXCL, mode);
+        *is_made = fd >= 0;
+        if (*is_made && is_shared)
             raw_chmod_fd(fd, mode);
+        if (fd == -EEXIST)
+            fd = raw_open_at(dir, file, flags, 0);
     }
     struct statx status, parent;
     int wrong = fd < 0 ? 0 : raw_statx(fd, "", AT_EMPTY_PATH, &status);
@@ -106,10 +111,15 @@ static int open_spool(const struct segment *segment)
 
 /* One write, so that frames of processes that drain at the same time do not mix. A torn write is damage that names itself; the frames
  * stay in the segment and are written again, with the same numbers, and with the schema, which may be what was torn. */
-static int append(int fd, struct segment *segment, const void *frames, size_t bytes)
+static int append(int fd, struct segment *segment, bool is_made, const void *frames, size_t bytes)
 {
     struct statx status;
     int found = raw_statx_descriptor(fd, &status);
+    /* Who made a file is about to write the schema. Should it die instead, we write one. */
+    for (int waits = 0; found == 0 && status.stx_size == 0 && !is_made && waits < SCHEMA_WAITS; waits++) {
+        syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = SCHEMA_WAIT_NS }, NULL);
+        found = raw_statx_descriptor(fd, &status);
+    }
     if (found < 0)
         return found;
     struct iovec parts[2] = { { (void *)schema_frame, sizeof schema_frame }, { (void *)frames, bytes } };
@@ -130,10 +140,11 @@ static int append(int fd, struct segment *segment, const void *frames, size_t by
 
 int spool_append(struct segment *segment, const void *frames, size_t bytes)
 {
-    int fd = open_spool(segment);
+    bool is_made = false;
+    int fd = open_spool(segment, &is_made);
     if (fd < 0)
         return fd;
-    int appended = append(fd, segment, frames, bytes);
+    int appended = append(fd, segment, is_made, frames, bytes);
     int closed = (int)raw_result(syscall(SYS_close, fd));
     return appended < 0 ? appended : closed < 0 ? closed : 0;
 }

@@ -274,3 +274,11 @@ def test_handlers_at_fork(job: Job, apps: Apps) -> None:
     assert (ended.status, ended.errors) == (0, "")
     assert written(job.profile()) == [("exit", 1), ("exit", 20 + 300)]
     assert job.segments() == []
+
+
+def test_a_file_that_was_made_but_is_empty(job: Job) -> None:
+    """As whoever was killed between making it and writing the schema leaves it."""
+    job.spool_dir.mkdir(mode=0o700)
+    (job.spool_dir / f"{os.uname().nodename}.swz").touch(0o600)
+    assert job.run(["/bin/true"]).status == 0
+    assert job.profile().processes.height == 1
