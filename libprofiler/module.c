@@ -1,5 +1,6 @@
 #include "module.h"
 
+#include "clock.h"
 #include "raw.h"
 #include "unwind.h"
 
@@ -7,12 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PHDRS_MAX = 24, NOTES_BYTES = 1024, MAPS_PART_BYTES = 4096, REFRESHES_MAX = 4096 };
+enum { PHDRS_MAX = 24, NOTES_BYTES = 1024, MAPS_PART_BYTES = 4096 };
+/* The maps are left alone for so many times as long as reading them took: they are long where there are many threads, and there is code
+ * that no file explains. */
+#define REST_OF_REFRESH 1000
 
 static struct {
     struct module module[MODULES_MAX];
     unsigned count;
-    unsigned refreshes; /* code that no file explains must not make every sample read the maps */
+    uint64_t rests_until_ns; /* CLOCK_MONOTONIC */
 } modules;
 
 /* A line of the maps. */
@@ -152,16 +156,19 @@ static const struct module *find(uint64_t address)
 const struct module *module_of(uint64_t address)
 {
     const struct module *module = find(address);
-    if (module == NULL && modules.refreshes < REFRESHES_MAX) {
-        modules.refreshes++;
-        module_refresh();
-        module = find(address);
-    }
-    return module;
+    if (module != NULL)
+        return module;
+    uint64_t began_ns = clock_read(CLOCK_MONOTONIC);
+    if (began_ns < modules.rests_until_ns)
+        return NULL;
+    module_refresh();
+    uint64_t now_ns = clock_read(CLOCK_MONOTONIC);
+    modules.rests_until_ns = now_ns + REST_OF_REFRESH * (now_ns - began_ns);
+    return find(address);
 }
 
 void module_forget(void)
 {
     modules.count = 0;
-    modules.refreshes = 0;
+    modules.rests_until_ns = 0;
 }
