@@ -13,7 +13,7 @@ enum { FRAME_POINTER = 29, STACK_POINTER = 31 };
 #define CODE_ADDRESS(address) ((address) & 0xffffffffffff) /* without the signature that some processors put into it */
 #endif
 
-enum { ENTRY_BYTES_MAX = 1024, STATES_MAX = 8, OPERANDS_MAX = 16, WINDOW_BYTES = 1 << 10, PEEK_PAGE_BYTES = 4096, KNOWN = 512 };
+enum { ENTRY_BYTES_MAX = 1024, STATES_MAX = 8, OPERANDS_MAX = 16, WINDOW_BYTES = 1 << 10, PEEK_PAGE_BYTES = 4096, PEEK_PAGES = 4, KNOWN = 512, SAVED_MAX = 12 };
 
 /* How a register of the calling function is found. */
 enum how { HOW_SAME, HOW_UNDEFINED, HOW_AT_CFA, HOW_IS_CFA, HOW_REGISTER, HOW_AT_EXPRESSION, HOW_IS_EXPRESSION };
@@ -41,14 +41,17 @@ struct entry {
     bool is_signal_frame, has_augmentation_data;
 };
 
-/* A row that is simple, as nearly all are: the CFA is a register and an offset, and what is saved lies at a place from it. */
+/* A row that is simple, as nearly all are: the CFA is a register and an offset, and what is saved lies at places from it. A line of the cache,
+ * which most of them have left when the next sample is taken. */
 struct known_row {
     uint64_t pc, function;
     int32_t cfa_offset;
-    int16_t at_cfa[UNWIND_REGISTERS]; /* offset / 8; 0: not saved */
-    unsigned char cfa_register, return_register;
+    unsigned char cfa_register, return_register, saved;
     bool is_outermost; /* nobody called this */
-};
+    unsigned char saved_register[SAVED_MAX];
+    int16_t saved_at[SAVED_MAX]; /* from the CFA, in words */
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct known_row) == 64, "a row is a line of the cache");
 
 /* All guarded by the engine's lock. */
 static unsigned char entry_bytes[ENTRY_BYTES_MAX], common_bytes[ENTRY_BYTES_MAX];
@@ -57,19 +60,29 @@ static struct {
     uint64_t begin, bytes;
     unsigned char byte[WINDOW_BYTES];
 } window;
+static struct {
+    uint64_t begin, bytes; /* where a word may begin that lies whole between the walker's own frame and the end of its page */
+} own_stack;
 
-/* As much as can be read, page by page. */
+/* A word of whichever type and alignment; between a function's variables, which sanitizers would not have it read. */
+typedef uint64_t any_word __attribute__((aligned(1), may_alias));
+#define NOT_CHECKED __attribute__((no_sanitize_address, no_sanitize_thread))
+
+/* As much as can be read, page by page: what lies before a page that cannot be read is had. */
 static uint64_t peek_most(uint64_t address, void *to, size_t bytes)
 {
-    struct iovec there[WINDOW_BYTES / PEEK_PAGE_BYTES + 1], here = { to, bytes };
+    struct iovec there[PEEK_PAGES], here = { to, bytes };
     unsigned pages = 0;
-    for (size_t done = 0; done < bytes && pages < sizeof there / sizeof *there; pages++) {
+    size_t done = 0;
+    for (; done < bytes && pages < PEEK_PAGES; pages++) {
         size_t in_page = PEEK_PAGE_BYTES - (address + done) % PEEK_PAGE_BYTES;
         size_t part = in_page < bytes - done ? in_page : bytes - done;
         there[pages] = (struct iovec){ (void *)(uintptr_t)(address + done), part };
         done += part;
     }
     long got = raw_result(syscall(SYS_process_vm_readv, raw_getpid(), &here, 1, there, pages, 0));
+    if (got == (long)done && done < bytes)
+        return done + peek_most(address + done, (unsigned char *)to + done, bytes - done);
     return got > 0 ? (uint64_t)got : 0;
 }
 
@@ -78,9 +91,13 @@ bool unwind_peek(uint64_t address, void *to, size_t bytes)
     return peek_most(address, to, bytes) == bytes;
 }
 
-/* A word of the stack, which is read by the window. */
-static bool stack_word(uint64_t address, uint64_t *word)
+/* A word of the stack: of the page that we stand on at once, of all else by the window. */
+NOT_CHECKED static bool stack_word(uint64_t address, uint64_t *word)
 {
+    if (address - own_stack.begin < own_stack.bytes) {
+        *word = *(const any_word *)(uintptr_t)address;
+        return true;
+    }
     if (address < window.begin || window.bytes < sizeof *word || address - window.begin > window.bytes - sizeof *word) {
         window.begin = address;
         window.bytes = peek_most(address, window.byte, sizeof window.byte);
@@ -468,21 +485,22 @@ static void remember(const struct row *row, const struct entry *entry, uint64_t 
     for (unsigned i = 0; i < UNWIND_REGISTERS; i++) {
         if (row->how[i] == HOW_SAME)
             continue;
-        if (row->how[i] != HOW_AT_CFA || row->offset[i] % 8 != 0 || row->offset[i] == 0 || row->offset[i] / 8 != (int16_t)(row->offset[i] / 8))
+        if (row->how[i] != HOW_AT_CFA || row->offset[i] % 8 != 0 || row->offset[i] / 8 != (int16_t)(row->offset[i] / 8) || simple.saved == SAVED_MAX)
             return;
-        simple.at_cfa[i] = (int16_t)(row->offset[i] / 8);
+        simple.saved_register[simple.saved] = (unsigned char)i;
+        simple.saved_at[simple.saved++] = (int16_t)(row->offset[i] / 8);
     }
-    if (simple.at_cfa[entry->return_register] != 0)
+    if (row->how[entry->return_register] == HOW_AT_CFA)
         *place_of(pc) = simple;
 }
 
 static bool apply_known(const struct known_row *simple, struct unwind_state *state)
 {
     uint64_t cfa = state->value[simple->cfa_register] + (uint64_t)(int64_t)simple->cfa_offset;
-    for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
-        if (simple->at_cfa[i] != 0 && !stack_word(cfa + (uint64_t)(8 * (int64_t)simple->at_cfa[i]), &state->value[i]))
-            return false;
     state->value[STACK_POINTER] = cfa;
+    for (unsigned i = 0; i < simple->saved; i++)
+        if (!stack_word(cfa + (uint64_t)(8 * (int64_t)simple->saved_at[i]), &state->value[simple->saved_register[i]]))
+            return false;
     state->pc = CODE_ADDRESS(state->value[simple->return_register]);
     return true;
 }
@@ -534,6 +552,8 @@ unsigned unwind(struct unwind_state *state, struct unwind_frame *frames, unsigne
 {
     unsigned count = 0;
     window.bytes = 0;
+    own_stack.begin = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    own_stack.bytes = PEEK_PAGE_BYTES - own_stack.begin % PEEK_PAGE_BYTES - (sizeof(uint64_t) - 1);
     state->is_exact = true;
     while (count < most && state->pc != 0) {
         uint64_t pc = state->is_exact ? state->pc : state->pc - 1, stack = state->value[STACK_POINTER];

@@ -31,6 +31,7 @@ GROUPS = [
     "memory",
     "disk",
     "slow_paths",
+    "sites",
     "first_opens",
     "whole_program",
 ]
@@ -76,12 +77,12 @@ def counted(bench: Bench) -> dict[str, dict[str, float]] | str:
     if shutil.which("valgrind") is None:
         print("instructions: not counted, valgrind is missing (apt-get install valgrind)")
         return "not counted: valgrind is missing"
-    added = instructions.added(bench.programs / "calls", bench.libraries, bench.directory)
+    added = instructions.added(bench.programs, bench.libraries, bench.directory)
     print(f"{'instructions added to a call':<46}{'':10}" + "".join(f"{name:>20}" for name in added))
-    for kind in sorted(next(iter(added.values())), key=list(ROWS).index):
+    for kind in sorted(added[OURS], key=list(ROWS).index):
         goal = ROWS[kind].get("goal_instructions")
         verdict = f"   {goal}: {'met' if added[OURS][kind] <= goal else 'NOT MET'}" if goal else ""
-        cells = "".join(f"{of[kind]:>20.1f}" for of in added.values())
+        cells = "".join(f"{of[kind]:>20.1f}" if kind in of else " " * 20 for of in added.values())
         print(f"{ROWS[kind]['what']:<46}{'':10}{cells}{verdict}")
     return added
 

@@ -55,7 +55,7 @@ def measure(build: Path, directory: Path) -> dict[str, dict[str, float]]:
     """What the budgets are about: {unit: {row: measure}}."""
     compared = {name: library for name, library in libraries(build, directory).items() if name in (BARE, OURS)}
     bench = Bench(build, compared, directory)
-    measures = {"instructions": instructions.added(bench.programs / "calls", compared, directory)[OURS]}
+    measures = {"instructions": instructions.added(bench.programs, compared, directory)[OURS]}
     for row in [*bench.memory(rounds=3), *bench.disk()]:
         measures.setdefault(row.unit, {})[row.name] = row.least_added(OURS)
     return measures

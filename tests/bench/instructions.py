@@ -8,7 +8,7 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
-from libraries import BARE, Library
+from libraries import BARE, OURS, Library, with_sites
 
 # A slice's turn falls into few of the chunks: the median has none.
 CHUNKS = 9
@@ -44,8 +44,15 @@ def dumps(program: Path, library: Library, directory: Path, kind: str) -> list[s
     return texts
 
 
-def added(program: Path, under: dict[str, Library], directory: Path) -> dict[str, dict[str, float]]:
-    """For each library but the bare program, instructions that it adds to a call of each kind."""
-    counts = {name: count(program, library, directory) for name, library in under.items()}
+def added(programs: Path, under: dict[str, Library], directory: Path) -> dict[str, dict[str, float]]:
+    """For each library but the bare program, instructions that it adds to a call of each kind; for Slicewise also those
+    of one sample of a call site."""
+    counts = {name: count(programs / "calls", library, directory) for name, library in under.items()}
     bare = counts.pop(BARE)
-    return {name: {kind: round(of[kind] - bare[kind], 1) for kind in bare} for name, of in counts.items()}
+    more = {name: {kind: round(of[kind] - bare[kind], 1) for kind in bare} for name, of in counts.items()}
+    kind = "site_sample"
+    without, one = (
+        count(programs / "sites", library, directory, kind)[kind] for library in with_sites(under, milliseconds="1")
+    )
+    more[OURS][kind] = round(one - without, 1)
+    return more

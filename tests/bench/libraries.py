@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 BARE, OURS, FLOOR, DARSHAN = "bare", "slicewise", "floor", "darshan"
@@ -43,3 +43,12 @@ def libraries(build: Path, directory: Path) -> dict[str, Library]:
         settings = {"DARSHAN_ENABLE_NONMPI": "1", "DARSHAN_LOGPATH": str(logs), "DARSHAN_EXCLUDE_DIRS": "none"}
         found.append(Library(DARSHAN, Path(darshan).resolve(), settings))
     return {library.name: library for library in found}
+
+
+def with_sites(found: dict[str, Library], milliseconds: str) -> list[Library]:
+    """Slicewise without call sites, which is the bare one here, and with a sample in so many milliseconds of I/O."""
+    ours = found[OURS]
+    return [
+        replace(ours, name=name, settings=ours.settings | {"SLICEWISE_SITE_MS": setting})
+        for name, setting in ((BARE, "0"), (OURS, milliseconds))
+    ]

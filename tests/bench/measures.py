@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from figures import ROWS, Row, Values, in_turns
-from libraries import BARE, OURS, Library
+from libraries import BARE, OURS, Library, with_sites
 
 CHUNKS = 150
 ROUNDS = 11
@@ -24,6 +24,7 @@ NEW_MOUNTS = 10
 SLICES_OF_AN_HOUR = 900
 PACKED_EVERY = 96  # records
 IOR_RANKS, IOR_BLOCKS = 4, 49_152
+SITE_CALLS, SITE_WAITS = 20_000, 200
 TIMEOUT_SECONDS = 300
 CALLS = ["write", "write_to_file", "pwrite", "pread", "lseek", "fwrite", "fread", "stat", "open"]
 CALLS_OF_TWO = ["write", "pwrite", "pread", "lseek"]
@@ -110,6 +111,13 @@ class Bench:
         values = in_turns(self.skewed, ROUNDS, measure)
         return [self._row(name, "us", of) for name, of in values.items()]
 
+    def sites(self) -> list[Row]:
+        """Processor time of I/O below 24 frames and of one sample, with call sites over the same without: bare is Slicewise
+        with SLICEWISE_SITE_MS=0."""
+        usual = in_turns(with_sites(self.libraries, "10"), ROUNDS, lambda library: self._sites("write", library))
+        sampled = in_turns(with_sites(self.libraries, "1"), ROUNDS, lambda library: self._sites("wait", library))
+        return [self._row("site_io", "ms", usual["write"]), self._row("site_sample", "us", sampled["wait"])]
+
     def first_opens(self) -> list[Row]:
         """Microseconds that the first open on a mount takes over a later one."""
         if not may_mount():
@@ -155,6 +163,10 @@ class Bench:
     def _ns(self, kind: str, threads: int, library: Library, **settings: str) -> dict[str, float]:
         command = [self.programs / "calls", "time", kind, str(CHUNKS), str(threads), self.data]
         return {"ns": float(self._run(command, library, **settings))}
+
+    def _sites(self, kind: str, library: Library) -> dict[str, float]:
+        calls = {"write": SITE_CALLS, "wait": SITE_WAITS}[kind]
+        return {kind: float(self._run([self.programs / "sites", kind, str(calls), self.data], library))}
 
     def _exit(self, library: Library, slices: int, files: int) -> dict[str, float]:
         shutil.rmtree(self.data)

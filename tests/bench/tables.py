@@ -26,7 +26,9 @@ def costs(results: dict) -> list[str]:
     for row in results["rows"]:
         added = row["libraries"][OURS]["added"]
         verdict = f"{row['goal']}: {'met' if row['is_met'] else '**not met**'}" if "goal" in row else ""
-        medians = [f"{row['libraries'][name]['added']['median']:.4g}" for name in others]
+        medians = [
+            f"{row['libraries'][name]['added']['median']:.4g}" if name in row["libraries"] else "" for name in others
+        ]
         span = f"{added['median']:.4g} ({added['least']:.4g} to {added['most']:.4g})"
         rows.append([f"{row['what'].strip()}, {row['unit']}", f"{row['bare']['median']:.4g}", span, *medians, verdict])
     return table(["", "bare", f"{OURS} adds", *[f"{name} adds" for name in others], "at most"], rows)
@@ -35,7 +37,7 @@ def costs(results: dict) -> list[str]:
 def instructions(counts: dict[str, dict[str, float]]) -> list[str]:
     """Instructions added to each kind of call."""
     rows = [
-        [ROWS[kind]["what"], *[f"{of[kind]:g}" for of in counts.values()], f"{ROWS[kind].get('goal_instructions', '')}"]
+        [ROWS[kind]["what"], *[f"{of[kind]:g}" if kind in of else "" for of in counts.values()], f"{ROWS[kind].get('goal_instructions', '')}"]
         for kind in sorted(counts[OURS], key=list(ROWS).index)
     ]
     return table(["instructions added to a call", *counts, "at most"], rows)
