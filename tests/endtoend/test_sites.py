@@ -68,6 +68,19 @@ def test_shares_are_those_of_the_files_that_the_sites_use(apps: Apps, job: Job, 
     assert [stack[-1 - len(tail) : -1] for stack, tail in zip(stacks, expected, strict=True)] == expected
 
 
+@pytest.mark.flaky(reruns=2)  # samples are a matter of chance
+def test_shares_are_those_of_times_that_are_known(apps: Apps, job: Job):
+    """Three sites that take 70, 20 and 10 % of the time; what a busy machine made of that, the program's clock tells."""
+    ended = job.run([apps.build("site_times"), str(SHARES_MS)], SLICEWISE_SITE_MS="1")
+    assert ended.status == 0
+    found = sites(job.profile())
+    took = {names(found, row["stack"])[-2]: row["seconds"] for row in totals(found).iter_rows(named=True)}
+    spent = {name: ended.told[name] for name in ("read_seven", "read_two", "read_one")}
+    for name, microseconds in spent.items():
+        share, expected = took[name] / sum(took.values()), microseconds / sum(spent.values())
+        assert 100 * abs(share - expected) < MOST_POINTS, (name, share, expected)
+
+
 def test_sampling_can_be_switched_off(apps: Apps, job: Job):
     assert job.run([apps.build("site_shares"), "50"], SLICEWISE_SITE_MS="0").status == 0
     profile = job.profile()

@@ -36,6 +36,7 @@ extern "C" {
 #include "segment.h"
 #include "settings.h"
 #include "state.h"
+#include "unwind.h"
 #include "usual.h"
 
 #include "visit.h"
