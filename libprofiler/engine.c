@@ -305,7 +305,7 @@ static void leave(void)
     struct segment *segment = engine.home.segment;
     uint64_t now = clock_read(CLOCK_REALTIME);
     kernel_sample(&engine.home, now / engine.settings.slice_ns);
-    hardware_read(now);
+    hardware_read(now, true);
     segment->last_call_ns = now;
     segment->process_row[processes_call_cost_ps] = call_cost_ps();
     atomic_store(&segment->state, SEGMENT_LEAVING);
@@ -372,7 +372,7 @@ void engine_finish(enum ending ending)
         struct segment *segment = engine.home.segment;
         uint64_t now = clock_read(CLOCK_REALTIME);
         kernel_sample(&engine.home, now / engine.settings.slice_ns);
-        hardware_read(now);
+        hardware_read(now, true);
         segment->process_row[processes_call_cost_ps] = call_cost_ps();
         segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
         bool is_left = is_left_to_collector();

@@ -5,6 +5,7 @@
 #include "state.h"
 
 #include <dlfcn.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,23 +47,30 @@ struct event_info {
     char symbol[1024], short_description[64], description[1024];
     int component;
     char units[64];
+    int about_the_value[6];
+    unsigned terms; /* native events that a preset is made of */
     char rest[64 << 10];
 };
+#define IS_PRESET 0x80000000u
 
 static struct {
     int codes[EVENTS_MAX];
     unsigned count; /* 0: nothing is counted */
-    int domain;
+    bool is_derived; /* an event is more than one of the kernel's */
 } hardware;
 
-static __thread struct {
+/* One thread's counters. */
+struct counting {
+    struct counting *next; /* of those that are running, and whose end will be noticed */
     int set;
     bool is_running;
     uint64_t since_ns;
     long long counted[EVENTS_MAX];
     int descriptors[EVENTS_MAX]; /* PAPI's; a program that closes what it does not know may have made other files of them */
     unsigned descriptor_count;
-} own;
+};
+static __thread struct counting own;
+static struct counting *all; /* guarded by the engine's lock */
 
 static unsigned long thread_id(void)
 {
@@ -109,6 +117,7 @@ static void describe(int code, const char *name)
         meaning = info.description;
         unit = info.units;
     }
+    hardware.is_derived |= ((unsigned)code & IS_PRESET) != 0 && info.terms != 1;
     if (unit[0] == '\0' && (strstr(name, "TASK-CLOCK") != NULL || strstr(name, "CPU-CLOCK") != NULL))
         unit = "ns";
     row[events_event] = hardware.count;
@@ -153,6 +162,46 @@ static void look_for_descriptors(uint64_t seen[DESCRIPTORS_LOOKED_AT / 64], bool
     }
 }
 
+/* The kernel numbers its events as they are opened, and so in the order in which they were added. */
+static void sort_descriptors(void)
+{
+    uint64_t ids[EVENTS_MAX] = { 0 };
+    for (unsigned i = 0; i < own.descriptor_count; i++) {
+        int fd = own.descriptors[i];
+        uint64_t id = 0;
+        syscall(SYS_ioctl, fd, PERF_EVENT_IOC_ID, &id);
+        unsigned place = i;
+        for (; place > 0 && ids[place - 1] > id; place--) {
+            ids[place] = ids[place - 1];
+            own.descriptors[place] = own.descriptors[place - 1];
+        }
+        ids[place] = id;
+        own.descriptors[place] = fd;
+    }
+}
+
+/* A thread that says when it ends, whether or not it calls anything that is wrapped, may be read by others until then. */
+static void enter(void)
+{
+    if (!engine.has_thread_key)
+        return;
+    thread_state.is_registered = 1;
+    pthread_setspecific(engine.thread_key, &thread_state);
+    own.next = all;
+    all = &own;
+}
+
+static void leave(void)
+{
+    struct counting **at = &all;
+    while (*at != NULL && *at != &own)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = own.next;
+    own.is_running = false;
+}
+
+/* Caller holds the engine's lock, or is the first thread that there is. */
 static int begin(void)
 {
     uint64_t seen[DESCRIPTORS_LOOKED_AT / 64] = { 0 };
@@ -161,8 +210,10 @@ static int begin(void)
     int result = count_here();
     look_for_descriptors(seen, true);
     if (result == PAPI_OK) {
+        sort_descriptors();
         own.since_ns = clock_read(CLOCK_REALTIME);
         own.is_running = true;
+        enter();
     }
     return result;
 }
@@ -171,6 +222,7 @@ void hardware_forget(void)
 {
     hardware.count = 0;
     own.is_running = false;
+    all = NULL;
 }
 
 void hardware_start(void)
@@ -240,10 +292,6 @@ bool hardware_is_on(void)
 
 void hardware_thread_begins(void)
 {
-    if (engine.has_thread_key) { /* its end will be noticed, whether or not it calls anything that is wrapped */
-        thread_state.is_registered = 1;
-        pthread_setspecific(engine.thread_key, &thread_state);
-    }
     /* One at a time: a thread knows its descriptors by their being new. */
     struct held_lock held = lock_take(&engine.lock);
     int result = begin();
@@ -283,12 +331,12 @@ static uint64_t *row_of(uint64_t slice)
     return row;
 }
 
-static void add(uint64_t now_ns, const uint64_t more[EVENTS_MAX])
+static void add(uint64_t since_ns, uint64_t now_ns, const uint64_t more[EVENTS_MAX])
 {
-    uint64_t slice_ns = engine.settings.slice_ns, whole_ns = now_ns > own.since_ns ? now_ns - own.since_ns : 1, given[EVENTS_MAX] = { 0 };
-    uint64_t last = now_ns / slice_ns, slice = whole_ns > 1 ? own.since_ns / slice_ns : last;
+    uint64_t slice_ns = engine.settings.slice_ns, whole_ns = now_ns > since_ns ? now_ns - since_ns : 1, given[EVENTS_MAX] = { 0 };
+    uint64_t last = now_ns / slice_ns, slice = whole_ns > 1 ? since_ns / slice_ns : last;
     for (; slice <= last; slice++) {
-        uint64_t until_ns = slice < last ? (slice + 1) * slice_ns - own.since_ns : whole_ns;
+        uint64_t until_ns = slice < last ? (slice + 1) * slice_ns - since_ns : whole_ns;
         uint64_t *row = row_of(slice);
         if (row == NULL) {
             mishap(MISHAP_hardware_dropped, NULL);
@@ -302,28 +350,70 @@ static void add(uint64_t now_ns, const uint64_t more[EVENTS_MAX])
     }
 }
 
-void hardware_read(uint64_t now_ns)
+/* What a thread's counters have reached: what is new of it goes to the slices since the last time. */
+static void take(struct counting *counting, uint64_t now_ns, const long long values[EVENTS_MAX])
 {
-    long long values[EVENTS_MAX] = { 0 };
     uint64_t more[EVENTS_MAX] = { 0 }, any = 0;
-    if (!own.is_running || hardware.count == 0)
-        return;
-    for (unsigned i = 0; i < own.descriptor_count; i++)
-        if (!is_perf_event(own.descriptors[i])) { /* closed under PAPI: it would read whatever has the number now */
-            own.is_running = false;
-            mishap(MISHAP_papi_threads, "its descriptors were closed by the program");
-            return;
-        }
-    if (papi.read(own.set, values) != PAPI_OK)
-        return;
     for (unsigned i = 0; i < hardware.count; i++) {
-        more[i] = values[i] > own.counted[i] ? (uint64_t)(values[i] - own.counted[i]) : 0;
-        own.counted[i] += (long long)more[i];
+        more[i] = values[i] > counting->counted[i] ? (uint64_t)(values[i] - counting->counted[i]) : 0;
+        counting->counted[i] += (long long)more[i];
         any |= more[i];
     }
     if (any != 0)
-        add(now_ns, more);
-    own.since_ns = now_ns;
+        add(counting->since_ns, now_ns, more);
+    counting->since_ns = now_ns;
+}
+
+static bool has_its_descriptors(const struct counting *counting)
+{
+    for (unsigned i = 0; i < counting->descriptor_count; i++)
+        if (!is_perf_event(counting->descriptors[i]))
+            return false;
+    return true;
+}
+
+/* Another thread's counters, from the kernel: PAPI's own read may look into the processor that it runs on. A group's leader gives a count of
+ * events and then theirs, its own first. */
+static void read_from_outside(struct counting *counting, uint64_t now_ns)
+{
+    long long values[EVENTS_MAX] = { 0 }, words[1 + EVENTS_MAX];
+    if (hardware.is_derived || counting->descriptor_count != hardware.count || !has_its_descriptors(counting))
+        return;
+    for (unsigned i = 0; i < hardware.count; i++) {
+        long got = raw_read(counting->descriptors[i], words, sizeof words);
+        if (got == (long)sizeof *words)
+            values[i] = words[0];
+        else if (got > (long)sizeof *words && (uint64_t)got == (1 + (uint64_t)words[0]) * sizeof *words)
+            values[i] = words[1];
+        else
+            return;
+    }
+    take(counting, now_ns, values);
+}
+
+static void read_own(uint64_t now_ns)
+{
+    long long values[EVENTS_MAX] = { 0 };
+    if (!own.is_running)
+        return;
+    if (!has_its_descriptors(&own)) { /* closed under PAPI: it would read whatever has the number now */
+        leave();
+        mishap(MISHAP_papi_threads, "its descriptors were closed by the program");
+        return;
+    }
+    if (papi.read(own.set, values) == PAPI_OK)
+        take(&own, now_ns, values);
+}
+
+void hardware_read(uint64_t now_ns, bool is_last)
+{
+    if (hardware.count == 0)
+        return;
+    read_own(now_ns);
+    uint64_t slice_ns = engine.settings.slice_ns, slice_start_ns = now_ns / slice_ns * slice_ns;
+    for (struct counting *counting = all; counting != NULL; counting = counting->next)
+        if (counting != &own && (is_last || counting->since_ns < slice_start_ns))
+            read_from_outside(counting, now_ns);
 }
 
 void hardware_thread_ends(void)
@@ -332,10 +422,10 @@ void hardware_thread_ends(void)
     if (!own.is_running)
         return;
     struct held_lock held = lock_take(&engine.lock);
-    if (engine.home.segment != NULL && atomic_load(engine_switch) == ENGINE_ON)
-        hardware_read(clock_read(CLOCK_REALTIME));
+    if (engine.home.segment != NULL && atomic_load(engine_switch) == ENGINE_ON && hardware.count > 0)
+        read_own(clock_read(CLOCK_REALTIME));
     if (own.is_running) {
-        own.is_running = false;
+        leave();
         papi.stop(own.set, values);
         papi.cleanup_eventset(own.set);
         papi.destroy_eventset(&own.set);

@@ -15,8 +15,9 @@ bool hardware_is_on(void);
 void hardware_thread_begins(void);
 void hardware_thread_ends(void);
 
-/* Adds what this thread counted since the last time to the slices that passed meanwhile, by time. Caller holds the engine's lock. */
-void hardware_read(uint64_t now_ns);
+/* Adds what this thread counted since the last time to the slices that passed meanwhile, by time; and what other threads did that were
+ * not read in this slice yet, or, the last time, all of them. Caller holds the engine's lock. */
+void hardware_read(uint64_t now_ns, bool is_last);
 
 /* A forked child: what is open is its parent's. */
 void hardware_forget(void);

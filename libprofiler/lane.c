@@ -125,7 +125,7 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
     uint64_t slice_ns = engine.settings.slice_ns, end_ns = clock_wall_ns(call->end_tick);
     uint64_t last = end_ns / slice_ns, first = (end_ns - share->ns) / slice_ns;
     if (lane->slice != last) {
-        hardware_read(end_ns);
+        hardware_read(end_ns, false);
         site_settle(thread);
         lane_close(&engine.home, thread->lane_index);
         lane->slice = last;

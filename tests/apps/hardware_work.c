@@ -1,14 +1,20 @@
 /* Computes, touches pages and waits, in argv[1] threads beside the first one, with few calls that are seen; then tells what the kernel counted
- * of the process: its processor time, page faults and context switches since the start of main. */
+ * of the process: its processor time, page faults and context switches since the start of main. With `stay` the threads are there still when
+ * the process exits. */
 #include "scenario.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 enum { PAGES = 2000, PAGE = 4096, WAITS = 200 };
 
-static void *work(void *unused)
+static atomic_int at_work;
+static bool stays;
+
+static void work(void)
 {
     volatile unsigned long sum = 0;
     for (unsigned long i = 0; i < 1000000000; i++)
@@ -19,6 +25,14 @@ static void *work(void *unused)
         memory[i * PAGE] = 1;
     for (int i = 0; i < WAITS; i++)
         usleep(1000);
+}
+
+static void *work_in_thread(void *unused)
+{
+    work();
+    at_work--;
+    while (stays)
+        pause();
     return unused;
 }
 
@@ -37,13 +51,17 @@ static long long microseconds(struct rusage usage)
 int main(int argc, char **argv)
 {
     pthread_t threads[16];
-    REQUIRE(argc == 2 && atoi(argv[1]) <= 16);
+    REQUIRE(argc >= 2 && atoi(argv[1]) <= 16);
+    stays = argc == 3 && strcmp(argv[2], "stay") == 0;
+    at_work = atoi(argv[1]);
     int fd = open("file", O_RDWR | O_CREAT, 0600);
     struct rusage before = used();
     for (int i = 0; i < atoi(argv[1]); i++)
-        REQUIRE(pthread_create(&threads[i], NULL, work, NULL) == 0);
-    work(NULL);
-    for (int i = 0; i < atoi(argv[1]); i++)
+        REQUIRE(pthread_create(&threads[i], NULL, work_in_thread, NULL) == 0);
+    work();
+    while (at_work > 0)
+        usleep(1000);
+    for (int i = 0; i < atoi(argv[1]) && !stays; i++)
         REQUIRE(pthread_join(threads[i], NULL) == 0);
     REQUIRE(write(fd, "x", 1) == 1);
     struct rusage after = used();

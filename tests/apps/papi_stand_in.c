@@ -14,8 +14,10 @@
 SAME(offsetof(PAPI_event_info_t, symbol) == 4 && sizeof((PAPI_event_info_t *)0)->symbol == 1024);
 SAME(offsetof(PAPI_event_info_t, long_descr) == 1092 && sizeof((PAPI_event_info_t *)0)->long_descr == 1024);
 SAME(offsetof(PAPI_event_info_t, units) == 2120 && sizeof((PAPI_event_info_t *)0)->units == 64);
+SAME(offsetof(PAPI_event_info_t, count) == 2208);
 SAME(sizeof(PAPI_event_info_t) < 64 << 10);
 SAME(PAPI_NULL == -1 && PAPI_OK == 0 && PAPI_DOM_USER == 1 && PAPI_DOM_ALL == 15);
+SAME(PAPI_PRESET_MASK == (int)0x80000000);
 SAME((PAPI_VER_CURRENT & 0xffff) == 0);
 #else
 enum { EVENTS = 8, SETS = 64, REFUSED = -7, NAMES = 3 };

@@ -60,10 +60,10 @@ int main(int argc, char **argv)
         spent[1] += read_two();
         spent[2] += read_one();
     }
-    scenario_begin();
-    scenario_end();
     tell("read_seven", spent[0] / 1000);
     tell("read_two", spent[1] / 1000);
     tell("read_one", spent[2] / 1000);
+    scenario_begin();
+    scenario_end();
     return 0;
 }

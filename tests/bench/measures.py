@@ -112,8 +112,8 @@ class Bench:
         return [self._row(name, "us", of) for name, of in values.items()]
 
     def sites(self) -> list[Row]:
-        """Processor time of I/O below 24 frames and of one sample, with call sites over the same without: bare is Slicewise
-        with SLICEWISE_SITE_MS=0."""
+        """Processor time of I/O below 24 frames, and of one sample, with call sites over the same without: what is
+        bare here is Slicewise with SLICEWISE_SITE_MS=0."""
         usual = in_turns(with_sites(self.libraries, "10"), ROUNDS, lambda library: self._sites("write", library))
         sampled = in_turns(with_sites(self.libraries, "1"), ROUNDS, lambda library: self._sites("wait", library))
         return [self._row("site_io", "ms", usual["write"]), self._row("site_sample", "us", sampled["wait"])]

@@ -37,7 +37,11 @@ def costs(results: dict) -> list[str]:
 def instructions(counts: dict[str, dict[str, float]]) -> list[str]:
     """Instructions added to each kind of call."""
     rows = [
-        [ROWS[kind]["what"], *[f"{of[kind]:g}" if kind in of else "" for of in counts.values()], f"{ROWS[kind].get('goal_instructions', '')}"]
+        [
+            ROWS[kind]["what"],
+            *[f"{of[kind]:g}" if kind in of else "" for of in counts.values()],
+            f"{ROWS[kind].get('goal_instructions', '')}",
+        ]
         for kind in sorted(counts[OURS], key=list(ROWS).index)
     ]
     return table(["instructions added to a call", *counts, "at most"], rows)

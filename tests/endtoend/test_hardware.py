@@ -35,15 +35,44 @@ def library(tmp_path_factory) -> Path:
     return folder
 
 
-def work(job: Job, apps: Apps, library: Path, threads: int, **settings: str) -> Ended:
+def work(job: Job, apps: Apps, library: Path, threads: str = "0", **settings: str) -> Ended:
     program = apps.build("hardware_work", "-pthread")
     given = {"LD_LIBRARY_PATH": str(library), "SLICEWISE_PAPI": EVENTS, "SLICEWISE_SLICE": "0.5"}
-    return job.run([program, str(threads)], **(given | settings))
+    return job.run([program, *threads.split()], **(given | settings))
 
 
-@pytest.mark.parametrize("threads", [0, 3])
-def test_events_are_those_of_the_kernel(job: Job, apps: Apps, library: Path, threads):
-    ended = work(job, apps, library, threads)
+PROBE = """
+import ctypes, sys
+for version in (0x7030000, 0x7020000, 0x7010000, 0x7000000, 0x6000000, 0x5070000):
+    try:
+        papi = ctypes.CDLL(f"libpapi.so.{version >> 24}.{version >> 16 & 255}")
+    except OSError:
+        continue
+    papi.PAPI_strerror.restype = ctypes.c_char_p
+    got = papi.PAPI_library_init(version)
+    if got != version:
+        sys.exit(f"PAPI_library_init of {papi._name}: {papi.PAPI_strerror(got).decode()}")
+    if error := papi.PAPI_event_name_to_code(b"perf::TASK-CLOCK", ctypes.byref(ctypes.c_int())):
+        sys.exit(f"{papi._name} knows no event of this processor and kernel: {papi.PAPI_strerror(error).decode()}")
+    sys.exit()
+sys.exit("there is no libpapi.so")
+"""
+
+
+@pytest.fixture(params=["stand-in", "real"])
+def either(request, library: Path) -> Path:
+    """The stand-in, or the PAPI that the loader finds (LD_LIBRARY_PATH), where that one works."""
+    if request.param == "stand-in":
+        return library
+    probe = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=False)
+    if probe.returncode != 0:
+        pytest.skip(f"no real PAPI: {probe.stderr.strip()}")
+    return Path(os.environ.get("LD_LIBRARY_PATH", ""))
+
+
+@pytest.mark.parametrize("threads", ["0", "3", "3 stay"])
+def test_events_are_those_of_the_kernel(job: Job, apps: Apps, either: Path, threads):
+    ended = work(job, apps, either, threads)
     assert (ended.status, ended.errors) == (0, "")
     profile = job.profile()
     counted = hardware(profile)
@@ -58,7 +87,7 @@ def test_events_are_those_of_the_kernel(job: Job, apps: Apps, library: Path, thr
     first, last = (int(profile.processes[name][0]) // profile.slice_ns for name in ("start_ns", "end_ns"))
     assert (slices[0] >= first, slices[-1] <= last) == (True, True)
     assert profile.mishaps.is_empty()
-    assert dict(profile.calls.select("operation", "calls").iter_rows()).get("pthread_create", 0) == threads
+    assert dict(profile.calls.select("operation", "calls").iter_rows()).get("pthread_create", 0) == int(threads[0])
 
 
 @pytest.mark.parametrize(
@@ -73,7 +102,7 @@ def test_events_are_those_of_the_kernel(job: Job, apps: Apps, library: Path, thr
     ],
 )
 def test_what_cannot_be_counted_is_one_line_and_the_run_goes_on(job: Job, apps: Apps, library, settings, said, mishap):
-    ended = work(job, apps, library, 0, **settings)
+    ended = work(job, apps, library, **settings)
     assert ended.status == 0
     assert ended.errors.startswith("slicewise: ")
     assert ended.errors.count("\n") == 1
@@ -85,19 +114,19 @@ def test_what_cannot_be_counted_is_one_line_and_the_run_goes_on(job: Job, apps: 
 
 
 def test_a_refused_event_leaves_the_others(job: Job, apps: Apps, library: Path):
-    ended = work(job, apps, library, 0, SLICEWISE_PAPI="nonsense,perf::PAGE-FAULTS")
+    ended = work(job, apps, library, SLICEWISE_PAPI="nonsense,perf::PAGE-FAULTS")
     assert "nonsense (refused by the stand-in): these hardware events are not counted" in ended.errors
     assert list(hardware(job.profile()).units) == ["perf::PAGE-FAULTS"]
 
 
 def test_without_the_right_to_see_the_kernel_the_programs_own_part_is_counted(job: Job, apps: Apps, library: Path):
-    ended = work(job, apps, library, 0, STAND_IN_REFUSES="set_domain")
+    ended = work(job, apps, library, STAND_IN_REFUSES="set_domain")
     assert "without what the kernel does for the program" in ended.errors
     assert hardware(job.profile()).per_slice()["perf::TASK-CLOCK"].sum() > 0
 
 
 def test_nothing_is_counted_where_nothing_is_asked_for(job: Job, apps: Apps, library: Path):
-    ended = work(job, apps, library, 2, SLICEWISE_PAPI="")
+    ended = work(job, apps, library, "2", SLICEWISE_PAPI="")
     profile = job.profile()
     assert (ended.status, ended.errors, profile.hardware.height, profile.events.height) == (0, "", 0, 0)
 
@@ -124,15 +153,11 @@ assert all(os.read(file, 10) == b"0123456789" for file in files)
 
 def test_real_papi_counts_or_says_why_not(job: Job, apps: Apps):
     """Debian's own libpapi: it refuses all events of processors that it does not know."""
-    ended = work(job, apps, Path(), 0, LD_LIBRARY_PATH="")
+    ended = work(job, apps, Path(), LD_LIBRARY_PATH="")
     assert ended.status == 0
     counted = hardware(job.profile())
-    if counted.units:
-        sums = counted.per_slice().sum().row(0, named=True)
-        assert sums["perf::PAGE-FAULTS"] == pytest.approx(ended.told["faults"], rel=0.02, abs=200)
-    else:
-        assert ended.errors.count("\n") == 1
-        assert "hardware events are not counted" in ended.errors
+    assert counted.units or "hardware events are not counted" in ended.errors
+    assert ended.errors.count("\n") == (0 if counted.units else 1)
 
 
 def test_the_interface_that_is_used_is_that_of_papis_header(tmp_path):
