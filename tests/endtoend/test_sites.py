@@ -70,7 +70,7 @@ def test_shares_are_those_of_the_files_that_the_sites_use(apps: Apps, job: Job, 
 
 @pytest.mark.flaky(reruns=2)  # samples are a matter of chance
 def test_shares_are_those_of_times_that_are_known(apps: Apps, job: Job):
-    """Three sites that take 70, 20 and 10 % of the time; what a busy machine made of it, the program's clock tells."""
+    """Three sites that take 70, 20 and 10 % of the time; what one late call made of it, the clock tells."""
     ended = job.run([apps.build("site_times"), str(SHARES_MS)], SLICEWISE_SITE_MS="1")
     assert ended.status == 0
     found = sites(job.profile())
