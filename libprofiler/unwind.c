@@ -61,7 +61,8 @@ static struct {
     unsigned char byte[WINDOW_BYTES];
 } window;
 static struct {
-    uint64_t begin, bytes; /* where a word may begin that lies whole between the walker's own frame and the end of its page */
+    const unsigned char *begin; /* the walker's own frame */
+    uint64_t bytes;             /* from there on a word may begin that lies whole on its page */
 } own_stack;
 
 /* A word of whichever type and alignment; between a function's variables, which sanitizers would not have it read. */
@@ -94,8 +95,9 @@ bool unwind_peek(uint64_t address, void *to, size_t bytes)
 /* A word of the stack: of the page that we stand on at once, of all else by the window. */
 NOT_CHECKED static bool stack_word(uint64_t address, uint64_t *word)
 {
-    if (address - own_stack.begin < own_stack.bytes) {
-        *word = *(const any_word *)(uintptr_t)address;
+    uint64_t at = address - (uint64_t)(uintptr_t)own_stack.begin;
+    if (own_stack.begin != NULL && at < own_stack.bytes) {
+        *word = *(const any_word *)(own_stack.begin + at);
         return true;
     }
     if (address < window.begin || window.bytes < sizeof *word || address - window.begin > window.bytes - sizeof *word) {
@@ -552,8 +554,8 @@ unsigned unwind(struct unwind_state *state, struct unwind_frame *frames, unsigne
 {
     unsigned count = 0;
     window.bytes = 0;
-    own_stack.begin = (uint64_t)(uintptr_t)__builtin_frame_address(0);
-    own_stack.bytes = PEEK_PAGE_BYTES - own_stack.begin % PEEK_PAGE_BYTES - (sizeof(uint64_t) - 1);
+    own_stack.begin = __builtin_frame_address(0);
+    own_stack.bytes = PEEK_PAGE_BYTES - (uintptr_t)own_stack.begin % PEEK_PAGE_BYTES - (sizeof(uint64_t) - 1);
     state->is_exact = true;
     while (count < most && state->pc != 0) {
         uint64_t pc = state->is_exact ? state->pc : state->pc - 1, stack = state->value[STACK_POINTER];
