@@ -45,7 +45,7 @@ CHARTS = (
         (("memory_stall", "some for memory"), ("memory_full_stall", "all for memory")),
     )),
     _Chart("network interfaces", "MiB/s", words.MIB, "sum", (
-        (("network_received", "received"), ("network_sent", "sent")),
+        (("network_sent", "sent"), ("network_received", "received")),
     )),
     _Chart("network mounts", "MiB/s", words.MIB, "sum", (
         (("nfs_written", "written"), ("nfs_read", "read")), (("lustre_written", "written"), ("lustre_read", "read")),
