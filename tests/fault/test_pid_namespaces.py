@@ -29,38 +29,28 @@ NUMBERED = 'echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid; shift; LD_PRELOAD=$L
 @pytest.fixture(autouse=True)
 def _can_make_namespaces() -> None:
     need("unshare", "bash")
-    if (
-        subprocess.run(
-            [*NAMESPACE, "true"], capture_output=True, check=False
-        ).returncode
-        != 0
-    ):
+    if subprocess.run([*NAMESPACE, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("making a pid namespace is not allowed here (it takes root)")
     if os.stat("/proc/self/ns/pid").st_ino != 0xEFFFFFFC:
-        pytest.skip(
-            "this is a pid namespace itself (a container): only from the first one every process can be seen"
-        )
+        pytest.skip("this is a pid namespace itself (a container): only from the first one every process can be seen")
 
 
 class Program:
-    """A program that counts itself, below `job`, and the process that it is seen as from here."""
+    """A program that counts itself, below `job`, and the process that it is seen as from here.
 
-    def __init__(
-        self, job: Job, apps: Apps, name: str, launcher: tuple[str, ...] = ()
-    ) -> None:
+    A steady one drains nothing for minutes: while it lives the profile has none of it.
+    """
+
+    def __init__(self, job: Job, apps: Apps, name: str, launcher: tuple[str, ...] = (), mode: str = "steady") -> None:
         self.tally = job.folder / f"{name}.tally"
         data = job.data / name
         data.mkdir()
         program = apps.build("tally", "-pthread")
-        command = [program, "restless", "2", "600", self.tally, data, data]
+        command = [program, mode, "2", "600", self.tally, data, data]
         preload = {"LD_PRELOAD": "", "LIBRARY": str(LIBRARY)} if launcher else {}
-        self.launched = job.start(
-            [*launcher, *command], SLICEWISE_SLICE="0.1", **preload
-        )
+        self.launched = job.start([*launcher, *command], SLICEWISE_SLICE="0.1", **preload)
         wait_for(self.tally)
-        self.pid = next(
-            pid for pid in below(self.launched.pid) if executable(pid) == program
-        )
+        self.pid = next(pid for pid in below(self.launched.pid) if executable(pid) == program)
 
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
@@ -69,11 +59,7 @@ class Program:
     def number_within(self) -> int:
         """Its process id in its own namespace."""
         status = Path(f"/proc/{self.pid}/status").read_text()
-        return int(
-            next(
-                line for line in status.splitlines() if line.startswith("NSpid:")
-            ).split()[-1]
-        )
+        return int(next(line for line in status.splitlines() if line.startswith("NSpid:")).split()[-1])
 
 
 def below(pid: int) -> Iterator[int]:
@@ -118,9 +104,7 @@ def assert_holds(job: Job, *programs: Program) -> None:
     )
 
 
-def test_what_lived_and_died_in_a_namespace_is_recovered_from_outside(
-    tmp_path: Path, apps: Apps
-) -> None:
+def test_what_lived_and_died_in_a_namespace_is_recovered_from_outside(tmp_path: Path, apps: Apps) -> None:
     """As number 1 of its namespace: a number that is alive on this side too."""
     moments = random.Random("namespaces")
     for number in range(REPEATS):
@@ -128,14 +112,11 @@ def test_what_lived_and_died_in_a_namespace_is_recovered_from_outside(
         folder.mkdir()
         with job_in(folder) as job:
             launcher = (*NAMESPACE, "env", f"LD_PRELOAD={LIBRARY}")
-            with running(job, apps, "within", launcher) as program:
+            with running(job, apps, "within", launcher, "restless") as program:
                 assert program.number_within() == 1
                 time.sleep(moments.random() * LONGEST_LIFE_SECONDS)
                 (segment,) = job.segments()
-                assert (
-                    "finished 0 processes that ended without a word; 1 still runs"
-                    in recover(job)
-                )
+                assert "finished 0 processes that ended without a word; 1 still runs" in recover(job)
                 assert job.segments() == [segment]
                 program.kill()
                 assert "finished 1 process that" in recover(job)
@@ -157,10 +138,7 @@ def test_one_number_on_both_sides(job: Job, apps: Apps, first: str) -> None:
             assert len(job.segments()) == 2
             assert "finished 0" in recover(job)
             programs[first].kill()
-            assert (
-                "finished 1 process that ended without a word; 1 still runs"
-                in recover(job)
-            )
+            assert "finished 1 process that ended without a word; 1 still runs" in recover(job)
             assert_holds(job, programs[first])
             assert len(job.segments()) == 1
             programs[second].kill()
@@ -179,9 +157,7 @@ def test_from_within_those_outside_are_not_touched(job: Job, apps: Apps) -> None
         assert "finished 0" in said
         assert "2 more cannot be judged from within this pid namespace" in said
         assert job.segments() == before
-        assert "finished 1 process that ended without a word; 1 still runs" in recover(
-            job
-        )
+        assert "finished 1 process that ended without a word; 1 still runs" in recover(job)
         assert_holds(job, dead)
         living.kill()
         recover(job)
