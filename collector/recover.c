@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 struct tally {
-    unsigned finished, alive, failed;
+    unsigned finished, alive, unseen, failed;
 };
 
 static void complain(const char *variable, const char *value, const char *wrong)
@@ -24,6 +24,7 @@ static void note(const char *path, const struct adoption_result *result, void *a
     struct tally *tally = argument;
     tally->finished += result->outcome == ADOPTED;
     tally->alive += result->outcome == ADOPT_ALIVE;
+    tally->unseen += result->outcome == ADOPT_UNSEEN;
     if (result->outcome != ADOPT_FAILED)
         return;
     tally->failed++;
@@ -63,11 +64,13 @@ int recover(const char *job_dir, const char *job)
     struct tally tally = { 0 };
     adopt_all(settings.segment_dir, prefix, spool_dir, note, &tally);
     adopt_all(tmpdir != NULL ? tmpdir : "/tmp", prefix, spool_dir, note, &tally);
-    if (job_dir != NULL && tally.finished + tally.alive + tally.failed == 0 && access(job_dir, F_OK) != 0) {
+    if (job_dir != NULL && tally.finished + tally.alive + tally.unseen + tally.failed == 0 && access(job_dir, F_OK) != 0) {
         fprintf(stderr, "slicewise: %s: no such directory, and no segment of such a job; name the directory of a job's profile\n", job_dir);
         return 2;
     }
     printf("slicewise: finished %u process%s that ended without a word; %u still run%s\n", tally.finished, tally.finished == 1 ? "" : "es",
            tally.alive, tally.alive == 1 ? "s" : "");
+    if (tally.unseen > 0)
+        printf("slicewise: %u more cannot be judged from within this pid namespace (a container?): run it on the node itself\n", tally.unseen);
     return tally.failed > 0;
 }

@@ -32,6 +32,30 @@ static const char *own_names(const char *path)
     return at;
 }
 
+/* The last of a process's numbers, which is that in its own pid namespace, and in `levels` how many it has, from the namespace of /proc on. */
+static uint32_t number_within(const char *pid, unsigned *levels)
+{
+    static char text[8192];
+    char path[64];
+    uint32_t number = 0;
+    snprintf(path, sizeof path, "/proc/%.20s/status", pid);
+    const char *at = raw_read_file(path, text, sizeof text) > 0 ? strstr(text, "\nNSpid:") : NULL;
+    *levels = 0;
+    for (at = at != NULL ? at + strlen("\nNSpid:") : ""; *at == '\t'; (*levels)++) {
+        char *end;
+        number = (uint32_t)strtoul(at, &end, 10);
+        at = end;
+    }
+    return number;
+}
+
+/* Whether /proc has the numbers by which we know processes: it may be that of another pid namespace, or not be there. */
+static bool is_proc_of_our_numbers(void)
+{
+    unsigned levels;
+    return number_within("self", &levels) == (uint32_t)raw_getpid() && levels == 1;
+}
+
 enum holding { HOLDS_NOT, HOLDS, HOLDS_PERHAPS };
 
 /* Whether a process maps the file: one that took the number after ours, or the program that took our program's place, does not. */
@@ -87,32 +111,40 @@ static bool is_alive(const struct segment *segment, const char *names)
         return atomic_load(&segment->state) != SEGMENT_LEAVING;
     if (raw_result(syscall(SYS_kill, segment->pid, 0)) == -ESRCH)
         return false;
+    if (!is_proc_of_our_numbers())
+        return true;
     char pid[16];
     snprintf(pid, sizeof pid, "%u", segment->pid);
     enum holding holding = maps_file(pid, names);
     return holding == HOLDS || (holding == HOLDS_PERHAPS && began_ns(segment->pid) <= segment->created_ns);
 }
 
-/* Of a process of another pid namespace nothing is known but who maps its file; where not all can be seen, that is nothing. */
-static bool is_alive_elsewhere(const char *names)
+/* A process of another pid namespace is looked for among all that there are; where not all can be seen, nothing is known of it. */
+static enum holding who_holds_elsewhere(const struct segment *segment, const char *names)
 {
     static char entries[4096] __attribute__((aligned(8)));
-    int proc = adopt_pid_namespace() == INITIAL_PID_NAMESPACE ? raw_open("/proc", O_RDONLY | O_DIRECTORY, 0) : -1;
+    bool sees_all = adopt_pid_namespace() == INITIAL_PID_NAMESPACE && is_proc_of_our_numbers();
+    int proc = sees_all ? raw_open("/proc", O_RDONLY | O_DIRECTORY, 0) : -1;
     if (proc < 0)
-        return true;
-    bool is_held = false;
+        return HOLDS_PERHAPS;
+    enum holding holding = HOLDS_NOT;
     long bytes;
-    while (!is_held && (bytes = raw_result(syscall(SYS_getdents64, proc, entries, sizeof entries))) > 0)
-        for (long at = 0; at < bytes && !is_held; at += ((struct dirent64 *)(entries + at))->d_reclen) {
+    while (holding != HOLDS && (bytes = raw_result(syscall(SYS_getdents64, proc, entries, sizeof entries))) > 0)
+        for (long at = 0; at < bytes && holding != HOLDS; at += ((struct dirent64 *)(entries + at))->d_reclen) {
             const char *pid = ((const struct dirent64 *)(entries + at))->d_name;
             struct statx status;
+            unsigned levels;
             /* Somebody else than root cannot have opened a file of ours. */
             if (pid[0] < '1' || pid[0] > '9' || raw_statx(proc, pid, 0, &status) < 0 || (status.stx_uid != geteuid() && status.stx_uid != 0))
                 continue;
-            is_held = maps_file(pid, names) != HOLDS_NOT;
+            bool is_its_number = number_within(pid, &levels) == segment->pid;
+            if (levels > 0 && (!is_its_number || (levels == 1 && segment->pid_namespace != 0)))
+                continue;
+            enum holding found = maps_file(pid, names);
+            holding = found != HOLDS_NOT ? found : holding;
         }
     raw_close(proc);
-    return is_held;
+    return holding;
 }
 
 bool adopt_is_of_this_build(const struct segment *segment)
@@ -182,9 +214,10 @@ static void finish(int fd, int dir, const char *name, const char *names, struct 
     uint32_t state = atomic_load(&segment->state);
     if (state != SEGMENT_BEGINNING && !adopt_is_sound(segment))
         return;
-    bool is_near = segment->pid_namespace == 0 || segment->pid_namespace == adopt_pid_namespace();
-    if (is_near ? is_alive(segment, names) : is_alive_elsewhere(names)) {
-        result->outcome = is_near ? ADOPT_ALIVE : ADOPT_FOREIGN;
+    bool is_near = segment->pid_namespace == adopt_pid_namespace();
+    enum holding holding = !is_near ? who_holds_elsewhere(segment, names) : is_alive(segment, names) ? HOLDS : HOLDS_NOT;
+    if (holding != HOLDS_NOT) {
+        result->outcome = holding == HOLDS ? ADOPT_ALIVE : ADOPT_UNSEEN;
         return;
     }
     result->outcome = ADOPTED;

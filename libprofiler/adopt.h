@@ -10,7 +10,8 @@ enum adoption {
     ADOPTED,       /* finished, and removed */
     ADOPT_ALIVE,   /* its process lives: not touched */
     ADOPT_BUSY,    /* somebody else is at it */
-    ADOPT_FOREIGN, /* no segment of this build of the engine, or of a pid namespace that cannot be looked into */
+    ADOPT_FOREIGN, /* no segment of this build of the engine */
+    ADOPT_UNSEEN,  /* of a pid namespace that cannot be looked into: it may live, and is not touched */
     ADOPT_FAILED,  /* it could not be drained: `error` says why, and it stays */
 };
 

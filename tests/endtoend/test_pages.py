@@ -27,7 +27,7 @@ def slicewise(*arguments, directory):
 def jobs(tmp_path_factory):
     """A directory with two jobs, one of them with a name made to break out of a page, and their pages."""
     directory = tmp_path_factory.mktemp("profiles")
-    write_competing_jobs(directory, "48213", NASTY)
+    write_competing_jobs(directory, "48213", NASTY, interface=NASTY)
     write_job(directory / "alone-48213", 60, 12, {range(43): 102.0})
     write_job(directory / "alone-48190", 12, 12, {range(39): 101.0}, program="/opt/postproc")
     made = slicewise(
@@ -70,6 +70,16 @@ def test_every_chart_is_drawn_without_trouble_and_without_the_network(page, wind
 def test_a_page_opens_in_less_than_two_seconds(page, window):
     opened = window.evaluate("performance.getEntriesByName('drawn')[0].startTime") / 1000
     assert opened < MOST_SECONDS_TO_OPEN
+
+
+@needs_browser
+def test_what_whole_nodes_did_is_on_the_axis_of_the_throughput(jobs, window):
+    window.open(jobs / "report.html", DRAWN)
+    headings = window.evaluate("[...document.querySelectorAll('h2')].map((heading) => heading.textContent.trim())")
+    of_nodes = [heading for heading in headings if heading.startswith("Whole node: ")]
+    assert len(of_nodes) == 4
+    assert headings.index(of_nodes[0]) > headings.index("Throughput")
+    assert window.evaluate("document.querySelectorAll('[data-linked]').length") >= 2 + len(of_nodes)
 
 
 @needs_browser

@@ -255,14 +255,15 @@ def test_a_tail_that_was_cut_off_is_named_and_costs_itself_alone(attempts: Attem
         except UserError:  # it was short, and no process is left of it
             continue
         left = total(before, "write_bytes")
-        # What the collector and the process both had written may be cut off once and still be there.
-        assert left < written if before.damage else left == written
+        # What is missing is named; what is damaged need not have held writes: it may be samples, or be there twice.
+        assert left <= written
+        assert before.damage or left == written
         ended = attempt.job.run(["true"], SLICEWISE_SLICE=SLICE)  # appends behind the cut
         assert ended.status == 0
         after = attempt.job.profile(is_damaged=True)
         assert after.processes.height == before.processes.height + 1
         assert total(after, "write_bytes") == left
-        assert bool(after.damage) == (left < written)
+        assert bool(after.damage) == bool(before.damage)
 
 
 def test_the_clock_is_set(attempts: Attempts, apps: Apps) -> None:

@@ -23,8 +23,12 @@ def write_job(
     direction: str = "write",
     ending: str = "exit",
     mishaps: int = 0,
+    interface: str = "",
 ) -> Path:
-    """A job of ranks that moves `rates` MiB/s in 4 s slices, counted from FIRST_SLICE, evenly but for some noise."""
+    """A job of ranks that moves `rates` MiB/s in 4 s slices, counted from FIRST_SLICE, evenly but for some noise.
+
+    interface: if named, its first node has a collector, which sees the job's bytes pass there.
+    """
     noise = np.random.default_rng(processes)
     begin, end = min(span.start for span in rates), max(span.stop for span in rates)
     members, slices, files = [], [], []
@@ -54,7 +58,25 @@ def write_job(
         moved_there = {f"{direction}_bytes": total, f"{direction}_ns": total}
         files.append({"process": process, "file": 1, "path": path, "opens": 1} | moved_there)
     met = [{"process": members[0]["process"], "mishap": "segment_full", "count": mishaps}] if mishaps else []
-    return build_profile(directory, members, slices, files=files, mishaps=met)
+    collected = _samples(f"n{first_node}", rates, interface) if interface else None
+    return build_profile(directory, members, slices, files=files, mishaps=met, collected=collected)
+
+
+def _samples(host: str, rates: dict[range, float], interface: str) -> dict[str, list[dict]]:
+    """The tables of a node's collector."""
+    run = {"process": 1}
+    nodes, networks = [], []
+    for place, rate in ((place, rate) for span, rate in rates.items() for place in span):
+        key = run | {"slice": FIRST_SLICE + place}
+        waited = {f"{what}_stall_ns": int(share * SLICE_NS) for what, share in (("io", 0.6), ("io_full", 0.2))}
+        nodes.append(key | waited | {"sampled_ns": SLICE_NS, "dirty_bytes": place * MIB, "tcp_retransmissions": place})
+        networks.append(key | {"device": 0, "sent_bytes": int(rate * 4 * MIB), "received_bytes": place * MIB})
+    return {
+        "nodes": [run | {"host": host, "slice_ns": SLICE_NS}],
+        "node_devices": [run | {"device": 0, "kind": "network", "name": interface}],
+        "node_slices": nodes,
+        "node_networks": networks,
+    }
 
 
 def _rows(process: int, number: int, moved: int, direction: str, is_first: bool) -> list[dict]:
@@ -74,9 +96,16 @@ def _rows(process: int, number: int, moved: int, direction: str, is_first: bool)
     return [key | own | opens, key | {"mount": 0, "layer": "kernel", f"{direction}_bytes": moved}]
 
 
-def write_competing_jobs(directory: Path, first: str = "48213", second: str = "48190") -> tuple[Path, Path]:
-    """60 processes on 5 nodes that write 83 MiB/s while 12 on 1 node write 19, and 102 before and after."""
+def write_competing_jobs(
+    directory: Path, first: str = "48213", second: str = "48190", interface: str = ""
+) -> tuple[Path, Path]:
+    """60 processes on 5 nodes that write 83 MiB/s while 12 on 1 node write 19, and 102 before and after.
+
+    interface: of the one node, see `write_job`.
+    """
     large = write_job(directory / first, 60, 12, {range(20, 71): 83.1})
     rates = {range(15, 20): 102.0, range(20, 71): 19.0, range(71, 95): 102.0}
-    small = write_job(directory / second, 12, 12, rates, first_node=6, program="/opt/postproc", mishaps=3)
+    small = write_job(
+        directory / second, 12, 12, rates, first_node=6, program="/opt/postproc", mishaps=3, interface=interface
+    )
     return large, small

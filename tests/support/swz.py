@@ -172,6 +172,7 @@ def build_profile(
     modules: Iterable[Mapping[str, Any]] = (),
     frames: Iterable[Mapping[str, Any]] = (),
     sites: Iterable[Mapping[str, Any]] = (),
+    collected: Mapping[str, Iterable[Mapping[str, Any]]] | None = None,
     schema: bytes | None = None,
     rows_a_frame: int = 64,
 ) -> Path:
@@ -180,7 +181,7 @@ def build_profile(
     Every row has a `process` (a unique id above 0). The job's name is the directory's, the pid the unique id, unless a
     row says otherwise. mounts: None gives each process mount 0 (the process) and mount 1 (a file system at /scratch).
     A process's slices are spread over frames of `rows_a_frame` rows; the last frame is flagged, unless its `ending`
-    is "running".
+    is "running". collected: the tables of nodes' collectors by name; their `process` is a collector's run.
     """
     writer = Writer(schema)
     processes = [{"job": directory.name, "pid": row["process"]} | dict(row) for row in processes]
@@ -211,6 +212,10 @@ def build_profile(
         last = LAST_FRAME if process.get("ending", DEFAULTS["processes"]["ending"]) != "running" else 0
         for number, payload in enumerate(payloads):
             file.frames.append(writer.frame(key, number, payload, last if number == len(payloads) - 1 else 0))
+    of_runs = {name: _by_process(rows) for name, rows in (collected or {}).items()}
+    for run in dict.fromkeys(run for rows in of_runs.values() for run in rows):
+        payload = b"".join(writer.rows(name, rows[run]) for name, rows in of_runs.items() if run in rows)
+        next(iter(hosts.values())).frames.append(writer.frame(run, 0, payload, LAST_FRAME))
     for host, file in hosts.items():
         file.write(directory / f"{host}.swz")
     return directory

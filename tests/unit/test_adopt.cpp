@@ -156,19 +156,29 @@ TEST_CASE("a segment that somebody else is finishing is his", "[adopt]")
     CHECK(adopt_segment(segment.home.path, "").outcome == ADOPTED);
 }
 
-TEST_CASE("what is no segment of this build or namespace is not touched", "[adopt]")
+TEST_CASE("what is no segment of this build is not touched", "[adopt]")
 {
     Sandbox sandbox;
     Segment segment(sandbox);
     SECTION("another version") { segment->version[0] = '9'; }
     SECTION("another layout") { segment->layout++; }
     SECTION("another magic") { segment->magic[0]++; }
-    SECTION("another pid namespace") { segment->pid_namespace++; }
     SECTION("another size") { fs::resize_file(segment.home.path, sizeof(struct segment) - 1); }
     SECTION("no text's end") { segment->text[TEXT_BYTES - 1] = 'x'; }
     SECTION("more lanes than there are") { segment->lanes_used = LANES_MAX + 1; }
     SECTION("slices of no length") { segment->process_row[processes_slice_ns] = 0; }
     CHECK(adopt_segment(segment.home.path, "").outcome == ADOPT_FOREIGN);
+    CHECK(fs::exists(segment.home.path));
+    CHECK_FALSE(fs::exists(segment.spool));
+}
+
+TEST_CASE("a segment whose pid namespace could not be told is not touched while its process lives", "[adopt]")
+{
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    Living process(segment, true);
+    segment->pid_namespace = 0;
+    CHECK(adopt_segment(segment.home.path, "").outcome != ADOPTED);
     CHECK(fs::exists(segment.home.path));
     CHECK_FALSE(fs::exists(segment.spool));
 }

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from slicewise.analysis.job import own_slices
+from slicewise.analysis.node_samples import moved, node_samples
 from slicewise.analysis.phases import phases as find_phases
 from slicewise.analysis.totals import summarize
 from slicewise.output import AsJson, OutputFile, write_json, write_text
@@ -26,7 +27,9 @@ def info(
     read = read_profile(profile)
     summary = summarize(read)
     found = find_phases(read, own_slices(read)) if phases else None
+    samples = node_samples(read)
     if json:
-        write_json(vars(summary) | ({"phases": phases_record(found)} if found else {}), output)
+        record = vars(summary) | {"nodes": moved(samples).to_dicts()}
+        write_json(record | ({"phases": phases_record(found)} if found else {}), output)
     else:
-        write_text(info_lines(read, summary, found), output)
+        write_text(info_lines(read, summary, found, samples), output)

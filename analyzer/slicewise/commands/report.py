@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from slicewise.analysis.node_samples import moved
 from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.profile.reader import read_profile
 from slicewise.report import coverage_words
@@ -51,6 +52,7 @@ def report(
             "files": result.files.to_dicts(),
             "sites": sites_record(result.sites)[:MOST_SITES],
             "hardware": result.hardware.per_slice().to_dicts() if result.hardware.units else [],
+            "nodes": moved(result.nodes).to_dicts(),
             "page": str(page),
         }
         write_json(record, output)

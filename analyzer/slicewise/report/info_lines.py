@@ -9,10 +9,12 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from slicewise.analysis.coverage import job_processes
+from slicewise.analysis.node_samples import NodeSamples, moved
 from slicewise.analysis.phases import Phases
 from slicewise.analysis.totals import Summary
 from slicewise.profile.reader import Profile
 from slicewise.report import coverage_words, words
+from slicewise.report.node_words import node_lines, nodes_table
 from slicewise.report.phase_words import phase_lines, phases_table
 from slicewise.report.tables import Cell, Column, Table, for_terminal
 
@@ -22,8 +24,10 @@ LAYER_TITLES = {"posix": "POSIX", "stdio": "stdio", "async": "requests", "mpiio"
 KINDS = ("read", "write", "meta", "sync")
 
 
-def info_lines(profile: Profile, summary: Summary, phases: Phases | None) -> list[RenderableType]:
-    """Who and when, what was moved, its phases if given, how much was seen, what is missing, what to do next."""
+def info_lines(profile: Profile, summary: Summary, phases: Phases | None, samples: NodeSamples) -> list[RenderableType]:
+    """Who and when, what was moved, its phases if given, what the nodes did, how much was seen, what is missing, what
+    to do next.
+    """
     lines: list[RenderableType] = [*_job(profile, summary), Text()]
     lines += [for_terminal(_totals_table(summary)), Text()]
     if summary.mounts:
@@ -32,6 +36,10 @@ def info_lines(profile: Profile, summary: Summary, phases: Phases | None) -> lis
         lines += [Text(line) for line in phase_lines(phases)]
         lines += [for_terminal(phases_table(phases, profile.slice_ns))] if phases.phases.height else []
         lines += [Text()]
+    of_nodes = moved(samples)
+    if of_nodes.height:
+        lines += [Text(line) for line in node_lines(of_nodes)]
+        lines += [for_terminal(nodes_table(of_nodes, samples.slice_ns)), Text()]
     lines += [Text(line) for line in (*_elsewhere(summary), *_seen(summary), *_trouble(profile, summary))]
     lines += [Text(damage.message, style="yellow") for damage in summary.damage]
     lines += [Text(), Text(f"Next: slicewise report {profile.path}")]

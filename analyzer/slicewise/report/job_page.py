@@ -13,6 +13,7 @@ from slicewise.analysis import job as analysis
 from slicewise.analysis.activity import DIRECTIONS, Direction, activity, members
 from slicewise.analysis.hardware import Hardware, hardware
 from slicewise.analysis.heat import heats
+from slicewise.analysis.node_samples import NodeSamples, node_samples
 from slicewise.analysis.phases import Phases
 from slicewise.analysis.phases import phases as find_phases
 from slicewise.analysis.sites import Sites, sites
@@ -20,6 +21,7 @@ from slicewise.analysis.totals import Summary, summarize
 from slicewise.charts import distributions, heatmap, style, throughput
 from slicewise.profile.reader import Profile
 from slicewise.report import coverage_words, job_tables, words
+from slicewise.report.node_words import node_sections
 from slicewise.report.page import Fact, Page, Section
 from slicewise.report.phase_words import phase_lines, phases_table
 from slicewise.report.site_words import site_lines, sites_section
@@ -34,7 +36,8 @@ DONE: dict[Direction, str] = {"read": "read", "write": "wrote"}
 class JobReport:
     """All that the page, the terminal and the JSON of one job say.
 
-    per_slice, sizes, latencies, files: see analysis/job.py; phases, sites, hardware: the modules of these names there.
+    per_slice, sizes, latencies, files: see analysis/job.py; phases, sites, hardware: the modules of these names there;
+    nodes: see analysis/node_samples.py.
     slices: the axis, which holds all of the job's I/O.
     """
 
@@ -50,6 +53,7 @@ class JobReport:
     files: pl.DataFrame
     sites: Sites
     hardware: Hardware
+    nodes: NodeSamples
 
 
 def job_report(profile: Profile, symbols: Sequence[Path] = ()) -> JobReport:
@@ -71,6 +75,7 @@ def job_report(profile: Profile, symbols: Sequence[Path] = ()) -> JobReport:
         files=analysis.busiest_files(profile, MOST_FILES),
         sites=sites(profile, symbols),
         hardware=hardware(profile),
+        nodes=node_samples(profile),
     )
 
 
@@ -157,6 +162,7 @@ def _over_time(report: JobReport) -> list[Section]:
         ),
     ]
     sections[1:1] = _hardware(report, behind)
+    sections += node_sections(report.nodes, slices, slice_ns)
     sections.append(
         Section("Phases", text=list(phase_lines(report.phases)), tables=[phases_table(report.phases, slice_ns)])
     )

@@ -1,0 +1,236 @@
+"""What whole nodes did while a job ran: means and highest slices, what is shown of them, and nothing without them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from slicewise.analysis.node_samples import moved, node_samples
+from slicewise.charts import nodes as charts
+from slicewise.profile.reader import read_profile
+from slicewise.report.job_page import job_page, job_report
+from slicewise.report.node_words import MOST_DEVICES, MOST_NODES, node_lines, node_sections, nodes_table
+from support.swz import build_profile
+
+S = 1_000_000_000
+MIB = 1 << 20
+TAU_NS = 4 * S
+FIRST = 425_000_000
+RUN = 900
+
+
+def row(run: int, place: int, **counts: float) -> dict:
+    return {"process": run, "slice": FIRST + place} | counts
+
+
+def job(
+    directory: Path, tables: dict[str, list[dict]], hosts: tuple[str, ...] = ("n1",), node_slice_ns: int = TAU_NS
+) -> Path:
+    """Four slices of a job on `hosts`, and what their collectors (RUN, RUN + 1, ...) counted."""
+    processes = [
+        {"process": 1 + place, "host": host, "start_ns": FIRST * TAU_NS, "end_ns": (FIRST + 4) * TAU_NS}
+        for place, host in enumerate(hosts)
+    ]
+    slices = [
+        {"process": 1 + at, "slice": FIRST + place, "write_bytes": MIB, "write_ops": 1, "write_ns": S}
+        for at in range(len(hosts))
+        for place in range(4)
+    ]
+    runs = [{"process": RUN + at, "host": host, "slice_ns": node_slice_ns} for at, host in enumerate(hosts)]
+    return build_profile(directory, processes, slices, collected={"nodes": runs} | tables if tables else None)
+
+
+def busy(run: int = RUN) -> dict[str, list[dict]]:
+    """Before the job, in a slice of which 1 s was sampled, in three whole ones, and after the job."""
+    sampled = {-1: 4, 0: 1, 1: 4, 2: 4, 3: 4, 4: 4}
+    stalls = {-1: 4, 0: 0.9, 1: 1, 2: 3, 3: 0, 4: 4}
+    return {
+        "node_slices": [
+            row(run, place, sampled_ns=seconds * S, io_stall_ns=int(stalls[place] * S), dirty_bytes=place * MIB,
+                tcp_sent_segments=100, tcp_retransmissions=2 if place == 3 else 0)
+            if place >= 0 else row(run, place, sampled_ns=seconds * S, io_stall_ns=int(stalls[place] * S))
+            for place, seconds in sampled.items()
+        ],
+        "node_devices": [
+            {"process": run, "device": 0, "kind": "network", "name": "eth0"},
+            {"process": run, "device": 1, "kind": "block", "name": "vda"},
+            {"process": run, "device": 2, "kind": "nfs", "name": "/home", "source": "server:/home"},
+        ],
+        "node_networks": [row(run, 2, device=0, sent_bytes=26 * MIB)],
+        "node_blocks": [row(run, 1, device=1, write_bytes=8 * MIB, write_ops=2, busy_ns=5 * S)],
+        "node_nfs": [
+            row(run, 1, device=2, write_bytes=4 * MIB, write_ops=3, write_execute_ns=6 * S, read_ops=1),
+            row(run, 2, device=2, other_ops=6, other_execute_ns=S),
+        ],
+    }  # fmt: skip
+
+
+@pytest.fixture
+def profile(tmp_path):
+    return read_profile(job(tmp_path / "48213", busy()), bins=True)
+
+
+def test_mean_and_highest_are_over_the_time_that_was_sampled_while_the_job_ran(profile):
+    found = {(one["device"], one["signal"]): one for one in moved(node_samples(profile)).iter_rows(named=True)}
+    assert {signal for _, signal in found} == {
+        "io_stall", "dirty_bytes", "tcp_retransmissions", "network_sent", "disk_written", "disk_busy", "nfs_written",
+        "nfs_request",
+    }  # fmt: skip
+    expected = {  # mean, highest and the highest slice's place
+        ("", "io_stall"): (4.9 / 13, 0.75, 2),  # not the 90 % of the second that was sampled first
+        ("", "dirty_bytes"): ((4 + 8 + 12) * MIB / 13, 3 * MIB, 3),
+        ("", "tcp_retransmissions"): (2 / 13, 0.5, 3),
+        ("eth0", "network_sent"): (2 * MIB, 6.5 * MIB, 2),
+        ("vda", "disk_written"): (8 * MIB / 13, 2 * MIB, 1),
+        ("vda", "disk_busy"): (5 / 13, 1.0, 1),
+        ("/home", "nfs_written"): (4 * MIB / 13, MIB, 1),
+        ("/home", "nfs_request"): (0.7, 1.5, 1),
+    }
+    for key, (mean, highest, place) in expected.items():
+        assert (found[key]["mean"], found[key]["highest"]) == pytest.approx((mean, highest)), key
+        assert found[key]["highest_ns"] == (FIRST + place) * TAU_NS, key
+    assert {one["node"] for one in found.values()} == {"n1"}
+
+
+def test_the_table_says_the_unit_of_each_signal_and_that_it_is_of_the_whole_node(profile):
+    samples = node_samples(profile)
+    rows = [[cell.text for cell in cells] for cells in nodes_table(moved(samples), samples.slice_ns).rows]
+    assert [cells[:5] for cells in rows] == [
+        ["n1", "", "some task waited for I/O", "37.7 %", "75.0 %"],
+        ["", "", "page cache to be written", "1.85 MiB", "3 MiB"],
+        ["", "", "TCP segments sent again", "0.154/s", "0.500/s"],
+        ["", "eth0", "sent", "2.00 MiB/s", "6.50 MiB/s"],
+        ["", "vda", "written", "0.615 MiB/s", "2.00 MiB/s"],
+        ["", "", "busy", "38.5 %", "100 %"],
+        ["", "/home", "written to the server", "0.308 MiB/s", "1.00 MiB/s"],
+        ["", "", "time of a request", "700 ms", "1.50 s"],
+    ]
+    assert node_lines(moved(samples)) == ["Of the whole node, with all that ran there besides this job:"]
+
+
+def test_a_collector_that_was_begun_anew_goes_on_in_the_same_node(tmp_path):
+    tables = {
+        "nodes": [{"process": run, "host": "n1", "slice_ns": TAU_NS} for run in (RUN, RUN + 1)],
+        "node_slices": [
+            row(RUN, 1, sampled_ns=S, io_stall_ns=S),
+            row(RUN + 1, 1, sampled_ns=3 * S, io_stall_ns=S),
+        ],
+    }
+    (one,) = moved(node_samples(read_profile(job(tmp_path / "job", tables)))).iter_rows(named=True)
+    assert (one["mean"], one["highest"]) == pytest.approx((0.5, 0.5))
+
+
+def test_slices_of_a_collector_need_not_be_the_jobs(tmp_path):
+    tables = {"node_slices": [{"process": RUN, "slice": FIRST * 4 + 6, "sampled_ns": S, "io_stall_ns": S // 2}]}
+    read = read_profile(job(tmp_path / "job", tables, node_slice_ns=S), bins=True)
+    samples = node_samples(read)
+    assert moved(samples)["highest_ns"].to_list() == [FIRST * TAU_NS + 6 * S]
+    (section,) = node_sections(samples, range(FIRST, FIRST + 4), TAU_NS)
+    (line,) = section.chart.data
+    drawn = [value for value in line.y if value == value]
+    assert drawn == [50, 50]  # from its begin to its end
+    assert len(line.x) == 17
+
+
+def sections_of(profile):
+    return {
+        section.heading: section for section in node_sections(node_samples(profile), range(FIRST, FIRST + 4), TAU_NS)
+    }
+
+
+def test_charts_are_on_the_axis_of_the_job_and_only_of_what_moved(profile):
+    sections = sections_of(profile)
+    assert list(sections) == [
+        "Whole node: pressure, tasks that waited",
+        "Whole node: network interfaces",
+        "Whole node: network mounts",
+        "Whole node: disks",
+        "Whole node: disks, time in which they were busy",
+        "Whole node: page cache",
+        "Whole node: TCP, segments sent again and windows closed",
+    ]
+    (line,) = sections["Whole node: pressure, tasks that waited"].chart.data
+    assert [round(value, 1) for value in line.y] == [90, 25, 75, 0, 0]
+    (line,) = sections["Whole node: network interfaces"].chart.data
+    assert (line.name, list(line.y)) == ("eth0: sent", [0, 0, 6.5, 0, 0])
+    for section in sections.values():
+        assert section.is_linked
+        assert "the whole node, with all that ran there besides this job" in section.note
+    headings = [section.heading for section in job_page(job_report(profile), []).sections]
+    assert headings[:3] == ["Throughput", "Metadata and sync calls", "Whole node: pressure, tasks that waited"]
+
+
+def test_several_nodes_are_the_highest_or_the_sum(tmp_path):
+    first, second = busy(RUN), busy(RUN + 1)
+    second["node_slices"][3]["io_stall_ns"] = 4 * S
+    tables = {name: first[name] + second[name] for name in first}
+    read = read_profile(job(tmp_path / "job", tables, hosts=("n1", "n2")), bins=True)
+    sections = sections_of(read)
+    (line,) = sections["Whole node: pressure, tasks that waited"].chart.data
+    assert list(line.y)[2] == 100
+    (line,) = sections["Whole node: network interfaces"].chart.data
+    assert list(line.y)[2] == 13
+    assert "2 nodes, their sum: whole nodes" in sections["Whole node: network interfaces"].note
+    samples = node_samples(read)
+    rows = [[cell.text for cell in cells] for cells in nodes_table(moved(samples), samples.slice_ns).rows]
+    assert [cells[0] for cells in rows if cells[0]] == ["n2", "n1"]
+
+
+def test_few_nodes_and_devices_are_shown_of_many(tmp_path):
+    hosts = tuple(f"n{number:02}" for number in range(MOST_NODES + 3))
+    disks = 5
+    tables = {
+        "node_slices": [row(RUN + at, 1, sampled_ns=4 * S, io_stall_ns=S) for at in range(len(hosts))],
+        "node_devices": [
+            {"process": RUN + at, "device": disk, "kind": "block", "name": f"sd{disk}"}
+            for at in range(len(hosts)) for disk in range(disks)
+        ],
+        "node_blocks": [
+            row(RUN + at, 1, device=disk, write_bytes=(disk + 1) * MIB)
+            for at in range(len(hosts)) for disk in range(disks)
+        ],
+    }  # fmt: skip
+    read = read_profile(job(tmp_path / "job", tables, hosts=hosts), bins=True)
+    samples = node_samples(read)
+    rows = [[cell.text for cell in cells] for cells in nodes_table(moved(samples), samples.slice_ns).rows]
+    assert len(rows) == MOST_NODES * (1 + MOST_DEVICES) + 1
+    assert [cells[1] for cells in rows[:4]] == ["", "sd4", "sd3", "sd2"]
+    assert rows[-1][0] == "and 3 more"
+    assert len(sections_of(read)["Whole node: disks"].chart.data) == MOST_DEVICES
+
+
+def test_without_samples_there_is_nothing(tmp_path):
+    directory = job(tmp_path / "job", {})
+    read = read_profile(directory, bins=True)
+    samples = node_samples(read)
+    assert moved(samples).is_empty()
+    assert node_lines(moved(samples)) == []
+    assert node_sections(samples, range(FIRST, FIRST + 4), TAU_NS) == []
+    said = subprocess.run(
+        [sys.executable, "-m", "slicewise", "info", directory], capture_output=True, text=True, check=True
+    )
+    assert "whole node" not in said.stdout
+
+
+def test_commands_have_it(tmp_path):
+    directory = job(tmp_path / "job", busy())
+    for command in (["info"], ["report", "--html", tmp_path / "page.html"]):
+        arguments = [sys.executable, "-m", "slicewise", command[0], directory, *command[1:], "--json"]
+        record = json.loads(subprocess.run(arguments, capture_output=True, text=True, check=True).stdout)
+        assert {one["signal"] for one in record["nodes"]} > {"io_stall", "disk_busy"}
+        documented = (Path(__file__).resolve().parents[2] / "docs/commands.md").read_text()
+        for key in record["nodes"][0]:
+            assert f"`{key}`" in documented, key
+    said = subprocess.run(
+        [sys.executable, "-m", "slicewise", "info", directory], capture_output=True, text=True, check=True
+    )
+    assert "Of the whole node, with all that ran there besides this job:" in said.stdout
+
+
+def test_a_line_has_gaps_where_nothing_was_sampled(profile):
+    rows = moved(node_samples(profile)).head(0).select(slice="highest_ns", value="mean")
+    chart = charts.over_time([charts.Line("a", "#000000", rows)], [1, 2, 6], S, range(8), S, "x")
+    assert [value == value for value in chart.data[0].y] == [False, True, True, True, False, False, True, True, False]
