@@ -17,7 +17,7 @@ static bool stays;
 static void work(void)
 {
     volatile unsigned long sum = 0;
-    for (unsigned long i = 0; i < 1000000000; i++)
+    for (unsigned long i = 0; i < 2000000000; i++)
         sum += i;
     char *memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     REQUIRE(memory != MAP_FAILED && madvise(memory, PAGES * PAGE, MADV_NOHUGEPAGE) == 0);
