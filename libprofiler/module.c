@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum { PHDRS_MAX = 24, NOTES_BYTES = 1024, MAPS_PART_BYTES = 4096 };
-/* The maps are left alone for so many times as long as reading them took: they are long where there are many threads, and there is code
- * that no file explains. */
+/* The maps are left alone for so many times as long as reading them took, unless a library was opened: they are long where there are many
+ * threads, and there is code that no file explains. */
 #define REST_OF_REFRESH 1000
 
 static struct {
@@ -18,6 +18,8 @@ static struct {
     unsigned count;
     uint64_t rests_until_ns; /* CLOCK_MONOTONIC */
 } modules;
+
+_Atomic bool module_is_opened;
 
 /* A line of the maps. */
 struct mapping {
@@ -159,7 +161,7 @@ const struct module *module_of(uint64_t address)
     if (module != NULL)
         return module;
     uint64_t began_ns = clock_read(CLOCK_MONOTONIC);
-    if (began_ns < modules.rests_until_ns)
+    if (!atomic_exchange(&module_is_opened, false) && began_ns < modules.rests_until_ns)
         return NULL;
     module_refresh();
     uint64_t now_ns = clock_read(CLOCK_MONOTONIC);

@@ -2,6 +2,7 @@
 #ifndef SLICEWISE_MODULE_H
 #define SLICEWISE_MODULE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +23,9 @@ const struct module *module_of(uint64_t address);
 
 /* Reads the maps anew: a library that was closed may have made room for another. */
 void module_refresh(void);
+
+/* Set when a library is about to be opened: what is unknown afterwards may be its code. */
+extern _Atomic bool module_is_opened;
 void module_forget(void);
 
 #endif

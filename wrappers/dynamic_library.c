@@ -2,6 +2,7 @@
  * a library cannot be seen. The loader looks for a library from where its caller lies ($ORIGIN, RUNPATH) and knows the caller by the return
  * address: so the real function is jumped to, with nothing of ours on the stack. */
 #include "interpose.h"
+#include "module.h"
 
 #include <dlfcn.h>
 
@@ -15,6 +16,7 @@ __attribute__((noinline)) static void note(bool is_apart)
     struct call call = call_begin(OP_dlopen);
     call_end(&call);
     call_lived(&call);
+    atomic_store(&module_is_opened, true);
     if (is_apart)
         engine_count_mishap(MISHAP_bound_apart, 1);
     errno = saved_errno;
