@@ -32,13 +32,15 @@ ALONE = "1 2 4 6 10 12"
 ON_NODES = "2/1 4/2 6/3 10/5 2/1+6/3 4/2+10/5 2/1+10/5"
 MORE = "1+4+6@1 2+4*0.5@1+6+10*1.5@2"
 OFFSETS = "4 4@4+4 4@2+4 4+4 4+4@2 4+4@4"
+# So much that a job alone takes some seconds, and all campaigns an hour.
+VOLUME = ["--volume", "128"]
 # name: server, runs, repeats, further options
 PLANS: dict[str, tuple[str, str, int, list[str]]] = {
-    "glusterfs": ("glusterfs", f"{ALONE} {PAIRS} {ON_NODES} {MORE}", 5, []),
-    "sshfs": ("sshfs", f"{ALONE} {PAIRS} {ON_NODES} {MORE}", 5, []),
-    "glusterfs-shared": ("glusterfs", f"{ALONE} {PAIRS}", 5, ["--load", "--fsync --shared"]),
-    "sshfs-shared": ("sshfs", f"{ALONE} {PAIRS}", 5, ["--load", "--fsync --shared"]),
-    "one-size": ("glusterfs", "4 4+4", 3, []),
+    "glusterfs": ("glusterfs", f"{ALONE} {PAIRS} {ON_NODES} {MORE}", 5, VOLUME),
+    "sshfs": ("sshfs", f"{ALONE} {PAIRS} {ON_NODES} {MORE}", 5, VOLUME),
+    "glusterfs-shared": ("glusterfs", f"{ALONE} {PAIRS}", 5, [*VOLUME, "--load", "--fsync --shared"]),
+    "sshfs-shared": ("sshfs", f"{ALONE} {PAIRS}", 5, [*VOLUME, "--load", "--fsync --shared"]),
+    "one-size": ("glusterfs", "4 4+4", 3, VOLUME),
     "delta-glusterfs": ("glusterfs", OFFSETS, 3, []),
     "delta-turns": ("sshfs-turns", OFFSETS, 3, []),
     "slow": ("sshfs-slow", "4 4+4", 3, ["--volume", "96"]),
