@@ -38,8 +38,8 @@ VOLUME = ["--volume", "128"]
 PLANS: dict[str, tuple[str, str, int, list[str]]] = {
     "glusterfs": ("glusterfs", f"{ALONE} {PAIRS} {ON_NODES} {MORE}", 5, VOLUME),
     "sshfs": ("sshfs", f"{ALONE} {PAIRS} {ON_NODES} {MORE}", 5, VOLUME),
-    "glusterfs-shared": ("glusterfs", f"{ALONE} {PAIRS}", 5, [*VOLUME, "--load", "--fsync --shared"]),
-    "sshfs-shared": ("sshfs", f"{ALONE} {PAIRS}", 5, [*VOLUME, "--load", "--fsync --shared"]),
+    "glusterfs-shared": ("glusterfs", f"{ALONE} {PAIRS} {ON_NODES}", 5, [*VOLUME, "--load", "--fsync --shared"]),
+    "sshfs-shared": ("sshfs", f"{ALONE} {PAIRS} {ON_NODES}", 5, [*VOLUME, "--load", "--fsync --shared"]),
     "one-size": ("glusterfs", "4 4+4", 3, VOLUME),
     "delta-glusterfs": ("glusterfs", OFFSETS, 3, []),
     "delta-turns": ("sshfs-turns", OFFSETS, 3, []),

@@ -148,7 +148,7 @@ def test_a_constant_capacity_is_called_so():
 
 @pytest.mark.parametrize(("exponent", "by"), [(0.05, "constant"), (0.1, "processes")])
 def test_a_curve_must_be_worth_it(exponent, by):
-    """Rates that fall as processes^-exponent, under noise: a curve that errs a fifth less is taken, one of 18 % is not."""
+    """Rates that fall as processes^-exponent, under noise: a curve that errs a fifth less is taken, of 18 % not."""
     noise = np.random.default_rng(5).normal(0, 0.06, 12)
     sizes = 2 + 3 * np.arange(len(noise))
     rates = pl.DataFrame(
