@@ -13,7 +13,7 @@ enum { FRAME_POINTER = 29, STACK_POINTER = 31 };
 #define CODE_ADDRESS(address) ((address) & 0xffffffffffff) /* without the signature that some processors put into it */
 #endif
 
-enum { ENTRY_BYTES_MAX = 1024, STATES_MAX = 8, OPERANDS_MAX = 16, WINDOW_BYTES = 1 << 10, PEEK_PAGE_BYTES = 4096, PEEK_PAGES = 4, KNOWN = 512, SAVED_MAX = 12 };
+enum { ENTRY_BYTES_MAX = 1024, STATES_MAX = 8, OPERANDS_MAX = 16, WINDOW_BYTES = 1 << 10, PEEK_PAGE_BYTES = 4096, PEEK_PAGES = 4, KNOWN = 512, WAYS = 4, SAVED_MAX = 12 };
 
 /* How a register of the calling function is found. */
 enum how { HOW_SAME, HOW_UNDEFINED, HOW_AT_CFA, HOW_IS_CFA, HOW_REGISTER, HOW_AT_EXPRESSION, HOW_IS_EXPRESSION };
@@ -465,18 +465,34 @@ static bool apply(const struct row *row, uint64_t return_register, struct unwind
     return row->how[return_register] != HOW_UNDEFINED;
 }
 
-static struct known_row *place_of(uint64_t pc)
+/* Some places have a hash in common: two frames of one stack must not drive each other out at every sample. */
+static struct known_row *places_of(uint64_t pc)
 {
-    return &known[(pc * 0x9e3779b97f4a7c15ull) >> 55];
+    return &known[WAYS * ((pc * 0x9e3779b97f4a7c15ull) >> 57)];
 }
-_Static_assert(KNOWN == 1 << (64 - 55), "the hash has as many values as there are places");
+_Static_assert(KNOWN == WAYS << (64 - 57), "the hash has as many values as there are sets of places");
+
+static const struct known_row *find_known(uint64_t pc)
+{
+    const struct known_row *places = places_of(pc);
+    for (unsigned way = 0; way < WAYS; way++)
+        if (places[way].pc == pc)
+            return &places[way];
+    return NULL;
+}
+
+static void enter_known(const struct known_row *simple)
+{
+    static unsigned turn;
+    places_of(simple->pc)[turn++ % WAYS] = *simple;
+}
 
 static void remember(const struct row *row, const struct entry *entry, uint64_t pc)
 {
     struct known_row simple = { .pc = pc, .function = entry->begin, .return_register = (unsigned char)entry->return_register };
     simple.is_outermost = row->how[entry->return_register] == HOW_UNDEFINED;
     if (simple.is_outermost) {
-        *place_of(pc) = simple;
+        enter_known(&simple);
         return;
     }
     if (row->cfa_expression.at != row->cfa_expression.end || row->cfa_register >= UNWIND_REGISTERS || row->cfa_offset != (int32_t)row->cfa_offset ||
@@ -493,7 +509,7 @@ static void remember(const struct row *row, const struct entry *entry, uint64_t 
         simple.saved_at[simple.saved++] = (int16_t)(row->offset[i] / 8);
     }
     if (row->how[entry->return_register] == HOW_AT_CFA)
-        *place_of(pc) = simple;
+        enter_known(&simple);
 }
 
 static bool apply_known(const struct known_row *simple, struct unwind_state *state)
@@ -523,9 +539,9 @@ static bool follow_frame_pointer(struct unwind_state *state)
 static bool step(struct unwind_state *state, uint64_t pc, uint64_t *function)
 {
     static struct row row, first;
-    const struct known_row *simple = place_of(pc);
+    const struct known_row *simple = find_known(pc);
     *function = 0;
-    if (simple->pc == pc) {
+    if (simple != NULL) {
         *function = simple->function;
         state->is_exact = false;
         return !simple->is_outermost && apply_known(simple, state);
