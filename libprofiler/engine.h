@@ -38,6 +38,8 @@ struct thread {
     int64_t site_left_ns;   /* I/O time until that sample */
     uint64_t site_base_ns;  /* what of the lane's I/O time has been taken off that */
     uint64_t site_rest_ns, site_random;
+    uint64_t site_put_off;  /* samples that the next stack which is taken stands for as well */
+    int64_t site_credit_ns; /* what taking stacks may still cost */
 };
 extern __thread struct thread thread_state HIDDEN;
 

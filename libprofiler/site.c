@@ -10,6 +10,8 @@
 #include <string.h>
 
 enum { SITE_PLACES = 1024, BULK = 64 };
+/* A thousandth of the I/O time between two samples, by default. */
+enum { SAMPLE_COST_NS = 10000, SAMPLE_COST_MOST_NS = 10 * SAMPLE_COST_NS };
 
 /* One frame of a stack, native or Python's. */
 struct frame {
@@ -295,17 +297,33 @@ static uint64_t lane_ns(const struct lane *lane)
     return sum;
 }
 
+/* Whether a stack may be taken, for `samples` more and those that were put off: what it costs is in the mean no more than SAMPLE_COST_NS for
+ * each of them, whatever the caches hold. */
+static bool may_take_stack(struct thread *thread, uint64_t samples)
+{
+    thread->site_put_off += samples;
+    if (thread->site_credit_ns < 0)
+        thread->site_credit_ns += (int64_t)((samples < BULK ? samples : BULK) * SAMPLE_COST_NS);
+    return thread->site_credit_ns >= 0;
+}
+
 static void sample(struct thread *thread, const struct call *call, uint64_t whole_ns, uint64_t bytes)
 {
     uint64_t samples = instants(thread, engine.settings.site_ns);
-    if (samples == 0 || whole_ns == 0)
+    if (samples == 0 || whole_ns == 0 || !may_take_stack(thread, samples))
         return;
     struct held_lock held = lock_take(&engine.lock);
     if (atomic_load(engine_switch) == ENGINE_ON) {
         uint64_t began = tick_now();
+        uint32_t sites_before = sites_used;
         take_stack();
-        add_samples(call, whole_ns, bytes, samples);
-        engine.home.segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
+        add_samples(call, whole_ns, bytes, thread->site_put_off);
+        thread->site_put_off = 0;
+        uint64_t cost_ns = ticks_to_ns(tick_now() - began);
+        engine.home.segment->process_row[processes_profiler_ns] += cost_ns;
+        /* A stack is new once; and who lost its processor meanwhile pays no more than a slow machine would. */
+        if (sites_used == sites_before)
+            thread->site_credit_ns = SAMPLE_COST_NS - (int64_t)(cost_ns < SAMPLE_COST_MOST_NS ? cost_ns : SAMPLE_COST_MOST_NS);
     }
     lock_give(held);
 }
