@@ -56,7 +56,7 @@ static const char usage[] =
     "  --dsync            O_DSYNC: each transfer is stored before the next begins (posix)\n"
     "  --fsync            sync each file after each repeat of writing\n"
     "  --remove           remove the files at the end\n"
-    "  --start-at EPOCH   begin at this second of the clock, so that several jobs begin together\n"
+    "  --start-at EPOCH   files are open by then: begin at this second of the clock, so that several jobs begin together\n"
     "  --second N         the last N processes are a second group, with a volume and files PATH.second of its own\n"
     "  --delay SECONDS    the second group begins so much later than the first; before it if negative\n";
 
@@ -214,13 +214,30 @@ static struct part part_of(const struct load *load, const struct group *group)
     return part;
 }
 
-static int64_t move_posix(const struct load *load, const struct part *part, char *buffer)
+/* A rank's file, as POSIX or as MPI-IO has it. */
+union file {
+    int fd;
+    MPI_File mpi;
+};
+
+static union file open_part(const struct load *load, const struct group *group, const struct part *part)
 {
+    union file file;
+    if (load->is_mpiio) {
+        int mode = load->is_reading ? MPI_MODE_RDONLY : MPI_MODE_WRONLY | MPI_MODE_CREATE;
+        check_mpi(MPI_File_open(load->is_shared ? group->comm : MPI_COMM_SELF, part->path, mode, MPI_INFO_NULL, &file.mpi), "open", part->path);
+        return file;
+    }
     int flags = (load->is_reading ? O_RDONLY : O_WRONLY | O_CREAT) | (load->is_direct ? O_DIRECT : 0) |
                 (load->is_stored_by_call ? O_DSYNC : 0);
-    int fd = open(part->path, flags, 0644);
-    if (fd < 0)
+    file.fd = open(part->path, flags, 0644);
+    if (file.fd < 0)
         fail(1, "open %s: %s", part->path, strerror(errno));
+    return file;
+}
+
+static int64_t move_posix(const struct load *load, const struct part *part, int fd, char *buffer)
+{
     int64_t bytes = 0;
     for (int repeat = 0; repeat < load->repeats; repeat++) {
         for (int64_t i = 0; i < part->count; i++) {
@@ -240,11 +257,8 @@ static int64_t move_posix(const struct load *load, const struct part *part, char
     return bytes;
 }
 
-static int64_t move_mpiio(const struct load *load, const struct group *group, const struct part *part, char *buffer)
+static int64_t move_mpiio(const struct load *load, const struct part *part, MPI_File file, char *buffer)
 {
-    MPI_File file;
-    int mode = load->is_reading ? MPI_MODE_RDONLY : MPI_MODE_WRONLY | MPI_MODE_CREATE;
-    check_mpi(MPI_File_open(load->is_shared ? group->comm : MPI_COMM_SELF, part->path, mode, MPI_INFO_NULL, &file), "open", part->path);
     int64_t rounds = load->is_collective ? part->rounds : part->count;
     int64_t bytes = 0;
     for (int repeat = 0; repeat < load->repeats; repeat++) {
@@ -316,9 +330,11 @@ int main(int argc, char **argv)
         fail(1, "no memory for a transfer of %lld bytes", (long long)load.transfer_bytes);
     memset(buffer, 'A' + rank % 26, (size_t)load.transfer_bytes);
 
+    /* Opened before: behind the data of another job it would take as long as many transfers, and start this one's late. */
+    union file file = open_part(&load, &group, &part);
     wait_for_start(&load, &group);
     double start = now();
-    int64_t bytes = load.is_mpiio ? move_mpiio(&load, &group, &part, buffer) : move_posix(&load, &part, buffer);
+    int64_t bytes = load.is_mpiio ? move_mpiio(&load, &part, file.mpi, buffer) : move_posix(&load, &part, file.fd, buffer);
     double end = now();
     report(&load, &group, start, end, bytes);
     if (load.is_removed && (group.rank == 0 || !load.is_shared))
