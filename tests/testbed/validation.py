@@ -32,8 +32,8 @@ ALONE = "1 2 4 6 10 12"
 ON_NODES = "2/1 4/2 6/3 10/5 2/1+6/3 4/2+10/5 2/1+10/5"
 MORE = "1+4+6@1 2+4*0.5@1+6+10*1.5@2"
 OFFSETS = "4 4@4+4 4@2+4 4+4 4+4@2 4+4@4"
-# A job's last bytes wait in the link's queue behind the others', up to half a second: runs must be long against that.
-VOLUME = ["--volume", "384"]
+# So much that a job alone takes some seconds, and all campaigns an hour.
+VOLUME = ["--volume", "128"]
 # name: server, runs, repeats, further options
 PLANS: dict[str, tuple[str, str, int, list[str]]] = {
     "glusterfs": ("glusterfs", f"{ALONE} {PAIRS} {ON_NODES} {MORE}", 5, VOLUME),
