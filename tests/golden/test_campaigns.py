@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.campaign import Campaign, campaign
 from slicewise.analysis.delta import delta_graph
-from slicewise.analysis.fitted import cross_check, fit_model
+from slicewise.analysis.fitted import fit_model
 from slicewise.profile.many import read_profiles
 from slicewise.report.weight_words import answer
 from testbed import validation
@@ -17,8 +17,8 @@ CAMPAIGNS = Path(__file__).parent / "campaigns"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "validation.md"
 
 
-def load(name: str, **options: bool) -> Campaign:
-    return campaign(read_profiles([CAMPAIGNS / name]), "write", **options)
+def load(name: str) -> Campaign:
+    return validation.read_campaign(CAMPAIGNS / name)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,7 @@ def test_the_weight_differs_between_servers_and_is_right_for_both(server, kind, 
 
 @pytest.mark.parametrize(("server", "largest", "mean"), [("glusterfs", 0.05, 0.025), ("sshfs", 0.09, 0.05)])
 def test_runtimes_of_runs_that_the_fit_has_not_seen(server, largest, mean):
-    data = load(server)
-    checked = cross_check(data.jobs, data.slices)
+    checked = validation.checked_by_others(CAMPAIGNS / server)
     pairs = checked.filter(pl.len().over("run") == 2)["relative_error"].abs()
     assert len(pairs) == 12
     assert pairs.max() <= largest
@@ -50,7 +49,7 @@ def test_runtimes_of_runs_that_the_fit_has_not_seen(server, largest, mean):
 def test_one_shared_file_is_shared_by_file_whatever_the_server(server):
     data = load(f"{server}-shared")
     assert fit_model(data.jobs, data.slices).weight.chosen.kind == "nodes"
-    checked = cross_check(data.jobs, data.slices)
+    checked = validation.checked_by_others(CAMPAIGNS / f"{server}-shared")
     assert len(checked) == 6
     assert checked["relative_error"].abs().max() <= 0.15
 
@@ -63,8 +62,10 @@ def test_jobs_of_one_size_cannot_tell():
 
 
 def test_fair_sharing_and_first_come_first_served_are_told_apart():
-    fair = delta_graph("fair", load("delta-glusterfs", is_by_name=True).jobs)
-    in_turn = delta_graph("in turn", load("delta-turns", is_by_name=True).jobs)
+    fair, in_turn = (
+        delta_graph(name, campaign(read_profiles([CAMPAIGNS / name]), "write", is_by_name=True).jobs)
+        for name in ("delta-glusterfs", "delta-turns")
+    )
     assert fair.asymmetry < 0.1
     assert in_turn.asymmetry > 0.5
     for graph in (fair, in_turn):

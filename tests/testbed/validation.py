@@ -7,6 +7,7 @@ published ones.
 
 from __future__ import annotations
 
+import functools
 import json
 import statistics
 import subprocess
@@ -121,9 +122,21 @@ def _published() -> str:
     return "\n".join([*lines, _table(["runtimes of six pairs", "largest \\|RE\\|", "mean \\|RE\\|"], rows)])
 
 
+@functools.cache
+def read_campaign(directory: Path) -> Campaign:
+    """What a directory of profiles holds, of writing; read once."""
+    return campaign(read_profiles([directory]), "write")
+
+
+@functools.cache
+def checked_by_others(directory: Path) -> pl.DataFrame:
+    """`cross_check` of a campaign."""
+    data = read_campaign(directory)
+    return cross_check(data.jobs, data.slices)
+
+
 def _shares(name: str, directory: Path) -> str:
-    data = campaign(read_profiles([directory]))
-    checked = cross_check(data.jobs, data.slices)
+    data, checked = read_campaign(directory), checked_by_others(directory)
     model = with_held_out(fit_model(data.jobs, data.slices), checked)
     parts = [f"## {name}\n", f"{answer(model.weight)}\n", "\n".join(capacity_lines(model)) + "\n"]
     parts += [_alone(data), _together(data)]
