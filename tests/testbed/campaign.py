@@ -28,8 +28,9 @@ from testbed import nodes, servers
 
 MIB = 1 << 20
 SECONDS_TO_START = 2.5
-MOST_APART = 1.0
-LATER = 4.0  # times as long, at each further attempt
+SECONDS_TO_REACH_NODES = 1.5
+MOST_APART = 0.3
+LATER = 3.0  # times as long, at each further attempt
 ATTEMPTS = 4
 RUN_SECONDS = 600
 
@@ -156,7 +157,7 @@ def _run_one(
 ) -> tuple[str, list[float]]:
     """Runs the jobs of a run, `lead` seconds from now: what was wrong (empty: nothing), and the seconds of each."""
     jobs = plan.jobs(run)
-    start_at = math.ceil(10 * (time.time() + lead + 0.5 * max(job.nodes > 1 for job in jobs))) / 10
+    start_at = math.ceil(10 * (time.time() + lead + SECONDS_TO_REACH_NODES * any(job.nodes > 1 for job in jobs))) / 10
     left = list(cluster.nodes)
     running = []
     for place, job in enumerate(jobs):
