@@ -3,6 +3,7 @@ CC ?= gcc
 CXX ?= g++
 BUILD ?= build
 PREFIX ?= /usr/local
+PROCESSORS = $(shell nproc 2> /dev/null || echo 1)
 VENV = $(BUILD)/venv
 MPICC ?= $(firstword $(foreach name,mpicc.openmpi mpicc,$(shell command -v $(name))))
 
@@ -83,13 +84,14 @@ setup:  ## install what the build, the demo and the tests need, or say what is m
 .PHONY: demo
 demo:  ## run two competing MPI jobs and look at them
 	@make/setup demo
-	@$(MAKE) --no-print-directory --silent all $(BUILD)/bin/slicewise-load
+	@$(MAKE) --no-print-directory --silent -j$(PROCESSORS) all $(BUILD)/bin/slicewise-load
 	@PYTHONPATH=tests:demo $(VENV)/bin/python -m interference $(BUILD)
 
 .PHONY: test
 test:  ## run all tests
 	make/setup test
-	$(MAKE) --no-print-directory all unit $(BUILD)/peers/.installed
+	$(MAKE) --no-print-directory -j$(PROCESSORS) all $(BUILD)/bin/unit $(BUILD)/peers/.installed
+	$(MAKE) --no-print-directory unit
 	$(VENV)/bin/python -m pytest -c tests/pytest.ini tests
 
 .PHONY: lint

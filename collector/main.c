@@ -15,7 +15,7 @@
 static int usage(FILE *out)
 {
     fprintf(out, "usage: slicewise-collect recover [--user USER | --all-users] [--job JOB] [JOBDIR]\n"
-                 "       slicewise-collect node [--job JOB] [--parent PID] [--detach] [--json] [--user USER]\n"
+                 "       slicewise-collect node [--job JOB] [--parent PID] [--detach] [--json] [--samples] [--user USER]\n"
                  "       slicewise-collect stop [--job JOB] [--user USER]\n"
                  "       slicewise-collect live [--every SECONDS] [--all-users]\n"
                  "       slicewise-collect look COMMAND\n"
@@ -23,7 +23,8 @@ static int usage(FILE *out)
                  "recover: finishes the segments of processes that are gone, so that their profiles are whole;\n"
                  "         with JOBDIR only those whose profile lies there, with JOB only that job's\n"
                  "node:    drains the segments of a job's processes on this node while they run, and samples the node's own\n"
-                 "         counters, until process PID is gone or SIGTERM comes\n"
+                 "         counters, until process PID is gone or SIGTERM comes; with --samples the job has these also\n"
+                 "         from a node where none of its processes runs, as its file server\n"
                  "stop:    ends it, and waits until it has\n"
                  "live:    prints what processes have counted so far as a line of JSON, once or again and again\n"
                  "look:    prints why COMMAND cannot be profiled (`unknown`: it can, as far as can be told), and its executable\n"
@@ -65,7 +66,7 @@ static bool read_options(struct options *options, const char *allowed, int argc,
     static const struct option names[] = {
         { "user", required_argument, NULL, 'u' },   { "all-users", no_argument, NULL, 'a' }, { "job", required_argument, NULL, 'j' },
         { "parent", required_argument, NULL, 'p' }, { "detach", no_argument, NULL, 'd' },    { "json", no_argument, NULL, 's' },
-        { "every", required_argument, NULL, 'e' },  { 0 },
+        { "every", required_argument, NULL, 'e' },  { "samples", no_argument, NULL, 'o' },   { 0 },
     };
     double number;
     for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -76,6 +77,7 @@ static bool read_options(struct options *options, const char *allowed, int argc,
         options->node.job = option == 'j' ? optarg : options->node.job;
         options->node.is_detached |= option == 'd';
         options->node.is_json |= option == 's';
+        options->node.is_for_samples |= option == 'o';
         if (option == 'p' || option == 'e') {
             if (!read_number(optarg, &number))
                 return false;
@@ -107,7 +109,7 @@ int main(int argc, char **argv)
         return usage(stdout);
     if (argc == 3 && strcmp(argv[1], "look") == 0)
         return look(argv[2]);
-    const struct { const char *name, *allowed; } commands[] = { { "recover", "uaj*" }, { "node", "ujpds" }, { "stop", "uj" }, { "live", "ea" } };
+    const struct { const char *name, *allowed; } commands[] = { { "recover", "uaj*" }, { "node", "ujpdso" }, { "stop", "uj" }, { "live", "ea" } };
     enum { RECOVER, NODE, STOP, LIVE, COMMANDS };
     int command = 0;
     while (command < COMMANDS && (argc < 2 || strcmp(argv[1], commands[command].name) != 0))

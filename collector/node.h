@@ -18,6 +18,7 @@ struct node {
     unsigned devices_packed, devices_named;
     struct { uint64_t name, source; } names[DEVICES_MAX]; /* in the segment's text */
     unsigned most_alive;
+    bool is_for_samples; /* which are written where no process of the job has been, too */
 };
 
 /* Returns 0 or -errno. `root` as in struct reading; `segment_dir`, `dir` and `job` as in the settings. */
@@ -41,7 +42,7 @@ int node_end(struct node *node);
 struct node_options {
     const char *job;
     int parent;      /* ends when this process does; 0: with the signal alone */
-    bool is_detached, is_json;
+    bool is_detached, is_json, is_for_samples;
 };
 
 /* Runs it. Returns the exit status. */

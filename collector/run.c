@@ -186,6 +186,7 @@ static int run_attached(const struct node_options *options, const struct setting
         fprintf(stderr, "slicewise: no memory for the collector (%s)\n", strerror(-begun));
         return 1;
     }
+    node.is_for_samples = options->is_for_samples;
     if (ready >= 0)
         let_go(ready);
     take_turns(&node, settings, job, parent_fd, &none);

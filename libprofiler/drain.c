@@ -71,6 +71,8 @@ static int open_spool(const struct segment *segment, bool *is_made)
     memcpy(profiles, segment->spool_dir, sizeof profiles - 1);
     char *job = strrchr(profiles, '/');
     const char *host = segment_text(segment, segment->process_row[processes_host]);
+    if (profiles[0] == '\0') /* see set_spool_dir() */
+        return -ENAMETOOLONG;
     if (profiles[0] != '/' || job == NULL || !is_plain_name(job + 1) || !is_plain_name(host))
         return -EINVAL;
     *job++ = '\0';

@@ -36,8 +36,12 @@ static void say(const char *format, const char *first, const char *second, const
     if (engine.settings.is_quiet || identity_is_further_rank() || raw_statx_descriptor(STDERR_FILENO, &status) < 0 ||
         status.stx_ino != engine.standard_error.inode || status.stx_dev_minor != engine.standard_error.device)
         return;
-    int length = snprintf(line, sizeof line, format, first, second, third);
-    struct iovec part = { line, length < (int)sizeof line ? (size_t)length : sizeof line - 1 };
+    size_t length = (size_t)snprintf(line, sizeof line, format, first, second, third);
+    if (length >= sizeof line) {
+        length = sizeof line - 1;
+        line[length - 1] = '\n';
+    }
+    struct iovec part = { line, length };
     raw_writev(STDERR_FILENO, &part, 1);
 }
 

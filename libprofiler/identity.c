@@ -80,7 +80,9 @@ static void set_spool_dir(struct segment *segment, const char *dir, const char *
     static char here[PATH_MAX];
     if (dir[0] == '/' || syscall(SYS_getcwd, here, sizeof here) < 0)
         here[0] = '\0';
-    snprintf(segment->spool_dir, sizeof segment->spool_dir, "%s%s%s/%s", here, here[0] != '\0' ? "/" : "", dir, job);
+    int length = snprintf(segment->spool_dir, sizeof segment->spool_dir, "%s%s%s/%s", here, here[0] != '\0' ? "/" : "", dir, job);
+    if ((size_t)length >= sizeof segment->spool_dir)
+        segment->spool_dir[0] = '\0'; /* better no place than another one */
 }
 
 void identity_fill(struct segment_home *home, const struct settings *settings, const char *job)

@@ -21,7 +21,8 @@ uint64_t segment_layout(void)
 
 void segment_user_dir(char *path, size_t room, const char *dir, unsigned uid)
 {
-    snprintf(path, room, "%s/slicewise-%u", dir, uid);
+    if ((size_t)snprintf(path, room, "%s/slicewise-%u", dir, uid) >= room)
+        path[0] = '\0';
 }
 
 bool segment_dir_is_private(const char *path)

@@ -168,7 +168,7 @@ int segment_reserve(struct segment_home *home, const void *part, size_t bytes);
 
 void segment_unmap(struct segment_home *home);
 
-/* The directory of this user's segments below `dir`. */
+/* The directory of this user's segments below `dir`; empty, which is nowhere, if that is too long. */
 void segment_user_dir(char *path, size_t room, const char *dir, unsigned uid);
 
 /* Whether the directory is this user's alone, so that nobody else can plant files or links in it. */

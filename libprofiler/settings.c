@@ -66,17 +66,17 @@ static const char *read_choice(const char **setting, const char *text)
     return NULL;
 }
 
-static const char *read_text(const char **setting, const char *text)
+static const char *read_text(const char **setting, const char *text, size_t most)
 {
     size_t bytes = strlen(text) + 1;
-    if (bytes > PATH_MAX || bytes > sizeof texts - texts_used)
+    if (bytes > (most != 0 ? most : PATH_MAX) || bytes > sizeof texts - texts_used)
         return "too long";
     *setting = memcpy(texts + texts_used, text, bytes);
     texts_used += bytes;
     return NULL;
 }
 
-#define READ_TEXT(setting, text, least, most) read_text(setting, text)
+#define READ_TEXT(setting, text, least, most) read_text(setting, text, most)
 #define READ_CHOICE(setting, text, least, most) read_choice(setting, text)
 #define READ_SECONDS(setting, text, least, most) read_seconds(setting, text, least, most)
 #define READ_MILLISECONDS(setting, text, least, most) read_milliseconds(setting, text, least, most)

@@ -1,7 +1,8 @@
 """The node's collector beside processes that die, disks that fill, clocks that step: what programs counted is in the
 profile, whenever it happens.
 
-SLICEWISE_TEST_REPEATS says how often each is tried, at moments of its own.
+SLICEWISE_TEST_REPEATS says how often each is tried, at moments of its own; without it a thousand processes are tried
+once, and the others three times.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from support.programs import COLLECTOR, LIBRARY, SHARED_MEMORY, Apps, Job, job_i
 from support.tally import assert_counts_tally, read_tallies, wait_for
 
 REPEATS = int(os.environ.get("SLICEWISE_TEST_REPEATS", "3"))
+REPEATS_OF_CROWDS = int(os.environ.get("SLICEWISE_TEST_REPEATS", "1"))
 LONGEST_WAIT_SECONDS = 120
 LONGEST_LIFE_SECONDS = 0.45
 SLICE = "0.1"
@@ -84,7 +86,7 @@ class Attempt:
         self._program = apps.build("tally", "-pthread")
         self._other = other
         self._random = random.Random(seed)
-        self._moment = self._random.random() * LONGEST_LIFE_SECONDS
+        self.moment = self._random.random() * LONGEST_LIFE_SECONDS
 
     def start(
         self, mode: str = "restless", threads: int = 2, seconds: float = 60.0, **settings: str
@@ -100,7 +102,7 @@ class Attempt:
         """Until the moment of this attempt has come, and all programs are at work."""
         for tally in self.tallies:
             wait_for(tally)
-        time.sleep(self._moment)
+        time.sleep(self.moment)
 
     def assert_nothing_is_lost(self, threads: int, profile: Profile | None = None) -> Profile:
         assert self.job.recover(self.job.spool_dir).returncode == 0
@@ -111,13 +113,13 @@ class Attempt:
         return profile
 
 
-Attempts = Callable[[], Iterator[Attempt]]
+Attempts = Callable[..., Iterator[Attempt]]
 
 
 @pytest.fixture
 def attempts(tmp_path: Path, apps: Apps, request: pytest.FixtureRequest) -> Attempts:
-    def repeat() -> Iterator[Attempt]:
-        for number in range(REPEATS):
+    def repeat(times: int = REPEATS) -> Iterator[Attempt]:
+        for number in range(times):
             folder = tmp_path / str(number)
             folder.mkdir()
             with (
@@ -287,7 +289,13 @@ def test_the_clock_is_set(attempts: Attempts, apps: Apps) -> None:
         assert profile.node_slices["sampled_ns"].max() < LONGEST_WAIT_SECONDS * 10**9
 
 
-def assert_holds_crowd(job: Job, tally: Path) -> Profile:
+def run_crowd(attempt: Attempt, apps: Apps, *, every: int, with_collector: bool = True) -> tuple[Profile, str]:
+    """A thousand processes, of which every so many'th is killed: nothing of any is lost. Also what was said."""
+    job, tally = attempt.job, attempt.job.folder / "tally"
+    with Collector(job) if with_collector else contextlib.nullcontext():
+        moment = round(attempt.moment * 1e6)
+        ended = job.run([apps.build("crowd"), "1000", str(every), str(moment), tally, job.data])
+        assert ended.status == 0, ended.errors
     children, writes, bytes_written, killed = CROWD.unpack_from(tally.read_bytes())
     assert job.recover(job.spool_dir).returncode == 0
     assert job.segments() == []
@@ -295,32 +303,29 @@ def assert_holds_crowd(job: Job, tally: Path) -> Profile:
     crowd = profile.processes.filter(pl.col("program").str.contains("/crowd"))
     assert crowd.height == children + 1
     assert (crowd["ending"] == "killed").sum() == killed
-    assert total(profile, "write_ops", obj="file") == writes
-    assert total(profile, "write_bytes", obj="file") == bytes_written
-    return profile
+    # Each that was killed may have had one call counted that it had not come to tell of.
+    assert 0 <= total(profile, "write_ops", obj="file") - writes <= killed
+    assert 0 <= total(profile, "write_bytes", obj="file") - bytes_written <= killed * 4096
+    return profile, ended.errors
 
 
-def test_a_thousand_processes_on_a_node(job: Job, apps: Apps) -> None:
-    tally = job.folder / "tally"
-    with Collector(job):
-        ended = job.run([apps.build("crowd"), "1000", "3", tally, job.data])
-        assert (ended.status, ended.errors) == (0, "")
-    profile = assert_holds_crowd(job, tally)
-    assert profile.nodes["cost_bytes"].max() < 16 << 20
+def test_a_thousand_processes_on_a_node(attempts: Attempts, apps: Apps) -> None:
+    for attempt in attempts(REPEATS_OF_CROWDS):
+        profile, said = run_crowd(attempt, apps, every=3)
+        assert said == ""
+        assert profile.nodes["cost_bytes"].max() < 16 << 20
 
 
 @pytest.mark.parametrize("with_collector", [False, True])
-def test_more_processes_than_fit_into_shared_memory(job: Job, apps: Apps, with_collector: bool) -> None:
+def test_more_processes_than_fit_into_shared_memory(attempts: Attempts, apps: Apps, with_collector: bool) -> None:
     """64 MiB, most of it in use by an MPI, for a thousand: the rest finds a place in TMPDIR, and says so."""
-    tally = job.folder / "tally"
-    job.settings["TMPDIR"] = str(job.folder)
-    with small_disk(job.segment_dir, 64 << 10):
-        (job.segment_dir / "mpi").write_bytes(bytes(48 << 20))
-        with Collector(job) if with_collector else contextlib.nullcontext():
-            ended = job.run([apps.build("crowd"), "1000", "5", tally, job.data])
-            assert ended.status == 0, ended.errors
-        profile = assert_holds_crowd(job, tally)
-        assert set(profile.processes["place"]) == {"shm", "tmpdir"}
+    for attempt in attempts(REPEATS_OF_CROWDS):
+        job = attempt.job
+        job.settings["TMPDIR"] = str(job.folder)
+        with small_disk(job.segment_dir, 64 << 10):
+            (job.segment_dir / "mpi").write_bytes(bytes(48 << 20))
+            profile, _ = run_crowd(attempt, apps, every=5, with_collector=with_collector)
+            assert set(profile.processes["place"]) == {"shm", "tmpdir"}
 
 
 @pytest.mark.parametrize("way", ["missing", "read-only"])
@@ -358,6 +363,25 @@ def test_one_collector_a_job_and_node(job: Job) -> None:
         subprocess.run([COLLECTOR, "stop"], env=other, check=True, timeout=LONGEST_WAIT_SECONDS)
     assert list(job.segment_dir.glob("slicewise-*/.node.*")) == []
     assert not job.spool_dir.exists()  # no process, no profile
+
+
+def test_samples_of_a_node_without_processes(job: Job, apps: Apps) -> None:
+    """As of a file server: they lie beside those of the node where the job runs."""
+    assert job.run([apps.build("life_ending"), "exit"], SLICEWISE_SLICE=SLICE).status == 3
+    (own,) = job.spool_dir.iterdir()
+    own.rename(own.with_name("elsewhere.swz"))
+    environment = job.environment({"LD_PRELOAD": "", "SLICEWISE_SLICE": SLICE})
+    node = subprocess.Popen([COLLECTOR, "node", "--samples"], env=environment, stdout=subprocess.PIPE)
+    wait_until(job.segments)
+    time.sleep(0.5)
+    node.terminate()
+    node.communicate(timeout=LONGEST_WAIT_SECONDS)
+    assert sorted(file.name for file in job.spool_dir.iterdir()) == sorted([own.name, "elsewhere.swz"])
+    profile = job.profile()
+    assert profile.processes.height == 1
+    assert profile.nodes["host"].cast(pl.String).unique().to_list() == [os.uname().nodename]
+    assert profile.node_slices["slice"].n_unique() >= 3
+    assert job.segments() == []
 
 
 def test_it_ends_with_its_parent(job: Job) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from support.programs import Apps, Job, total
 
@@ -36,6 +38,38 @@ def test_slice_length(job: Job, apps: Apps, value: str, slice_ns: int) -> None:
     assert profile.slice_ns == slice_ns
     (start,), (end,) = profile.processes.select("start_ns", "end_ns")
     assert set(profile.slices["slice"]) <= set(range(start // slice_ns, end // slice_ns + 1))
+
+
+def test_directory_that_is_too_long(job: Job, apps: Apps) -> None:
+    ended = job.run([apps.build("life_ending"), "exit"], SLICEWISE_DIR="/" + 900 * "x")
+    assert (ended.status, ended.errors.count("\n")) == (3, 1)
+    assert ended.errors.startswith("slicewise: SLICEWISE_DIR=/xxx")
+    assert "too long; its default is used" in ended.errors
+    job.spool_dir = job.data / "slicewise" / job.spool_dir.name
+    assert total(job.profile(), "write_bytes", obj="file") == 300
+
+
+def test_working_directory_that_is_too_long(job: Job, apps: Apps) -> None:
+    """The profile is nowhere rather than in a directory whose name was cut off; the counts are kept."""
+    deep = job.data
+    for _ in range(6):
+        deep = deep / (200 * "d")
+        os.mkdir(deep)
+    ended = job.run([apps.build("life_ending"), "exit"], cwd=deep, SLICEWISE_DIR="profiles")
+    (segment,) = job.segments()
+    assert (ended.status, ended.errors.count("\n")) == (3, 1)
+    assert "File name too long" in ended.errors
+    assert f"its counts are kept in {segment}" in ended.errors
+    assert {path.name for path in deep.iterdir()} & {"profiles"} == set()
+
+
+def test_segment_directory_that_is_too_long(job: Job, apps: Apps) -> None:
+    places = {"SLICEWISE_SEGMENT_DIR": f"{job.folder}/{300 * 'x'}", "TMPDIR": str(job.folder)}
+    ended = job.run([apps.build("life_ending"), "exit"], **places)
+    assert (ended.status, ended.errors) == (3, "")
+    profile = job.profile()
+    assert profile.processes["place"].item() == "tmpdir"
+    assert total(profile, "write_bytes", obj="file") == 300
 
 
 def test_clock_without_tick_counter(job: Job, apps: Apps) -> None:

@@ -2,7 +2,8 @@
 
 `python -m testbed.campaign BUILD PROFILES --server glusterfs --runs "1 4 1+4"` leaves the profiles of all runs in
 PROFILES, one job a directory, named RUN-REPEAT-PLACE. A run is jobs joined by +, a job PROCESSES, or PROCESSES/NODES.
-What the server's own TCP counters moved in each run is in server-tcp.jsonl there; with --bare each run is also done
+What the server's own TCP counters moved in each run is in server-tcp.jsonl there, and with --server-samples all that a
+collector on the server samples is in each job's profile; with --bare each run is also done
 without Slicewise, in turn, and seconds.jsonl there has how long each job of both took. All else that it made is gone
 when it ends, however it ends; a run whose jobs began too far apart is done again.
 """
@@ -49,7 +50,8 @@ class Job:
 class Plan:
     """What a campaign does. runs: "1 4 1+4"; a job is PROCESSES[/NODES][*VOLUME_FACTOR][@DELAY].
 
-    is_bare_too: each run is done without Slicewise as well. program: another program than slicewise-load, with {file},
+    is_bare_too: each run is done without Slicewise as well. is_server_sampled: profiles hold the server's samples as
+    well. program: another program than slicewise-load, with {file},
     {mib} (of the whole job) and {kib} (of each process) in its words; it counts from its launch, and has no delay.
     """
 
@@ -61,6 +63,7 @@ class Plan:
     options: list[str]
     link: str
     is_bare_too: bool = False
+    is_server_sampled: bool = False
     program: str | None = None
 
     def jobs(self, run: str) -> list[Job]:
@@ -96,6 +99,7 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=3600)
     parser.add_argument("--link", default=nodes.LINK, help="rate of the link to the server, as tc takes it")
     parser.add_argument("--bare", action="store_true", help="do each run without Slicewise as well")
+    parser.add_argument("--server-samples", action="store_true", help="let a collector sample the server, too")
     parser.add_argument(
         "--program", help="in place of slicewise-load; {file}, {mib} of the job and {kib} of a process are filled in"
     )
@@ -103,7 +107,8 @@ def main() -> None:
     arguments = parser.parse_args()
     plan = Plan(
         arguments.server, arguments.runs.split(), arguments.repeats, arguments.volume, arguments.slice,
-        arguments.load.split(), arguments.link, arguments.bare, arguments.program,
+        arguments.load.split(), arguments.link, arguments.bare,
+        arguments.server_samples, arguments.program,
     )  # fmt: skip
     if nodes.is_isolated():
         _run_all(plan, arguments.build.resolve(), arguments.profiles.resolve(), Path(os.environ["TESTBED_FOLDER"]))
@@ -159,7 +164,7 @@ def _run_one(
     jobs = plan.jobs(run)
     start_at = math.ceil(10 * (time.time() + lead + SECONDS_TO_REACH_NODES * any(job.nodes > 1 for job in jobs))) / 10
     left = list(cluster.nodes)
-    running = []
+    running, collectors = [], []
     for place, job in enumerate(jobs):
         own, left = left[: job.nodes], left[job.nodes :]
         command = _command(plan, job, own, cluster, build, start_at + job.delay)
@@ -167,6 +172,8 @@ def _run_one(
             profile = directory.with_name(f"{directory.name}-{place + 1}")
             shutil.rmtree(profile, ignore_errors=True)
             command = _profiled(plan, command, build, profile)
+            if plan.is_server_sampled:
+                collectors.append(_server_collector(plan, cluster, build, profile))
         running.append(
             subprocess.Popen(
                 own[0].command(*command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -176,6 +183,9 @@ def _run_one(
     launched = time.time()
     with ThreadPoolExecutor(len(running)) as waiting:
         ended = list(waiting.map(_end_of, running))
+    for collector in collectors:
+        collector.terminate()
+        collector.wait(RUN_SECONDS)
     began = []
     for process, job, (said, end) in zip(running, jobs, ended, strict=True):
         line = re.search(r"^.* in ([0-9.]+) s: .*from ([0-9.]+)$", said, re.MULTILINE)
@@ -215,6 +225,16 @@ def _command(
 def _profiled(plan: Plan, command: list[str], build: Path, profile: Path) -> list[str]:
     run = [build / "bin" / "slicewise", "run", "--dir", profile.parent, "--job", profile.name]
     return [*map(str, run), "--slice", f"{plan.slice_seconds:g}", "--", *command]
+
+
+def _server_collector(plan: Plan, cluster: nodes.Cluster, build: Path, profile: Path) -> subprocess.Popen[bytes]:
+    """Samples the server for a job's profile. It has its segment elsewhere: all nodes here have one /dev/shm."""
+    segments = cluster.folder / "server-segments"
+    segments.mkdir(exist_ok=True)
+    settings = {"DIR": profile.parent, "SLICE": f"{plan.slice_seconds:g}", "SEGMENT_DIR": segments}
+    given = ["env", *(f"SLICEWISE_{name}={value}" for name, value in settings.items())]
+    collector = [build / "bin" / "slicewise-collect", "node", "--samples", "--job", profile.name]
+    return cluster.server.start(cluster.folder / "collectors.log", *given, *collector)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
 - sshfs: as it comes, with write-back: the TCP window decides, and shares go by mount;
 - sshfs-sync: every write is answered before the next, as with glusterfs;
 - sshfs-turns: the server serves one connection after the other: first come, first served;
-- sshfs-slow: the server reads no faster than a slow device behind it: the TCP windows close.
+- sshfs-slow: the server reads no faster than a slow device behind it: the TCP windows close;
+- cephfs: a monitor, an object store in memory and a metadata server, with write-back: shares go by mount.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ MOUNT_POINT = Path("/mnt/slicewise-testbed")
 GLUSTER_PORT = 24007
 SFTP_PORT = 2222
 SLOW_MIB_S = 20
+CEPH_PORT = 6789
 SFTP_SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server")
 
 BRICK = """
@@ -51,6 +53,35 @@ volume client
   option remote-port {port}
   option remote-subvolume brick
 end-volume
+"""
+OSD = "77770000-0000-4000-8000-000000000000"
+CEPH = """
+[global]
+fsid = 77770000-0000-4000-8000-000000000077
+mon host = v1:{server}:{port}/0
+mon initial members = a
+public addr = {server}
+auth cluster required = none
+auth service required = none
+auth client required = none
+osd pool default size = 1
+osd pool default min size = 1
+osd crush chooseleaf type = 0
+mon allow pool size one = true
+ms bind msgr2 = false
+run dir = {folder}
+mon data = {folder}/mon
+osd data = {folder}/osd
+mds data = {folder}/mds
+log file = {folder}/$name.log
+pid file =
+admin socket =
+osd objectstore = memstore
+memstore device bytes = 6442450944
+[client]
+public addr =
+client oc max dirty = 4194304
+client oc target dirty = 2097152
 """
 
 
@@ -92,6 +123,29 @@ def start_sshfs(cluster: Cluster, *options: str, serving: tuple[str, ...] = ()) 
         wait_for_mount(node, MOUNT_POINT, "fuse.sshfs")
 
 
+def start_cephfs(cluster: Cluster) -> None:
+    """CephFS without keys, and without a manager: one of each daemon."""
+    server, file = cluster.server, cluster.folder / "ceph.conf"
+    for name in ("mon", "osd", "mds", "export"):
+        (cluster.folder / name).mkdir()
+    file.write_text(CEPH.format(server=SERVER_ADDRESS, port=CEPH_PORT, folder=cluster.folder))
+    log, by_file = cluster.folder / "ceph.log", ("--conf", file)
+    server.run("ceph-mon", *by_file, "--mkfs", "-i", "a")
+    server.start(log, "ceph-mon", *by_file, "-f", "-i", "a")
+    wait_for_port(server, CEPH_PORT)
+    server.run("ceph", *by_file, "osd", "new", OSD)
+    server.run("ceph-osd", *by_file, "--mkfs", "-i", "0", "--osd-uuid", OSD)
+    server.start(log, "ceph-osd", *by_file, "-f", "-i", "0")
+    for pool in ("metadata", "data"):
+        server.run("ceph", *by_file, "osd", "pool", "create", pool, "8")
+    server.run("ceph", *by_file, "fs", "new", "testbed", "metadata", "data")
+    server.start(log, "ceph-mds", *by_file, "-f", "-i", "a")
+    for node in cluster.nodes:
+        _own_mount_point(node)
+        node.start(log, "ceph-fuse", *by_file, "-n", "client.admin", "-f", MOUNT_POINT)
+        wait_for_mount(node, MOUNT_POINT, "fuse.ceph-fuse")
+
+
 def _own_mount_point(node: Node) -> None:
     node.run("mount", "-t", "tmpfs", "-o", "size=1m", "testbed-mnt", "/mnt")
     node.run("mkdir", "-p", MOUNT_POINT)
@@ -103,9 +157,14 @@ SERVERS: dict[str, Callable[[Cluster], None]] = {
     "sshfs-sync": lambda cluster: start_sshfs(cluster, "sshfs_sync"),
     "sshfs-turns": lambda cluster: start_sshfs(cluster, serving=("--turns",)),
     "sshfs-slow": lambda cluster: start_sshfs(cluster, serving=("--mib-s", str(SLOW_MIB_S))),
+    "cephfs": start_cephfs,
 }
 
 
 def needs(server: str) -> tuple[str, ...]:
     """The commands that a server takes."""
-    return ("glusterfsd", "glusterfs") if server == "glusterfs" else ("sshfs", sftp_server())
+    if server == "glusterfs":
+        return ("glusterfsd", "glusterfs")
+    if server == "cephfs":
+        return ("ceph", "ceph-mon", "ceph-osd", "ceph-mds", "ceph-fuse")
+    return ("sshfs", sftp_server())

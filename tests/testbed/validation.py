@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -18,14 +19,16 @@ from pathlib import Path
 import polars as pl
 from slicewise.analysis import fitted
 from slicewise.analysis.campaign import Campaign, campaign
-from slicewise.analysis.delta import delta_graph
+from slicewise.analysis.delta import DeltaGraph, graph_and_evidence
 from slicewise.analysis.fitted import cross_check, fit_model, with_held_out
 from slicewise.analysis.weights import Weighting
 from slicewise.profile.many import read_profiles
 from slicewise.report.delta_page import peaks, verdict
+from slicewise.report.evidence import evidence_table, evidence_words
 from slicewise.report.model_tables import capacity_lines
 from slicewise.report.weight_words import answer
 from support import published
+from testbed import servers
 
 MIB = 1 << 20
 PAIRS = "1+4 1+12 2+6 2+10 4+12 6+10 10+12"
@@ -42,10 +45,13 @@ PLANS: dict[str, tuple[str, str, int, list[str]]] = {
     "glusterfs-shared": ("glusterfs", f"{ALONE} {PAIRS} {ON_NODES}", 5, [*VOLUME, "--load", "--fsync --shared"]),
     "sshfs-shared": ("sshfs", f"{ALONE} {PAIRS} {ON_NODES}", 5, [*VOLUME, "--load", "--fsync --shared"]),
     "one-size": ("glusterfs", "4 4+4", 3, VOLUME),
-    "delta-glusterfs": ("glusterfs", OFFSETS, 3, []),
-    "delta-turns": ("sshfs-turns", OFFSETS, 3, []),
-    "slow": ("sshfs-slow", "4 4+4", 3, ["--volume", "96"]),
+    "delta-glusterfs": ("glusterfs", OFFSETS, 3, ["--server-samples"]),
+    "delta-turns": ("sshfs-turns", OFFSETS, 3, ["--server-samples"]),
+    "delta-slow": ("sshfs-slow", OFFSETS, 3, ["--volume", "96", "--server-samples"]),
+    "cephfs": ("cephfs", f"{ALONE} {PAIRS} {MORE}", 3, VOLUME),
 }
+# Left out where their servers are not installed.
+OPTIONAL = {"cephfs"}
 # Largest and mean |RE| of runtimes that are aimed at.
 AIMS = {
     "glusterfs": (0.05, 0.025),
@@ -77,6 +83,9 @@ def run_campaigns(build: Path, campaigns: Path) -> None:
     """Runs those campaigns whose profiles are not there; stops at the first that cannot be run."""
     for name, (server, runs, repeats, options) in PLANS.items():
         if (campaigns / name / "complete").exists():
+            continue
+        if name in OPTIONAL and not all(shutil.which(command) for command in servers.needs(server)):
+            print(f"validation: {name}: left out, for it needs {', '.join(servers.needs(server))}", flush=True)
             continue
         command = [sys.executable, "-m", "testbed.campaign", str(build), str(campaigns / name)]
         command += ["--server", server, "--runs", runs, "--repeats", str(repeats), "--timeout", "7200", *options]
@@ -126,6 +135,13 @@ def _published() -> str:
 def read_campaign(directory: Path) -> Campaign:
     """What a directory of profiles holds, of writing; read once."""
     return campaign(read_profiles([directory]), "write")
+
+
+@functools.cache
+def read_delta(directory: Path) -> tuple[DeltaGraph, pl.DataFrame]:
+    """The Delta-graph of a directory's profiles, and the evidence for causes in them."""
+    data = campaign(read_profiles([directory]), "write", is_by_name=True)
+    return graph_and_evidence(directory.name, data, Weighting("processes"))
 
 
 @functools.cache
@@ -222,8 +238,7 @@ def _judged(what: str, errors: pl.Series, largest: float, mean: float | None) ->
 
 
 def _delta(name: str, directory: Path) -> str:
-    data = campaign(read_profiles([directory]), "write", is_by_name=True)
-    graph = delta_graph(name, data.jobs)
+    graph, evidence = read_delta(directory)
     means = graph.points.group_by("point", "name").agg(pl.col("seconds").mean(), runs=pl.len()).sort("point", "name")
     rows = [
         [f"{point:+.2f}", str(runs["runs"][0]), *(f"{seconds:.2f}" for seconds in runs["seconds"])]
@@ -232,7 +247,12 @@ def _delta(name: str, directory: Path) -> str:
     alone = ", ".join(f"{job} {seconds:.2f} s" for job, seconds in graph.alone_seconds.items())
     table = _table(["B after A by, s", "runs", "A, s", "B, s"], rows)
     words = f"{verdict(graph)} {peaks(graph)} Alone: {alone}."
-    return "\n".join([f"## {name}\n", f"{words}\n", table, _server_counters(directory)])
+    parts = [f"## {name}\n", f"{words}\n", table, _server_counters(directory)]
+    if len(evidence):
+        found = evidence_table(evidence)
+        rows = [[cell.text for cell in row] for row in found.rows]
+        parts += [f"{evidence_words(evidence)}\n", _table([column.heading for column in found.columns], rows)]
+    return "\n".join(parts)
 
 
 def _server_counters(directory: Path) -> str:

@@ -28,15 +28,15 @@ def signals(slices: range, **values: float) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SIGNALS_SCHEMA, orient="row")
 
 
-def moved(table: pl.DataFrame) -> list[str]:
-    return table.filter("moved")["cause"].unique(maintain_order=True).to_list()
+def counted(table: pl.DataFrame) -> list[str]:
+    return table.filter("counts")["cause"].unique(maintain_order=True).to_list()
 
 
 def test_what_moved_most_comes_first():
     quiet = {"processor_stall": 0.01, "device_busy": 0.3, "retransmissions": 0.0, "zero_windows": 0.0}
     busy = quiet | {"device_busy": 0.95, "processor_stall": 0.09}
     table = evidence(signals(ALONE, **quiet), signals(TOGETHER, **busy))
-    assert moved(table) == ["device", "client processors"]
+    assert counted(table) == ["device", "client processors"]
     assert table["cause"].to_list()[:2] == ["device", "client processors"]
     row = table.row(0, named=True)
     assert (row["alone"], row["together"], row["change"]) == pytest.approx((0.3, 0.95, 0.65))
@@ -50,13 +50,18 @@ def test_what_moved_most_comes_first():
 def test_flow_control_needs_asymmetry_and_closed_windows(asymmetry, zero_windows, is_flow_control):
     alone = signals(ALONE, zero_windows=0.0, retransmissions=0.0)
     together = signals(TOGETHER, zero_windows=zero_windows, retransmissions=0.0)
-    assert (FLOW_CONTROL in moved(evidence(alone, together, asymmetry))) == is_flow_control
+    table = evidence(alone, together, asymmetry)
+    assert (FLOW_CONTROL in counted(table)) == is_flow_control
+    assert table.filter(pl.col("signal") == "zero_windows")["moved"].item() == (zero_windows > 0)
+    said = evidence_words(table)
+    assert ("moved for: server and flow control" in said) == is_flow_control
+    assert ("Zero windows moved too" in said) == (zero_windows > 0 and not is_flow_control)
 
 
 def test_noise_is_no_evidence():
     alone = pl.concat([signals(range(k, k + 1), device_busy=0.2 + 0.3 * (k % 2)) for k in ALONE])
     together = signals(TOGETHER, device_busy=0.6)
-    assert moved(evidence(alone, together)) == []
+    assert counted(evidence(alone, together)) == []
 
 
 def test_signals_of_the_collectors_tables():
@@ -123,7 +128,7 @@ def test_evidence_of_profiles(tmp_path):
     assert evidence_of([window_of(profile)], [window_of(profile)]).is_empty()
     calm, busy = with_nodes(profile, 0), with_nodes(profile, TAU_NS // 2)
     table = evidence_of([window_of(calm)], [window_of(busy)])
-    assert moved(table) == ["client processors"]
+    assert counted(table) == ["client processors"]
     assert table.row(0, named=True)["together"] == pytest.approx(0.5)
     assert {"small_requests", "shared_file"} <= set(table["signal"])
     assert "moved for: client processors" in evidence_words(table)

@@ -54,6 +54,7 @@ EVIDENCE_SCHEMA = pl.Schema(
         "change": pl.Float64,
         "deviations": pl.Float64,
         "moved": pl.Boolean,
+        "counts": pl.Boolean,
     }
 )
 
@@ -155,9 +156,9 @@ def evidence(alone: pl.DataFrame, together: pl.DataFrame, asymmetry: float | Non
     """The table of evidence (`EVIDENCE_SCHEMA`), a row a signal: causes with what moved most first.
 
     alone, together: `SIGNALS_SCHEMA`, of the slices in which the jobs ran alone, and in which they overlapped. A signal
-    of a slice is that of the node where it is highest. Only what both have is compared. asymmetry: of the Delta-graph;
-    "server and flow control" counts as moved with asymmetry *and* zero windows or retransmissions, and as not moved
-    without both.
+    of a slice is that of the node where it is highest. Only what both have is compared. asymmetry: of the Delta-graph.
+    `moved` is what the signal did; `counts`, whether that is evidence for its cause: for "server and flow control" only
+    with asymmetry *and* zero windows or retransmissions that moved.
     """
     compared = _by_slice(alone).join(_by_slice(together), on="signal", suffix="_together")
     rows = []
@@ -169,15 +170,12 @@ def evidence(alone: pl.DataFrame, together: pl.DataFrame, asymmetry: float | Non
             change >= worth and deviations >= LEAST_DEVIATIONS and row["mean_together"] >= LEAST_FACTOR * row["mean"]
         )
         rows.append((cause, row["signal"], unit, row["mean"], row["mean_together"], change, deviations, moved))
-    table = pl.DataFrame(rows, schema=EVIDENCE_SCHEMA, orient="row")
+    measured = {name: dtype for name, dtype in EVIDENCE_SCHEMA.items() if name != "counts"}
+    table = pl.DataFrame(rows, schema=measured, orient="row")
     of_windows = table.filter(pl.col("signal").is_in(["zero_windows", "retransmissions"]))
     is_flow_control = (asymmetry or 0.0) >= LEAST_ASYMMETRY and bool(of_windows["moved"].any())
-    judged = table.with_columns(
-        moved=pl.when(pl.col("cause") == FLOW_CONTROL)
-        .then(pl.col("moved") & is_flow_control)
-        .otherwise(pl.col("moved"))
-    )
-    rank = pl.col("deviations").filter(pl.col("moved")).max().over("cause").fill_null(0.0)
+    judged = table.with_columns(counts=pl.col("moved") & ((pl.col("cause") != FLOW_CONTROL) | is_flow_control))
+    rank = pl.col("deviations").filter(pl.col("counts")).max().over("cause").fill_null(0.0)
     return (
         judged.with_columns(rank=rank).sort("rank", "cause", "deviations", descending=[True, False, True]).drop("rank")
     )

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.campaign import SIZE
+from slicewise.analysis.campaign import SIZE, Campaign
+from slicewise.analysis.causes import Window, evidence_of, window_of
 from slicewise.analysis.outliers import outliers
 from slicewise.analysis.sharing import SharingJob, share_out
+from slicewise.analysis.weights import Weighting
 from slicewise.errors import UserError
 
 NAMES = ("A", "B")
@@ -62,6 +64,19 @@ class DeltaGraph:
     peak: dict[str, float]
     expected_peak: dict[str, float]
     dropped: list[str]
+
+
+def graph_and_evidence(configuration: str, data: Campaign, weighting: Weighting) -> tuple[DeltaGraph, pl.DataFrame]:
+    """`delta_graph` of a campaign, and the evidence for causes (`causes.EVIDENCE_SCHEMA`) that its profiles hold."""
+    jobs = data.jobs
+    sizes = jobs.filter(jobs["run"].is_duplicated()).sort("run", "job").head(2)
+    weights = [weighting.of(row["processes"], row["nodes"], row["mounts"], 0.0) for row in sizes.iter_rows(named=True)]
+    graph = delta_graph(configuration, jobs, (weights[0], weights[1]) if len(weights) == 2 else (1.0, 1.0))
+    alone = set(jobs.filter(jobs["run"].is_unique())["job"])
+    windows: dict[bool, list[Window]] = {True: [], False: []}
+    for profile in data.profiles:
+        windows[profile.job in alone].append(window_of(profile))
+    return graph, evidence_of(windows[True], windows[False], graph.asymmetry)
 
 
 def delta_graph(configuration: str, jobs: pl.DataFrame, weights: tuple[float, float] = (1.0, 1.0)) -> DeltaGraph:

@@ -11,8 +11,7 @@ import typer
 from rich.text import Text
 
 from slicewise.analysis.campaign import CampaignDirection, campaign
-from slicewise.analysis.causes import Window, evidence_of, window_of
-from slicewise.analysis.delta import DeltaGraph, delta_graph
+from slicewise.analysis.delta import DeltaGraph, graph_and_evidence
 from slicewise.analysis.weights import Weighting
 from slicewise.delta_campaign import DeltaPlan, run_campaign
 from slicewise.errors import UserError
@@ -117,19 +116,8 @@ def _tell(
 
 
 def _graph(directory: Path, weight: str, direction: CampaignDirection) -> tuple[DeltaGraph, pl.DataFrame]:
-    """The Delta-graph of a directory, and the evidence for causes that its profiles hold."""
     data = campaign(read_profiles([directory]), direction, is_by_name=True)
-    jobs = data.jobs
-    sizes = jobs.filter(jobs["run"].is_duplicated()).sort("run", "job").head(2)
-    weights = [
-        Weighting(weight).of(row["processes"], row["nodes"], row["mounts"], 0.0) for row in sizes.iter_rows(named=True)
-    ]
-    graph = delta_graph(directory.resolve().name, jobs, (weights[0], weights[1]) if len(weights) == 2 else (1.0, 1.0))
-    alone = set(jobs.filter(jobs["run"].is_unique())["job"])
-    windows: dict[bool, list[Window]] = {True: [], False: []}
-    for profile in data.profiles:
-        windows[profile.job in alone].append(window_of(profile))
-    return graph, evidence_of(windows[True], windows[False], graph.asymmetry)
+    return graph_and_evidence(directory.resolve().name, data, Weighting(weight))
 
 
 def _record(graph: DeltaGraph, evidence: pl.DataFrame) -> dict:

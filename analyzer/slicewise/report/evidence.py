@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from slicewise.analysis.causes import FLOW_CONTROL
 from slicewise.report import words
 from slicewise.report.page import Section
 from slicewise.report.tables import Cell, Column, Table
@@ -27,21 +28,36 @@ def evidence_table(evidence: pl.DataFrame) -> Table:
             Cell(words.number(row["alone"]), row["alone"]),
             Cell(words.number(row["together"]), row["together"]),
             row["unit"],
-            "yes" if row["moved"] else "no",
+            _moved(row["moved"], row["counts"]),
         )
     return table
+
+
+def _moved(moved: bool, counts: bool) -> str:
+    if moved and not counts:
+        return "yes, by itself no evidence"
+    return "yes" if moved else "no"
 
 
 def evidence_words(evidence: pl.DataFrame) -> str:
     """Which causes have evidence, the strongest first; empty where nothing was measured."""
     if evidence.is_empty():
         return ""
-    causes = evidence.filter("moved")["cause"].unique(maintain_order=True).to_list()
-    if not causes:
+    if not evidence["moved"].any():
         return "Of what the nodes counted nothing moved against the runs alone."
-    return (
-        f"Against the runs alone the nodes' counters moved for: {words.listing(causes)}. That is evidence, not proof."
-    )
+    told = []
+    if causes := evidence.filter("counts")["cause"].unique(maintain_order=True).to_list():
+        told.append(
+            f"Against the runs alone the nodes' counters moved for: {words.listing(causes)}. That is evidence, not "
+            "proof."
+        )
+    if by_themselves := evidence.filter(pl.col("moved") & ~pl.col("counts"))["signal"].to_list():
+        signals = words.listing([signal.replace("_", " ") for signal in by_themselves])
+        told.append(
+            f"{signals[:1].upper()}{signals[1:]} moved too, which is evidence for {FLOW_CONTROL} only together with "
+            "an advantage of whoever comes first."
+        )
+    return " ".join(told)
 
 
 def evidence_section(evidence: pl.DataFrame) -> Section:
