@@ -22,6 +22,8 @@ QUEUE = ("burst", "128kb", "limit", "32mb")
 TCP = {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": "0"}
 TCP_COUNTERS = ("TCPFromZeroWindowAdv", "TCPToZeroWindowAdv", "TCPWantZeroWindowAdv", "RetransSegs")
 TIMEOUT_SECONDS = 120
+# What begins a command that is killed when whoever started it is gone, however that ended.
+ENDS_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 ISOLATED = "TESTBED_ISOLATED"
 
 
@@ -33,7 +35,7 @@ def require(*commands: str) -> None:
     """Raises Missing where the testbed cannot run: not root, no FUSE, no tc, or another of `commands` is missing."""
     if os.geteuid() != 0:
         raise Missing("the testbed needs root")
-    for command in ("unshare", "nsenter", "ip", "tc", *commands):
+    for command in ("setpriv", "unshare", "nsenter", "ip", "tc", *commands):
         if shutil.which(command) is None and not Path(command).is_file():
             raise Missing(f"the testbed needs {command}")
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
@@ -58,7 +60,8 @@ def isolated(module: str, *arguments: str, timeout: float) -> int:
 
     An interrupt, or the timeout, ends them too.
     """
-    command = ["unshare", "-n", "-m", "-p", "-f", "--kill-child", "--mount-proc", "--propagation", "private"]
+    own = ["unshare", "-n", "-m", "-p", "-f", "--kill-child", "--mount-proc", "--propagation", "private"]
+    command = [*ENDS_WITH_PARENT, *own]
     process = subprocess.Popen(
         [*command, sys.executable, "-m", module, *arguments],
         env=os.environ | {ISOLATED: "1", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},

@@ -29,6 +29,7 @@ from slicewise.report.model_tables import capacity_lines
 from slicewise.report.weight_words import answer
 from support import published
 from testbed import servers
+from testbed.nodes import ENDS_WITH_PARENT
 
 MIB = 1 << 20
 PAIRS = "1+4 1+12 2+6 2+10 4+12 6+10 10+12"
@@ -36,19 +37,22 @@ ALONE = "1 2 4 6 10 12"
 ON_NODES = "2/1 4/2 6/3 10/5 2/1+6/3 4/2+10/5 2/1+10/5"
 MORE = "1+4+6@1 2+4*0.5@1+6+10*1.5@2"
 OFFSETS = "4 4@4+4 4@2+4 4+4 4+4@2 4+4@4"
-# So much that a job alone takes some seconds, and all campaigns an hour.
-VOLUME = ["--volume", "128"]
+# So much that a job alone takes some seconds, and all campaigns an hour; and small calls, so that what waits in the link's
+# queue is less than what TCP takes for lost (200 ms) with 22 of them under way.
+SIZES = ["--volume", "128", "--load", "--fsync --transfer 256K"]
+DELTA = ["--load", "--fsync --transfer 256K", "--server-samples"]
+SHARED = ["--volume", "128", "--load", "--fsync --transfer 256K --shared"]
 # name: server, runs, repeats, further options
 PLANS: dict[str, tuple[str, str, int, list[str]]] = {
-    "glusterfs": ("glusterfs", f"{ALONE} {PAIRS} {ON_NODES} {MORE}", 5, VOLUME),
-    "sshfs": ("sshfs", f"{ALONE} {PAIRS} {ON_NODES} {MORE}", 5, VOLUME),
-    "glusterfs-shared": ("glusterfs", f"{ALONE} {PAIRS} {ON_NODES}", 5, [*VOLUME, "--load", "--fsync --shared"]),
-    "sshfs-shared": ("sshfs", f"{ALONE} {PAIRS} {ON_NODES}", 5, [*VOLUME, "--load", "--fsync --shared"]),
-    "one-size": ("glusterfs", "4 4+4", 3, VOLUME),
-    "delta-glusterfs": ("glusterfs", OFFSETS, 3, ["--server-samples"]),
-    "delta-turns": ("sshfs-turns", OFFSETS, 3, ["--server-samples"]),
-    "delta-slow": ("sshfs-slow", OFFSETS, 3, ["--volume", "96", "--server-samples"]),
-    "cephfs": ("cephfs", f"{ALONE} {PAIRS} {MORE}", 3, VOLUME),
+    "glusterfs": ("glusterfs", f"{ALONE} {PAIRS} {ON_NODES} {MORE}", 5, SIZES),
+    "sshfs": ("sshfs", f"{ALONE} {PAIRS} {ON_NODES} {MORE}", 5, SIZES),
+    "glusterfs-shared": ("glusterfs", f"{ALONE} {PAIRS} {ON_NODES}", 5, SHARED),
+    "sshfs-shared": ("sshfs", f"{ALONE} {PAIRS} {ON_NODES}", 5, SHARED),
+    "one-size": ("glusterfs", "4 4+4", 3, SIZES),
+    "delta-glusterfs": ("glusterfs", OFFSETS, 3, DELTA),
+    "delta-turns": ("sshfs-turns", OFFSETS, 3, DELTA),
+    "delta-slow": ("sshfs-slow", OFFSETS, 3, ["--volume", "96", *DELTA]),
+    "cephfs": ("cephfs", f"{ALONE} {PAIRS} {MORE}", 3, SIZES),
 }
 # Left out where their servers are not installed.
 OPTIONAL = {"cephfs"}
@@ -87,7 +91,7 @@ def run_campaigns(build: Path, campaigns: Path) -> None:
         if name in OPTIONAL and not all(shutil.which(command) for command in servers.needs(server)):
             print(f"validation: {name}: left out, for it needs {', '.join(servers.needs(server))}", flush=True)
             continue
-        command = [sys.executable, "-m", "testbed.campaign", str(build), str(campaigns / name)]
+        command = [*ENDS_WITH_PARENT, sys.executable, "-m", "testbed.campaign", str(build), str(campaigns / name)]
         command += ["--server", server, "--runs", runs, "--repeats", str(repeats), "--timeout", "7200", *options]
         if subprocess.run(command, check=False).returncode != 0:
             sys.exit(f"validation: {name}: the campaign failed")
