@@ -28,6 +28,7 @@ from slicewise.report.evidence import evidence_table, evidence_words
 from slicewise.report.model_tables import capacity_lines
 from slicewise.report.weight_words import answer
 from support import published
+
 from testbed import servers
 from testbed.nodes import ENDS_WITH_PARENT
 
@@ -37,8 +38,8 @@ ALONE = "1 2 4 6 10 12"
 ON_NODES = "2/1 4/2 6/3 10/5 2/1+6/3 4/2+10/5 2/1+10/5"
 MORE = "1+4+6@1 2+4*0.5@1+6+10*1.5@2"
 OFFSETS = "4 4@4+4 4@2+4 4+4 4+4@2 4+4@4"
-# So much that a job alone takes some seconds, and all campaigns an hour; and small calls, so that what waits in the link's
-# queue is less than what TCP takes for lost (200 ms) with 22 of them under way.
+# So much that a job alone takes some seconds, and all campaigns an hour; and small calls, so that 22 of them wait in the
+# link's queue for less time than TCP gives an answer (200 ms).
 SIZES = ["--volume", "128", "--load", "--fsync --transfer 256K"]
 DELTA = ["--load", "--fsync --transfer 256K", "--server-samples"]
 SHARED = ["--volume", "128", "--load", "--fsync --transfer 256K --shared"]
