@@ -1,18 +1,21 @@
 """Writes docs/validation.md from campaigns: `python -m testbed.validation CAMPAIGNS PAGE`.
 
 CAMPAIGNS holds a directory of profiles for each of `PLANS`, as `python -m testbed.validation --run BUILD CAMPAIGNS`
-makes them: what is there already is not run again. Every figure of the page is computed from those profiles, and from
+makes them: what is there already is not run again. `--pack CAMPAIGNS ARCHIVES` makes an archive of each, and a
+directory of archives is as good as CAMPAIGNS for the page. Every figure of it is computed from those profiles, and from
 published ones.
 """
 
 from __future__ import annotations
 
+import atexit
 import functools
 import json
 import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,8 +41,8 @@ ALONE = "1 2 4 6 10 12"
 ON_NODES = "2/1 4/2 6/3 10/5 2/1+6/3 4/2+10/5 2/1+10/5"
 MORE = "1+4+6@1 2+4*0.5@1+6+10*1.5@2"
 OFFSETS = "4 4@4+4 4@2+4 4+4 4+4@2 4+4@4"
-# So much that a job alone takes some seconds, and all campaigns an hour; and small calls, so that 22 of them wait in the
-# link's queue for less time than TCP gives an answer (200 ms).
+# So much that a job alone takes some seconds, and all campaigns an hour; and small calls, so that 22 of them wait in
+# the link's queue for less time than TCP gives an answer (200 ms).
 SIZES = ["--volume", "128", "--load", "--fsync --transfer 256K"]
 DELTA = ["--load", "--fsync --transfer 256K", "--server-samples"]
 SHARED = ["--volume", "128", "--load", "--fsync --transfer 256K --shared"]
@@ -79,9 +82,10 @@ def main() -> None:
     """Runs campaigns, or writes the page."""
     if sys.argv[1] == "--run":
         run_campaigns(Path(sys.argv[2]), Path(sys.argv[3]))
-        return
-    campaigns, target = Path(sys.argv[1]), Path(sys.argv[2])
-    target.write_text(page(campaigns), encoding="utf-8")
+    elif sys.argv[1] == "--pack":
+        pack(Path(sys.argv[2]), Path(sys.argv[3]))
+    else:
+        Path(sys.argv[2]).write_text(page(unpacked(Path(sys.argv[1]))), encoding="utf-8")
 
 
 def run_campaigns(build: Path, campaigns: Path) -> None:
@@ -99,6 +103,28 @@ def run_campaigns(build: Path, campaigns: Path) -> None:
         (campaigns / name / "complete").touch()
 
 
+def pack(campaigns: Path, archives: Path) -> None:
+    """Makes an archive of each campaign that is complete."""
+    for name in PLANS:
+        if (campaigns / name / "complete").exists():
+            shutil.make_archive(str(archives / name), "xztar", campaigns, name)
+
+
+@functools.cache
+def unpacked(directory: Path) -> Path:
+    """Where campaigns lie that `directory` has archives of, as long as this process lives; itself if it has none."""
+    archives = sorted(directory.glob("*.tar.xz"))
+    if not archives:
+        return directory
+    target = Path(tempfile.mkdtemp(prefix="slicewise-campaigns-"))
+    atexit.register(shutil.rmtree, target, ignore_errors=True)
+    for archive in archives:
+        shutil.unpack_archive(archive, target)
+    for notes in directory.glob("*.md"):
+        shutil.copy(notes, target)
+    return target
+
+
 def page(campaigns: Path) -> str:
     """The page's text."""
     parts = [TITLE, *_notes(campaigns), _published()]
@@ -110,7 +136,7 @@ def page(campaigns: Path) -> str:
             parts.append(_delta(name, directory))
         else:
             parts.append(_shares(name, directory))
-    return "\n".join(parts)
+    return "\n".join([*parts, *_closed_windows(campaigns)])
 
 
 def _notes(campaigns: Path) -> list[str]:
@@ -212,10 +238,13 @@ def _together(data: Campaign) -> str:
 
 
 def _checked(name: str, checked: pl.DataFrame) -> str:
+    stood_out = checked.filter("is_outlier")
+    checked = checked.filter(~pl.col("is_outlier"))
     rows = [
         [
             str(pair),
             " / ".join(sorted({str(kind) for kind in runs["weight"]})),
+            str(runs["run"].n_unique()),
             _percent(runs["relative_error"].abs().max()),
             _percent(runs["relative_error"].abs().mean()),
         ]
@@ -228,7 +257,13 @@ def _checked(name: str, checked: pl.DataFrame) -> str:
         lines.append(_judged("Pairs", of_two, *AIMS[name]))
     if len(of_more):
         lines.append(_judged("Three jobs and more, with starts and volumes of their own", of_more, MORE_JOBS_AIM, None))
-    headings = ["runtimes held out", "shares by", "largest \\|RE\\|", "mean \\|RE\\|"]
+    lines += [
+        f"Left out, for it stood out among its repeats (1.5 standard deviations): {pair}, observed "
+        f"{' / '.join(f'{seconds:.2f} s' for seconds in runs['observed'])}, |RE| "
+        f"{_percent(runs['relative_error'].abs().max())} at most."
+        for (pair, _), runs in stood_out.group_by("pair", "run", maintain_order=True)
+    ]
+    headings = ["runtimes held out", "shares by", "runs", "largest \\|RE\\|", "mean \\|RE\\|"]
     return "\n".join([_table(headings, rows), *(f"{line}\n" for line in lines)])
 
 
@@ -258,6 +293,19 @@ def _delta(name: str, directory: Path) -> str:
         rows = [[cell.text for cell in row] for row in found.rows]
         parts += [f"{evidence_words(evidence)}\n", _table([column.heading for column in found.columns], rows)]
     return "\n".join(parts)
+
+
+def _closed_windows(campaigns: Path) -> list[str]:
+    """How often windows of TCP closed in each Delta-graph, by the collectors' samples."""
+    rows = []
+    for name in PLANS:
+        if not name.startswith("delta-") or not (campaigns / name).is_dir():
+            continue
+        _, evidence = read_delta(campaigns / name)
+        for found in evidence.filter(pl.col("signal") == "zero_windows").iter_rows(named=True):
+            rows.append([name, f"{found['alone']:.1f}", f"{found['together']:.1f}"])
+    table = _table(["windows closed, opened or wanted closed, times/s", "alone", "together"], rows)
+    return ["## Closed windows\n", table] if rows else []
 
 
 def _server_counters(directory: Path) -> str:

@@ -92,10 +92,10 @@ def test_signals_of_the_collectors_tables():
 
 def test_signals_of_requests():
     slices = pl.DataFrame({"node": ["n1", "n1"], "slice": [1, 2], "calls": [100, 4], "bytes": [100 << 10, 4 << 20]})
-    files = pl.DataFrame({"process": [1, 2, 3], "path": ["/a", "/a", "/b"], "bytes": [1, 1, 1]})
+    files = pl.DataFrame({"process": [1, 2, 3], "path": ["/a", "/a", "/b"], "bytes": [20, 10, 10]})
     found = request_signals(slices, files, 2.0)
     assert found.filter(pl.col("signal") == "small_requests")["value"].to_list() == [50, 0]
-    assert found.filter(pl.col("signal") == "shared_file")["value"].to_list() == [2, 2]
+    assert found.filter(pl.col("signal") == "shared_file")["value"].to_list() == [1.75, 1.75]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from slicewise.analysis.sharing import alone_from_common_start, alone_from_spans
 from slicewise.analysis.weights import Weighting
 from slicewise.errors import UserError
 from slicewise.profile.model_file import read_model, write_model
+from slicewise.report.model_tables import check_words, summary
 from slicewise.report.weight_words import answer
 from support.published import jobs_of, slices_of
 from support.synthetic import MIB, Size, campaign
@@ -167,6 +168,24 @@ def test_more_jobs_with_starts_of_their_own_are_predicted():
     checked = cross_check(jobs, slices)
     assert checked.filter(pl.col("pair").str.count_matches(r"\+") == 2).height == 9
     assert checked["relative_error"].abs().max() < 0.03
+
+
+def test_a_run_that_stood_out_is_told_apart():
+    """One slow repeat of five neither counts as the model's error nor is passed over."""
+    jobs, slices = campaign(MIXED, Weighting("nodes"))
+    first = jobs.filter(pl.len().over("run") > 1).sort("run", "job").filter(pl.col("run") == pl.col("run").first())
+    repeats = [
+        first.with_columns(
+            pl.format("{}#{}", "run", pl.lit(number)).alias("run"), pl.col("seconds") * (1.5 if number == 3 else 1)
+        )
+        for number in range(5)
+    ]
+    checked = check(fit_model(jobs, slices), pl.concat(repeats))
+    assert checked.filter("is_outlier")["run"].unique().to_list() == [f"{first['run'][0]}#3"]
+    said = check_words(checked, "by a fit")
+    assert summary(checked)["max_relative_error"] < 0.03
+    assert summary(checked)["max_relative_error_of_outliers"] == pytest.approx(1 / 3, abs=0.03)
+    assert f"Without 1 run that stood out among repeats (by 1.5 standard deviations): {first['run'][0]}#3" in said
 
 
 def test_prediction_and_its_interval():

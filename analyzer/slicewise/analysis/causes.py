@@ -182,7 +182,8 @@ def evidence(alone: pl.DataFrame, together: pl.DataFrame, asymmetry: float | Non
 
 
 def request_signals(slices: pl.DataFrame, files: pl.DataFrame, seconds: float) -> pl.DataFrame:
-    """Signals of the requests themselves: small calls a second of each slice, and the most processes a file.
+    """Signals of the requests themselves: small calls a second of each slice, and how many processes share the file of
+    the mean byte, so that small files that all of them read do not count.
 
     slices: node, slice, calls and bytes; files: process, path and bytes. seconds: a slice's.
     """
@@ -195,9 +196,13 @@ def request_signals(slices: pl.DataFrame, files: pl.DataFrame, seconds: float) -
             signal=pl.lit("small_requests"), value=pl.when(is_small).then(pl.col("calls") / seconds).otherwise(0)
         )
     )
-    sharing = files.filter(pl.col("bytes") > 0, pl.col("path") != "").group_by("path").agg(pl.col("process").n_unique())
-    most = float(sharing["process"].max() or 0)
-    shared = small.with_columns(signal=pl.lit("shared_file"), value=pl.lit(most))
+    sharing = (
+        files.filter(pl.col("bytes") > 0, pl.col("path") != "")
+        .group_by("path")
+        .agg(pl.col("process").n_unique(), pl.col("bytes").sum())
+    )
+    sharers = float((sharing["process"] * sharing["bytes"]).sum() / max(sharing["bytes"].sum(), 1))
+    shared = small.with_columns(signal=pl.lit("shared_file"), value=pl.lit(sharers))
     return pl.concat([_typed(small), _typed(shared)])
 
 

@@ -37,6 +37,7 @@ CHECK_SCHEMA = pl.Schema(
         "high": pl.Float64,
         "observed": pl.Float64,
         "relative_error": pl.Float64,
+        "is_outlier": pl.Boolean,
     }
 )
 
@@ -150,8 +151,8 @@ def fit_model(jobs: pl.DataFrame, slices: pl.DataFrame, provenance: Mapping[str,
 
 
 def with_held_out(model: FittedModel, checked: pl.DataFrame) -> FittedModel:
-    """The model with the errors of `cross_check`."""
-    errors = checked["relative_error"].drop_nulls().abs()
+    """The model with the errors of `cross_check`, without runs that stood out among their repeats."""
+    errors = checked.filter(~pl.col("is_outlier"))["relative_error"].drop_nulls().abs()
     if errors.is_empty():
         return model
     return replace(
@@ -229,9 +230,9 @@ def predict(model: FittedModel, jobs: Sequence[ModelJob], weighting: Weighting |
 
 def check(model: FittedModel, jobs: pl.DataFrame, weighting: Weighting | None = None) -> pl.DataFrame:
     """Predicted against observed runtimes (`CHECK_SCHEMA`) of every run of several jobs; nulls where the model cannot
-    predict.
+    predict. is_outlier: of four repeats or more, that one of this run's jobs took a time that stood out among them.
     """
-    rows = []
+    rows, stood_out = [], _runs_that_stood_out(jobs)
     for (run,), table in jobs.filter(pl.len().over("run") > 1).group_by("run", maintain_order=True):
         chosen = weighting or model.weight.chosen
         try:
@@ -252,9 +253,22 @@ def check(model: FittedModel, jobs: pl.DataFrame, weighting: Weighting | None = 
                     time and time.high,
                     row["seconds"],
                     time and time.value / row["seconds"] - 1,
+                    run in stood_out,
                 )
             )
     return pl.DataFrame(rows, schema=CHECK_SCHEMA, orient="row")
+
+
+def _runs_that_stood_out(jobs: pl.DataFrame) -> set[str]:
+    repeats = (
+        jobs.filter(pl.len().over("run") > 1)
+        .sort("run", *SIZE, "job")
+        .with_columns(place=pl.int_range(pl.len()).over("run"))
+    )
+    found = set()
+    for _, runs in repeats.group_by("pair", "place"):
+        found |= set(runs.filter(pl.Series(outliers(runs["seconds"].to_list()), dtype=pl.Boolean))["run"])
+    return found
 
 
 def cross_check(jobs: pl.DataFrame, slices: pl.DataFrame, weighting: Weighting | None = None) -> pl.DataFrame:

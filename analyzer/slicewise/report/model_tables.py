@@ -140,13 +140,20 @@ def check_table(checked: pl.DataFrame) -> Table:
             Cell(words.seconds(row["predicted"]), row["predicted"]),
             words.interval(row["low"], row["high"]) if is_known else "",
             Cell(words.seconds(row["observed"]), row["observed"]),
-            Cell(words.signed_percent(row["relative_error"]), row["relative_error"] and 100 * row["relative_error"]),
+            Cell(
+                words.signed_percent(row["relative_error"]) + (" (stood out)" if row["is_outlier"] else ""),
+                row["relative_error"] and 100 * row["relative_error"],
+            ),
         )
     return table
 
 
-def summary(checked: pl.DataFrame) -> dict[str, float | int | None]:
-    """The largest and the mean |relative error|, and over how many jobs of how many runs."""
+def summary(checked: pl.DataFrame) -> dict[str, float | int | list[str] | None]:
+    """The largest and the mean |relative error|, and over how many jobs of how many runs. Runs that stood out among
+    their repeats are left out of these, and named, with the largest error in any of them.
+    """
+    of_outliers = checked.filter("is_outlier")
+    checked = checked.filter(~pl.col("is_outlier"))
     errors = checked["relative_error"].drop_nulls().abs()
     return {
         "jobs": len(errors),
@@ -154,6 +161,8 @@ def summary(checked: pl.DataFrame) -> dict[str, float | int | None]:
         "runs": checked["run"].n_unique(),
         "max_relative_error": errors.max(),
         "mean_relative_error": errors.mean(),
+        "outliers": of_outliers["run"].unique(maintain_order=True).to_list(),
+        "max_relative_error_of_outliers": of_outliers["relative_error"].abs().max(),
     }
 
 
@@ -166,5 +175,15 @@ def check_words(checked: pl.DataFrame, how: str) -> str:
     return (
         f"Runtimes of {words.count(found['jobs'], 'job')} in {words.count(found['runs'], 'run')}, {how}: |RE| "
         f"{words.percent(found['mean_relative_error'])} in the mean, {words.percent(found['max_relative_error'])} "
-        f"at most.{left}"
+        f"at most.{left}{_outliers_words(found)}"
+    )
+
+
+def _outliers_words(found: Mapping[str, Any]) -> str:
+    worst = found["max_relative_error_of_outliers"]
+    if worst is None:
+        return ""
+    return (
+        f" Without {words.count(len(found['outliers']), 'run')} that stood out among repeats (by 1.5 standard "
+        f"deviations): {words.listing(found['outliers'])}; there |RE| is {words.percent(worst)} at most."
     )
