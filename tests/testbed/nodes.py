@@ -89,7 +89,7 @@ class Node:
         self.address = address
         self._sleeper = subprocess.Popen(["unshare", "-n", "-m", "-u", "--propagation", "private", "sleep", "infinity"])
         self.pid = self._sleeper.pid
-        _wait_for(lambda: _namespace(self.pid) != _namespace("self"), f"namespaces of {name}")
+        wait_for(lambda: _namespace(self.pid) != _namespace("self"), f"namespaces of {name}")
         port = f"p-{name}"
         run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(self.pid))
         run("ip", "link", "set", port, "master", "switch", "up")
@@ -169,19 +169,20 @@ def run(*command: str | Path) -> None:
 def wait_for_port(node: Node, port: int) -> None:
     """Waits until something listens there on `node`."""
     wanted = f":{port:04X} 00000000:0000 0A"
-    _wait_for(lambda: wanted in Path(f"/proc/{node.pid}/net/tcp").read_text(), f"port {port} of {node.name}")
+    wait_for(lambda: wanted in Path(f"/proc/{node.pid}/net/tcp").read_text(), f"port {port} of {node.name}")
 
 
 def wait_for_mount(node: Node, point: Path, file_system: str) -> None:
     """Waits until `point` is a mount of that type on `node`, and a file can be made there."""
     wanted = f" {point} {file_system} "
-    _wait_for(lambda: wanted in Path(f"/proc/{node.pid}/mounts").read_text(), f"{point} on {node.name}")
+    wait_for(lambda: wanted in Path(f"/proc/{node.pid}/mounts").read_text(), f"{point} on {node.name}")
     probe = point / f"probe-{node.name}"
     made = node.command("sh", "-c", f"echo > {probe} && rm {probe}")
-    _wait_for(lambda: subprocess.run(made, capture_output=True, check=False).returncode == 0, f"{file_system}'s answer")
+    wait_for(lambda: subprocess.run(made, capture_output=True, check=False).returncode == 0, f"{file_system}'s answer")
 
 
-def _wait_for(condition: Callable[[], bool], what: str) -> None:
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    """Waits until `condition` holds. Raises RuntimeError when it takes too long."""
     until = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         if time.monotonic() > until:

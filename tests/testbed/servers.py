@@ -10,11 +10,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from testbed.nodes import SERVER_ADDRESS, Cluster, Node, wait_for_mount, wait_for_port
+from testbed.nodes import SERVER_ADDRESS, Cluster, Node, wait_for, wait_for_mount, wait_for_port
 
 MOUNT_POINT = Path("/mnt/slicewise-testbed")
 GLUSTER_PORT = 24007
@@ -140,6 +141,9 @@ def start_cephfs(cluster: Cluster) -> None:
         server.run("ceph", *by_file, "osd", "pool", "create", pool, "8")
     server.run("ceph", *by_file, "fs", "new", "testbed", "metadata", "data")
     server.start(log, "ceph-mds", *by_file, "-f", "-i", "a")
+    # A client that finds none at work gives up.
+    state = server.command("ceph", *by_file, "mds", "stat")
+    wait_for(lambda: "up:active" in subprocess.check_output(state, text=True), "the metadata server")
     for node in cluster.nodes:
         _own_mount_point(node)
         node.start(log, "ceph-fuse", *by_file, "-n", "client.admin", "-f", MOUNT_POINT)
