@@ -65,6 +65,15 @@ def test_one_shared_file_is_shared_by_node_whatever_the_server(server):
     assert pairs.max() <= 0.15
 
 
+def test_a_server_between_fairness_by_process_and_by_mount():
+    """CephFS with little write-back: no plain count explains the shares, and all of them are refuted."""
+    data = load("cephfs")
+    fit = fit_model(data.jobs, data.slices).weight
+    assert fit.possible == ["processes^beta"]
+    assert 0.2 < fit.beta.low < fit.beta.high < 0.35
+    assert errors("cephfs", pl.len().over("run") == 2).max() <= 0.10
+
+
 def test_jobs_of_one_size_cannot_tell():
     data = load("one-size")
     fit = fit_model(data.jobs, data.slices).weight

@@ -5,7 +5,8 @@
 - sshfs-sync: every write is answered before the next, as with glusterfs;
 - sshfs-turns: the server serves one connection after the other: first come, first served;
 - sshfs-slow: the server reads no faster than a slow device behind it: the TCP windows close;
-- cephfs: a monitor, an object store in memory and a metadata server, with write-back: shares go by mount.
+- cephfs: a monitor, an object store in memory and a metadata server, with little write-back, or slices would show the
+  client's memory: shares grow with processes, by far less than in proportion.
 """
 
 from __future__ import annotations
