@@ -260,13 +260,15 @@ def check(model: FittedModel, jobs: pl.DataFrame, weighting: Weighting | None = 
 
 
 def _runs_that_stood_out(jobs: pl.DataFrame) -> set[str]:
+    """Of repeats: runs of jobs of the same sizes, with about the same starts (1 s) and volumes (10 %)."""
+    alike = pl.concat_str(pl.col("start").round(), pl.col("bytes").log().round(1), separator=" ")
     repeats = (
         jobs.filter(pl.len().over("run") > 1)
         .sort("run", *SIZE, "job")
-        .with_columns(place=pl.int_range(pl.len()).over("run"))
+        .with_columns(place=pl.int_range(pl.len()).over("run"), setting=alike.str.join("/").over("run"))
     )
     found = set()
-    for _, runs in repeats.group_by("pair", "place"):
+    for _, runs in repeats.group_by("pair", "setting", "place"):
         found |= set(runs.filter(pl.Series(outliers(runs["seconds"].to_list()), dtype=pl.Boolean))["run"])
     return found
 
