@@ -8,22 +8,31 @@ import polars as pl
 from slicewise.charts import style
 
 WIDTH_SECONDS = "seconds together"
+# With more runs than this their names would not fit: each combination of jobs is one place, the mean of its runs.
+MOST_RUNS = 16
+
+
+def shows_means(frame: pl.DataFrame) -> bool:
+    """Whether there are so many runs that the chart shows means of repeats."""
+    return frame["run"].n_unique() > MOST_RUNS
 
 
 def predicted_and_observed(frame: pl.DataFrame) -> go.Figure:
-    """Every run a place on the x axis, grouped by the jobs' sizes: bars for what was observed, marks with intervals for
-    what was predicted, a colour for each place of a job in its run.
+    """Every run a place on the x axis, grouped by the jobs' sizes (see `shows_means`): bars for what was observed, marks
+    with intervals for what was predicted, a colour for each place of a job in its run.
 
     frame: run, pair, job, predicted, low, high (null: not predicted), observed; jobs of a run in the order of rows.
     """
     chart = style.figure(height=360)
     placed = frame.with_columns(place=pl.int_range(pl.len()).over("run"))
+    if shows_means(frame):
+        times = pl.col("predicted", "low", "high", "observed").mean()
+        placed = placed.group_by("pair", "place", maintain_order=True).agg(times)
     for (place,), rows in placed.group_by("place", maintain_order=True):
         colour = style.JOB_COLOURS[place % len(style.JOB_COLOURS)]
-        labels = [
-            [style.safe(pair) for pair in rows["pair"]],
-            [style.safe(style.shortened(run, 24)) for run in rows["run"]],
-        ]
+        labels = [style.safe(pair) for pair in rows["pair"]]
+        if "run" in rows.columns:
+            labels = [labels, [style.safe(style.shortened(run, 24)) for run in rows["run"]]]
         chart.add_bar(
             x=labels,
             y=rows["observed"].to_list(),
@@ -47,7 +56,9 @@ def predicted_and_observed(frame: pl.DataFrame) -> go.Figure:
                 "arrayminus": (rows["predicted"] - rows["low"]).fill_null(0).to_list(),
             },
             hovertemplate="predicted %{y:.4~g} s<extra></extra>",
+            offsetgroup=str(place),
         )
-    chart.update_layout(barmode="group")
+    chart.update_layout(barmode="group", scattermode="group")
+    chart.update_xaxes(automargin=True)
     chart.update_yaxes(title_text=WIDTH_SECONDS)
     return chart

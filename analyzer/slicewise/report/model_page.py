@@ -25,7 +25,10 @@ def check_page(checked: pl.DataFrame, how: str) -> Page:
         sections=[
             Section(
                 "Every run",
-                text=["Bars are what was observed, diamonds what was predicted, with intervals."],
+                text=[
+                    "Bars are what was observed, diamonds what was predicted, with intervals"
+                    f"{', means of the runs of a combination' if checks.shows_means(checked) else ''}."
+                ],
                 chart=checks.predicted_and_observed(checked),
                 tables=[check_table(checked)],
                 note="A runtime is from the first to the last byte that the job moved beside the others.",
