@@ -18,8 +18,8 @@ def shows_means(frame: pl.DataFrame) -> bool:
 
 
 def predicted_and_observed(frame: pl.DataFrame) -> go.Figure:
-    """Every run a place on the x axis, grouped by the jobs' sizes (see `shows_means`): bars for what was observed, marks
-    with intervals for what was predicted, a colour for each place of a job in its run.
+    """Every run a place on the x axis, grouped by the jobs' sizes (see `shows_means`): bars for what was observed,
+    marks with intervals for what was predicted, a colour for each place of a job in its run.
 
     frame: run, pair, job, predicted, low, high (null: not predicted), observed; jobs of a run in the order of rows.
     """
