@@ -35,7 +35,7 @@ SECONDS_TO_REACH_NODES = 1.5
 MOST_APART = 0.3
 LATER = 4.0  # times as long, at each further attempt
 ATTEMPTS = 4
-# A new connection's window is small: without this the first jobs of a node get less than their share.
+# A new connection's window is small: it grows before anything is measured.
 WARM_UP = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do dd if=/dev/zero of={file}-$i bs=1M count=6 conv=fsync & done; wait"
 RUN_SECONDS = 600
 

@@ -31,12 +31,17 @@ class Missing(Exception):
     """What this machine lacks for a testbed, in one line."""
 
 
+def is_installed(command: str) -> bool:
+    """Whether there is such a command; or such a file, where a path is given."""
+    return shutil.which(command) is not None or Path(command).is_file()
+
+
 def require(*commands: str) -> None:
     """Raises Missing where the testbed cannot run: not root, no FUSE, no tc, or another of `commands` is missing."""
     if os.geteuid() != 0:
         raise Missing("the testbed needs root")
     for command in ("setpriv", "unshare", "nsenter", "ip", "tc", *commands):
-        if shutil.which(command) is None and not Path(command).is_file():
+        if not is_installed(command):
             raise Missing(f"the testbed needs {command}")
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         raise Missing("the testbed needs /dev/fuse")

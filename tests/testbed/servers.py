@@ -128,7 +128,7 @@ def start_sshfs(cluster: Cluster, *options: str, serving: tuple[str, ...] = ()) 
 def start_cephfs(cluster: Cluster) -> None:
     """CephFS without keys, and without a manager: one of each daemon."""
     server, file = cluster.server, cluster.folder / "ceph.conf"
-    for name in ("mon", "osd", "mds", "export"):
+    for name in ("mon", "osd", "mds"):
         (cluster.folder / name).mkdir()
     file.write_text(CEPH.format(server=SERVER_ADDRESS, port=CEPH_PORT, folder=cluster.folder))
     log, by_file = cluster.folder / "ceph.log", ("--conf", file)

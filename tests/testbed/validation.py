@@ -33,7 +33,7 @@ from slicewise.report.weight_words import answer
 from support import published
 
 from testbed import servers
-from testbed.nodes import ENDS_WITH_PARENT
+from testbed.nodes import ENDS_WITH_PARENT, is_installed
 
 MIB = 1 << 20
 PAIRS = "1+4 1+12 2+6 2+10 4+12 6+10 10+12"
@@ -74,7 +74,7 @@ Real contention on one machine: network namespaces as compute nodes, a file serv
 of `slicewise-load` under `slicewise run`, each alone and together, round robin (`tests/testbed`). Runtimes are
 predicted by models that have not seen the combination of jobs that they predict: weight, capacity and all are fitted
 to the other runs. RE is (predicted - observed) / observed. `make validation` wrote this page from profiles; all
-figures are computed from them. The machine's other work is in them too.
+figures are computed from them.
 """
 
 
@@ -93,7 +93,7 @@ def run_campaigns(build: Path, campaigns: Path) -> None:
     for name, (server, runs, repeats, options) in PLANS.items():
         if (campaigns / name / "complete").exists():
             continue
-        if name in OPTIONAL and not all(shutil.which(command) for command in servers.needs(server)):
+        if name in OPTIONAL and not all(map(is_installed, servers.needs(server))):
             print(f"validation: {name}: left out, for it needs {', '.join(servers.needs(server))}", flush=True)
             continue
         command = [*ENDS_WITH_PARENT, sys.executable, "-m", "testbed.campaign", str(build), str(campaigns / name)]
