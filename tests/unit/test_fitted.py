@@ -85,6 +85,25 @@ def test_one_node_a_job_does_not_tell_nodes_from_mounts_or_jobs():
     assert "not to processes" in words
 
 
+def test_combinations_for_which_two_weights_say_the_same_do_not_hide_those_that_tell_them_apart():
+    # Nine pairs of one node a job, three of several; in any order of rows, for sums differ by their order.
+    one_node = [[Size(one), Size(other)] for one in (1, 2, 4) for other in (6, 10, 12)]
+    several = [[Size(2), Size(6, 3)], [Size(2), Size(10, 5)], [Size(4, 2), Size(10, 5)]]
+    _, slices = campaign([*one_node, *several], Weighting("nodes"))
+    for seed in range(5):
+        fit = weights.fit_weight(slices.sample(fraction=1.0, shuffle=True, seed=seed))
+        assert fit.possible == ["nodes", "mounts"]
+
+
+@pytest.mark.parametrize(("repeats", "refuted"), [(2, False), (3, True)])
+def test_one_or_two_runs_refute_nothing(repeats, refuted):
+    jobs, slices = campaign([[Size(1), Size(6)]], Weighting("nodes"), repeats=repeats)
+    fit = fit_model(jobs, slices).weight
+    assert fit.chosen.kind == "nodes"
+    assert ("processes" not in fit.possible) == refuted
+    assert ("It takes 3 runs to refute any." in answer(fit)) == (not refuted)
+
+
 def test_jobs_that_get_all_that_they_can_take_say_nothing_of_sharing():
     # One process can take 5 MiB/s of 100: beside 12, its share of 1 to 13 is not the weight's doing.
     jobs, slices = campaign([[Size(1), Size(60)]], Weighting("equal"), process_cap=5.0 * MIB)

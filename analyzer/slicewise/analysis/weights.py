@@ -23,6 +23,10 @@ ABOUT_AS_GOOD = 1.25
 NEGLIGIBLE_ERROR = 0.01
 # Shares that two kinds predict count as the same up to this fraction.
 SAME_SHARES = 0.01
+# Errors that differ by less are the same: the rest is the order in which they were summed up.
+ROUNDING = 1e-9
+# A bootstrap of fewer runs says nothing of chance: they refute nothing.
+FEWEST_RUNS = 3
 RESAMPLES = 1000
 SEED = 20130901  # the same data give the same intervals
 
@@ -58,7 +62,8 @@ class Weighting:
 class Candidate:
     """A kind of weight against the data. share_error: the root mean square of ln(predicted / observed share), each
     pair's by a fit without it; of kinds without an exponent there is nothing to fit. is_refuted: it is not about as
-    good as the best kind, and by more than chance, by a bootstrap over pairs and runs.
+    good as the best kind, and by more than chance, by a bootstrap over the pairs that tell the two apart and their
+    runs, of which there must be `FEWEST_RUNS`.
     """
 
     kind: Kind
@@ -224,12 +229,18 @@ def _overall(errors: pl.DataFrame) -> float:
 
 
 def _is_worse(errors: pl.DataFrame, best: pl.DataFrame) -> bool:
-    """Whether errors exceed those of the best kind by more than chance: of resampled pairs and runs in 97.5 %."""
+    """Whether errors exceed those of the best kind by more than chance: of resampled pairs and runs in 97.5 %.
+
+    Pairs for which both kinds predict the same shares are left out: with them, the sign of a rounding could decide.
+    """
     joined = (
         errors.join(best, on=["pair", "run"], suffix="_best")
         .with_columns(more=pl.col("error") - pl.col("error_best"))
+        .filter((pl.col("more").abs() > ROUNDING).any().over("pair"))
         .sort("pair", "run")
     )
+    if joined.height < FEWEST_RUNS:
+        return False
     by_pair = [pair["more"].to_numpy() for _, pair in joined.group_by("pair", maintain_order=True)]
     return bool(np.quantile(_resampled([pair.mean(axis=1) for pair in _resamples(by_pair)]), 0.025) > 0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slicewise.analysis.weights import Kind, WeightFit
+from slicewise.analysis.weights import FEWEST_RUNS, Kind, WeightFit
 from slicewise.report import words
 
 MEANINGS: dict[Kind, str] = {
@@ -29,6 +29,8 @@ def answer(fit: WeightFit) -> str:
     others = ", ".join(f"{name} {100 * errors[name]:.1f} %" for name in errors if name != kind)
     doubt = [name for name in fit.possible if name != kind]
     undecided = f" These data do not tell it from {words.listing(doubt)}." if doubt else " All others are refuted."
+    if doubt and fit.runs < FEWEST_RUNS:
+        undecided += f" It takes {FEWEST_RUNS} runs to refute any."
     return f"{said}, by {others}{exponent if kind != 'equal' else ''} ({behind}).{undecided} {_fairness(fit)}"
 
 
