@@ -1,18 +1,24 @@
 /* The engine's one lock, for slow paths. Whoever takes it blocks all signals first, so that no handler finds its own thread holding it, and
  * no cancellation ends a thread that does. Who waits sleeps: with more threads than processors, the holder must get to run. It lives in
- * private memory and is made new in a forked child. */
+ * private memory and is made new in a forked child. A vforked child shares it, and may be killed while it holds it: the lock says which
+ * process that is, and who has waited long looks whether that still lives. */
 #ifndef SLICEWISE_LOCK_H
 #define SLICEWISE_LOCK_H
 
 #include "raw.h"
 
 #include <linux/futex.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <time.h>
 
-enum { LOCK_FREE = 0, LOCK_HELD = 1, LOCK_WAITED_FOR = 2 };
+#define LOCK_FREE 0u
+#define LOCK_WAITED_FOR (1u << 31) /* beside the holder's process id */
+#define LOCK_PATIENCE_S 1
 
 struct lock {
-    _Atomic int state;
+    _Atomic uint32_t state;
 };
 struct held_lock {
     struct lock *lock;
@@ -21,21 +27,48 @@ struct held_lock {
 
 #define ALL_SIGNALS_BYTES 8
 
+/* Whether a process that shared our memory has ended. */
+static inline bool holder_is_gone(uint32_t pid)
+{
+    siginfo_t child = { 0 };
+    long result = raw_result(syscall(SYS_waitid, P_PID, pid, &child, WEXITED | WNOHANG | WNOWAIT, NULL));
+    if (result == -ECHILD) /* waited for already, or none of ours */
+        return raw_result(syscall(SYS_kill, pid, 0)) == -ESRCH;
+    return result == 0 && child.si_pid != 0;
+}
+
+/* Sleeps until the lock is given, or LOCK_PATIENCE_S. Returns whether it is ours now, for its holder is no more. */
+static inline bool lock_wait(struct lock *lock, uint32_t waited_for, uint32_t self)
+{
+    const struct timespec patience = { .tv_sec = LOCK_PATIENCE_S };
+    long result = raw_result(syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, waited_for, &patience, NULL, 0));
+    uint32_t holder = waited_for & ~LOCK_WAITED_FOR;
+    return result == -ETIMEDOUT && holder != self && holder_is_gone(holder) &&
+           atomic_compare_exchange_strong_explicit(&lock->state, &waited_for, self | LOCK_WAITED_FOR, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
 static inline struct held_lock lock_take(struct lock *lock)
 {
     struct held_lock held = { .lock = lock };
     const uint64_t all = UINT64_MAX;
     syscall(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &held.signals, ALL_SIGNALS_BYTES);
-    int free = LOCK_FREE;
-    if (!atomic_compare_exchange_strong_explicit(&lock->state, &free, LOCK_HELD, memory_order_acquire, memory_order_relaxed))
-        while (atomic_exchange_explicit(&lock->state, LOCK_WAITED_FOR, memory_order_acquire) != LOCK_FREE)
-            syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, LOCK_WAITED_FOR, NULL, NULL, 0);
+    uint32_t self = (uint32_t)raw_getpid(), taken = self, seen = LOCK_FREE;
+    while (!atomic_compare_exchange_strong_explicit(&lock->state, &seen, taken, memory_order_acquire, memory_order_relaxed)) {
+        uint32_t waited_for = seen | LOCK_WAITED_FOR;
+        taken = self | LOCK_WAITED_FOR; /* others may wait as well */
+        if ((seen == waited_for || atomic_compare_exchange_strong_explicit(&lock->state, &seen, waited_for, memory_order_relaxed,
+                                                                           memory_order_relaxed)) &&
+            lock_wait(lock, waited_for, self))
+            break;
+        seen = LOCK_FREE;
+    }
     return held;
 }
 
 static inline void lock_give(struct held_lock held)
 {
-    if (atomic_exchange_explicit(&held.lock->state, LOCK_FREE, memory_order_release) == LOCK_WAITED_FOR)
+    if (atomic_exchange_explicit(&held.lock->state, LOCK_FREE, memory_order_release) & LOCK_WAITED_FOR)
         syscall(SYS_futex, &held.lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &held.signals, NULL, ALL_SIGNALS_BYTES);
 }

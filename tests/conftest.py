@@ -1,10 +1,20 @@
 """What tests of the preloaded library share."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.programs import Apps, Job, job_in
+
+
+def pytest_configure() -> None:
+    """Begun in the background or by nohup, tests find signals ignored, and so would programs that are to answer them.
+    What has a handler is the default again in programs, and ends the tests no more than before.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: None)
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,14 @@ def test_flow_control_needs_asymmetry_and_closed_windows(asymmetry, zero_windows
     assert table.filter(pl.col("signal") == "zero_windows")["moved"].item() == (zero_windows > 0)
     said = evidence_words(table)
     assert ("moved for: server and flow control" in said) == is_flow_control
-    assert ("Zero windows moved too" in said) == (zero_windows > 0 and not is_flow_control)
+    assert said.startswith("Zero windows moved, which") == (zero_windows > 0 and not is_flow_control)
+
+
+def test_closed_windows_beside_a_cause():
+    alone = signals(ALONE, zero_windows=0.0, device_busy=0.3)
+    said = evidence_words(evidence(alone, signals(TOGETHER, zero_windows=40.0, device_busy=0.95)))
+    assert "moved for: device." in said
+    assert "Zero windows moved too, which" in said
 
 
 def test_noise_is_no_evidence():

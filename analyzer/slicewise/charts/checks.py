@@ -13,7 +13,7 @@ MOST_RUNS = 16
 
 
 def shows_means(frame: pl.DataFrame) -> bool:
-    """Whether there are so many runs that the chart shows means of repeats."""
+    """Whether there are so many runs that the chart shows means of repeats, without those that stood out among them."""
     return frame["run"].n_unique() > MOST_RUNS
 
 
@@ -21,13 +21,14 @@ def predicted_and_observed(frame: pl.DataFrame) -> go.Figure:
     """Every run a place on the x axis, grouped by the jobs' sizes (see `shows_means`): bars for what was observed,
     marks with intervals for what was predicted, a colour for each place of a job in its run.
 
-    frame: run, pair, job, predicted, low, high (null: not predicted), observed; jobs of a run in the order of rows.
+    frame: run, pair, job, predicted, low, high (null: not predicted), observed, is_outlier; jobs of a run in the order
+    of rows.
     """
     chart = style.figure(height=360)
     placed = frame.with_columns(place=pl.int_range(pl.len()).over("run"))
     if shows_means(frame):
         times = pl.col("predicted", "low", "high", "observed").mean()
-        placed = placed.group_by("pair", "place", maintain_order=True).agg(times)
+        placed = placed.filter(~pl.col("is_outlier")).group_by("pair", "place", maintain_order=True).agg(times)
     for (place,), rows in placed.group_by("place", maintain_order=True):
         colour = style.JOB_COLOURS[place % len(style.JOB_COLOURS)]
         labels = [style.safe(pair) for pair in rows["pair"]]

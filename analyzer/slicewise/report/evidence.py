@@ -54,8 +54,8 @@ def evidence_words(evidence: pl.DataFrame) -> str:
     if by_themselves := evidence.filter(pl.col("moved") & ~pl.col("counts"))["signal"].to_list():
         signals = words.listing([signal.replace("_", " ") for signal in by_themselves])
         told.append(
-            f"{signals[:1].upper()}{signals[1:]} moved too, which is evidence for {FLOW_CONTROL} only together with "
-            "an advantage of whoever comes first."
+            f"{signals[:1].upper()}{signals[1:]} moved{' too' if told else ''}, which is evidence for {FLOW_CONTROL} "
+            "only together with an advantage of whoever comes first."
         )
     return " ".join(told)
 

@@ -9,6 +9,8 @@ from slicewise.report import words
 from slicewise.report.model_tables import check_table, check_words, summary
 from slicewise.report.page import Fact, Page, Section
 
+MEANS = ", means of the runs of a combination, without those that stood out among them"
+
 
 def check_page(checked: pl.DataFrame, how: str) -> Page:
     """The page for a frame of `fitted.CHECK_SCHEMA`; how: by which model."""
@@ -27,7 +29,7 @@ def check_page(checked: pl.DataFrame, how: str) -> Page:
                 "Every run",
                 text=[
                     "Bars are what was observed, diamonds what was predicted, with intervals"
-                    f"{', means of the runs of a combination' if checks.shows_means(checked) else ''}."
+                    f"{MEANS if checks.shows_means(checked) else ''}."
                 ],
                 chart=checks.predicted_and_observed(checked),
                 tables=[check_table(checked)],
