@@ -87,12 +87,16 @@ demo:  ## run two competing MPI jobs and look at them
 	@$(MAKE) --no-print-directory --silent -j$(PROCESSORS) all $(BUILD)/bin/slicewise-load
 	@PYTHONPATH=tests:demo $(VENV)/bin/python -m interference $(BUILD)
 
+PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
+# Those whose results do not depend on what else the machine does.
+SIDE_BY_SIDE = tests/fuzz tests/golden tests/property tests/unit $(addprefix tests/endtoend/,test_programs.py test_unseen.py) $(wildcard tests/endtoend/test_mpi*.py)
+
 .PHONY: test
 test:  ## run all tests
 	make/setup test
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all $(BUILD)/bin/unit $(BUILD)/peers/.installed
 	$(MAKE) --no-print-directory unit
-	$(VENV)/bin/python -m pytest -c tests/pytest.ini tests
+	$(PYTEST) -n $(PROCESSORS) $(SIDE_BY_SIDE); side_by_side=$$?; $(PYTEST) $(SIDE_BY_SIDE:%=--ignore=%) tests && exit $$side_by_side
 
 .PHONY: lint
 lint: $(GENERATED) $(BUILD)/lib/libslicewise.so $(VENV)/.installed  ## look for mistakes in all sources
