@@ -26,6 +26,7 @@ from slicewise.analysis.delta import DeltaGraph, graph_and_evidence
 from slicewise.analysis.fitted import cross_check, fit_model, with_held_out
 from slicewise.analysis.weights import Weighting
 from slicewise.profile.many import read_profiles
+from slicewise.report import outlier_words
 from slicewise.report.delta_page import peaks, verdict
 from slicewise.report.evidence import evidence_table, evidence_words
 from slicewise.report.model_tables import capacity_lines
@@ -258,7 +259,7 @@ def _checked(name: str, checked: pl.DataFrame) -> str:
     if len(of_more):
         lines.append(_judged("Three jobs and more, with starts and volumes of their own", of_more, MORE_JOBS_AIM, None))
     lines += [
-        f"Left out, for it stood out among its repeats (1.5 standard deviations): {pair}, observed "
+        f"Left out, for it stood out among its repeats ({outlier_words.BY_HOW_MUCH}): {pair}, observed "
         f"{' / '.join(f'{seconds:.2f} s' for seconds in runs['observed'])}, |RE| "
         f"{_percent(runs['relative_error'].abs().max())} at most."
         for (pair, _), runs in stood_out.group_by("pair", "run", maintain_order=True)

@@ -17,6 +17,7 @@ from slicewise.delta_campaign import DeltaPlan, run_campaign
 from slicewise.errors import UserError
 from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.profile.many import read_profiles
+from slicewise.report import outlier_words
 from slicewise.report.delta_page import delta_page, peaks, points_table, verdict
 from slicewise.report.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
@@ -99,8 +100,7 @@ def _tell(
         write_json({"configurations": [_record(*both) for both in read], "page": page}, output)
         return
     lines = [line for graph in graphs for line in (verdict(graph), peaks(graph))]
-    dropped = [name for graph in graphs for name in graph.dropped]
-    lines += [f"Dropped as outliers (1.5 standard deviations): {', '.join(dropped)}"] if dropped else []
+    lines += outlier_words.dropped([run for graph in graphs for run in graph.dropped])
     tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
     lines += [evidence_words(found) for found in evidence if len(found)]
     write_text(

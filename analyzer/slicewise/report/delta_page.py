@@ -8,7 +8,7 @@ import polars as pl
 
 from slicewise.analysis.delta import DeltaGraph
 from slicewise.charts import delta as charts
-from slicewise.report import words
+from slicewise.report import outlier_words, words
 from slicewise.report.evidence import evidence_section
 from slicewise.report.page import Fact, Page, Section
 from slicewise.report.tables import Cell, Column, Table
@@ -90,7 +90,6 @@ def delta_page(graphs: Sequence[DeltaGraph], evidence: Sequence[pl.DataFrame] = 
         )
         for heading, column, title, scale in drawn
     ]
-    dropped = [name for graph in graphs for name in graph.dropped]
     return Page(
         title=f"Delta-graph of {words.listing(points)}",
         kicker=f"Slicewise Delta-graph, {words.count(sum(len(frame) for frame in points.values()) // 2, 'run')}",
@@ -105,5 +104,5 @@ def delta_page(graphs: Sequence[DeltaGraph], evidence: Sequence[pl.DataFrame] = 
             *(evidence_section(found) for found in evidence if len(found)),
             Section("Points", tables=[points_table(graphs)]),
         ],
-        unseen=[f"Dropped as outliers (1.5 standard deviations): {words.listing(dropped)}."] if dropped else [],
+        unseen=outlier_words.dropped([run for graph in graphs for run in graph.dropped]),
     )

@@ -10,7 +10,7 @@ import polars as pl
 from slicewise.analysis.fitted import FittedModel, ModelJob, ModelledRuntime
 from slicewise.analysis.sharing import Schedule, SharingJob
 from slicewise.analysis.weights import WeightFit, Weighting
-from slicewise.report import words
+from slicewise.report import outlier_words, words
 from slicewise.report.tables import Cell, Column, Table
 
 
@@ -114,10 +114,7 @@ def capacity_lines(model: FittedModel) -> list[str]:
             f"Runtimes of {words.count(held.combinations, 'combination')} of jobs, each by a fit without it: "
             f"off by {words.percent(held.mean)} in the mean, {words.percent(held.worst)} at most."
         )
-    dropped = [name for rate in model.alone for name in rate.dropped]
-    if dropped:
-        lines.append(f"Dropped as outliers (1.5 standard deviations): {words.listing(dropped)}.")
-    return lines
+    return lines + outlier_words.dropped([name for rate in model.alone for name in rate.dropped])
 
 
 def check_table(checked: pl.DataFrame) -> Table:
@@ -184,6 +181,7 @@ def _outliers_words(found: Mapping[str, Any]) -> str:
     if worst is None:
         return ""
     return (
-        f" Without {words.count(len(found['outliers']), 'run')} that stood out among repeats (by 1.5 standard "
-        f"deviations): {words.listing(found['outliers'])}; there |RE| is {words.percent(worst)} at most."
+        f" Without {words.count(len(found['outliers']), 'run')} that stood out among repeats (by "
+        f"{outlier_words.BY_HOW_MUCH}): {words.listing(found['outliers'])}; there |RE| is {words.percent(worst)} "
+        "at most."
     )

@@ -29,7 +29,7 @@ def answer(fit: WeightFit) -> str:
     others = ", ".join(f"{name} {100 * errors[name]:.1f} %" for name in errors if name != kind)
     doubt = [name for name in fit.possible if name != kind]
     undecided = f" These data do not tell it from {words.listing(doubt)}." if doubt else " All others are refuted."
-    if doubt and fit.runs < FEWEST_RUNS:
+    if fit.runs < FEWEST_RUNS:
         undecided += f" It takes {FEWEST_RUNS} runs to refute any."
     return f"{said}, by {others}{exponent if kind != 'equal' else ''} ({behind}).{undecided} {_fairness(fit)}"
 
