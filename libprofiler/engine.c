@@ -284,6 +284,18 @@ static bool is_on(void)
     return atomic_load(engine_switch) == ENGINE_ON && is_own_process();
 }
 
+/* Also by a vforked child, in its parent's memory. */
+void engine_before_child(void)
+{
+    if (atomic_load(engine_switch) != ENGINE_ON || !kernel_minds_children())
+        return;
+    int saved_errno = errno;
+    struct held_lock held = lock_take(&engine.lock);
+    kernel_child_begins(&engine.home);
+    lock_give(held);
+    errno = saved_errno;
+}
+
 void engine_begin_child(void)
 {
     if (is_on()) /* it began in a handler of the program's that libc calls before fork returns */
@@ -318,12 +330,14 @@ static void leave(void)
 
 void engine_leave(int dirfd, const char *path)
 {
+    engine_before_child();
     unprofiled_note(raw_getpid(), dirfd, path);
     leave();
 }
 
 void engine_leave_for_command(const char *file)
 {
+    engine_before_child();
     unprofiled_note_command(raw_getpid(), file);
     leave();
 }

@@ -136,6 +136,7 @@ void engine_leave_for_command(const char *file);
 void engine_stay(void);
 void engine_spawned(int pid, const char *path);
 void engine_spawned_command(int pid, const char *file);
+void engine_before_child(void); /* by whoever makes one, before it does */
 void engine_begin_child(void);
 
 /* What a program hands on to those that it starts, where their environment lacks it: the preload and our settings. Gives `envp` back, or a

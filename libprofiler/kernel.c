@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 struct own_io own_io;
 
@@ -17,32 +18,44 @@ struct counted {
     uint64_t field[FIELDS];
 };
 
+/* A thread that said that it ends. Until it is gone it may read and write more, and it may end a second time. */
+struct ending_thread {
+    int tid;
+    bool is_there; /* among the living of the last look */
+    struct counted counted;
+};
+enum { ENDING_THREADS = 16 };
+
 static struct {
     struct counted reported;      /* sampled so far */
-    struct counted ended_threads; /* of threads that ended after a child had been reaped */
-    _Atomic uint32_t ended_uncounted;
+    struct counted ended_threads; /* of threads that are gone, as far as somebody noted them */
+    struct ending_thread ending[ENDING_THREADS];
+    uint32_t next_ending;
+    _Atomic uint32_t ended_uncounted; /* threads that ended and are in neither */
 } kernel;
 
-static bool read_io(const char *path, struct counted *counted)
+/* Of a process (its number, or "self") or of one of its threads. Returns the bytes that the look itself read, or 0. */
+static uint64_t read_io(struct counted *counted, const char *process, const char *between, const char *thread)
 {
-    char text[512];
+    char text[512], path[320];
+    snprintf(path, sizeof path, "/proc/%s%s%s/io", process, between, thread);
     int fd = raw_open(path, O_RDONLY, 0);
     if (fd < 0)
-        return false;
+        return 0;
     long length = raw_read(fd, text, sizeof text - 1); /* the kernel gives all of it at once */
     raw_close(fd);
     if (length <= 0)
-        return false;
+        return 0;
     text[length] = '\0';
     const char *at = text;
     for (int i = 0; i < FIELDS; i++) {
         at = strchr(at, ':');
         if (at == NULL)
-            return false;
+            return 0;
         counted->field[i] = strtoull(at + 1, NULL, 10);
         at++;
     }
-    return true;
+    return (uint64_t)length;
 }
 
 static void add(struct counted *to, const struct counted *more)
@@ -51,31 +64,71 @@ static void add(struct counted *to, const struct counted *more)
         to->field[i] += more->field[i];
 }
 
-/* A process's count takes in the children that it has waited for; a thread's does not. */
+static void subtract(struct counted *from, const struct counted *less)
+{
+    for (int i = 0; i < FIELDS; i++)
+        from->field[i] -= from->field[i] < less->field[i] ? from->field[i] : less->field[i];
+}
+
+static struct counted counted_of(const struct own_io *own)
+{
+    return (struct counted){ { [RCHAR] = own->read_bytes, [WCHAR] = own->write_bytes, [SYSCR] = own->reads, [SYSCW] = own->writes } };
+}
+
+/* A process's count takes in its threads that are gone, and the children that it has waited for; a thread's takes in neither. */
 static bool has_reaped_children(void)
 {
     struct rusage usage;
     return getrusage(RUSAGE_CHILDREN, &usage) == 0 && usage.ru_maxrss != 0;
 }
 
-static bool sum_threads(struct counted *sum)
+static bool has_children(void)
 {
-    int fd = raw_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
+    return raw_result(syscall(SYS_waitid, P_ALL, 0, NULL, WEXITED | WNOHANG | WNOWAIT | __WALL, NULL)) != -ECHILD;
+}
+
+static struct ending_thread *find_ending(int tid)
+{
+    for (int i = 0; i < ENDING_THREADS; i++)
+        if (kernel.ending[i].tid == tid)
+            return &kernel.ending[i];
+    return NULL;
+}
+
+/* What a process's living threads counted, and those that are known to be gone. `own`: what of it the profiler did itself; the reads of
+ * this very look are in it as far as the calling thread, whose they are, had made them when it was looked at. */
+static bool sum_threads(struct counted *sum, struct own_io *own, const char *process)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%s/task", process);
+    int fd = raw_open(path, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return false;
+    int self = raw_gettid();
+    *own = own_io;
     *sum = kernel.ended_threads;
+    for (int i = 0; i < ENDING_THREADS; i++)
+        kernel.ending[i].is_there = false;
     static char entries[4096] __attribute__((aligned(8)));
     long bytes;
     while ((bytes = raw_result(syscall(SYS_getdents64, fd, entries, sizeof entries))) > 0)
         for (long at = 0; at < bytes; at += ((struct dirent64 *)(entries + at))->d_reclen) {
             const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
-            char path[300];
+            int tid = atoi(entry->d_name);
             struct counted thread;
-            snprintf(path, sizeof path, "/proc/self/task/%s/io", entry->d_name);
-            if (entry->d_name[0] != '.' && read_io(path, &thread))
-                add(sum, &thread);
+            if (tid == self)
+                *own = own_io;
+            if (tid == 0 || read_io(&thread, process, "/task/", entry->d_name) == 0)
+                continue;
+            add(sum, &thread);
+            struct ending_thread *ending = find_ending(tid);
+            if (ending != NULL)
+                ending->is_there = true;
         }
     raw_close(fd);
+    for (int i = 0; i < ENDING_THREADS; i++)
+        if (!kernel.ending[i].is_there)
+            add(sum, &kernel.ending[i].counted);
     return true;
 }
 
@@ -84,7 +137,7 @@ static bool read_all(struct segment_home *home, struct counted *counted)
 {
     struct own_io own = own_io; /* before reading: the reads of this sample are counted by the next one */
     bool is_by_thread = has_reaped_children();
-    if (is_by_thread ? !sum_threads(counted) : !read_io("/proc/self/io", counted))
+    if (is_by_thread ? !sum_threads(counted, &own, "self") : read_io(counted, "self", "", "") == 0)
         return false;
     if (is_by_thread && kernel.ended_uncounted > 0) {
         home->segment->mishaps[MISHAP_kernel_count_partial] += kernel.ended_uncounted;
@@ -92,9 +145,8 @@ static bool read_all(struct segment_home *home, struct counted *counted)
     }
     home->segment->process_row[processes_all_read_bytes] = counted->field[RCHAR];
     home->segment->process_row[processes_all_write_bytes] = counted->field[WCHAR];
-    const uint64_t ours[FIELDS] = { [RCHAR] = own.read_bytes, [WCHAR] = own.write_bytes, [SYSCR] = own.reads, [SYSCW] = own.writes };
-    for (int i = 0; i < FIELDS; i++)
-        counted->field[i] -= counted->field[i] < ours[i] ? counted->field[i] : ours[i];
+    const struct counted ours = counted_of(&own);
+    subtract(counted, &ours);
     return true;
 }
 
@@ -128,11 +180,54 @@ void kernel_sample(struct segment_home *home, uint64_t slice)
         record_append(home, &record);
 }
 
+bool kernel_minds_children(void)
+{
+    return kernel.ended_uncounted > 0;
+}
+
+void kernel_child_begins(const struct segment_home *home)
+{
+    if (kernel.ended_uncounted == 0 || has_reaped_children())
+        return;
+    char process[16];
+    snprintf(process, sizeof process, "%u", home->segment->pid); /* a vforked child is not that process, and its reads are not ours */
+    bool is_vforked = (uint32_t)raw_getpid() != home->segment->pid;
+    struct own_io before = own_io, own;
+    struct counted whole, living;
+    if (read_io(&whole, process, "", "") > 0 && sum_threads(&living, &own, process)) {
+        if (is_vforked)
+            own = before;
+        struct counted ours = counted_of(&own);
+        subtract(&living, &ours);
+        ours = counted_of(&before);
+        subtract(&whole, &ours);
+        subtract(&whole, &living);
+        add(&kernel.ended_threads, &whole);
+        kernel.ended_uncounted = 0;
+    }
+    if (is_vforked)
+        own_io = before;
+}
+
 void kernel_thread_ends(void)
 {
-    struct counted thread;
-    if (!has_reaped_children())
+    int tid = raw_gettid();
+    struct ending_thread *ending = find_ending(tid);
+    if (ending == NULL && !has_children() && !has_reaped_children()) {
         kernel.ended_uncounted++;
-    else if (read_io("/proc/thread-self/io", &thread))
-        add(&kernel.ended_threads, &thread);
+        return;
+    }
+    struct counted counted;
+    uint64_t read_bytes = read_io(&counted, "thread-self", "", "");
+    if (read_bytes == 0) {
+        kernel.ended_uncounted++;
+        return;
+    }
+    counted.field[RCHAR] += read_bytes; /* by this look */
+    counted.field[SYSCR]++;
+    if (ending == NULL) {
+        ending = &kernel.ending[kernel.next_ending++ % ENDING_THREADS];
+        add(&kernel.ended_threads, &ending->counted);
+    }
+    *ending = (struct ending_thread){ .tid = tid, .counted = counted };
 }

@@ -11,7 +11,14 @@ void kernel_start(struct segment_home *home, bool is_forked);
 /* Adds what came since the last sample, as a record of `slice`. */
 void kernel_sample(struct segment_home *home, uint64_t slice);
 
-/* The calling thread ends: its share would be lost to a sum over living threads. */
+/* The calling thread ends. Once children are waited for, the process's count has theirs in it, and only a sum over threads is its own: then
+ * what threads counted that are gone must be known. While there is no child the process's count tells, so that a thread's end costs two
+ * system calls and no look at /proc. */
 void kernel_thread_ends(void);
+
+/* A child is about to begin, or (one that was vforked) to exec: the last moment at which the process's count tells what the threads that are
+ * gone have counted. Called only where kernel_minds_children. */
+bool kernel_minds_children(void);
+void kernel_child_begins(const struct segment_home *home);
 
 #endif

@@ -7,6 +7,7 @@
 
 INTERPOSE(pid_t, fork, (void))
 {
+    engine_before_child();
     struct call call = call_begin(OP_fork);
     pid_t pid = REAL(fork)();
     call_end(&call);
@@ -21,6 +22,7 @@ SAME_AS(__fork, fork);
 
 INTERPOSE(pid_t, _Fork, (void))
 {
+    engine_before_child();
     struct call call = call_begin(OP_fork);
     pid_t pid = REAL(_Fork)();
     call_end(&call);

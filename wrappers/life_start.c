@@ -16,6 +16,7 @@ INTERPOSE(int, posix_spawn,
            char *const argv[], char *const envp[]))
 {
     char *const *carried = CARRIED(envp);
+    engine_before_child();
     struct call call = call_begin(OP_posix_spawn);
     int error = REAL(posix_spawn)(pid, path, actions, attributes, argv, carried);
     call_end(&call);
@@ -31,6 +32,7 @@ INTERPOSE(int, posix_spawnp,
            char *const argv[], char *const envp[]))
 {
     char *const *carried = CARRIED(envp);
+    engine_before_child();
     struct call call = call_begin(OP_posix_spawn);
     int error = REAL(posix_spawnp)(pid, file, actions, attributes, argv, carried);
     call_end(&call);
@@ -45,6 +47,7 @@ INTERPOSE(int, posix_spawnp,
 INTERPOSE(int, system, (const char *command))
 {
     const char *made = environment_command(CARRIED(environ), command);
+    engine_before_child();
     struct call call = call_begin(OP_system);
     int status = REAL(system)(made);
     call_end(&call);
@@ -79,6 +82,7 @@ INTERPOSE(int, clone, (int (*function)(void *), void *stack, int flags, void *ar
     void *parents_tid = va_arg(arguments, void *), *tls = va_arg(arguments, void *), *childs_tid = va_arg(arguments, void *);
     va_end(arguments);
     struct beginning beginning = { function, argument };
+    engine_before_child();
     struct call call = call_begin(OP_clone);
     int pid = (flags & CLONE_VM) != 0 ? REAL(clone)(function, stack, flags, argument, parents_tid, tls, childs_tid)
                                       : REAL(clone)(live_alone, stack, flags, &beginning, parents_tid, tls, childs_tid);

@@ -58,6 +58,7 @@ SAME_AS(tmpfile64, tmpfile);
 INTERPOSE(FILE *, popen, (const char *command, const char *mode))
 {
     const char *made = environment_command(CARRIED(environ), command);
+    engine_before_child();
     struct call call = call_begin(OP_popen);
     FILE *stream = REAL(popen)(made, mode);
     call_end(&call);

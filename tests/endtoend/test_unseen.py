@@ -10,7 +10,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.coverage import Unprofiled, coverage, job_processes, unprofiled_programs
+from slicewise.analysis.coverage import (
+    Unprofiled,
+    count_processes,
+    coverage,
+    coverage_by_process,
+    job_processes,
+    unprofiled_programs,
+)
 from support.programs import APPS, BUILD, COLLECTOR, Apps, Job, calls, need
 
 SLICEWISE = BUILD / "bin" / "slicewise"
@@ -282,3 +289,62 @@ def test_a_profiled_program_has_no_gap(job, apps):
     profile = job.profile()
     seen = coverage(profile, job_processes(profile))
     assert (seen.write, seen.gaps, seen.unprofiled, seen.least_seen) == (1.0, [], [], [])
+
+
+@pytest.mark.parametrize("order", ["ttv", "ttf", "tts", "ftt", "ltwt", "lttdw", "dvd", "t" * 20 + "vt", "v" + "d" * 20])
+def test_what_threads_counted_that_ended_is_known_when_children_were_waited_for(job, apps, order):
+    ended = job.run([apps.build("life_reaped", "-pthread"), job.data, order])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    seen = coverage(profile, job_processes(profile))
+    assert (seen.processes, seen.of) == (count_processes(profile.processes),) * 2
+    own = profile.processes.sort("start_ns")["process"][0]
+    mine = coverage_by_process(profile, profile.processes.filter(process=own))
+    assert mine.select("write_seen", "write_kernel").row(0) == ((job.data / "reaped").stat().st_size - 700_000 * (
+        order.count("f") + order.count("l")),) * 2
+    assert mine["read_kernel"][0] <= 4096
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn", "forkserver"])
+def test_every_process_of_pythons_pools_is_compared(job, way):
+    script = job.data / "pool.py"
+    script.write_text(
+        "import multiprocessing, subprocess, sys\n"
+        "def work(i):\n"
+        "    with open(f'{sys.argv[2]}/{i}', 'wb') as file: return file.write(bytes(100_000))\n"
+        "if __name__ == '__main__':\n"
+        "    with multiprocessing.get_context(sys.argv[1]).Pool(3) as pool:\n"
+        "        assert sum(pool.map(work, range(9))) == 900_000\n"
+        "        subprocess.run(['true'], check=True)\n"
+        "        pool.close(); pool.join()\n"
+        "    work(9)\n"
+    )
+    ended = job.run(["/usr/bin/python3", "-I", script, way, job.data])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    seen = coverage(profile, job_processes(profile))
+    assert (seen.processes, seen.of) == (count_processes(profile.processes),) * 2
+    assert seen.kernel_write_bytes >= 1_000_000
+    assert seen.write > 0.999
+
+
+def test_a_rust_program_whose_threads_ended_is_compared(job, tmp_path):
+    need("rustc")
+    source = tmp_path / "threads.rs"
+    source.write_text(
+        "use std::{fs, process::Command, thread};\n"
+        "fn put(name: String) { fs::write(name, vec![1u8; 1_000_000]).unwrap() }\n"
+        "fn main() {\n"
+        "    let threads: Vec<_> = (0..3).map(|i| thread::spawn(move || put(format!(\"r{i}\")))).collect();\n"
+        "    for thread in threads { thread.join().unwrap() }\n"
+        "    assert!(Command::new(\"/bin/true\").status().unwrap().success());\n"
+        "    put(\"last\".to_string());\n"
+        "}\n"
+    )
+    built = subprocess.run(["rustc", "-o", tmp_path / "threads", source], capture_output=True, check=False)
+    if built.returncode != 0:
+        pytest.skip("rustc cannot build a program here")
+    assert job.run([tmp_path / "threads"], cwd=job.data).status == 0
+    profile = job.profile()
+    seen = coverage(profile, job_processes(profile))
+    assert (seen.processes, seen.of, seen.write, seen.kernel_write_bytes) == (2, 2, 1.0, 4_000_000)

@@ -95,6 +95,39 @@ def test_storage_without_calls_is_put_down_to_mapped_files(of):
     assert (seen.read, seen.write) == (None, None)
 
 
+def test_whole_pages_of_small_writes_are_no_mapped_files(of):
+    """600 times `echo > file`: each counts as a page, and changes a directory and an inode."""
+    written = {"process": 1, "slice": 1, "layer": "posix", "write_bytes": 3_600, "write_ops": 600, "meta_ops": 1_800}
+    counted = kernel(1, write_bytes=3_600, write_ops=600, kernel_write_bytes=600 * 4096)
+    assert of([{"process": 1}], [written, counted]).gaps == [Gap("write", "pages", 600 * 4096 - 3_600, None, 1)]
+
+
+def test_large_folios_of_small_writes_are_no_mapped_files(of):
+    counted = kernel(1, write_bytes=8 * MIB, write_ops=1024, kernel_write_bytes=202 * MIB)
+    assert of([{"process": 1}], [counted]).gaps[0] == Gap("write", "pages", 194 * MIB, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("mount", "causes"),
+    [
+        ({}, {"mapped": 3 * MIB - 100 * 4096, "pages": 7 * MIB + 100 * 4096}),  # 3 MiB were mapped, and no more
+        ({"type": "tmpfs"}, {"pages": 10 * MIB}),
+        ({"object": "other"}, {"pages": 10 * MIB}),
+    ],
+)
+def test_what_was_mapped_of_storage_bounds_what_mappings_moved(of, mount, causes):
+    mapped = {"process": 1, "slice": 1, "mapped_bytes": 3 * MIB - 100 * 4096}
+    counted = kernel(1, write_bytes=400 * 1024, write_ops=100, kernel_write_bytes=10 * MIB + 400 * 1024)
+    seen = of([{"process": 1}], [mapped, counted], mounts=[{"process": 1, "mount": 1} | mount])
+    assert {gap.cause: gap.bytes for gap in seen.gaps if gap.cause != "past_libc"} == causes
+
+
+def test_what_calls_cannot_have_made_is_put_down_to_mappings(of):
+    counted = kernel(1, read_bytes=4096, read_ops=3, kernel_read_bytes=20 * MIB + 4096)
+    gaps = {gap.cause: gap.bytes for gap in of([{"process": 1}], [counted]).gaps}
+    assert (gaps["mapped"], gaps["pages"]) == (14 * MIB, 6 * MIB)
+
+
 def mark(mishap: str, count: int = 1) -> list[dict]:
     return [{"process": 1, "mishap": mishap, "count": count}]
 
@@ -104,7 +137,7 @@ def test_requests_that_were_seen_are_no_mapped_files(of):
     assert of([{"process": 1}], [requests, kernel(1, kernel_read_bytes=8 * MIB)]).gaps == []
     counted = requests | {"kernel_read_bytes": 8 * MIB}  # of POSIX aio
     seen = of([{"process": 1}], [counted, kernel(1, read_bytes=8 * MIB, kernel_read_bytes=16 * MIB)])
-    assert seen.gaps == [Gap("read", "mapped", 8 * MIB, None, 1)]
+    assert seen.gaps == [Gap("read", "pages", 8 * MIB, None, 1)]
 
 
 def test_storage_of_a_process_with_unseen_rings_is_put_down_to_them(of):
@@ -143,7 +176,7 @@ def test_every_process_is_there_the_least_seen_first(of):
     ]
     table = coverage_table(seen, most=1)
     assert [[cell.text for cell in row] for row in table.rows] == [
-        ["process 2 on n1", "raw", "2 MiB", "0 %", "0 B", "-", "mmap or read-ahead, calls past libc"]
+        ["process 2 on n1", "raw", "2 MiB", "0 %", "0 B", "-", "mmap, calls past libc"]
     ]
 
 

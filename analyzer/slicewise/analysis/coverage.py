@@ -26,12 +26,19 @@ RING_OPERATIONS = "uring_"
 MOST_SMALL_BYTES, MOST_SMALL_CALL_BYTES = 256 << 10, 8 << 10
 # What a process read and wrote unseen is one copy if the two are that close.
 MOST_COPY_DIFFERENCE = 0.1
-# Storage that calls do not account for: more than read-ahead and whole pages make of small calls.
-LEAST_MAPPED_BYTES, LEAST_MAPPED_SHARE = 1 << 20, 0.1
+# Storage that calls do not account for is told from so much on.
+LEAST_STORED_BYTES, LEAST_STORED_SHARE = 1 << 20, 0.1
+# The kernel counts whole pages, also for a call on a few bytes of one: a page as a rule, and as much as the largest of
+# its folios where a file system has large ones (ext4, XFS). Names and inodes that calls change are pages too.
+PAGE_BYTES, LARGEST_FOLIO_BYTES = 4 << 10, 2 << 20
+# Files of these types lie in memory: what is mapped of them is never fetched from or sent to storage.
+TYPES_IN_MEMORY = ("tmpfs", "devtmpfs", "ramfs", "hugetlbfs", "proc", "sysfs")
 WORST_NAMED = 3
 LEAST_BYTES_TO_NAME, MOST_SHARE_TO_NAME = 4096, 0.99
 
-Cause = Literal["small", "copied", "bound_apart", "past_libc", "io_uring", "mapped", "uncounted"]
+Cause = Literal["small", "copied", "bound_apart", "past_libc", "io_uring", "mapped", "pages", "uncounted"]
+# Not about calls: what was fetched from or sent to storage beyond what calls moved.
+STORAGE_CAUSES: tuple[Cause, ...] = ("io_uring", "mapped", "pages")
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,8 @@ class Gap:
     causes: small (the loader's and libc's own reads), bound_apart (the process opened libraries that bind past what is
     preloaded), copied (about as many in the other direction: copied within the kernel), past_libc (calls past the
     functions that are wrapped), io_uring (fetched from or sent to storage by a process whose rings could not be
-    followed), mapped (fetched from or sent to storage without a call), uncounted (seen, but not in the kernel's count:
+    followed), mapped (fetched from or sent to storage without a call), pages (fetched from or sent to storage around
+    calls, for the kernel counts whole pages: no call went by unseen), uncounted (seen, but not in the kernel's count:
     asynchronous). calls: at most so many; None where the kernel's and ours cannot be compared.
     """
 
@@ -170,7 +178,8 @@ def coverage_by_process(profile: Profile, processes: pl.DataFrame) -> pl.DataFra
     """One row a process of `processes`: process, label, program, and for each direction D: D_seen, D_kernel (bytes),
     D_calls_seen, D_calls_kernel, D_storage (bytes fetched from or sent to storage), D_requested (those of requests that
     were seen, but are not in the kernel's count), has_stdio (of whose calls underneath only the bytes are known),
-    is_bound_apart, has_unseen_rings."""
+    is_bound_apart, has_unseen_rings, mapped (bytes of files on storage that it mapped into memory; null where a profile
+    does not say), D_touches (calls and requests that may each have made the kernel count a page)."""
     columns = []
     for way in DIRECTIONS:
         posix, kernel, is_async = (pl.col("layer") == layer for layer in ("posix", KERNEL_LAYER, "async"))
@@ -183,11 +192,15 @@ def coverage_by_process(profile: Profile, processes: pl.DataFrame) -> pl.DataFra
             calls.filter(kernel).sum().alias(f"{way}_calls_kernel"),
             underneath.filter(kernel).sum().alias(f"{way}_storage"),
             (own.filter(is_async).sum() - underneath.filter(is_async).sum()).alias(f"{way}_requested"),
+            (calls.filter(kernel | is_async).sum() + pl.col("meta_ops").filter(posix).sum()).alias(f"{way}_touches"),
         ]
+    columns.append(_mapped(profile))
     has_stdio = (pl.col("layer") == "stdio").any().alias("has_stdio")
+    on_storage = profile.mounts.select("process", "mount", is_stored=_is_stored())
     sums = (
         profile.slices.lazy()
         .join(processes.lazy(), on="process", how="semi")
+        .join(on_storage.lazy(), on=["process", "mount"], how="left")
         .group_by("process")
         .agg(*columns, has_stdio)
         .collect()
@@ -207,6 +220,16 @@ def coverage_by_process(profile: Profile, processes: pl.DataFrame) -> pl.DataFra
         .join(processes.select("process", "program", label=label), on="process")
         .with_columns(**marks)
     )
+
+
+def _is_stored() -> pl.Expr:
+    return (pl.col("object") == "file") & ~pl.col("type").is_in(TYPES_IN_MEMORY)
+
+
+def _mapped(profile: Profile) -> pl.Expr:
+    if "mapped_bytes" not in profile.slices.columns:
+        return pl.lit(None, pl.Int64).alias("mapped")
+    return pl.col("mapped_bytes").filter(pl.col("is_stored")).sum().alias("mapped")
 
 
 def unprofiled_programs(profile: Profile) -> list[Unprofiled]:
@@ -319,18 +342,34 @@ def _gap_rows(by_process: pl.DataFrame) -> pl.DataFrame:
             .otherwise(names["past_libc"])
         )
         stored = storage - kernel - pl.col(f"{way}_requested")
-        is_stored = (stored > LEAST_MAPPED_BYTES) & (stored > LEAST_MAPPED_SHARE * kernel)
-        stored_by = pl.when("has_unseen_rings").then(names["io_uring"]).otherwise(names["mapped"])
+        mapped = pl.when("has_unseen_rings").then(0).otherwise(_stored_by_mappings(stored, pl.col(f"{way}_touches")))
+        around = pl.when("has_unseen_rings").then(0).otherwise(stored - mapped)
+        is_told = (stored > LEAST_STORED_BYTES) & (stored > LEAST_STORED_SHARE * kernel)
         kinds = (
             (unseen > 0, cause, unseen, pl.when("has_stdio").then(no_count).otherwise(calls)),
             (unseen < 0, names["uncounted"], -unseen, no_count),
-            (is_stored, stored_by, stored, no_count),
+            (is_told & pl.col("has_unseen_rings"), names["io_uring"], stored, no_count),
+            *(
+                (is_told & (part > LEAST_STORED_SHARE * stored), names[cause], part, no_count)
+                for cause, part in (("mapped", mapped), ("pages", around))
+            ),
         )
         frames += [
             by_process.filter(which).select("process", direction=pl.lit(way), cause=named, bytes=moved, calls=counted)
             for which, named, moved, counted in kinds
         ]
     return pl.concat(frames)
+
+
+def _stored_by_mappings(stored: pl.Expr, touches: pl.Expr) -> pl.Expr:
+    """What of the bytes that were stored beyond those of calls mapped files must have, or are likely to have, moved.
+
+    At least what calls cannot have made even with the largest folios. Beyond that at most what was mapped, as far as
+    calls with plain pages do not account for it.
+    """
+    at_least = stored - touches * LARGEST_FOLIO_BYTES
+    likely = pl.min_horizontal(stored - touches * PAGE_BYTES, pl.col("mapped").fill_null(stored))
+    return pl.max_horizontal(at_least, likely, 0)
 
 
 def _gaps(gap_rows: pl.DataFrame) -> list[Gap]:

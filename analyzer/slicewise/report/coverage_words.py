@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from slicewise.analysis.activity import Direction
-from slicewise.analysis.coverage import Cause, Coverage, Gap, Rings, Unprofiled
+from slicewise.analysis.coverage import STORAGE_CAUSES, Cause, Coverage, Gap, Rings, Unprofiled
 from slicewise.report import words
 
 DONE = {"read": "read", "write": "written"}
@@ -23,7 +23,8 @@ REASONS = {
 }  # fmt: skip
 CAUSES: dict[Cause, str] = {
     "small": "the loader and libc", "bound_apart": "dlopen", "copied": "copies in the kernel",
-    "past_libc": "calls past libc", "io_uring": "io_uring", "mapped": "mmap or read-ahead", "uncounted": "asynchronous",
+    "past_libc": "calls past libc", "io_uring": "io_uring", "mapped": "mmap", "pages": "whole pages",
+    "uncounted": "asynchronous",
 }  # fmt: skip
 GUESSES: dict[Cause, str] = {
     "small": "small reads of the loader and of libc itself (headers of libraries, locales, user names)",
@@ -32,7 +33,8 @@ GUESSES: dict[Cause, str] = {
     "past_libc": "system calls past the functions that Slicewise wraps (docs/coverage.md lists them): syscall(), "
     "inlined ones, or a statically linked library",
     "io_uring": "io_uring, entered by instructions of the program's own or by the kernel's polling thread",
-    "mapped": "files mapped to memory (mmap), or read-ahead and whole pages around small calls",
+    "mapped": "files mapped to memory (mmap), which programs and libraries are too",
+    "pages": "storage is fetched and sent in whole pages, and read ahead, around smaller calls; no call went by unseen",
     "uncounted": "asynchronous I/O (io_uring, libaio) or splice, which the kernel does not count as calls",
 }
 
@@ -63,7 +65,7 @@ def seen(coverage: Coverage, says_bytes: bool = False) -> str:
 def _lacks_small_alone(coverage: Coverage, way: Direction) -> bool:
     """Whether nothing went by unseen but what the loader and libc read for themselves."""
     causes = {gap.cause for gap in coverage.gaps if gap.direction == way}
-    return causes == {"small"} and not getattr(coverage, f"unprofiled_{way}_bytes")
+    return causes - set(STORAGE_CAUSES) == {"small"} and not getattr(coverage, f"unprofiled_{way}_bytes")
 
 
 def _share_of(coverage: Coverage, way: Direction, share: float) -> str:
@@ -121,7 +123,7 @@ def _gap_line(gap: Gap) -> str:
     bytes_done = f"{words.size(gap.bytes)} {DONE[gap.direction]}"
     calls = f" in at most {words.count(gap.calls, 'call')}" if gap.calls else ""
     who = f"by {words.count(gap.processes, 'process')}"
-    if gap.cause in ("mapped", "io_uring"):
+    if gap.cause in STORAGE_CAUSES:
         stored = {"read": "fetched from storage", "write": "sent to storage"}[gap.direction]
         more = f"{words.size(gap.bytes)} more were {stored} than calls {DID[gap.direction]}"
         return f"{more}, {who}; a guess: {GUESSES[gap.cause]}."
