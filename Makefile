@@ -18,13 +18,14 @@ ENGINE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard libprofiler/*.c)
 USUAL_WRAPPERS = wrappers/life_start.c wrappers/posix.c wrappers/posix_open.c wrappers/posix_stat.c wrappers/stdio.c wrappers/life.c
 WRAPPER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(USUAL_WRAPPERS) $(filter-out $(USUAL_WRAPPERS),$(sort $(wildcard wrappers/*.c))))
 COLLECTOR_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard collector/*.c))
+READER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard reader/*.c))
 GENERATED = $(BUILD)/generated/schema_frame.inc $(BUILD)/generated/exports.map
 
 SCHEDULER_FILES = $(patsubst scheduler/%.in,%,$(wildcard scheduler/*.in))
 
 .DEFAULT_GOAL = all
 .PHONY: all
-all: $(BUILD)/lib/libslicewise.so $(BUILD)/bin/slicewise-collect $(BUILD)/bin/slicewise $(if $(MPICC),$(BUILD)/bin/slicewise-load)  ## build the library, the collector and the command
+all: $(BUILD)/lib/libslicewise.so $(BUILD)/lib/libslicewise-reader.so $(BUILD)/bin/slicewise-collect $(BUILD)/bin/slicewise $(if $(MPICC),$(BUILD)/bin/slicewise-load)  ## build the library, the collector and the command
 
 $(BUILD)/generate: schema/generate.c schema/format.h $(wildcard schema/*.def)
 	@mkdir -p $(@D)
@@ -56,7 +57,12 @@ $(BUILD)/bin/slicewise-collect: $(COLLECTOR_OBJECTS) $(BUILD)/objects/libprofile
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -ldl -lpthread
 
-$(VENV)/.installed: analyzer/requirements.lock analyzer/pyproject.toml make/environment
+# What the analyzer reads profiles with: it shares the format's bytes with the library, and no code.
+$(BUILD)/lib/libslicewise-reader.so: $(READER_OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--exclude-libs,ALL -Wl,-z,relro -Wl,-z,defs -lpthread
+
+$(VENV)/.installed: analyzer/requirements.lock analyzer/pyproject.toml make/environment | $(BUILD)/lib/libslicewise-reader.so
 	make/environment $(VENV)
 	touch $@
 
@@ -102,9 +108,9 @@ test:  ## run all tests
 lint: $(GENERATED) $(BUILD)/lib/libslicewise.so $(VENV)/.installed  ## look for mistakes in all sources
 	make/setup lint
 	make/exports $(BUILD)/generate $(BUILD)/lib/libslicewise.so
-	clang-tidy --quiet $(wildcard libprofiler/*.c wrappers/*.c collector/*.c schema/*.c) -- $(filter-out -M%,$(C_FLAGS))
+	clang-tidy --quiet $(wildcard libprofiler/*.c wrappers/*.c collector/*.c reader/*.c schema/*.c) -- $(filter-out -M%,$(C_FLAGS))
 	$(VENV)/bin/ruff check --config analyzer/pyproject.toml analyzer tests demo
-	shellcheck make/setup make/python make/environment make/exports bin/slicewise.in scheduler/slurm-*.in .ci/run
+	shellcheck make/setup make/python make/environment make/wheel make/exports bin/slicewise.in scheduler/slurm-*.in .ci/run
 
 .PHONY: install
 install: all  ## install below PREFIX (/usr/local); the clone is not needed afterwards
@@ -115,8 +121,7 @@ install: all  ## install below PREFIX (/usr/local); the clone is not needed afte
 	done
 	chmod 755 $(DESTDIR)$(PREFIX)/share/slicewise/slurm-*
 	$(if $(MPICC),install -m 755 $(BUILD)/bin/slicewise-load $(DESTDIR)$(PREFIX)/bin/slicewise-load,@echo "install: no MPI compiler here, so slicewise-load is left out")
-	rm -rf $(BUILD)/wheel
-	$(VENV)/bin/python -I -m pip --quiet wheel --no-deps --no-build-isolation --wheel-dir $(BUILD)/wheel ./analyzer
+	make/wheel $(BUILD)
 	make/environment $(DESTDIR)$(PREFIX)/lib/slicewise/venv $(BUILD)/wheel/*.whl
 	sed 's|@VENV@|../lib/slicewise/venv|' bin/slicewise.in > $(BUILD)/wheel/slicewise
 	install -m 755 $(BUILD)/wheel/slicewise $(DESTDIR)$(PREFIX)/bin/slicewise
@@ -136,4 +141,4 @@ help:  ## list the targets
 
 include make/engine.mk make/bench.mk make/cross.mk make/validation.mk
 
--include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS))
+-include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS))

@@ -158,13 +158,12 @@ static uint32_t look_up_file(int fd, descriptor word)
     const char *path = path_of_descriptor(fd);
     size_t length = strlen(path);
     uint32_t file = enter_file(length > FILE_PATH_MOST ? path + length - FILE_PATH_MOST : path, descriptor_mount(word));
-    lock_give_keeping_signals(held);
+    lock_give(held);
     return file;
 }
 
 void stream_switch(struct stream *stream, int fd, descriptor word)
 {
-    stream->usual = NOT_USUAL; /* first: what is left half done (guard.h) is then begun anew */
     if (stream->descriptor != 0)
         stream_settle(&engine.home, stream);
     if (descriptor_file(word) == FILE_NOT_LOOKED_UP && (unsigned)fd < DESCRIPTORS_MAX) {
@@ -175,6 +174,7 @@ void stream_switch(struct stream *stream, int fd, descriptor word)
         word = known;
         stream->counter[files_opens] = file < FILES_MAX;
     }
+    stream->usual = NOT_USUAL;
     stream->file = descriptor_file(word);
     stream->is_absolute = 0;
     stream->position = 0;

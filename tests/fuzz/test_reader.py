@@ -1,4 +1,5 @@
-"""The reader against bytes that nobody wrote: it gives a profile or one line, and no damage goes by in silence.
+"""The reader against bytes that nobody wrote: it gives a profile or one line, and no damage goes by in silence; and it
+gives what its oracle in plain Python does.
 
 Seeds are a synthetic profile and the golden files of all released formats. SLICEWISE_FUZZ_ROUNDS sets how many mutants
 of each kind are tried (default 150); a failure names its seed.
@@ -12,8 +13,9 @@ from pathlib import Path
 
 import pytest
 from slicewise.errors import UserError
-from slicewise.profile.frames import Frame, Hole, walk
 from slicewise.profile.reader import read_profile
+from support.plain_frames import Frame, Hole, walk
+from support.plain_reader import NothingToRead, read_plainly
 from support.swz import LAST_FRAME, Writer, build_profile
 
 ROUNDS = int(os.environ.get("SLICEWISE_FUZZ_ROUNDS", "150"))
@@ -42,10 +44,18 @@ def read_mutant(data: bytes, file: Path, seed: object) -> None:
     parts = list(walk(data))
     assert sum((part.end - part.begin) for part in parts) == len(data), seed
     try:
-        profile = read_profile(file)
+        profile = read_profile(file, bins=True)
     except UserError as error:
         lines = [str(error)]
+        # What else is no profile: several jobs, or slices of several lengths, or of none, or of no time that there is.
+        if not any(words in str(error) for words in ("several jobs", "has slices", "have slices")):
+            with pytest.raises(NothingToRead):
+                read_plainly(file, bins=True)
     else:
+        tables, damages = read_plainly(file, bins=True)
+        assert profile.damage == damages, seed
+        for name, table in tables.items():
+            assert table.equals(getattr(profile, name)), (seed, name)
         lines = [damage.message for damage in profile.damage]
         holes = [(part.begin, part.end) for part in parts if isinstance(part, Hole)]
         told = [byte_range for damage in profile.damage for byte_range in damage.byte_ranges]

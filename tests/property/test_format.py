@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slicewise.profile.frames import decode
-from slicewise.profile.reader import read_profile
-from slicewise.profile.schema import parse_schema
-from support.swz import LAST_FRAME, Frames, Writer, encode_numbers, schema_text
+from slicewise.profile.reader import Profile, read_profile
+from support.plain_reader import read_plainly
+from support.swz import LAST_FRAME, Frames, Writer, encode_numbers
 
 U64 = st.one_of(st.integers(0, 300), st.integers(0, 2**64 - 1), st.integers(2**64 - 300, 2**64 - 1))
+# Where UTF-8 is told from what is none: bytes that begin characters, continue them, and neither.
+UTF8_BYTES = b"a\x80\x8f\x90\x9f\xa0\xbf\xc0\xc2\xe0\xe2\xed\xef\xf0\xf3\xf4\xf5\xff"
+UTF8_PIECE = st.sampled_from([bytes([byte]) for byte in UTF8_BYTES])
 LAYERS = ("posix", "stdio", "mpiio", "mpiio_coll", "kernel")
 
 ROW = st.fixed_dictionaries(
@@ -31,26 +33,46 @@ ROW = st.fixed_dictionaries(
 )
 
 
+def read_of(payload: bytes) -> Profile:
+    """The profile of one process, whose only frame holds the payload."""
+    writer = Writer()
+    head = writer.rows("processes", [{"job": "job"}])
+    with tempfile.TemporaryDirectory() as temporary:
+        frames = [writer.schema_frame(), writer.frame(1, 0, head + payload, LAST_FRAME)]
+        return read_profile(Frames(frames).write(Path(temporary) / "n1.swz"))
+
+
+@settings(deadline=None)
 @given(st.lists(U64, min_size=1, max_size=40), st.booleans())
 def test_numbers_of_any_size_come_back(values, with_base):
     writer = Writer()
-    place = [name for name, _ in writer.flat_columns("slices")].index("write_bytes")
-    width = len(writer.flat_columns("slices"))
-    presence = (1 << place).to_bytes((width + 7) // 8, "little")
-    numbers = np.array(values, np.uint64)
-    table = writer.tables["slices"].to_bytes(1, "little")
-    payload = table + len(values).to_bytes(4, "little") + presence + encode_numbers(numbers, with_base)
-    (chunk,) = decode(payload, parse_schema(schema_text()), {})
-    assert chunk.rows == len(values)
-    assert chunk.columns[place].tolist() == values
+    names = [name for name, _ in writer.flat_columns("slices")]
+    presence = 1 << names.index("slice") | 1 << names.index("write_bytes")
+    payload = writer.tables["slices"].to_bytes(1, "little") + len(values).to_bytes(4, "little")
+    payload += presence.to_bytes((len(names) + 7) // 8, "little")
+    payload += encode_numbers(np.arange(len(values), dtype=np.uint64))
+    payload += encode_numbers(np.array(values, np.uint64), with_base)
+    assert read_of(payload).slices["write_bytes"].to_list() == values
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), min_size=1, max_size=20))
 def test_strings_come_back(paths):
-    (chunk,) = decode(Writer().chunk("files", {"path": paths}), parse_schema(schema_text()), {})
-    assert chunk.rows == len(paths)
-    assert list(chunk.columns.values()) in ([paths], [])
-    assert chunk.columns or not any(paths)
+    files = {"file": range(len(paths)), "path": paths}
+    assert read_of(Writer().chunk("files", files)).files["path"].to_list() == paths
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(st.binary(max_size=40), st.lists(UTF8_PIECE, max_size=12).map(b"".join)), min_size=1))
+def test_bytes_that_are_no_utf8_are_replaced_as_python_does(texts):
+    writer = Writer()
+    names = [name for name, _ in writer.flat_columns("files")]
+    presence = 1 << names.index("file") | 1 << names.index("path")
+    payload = writer.tables["files"].to_bytes(1, "little") + len(texts).to_bytes(4, "little")
+    payload += presence.to_bytes((len(names) + 7) // 8, "little")
+    payload += encode_numbers(np.arange(len(texts), dtype=np.uint64))
+    payload += np.array([len(text) for text in texts], "<u2").tobytes() + b"".join(texts)
+    assert read_of(payload).files["path"].to_list() == [text.decode("utf-8", "replace") for text in texts]
 
 
 def expected_sums(rows: list[dict]) -> dict[tuple, tuple]:
@@ -88,7 +110,9 @@ def test_rows_add_up_however_they_are_framed_ordered_and_repeated(rows, order: r
         Frames([writer.schema_frame(), *frames[:cut]]).write(directory / "n1.swz")
         Frames([writer.schema_frame(), *frames[cut:]]).write(directory / "n2.swz")
         profile = read_profile(directory, bins=True)
+        tables, _ = read_plainly(directory, bins=True)
     assert profile.damage == []
+    assert all(table.equals(getattr(profile, name)) for name, table in tables.items())
     columns = ("process", "mount", "layer", "slice", "write_bytes", "errors", "write_slowest_ns", "write_size_3")
     read = {row[:4]: row[4:] for row in profile.slices.select(columns).rows()}
     assert read == expected_sums(rows)

@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 from slicewise.errors import UserError
 from slicewise.profile import merge as merging
-from slicewise.profile.reader import TABLES, profile_files, read_profile
+from slicewise.profile.files import profile_files
+from slicewise.profile.reader import TABLES, read_profile
 from support.swz import Writer
 
 NODES = 5

@@ -36,19 +36,6 @@ class Loss:
     slices: int
 
 
-def missing_frames(numbers: set[int], last: int | None) -> list[range]:
-    """The gaps in a process's frame numbers, up to the one flagged last, or to the highest where none is."""
-    gaps = []
-    expected = 0
-    for number in sorted(numbers):
-        if number > expected:
-            gaps.append(range(expected, number))
-        expected = number + 1
-    if last is not None and last >= expected:
-        gaps.append(range(expected, last + 1))
-    return gaps
-
-
 def in_words(
     file: str,
     sound_frames: int,

@@ -15,29 +15,28 @@ from pathlib import Path
 
 import zstandard
 
-from slicewise.profile.frames import HAS_BASE, LAST_FRAME, MARK, Frame, walk
+from slicewise.profile.reading import schema_text
 from slicewise.profile.schema import Schema, parse_schema
 
-# The schema frame is a file's first, but for damage.
-SEARCHED_BYTES = 1 << 20
 TABLE = "launches"
+MARK = bytes.fromhex("532A4D18 20000000") + b"SWZ1"
+LAST_FRAME = 1
+HAS_BASE = 0x80
 
 
 def append_launch(file: Path, row: Mapping[str, int | str]) -> bool:
     """Append the row to the file. False, and nothing is written, if the file has no schema with such a table."""
-    with file.open("rb") as opened:
-        frames = walk(opened.read(SEARCHED_BYTES))
-    schema_frame = next((frame for frame in frames if isinstance(frame, Frame) and frame.process == 0), None)
-    if schema_frame is None:
+    text = schema_text(file)
+    if text is None:
         return False
-    schema = parse_schema(schema_frame.payload)
+    schema = parse_schema(text)
     places = [place for place, table in enumerate(schema.tables) if table.name == TABLE]
     if not places:
         return False
     packer = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True)
     packed = packer.compress(_chunk(places[0], row, schema))
     process = uuid.uuid4().int >> 64 or 1
-    head = MARK + struct.pack("<IQIII", 0, process, len(packed), schema_frame.schema, LAST_FRAME)
+    head = MARK + struct.pack("<IQIII", 0, process, len(packed), zlib.crc32(text), LAST_FRAME)
     head += struct.pack("<I", zlib.crc32(head))
     descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
     try:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
-from slicewise.errors import UserError
-from slicewise.profile.reader import SUFFIX, Profile, read_profile
+from slicewise.profile.files import job_places
+from slicewise.profile.reader import Profile, read_profile
 
 
 def read_profiles(paths: Iterable[Path]) -> list[Profile]:
@@ -14,15 +14,4 @@ def read_profiles(paths: Iterable[Path]) -> list[Profile]:
 
     Raises UserError for what is no profile, and where there is none.
     """
-    found = {place.resolve(): place for path in paths for place in _job_places(path)}
-    return [read_profile(place) for place in found.values()]
-
-
-def _job_places(path: Path) -> Iterator[Path]:
-    if not path.is_dir() or any(path.glob(f"*{SUFFIX}")):
-        yield path
-        return
-    jobs = sorted(place for place in path.iterdir() if place.is_dir() and any(place.glob(f"*{SUFFIX}")))
-    if not jobs:
-        raise UserError(f"{path}: holds no profile; give jobs' directories, or a directory of such")
-    yield from jobs
+    return [read_profile(place) for place in job_places(paths)]

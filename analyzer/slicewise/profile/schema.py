@@ -5,6 +5,7 @@ Everything above takes names, units and merge rules from here; no counter is spe
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass, field
 
@@ -12,6 +13,8 @@ FORMAT_VERSION = 1
 TYPES = ("U64", "I64", "STRING", "ENUM")
 MERGES = ("KEY", "SUM", "MAX", "LAST")
 MOST_BINS = 4096
+# Of columns that every frame has besides those of its table.
+RESERVED_NAMES = frozenset({"process", "profile"})
 
 
 class BadSchema(ValueError):
@@ -49,6 +52,11 @@ class Table:
         """The names of the columns that, with the process, tell one row from another."""
         return [column.name for column in self.columns if column.merge == "KEY"]
 
+    @functools.cached_property
+    def places(self) -> dict[str, int]:
+        """Each column's place."""
+        return {column.name: place for place, column in enumerate(self.columns)}
+
     def column(self, name: str) -> Column:
         """The column of that name. Raises KeyError."""
         for column in self.columns:
@@ -57,7 +65,7 @@ class Table:
         raise KeyError(name)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Schema:
     """A schema frame's content.
 
@@ -115,8 +123,11 @@ def _table(table: dict, enumerations: dict[str, tuple[str, ...]]) -> Table:
     if table["rows"] not in ("ADD", "LAST"):
         raise BadSchema(f"rows of {table['name']}: {table['rows']}")
     columns = tuple(part for column in table["columns"] for part in _columns(column, enumerations))
-    if len({column.name for column in columns}) != len(columns):
+    names = {column.name for column in columns}
+    if len(names) != len(columns) or names & RESERVED_NAMES:
         raise BadSchema(f"a column of {table['name']} is listed twice")
+    if any(column.merge == "KEY" and column.type == "STRING" for column in columns):
+        raise BadSchema(f"a key of {table['name']} is a string")
     return Table(str(table["name"]), table["rows"], str(table.get("meaning", "")), columns)
 
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-
-from slicewise.profile.frames import Chunk
 from slicewise.profile.schema import Column, Schema, Table
+from support.plain_frames import Chunk
 
 UNKNOWN_NAME = "unknown"
 DTYPES = {"STRING": pl.String, "ENUM": pl.String, "I64": pl.Int64, "U64": pl.UInt64}

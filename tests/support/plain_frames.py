@@ -14,15 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 import zstandard
-
 from slicewise.profile.schema import Schema, Table
 
 ENVELOPE = struct.Struct("<III I Q I I I I")
 ENVELOPE_MAGIC = bytes.fromhex("532A4D18 20000000")
-MARKER_NAME = b"SWZ"
-MARK = ENVELOPE_MAGIC + MARKER_NAME + b"1"
+MARK = ENVELOPE_MAGIC + b"SWZ1"
 LAST_FRAME = 1
-RECOVERED = 2
 
 MOST_PAYLOAD_BYTES = 64 << 20
 # Unpacked by and by, for the size in a frame's header may be missing or a lie, and few bytes may become very many.
@@ -81,14 +78,6 @@ def walk(data: bytes) -> Iterator[Frame | Hole]:
             else:
                 yield Frame(envelope.process, envelope.number, envelope.schema, envelope.flags, at, end, payload)
         at = end
-
-
-def format_marker(data: bytes) -> str | None:
-    """The version in the first envelope's marker ("1"), or None if the data does not begin with an envelope."""
-    begin = len(ENVELOPE_MAGIC)
-    if data[:begin] != ENVELOPE_MAGIC or data[begin : begin + len(MARKER_NAME)] != MARKER_NAME:
-        return None
-    return data[begin + len(MARKER_NAME) : len(MARK)].decode("ascii", "replace")
 
 
 class _Envelope(NamedTuple):
@@ -188,6 +177,9 @@ def _chunk(payload: bytes, at: int, schema: Schema, unwanted: Mapping[str, Colle
             width, base, at = _number_head(payload, at)
             if place not in passed_over:
                 columns[place] = _numbers(payload, at, rows, width, base)
+                column = table.columns[place]
+                if column.merge == "KEY" and column.name == "slice" and int(columns[place].max()) >= 1 << 63:
+                    raise DamagedPayload("a slice of 2^63 or more")
             at += rows * width
     except (ValueError, IndexError, struct.error) as error:
         raise DamagedPayload("the payload ends within a column") from error

@@ -1,0 +1,72 @@
+"""Which files make a profile: a job's directory, one file of it, or directories of jobs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from slicewise.errors import UserError
+
+SUFFIX = ".swz"
+WAY_OUT = f"give a job's directory (SLICEWISE_DIR/JOB) or a {SUFFIX} file"
+MOST_NAMED_JOBS = 6
+
+
+def profile_files(path: Path) -> list[Path]:
+    """The files of a profile, sorted. Raises UserError if there are none."""
+    try:
+        if path.is_file():
+            return [path]
+        if not path.is_dir():
+            what = "is neither a directory nor a file" if path.exists() else "does not exist (a job writes as it ends)"
+            raise UserError(f"{path}: {what}; {WAY_OUT}")
+        files = sorted(_own_files(path))
+        below = [] if files else sorted({str(file.parent) for file in path.glob(f"*/*{SUFFIX}")})
+    except OSError as error:
+        raise UserError(unreadable(path, error.strerror)) from error
+    if below:
+        raise UserError(f"{path}: holds jobs, not a job; give one of {some(below)}")
+    if not files:
+        raise UserError(
+            f"{path}: there is no {SUFFIX} file in it; a job that still runs, or was killed, is completed by: "
+            f"slicewise recover {path}"
+        )
+    return files
+
+
+def job_places(paths: Iterable[Path]) -> list[Path]:
+    """The jobs at `paths`, each once; a directory of job directories stands for all of them.
+
+    Raises UserError where there is none.
+    """
+    found = {place.resolve(): place for path in paths for place in _job_places(path)}
+    return list(found.values())
+
+
+def _job_places(path: Path) -> Iterator[Path]:
+    if not path.is_dir() or any(path.glob(f"*{SUFFIX}")):
+        yield path
+        return
+    jobs = sorted(place for place in path.iterdir() if place.is_dir() and any(place.glob(f"*{SUFFIX}")))
+    if not jobs:
+        raise UserError(f"{path}: holds no profile; give jobs' directories, or a directory of such")
+    yield from jobs
+
+
+def _own_files(directory: Path) -> Iterator[Path]:
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name.endswith(SUFFIX) and entry.name != SUFFIX and entry.is_file():
+                yield directory / entry.name
+
+
+def unreadable(path: Path, why: str) -> str:
+    """The line for a file or directory that cannot be read."""
+    return f"{path}: cannot be read: {why}; ask its owner for permission to read it"
+
+
+def some(names: list[str]) -> str:
+    """The names, or the first of many."""
+    more = len(names) - MOST_NAMED_JOBS
+    return ", ".join(names[:MOST_NAMED_JOBS]) + (f" and {more} more" if more > 0 else "")

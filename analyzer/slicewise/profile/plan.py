@@ -1,0 +1,180 @@
+"""What is wanted of profiles, and what that means for the decoder: which columns it keeps, how it makes tables.
+
+The only place where names of tables and columns meet the decoder's numbers. Plans are made once for each combination of
+schemas and wishes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from ctypes import POINTER, c_char_p, c_int32, c_uint32
+from dataclasses import dataclass
+
+import polars as pl
+
+from slicewise.profile import native
+from slicewise.profile.schema import Column, Schema, Table
+
+UNKNOWN_NAME = "unknown"
+DTYPES = {"STRING": pl.String, "ENUM": pl.String, "I64": pl.Int64, "U64": pl.UInt64}
+TYPES = {"STRING": native.TEXT, "ENUM": native.NAME, "I64": native.I64, "U64": native.U64}
+MERGES = {"KEY": native.KEY, "SUM": native.SUM, "MAX": native.MAX, "LAST": native.LAST}
+# Names the job that a row is of, where several are read together.
+SOURCE = "profile"
+# The numbers of slices: signed, since differences of them are taken; no clock reads 2^63 slices.
+SLICE = "slice"
+# Its slices say how much time is missing with a frame.
+SPANNED_TABLE = "slices"
+
+
+@dataclass(frozen=True)
+class Want:
+    """A table that is wanted.
+
+    table: its name in the schema. columns: the columns besides the process and the keys, which always come along; the
+    name of a column of bins ("write_size") stands for all its bins. None: all columns but those of bins; with `bins`
+    those too. summed_over: keys that rows are added up over, and which the result then lacks (tables whose rows add up
+    alone): with "slice", a distribution of a whole job is as small as one of a slice.
+    """
+
+    table: str
+    columns: tuple[str, ...] | None = None
+    bins: bool = False
+    summed_over: tuple[str, ...] = ()
+
+    def takes(self, column: Column, is_key: bool) -> bool:
+        """Whether the column is wanted."""
+        if is_key:
+            return column.name not in self.summed_over
+        if self.columns is None:
+            return self.bins or not column.bins
+        return column.name in self.columns or (bool(column.bins) and column.bins in self.columns)
+
+
+@functools.lru_cache(maxsize=256)
+def layout(schema: Schema, wants: tuple[Want, ...]) -> native.Layout:
+    """How the decoder sees a schema: columns of each table, whether it is wanted, and flags of all columns."""
+    flags = bytearray()
+    for table in schema.tables:
+        own = [want for want in wants if want.table == table.name]
+        flags += bytes(_flags(column, table, own) for column in table.columns)
+    names = {want.table for want in wants}
+    is_wanted = bytes(table.name in names for table in schema.tables)
+    return tuple(len(table.columns) for table in schema.tables), is_wanted, bytes(flags)
+
+
+def _flags(column: Column, table: Table, wants: list[Want]) -> int:
+    is_key = column.merge == "KEY"
+    is_slice = is_key and column.name == SLICE
+    return (
+        (native.STRING if column.type == "STRING" else 0)
+        | (native.WANTED if any(want.takes(column, is_key) for want in wants) else 0)
+        | (native.SIGNED if is_slice else 0)
+        | (native.SPANNED if is_slice and table.name == SPANNED_TABLE else 0)
+    )
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """How one table is made of the chunks of several schemas, and the frame that it is without rows."""
+
+    native: native.Plan
+    empty: pl.DataFrame
+    kept: list[object]  # what the plan's pointers point to
+
+    def frame(self, decoder: native.Decoder) -> pl.DataFrame:
+        """The table of what the decoder has loaded: all columns, in the order of the schemas."""
+        frame = decoder.table(self.native)
+        if frame is None:
+            return self.empty
+        present = set(frame.columns)
+        absent = [
+            pl.lit("" if dtype == pl.String else 0, dtype).alias(name)
+            for name, dtype in self.empty.schema.items()
+            if name not in present
+        ]
+        return frame.with_columns(absent).select(self.empty.columns) if absent else frame
+
+
+@functools.lru_cache(maxsize=1024)
+def plan(want: Want, added: tuple[Schema, ...], order: tuple[int, ...], is_named: bool) -> TablePlan:
+    """The plan of a table.
+
+    added: the schemas in the order in which the decoder knows them; order: their places, in the order in which their
+    columns and names count; is_named: whether there is a column `profile`. Raises ValueError where rows would be added
+    up that replace each other.
+    """
+    tables = [next((table for table in schema.tables if table.name == want.table), None) for schema in added]
+    columns: dict[str, Column] = {}
+    for place in order:
+        if tables[place] is not None:
+            for column in tables[place].columns:
+                if want.takes(column, column.merge == "KEY"):
+                    columns.setdefault(column.name, column)
+    numbers = [-1 if table is None else added[at].tables.index(table) for at, table in enumerate(tables)]
+    kept: list[object] = [_array(c_int32, numbers)]
+    made = [_column(column, want, added, tables, order, kept) for column in columns.values()]
+    native_columns = (native.Column * max(1, len(made)))(*made)
+    kept.append(native_columns)
+    first = next((tables[place] for place in order if tables[place] is not None), None)
+    if want.summed_over and first is not None and first.rows != "ADD":
+        raise ValueError(f"rows of {want.table} do not add up: there is nothing to sum over {want.summed_over}")
+    result = native.Plan(
+        tables=kept[0],
+        columns=native_columns,
+        column_count=len(made),
+        adds_up=int(first is not None and first.rows == "ADD"),
+        source_name=SOURCE.encode() if is_named else None,
+    )
+    schema = ({SOURCE: pl.UInt32} if is_named else {}) | {"process": pl.UInt64}
+    schema |= {
+        column.name: pl.Int64 if _type(column, want) == native.I64 else DTYPES[column.type]
+        for column in columns.values()
+    }
+    return TablePlan(result, pl.DataFrame(schema=schema), kept)
+
+
+def _type(column: Column, want: Want) -> int:
+    is_slice = want.table == SPANNED_TABLE and column.merge == "KEY" and column.name == SLICE
+    return native.I64 if is_slice else TYPES[column.type]
+
+
+def _column(
+    column: Column,
+    want: Want,
+    added: tuple[Schema, ...],
+    tables: list[Table | None],
+    order: tuple[int, ...],
+    kept: list[object],
+) -> native.Column:
+    places = _array(c_int32, [-1 if table is None else table.places.get(column.name, -1) for table in tables])
+    kept.append(places)
+    made = native.Column(
+        name=column.name.encode(), type=_type(column, want), merge=MERGES[column.merge], places=places
+    )
+    if column.type == "ENUM":
+        listed = [_names(column.name, schema, table) for schema, table in zip(added, tables, strict=True)]
+        names = {UNKNOWN_NAME: 0}
+        for place in order:
+            for name in listed[place]:
+                names.setdefault(name, len(names))
+        codes = [_array(c_uint32, [names[name] for name in own]) for own in listed]
+        encoded = [name.encode(errors="replace") for name in names]
+        made.codes = (POINTER(c_uint32) * len(codes))(*(ctypes.cast(array, POINTER(c_uint32)) for array in codes))
+        made.code_counts = _array(c_uint32, [len(own) for own in listed])
+        made.names = (c_char_p * len(encoded))(*encoded)
+        made.name_bytes = _array(c_uint32, [len(name) for name in encoded])
+        made.name_count = len(encoded)
+        kept += [codes, encoded]
+    return made
+
+
+def _names(column: str, schema: Schema, table: Table | None) -> tuple[str, ...]:
+    """What a schema's numbers in that column stand for."""
+    place = None if table is None else table.places.get(column)
+    return () if place is None else schema.enumerations.get(table.columns[place].enumeration, ())
+
+
+def _array(kind: type, values: list[int]) -> ctypes.Array:
+    return (kind * max(1, len(values)))(*values)

@@ -1,0 +1,164 @@
+"""Many jobs read at once, and only what is asked for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from slicewise.errors import UserError
+from slicewise.profile import native
+from slicewise.profile.reading import Want, read
+from support.swz import LAST_FRAME, Frames, Writer, build_profile, schema_text
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests/golden/format-1.swz"
+
+
+@pytest.fixture
+def jobs(tmp_path) -> Path:
+    """Two jobs, whose processes have the same unique ids."""
+    for job, written in (("48213", 5), ("48190", 7)):
+        slices = [
+            {"process": process, "slice": number, "write_bytes": written, "write_size_2": 1, "write_slowest_ns": number}
+            for process in (1, 2)
+            for number in (100, 101)
+        ]
+        build_profile(tmp_path / job, [{"process": 1}, {"process": 2, "host": "n2"}], slices, rows_a_frame=1)
+    return tmp_path
+
+
+def test_many_jobs_are_one_frame_and_are_told_apart(jobs):
+    reading = read([jobs], ["slices", "processes"], {"slices": ["write_bytes"]})
+    assert [(source.number, source.job, source.path) for source in reading.sources] == [
+        (0, "48190", jobs / "48190"),
+        (1, "48213", jobs / "48213"),
+    ]
+    slices = reading.tables["slices"]
+    assert slices.columns == ["profile", "process", "mount", "layer", "slice", "write_bytes"]
+    assert slices.select("profile", "process", "slice", "write_bytes").rows() == [
+        (profile, process, number, written)
+        for profile, written in ((0, 7), (1, 5))
+        for process in (1, 2)
+        for number in (100, 101)
+    ]
+    assert reading.tables["processes"].select("profile", "process", "job").rows() == [
+        (0, 1, "48190"), (0, 2, "48190"), (1, 1, "48213"), (1, 2, "48213")
+    ]  # fmt: skip
+
+
+def test_sums_over_slices(jobs):
+    wants = {
+        "distributions": Want("slices", ("write_size", "write_slowest_ns"), summed_over=("slice",)),
+        "slices": Want("slices", ()),
+    }
+    reading = read([jobs / "48213"], wants)
+    distributions = reading.tables["distributions"]
+    assert distributions.columns[:4] == ["profile", "process", "mount", "layer"]
+    assert distributions.select("process", "write_size_2", "write_size_3", "write_slowest_ns").rows() == [
+        (1, 2, 0, 101),
+        (2, 2, 0, 101),
+    ]
+    assert reading.tables["slices"].columns == ["profile", "process", "mount", "layer", "slice"]
+
+
+def test_rows_that_replace_each_other_are_not_summed(jobs):
+    with pytest.raises(ValueError, match="do not add up"):
+        read([jobs], {"mounts": Want("mounts", summed_over=("mount",))})
+
+
+def test_a_table_that_no_schema_has_is_empty(jobs):
+    assert read([jobs], ["tea_breaks"]).tables["tea_breaks"].columns == ["profile", "process"]
+
+
+def test_damage_is_that_of_its_job(jobs):
+    file = jobs / "48190" / "n1.swz"
+    file.write_bytes(file.read_bytes()[:-5])
+    one, other = read([jobs], ["slices"]).sources
+    assert [damage.kind for damage in one.damage] == ["damaged", "unfinished"]
+    assert other.damage == ()
+
+
+def test_a_schema_counts_for_its_own_job_alone(jobs):
+    writer = Writer()
+    lost = Frames([writer.frame(1, 0, writer.rows("processes", [{"job": "lost"}]), LAST_FRAME)])
+    lost.write(jobs / "lost" / "n1.swz")
+    with pytest.raises(UserError, match=f"{jobs / 'lost'}: no frame of it could be read"):
+        read([jobs], ["slices"])
+
+
+def test_jobs_of_versions_that_number_names_otherwise_are_read_together(jobs):
+    other = json.loads(schema_text())
+    other["enumerations"]["layers"].reverse()
+    row = {"process": 1, "slice": 100, "write_bytes": 3, "layer": "stdio"}
+    build_profile(jobs / "other", [{"process": 1}], [row], schema=json.dumps(other).encode())
+    slices = read([jobs], ["slices"]).tables["slices"]
+    written = slices.group_by("layer").agg(pl.col("write_bytes").sum()).sort("layer")
+    assert written.rows() == [("posix", 48), ("stdio", 3)]
+
+
+@pytest.mark.parametrize("number", [1 << 63, (1 << 64) - 1])
+def test_a_slice_that_has_no_sign_bit_left_is_damage(tmp_path, number):
+    slices = [{"process": 1, "slice": 5, "write_bytes": 1}, {"process": 1, "slice": number, "write_bytes": 1}]
+    reading = read([build_profile(tmp_path / "job", [{"process": 1}], slices, rows_a_frame=1)], ["slices"])
+    (source,) = reading.sources
+    assert reading.tables["slices"]["slice"].to_list() == [5]
+    assert "1 of 3 frames is damaged" in source.damage[0].message
+
+
+@pytest.mark.parametrize("number", [(1 << 63) - 1, 1 << 40])
+def test_a_slice_that_no_clock_can_tell_of_gets_one_line(tmp_path, number):
+    directory = build_profile(tmp_path / "job", [{"process": 1}], [{"process": 1, "slice": number}])
+    with pytest.raises(UserError, match="no clock can tell"):
+        read([directory], ["slices"])
+
+
+def test_a_key_that_does_not_fit_one_number_with_the_others(tmp_path):
+    slices = [
+        {"process": 1, "mount": mount, "slice": number, "write_bytes": 1}
+        for mount in (1 << 62, 3, (1 << 64) - 1)
+        for number in (7, 1, 7, 1 << 30)
+    ]
+    directory = build_profile(tmp_path / "job", [{"process": 1}], slices)
+    found = read([directory], ["slices"]).tables["slices"].select("mount", "slice", "write_bytes").rows()
+    assert found == [
+        (mount, number, written)
+        for mount in (3, 1 << 62, (1 << 64) - 1)
+        for number, written in ((1, 1), (7, 2), (1 << 30, 1))
+    ]
+
+
+def test_the_number_of_threads_changes_nothing(jobs):
+    one, many = (read([jobs], ["slices", "mounts"], threads=threads).tables for threads in (1, 7))
+    assert all(one[name].equals(many[name]) for name in one)
+
+
+def test_a_file_that_vanishes_gets_one_line(tmp_path):
+    with pytest.raises(UserError, match="does not exist"):
+        read([tmp_path / "absent"], ["slices"])
+
+
+def test_frames_outlive_their_reading():
+    slices = read([GOLDEN], ["slices"]).tables["slices"]
+    for _ in range(3):
+        read([GOLDEN], ["slices"])
+    assert slices.equals(read([GOLDEN], ["slices"]).tables["slices"])
+
+
+def test_the_wheel_carries_the_reader(tmp_path):
+    build = Path(native.library()._name).parents[1]
+    subprocess.run(["make/wheel", build], cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = (build / "wheel").glob("*.whl")
+    subprocess.run([sys.executable, "-m", "zipfile", "-e", wheel, tmp_path], check=True)
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from slicewise.profile import native, reader\n"
+        "print(native.library()._name, reader.read_profile(sys.argv[2]).job)"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-I", "-c", script, tmp_path, GOLDEN], check=True, capture_output=True, text=True, cwd=tmp_path
+    ).stdout
+    assert printed.split() == [str(tmp_path / "slicewise" / "profile" / native.LIBRARY), "golden"]
