@@ -85,37 +85,36 @@ static inline bool is_followed(descriptor word)
 }
 
 /* A signal handler interrupted this thread's bookkeeping: its own lane must not be touched. */
-static void count_aside(struct thread *thread, const struct call *call, int fd, descriptor word, int64_t offset, const struct effect *effect)
+static void count_aside(struct thread *interrupted, const struct call *call, int fd, descriptor word, int64_t offset, const struct effect *effect)
 {
-    struct thread interrupted = *thread;
-    thread->lane = &no_lane;
-    thread->turn_tick = 0;
-    thread->is_aside = 1;
+    bool kept_signals = interrupted->keeps_signals;
+    struct thread thread = { .lane = &no_lane, .is_aside = 1, .is_registered = 1 };
     uint64_t whole_ns = duration_ns(call);
-    struct lane *lane = count_here(thread, call, whole_ns, descriptor_mount(word), effect);
+    struct lane *lane = count_here(&thread, call, whole_ns, descriptor_mount(word), effect);
     if (lane != NULL && is_followed(word))
         follow(lane, call, whole_ns, fd, word, offset, effect);
-    lane_release(thread);
-    *thread = interrupted;
+    lane_release(&thread);
+    if (!kept_signals)
+        lock_give_signals_back(interrupted);
 }
 
+/* A handler that finds its thread holding the lock (lock.h) passes through. */
 static inline bool is_on(void)
 {
-    return LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON) || engine_wake();
+    return (LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON) || engine_wake()) &&
+           LIKELY(!thread_state.holds_lock);
 }
 
 static __attribute__((noinline)) void count_unusually(const struct call *call, uint32_t mount, const struct effect *effect)
 {
     struct thread *thread = &thread_state;
-    if (thread->is_counting) {
+    void *volatile frame;
+    if (!guard_begin(thread, &frame)) {
         count_aside(thread, call, -1, no_file_on(mount), NO_OFFSET, effect);
         return;
     }
-    thread->is_counting = 1;
-    atomic_signal_fence(memory_order_seq_cst);
     count_here(thread, call, duration_ns(call), mount, effect);
-    atomic_signal_fence(memory_order_seq_cst);
-    thread->is_counting = 0;
+    guard_end(thread);
 }
 
 /* As count_usual, of a call on a mount and no stream. */
@@ -124,9 +123,9 @@ INLINE void count(const struct call *call, uint32_t mount, const struct effect *
     struct thread *thread = &thread_state;
     if (!is_on())
         return;
-    if (LIKELY(thread->is_counting == 0)) {
-        thread->is_counting = 1;
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    void *volatile frame;
+    if (LIKELY(guard_is_free(thread, &frame))) {
+        guard_set(thread, &frame);
         struct lane *lane = thread->lane;
         unsigned place = lane->cell_of[operation_layer[call->operation]][mount];
         bool is_usual = LIKELY(place != 0 && is_within(lane, call->start_tick, call->end_tick));
@@ -135,8 +134,7 @@ INLINE void count(const struct call *call, uint32_t mount, const struct effect *
             add_to_cell(lane_cell(lane, place), effect, &share, share.ns);
             lane->calls[call->operation] += !effect->is_other_half;
         }
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        thread->is_counting = 0;
+        guard_clear(thread);
         if (is_usual)
             return;
     }
@@ -146,18 +144,16 @@ INLINE void count(const struct call *call, uint32_t mount, const struct effect *
 static void count_moved(const struct call *call, int fd, descriptor word, int64_t offset, const struct effect *effect)
 {
     struct thread *thread = &thread_state;
-    if (thread->is_counting) {
+    void *volatile frame;
+    if (!guard_begin(thread, &frame)) {
         count_aside(thread, call, fd, word, offset, effect);
         return;
     }
-    thread->is_counting = 1;
-    atomic_signal_fence(memory_order_seq_cst);
     uint64_t whole_ns = duration_ns(call);
     struct lane *lane = count_here(thread, call, whole_ns, descriptor_mount(word), effect);
     if (LIKELY(lane != NULL && is_followed(word)))
         follow(lane, call, whole_ns, fd, word, offset, effect);
-    atomic_signal_fence(memory_order_seq_cst);
-    thread->is_counting = 0;
+    guard_end(thread);
 }
 
 static int64_t moved_unusually(enum call_kind kind, enum operation operation, int fd, int64_t offset, int64_t moved, uint64_t start_tick, uint64_t end_tick)
@@ -266,15 +262,15 @@ void call_touched(const struct call *call, int fd, bool is_error)
 static void reposition_descriptor(const struct call *call, int fd, descriptor word, int64_t position)
 {
     struct thread *thread = &thread_state;
-    struct stream *stream = stream_of(thread->lane, fd);
-    if (thread->is_counting || thread->lane == &no_lane || stream->descriptor != word)
+    void *volatile frame;
+    if (!guard_begin(thread, &frame))
         return;
-    thread->is_counting = 1;
-    atomic_signal_fence(memory_order_seq_cst);
-    reposition(stream, position);
-    make_usual(thread->lane, stream, operation_layer[call->operation]);
-    atomic_signal_fence(memory_order_seq_cst);
-    thread->is_counting = 0;
+    struct stream *stream = stream_of(thread->lane, fd);
+    if (thread->lane != &no_lane && stream->descriptor == word) {
+        reposition(stream, position);
+        make_usual(thread->lane, stream, operation_layer[call->operation]);
+    }
+    guard_end(thread);
 }
 
 int64_t call_sought_unusually(enum operation operation, int fd, int64_t position, uint64_t start_tick, uint64_t end_tick)
@@ -439,14 +435,12 @@ void call_lived(const struct call *call)
 {
     struct thread *thread = &thread_state;
     struct share nothing = { 0 };
-    if (!is_on() || thread->is_counting)
+    void *volatile frame;
+    if (!is_on() || !guard_begin(thread, &frame))
         return;
-    thread->is_counting = 1;
-    atomic_signal_fence(memory_order_seq_cst);
     if (thread->lane != &no_lane || lane_turn(thread, call, MOUNT_OTHER, LAYER_posix, KIND_life, 0, &nothing))
         thread->lane->calls[call->operation]++;
-    atomic_signal_fence(memory_order_seq_cst);
-    thread->is_counting = 0;
+    guard_end(thread);
 }
 
 #define CALIBRATION_CALLS 32

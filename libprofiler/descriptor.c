@@ -158,12 +158,13 @@ static uint32_t look_up_file(int fd, descriptor word)
     const char *path = path_of_descriptor(fd);
     size_t length = strlen(path);
     uint32_t file = enter_file(length > FILE_PATH_MOST ? path + length - FILE_PATH_MOST : path, descriptor_mount(word));
-    lock_give(held);
+    lock_give_keeping_signals(held);
     return file;
 }
 
 void stream_switch(struct stream *stream, int fd, descriptor word)
 {
+    stream->usual = NOT_USUAL; /* first: what is left half done (guard.h) is then begun anew */
     if (stream->descriptor != 0)
         stream_settle(&engine.home, stream);
     if (descriptor_file(word) == FILE_NOT_LOOKED_UP && (unsigned)fd < DESCRIPTORS_MAX) {
@@ -174,7 +175,6 @@ void stream_switch(struct stream *stream, int fd, descriptor word)
         word = known;
         stream->counter[files_opens] = file < FILES_MAX;
     }
-    stream->usual = NOT_USUAL;
     stream->file = descriptor_file(word);
     stream->is_absolute = 0;
     stream->position = 0;

@@ -179,9 +179,15 @@ static void forget_parent(void)
     engine.is_first_of_job = false;
     engine.full_until_tick = 0;
     own_io = (struct own_io){ 0 }; /* the kernel's count of a child begins at zero, and what it reads to start is ours */
-    if (engine.home.segment != NULL && engine.home.place != PLACE_private)
-        segment_unmap(&engine.home);
-    thread_state = (struct thread){ .lane = &no_lane, .is_counting = 1, .mpi_depth = thread_state.mpi_depth };
+    if (engine.home.segment != NULL && engine.home.place != PLACE_private) {
+        /* Forked by a signal handler: the bookkeeping that it interrupted goes on here too, and must find memory of no consequence. */
+        if (thread_state.frame != NULL)
+            syscall(SYS_mmap, engine.home.segment, sizeof(struct segment), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        else
+            segment_unmap(&engine.home);
+    }
+    thread_state = (struct thread){ .lane = &no_lane, .mpi_depth = thread_state.mpi_depth };
     descriptor_forget_all();
     request_forget_all();
     site_forget();
@@ -223,7 +229,6 @@ bool engine_wake(void)
     if (is_forked)
         forget_parent();
     bool is_on = (is_forked || make_switch()) && start(is_forked);
-    thread_state.is_counting = 0;
     if (engine_switch != &switch_before_start)
         atomic_store(engine_switch, is_on ? ENGINE_ON : ENGINE_OFF);
     atomic_store(&switch_before_start, is_on ? ENGINE_ON : ENGINE_OFF);

@@ -29,11 +29,14 @@ typedef uint64_t descriptor;
 struct thread {
     struct lane *lane;
     uint32_t lane_index;
-    uint32_t is_counting;   /* bookkeeping under way: a signal handler must not touch the lane */
+    void *frame;            /* of the bookkeeping under way: a signal handler must not touch the lane (guard.h); NULL: none */
     uint32_t library_depth; /* calls of libaio and liburing under way: the system call that one makes by number is that call */
     uint32_t mpi_depth;     /* MPI calls under way: one that lands in another counts once */
     int is_registered;      /* its end will be noticed */
     int is_aside;           /* a signal handler on a lane of its own: no thread more */
+    uint32_t holds_lock;    /* the engine's: only the handler of a signal that the thread's own instruction caused can see this */
+    uint32_t keeps_signals; /* they are blocked until the bookkeeping is done, and `kept_signals` is the mask to give back then */
+    uint64_t kept_signals;
     uint64_t turn_tick;     /* until then the lane's slice is open, also where the lane ends earlier, for a sample of a call site is due */
     int64_t site_left_ns;   /* I/O time until that sample */
     uint64_t site_base_ns;  /* what of the lane's I/O time has been taken off that */

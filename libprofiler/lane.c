@@ -115,7 +115,7 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
     if (thread->lane == &no_lane && !acquire(thread)) {
         mishap(MISHAP_calls_dropped, NULL);
         atomic_store_explicit(&engine.full_until_tick, clock_tick_at(clock_wall_ns(call->end_tick) + NO_LANE_REST_NS), memory_order_relaxed);
-        lock_give(held);
+        lock_give_keeping_signals(held);
         return false;
     }
     struct lane *lane = thread->lane;
@@ -140,7 +140,7 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
     set_limits(thread);
     atomic_store_explicit(&segment->last_call_ns, end_ns, memory_order_relaxed);
     segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
-    lock_give(held);
+    lock_give_keeping_signals(held);
 
     if (!thread->is_registered && engine.has_thread_key) {
         thread->is_registered = 1;
@@ -162,7 +162,7 @@ struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer
         site_settle(thread);
         struct held_lock held = lock_take(&engine.lock);
         lane_close(&engine.home, thread->lane_index);
-        lock_give(held);
+        lock_give_keeping_signals(held);
         memcpy(lane->was_counted, was_counted, sizeof was_counted);
         index = 0;
     }

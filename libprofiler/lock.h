@@ -1,10 +1,13 @@
-/* The engine's one lock, for slow paths. Whoever takes it blocks all signals first, so that no handler finds its own thread holding it, and
- * no cancellation ends a thread that does. Who waits sleeps: with more threads than processors, the holder must get to run. It lives in
- * private memory and is made new in a forked child. A vforked child shares it, and may be killed while it holds it: the lock says which
- * process that is, and who has waited long looks whether that still lives. */
+/* The engine's one lock, for slow paths. Whoever takes it blocks signals first, so that no handler finds its own thread holding it, and
+ * no cancellation ends a thread that does. Signals that an instruction or a system call causes itself are left alone: blocked, they would be
+ * fatal, and a sandbox answers system calls in a handler of SIGSYS. Such a handler may find its thread in here (`holds_lock`), and then
+ * nothing is counted. Who waits sleeps: with more threads than processors, the holder must get to run. The lock lives in private memory and
+ * is made new in a forked child. A vforked child shares it, and may be killed while it holds it: the lock says which process that is, and
+ * who has waited long looks whether that still lives. */
 #ifndef SLICEWISE_LOCK_H
 #define SLICEWISE_LOCK_H
 
+#include "engine.h"
 #include "raw.h"
 
 #include <linux/futex.h>
@@ -26,6 +29,10 @@ struct held_lock {
 };
 
 #define ALL_SIGNALS_BYTES 8
+#define SIGNAL_BIT(number) (1ull << ((number) - 1))
+/* All but those that the thread's own instructions cause. */
+#define SIGNALS_TO_BLOCK \
+    (~(SIGNAL_BIT(SIGSYS) | SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGTRAP)))
 
 /* Whether a process that shared our memory has ended. */
 static inline bool holder_is_gone(uint32_t pid)
@@ -51,8 +58,10 @@ static inline bool lock_wait(struct lock *lock, uint32_t waited_for, uint32_t se
 static inline struct held_lock lock_take(struct lock *lock)
 {
     struct held_lock held = { .lock = lock };
-    const uint64_t all = UINT64_MAX;
-    syscall(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &held.signals, ALL_SIGNALS_BYTES);
+    const uint64_t blocked = SIGNALS_TO_BLOCK;
+    if (!thread_state.keeps_signals)
+        syscall(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &blocked, &held.signals, ALL_SIGNALS_BYTES);
+    thread_state.holds_lock = 1;
     uint32_t self = (uint32_t)raw_getpid(), taken = self, seen = LOCK_FREE;
     while (!atomic_compare_exchange_strong_explicit(&lock->state, &seen, taken, memory_order_acquire, memory_order_relaxed)) {
         uint32_t waited_for = seen | LOCK_WAITED_FOR;
@@ -66,11 +75,36 @@ static inline struct held_lock lock_take(struct lock *lock)
     return held;
 }
 
-static inline void lock_give(struct held_lock held)
+static inline void lock_release(struct held_lock held)
 {
     if (atomic_exchange_explicit(&held.lock->state, LOCK_FREE, memory_order_release) & LOCK_WAITED_FOR)
         syscall(SYS_futex, &held.lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &held.signals, NULL, ALL_SIGNALS_BYTES);
+    thread_state.holds_lock = 0;
+}
+
+static inline void lock_give(struct held_lock held)
+{
+    lock_release(held);
+    if (!thread_state.keeps_signals)
+        syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &held.signals, NULL, ALL_SIGNALS_BYTES);
+}
+
+/* The same within bookkeeping. Signals stay blocked until that is done, for a handler may never come back: it may jump elsewhere. */
+static inline void lock_give_keeping_signals(struct held_lock held)
+{
+    lock_release(held);
+    if (thread_state.keeps_signals)
+        return;
+    thread_state.kept_signals = held.signals;
+    thread_state.keeps_signals = 1;
+}
+
+static inline void lock_give_signals_back(struct thread *thread)
+{
+    if (__builtin_expect(!thread->keeps_signals, 1))
+        return;
+    thread->keeps_signals = 0;
+    syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &thread->kept_signals, NULL, ALL_SIGNALS_BYTES);
 }
 
 #endif

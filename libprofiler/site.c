@@ -325,7 +325,7 @@ static void sample(struct thread *thread, const struct call *call, uint64_t whol
         if (sites_used == sites_before)
             thread->site_credit_ns = SAMPLE_COST_NS - (int64_t)(cost_ns < SAMPLE_COST_MOST_NS ? cost_ns : SAMPLE_COST_MOST_NS);
     }
-    lock_give(held);
+    lock_give_keeping_signals(held);
 }
 
 void site_settle(struct thread *thread)

@@ -6,6 +6,7 @@
 
 #include "descriptor.h"
 #include "engine.h"
+#include "guard.h"
 #include "segment.h"
 
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
@@ -120,10 +121,10 @@ INLINE bool count_usual(enum operation operation, enum layer layer, int fd, int6
                         const struct effect *effect)
 {
     struct thread *thread = &thread_state;
-    if (!LIKELY(thread->is_counting == 0 && (unsigned)fd < DESCRIPTORS_MAX))
+    void *volatile frame;
+    if (!LIKELY(guard_is_free(thread, &frame) && (unsigned)fd < DESCRIPTORS_MAX))
         return false;
-    thread->is_counting = 1;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    guard_set(thread, &frame);
     struct lane *lane = thread->lane;
     struct stream *stream = stream_of(lane, fd);
     /* In this order: there is no table where there is no lane. */
@@ -139,8 +140,7 @@ INLINE bool count_usual(enum operation operation, enum layer layer, int fd, int6
         else
             reposition(stream, offset);
     }
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    thread->is_counting = 0;
+    guard_clear(thread);
     return is_usual;
 }
 

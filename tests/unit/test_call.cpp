@@ -2,9 +2,14 @@
 #include "catch.h"
 #include "sandbox.h"
 
+#include <alloca.h>
+#include <csignal>
+#include <cstring>
 #include <fcntl.h>
+#include <functional>
 #include <map>
 #include <random>
+#include <sys/mman.h>
 
 namespace {
 
@@ -294,9 +299,10 @@ TEST_CASE("a descriptor, a lane or a layer that is another one is not the usual 
     work.write(NO_OFFSET, 10);
     CHECK(is_usual(LAYER_posix));
     CHECK_FALSE(is_usual(LAYER_stdio));
-    thread_state.is_counting = 1;
+    void *volatile frame;
+    guard_set(&thread_state, &frame);
     CHECK_FALSE(is_usual(LAYER_posix));
-    thread_state.is_counting = 0;
+    guard_clear(&thread_state);
     CHECK(is_usual(LAYER_posix));
     descriptor_release(work.fd);
     CHECK_FALSE(is_usual(LAYER_posix));
@@ -309,6 +315,103 @@ TEST_CASE("a descriptor, a lane or a layer that is another one is not the usual 
     CHECK(work.engine.finish().sum("slices", "write_bytes") == 70);
 }
 
+/* Runs `work` in a signal handler, on the stack or (SA_ONSTACK) on one of its own. */
+static std::function<void()> handlers_work;
+static void in_handler(int flags, std::function<void()> work)
+{
+    handlers_work = std::move(work);
+    struct sigaction action = {}, before;
+    action.sa_handler = [](int) { handlers_work(); };
+    action.sa_flags = flags;
+    sigaction(SIGUSR1, &action, &before);
+    raise(SIGUSR1);
+    sigaction(SIGUSR1, &before, nullptr);
+}
+
+/* Bookkeeping that a handler jumps out of, in a frame `bytes` deep. */
+__attribute__((noinline)) static void leave_bookkeeping(size_t bytes)
+{
+    auto *deep = (volatile unsigned char *)alloca(bytes);
+    deep[0] = 1;
+    void *volatile frame;
+    guard_set(&thread_state, &frame);
+}
+
+TEST_CASE("bookkeeping that a handler jumped out of is noticed, wherever the next call comes from", "[call]")
+{
+    Work work;
+    work.write(0, 1);
+    auto left = [] { return engine.home.segment->mishaps[MISHAP_counting_left]; };
+    leave_bookkeeping(16); /* from about as deep */
+    work.write(0, 1);
+    CHECK(left() == 1);
+    leave_bookkeeping(100000); /* from less deep */
+    work.write(0, 1);
+    CHECK(left() == 2);
+    void *volatile frame;
+    guard_set(&thread_state, &frame); /* from far deeper, and the frame is overwritten */
+    frame = nullptr;
+    auto deeper = [&]() __attribute__((noinline)) {
+        auto *deep = (volatile unsigned char *)alloca(100000);
+        deep[0] = 1;
+        work.write(0, 1);
+    };
+    deeper();
+    CHECK(left() == 3);
+    /* from a stack that is no more */
+    auto *gone = (void **)mmap(nullptr, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    guard_set(&thread_state, gone);
+    munmap(gone, PAGE_BYTES);
+    work.write(0, 1);
+    CHECK(left() == 4);
+    CHECK(thread_state.frame == nullptr);
+    CHECK(engine.home.segment->lanes_used == 1);
+    CHECK(work.engine.finish().sum("slices", "write_ops") == 5);
+}
+
+TEST_CASE("a handler on a stack of its own finds the bookkeeping that it interrupted", "[call]")
+{
+    /* One stack above and one below all others. */
+    std::vector<unsigned char> heap(1 << 16);
+    unsigned char *mapped = (unsigned char *)mmap(nullptr, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char above[1 << 16];
+    for (unsigned char *memory : { heap.data(), mapped, above }) {
+        Work work;
+        work.write(0, 100);
+        stack_t stack = {}, before;
+        stack.ss_sp = memory;
+        stack.ss_size = 1 << 16;
+        sigaltstack(&stack, &before);
+        void *volatile frame;
+        guard_set(&thread_state, &frame);
+        in_handler(SA_ONSTACK, [&] { work.write(100, 7); });
+        CHECK(thread_state.frame == &frame);
+        in_handler(SA_ONSTACK, [&] {
+            leave_bookkeeping(16); /* on that stack, in a call of the handler's own: as if the outer one did not exist */
+            work.write(100, 7);
+            CHECK(thread_state.frame == nullptr);
+        });
+        sigaltstack(&before, nullptr);
+        CHECK(engine.home.segment->lanes_used == 2);
+        CHECK(work.engine.finish().sum("slices", "write_bytes") == 114);
+    }
+    munmap(mapped, 1 << 16);
+}
+
+TEST_CASE("signals that come while the lock is held are given back when the call is counted", "[call]")
+{
+    Work work;
+    work.write(0, 1);
+    sigset_t before, after;
+    sigprocmask(SIG_BLOCK, nullptr, &before);
+    work.engine.pass(SLICE_NS); /* the slice's turn takes the lock */
+    work.write(0, 1);
+    CHECK(thread_state.keeps_signals == 0);
+    CHECK(thread_state.holds_lock == 0);
+    sigprocmask(SIG_BLOCK, nullptr, &after);
+    CHECK(memcmp(&before, &after, 8) == 0);
+}
+
 TEST_CASE("a signal handler in the middle of counting counts on a lane of its own", "[call]")
 {
     Work work;
@@ -316,14 +419,17 @@ TEST_CASE("a signal handler in the middle of counting counts on a lane of its ow
     lane *interrupted = thread_state.lane;
     std::vector<unsigned char> before((unsigned char *)interrupted, (unsigned char *)interrupted + LANE_BYTES);
 
-    thread_state.is_counting = 1; /* as it is where the handler finds it */
-    work.write(100, 7);
-    struct call sync = work.engine.call(OP_fsync, 10);
-    call_touched(&sync, work.fd, false);
-    CHECK(thread_state.is_counting == 1);
+    void *volatile frame;
+    guard_set(&thread_state, &frame); /* as it is where the handler finds it */
+    in_handler(0, [&] {
+        work.write(100, 7);
+        struct call sync = work.engine.call(OP_fsync, 10);
+        call_touched(&sync, work.fd, false);
+    });
+    CHECK(thread_state.frame == &frame);
     CHECK(thread_state.lane == interrupted);
     CHECK(std::equal(before.begin(), before.end(), (unsigned char *)interrupted));
-    thread_state.is_counting = 0;
+    guard_clear(&thread_state);
 
     CHECK(engine.home.segment->lanes_used == 2);
     CHECK(segment_lane(engine.home.segment, 1)->owner == 0);

@@ -1,0 +1,65 @@
+#include "guard.h"
+
+#include "state.h"
+
+#include <signal.h>
+
+/* What the kernel puts between a frame that it interrupts and its handler's is longer than this on every processor. */
+#define SIGNAL_FRAME_LEAST 512
+
+/* Whether the word at the guard still holds its own address. Its stack may be no more, so the kernel looks. */
+static bool is_intact(void *frame)
+{
+    void *found = NULL;
+    struct iovec here = { &found, sizeof found }, there = { frame, sizeof found };
+    long got = raw_result(syscall(SYS_process_vm_readv, raw_getpid(), &here, 1, &there, 1, 0));
+    return got != sizeof found || found == frame;
+}
+
+static bool is_on_stack(const stack_t *stack, uintptr_t address)
+{
+    return address - (uintptr_t)stack->ss_sp < stack->ss_size;
+}
+
+/* Whether `frame`, whose owner interrupted us or is a frame that was left, was left: it is not below us on our stack any more. `here` is our
+ * caller's word in a frame of its own. */
+static bool is_left(void *frame, void *volatile *here)
+{
+    uintptr_t of_guard = (uintptr_t)frame, ours = (uintptr_t)here;
+    if (of_guard - ours < SIGNAL_FRAME_LEAST) /* the same stack, and no room for a handler between */
+        return true;
+    if (!is_intact(frame))
+        return true;
+    if (of_guard > ours)
+        return false;
+    /* We stand above it: on the same stack it is gone, but a handler's own stack may lie anywhere. */
+    stack_t alternate;
+    if (raw_result(syscall(SYS_sigaltstack, NULL, &alternate)) < 0 || (alternate.ss_flags & SS_ONSTACK) == 0)
+        return true;
+    return is_on_stack(&alternate, of_guard);
+}
+
+/* The lane and its streams are whole after every instruction; what may be missing is part of the one call that was being counted. */
+static void put_right(struct thread *thread)
+{
+    thread->frame = NULL;
+    __atomic_fetch_add(&engine.home.segment->mishaps[MISHAP_counting_left], 1, __ATOMIC_RELAXED);
+    lock_give_signals_back(thread);
+}
+
+bool guard_begin(struct thread *thread, void *volatile *frame)
+{
+    if (thread->frame != NULL) {
+        if (!is_left(thread->frame, frame))
+            return false;
+        put_right(thread);
+    }
+    guard_set(thread, frame);
+    return true;
+}
+
+void guard_end(struct thread *thread)
+{
+    guard_clear(thread);
+    lock_give_signals_back(thread);
+}
