@@ -2,6 +2,7 @@
 #include "live.h"
 #include "node.h"
 #include "recover.h"
+#include "tell.h"
 #include "user.h"
 
 #include "format.h"
@@ -41,7 +42,7 @@ static int look(const char *command)
 {
     static struct program program;
     program_look_for(&program, command);
-    printf("%s %s\n", reasons[program.reason], program.path);
+    tell(stdout, "%s %s\n", reasons[program.reason], program.path);
     return 0;
 }
 

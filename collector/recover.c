@@ -2,6 +2,7 @@
 
 #include "adopt.h"
 #include "settings.h"
+#include "tell.h"
 #include "user.h"
 
 #include <limits.h>
@@ -16,7 +17,7 @@ struct tally {
 
 static void complain(const char *variable, const char *value, const char *wrong)
 {
-    fprintf(stderr, "slicewise: %s%s%s: %s\n", variable, value != NULL ? "=" : "", value != NULL ? value : "", wrong);
+    tell(stderr, "slicewise: %s%s%s: %s\n", variable, value != NULL ? "=" : "", value != NULL ? value : "", wrong);
 }
 
 static void note(const char *path, const struct adoption_result *result, void *argument)
@@ -28,7 +29,7 @@ static void note(const char *path, const struct adoption_result *result, void *a
     if (result->outcome != ADOPT_FAILED)
         return;
     tally->failed++;
-    fprintf(stderr, "slicewise: %s: cannot write the profile (%s); its counts are kept in %s\n", result->spool, strerror(-result->error), path);
+    tell(stderr, "slicewise: %s: cannot write the profile (%s); its counts are kept in %s\n", result->spool, strerror(-result->error), path);
 }
 
 /* As segments have it: the directory need not be there yet. */
@@ -65,12 +66,12 @@ int recover(const char *job_dir, const char *job)
     adopt_all(settings.segment_dir, prefix, spool_dir, note, &tally);
     adopt_all(tmpdir != NULL ? tmpdir : "/tmp", prefix, spool_dir, note, &tally);
     if (job_dir != NULL && tally.finished + tally.alive + tally.unseen + tally.failed == 0 && access(job_dir, F_OK) != 0) {
-        fprintf(stderr, "slicewise: %s: no such directory, and no segment of such a job; name the directory of a job's profile\n", job_dir);
+        tell(stderr, "slicewise: %s: no such directory, and no segment of such a job; name the directory of a job's profile\n", job_dir);
         return 2;
     }
-    printf("slicewise: finished %u process%s that ended without a word; %u still run%s\n", tally.finished, tally.finished == 1 ? "" : "es",
+    tell(stdout, "slicewise: finished %u process%s that ended without a word; %u still run%s\n", tally.finished, tally.finished == 1 ? "" : "es",
            tally.alive, tally.alive == 1 ? "s" : "");
     if (tally.unseen > 0)
-        printf("slicewise: %u more cannot be judged from within this pid namespace (a container?): run it on the node itself\n", tally.unseen);
+        tell(stdout, "slicewise: %u more cannot be judged from within this pid namespace (a container?): run it on the node itself\n", tally.unseen);
     return tally.failed > 0;
 }

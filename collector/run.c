@@ -6,6 +6,7 @@
 #include "identity.h"
 #include "raw.h"
 #include "record.h"
+#include "tell.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -27,7 +28,7 @@ static void end(int signal)
 
 static void complain(const char *variable, const char *value, const char *wrong)
 {
-    fprintf(stderr, "slicewise: %s%s%s: %s\n", variable, value != NULL ? "=" : "", value != NULL ? value : "", wrong);
+    tell(stderr, "slicewise: %s%s%s: %s\n", variable, value != NULL ? "=" : "", value != NULL ? value : "", wrong);
 }
 
 /* The file that a job's collector holds locked, and its path. Returns its descriptor, or -errno. */
@@ -115,7 +116,7 @@ static void say_end(const struct node *node, const struct node_options *options,
                node->samples, (double)ran_ns / 1e9, (double)cost_ns / 1e9, share, node_most_bytes(), own_io.spool_bytes,
                node->visits.drained_bytes, node->visits.finished, node->most_alive);
     else
-        printf("slicewise: %lu samples in %.1f s; cost %.3f %% of one core and %.1f MiB; wrote %lu bytes to the profile, for up to %u processes at once\n",
+        tell(stdout, "slicewise: %lu samples in %.1f s; cost %.3f %% of one core and %.1f MiB; wrote %lu bytes to the profile, for up to %u processes at once\n",
                node->samples, (double)ran_ns / 1e9, share, (double)node_most_bytes() / (1 << 20), own_io.spool_bytes, node->most_alive);
     fflush(stdout);
 }
@@ -135,7 +136,7 @@ static int detach(int *status)
     }
     *status = 1;
     if (child < 0) {
-        fprintf(stderr, "slicewise: no process can be started (%s)\n", strerror(errno));
+        tell(stderr, "slicewise: no process can be started (%s)\n", strerror(errno));
         return -1;
     }
     close(pipe_ends[1]);
@@ -165,7 +166,7 @@ static int run_attached(const struct node_options *options, const struct setting
     uint64_t began_ns = clock_read(CLOCK_MONOTONIC);
     char lock_path[512];
     if (!take_lock(settings, job, lock_path)) {
-        printf("slicewise: job %s has its collector on this node already\n", job);
+        tell(stdout, "slicewise: job %s has its collector on this node already\n", job);
         return 0;
     }
     sigemptyset(&none);
@@ -178,12 +179,12 @@ static int run_attached(const struct node_options *options, const struct setting
     signal(SIGPIPE, SIG_IGN);
     int parent_fd = options->parent != 0 ? (int)syscall(SYS_pidfd_open, options->parent, 0) : -1;
     if (options->parent != 0 && parent_fd < 0) {
-        fprintf(stderr, "slicewise: process %d: cannot be watched (%s); give the id of a living process to --parent\n", options->parent, strerror(errno));
+        tell(stderr, "slicewise: process %d: cannot be watched (%s); give the id of a living process to --parent\n", options->parent, strerror(errno));
         return 2;
     }
     int begun = node_begin(&node, "", settings, job);
     if (begun < 0) {
-        fprintf(stderr, "slicewise: no memory for the collector (%s)\n", strerror(-begun));
+        tell(stderr, "slicewise: no memory for the collector (%s)\n", strerror(-begun));
         return 1;
     }
     node.is_for_samples = options->is_for_samples;
@@ -193,7 +194,7 @@ static int run_attached(const struct node_options *options, const struct setting
     int ended = node_end(&node);
     spool_path(spool, sizeof spool, node.home.segment);
     if (ended < 0 || node.visits.failed > 0)
-        fprintf(stderr, "slicewise: %s: cannot write the profile (%s); its counts are kept in %s: make room, then run `slicewise recover`\n", spool,
+        tell(stderr, "slicewise: %s: cannot write the profile (%s); its counts are kept in %s: make room, then run `slicewise recover`\n", spool,
                 strerror(ended < 0 ? -ended : -node.visits.error), settings->segment_dir);
     say_end(&node, options, began_ns);
     raw_unlink(lock_path);
@@ -208,7 +209,7 @@ static bool settle(struct settings *settings, const char *given, char *job, size
         settings->job = given;
     if (!identity_job(job, room, settings))
         return true;
-    fprintf(stderr, "slicewise: no job is named: give --job NAME, or set SLICEWISE_JOB\n");
+    tell(stderr, "slicewise: no job is named: give --job NAME, or set SLICEWISE_JOB\n");
     return false;
 }
 
@@ -241,7 +242,7 @@ int node_stop(const char *given)
     /* Whom the kernel names as the lock's holder: no file's word is taken for it. */
     if (fcntl(fd, F_GETLK, &held) == 0 && held.l_type != F_UNLCK && held.l_pid > 0) {
         if (kill(held.l_pid, SIGTERM) != 0) {
-            fprintf(stderr, "slicewise: process %d: cannot be ended (%s)\n", held.l_pid, strerror(errno));
+            tell(stderr, "slicewise: process %d: cannot be ended (%s)\n", held.l_pid, strerror(errno));
             return 1;
         }
         held = whole_file;

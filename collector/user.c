@@ -1,4 +1,5 @@
 #include "user.h"
+#include "tell.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +23,7 @@ static int become(uid_t uid)
     if (geteuid() == uid)
         return 0;
     if ((known != NULL ? initgroups(known->pw_name, gid) : setgroups(0, NULL)) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0) {
-        fprintf(stderr, "slicewise: user %u: cannot act for that user (%s); run this as root or as the user\n", uid, strerror(errno));
+        tell(stderr, "slicewise: user %u: cannot act for that user (%s); run this as root or as the user\n", uid, strerror(errno));
         return 2;
     }
     return 0;
@@ -34,7 +35,7 @@ int user_become(const char *name)
     unsigned long uid = strtoul(name, &end, 10);
     struct passwd *known = *end != '\0' || end == name ? getpwnam(name) : NULL;
     if (known == NULL && (*end != '\0' || end == name || uid >= (uid_t)-1)) {
-        fprintf(stderr, "slicewise: user %s: there is no such user; give a name or a number\n", name);
+        tell(stderr, "slicewise: user %s: there is no such user; give a name or a number\n", name);
         return 2;
     }
     return become(known != NULL ? known->pw_uid : (uid_t)uid);

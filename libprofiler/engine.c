@@ -15,6 +15,7 @@
 #include "site.h"
 #include "state.h"
 #include "unprofiled.h"
+#include "visible.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -31,17 +32,13 @@ _Atomic uint32_t *engine_switch = &switch_before_start;
 
 static void say(const char *format, const char *first, const char *second, const char *third)
 {
-    static char line[1024];
+    static char line[1024], shown[sizeof line];
     struct statx status;
     if (engine.settings.is_quiet || identity_is_further_rank() || raw_statx_descriptor(STDERR_FILENO, &status) < 0 ||
         status.stx_ino != engine.standard_error.inode || status.stx_dev_minor != engine.standard_error.device)
         return;
-    size_t length = (size_t)snprintf(line, sizeof line, format, first, second, third);
-    if (length >= sizeof line) {
-        length = sizeof line - 1;
-        line[length - 1] = '\n';
-    }
-    struct iovec part = { line, length };
+    snprintf(line, sizeof line, format, first, second, third);
+    struct iovec part = { shown, visible_line(shown, sizeof shown, line) };
     raw_writev(STDERR_FILENO, &part, 1);
 }
 

@@ -16,6 +16,7 @@ from typer.main import get_command
 
 from slicewise import __version__, commands
 from slicewise.errors import UserError
+from slicewise.safe_text import say
 
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
@@ -95,5 +96,5 @@ def main() -> None:
 
 
 def _fail(line: str) -> None:
-    print(f"slicewise: {line}", file=sys.stderr)
+    say(line)
     sys.exit(USER_ERROR_STATUS)

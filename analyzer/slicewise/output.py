@@ -7,7 +7,6 @@ A command takes `json: AsJson` and `output: OutputFile`, and ends with `write_js
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import sys
 from collections.abc import Mapping
@@ -17,8 +16,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.console import Console, RenderableType
+from rich.text import Text
 
+from slicewise import safe_text
 from slicewise.errors import UserError
+from slicewise.report.tables import line_for_terminal
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with the keys that docs/commands.md lists.")]
 OutputFile = Annotated[
@@ -36,11 +38,15 @@ def write_json(result: Any, output: Path | None) -> None:
 
     A number that JSON has no word for (nan, infinity) becomes null. Raises UserError if `output` cannot be written.
     """
-    _write(json.dumps(_plain(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n", output)
+    _write(safe_text.json_text(_plain(result), indent=2, allow_nan=False) + "\n", output)
 
 
 def write_text(renderables: list[RenderableType], output: Path | None) -> None:
-    """Print rich renderables to the terminal, or as plain text to `output`. Raises UserError if that cannot be."""
+    """Print rich renderables to the terminal, or as plain text to `output`. Raises UserError if that cannot be.
+
+    A string or a Text is one line, without markup; tables are those of `report.tables.for_terminal`.
+    """
+    renderables = [line_for_terminal(item) if isinstance(item, (str, Text)) else item for item in renderables]
     if output is None:
         console = Console(highlight=False, width=None if sys.stdout.isatty() else UNWRAPPED_WIDTH)
         console.print(*renderables, sep="\n")

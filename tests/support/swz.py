@@ -141,7 +141,7 @@ def _width(value: int) -> int:
 
 
 def _encode_strings(values: Sequence[str]) -> bytes:
-    encoded = [value.encode() for value in values]
+    encoded = [value.encode(errors="surrogatepass") for value in values]
     return struct.pack(f"<{len(encoded)}H", *map(len, encoded)) + b"".join(encoded)
 
 

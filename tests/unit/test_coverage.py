@@ -278,7 +278,7 @@ def test_a_go_program_with_libraries_could_not_be_profiled_either(of):
 
 def test_a_launch_is_one_whole_row(tmp_path):
     file = build_profile(tmp_path / "job", [{"process": 1}], []) / "n1.swz"
-    row = {"pid": 2**40, "host": "n\u00f6de", "program": "/bin/x", "reason": "go", "write_bytes": 2**63, "read_ops": 3}
+    row = {"pid": 2**40, "host": "n\u00f6de", "program": "/bin/x", "reason": "go", "write_bytes": 2**60, "read_ops": 3}
     assert append_launch(file, row)
     (written,) = read_profile(file).launches.drop("process").to_dicts()
     assert written == row | {"read_bytes": 0, "write_ops": 0, "own_bytes": 0}

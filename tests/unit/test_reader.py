@@ -87,7 +87,7 @@ def test_rows_of_one_key_add_up_by_their_merge(tmp_path, rows_a_frame):
 
 
 def test_sums_keep_64_bits(tmp_path):
-    half = 1 << 62
+    half = 1 << 59
     slices = [{"process": 1, "slice": 10, "write_bytes": half}, {"process": 1, "slice": 10, "write_bytes": half + 5}]
     profile = read_profile(build_profile(tmp_path / "job", [{"process": 1}], slices))
     assert profile.slices["write_bytes"].to_list() == [2 * half + 5]

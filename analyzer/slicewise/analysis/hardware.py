@@ -34,17 +34,19 @@ def hardware(profile: Profile) -> Hardware:
     if profile.events.is_empty() or profile.hardware.is_empty():
         return Hardware(pl.DataFrame(schema=keys), {}, {})
     events = profile.events.unique("name", maintain_order=True)
+    known = profile.events.select("process", "event", "name")
     counted = (
         profile.hardware.unpivot(index=["process", "slice"], variable_name="event", value_name="value")
         .filter(pl.col("event") != "number")
         .with_columns(pl.col("event").str.strip_prefix("event_").cast(pl.UInt64), pl.col("slice").cast(pl.Int64))
-        .join(profile.events.select("process", "event", "name"), on=["process", "event"])
+        .join(known, on=["process", "event"])
         .group_by("process", "slice", "name")
         .agg(pl.col("value").sum())
         .pivot("name", index=["process", "slice"], values="value")
-        .select("process", "slice", *events["name"])
         .sort("process", "slice")
     )
+    events = events.filter(pl.col("name").is_in(counted.columns))  # an event without a column was never counted
+    counted = counted.select("process", "slice", *events["name"])
     return Hardware(
         counted,
         dict(events.select("name", "unit").iter_rows()),

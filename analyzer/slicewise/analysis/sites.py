@@ -65,7 +65,7 @@ def sites(profile: Profile, search: Sequence[Path] = ()) -> Sites:
         .group_by("stack", "process", "slice", "operation")
         .agg(
             pl.col("samples").sum(),
-            seconds=(pl.col("samples") * pl.col("site_ns")).sum() / 1e9,
+            seconds=(pl.col("samples").cast(pl.Float64) * pl.col("site_ns")).sum() / 1e9,
             bytes=pl.col("likely_bytes").sum(),
             calls=pl.col("likely_calls").sum() / 1000,
         )

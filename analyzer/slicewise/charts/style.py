@@ -12,6 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 import plotly.io as pio
 
+from slicewise import safe_text
 from slicewise.report import words
 
 # After Okabe and Ito, told apart with any colour vision; blue is lighter, for dark pages, and yellow is left out.
@@ -44,7 +45,7 @@ def fading(colour: str) -> list[list[object]]:
 
 def safe(name: object) -> str:
     """A name as Plotly's text: its pseudo-HTML and its %{templates} stay what they are, characters."""
-    return html.escape(str(name)).replace("%{", "%&#123;")
+    return html.escape(safe_text.visible(str(name))).replace("%{", "%&#123;")
 
 
 def shortened(name: str, most: int = 28) -> str:

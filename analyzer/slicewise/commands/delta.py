@@ -22,6 +22,7 @@ from slicewise.report.delta_page import delta_page, peaks, points_table, verdict
 from slicewise.report.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
+from slicewise.safe_text import visible
 
 app = typer.Typer(add_completion=False, invoke_without_command=True)
 
@@ -61,7 +62,8 @@ def run(
     if not (step > 0 and last >= first and (last - first) / step < MOST_OFFSETS):
         raise UserError(f"--from {first:g} --to {last:g} --step {step:g}: no offsets; give for instance -20, 20 and 5")
     offsets = [first + place * step for place in range(int((last - first) / step + 1e-9) + 1)]
-    run_campaign(DeltaPlan(a, b, offsets, repeat, slice_seconds), directory, lambda line: print(line, file=sys.stderr))
+    plan = DeltaPlan(a, b, offsets, repeat, slice_seconds)
+    run_campaign(plan, directory, lambda line: print(visible(line), file=sys.stderr))
     _tell([directory], weight, "auto", html, json, output)
 
 

@@ -24,7 +24,7 @@ def info(
     output: OutputFile = None,
 ) -> None:
     """Say what a profile holds: the job, its totals, how much of it was seen, and what is missing."""
-    read = read_profile(profile)
+    read = read_profile(profile, needs_axis=phases)
     summary = summarize(read)
     found = find_phases(read, own_slices(read)) if phases else None
     samples = node_samples(read)

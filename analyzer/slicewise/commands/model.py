@@ -73,7 +73,7 @@ def fit(
             *(Text(line) for line in tables.capacity_lines(model)),
             Text(),
             for_terminal(tables.candidates_table(model.weight)),
-            *([Text(f"\nFitted model: {output}        Next: slicewise model predict --fitted {output} --job ...")]
+            *([Text(), Text(f"Fitted model: {output}        Next: slicewise model predict --fitted {output} --job ...")]
               if output else []),
         ],
         None,

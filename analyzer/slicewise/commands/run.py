@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +20,7 @@ from slicewise.launch import (
     remove_if_empty,
     run_command,
 )
+from slicewise.safe_text import say
 
 # As in schema/settings.def.
 SHORTEST_SLICE_SECONDS = 0.1
@@ -69,7 +69,7 @@ def run(
         if node:
             node.end()
         remove_if_empty(job_dir)
-        _say(str(reason))
+        say(str(reason))
         raise typer.Exit(reason.status) from reason
     written_beside = node.end() if node else 0
     own_bytes = max(0, _size(spool) - spool_bytes - written_beside)
@@ -106,26 +106,22 @@ def _finish(installation: Installation, job_dir: Path, launch: dict[str, int | s
     if not any(job_dir.glob("*.swz")):
         remove_if_empty(job_dir)
         if launch["reason"] == "unknown":
-            _say(
+            say(
                 "nothing was profiled: is the program static, or has it other rights than yours? Next: slicewise doctor"
             )
         else:
             unprofiled = Unprofiled(str(launch["program"]), str(launch["reason"]), 1)
-            _say(f"nothing was profiled: {coverage_words.could_not_be_profiled([unprofiled])}")
+            say(f"nothing was profiled: {coverage_words.could_not_be_profiled([unprofiled])}")
         return
     try:
         if spool.exists() and (launch["read_ops"] or launch["write_ops"]):
             append_launch(spool, launch)
-        profile = read_profile(job_dir)
+        profile = read_profile(job_dir, needs_axis=False)
     except OSError as error:
-        _say(f"{spool}: the command's own counts could not be added ({error.strerror})")
+        say(f"{spool}: the command's own counts could not be added ({error.strerror})")
         return
     except UserError as error:
-        _say(str(error))
+        say(str(error))
         return
     for line in run_lines(summarize(profile), io_time(profile, own_slices(profile)), job_dir):
-        _say(line)
-
-
-def _say(line: str) -> None:
-    print(f"slicewise: {line}", file=sys.stderr)
+        say(line)

@@ -12,6 +12,7 @@ from slicewise.errors import UserError
 from slicewise.installation import find_installation
 from slicewise.live import looks
 from slicewise.report.open_metrics import CONTENT_TYPE, Metrics
+from slicewise.safe_text import visible
 
 DEFAULT_PORT = 9469
 PATH = "/metrics"
@@ -63,7 +64,7 @@ def serve_metrics(
             server.shutdown()
 
     threading.Thread(target=look_on, daemon=True).start()
-    print(f"slicewise: http://{bind}:{server.server_address[1]}{PATH}", flush=True)
+    print(f"slicewise: http://{visible(bind)}:{server.server_address[1]}{PATH}", flush=True)
     with server:
         server.serve_forever()
     if failed:

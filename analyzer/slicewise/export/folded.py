@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slicewise.analysis.sites import Cost, Sites, folded
+from slicewise.safe_text import folded_frame
 
 # Folded stacks are whole numbers: time is in microseconds.
 SCALES: dict[Cost, float] = {"time": 1e6, "bytes": 1.0, "calls": 1.0}
@@ -14,10 +15,5 @@ def folded_text(found: Sites, cost: Cost, slices: range | None = None) -> str:
     for names, value in folded(found, cost, slices):
         amount = round(value * SCALES[cost])
         if amount:
-            lines.append(f"{';'.join(map(_safe, names))} {amount}\n")
+            lines.append(f"{';'.join(map(folded_frame, names))} {amount}\n")
     return "".join(lines)
-
-
-def _safe(name: str) -> str:
-    """A name without what separates frames and ends lines."""
-    return " ".join(name.replace(";", ":").split())

@@ -15,6 +15,7 @@ from slicewise.analysis.hardware import Hardware
 from slicewise.analysis.job import KINDS
 from slicewise.analysis.sites import Sites
 from slicewise.profile.reader import Profile
+from slicewise.safe_text import utf8
 
 REALTIME = 1
 SEQUENCE = 1
@@ -24,6 +25,8 @@ USER_MODE = 1
 # Tracks of processes have their numbers, and each process's counters follow.
 FIRST_TRACK = 1
 TRACKS_A_PROCESS = 64
+# Of one stack, process and slice: a slice of a minute has 6,000 samples a thread.
+MOST_SAMPLES_SHOWN = 1 << 16
 
 
 def perfetto_trace(profile: Profile, hardware: Hardware, found: Sites) -> bytes:
@@ -63,7 +66,7 @@ def _track(place: int, number: int = 0) -> int:
 def _process(row: dict) -> bytes:
     program = row["program"].rsplit("/", 1)[-1]
     rank = f"rank {row['rank']} on {row['host']}" if row["rank"] >= 0 else f"process on {row['host']}"
-    described = _field(1, row["order"] + 1) + _field(6, f"{rank} ({program}, pid {row['pid']})".encode())
+    described = _field(1, row["order"] + 1) + _field(6, utf8(f"{rank} ({program}, pid {row['pid']})"))
     return _packet(_field(60, _field(1, _track(row["order"])) + _field(3, described)))
 
 
@@ -104,8 +107,8 @@ def _tracks(
         rows = frame.filter(pl.col(column) > 0).sort("process", "slice")
         for (process,), own in rows.group_by("process", maintain_order=True):
             track = _track(places[process], number)
-            counter = _field(6, unit.encode())
-            described = _field(1, track) + _field(5, _track(places[process])) + _field(2, name.encode())
+            counter = _field(6, utf8(unit))
+            described = _field(1, track) + _field(5, _track(places[process])) + _field(2, utf8(name))
             yield _packet(_field(60, described + _field(8, counter)))
             slices = own["slice"].to_list()
             values = (own[column].cast(pl.Float64) * scale / seconds).to_list()
@@ -131,8 +134,8 @@ def _samples(found: Sites, places: dict[int, int], slice_ns: int) -> Iterator[by
         [frames.of((functions.of(place.function), modules.of(place.module))) for place in stack]
         for stack in found.stacks
     ]
-    interned = [_field(5, _field(1, iid) + _field(2, name.encode())) for name, iid in functions.items()]
-    interned += [_field(17, _field(1, iid) + _field(2, path.encode())) for path, iid in modules.items()]
+    interned = [_field(5, _field(1, iid) + _field(2, utf8(name))) for name, iid in functions.items()]
+    interned += [_field(17, _field(1, iid) + _field(2, utf8(path))) for path, iid in modules.items()]
     interned += [_field(19, _field(1, iid) + _field(7, iid)) for _, iid in modules.items()]
     interned += [
         _field(6, _field(1, iid) + _field(2, function) + _field(3, module))
@@ -145,8 +148,9 @@ def _samples(found: Sites, places: dict[int, int], slice_ns: int) -> Iterator[by
     yield _packet(_field(12, b"".join(interned)))
     for row in found.samples.iter_rows(named=True):
         pid = places[row["process"]] + 1
-        for sample in range(row["samples"]):
-            time_ns = row["slice"] * slice_ns + (2 * sample + 1) * slice_ns // (2 * row["samples"])
+        shown = min(row["samples"], MOST_SAMPLES_SHOWN)
+        for sample in range(shown):
+            time_ns = row["slice"] * slice_ns + (2 * sample + 1) * slice_ns // (2 * shown)
             event = _field(2, pid) + _field(3, pid) + _field(5, USER_MODE) + _field(4, row["stack"] + 1)
             yield _packet(_field(66, event), time_ns)
 

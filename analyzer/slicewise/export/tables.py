@@ -9,6 +9,7 @@ import polars as pl
 
 from slicewise.analysis.hardware import hardware
 from slicewise.profile.reader import Profile
+from slicewise.safe_text import csv_cell
 
 TABLES = ("slices", "processes", "mounts", "files", "calls", "mishaps", "hardware", "sites", "frames", "modules")
 
@@ -30,7 +31,11 @@ def table(profile: Profile, name: str) -> pl.DataFrame:
 
 def csv(frame: pl.DataFrame) -> bytes:
     """As CSV with a line of names; lists of no table's columns are in it."""
-    return frame.write_csv().encode()
+    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+    changed = {name: {text: csv_cell(text) for text in frame[name].unique() if text is not None} for name in texts}
+    unsafe = {name: {text: cell for text, cell in cells.items() if cell != text} for name, cells in changed.items()}
+    frame = frame.with_columns(pl.col(name).replace(cells) for name, cells in unsafe.items() if cells)
+    return frame.rename({name: csv_cell(name) for name in frame.columns}).write_csv().encode()
 
 
 def parquet(frame: pl.DataFrame, profile: Profile, name: str) -> bytes:

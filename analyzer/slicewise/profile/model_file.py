@@ -12,6 +12,7 @@ from slicewise.analysis.estimate import Estimate
 from slicewise.analysis.fitted import AloneRate, FittedModel, HeldOut
 from slicewise.analysis.weights import KINDS, Candidate, WeightFit, Weighting
 from slicewise.errors import UserError
+from slicewise.safe_text import json_text
 
 FORMAT = "slicewise model 1"
 
@@ -24,7 +25,7 @@ def model_record(model: FittedModel) -> dict[str, Any]:
 def write_model(model: FittedModel, path: Path) -> None:
     """Write the model. Raises UserError where that cannot be."""
     try:
-        path.write_text(json.dumps(model_record(model), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        path.write_text(json_text(model_record(model), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}; give another file to -o") from error
 

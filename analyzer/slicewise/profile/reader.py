@@ -12,6 +12,7 @@ import polars as pl
 
 from slicewise.profile.damage import Damage
 from slicewise.profile.plan import Want
+from slicewise.profile.plausible import require_plausible
 from slicewise.profile.reading import REQUIRED_TABLES, read_jobs
 from slicewise.profile.schema import Schema
 
@@ -62,10 +63,11 @@ LATER_TABLES = (
 )  # fmt: skip
 
 
-def read_profile(path: str | Path, bins: bool = False) -> Profile:
+def read_profile(path: str | Path, bins: bool = False, needs_axis: bool = True) -> Profile:
     """Read a job's directory, or one node's `.swz` file of it.
 
     bins: whether the columns of bins (sizes, latencies) are wanted: they need several times the memory of all others.
+    needs_axis: whether it will be laid on an axis of time, slice by slice, which a clock that was set may forbid.
     Damage costs the frames that it touches, and is told in the profile. Raises UserError where there is nothing to
     tell: no such file, not a profile, another format, several jobs or slice lengths, no sound frame.
     """
@@ -73,6 +75,7 @@ def read_profile(path: str | Path, bins: bool = False) -> Profile:
     wants = {name: Want(name, bins=bins) for name in (*TABLES, *LATER_TABLES)}
     reading = read_jobs([path], wants, is_named=False)
     (source,) = reading.sources
+    require_plausible(source, reading.tables, needs_axis)
     return Profile(
         path=path,
         job=source.job,

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from slicewise.live import Activity, JobNow, ProcessNow
 from slicewise.report import words
-from slicewise.report.tables import Cell, Column, Table, for_terminal
+from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
 
 BARS = "▁▂▃▄▅▆▇█"
 ORDERS: dict[str, tuple[str, Callable[[Activity], float]]] = {
@@ -69,7 +69,7 @@ class Screen:
         if table.rows:
             shown.rows[self.selected].style = SELECTED_STYLE
         rest = [Text("no profiled process runs here now")] if not jobs else []
-        return Group(Text(f"{head}, by {ORDERS[self.order][0]}"), shown, *rest, Text(KEYS, style="dim"))
+        return Group(line_for_terminal(f"{head}, by {ORDERS[self.order][0]}"), shown, *rest, Text(KEYS, style="dim"))
 
     def _row(self, rows: int) -> int:
         return min(self.selected, max(0, rows - 1))

@@ -7,6 +7,7 @@ at.
 from __future__ import annotations
 
 from slicewise.live import KINDS, MOVING, Counts, Look, Mount
+from slicewise.safe_text import metrics_label
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 Series = tuple[str, Mount]
@@ -34,7 +35,8 @@ class Metrics:
     def text(self) -> str:
         """All that is known now."""
         lines = ["# TYPE slicewise_processes gauge", "# HELP slicewise_processes Processes that run on this node."]
-        lines += [f'slicewise_processes{{job="{_escaped(job)}"}} {n}' for job, n in sorted(self._processes.items())]
+        for job, processes in sorted(self._processes.items()):
+            lines.append(f'slicewise_processes{{job="{metrics_label(job)}"}} {processes}')
         for name, unit, help_text, kinds in (
             ("bytes", "bytes", "Bytes moved to and from files", MOVING),
             ("operations", "", "Calls on files", KINDS),
@@ -47,8 +49,8 @@ class Metrics:
             lines.append(f"# HELP {family} {help_text}, as they were when last looked at.")
             for (job, (point, kind_of_mount, source)), counts in sorted(self._sums.items()):
                 labels = (
-                    f'job="{_escaped(job)}",mount="{_escaped(point)}",type="{_escaped(kind_of_mount)}",'
-                    f'source="{_escaped(source)}"'
+                    f'job="{metrics_label(job)}",mount="{metrics_label(point)}",type="{metrics_label(kind_of_mount)}",'
+                    f'source="{metrics_label(source)}"'
                 )
                 lines += [f'{family}_total{{{labels},kind="{kind}"}} {_value(counts, name, kind)}' for kind in kinds]
         return "\n".join([*lines, "# EOF", ""])
@@ -58,7 +60,3 @@ def _value(counts: Counts, name: str, kind: str) -> str:
     if name == "seconds":
         return f"{counts[f'{kind}_ns'] / 1e9:.9f}"
     return str(counts[f"{kind}_bytes" if name == "bytes" else f"{kind}_ops"])
-
-
-def _escaped(label: str) -> str:
-    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -23,7 +23,7 @@ import jinja2
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from slicewise import __version__
+from slicewise import __version__, safe_text
 from slicewise.errors import UserError
 from slicewise.report.tables import Table
 
@@ -90,7 +90,10 @@ def write_page(page: Page, path: Path) -> None:
 def html_of(page: Page) -> str:
     """The page's HTML text."""
     templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("slicewise.report"), autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.PackageLoader("slicewise.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_visible,
     )
     templates.filters["kept_together"] = kept_together
     script = _template_text(templates, "flame.js") + _template_text(templates, "page.js")
@@ -105,8 +108,13 @@ def html_of(page: Page) -> str:
         script_hashes=[hash_of(script.encode()), hash_of(gzip.decompress(plotly))],
         plotly=in_base64(plotly),
         figures=packed(f"[{','.join(map(figure_json, charts))}]"),
-        flames=packed(json.dumps(flames, separators=(",", ":"))),
+        flames=packed(json.dumps(safe_text.visible_in(flames), separators=(",", ":"))),
     )
+
+
+def _visible(value: Any) -> Any:
+    """What an expression of the template gives: text that is not our own markup is made visible, then escaped."""
+    return safe_text.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def kept_together(text: str) -> str:
@@ -118,7 +126,7 @@ def figure_json(chart: go.Figure) -> str:
     """A figure as JSON, without the default template that the page's script has no use for."""
     figure = json.loads(chart.to_json())
     figure["layout"].pop("template", None)
-    return json.dumps(figure, separators=(",", ":"))
+    return json.dumps(safe_text.visible_in(figure), separators=(",", ":"))
 
 
 def packed(text: str) -> str:

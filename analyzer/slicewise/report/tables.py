@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from slicewise import safe_text
+
 
 @dataclass(frozen=True)
 class Column:
@@ -42,7 +44,8 @@ class Cell:
             if isinstance(self.value, float)
             else str(self.value)
         )
-        return " ".join(text.split())
+        text = safe_text.visible(" ".join(text.split()))
+        return f"'{text}" if text.startswith(("=", "@")) else text
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,26 @@ class Table:
         ]
 
 
+def line_for_terminal(line: str | Text) -> Text:
+    """One line as a terminal may have it: in its styles, without markup, and with what is not plainly seen spelled
+    out."""
+    line = Text(line) if isinstance(line, str) else line
+    if not safe_text.UNSAFE.search(line.plain):
+        return line
+    shown = Text(style=line.style)
+    for place in range(len(line.plain)):
+        letter = line[place]
+        style = letter.spans[-1].style if letter.spans else ""
+        shown.append(safe_text.visible(letter.plain), style)
+    return shown
+
+
 def for_terminal(table: Table) -> RichTable:
     """The table for a rich console: no lines, narrow gaps, and no markup in what the cells say."""
     shown = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column in table.columns:
-        shown.add_column(Text(column.heading), justify="right" if column.is_figure else "left", overflow="fold")
+        justify = "right" if column.is_figure else "left"
+        shown.add_column(line_for_terminal(column.heading), justify=justify, overflow="fold")
     for row in table.rows:
-        shown.add_row(*(Text(cell.text, style=cell.colour) for cell in row))
+        shown.add_row(*(line_for_terminal(Text(cell.text, style=cell.colour)) for cell in row))
     return shown

@@ -52,7 +52,8 @@ def _mishaps(profile: Profile) -> list[str]:
     meanings = profile.schema.meanings["mishaps"]
     met = profile.mishaps.group_by("mishap").agg(pl.col("count").sum(), pl.col("process").n_unique()).sort("mishap")
     return [
-        f"{profile.job}: {meanings[name]} ({words.count(times, 'time')} in {words.count(processes, 'process')})"
+        f"{profile.job}: {meanings.get(name, name)} "
+        f"({words.count(times, 'time')} in {words.count(processes, 'process')})"
         for name, times, processes in met.iter_rows()
         if times
     ]
