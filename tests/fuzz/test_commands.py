@@ -6,6 +6,7 @@ SLICEWISE_FUZZ_PROFILES sets how many such profiles are tried (default 8); a fai
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -86,15 +87,12 @@ def changed(table: str, **fields: int) -> Tables:
 @pytest.mark.parametrize(
     ("table", "fields"),
     [
-        ("slices", {"slice": 1 << 63}),
-        ("slices", {"slice": (1 << 64) - 1}),
-        ("slices", {"slice": 1 << 62}),
         ("slices", {"write_bytes": 1 << 63}),
         ("slices", {"write_ns": (1 << 64) - 1}),
         ("processes", {"start_ns": 1 << 63}),
         ("processes", {"rank": -(1 << 63)}),
-        ("node_slices", {"slice": 1 << 63}),
-        ("hardware", {"slice": 1 << 63}),
+        ("node_slices", {"cpu_stall_ns": 1 << 63}),
+        ("hardware", {"event_0": 1 << 63}),
         ("sites", {"samples": 1 << 63}),
     ],
 )
@@ -105,6 +103,15 @@ def test_numbers_that_no_job_has_are_one_line(tmp_path, table, fields):
         read_profile(job)
     done = slicewise_command("info", job)
     assert (done.status, done.errors.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("table", ["slices", "hardware", "sites", "node_slices"])
+@pytest.mark.parametrize("slice_", [1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
+def test_slices_that_no_clock_tells_of_are_damage_or_one_line(other, tmp_path, table, slice_):
+    job = write_job(tmp_path / "job", changed(table, slice=slice_))
+    with contextlib.suppress(UserError):
+        assert read_profile(job).damage != []
+    assert_answers(["info JOB", "report JOB --html PAGE", "export JOB --format csv"], job, other, tmp_path, slice_)
 
 
 def test_a_slice_long_before_the_others_is_no_trouble(other, tmp_path):

@@ -35,8 +35,8 @@ def require_plausible(source: Source, tables: Mapping[str, pl.DataFrame], needs_
     if needs_axis and apart > MOST_SLICES_ON_AXIS:
         days = apart * source.slice_ns / 1e9 / 86400
         raise UserError(
-            f"{source.path}: its slices lie {days:,.0f} days apart (a clock that was set while it ran?), too far for an "
-            f"axis of time; see what it holds with: slicewise info {source.path}"
+            f"{source.path}: its slices lie {days:,.0f} days apart (a clock that was set while it ran?), too far for "
+            f"an axis of time; see what it holds with: slicewise info {source.path}"
         )
 
 
