@@ -1,5 +1,6 @@
 /* The hot path: what one call adds to its thread's lane. No lock and no atomic read-modify-write while the call lies within the lane's
  * slice. A signal handler that finds its thread in here counts on a lane of its own. */
+#include "asleep.h"
 #include "descriptor.h"
 #include "engine.h"
 #include "mount.h"
@@ -209,10 +210,29 @@ static struct effect touch(const struct call *call, bool is_error)
     return (struct effect){ .kind = operation_kind[call->operation], .is_error = is_error };
 }
 
+/* Before the engine woke nothing but the descriptor's device was looked up. */
+static uint32_t mount_of_look(descriptor look)
+{
+    return is_on() ? mount_of_device(asleep_object(look), asleep_device(look), -1) : MOUNT_OTHER;
+}
+
+static uint32_t mount_of_word(descriptor word)
+{
+    if (word == 0)
+        return MOUNT_OTHER;
+    return LIKELY(!asleep_is_look(word)) ? descriptor_mount(word) : mount_of_look(word);
+}
+
+static bool is_asleep(void)
+{
+    return !LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) != ENGINE_ASLEEP);
+}
+
 void call_touched_descriptor(const struct call *call, descriptor word, bool is_error)
 {
     struct effect effect = touch(call, is_error);
-    count(call, word != 0 ? descriptor_mount(word) : MOUNT_OTHER, &effect);
+    if (!is_asleep() || !asleep_puts_off(call, word, is_error))
+        count(call, mount_of_word(word), &effect);
 }
 
 void call_mapped(const struct call *call, int fd, int64_t bytes)
@@ -254,7 +274,9 @@ void call_request_done(const struct call *call, int fd, descriptor word, int64_t
 
 void call_touched(const struct call *call, int fd, bool is_error)
 {
-    if (is_on())
+    if (is_asleep() && asleep_may_put_off(call->operation))
+        call_touched_descriptor(call, asleep_look(fd), is_error);
+    else if (is_on())
         call_touched_descriptor(call, descriptor_of(fd), is_error);
 }
 
@@ -378,9 +400,14 @@ INLINE void stream_moved(const struct call *call, enum call_kind kind, FILE *str
 void call_stream_touched(const struct call *call, FILE *stream, struct stream_state before, bool is_error)
 {
     int fd = stream->_fileno;
-    if (fd < 0 || !is_on())
+    if (fd < 0)
         return;
     struct stream_state after = stream_state(stream);
+    if (is_asleep() && before.pending == 0 && after.pending == 0 && asleep_may_put_off(call->operation) &&
+        asleep_puts_off(call, asleep_look(fd), is_error))
+        return;
+    if (!is_on())
+        return;
     struct effect effect = touch(call, is_error);
     effect.kernel_write = at_least_0(before.pending - after.pending);
     /* A seek beyond the buffer fills it anew, which may bring the kernel's position back to where it was. */
@@ -396,15 +423,16 @@ void call_streams_flushed(const struct call *call, int64_t pending)
 {
     struct effect effect = touch(call, false);
     effect.kernel_write = at_least_0(pending);
-    count(call, MOUNT_OTHER, &effect);
+    if (!is_asleep() || pending != 0 || !asleep_puts_off(call, 0, false))
+        count(call, MOUNT_OTHER, &effect);
 }
 
 void call_stream_closed(const struct call *call, descriptor word, struct stream_state before, bool is_error)
 {
     struct effect effect = touch(call, is_error);
     effect.kernel_write = at_least_0(before.pending);
-    if (word != 0)
-        count(call, descriptor_mount(word), &effect);
+    if (word != 0 && (!is_asleep() || before.pending != 0 || !asleep_puts_off(call, word, is_error)))
+        count(call, mount_of_word(word), &effect);
 }
 
 void call_stream_read(const struct call *call, FILE *stream, struct stream_state before, int64_t bytes)
@@ -431,16 +459,23 @@ void call_mpi_touched(const struct call *call, uint32_t mount, bool is_error)
 }
 
 /* Not I/O: a number among the calls, and nothing in any slice. */
-void call_lived(const struct call *call)
+void call_lived_often(const struct call *call, uint32_t times)
 {
     struct thread *thread = &thread_state;
     struct share nothing = { 0 };
     void *volatile frame;
+    if (is_asleep() && asleep_lived(call->operation, times))
+        return;
     if (!is_on() || !guard_begin(thread, &frame))
         return;
     if (thread->lane != &no_lane || lane_turn(thread, call, MOUNT_OTHER, LAYER_posix, KIND_life, 0, &nothing))
-        thread->lane->calls[call->operation]++;
+        thread->lane->calls[call->operation] += times;
     guard_end(thread);
+}
+
+void call_lived(const struct call *call)
+{
+    call_lived_often(call, 1);
 }
 
 #define CALIBRATION_CALLS 32

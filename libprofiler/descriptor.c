@@ -3,6 +3,7 @@
  * reads and writes words; entering a new mount or file takes the engine's lock. */
 #include "descriptor.h"
 
+#include "asleep.h"
 #include "mount.h"
 #include "record.h"
 #include "state.h"
@@ -89,16 +90,24 @@ descriptor descriptor_classify(int fd)
 
 descriptor descriptor_release(int fd)
 {
-    if ((unsigned)fd >= DESCRIPTORS_MAX || !engine_wake())
+    if ((unsigned)fd >= DESCRIPTORS_MAX)
         return 0;
+    uint32_t state = atomic_load_explicit(engine_switch, memory_order_relaxed);
+    if (state != ENGINE_ON)
+        return state == ENGINE_ASLEEP ? asleep_look(fd) : 0;
     descriptor word = descriptor_of(fd);
     atomic_store_explicit(&descriptor_table[fd], 0, memory_order_relaxed);
     return word;
 }
 
+static bool has_table(void)
+{
+    return atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON;
+}
+
 void descriptor_release_range(unsigned first, unsigned last)
 {
-    if (!engine_wake())
+    if (!has_table())
         return;
     const unsigned words_a_page = PAGE_BYTES / sizeof(descriptor);
     unsigned end = last < DESCRIPTORS_MAX ? last + 1 : DESCRIPTORS_MAX, fd = first;
@@ -114,7 +123,7 @@ void descriptor_release_range(unsigned first, unsigned last)
 
 void descriptor_copied(int from, int to)
 {
-    if ((unsigned)to >= DESCRIPTORS_MAX || from == to || !engine_wake())
+    if ((unsigned)to >= DESCRIPTORS_MAX || from == to || !has_table())
         return;
     descriptor word = (unsigned)from < DESCRIPTORS_MAX ? atomic_load_explicit(&descriptor_table[from], memory_order_relaxed) : 0;
     atomic_store_explicit(&descriptor_table[to], word, memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include "engine.h"
 
 #include "adopt.h"
+#include "asleep.h"
 #include "environment.h"
 #include "hardware.h"
 #include "identity.h"
@@ -27,8 +28,16 @@
 struct engine engine;
 void (*engine_before_end)(void);
 
-static _Atomic uint32_t switch_before_start = ENGINE_ASLEEP;
-_Atomic uint32_t *engine_switch = &switch_before_start;
+_Atomic uint32_t *engine_switch = &asleep_page.state;
+
+/* Bytes that a process which counted nothing may have moved by the kernel's count: what libc and the loader read for themselves. More was
+ * read and written past us, and is told. */
+#define UNSEEN_LITTLE_BYTES 65536
+/* Between two looks, against each other: the clocks are read one after the other. */
+#define CLOCK_MOVED_NS 1000000
+/* Segments of programs that came before in this process, by exec: more are finished at the next exec, else by the last one. */
+#define PREDECESSORS_MAX 8
+#define STARTER_PATIENCE 1000
 
 static void say(const char *format, const char *first, const char *second, const char *third)
 {
@@ -79,28 +88,20 @@ static void thread_ends(void *thread)
     lane_release(ending);
 }
 
-/* A page that a child of fork finds zeroed: it wakes as a process of its own. */
-static bool make_switch(void)
+/* What programs before ours in this very process left: their execs made way for us. Finished at our end, for a start touches nobody's spool.
+ * A process that has no segment looks whether there is any. */
+static void adopt_predecessors(bool has_segment)
 {
-    void *page = (void *)syscall(SYS_mmap, NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
-        return false;
-    syscall(SYS_madvise, page, PAGE_BYTES, MADV_WIPEONFORK);
-    engine_switch = page;
-    return true;
-}
-
-/* Whatever a program before ours in this very process left: its exec made way for us. */
-static void adopt_predecessor(void)
-{
-    char path[sizeof engine.home.path + 16];
-    size_t length = strlen(engine.home.path);
-    const char *dot = strrchr(engine.home.path, '.');
-    if (length == 0 || dot == NULL)
-        return;
-    unsigned mine = (unsigned)strtoul(dot + 1, NULL, 10);
-    for (unsigned n = mine > 0 ? mine - 1 : 1; n <= mine + 1; n += 2) {
-        snprintf(path, sizeof path, "%.*s.%u", (int)(dot - engine.home.path), engine.home.path, n);
+    char path[sizeof engine.home.path + 16], user_dir[256];
+    const char *dot = has_segment ? strrchr(engine.home.path, '.') : NULL;
+    segment_user_dir(user_dir, sizeof user_dir, engine.settings.segment_dir, geteuid());
+    for (unsigned n = 0; has_segment ? n < engine.home.number : n < PREDECESSORS_MAX; n++) {
+        if (dot != NULL)
+            snprintf(path, sizeof path, "%.*s.%u", (int)(dot - engine.home.path), engine.home.path, n);
+        else
+            snprintf(path, sizeof path, "%s/%s.%u.%u", user_dir, engine.job, asleep_pid(), n);
+        if (!has_segment && syscall(SYS_faccessat, AT_FDCWD, path, F_OK) != 0)
+            return;
         adopt_segment(path, "");
     }
 }
@@ -116,42 +117,72 @@ static void adopt_siblings(bool all)
         adopt_gone(engine.settings.segment_dir, prefix);
 }
 
-/* Caller is the one thread that starts the engine. Returns whether calls are counted from now on. */
-static bool start(bool is_forked)
+static void take_standard_error(void)
 {
-    uint64_t began = clock_read(CLOCK_MONOTONIC);
     struct statx status;
-    if (!is_forked && raw_statx_descriptor(STDERR_FILENO, &status) == 0) {
+    if (raw_statx_descriptor(STDERR_FILENO, &status) == 0) {
         engine.standard_error.inode = status.stx_ino;
         engine.standard_error.device = status.stx_dev_minor;
     }
-    if (!is_forked)
-        settings_read(&engine.settings, complain);
+}
+
+/* What must be known of the process's beginning: its settings, its clock, its environment, which it may change. Makes, maps and opens nothing
+ * that stays. Returns whether calls are to be counted; then the engine sleeps until there is one. */
+static bool prepare(void)
+{
+    uint64_t began = clock_read(CLOCK_MONOTONIC);
+    take_standard_error();
+    settings_read(&engine.settings, complain);
     if (engine.settings.is_off)
         return false;
-    if (!is_forked) {
-        clock_start(strcmp(engine.settings.clock, "vdso") != 0);
+    asleep_start();
+    clock_start(strcmp(engine.settings.clock, "vdso") != 0);
+    engine.clock_offset_ns = clock_read(CLOCK_REALTIME) - clock_read(CLOCK_MONOTONIC);
+    engine.is_first_of_job = identity_job(engine.job, sizeof engine.job, &engine.settings);
+    identity_note(&engine.settings, engine.job);
+    kernel_note();
+    engine.prepared_ns = clock_read(CLOCK_MONOTONIC) - began;
+    return true;
+}
+
+/* The clock may have been set while we slept: then the pair that its rate is measured from is of no use. */
+static void wake_clock(void)
+{
+    uint64_t offset_ns = clock_read(CLOCK_REALTIME) - clock_read(CLOCK_MONOTONIC);
+    uint64_t moved_ns = offset_ns > engine.clock_offset_ns ? offset_ns - engine.clock_offset_ns : engine.clock_offset_ns - offset_ns;
+    if (moved_ns > CLOCK_MOVED_NS)
+        clock_start(profiler_clock.is_counter);
+    clock_calibrate();
+}
+
+/* Caller is the one thread that starts the engine. Returns whether calls are counted from now on. */
+static bool start(bool is_forked)
+{
+    static bool has_looked_around;
+    uint64_t began = clock_read(CLOCK_MONOTONIC);
+    if (!has_looked_around)
         python_start();
-        engine.is_first_of_job = identity_job(engine.job, sizeof engine.job, &engine.settings);
-    }
+    has_looked_around = true;
     char name[160];
-    snprintf(name, sizeof name, "%s.%d", engine.job, raw_getpid());
+    snprintf(name, sizeof name, "%s.%u", engine.job, asleep_pid());
     if (!descriptor_start() || segment_create(&engine.home, engine.settings.segment_dir, name) < 0)
         return false;
 
     struct segment *segment = engine.home.segment;
+    segment->pid = asleep_pid();
     if (engine.settings.is_group_readable && engine.home.place != PLACE_private)
         segment_share(&engine.home);
     segment->pid_namespace = adopt_pid_namespace();
-    segment->process_row[processes_start_ns] = clock_read(CLOCK_REALTIME);
+    segment->process_row[processes_start_ns] = asleep_page.began_ns;
     segment->process_row[processes_ending] = ENDING_running;
     identity_fill(&engine.home, &engine.settings, engine.job);
+    segment->process_row[processes_parent] = asleep_page.parent;
     mount_start(&engine.home);
     kernel_start(&engine.home, is_forked);
     segment->mishaps[MISHAP_bad_setting] += is_forked ? 0 : engine.settings.bad;
     segment->process_row[processes_site_ns] = engine.settings.site_ns;
     engine.kernel_slice = 0;
-    clock_calibrate();
+    wake_clock();
     if (engine.home.place == PLACE_tmpdir)
         mishap(MISHAP_segment_in_tmpdir, NULL);
     if (engine.home.place == PLACE_private)
@@ -159,13 +190,11 @@ static bool start(bool is_forked)
     if (program_is_go())
         mishap(MISHAP_go_program, NULL);
     atomic_store(&segment->state, SEGMENT_LIVE);
-    if (!is_forked) {
-        adopt_predecessor();
-        adopt_siblings(false);
+    if (!is_forked)
         hardware_start();
-    } else if (engine.settings.events[0] != '\0')
+    else if (engine.settings.events[0] != '\0')
         mishap(MISHAP_papi_forked, NULL);
-    segment->process_row[processes_profiler_ns] = clock_read(CLOCK_MONOTONIC) - began;
+    segment->process_row[processes_profiler_ns] = clock_read(CLOCK_MONOTONIC) - began + (is_forked ? 0 : engine.prepared_ns);
     return true;
 }
 
@@ -175,7 +204,6 @@ static void forget_parent(void)
     engine.lock = (struct lock){ 0 };
     engine.is_first_of_job = false;
     engine.full_until_tick = 0;
-    own_io = (struct own_io){ 0 }; /* the kernel's count of a child begins at zero, and what it reads to start is ours */
     if (engine.home.segment != NULL && engine.home.place != PLACE_private) {
         /* Forked by a signal handler: the bookkeeping that it interrupted goes on here too, and must find memory of no consequence. */
         if (thread_state.frame != NULL)
@@ -192,46 +220,68 @@ static void forget_parent(void)
     memset(engine.is_said, 0, sizeof engine.is_said);
 }
 
-bool engine_wake(void)
+/* Takes the turn to prepare or to wake: others wait. Returns false where there is nothing to do any more, or where the caller is at it
+ * already (a start that calls what we wrap, or a handler that interrupts it). */
+static bool take_turn(uint32_t thread)
+{
+    uint32_t other = 0;
+    for (unsigned tries = 1; !atomic_compare_exchange_strong(&asleep_page.starter, &other, thread); tries++) {
+        if (other == thread)
+            return false;
+        if (tries % STARTER_PATIENCE == 0 && raw_result(syscall(SYS_kill, other, 0)) == -ESRCH) /* a vforked child, killed at it */
+            atomic_compare_exchange_strong(&asleep_page.starter, &other, 0);
+        syscall(SYS_sched_yield);
+        if (atomic_load(engine_switch) != ENGINE_ASLEEP)
+            return false;
+        other = 0;
+    }
+    return true;
+}
+
+/* What the process's beginning made of us: for good, and for its children too. */
+static enum { UNPREPARED, PREPARED, REFUSED } preparation;
+
+static bool is_worth_waking_at_once(void)
+{
+    return engine.settings.events[0] != '\0' || program_is_go(); /* which makes its calls past libc, and never comes by */
+}
+
+/* `is_counting`: a call is to be counted, and not just what comes before it. Returns whether calls are counted. */
+static bool rouse(bool is_counting)
 {
     uint32_t state = atomic_load_explicit(engine_switch, memory_order_acquire);
     if (state != ENGINE_ASLEEP)
         return state == ENGINE_ON;
-    static _Atomic uint64_t starter; /* process and thread id of who is at it */
-    bool is_forked = engine_switch != &switch_before_start;
-    if (!is_forked && environ == NULL) /* libc has not started (a program's .preinit_array), and settings cannot be read yet */
+    if (environ == NULL && preparation == UNPREPARED) /* libc has not started (a program's .preinit_array), and settings cannot be read yet */
         return false;
-    if (is_forked && atomic_load(&switch_before_start) == ENGINE_OFF) {
-        atomic_store(engine_switch, ENGINE_OFF);
-        return false;
-    }
-    /* A start that calls what we wrap (or a handler that interrupts it) passes through; other threads wait; a starter that fork left
-     * behind in the parent is nobody. */
-    uint64_t me = (uint64_t)raw_getpid() << 32 | (uint32_t)raw_gettid(), other = 0;
-    while (!atomic_compare_exchange_strong(&starter, &other, me)) {
-        if (other == me)
-            return false;
-        if (other >> 32 == me >> 32) {
-            syscall(SYS_sched_yield);
-            if (atomic_load(engine_switch) != ENGINE_ASLEEP)
-                return atomic_load(engine_switch) == ENGINE_ON;
-            other = 0;
-        }
-    }
-    if (atomic_load(engine_switch) != ENGINE_ASLEEP) { /* done while we waited */
-        atomic_store(&starter, 0);
+    int saved_errno = errno;
+    if (!take_turn((uint32_t)raw_gettid())) {
+        errno = saved_errno;
         return atomic_load(engine_switch) == ENGINE_ON;
     }
-    int saved_errno = errno;
-    if (is_forked)
-        forget_parent();
-    bool is_on = (is_forked || make_switch()) && start(is_forked);
-    if (engine_switch != &switch_before_start)
-        atomic_store(engine_switch, is_on ? ENGINE_ON : ENGINE_OFF);
-    atomic_store(&switch_before_start, is_on ? ENGINE_ON : ENGINE_OFF);
-    atomic_store(&starter, 0);
+    if (atomic_load(engine_switch) == ENGINE_ASLEEP) { /* and not done while we waited */
+        if (preparation == UNPREPARED) {
+            preparation = prepare() ? PREPARED : REFUSED;
+            is_counting = is_counting || (preparation == PREPARED && is_worth_waking_at_once());
+        }
+        if (is_counting && preparation == PREPARED) {
+            asleep_pid();
+            if (asleep_page.is_child)
+                forget_parent();
+            if (!start(asleep_page.is_child))
+                preparation = REFUSED;
+        }
+        if (is_counting || preparation == REFUSED)
+            atomic_store(engine_switch, preparation == REFUSED ? ENGINE_OFF : ENGINE_ON);
+    }
+    atomic_store(&asleep_page.starter, 0);
     errno = saved_errno;
-    return is_on;
+    return atomic_load(engine_switch) == ENGINE_ON;
+}
+
+bool engine_wake(void)
+{
+    return rouse(true);
 }
 
 void engine_set_rank(int rank, int ranks)
@@ -298,24 +348,48 @@ void engine_before_child(void)
     errno = saved_errno;
 }
 
+/* It sleeps until it counts something. */
 void engine_begin_child(void)
 {
     if (is_on()) /* it began in a handler of the program's that libc calls before fork returns */
         return;
-    if (engine_switch != &switch_before_start)
-        atomic_store(engine_switch, ENGINE_ASLEEP); /* where the kernel is too old to have zeroed it */
-    engine_wake();
+    asleep_begin_child();
+    if (thread_state.frame != NULL) /* forked by a signal handler: the bookkeeping that it interrupted goes on here too, on our parent's lane */
+        engine_wake();
 }
 
 static void look_last(void)
 {
+    asleep_count();
     if (engine_before_end != NULL)
         engine_before_end();
     engine.home.segment->mishaps[MISHAP_requests_unclaimed] = request_count();
 }
 
+/* A process that counted nothing, by the wrappers: whether the kernel saw more than a process does by itself. */
+static bool has_unseen(void)
+{
+    return preparation == PREPARED && asleep_pid() == (uint32_t)raw_getpid() && !asleep_page.is_child && kernel_unseen() > UNSEEN_LITTLE_BYTES;
+}
+
+/* The programs before ours are finished: the one after ours looks for the first number. */
+static void take_first_number(void)
+{
+    static char first[sizeof engine.home.path];
+    const char *dot = strrchr(engine.home.path, '.');
+    if (dot == NULL)
+        return;
+    snprintf(first, sizeof first, "%.*s.0", (int)(dot - engine.home.path), engine.home.path);
+    if (syscall(SYS_renameat2, AT_FDCWD, engine.home.path, AT_FDCWD, first, RENAME_NOREPLACE) != 0)
+        return;
+    memcpy(engine.home.path, first, sizeof first);
+    engine.home.number = 0;
+}
+
 static void leave(void)
 {
+    if (atomic_load(engine_switch) == ENGINE_ASLEEP && (!has_unseen() || !engine_wake()))
+        return;
     if (!is_on())
         return;
     look_last();
@@ -327,6 +401,10 @@ static void leave(void)
     segment->last_call_ns = now;
     segment->process_row[processes_call_cost_ps] = call_cost_ps();
     atomic_store(&segment->state, SEGMENT_LEAVING);
+    if (engine.home.number >= PREDECESSORS_MAX) {
+        adopt_predecessors(true);
+        take_first_number();
+    }
     lock_give(held);
 }
 
@@ -379,9 +457,22 @@ static bool is_left_to_collector(void)
     return engine.home.place != PLACE_private && adopt_is_promised(atomic_load(&engine.home.segment->collector_until_ns));
 }
 
+/* The end of a process that counted nothing: there is nothing to write. Returns whether it woke after all. */
+static bool end_asleep(void)
+{
+    if (has_unseen())
+        return engine_wake();
+    if (preparation != PREPARED || asleep_page.is_child || asleep_pid() != (uint32_t)raw_getpid()) /* a vforked child: its parent goes on */
+        return false;
+    adopt_predecessors(false);
+    if (engine.is_first_of_job)
+        adopt_siblings(true);
+    return false;
+}
+
 void engine_finish(enum ending ending)
 {
-    if (!is_on())
+    if (atomic_load(engine_switch) == ENGINE_ASLEEP ? !end_asleep() : !is_on())
         return;
     look_last();
     struct held_lock held = lock_take(&engine.lock);
@@ -397,12 +488,13 @@ void engine_finish(enum ending ending)
         segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
         bool is_left = is_left_to_collector();
         int error = is_left ? segment_close(&engine.home, ending, now, 0) : segment_finish(&engine.home, ending, now, 0);
-        if (error == 0 && is_left) {
-            adopt_siblings(engine.is_first_of_job);
-        } else if (error == 0) {
+        if (error == 0 && !is_left) {
             atomic_store(&segment->state, SEGMENT_DONE);
             if (engine.home.place != PLACE_private)
                 raw_unlink(engine.home.path);
+        }
+        if (error == 0) {
+            adopt_predecessors(true);
             adopt_siblings(engine.is_first_of_job);
         } else {
             segment_count_mishap(segment, MISHAP_spool_failed);
@@ -459,7 +551,8 @@ __attribute__((constructor)) static void begin(void)
     __cxa_atexit(finish_at_exit, NULL, NULL);
     at_quick_exit(finish_at_quick_exit);
     engine.has_thread_key = pthread_key_create(&engine.thread_key, thread_ends) == 0;
-    if (!engine_wake())
+    rouse(false);
+    if (preparation == REFUSED)
         return;
     if (engine.is_first_of_job)
         environment_name_job(engine.job);

@@ -128,8 +128,9 @@ void engine_count_mishap(enum mishap mishap, uint64_t times);
 /* The process that is profiled, which a vforked child in its memory is not; 0 where nothing is counted. */
 uint32_t engine_pid(void);
 
-/* Something that is no I/O (MPI_Init, fork): counted by number alone. */
+/* Something that is no I/O (MPI_Init, fork): counted by number alone. It wakes no engine. */
 void call_lived(const struct call *call);
+void call_lived_often(const struct call *call, uint32_t times);
 
 /* Process life. `engine_leave` before exec of a file (relative to `dirfd`, as in the *at calls), or of one that the PATH is searched for: the
  * segment is finished by whoever comes next; `engine_stay` if exec failed. `engine_spawned`: another process was begun with a program. */

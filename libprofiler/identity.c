@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/utsname.h>
 
 static const char *first_of(const char *const *variables)
@@ -33,7 +34,10 @@ static void copy_as_file_name(char *name, size_t room, const char *text)
 static void program_path(char *path, size_t room)
 {
     long length = raw_readlink("/proc/self/exe", path, room - 1);
-    path[length > 0 ? length : 0] = '\0';
+    const char *given = length > 0 ? NULL : (const char *)getauxval(AT_EXECFN); /* in a jail without /proc */
+    if (given != NULL)
+        length = snprintf(path, room, "%s", given);
+    path[length > 0 && (size_t)length < room ? length : 0] = '\0';
 }
 
 bool identity_job(char *name, size_t room, const struct settings *settings)
@@ -75,21 +79,51 @@ static uint64_t unique_id(uint64_t start_ns, uint64_t pid, const char *host)
     return id != 0 ? id : 1; /* 0 is the schema's */
 }
 
-static void set_spool_dir(struct segment *segment, const char *dir, const char *job)
+/* What the environment and the working directory said at the process's beginning, for it may change both before it is asked. */
+struct noted {
+    char step[128], account[128], nodes[1024], spool_dir[sizeof ((struct segment *)0)->spool_dir];
+};
+
+static void copy_first_of(char *copy, size_t room, const char *const *variables)
+{
+    const char *value = first_of(variables);
+    copy[0] = '\0';
+    if (value != NULL)
+        snprintf(copy, room, "%s", value);
+}
+
+static void note_spool_dir(struct noted *noted, const char *dir, const char *job)
 {
     static char here[PATH_MAX];
     if (dir[0] == '/' || syscall(SYS_getcwd, here, sizeof here) < 0)
         here[0] = '\0';
-    int length = snprintf(segment->spool_dir, sizeof segment->spool_dir, "%s%s%s/%s", here, here[0] != '\0' ? "/" : "", dir, job);
-    if ((size_t)length >= sizeof segment->spool_dir)
-        segment->spool_dir[0] = '\0'; /* better no place than another one */
+    int length = snprintf(noted->spool_dir, sizeof noted->spool_dir, "%s%s%s/%s", here, here[0] != '\0' ? "/" : "", dir, job);
+    if ((size_t)length >= sizeof noted->spool_dir)
+        noted->spool_dir[0] = '\0'; /* better no place than another one */
 }
 
-void identity_fill(struct segment_home *home, const struct settings *settings, const char *job)
+static struct noted noted_at_start;
+static bool is_noted;
+
+static void note(struct noted *noted, const struct settings *settings, const char *job)
 {
     static const char *const steps[] = { "SLURM_STEP_ID", "PBS_TASKNUM", "LS_JOBPID", NULL };
     static const char *const accounts[] = { "SLURM_JOB_ACCOUNT", "PBS_ACCOUNT", "LSB_PROJECT_NAME", NULL };
     static const char *const node_lists[] = { "SLURM_JOB_NODELIST", "LSB_HOSTS", NULL };
+    copy_first_of(noted->step, sizeof noted->step, steps);
+    copy_first_of(noted->account, sizeof noted->account, accounts);
+    copy_first_of(noted->nodes, sizeof noted->nodes, node_lists);
+    note_spool_dir(noted, settings->dir, job);
+}
+
+void identity_note(const struct settings *settings, const char *job)
+{
+    note(&noted_at_start, settings, job);
+    is_noted = true;
+}
+
+void identity_fill(struct segment_home *home, const struct settings *settings, const char *job)
+{
     struct segment *segment = home->segment;
     uint64_t *row = segment->process_row;
     struct utsname system;
@@ -98,12 +132,13 @@ void identity_fill(struct segment_home *home, const struct settings *settings, c
     uname(&system);
     copy_as_file_name(host, sizeof host, system.nodename);
     program_path(program, sizeof program);
-    const char *step = first_of(steps), *account = first_of(accounts), *nodes = first_of(node_lists);
+    if (!is_noted)
+        note(&noted_at_start, settings, job);
 
     row[processes_job] = segment_add_text(home, job);
-    row[processes_step] = segment_add_text(home, step != NULL ? step : "");
-    row[processes_account] = segment_add_text(home, account != NULL ? account : "");
-    row[processes_nodes] = segment_add_text(home, nodes != NULL ? nodes : "");
+    row[processes_step] = segment_add_text(home, noted_at_start.step);
+    row[processes_account] = segment_add_text(home, noted_at_start.account);
+    row[processes_nodes] = segment_add_text(home, noted_at_start.nodes);
     row[processes_user] = getuid();
     row[processes_host] = segment_add_text(home, host);
     row[processes_program] = segment_add_text(home, program);
@@ -115,5 +150,5 @@ void identity_fill(struct segment_home *home, const struct settings *settings, c
     row[processes_clock] = profiler_clock.is_counter ? CLOCK_SOURCE_counter : CLOCK_SOURCE_vdso;
     row[processes_place] = home->place;
     segment->process = unique_id(row[processes_start_ns], segment->pid, host);
-    set_spool_dir(segment, settings->dir, job);
+    memcpy(segment->spool_dir, noted_at_start.spool_dir, sizeof segment->spool_dir);
 }

@@ -9,6 +9,9 @@
  * become '_'. Returns whether it had to be made. */
 bool identity_job(char *name, size_t room, const struct settings *settings);
 
+/* Notes what the environment and the working directory say, at the process's beginning. */
+void identity_note(const struct settings *settings, const char *job);
+
 /* Fills the segment's process row and spool directory. */
 void identity_fill(struct segment_home *home, const struct settings *settings, const char *job);
 

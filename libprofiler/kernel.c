@@ -32,6 +32,7 @@ static struct {
     struct ending_thread ending[ENDING_THREADS];
     uint32_t next_ending;
     _Atomic uint32_t ended_uncounted; /* threads that ended and are in neither */
+    bool is_noted, is_readable;       /* as `reported` was before the first deed */
 } kernel;
 
 /* Of a process (its number, or "self") or of one of its threads. Returns the bytes that the look itself read, or 0. */
@@ -139,21 +140,49 @@ static bool read_all(struct segment_home *home, struct counted *counted)
     bool is_by_thread = has_reaped_children();
     if (is_by_thread ? !sum_threads(counted, &own, "self") : read_io(counted, "self", "", "") == 0)
         return false;
-    if (is_by_thread && kernel.ended_uncounted > 0) {
+    if (home != NULL && is_by_thread && kernel.ended_uncounted > 0) {
         home->segment->mishaps[MISHAP_kernel_count_partial] += kernel.ended_uncounted;
         kernel.ended_uncounted = 0;
     }
-    home->segment->process_row[processes_all_read_bytes] = counted->field[RCHAR];
-    home->segment->process_row[processes_all_write_bytes] = counted->field[WCHAR];
+    if (home != NULL) {
+        home->segment->process_row[processes_all_read_bytes] = counted->field[RCHAR];
+        home->segment->process_row[processes_all_write_bytes] = counted->field[WCHAR];
+    }
     const struct counted ours = counted_of(&own);
     subtract(counted, &ours);
     return true;
 }
 
-void kernel_start(struct segment_home *home, bool is_forked)
+void kernel_note(void)
 {
     memset(&kernel, 0, sizeof kernel);
-    if (!is_forked && !read_all(home, &kernel.reported))
+    kernel.is_readable = read_all(NULL, &kernel.reported);
+    kernel.is_noted = true;
+}
+
+uint64_t kernel_unseen(void)
+{
+    const struct counted *before = &kernel.reported;
+    struct counted now;
+    uint64_t bytes = 0;
+    if (!kernel.is_readable || !read_all(NULL, &now))
+        return 0;
+    for (int i = RCHAR; i < FIELDS; i++)
+        if (i != SYSCR && i != SYSCW)
+            bytes += now.field[i] > before->field[i] ? now.field[i] - before->field[i] : 0;
+    return bytes;
+}
+
+void kernel_start(struct segment_home *home, bool is_forked)
+{
+    if (is_forked) {
+        memset(&kernel, 0, sizeof kernel);
+        return;
+    }
+    if (!kernel.is_noted)
+        kernel_note();
+    kernel.is_noted = false;
+    if (!kernel.is_readable)
         segment_count_mishap(home->segment, MISHAP_no_kernel_count);
 }
 

@@ -5,7 +5,13 @@
 
 #include "segment.h"
 
-/* Notes what the kernel has counted already (exec keeps the counts of the program before), or that there is nothing yet, in a forked child. */
+/* Notes what the kernel has counted before the process's first deed: exec keeps the counts of the program before. */
+void kernel_note(void);
+
+/* Bytes that it counted since then, of a process that counts nothing itself. */
+uint64_t kernel_unseen(void);
+
+/* What was noted is where the counts begin (if nothing was, it is now); in a forked child they begin at nothing. */
 void kernel_start(struct segment_home *home, bool is_forked);
 
 /* Adds what came since the last sample, as a record of `slice`. */

@@ -113,6 +113,7 @@ static bool create_in(struct segment_home *home, enum place place, const char *d
     *home = (struct segment_home){ .place = place };
     int fd = -EEXIST;
     for (unsigned n = 0; fd == -EEXIST && n < 100000; n++) {
+        home->number = n;
         snprintf(home->path, sizeof home->path, "%s/%s.%u", user_dir, name, n);
         fd = raw_open(home->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     }

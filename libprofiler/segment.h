@@ -154,6 +154,7 @@ struct segment_home {
     struct segment *segment;
     enum place place;
     char path[512];    /* empty: private memory */
+    unsigned number;   /* the path's last part: programs of the same process before ours left the lower ones */
     bool reserves_by_path; /* the kernel is too old to populate a mapping */
     uint64_t reserved[SEGMENT_FIXED_BYTES / PAGE_BYTES / 64 + 1];
 };

@@ -1,5 +1,6 @@
 #include "unprofiled.h"
 
+#include "asleep.h"
 #include "program.h"
 #include "state.h"
 
@@ -42,18 +43,18 @@ static void enter(const struct program *program, int pid)
 /* In memory that is ours alone: a vforked child has neither a stack nor static data of its own. */
 static void note(int pid, int dirfd, const char *path, void (*look)(struct program *program, int dirfd, const char *path))
 {
-    if (path == NULL || !engine_wake()) /* a child that was cloned past our wrappers may do nothing but this */
+    if (path == NULL || atomic_load(engine_switch) == ENGINE_OFF)
         return;
     int saved_errno = errno;
     struct program *program =
         (struct program *)syscall(SYS_mmap, NULL, sizeof *program, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (program != MAP_FAILED) {
         look(program, dirfd, path);
-        if ((uint32_t)raw_getpid() == engine.home.segment->pid) { /* a vforked child's reads are not in our count */
+        if ((uint32_t)raw_getpid() == asleep_pid()) { /* a vforked child's reads are not in our count */
             own_io.reads += program->reads;
             own_io.read_bytes += program->read_bytes;
         }
-        if (program->reason != REASON_unknown)
+        if (program->reason != REASON_unknown && engine_wake()) /* a child that does nothing but this matters then */
             enter(program, pid);
         syscall(SYS_munmap, program, sizeof *program);
     }

@@ -222,7 +222,7 @@ def test_ten_thousand_processes(job: Job) -> None:
 
 
 def test_a_build_of_many_short_programs(job: Job) -> None:
-    """make, its shells, and what these begin: each is there once, as the program that it became."""
+    """make, its shells, and what these begin: what did I/O is there once, as the program that it became; what did nothing is not."""
     targets = [f"t{number}" for number in range(60)]
     rules = (
         f"all: {' '.join(targets)}\n{' '.join(targets)}:\n\t@/bin/true; /bin/true && /bin/echo $@ > $@; test -s $@\n"
@@ -232,7 +232,7 @@ def test_a_build_of_many_short_programs(job: Job) -> None:
     assert (ended.status, ended.errors) == (0, "")
     profile = job.profile()
     ends = profile.processes.select(pl.col("program").str.split("/").list.last(), "ending").rows()
-    assert (ends.count(("true", "exit")), ends.count(("echo", "exit")), ends.count(("make", "exit"))) == (120, 60, 1)
+    assert (ends.count(("true", "exit")), ends.count(("echo", "exit")), ends.count(("make", "exit"))) == (0, 60, 1)
     moved = total(profile, "kernel_write_bytes", layers=["stdio"], obj="file")  # echo ends lines in line
     assert moved == sum(len(f"{name}\n") for name in targets)
     assert profile.mishaps.is_empty()
@@ -280,5 +280,5 @@ def test_a_file_that_was_made_but_is_empty(job: Job) -> None:
     """As whoever was killed between making it and writing the schema leaves it."""
     job.spool_dir.mkdir(mode=0o700)
     (job.spool_dir / f"{os.uname().nodename}.swz").touch(0o600)
-    assert job.run(["/bin/true"]).status == 0
+    assert job.run(["/bin/cat", "/dev/null"]).status == 0
     assert job.profile().processes.height == 1

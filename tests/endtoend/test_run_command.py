@@ -82,8 +82,15 @@ def test_three_lines_and_a_profile(slicewise, tmp_path):
     assert info["totals"]["posix"]["write_bytes"] == 8192
 
 
+def test_a_command_that_reads_and_writes_nothing_is_told_from_one_that_cannot_be_seen(slicewise, tmp_path):
+    done = slicewise("run", "--", "true")
+    assert done.returncode == 0
+    assert "no process of the command read or wrote anything" in done.stderr
+    assert list(tmp_path.glob("slicewise/*/*.swz")) == []
+
+
 def test_a_name_that_was_used_is_refused_before_the_command_starts(slicewise, tmp_path):
-    assert slicewise("run", "--job", "twice", "--", "true").returncode == 0
+    assert slicewise("run", "--job", "twice", "--", "cat", "/dev/null").returncode == 0
     again = slicewise("run", "--job", "twice", "--", "touch", str(tmp_path / "started"))
     assert again.returncode == 2
     assert len(again.stderr.splitlines()) == 1
@@ -192,18 +199,18 @@ def test_the_library_has_the_same_bounds_of_slices():
 
 def test_names_made_for_jobs_are_unique(slicewise, tmp_path):
     for _ in range(3):
-        assert slicewise("run", "--", "true").returncode == 0
+        assert slicewise("run", "--", "cat", "/dev/null").returncode == 0
     names = [path.name for path in (tmp_path / "slicewise").iterdir()]
     assert len(names) == 3
-    assert all(re.fullmatch(r"true-\d{8}-\d{6}(-\d)?", name) for name in names)
+    assert all(re.fullmatch(r"cat-\d{8}-\d{6}(-\d)?", name) for name in names)
 
 
 @pytest.mark.parametrize("variable", ["SLICEWISE_JOB", *SCHEDULER_JOB_VARIABLES])
 def test_a_job_has_the_name_that_the_library_gives_it(slicewise, tmp_path, variable):
     name = "12[3].server"
-    assert slicewise("run", "--dir", "by-run", "--", "true", **{variable: name}).returncode == 0
+    assert slicewise("run", "--dir", "by-run", "--", "cat", "/dev/null", **{variable: name}).returncode == 0
     preloaded = environment(LD_PRELOAD=str(LIBRARY), SLICEWISE_DIR="by-hand", **{variable: name})
-    subprocess.run(["true"], cwd=tmp_path, env=preloaded, check=True)
+    subprocess.run(["cat", "/dev/null"], cwd=tmp_path, env=preloaded, check=True)
     by_run, by_hand = ([path.name for path in (tmp_path / way).iterdir()] for way in ("by-run", "by-hand"))
     assert by_run == by_hand
 

@@ -58,6 +58,8 @@ def build_go(folder: Path, cgo: str) -> Path:
 
 def unprofiled_of(job: Job) -> list[Unprofiled]:
     job.recover(job.spool_dir)
+    if not job.spool_dir.exists():  # nobody counted anything, and so nobody wrote
+        return []
     return unprofiled_programs(job.profile())
 
 

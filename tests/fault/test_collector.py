@@ -260,7 +260,7 @@ def test_a_tail_that_was_cut_off_is_named_and_costs_itself_alone(attempts: Attem
         # What is missing is named; what is damaged need not have held writes: it may be samples, or be there twice.
         assert left <= written
         assert before.damage or left == written
-        ended = attempt.job.run(["true"], SLICEWISE_SLICE=SLICE)  # appends behind the cut
+        ended = attempt.job.run(["cat", "/dev/null"], SLICEWISE_SLICE=SLICE)  # appends behind the cut
         assert ended.status == 0
         after = attempt.job.profile(is_damaged=True)
         assert after.processes.height == before.processes.height + 1

@@ -25,6 +25,8 @@ from slicewise.safe_text import say
 # As in schema/settings.def.
 SHORTEST_SLICE_SECONDS = 0.1
 LONGEST_SLICE_SECONDS = 60
+# What the loaders and the libc of a few processes read for themselves.
+LITTLE_BYTES = 1 << 20
 
 app = typer.Typer(add_completion=False)
 
@@ -105,7 +107,9 @@ def _finish(installation: Installation, job_dir: Path, launch: dict[str, int | s
 
     if not any(job_dir.glob("*.swz")):
         remove_if_empty(job_dir)
-        if launch["reason"] == "unknown":
+        if launch["reason"] == "unknown" and launch["read_bytes"] + launch["write_bytes"] < LITTLE_BYTES:
+            say("nothing was profiled: no process of the command read or wrote anything itself")
+        elif launch["reason"] == "unknown":
             say(
                 "nothing was profiled: is the program static, or has it other rights than yours? Next: slicewise doctor"
             )

@@ -1,0 +1,122 @@
+#include "asleep.h"
+
+#include "mount.h"
+#include "state.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+/* A call that took longer is worth the wake: it may have waited for a lock or a server. */
+#define PUT_OFF_MOST_NS 1000000
+
+union own_page_bytes asleep_bytes __attribute__((aligned(PAGE_BYTES)));
+
+/* Before, settings are not known: whether there is anything to count (a program's .preinit_array). */
+static bool is_ready;
+
+static void ask_who(bool is_child)
+{
+    asleep_page.parent = (uint32_t)syscall(SYS_getppid);
+    asleep_page.is_child = is_child;
+    if (asleep_page.began_ns == 0)
+        asleep_page.began_ns = clock_read(CLOCK_REALTIME);
+    asleep_page.pid = (uint32_t)raw_getpid();
+}
+
+void asleep_start(void)
+{
+    syscall(SYS_madvise, &asleep_bytes, sizeof asleep_bytes, MADV_WIPEONFORK);
+    ask_who(false);
+    is_ready = true;
+}
+
+uint32_t asleep_pid(void)
+{
+    if (asleep_page.pid == 0) {
+        own_io = (struct own_io){ 0 }; /* the kernel's count of a child begins at zero */
+        ask_who(true);
+    }
+    return asleep_page.pid;
+}
+
+/* At once, before the child vforks, and a child of its own is taken for it. */
+void asleep_begin_child(void)
+{
+    if (asleep_page.pid != 0 && asleep_page.pid != (uint32_t)raw_getpid())
+        memset(&asleep_page, 0, sizeof asleep_page);
+    asleep_pid();
+}
+
+/* A word: the device as the kernel writes it, in the half that a table's word has its generation in; the object; a bit that is not 0. */
+#define DEVICE_SHIFT 32
+#define MINOR_BITS 20
+
+descriptor asleep_look(int fd)
+{
+    struct stat status;
+    if (syscall(SYS_fstat, fd, &status) != 0)
+        return OBJECT_other << 8 | 1;
+    enum object object = object_of_mode(status.st_mode);
+    uint64_t device = object == OBJECT_file ? (uint64_t)major(status.st_dev) << MINOR_BITS | minor(status.st_dev) : 0;
+    return device << DEVICE_SHIFT | (uint64_t)object << 8 | 1;
+}
+
+uint64_t asleep_device(descriptor word)
+{
+    uint32_t device = (uint32_t)(word >> DEVICE_SHIFT);
+    return makedev(device >> MINOR_BITS, device & ((1u << MINOR_BITS) - 1));
+}
+
+static bool is_asleep(void)
+{
+    return atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ASLEEP;
+}
+
+bool asleep_puts_off(const struct call *call, descriptor word, bool is_error)
+{
+    if (!is_asleep() || !is_ready || !asleep_may_put_off(call->operation) || ticks_to_ns(call->end_tick - call->start_tick) > PUT_OFF_MOST_NS ||
+        atomic_load(&asleep_page.put_off_used) >= PUT_OFF_MAX)
+        return false;
+    uint32_t index = atomic_fetch_add(&asleep_page.put_off_used, 1);
+    if (index >= PUT_OFF_MAX)
+        return false;
+    struct put_off *noted = &asleep_page.put_off[index];
+    noted->start_tick = call->start_tick;
+    noted->end_tick = call->end_tick;
+    noted->word = word;
+    noted->operation = (uint16_t)call->operation;
+    noted->is_error = is_error;
+    atomic_store(&noted->is_whole, true);
+    return true;
+}
+
+bool asleep_lived(enum operation operation, uint32_t times)
+{
+    if (!is_ready || operation == OP_MPI_Init || operation == OP_MPI_Init_thread || operation == OP_MPI_Finalize)
+        return false;
+    atomic_fetch_add_explicit(&asleep_page.lived[operation], times, memory_order_relaxed);
+    return true;
+}
+
+void asleep_count(void)
+{
+    for (unsigned operation = 0; operation < OPERATIONS; operation++) {
+        uint32_t times = atomic_exchange(&asleep_page.lived[operation], 0);
+        struct call call = call_begin(operation);
+        call_stop(&call);
+        if (times > 0)
+            call_lived_often(&call, times);
+    }
+    uint32_t used = atomic_exchange(&asleep_page.put_off_used, 0);
+    for (uint32_t i = 0; i < used && i < PUT_OFF_MAX; i++) {
+        struct put_off *noted = &asleep_page.put_off[i];
+        struct call call = { .operation = noted->operation, .start_tick = noted->start_tick, .end_tick = noted->end_tick };
+        if (atomic_exchange(&noted->is_whole, false))
+            call_touched_descriptor(&call, noted->word, noted->is_error);
+    }
+}

@@ -1,0 +1,76 @@
+/* A process before its first counted call: it has no segment, no table of descriptors, nothing that is mapped or opened. What little it does
+ * meanwhile is noted on one page, which a child of fork finds zeroed, however it was forked. Calls that move nothing and only keep house
+ * among descriptors (close, dup, fclose of an empty stream) do not wake the engine: they wait on the page, and are counted at the end of a
+ * process that has woken. For any thread at any time, signal handlers and vforked children included. */
+#ifndef SLICEWISE_ASLEEP_H
+#define SLICEWISE_ASLEEP_H
+
+#include "engine.h"
+
+enum { PUT_OFF_MAX = 32 };
+
+struct put_off {
+    uint64_t start_tick, end_tick;
+    descriptor word;
+    uint16_t operation;
+    bool is_error;
+    _Atomic bool is_whole;
+};
+
+struct own_page {
+    _Atomic uint32_t state;       /* ENGINE_ASLEEP, ENGINE_ON or ENGINE_OFF */
+    _Atomic uint32_t starter;     /* the thread that wakes the engine at this moment */
+    uint32_t pid, parent;         /* whose memory this is, a vforked child's parent's; 0: a forked child that has not asked yet */
+    bool is_child;                /* of fork */
+    uint64_t began_ns;            /* CLOCK_REALTIME; 0: not known */
+    _Atomic uint32_t lived[OPERATIONS];
+    _Atomic uint32_t put_off_used;
+    struct put_off put_off[PUT_OFF_MAX];
+};
+_Static_assert(sizeof(struct own_page) <= PAGE_BYTES, "it is one page");
+
+extern union own_page_bytes {
+    struct own_page page;
+    unsigned char bytes[PAGE_BYTES];
+} asleep_bytes HIDDEN;
+#define asleep_page (asleep_bytes.page)
+
+/* A process that begins: it learns who it is, and has the kernel zero the page in children of fork. */
+void asleep_start(void);
+
+/* The process whose memory this is learns who it is, if it is a child of fork and has not done so. Returns its id: that of a vforked child's
+ * parent, where a vforked child asks. */
+uint32_t asleep_pid(void);
+
+/* A child of fork, told by itself. Where the kernel is too old to have zeroed the page, this does it. */
+void asleep_begin_child(void);
+
+/* What a descriptor leads to, as a word that no table has: for a call that is put off. */
+descriptor asleep_look(int fd);
+
+/* Whether it is such a word, and what it says. */
+static inline bool asleep_is_look(descriptor word)
+{
+    return word != 0 && (word & 0x80) == 0;
+}
+static inline enum object asleep_object(descriptor word)
+{
+    return word >> 8 & 0xff;
+}
+uint64_t asleep_device(descriptor word);
+
+/* Whether the engine sleeps and the call may wait; then it is noted. */
+bool asleep_puts_off(const struct call *call, descriptor word, bool is_error);
+static inline bool asleep_may_put_off(enum operation operation)
+{
+    return operation == OP_close || operation == OP_close_range || operation == OP_dup || operation == OP_dup2 || operation == OP_fcntl ||
+           operation == OP_fclose || operation == OP_fflush || operation == OP_fdopen;
+}
+
+/* Notes a call that is no I/O. Returns false if it is one that matters by itself: MPI's. */
+bool asleep_lived(enum operation operation, uint32_t times);
+
+/* Counts what was noted, now that the engine is on. */
+void asleep_count(void);
+
+#endif
