@@ -127,9 +127,10 @@ install: all  ## install below PREFIX (/usr/local); the clone is not needed afte
 	install -m 755 $(BUILD)/wheel/slicewise $(DESTDIR)$(PREFIX)/bin/slicewise
 
 .PHONY: docs
-docs: $(BUILD)/generate  ## write the pages that are made from schema/
+docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made from schema/
 	$< counters > docs/counters.md
 	$< coverage > docs/coverage.md
+	$(VENV)/bin/python -m slicewise.digest.describe > docs/digest.md
 
 .PHONY: clean
 clean:  ## remove what was built

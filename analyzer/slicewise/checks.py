@@ -18,10 +18,11 @@ import polars as pl
 
 from slicewise import __version__
 from slicewise.analysis.totals import summarize
+from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.installation import Installation, find_installation
 from slicewise.launch import DEFAULT_DIR
-from slicewise.profile.reader import Profile, read_profile
+from slicewise.profile.reader import read_profile
 
 TIMEOUT_SECONDS = 30
 # A process's segment takes well under 1 MiB, so this is room for many.
@@ -114,15 +115,15 @@ def _self_test(installation: Installation) -> Iterator[Finding]:
             yield Finding("self test", False, f"a profiled program failed ({_first_line(said)}); please report this")
             return
         try:
-            profile = read_profile(Path(directory) / "doctor")
+            digest = Digest(read_profile(Path(directory) / "doctor"))
         except UserError:
             off = " (SLICEWISE_OFF is set)" if os.environ.get("SLICEWISE_OFF") == "1" else ""
             yield Finding(
                 "self test", False, f"a profiled program left no profile{off}; {said or 'please report this'}"
             )
             return
-        yield _known_answer(profile)
-        yield _clock(profile)
+        yield _known_answer(digest)
+        yield _clock(digest)
 
 
 def _settings(said: str) -> Finding:
@@ -134,8 +135,8 @@ def _settings(said: str) -> Finding:
     return Finding("settings", True, ", ".join(f"{name}={os.environ[name]}" for name in given) or "none: all defaults")
 
 
-def _known_answer(profile: Profile) -> Finding:
-    summary = summarize(profile)
+def _known_answer(digest: Digest) -> Finding:
+    summary = summarize(digest)
     posix = summary.totals["posix"]
     found, known = (posix["write_ops"], posix["write_bytes"]), (TEST_WRITES, TEST_WRITES * TEST_BYTES)
     if found != known or summary.damage:
@@ -147,8 +148,8 @@ def _known_answer(profile: Profile) -> Finding:
     return Finding("self test", True, f"counted {known[0]} writes of {known[1]:,} bytes in all, as it should")
 
 
-def _clock(profile: Profile) -> Finding:
-    process = profile.processes.select("clock", pl.col("call_cost_ps") / 1000).row(0)
+def _clock(digest: Digest) -> Finding:
+    process = digest.processes.select("clock", pl.col("call_cost_ps") / 1000).row(0)
     how = (
         "the processor's tick counter"
         if process[0] == "counter"

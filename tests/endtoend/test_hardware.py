@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from slicewise.analysis.hardware import hardware
+from slicewise.digest.digest import Digest
 from support.programs import APPS, Apps, Ended, Job
 
 EVENTS = "perf::TASK-CLOCK,perf::PAGE-FAULTS,perf::CONTEXT-SWITCHES"
@@ -75,7 +76,7 @@ def test_events_are_those_of_the_kernel(job: Job, apps: Apps, either: Path, thre
     ended = work(job, apps, either, threads)
     assert (ended.status, ended.errors) == (0, "")
     profile = job.profile()
-    counted = hardware(profile)
+    counted = hardware(Digest(profile))
     assert counted.units == {"perf::TASK-CLOCK": "ns", "perf::PAGE-FAULTS": "", "perf::CONTEXT-SWITCHES": ""}
     assert counted.meanings["perf::PAGE-FAULTS"] == "PERF_COUNT_SW_PAGE_FAULTS"
     sums = counted.per_slice().sum().row(0, named=True)
@@ -116,13 +117,13 @@ def test_what_cannot_be_counted_is_one_line_and_the_run_goes_on(job: Job, apps: 
 def test_a_refused_event_leaves_the_others(job: Job, apps: Apps, library: Path):
     ended = work(job, apps, library, SLICEWISE_PAPI="nonsense,perf::PAGE-FAULTS")
     assert "nonsense (refused by the stand-in): these hardware events are not counted" in ended.errors
-    assert list(hardware(job.profile()).units) == ["perf::PAGE-FAULTS"]
+    assert list(hardware(Digest(job.profile())).units) == ["perf::PAGE-FAULTS"]
 
 
 def test_without_the_right_to_see_the_kernel_the_programs_own_part_is_counted(job: Job, apps: Apps, library: Path):
     ended = work(job, apps, library, STAND_IN_REFUSES="set_domain")
     assert "without what the kernel does for the program" in ended.errors
-    assert hardware(job.profile()).per_slice()["perf::TASK-CLOCK"].sum() > 0
+    assert hardware(Digest(job.profile())).per_slice()["perf::TASK-CLOCK"].sum() > 0
 
 
 def test_nothing_is_counted_where_nothing_is_asked_for(job: Job, apps: Apps, library: Path):
@@ -155,7 +156,7 @@ def test_real_papi_counts_or_says_why_not(job: Job, apps: Apps):
     """Debian's own libpapi: it refuses all events of processors that it does not know."""
     ended = work(job, apps, Path(), LD_LIBRARY_PATH="")
     assert ended.status == 0
-    counted = hardware(job.profile())
+    counted = hardware(Digest(job.profile()))
     assert counted.units or "hardware events are not counted" in ended.errors
     assert ended.errors.count("\n") == (0 if counted.units else 1)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.analysis.coverage import coverage, unprofiled_programs
+from slicewise.digest.digest import Digest
 from slicewise.profile.reader import Profile
 from support.programs import APPS, LIBRARY, SHARED_MEMORY, Apps, Job, calls, need, total
 
@@ -155,7 +156,7 @@ def test_library_bound_apart(job: Job, apps: Apps, way: str) -> None:
     assert total(profile, "write_bytes", obj="file") == 3000
     assert total(profile, "write_bytes", layers=["kernel"]) == 3000 + 10 + 200  # the witness
     assert profile.mishaps.select("mishap", "count").rows() == [("bound_apart", 1)]
-    (gap,) = [gap for gap in coverage(profile, profile.processes).gaps if gap.direction == "write"]
+    (gap,) = [gap for gap in coverage(Digest(profile)).gaps if gap.direction == "write"]
     assert (gap.cause, gap.bytes) == ("bound_apart", 210)
     assert job.segments() == []
 
@@ -236,7 +237,7 @@ def test_a_build_of_many_short_programs(job: Job) -> None:
     moved = total(profile, "kernel_write_bytes", layers=["stdio"], obj="file")  # echo ends lines in line
     assert moved == sum(len(f"{name}\n") for name in targets)
     assert profile.mishaps.is_empty()
-    assert unprofiled_programs(profile) == []
+    assert unprofiled_programs(Digest(profile)) == []
     assert job.segments() == []
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.analysis.sites import Sites, sites, totals
+from slicewise.digest.digest import Digest
 from support.programs import APPS, Apps, Job
 
 SHARES_MS = 6000
@@ -36,7 +37,7 @@ def folded(found: Sites) -> dict[str, float]:
 def test_shares_are_those_of_the_files_that_the_sites_use(apps: Apps, job: Job, options):
     assert job.run([apps.build("site_shares", *options), str(SHARES_MS)], SLICEWISE_SITE_MS="1").status == 0
     profile = job.profile()
-    found = sites(profile)
+    found = sites(Digest(profile))
     files = profile.files.with_columns(
         name=pl.col("path").str.split("/").list.last(), seconds=(pl.col("read_ns") + pl.col("write_ns")) / 1e9
     )
@@ -73,7 +74,7 @@ def test_shares_are_those_of_times_that_are_known(apps: Apps, job: Job):
     """Three sites that take 70, 20 and 10 % of the time; what one late call made of it, the clock tells."""
     ended = job.run([apps.build("site_times"), str(SHARES_MS)], SLICEWISE_SITE_MS="1")
     assert ended.status == 0
-    found = sites(job.profile())
+    found = sites(Digest(job.profile()))
     took = {stack.split()[-3]: seconds for stack, seconds in folded(found).items() if stack.endswith("wait_here read")}
     spent = {name: ended.told[name] for name in ("read_seven", "read_two", "read_one")}
     for name, microseconds in spent.items():
@@ -89,19 +90,19 @@ def test_sampling_can_be_switched_off(apps: Apps, job: Job):
 
 def test_a_signal_frame_is_passed_through(apps: Apps, job: Job):
     assert job.run([apps.build("site_odd"), "signal"], SLICEWISE_SITE_MS="1").status == 0
-    (stack,) = [stack for stack in folded(sites(job.profile())) if "in_handler" in stack]
+    (stack,) = [stack for stack in folded(sites(Digest(job.profile()))) if "in_handler" in stack]
     assert re.search(r" main be_interrupted .*in_handler wait_in_read read$", stack)
 
 
 def test_a_function_interrupted_at_its_first_byte_is_itself(apps: Apps, job: Job):
     assert job.run([apps.build("site_odd"), "trap"], SLICEWISE_SITE_MS="1").status == 0
     assert any(re.search(r" main trap trap_at_once .*step_over wait_in_read read$", stack)
-               for stack in folded(sites(job.profile())))  # fmt: skip
+               for stack in folded(sites(Digest(job.profile()))))  # fmt: skip
 
 
 def test_deep_recursion_keeps_the_innermost_frames(apps: Apps, job: Job):
     assert job.run([apps.build("site_odd"), "deep"], SLICEWISE_SITE_MS="1").status == 0
-    stacks = [stack.split() for stack in folded(sites(job.profile())) if "go_deep" in stack]
+    stacks = [stack.split() for stack in folded(sites(Digest(job.profile()))) if "go_deep" in stack]
     assert stacks[0][-2:] == ["wait_in_read", "read"]
     assert set(stacks[0][:-2]) == {"go_deep"}
     assert len(stacks[0]) == 65
@@ -109,14 +110,14 @@ def test_deep_recursion_keeps_the_innermost_frames(apps: Apps, job: Job):
 
 def test_a_corrupt_stack_neither_crashes_nor_hangs(apps: Apps, job: Job):
     assert job.run([apps.build("site_odd"), "corrupt"], SLICEWISE_SITE_MS="1").status == 0
-    found = sites(job.profile())
+    found = sites(Digest(job.profile()))
     inside = [seconds for stack, seconds in folded(found).items() if "with_a_corrupt_stack wait_in_read read" in stack]
     assert sum(inside) > 8 * 0.014
 
 
 def test_code_without_a_file_is_walked_by_its_frame_pointer(apps: Apps, job: Job):
     assert job.run([apps.build("site_odd"), "jit"], SLICEWISE_SITE_MS="1").status == 0
-    stacks = list(folded(sites(job.profile())))
+    stacks = list(folded(sites(Digest(job.profile()))))
     assert any(re.search(r" main jit code in no file\+0x0 wait_in_read read$", stack) for stack in stacks), stacks
     assert any(stack.startswith("code in no file+0x0 wait_in_read read") for stack in stacks), stacks
 
@@ -124,7 +125,7 @@ def test_code_without_a_file_is_walked_by_its_frame_pointer(apps: Apps, job: Job
 def test_forked_children_are_sampled_by_themselves(apps: Apps, job: Job):
     assert job.run([apps.build("site_odd"), "fork"], SLICEWISE_SITE_MS="1").status == 0
     profile = job.profile()
-    found = sites(profile)
+    found = sites(Digest(profile))
     child = [number for number, stack in enumerate(found.stacks) if "fork_beside_threads" in names(found, number)]
     samples = found.samples.filter(pl.col("stack").is_in(child), pl.col("operation") == "read")
     assert samples["process"].n_unique() == 21
@@ -149,7 +150,7 @@ def pythons() -> list[str]:
 def test_python_frames_are_shown_as_python_frames(job: Job, python):
     program = APPS / "site_python.py"
     assert job.run([python, program, "300"], SLICEWISE_SITE_MS="1").status == 0
-    found = sites(job.profile())
+    found = sites(Digest(job.profile()))
     stacks = {stack for stack in folded(found) if "main take" in stack}
     for tail in (
         "<module> main take main.<locals>.<lambda> Checkpoint.save pwrite",
@@ -174,7 +175,7 @@ def test_a_killed_process_keeps_its_samples(apps: Apps, job: Job):
             pass
         program.kill()
     assert job.recover(job.spool_dir).returncode == 0
-    found = sites(job.profile())
+    found = sites(Digest(job.profile()))
     assert any("write_checkpoint pwrite" in stack for stack in folded(found))
 
 

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.campaign import campaign
 from slicewise.analysis.fitted import fit_model
+from slicewise.digest.digest import several
 from slicewise.profile.many import read_profiles
 from support.programs import BUILD
 from testbed import nodes, servers
@@ -59,7 +60,7 @@ def traces() -> set[str]:
 def test_by_what_a_server_shares(tmp_path, server, is_by_process):
     before = traces()
     run_campaign(server, tmp_path / "profiles", "4 1+4")
-    data = campaign(read_profiles([tmp_path / "profiles"]))
+    data = campaign(several(read_profiles([tmp_path / "profiles"])))
     assert data.jobs["pair"].unique().sort().to_list() == ["1 + 4", "4"]
     assert data.jobs["bytes"].unique().to_list() == [64 << 20]
     # By process the larger job ends at 5/8 of the other's time, by mount both end together.

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from slicewise.analysis.coverage import (
     Unprofiled,
-    count_processes,
     coverage,
     coverage_by_process,
-    job_processes,
     unprofiled_programs,
 )
+from slicewise.digest.digest import Digest
+from slicewise.digest.processes import count_processes
 from support.programs import APPS, BUILD, COLLECTOR, Apps, Job, calls, need
 
 SLICEWISE = BUILD / "bin" / "slicewise"
@@ -60,7 +60,7 @@ def unprofiled_of(job: Job) -> list[Unprofiled]:
     job.recover(job.spool_dir)
     if not job.spool_dir.exists():  # nobody counted anything, and so nobody wrote
         return []
-    return unprofiled_programs(job.profile())
+    return unprofiled_programs(Digest(job.profile()))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -106,7 +106,7 @@ def test_many_programs_fill_the_table_and_are_counted(job, apps, static_writer):
     copies = [shutil.copy(static_writer, job.data / f"writer{number}") for number in range(34)]
     job.run(["/usr/bin/python3", "-I", "-c", parent_script, *copies, *copies[:3]])
     profile = job.profile()
-    assert sum(program.times for program in unprofiled_programs(profile)) == 32 + 3
+    assert sum(program.times for program in unprofiled_programs(Digest(profile))) == 32 + 3
     assert dict(profile.mishaps.select("mishap", "count").iter_rows())["unprofiled_full"] == 2
 
 
@@ -289,7 +289,7 @@ def test_the_report_names_gaps_on_the_terminal_and_processes_on_the_page(tmp_pat
 def test_a_profiled_program_has_no_gap(job, apps):
     job.run([apps.build("unseen_writer"), "out"])
     profile = job.profile()
-    seen = coverage(profile, job_processes(profile))
+    seen = coverage(Digest(profile))
     assert (seen.write, seen.gaps, seen.unprofiled, seen.least_seen) == (1.0, [], [], [])
 
 
@@ -298,8 +298,8 @@ def test_what_threads_counted_that_ended_is_known_when_children_were_waited_for(
     ended = job.run([apps.build("life_reaped", "-pthread"), job.data, order])
     assert (ended.status, ended.errors) == (0, "")
     profile = job.profile()
-    seen = coverage(profile, job_processes(profile))
-    assert (seen.processes, seen.of) == (count_processes(profile.processes),) * 2
+    seen = coverage(Digest(profile))
+    assert (seen.processes, seen.of) == (count_processes(Digest(profile).processes),) * 2
     own = profile.processes.sort("start_ns")["process"][0]
     mine = coverage_by_process(profile, profile.processes.filter(process=own))
     assert mine.select("write_seen", "write_kernel").row(0) == ((job.data / "reaped").stat().st_size - 700_000 * (
@@ -324,8 +324,8 @@ def test_every_process_of_pythons_pools_is_compared(job, way):
     ended = job.run(["/usr/bin/python3", "-I", script, way, job.data])
     assert (ended.status, ended.errors) == (0, "")
     profile = job.profile()
-    seen = coverage(profile, job_processes(profile))
-    assert (seen.processes, seen.of) == (count_processes(profile.processes),) * 2
+    seen = coverage(Digest(profile))
+    assert (seen.processes, seen.of) == (count_processes(Digest(profile).processes),) * 2
     assert seen.kernel_write_bytes >= 1_000_000
     assert seen.write > 0.999
 
@@ -348,5 +348,5 @@ def test_a_rust_program_whose_threads_ended_is_compared(job, tmp_path):
         pytest.skip("rustc cannot build a program here")
     assert job.run([tmp_path / "threads"], cwd=job.data).status == 0
     profile = job.profile()
-    seen = coverage(profile, job_processes(profile))
+    seen = coverage(Digest(profile))
     assert (seen.processes, seen.of, seen.write, seen.kernel_write_bytes) == (2, 2, 1.0, 4_000_000)

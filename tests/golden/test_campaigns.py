@@ -93,7 +93,7 @@ def test_fair_sharing_and_first_come_first_served_are_told_apart():
 def test_a_slow_device_behind_the_server_moves_the_zero_windows():
     def zero_windows(name: str) -> tuple[float, float]:
         _, evidence = validation.read_delta(of(name))
-        return evidence.filter(pl.col("signal") == "zero_windows").select("alone", "together").row(0)
+        return evidence.filter(pl.col("signal") == "tcp_zero_windows").select("alone", "together").row(0)
 
     quick, slow = zero_windows("delta-glusterfs"), zero_windows("delta-slow")
     assert min(slow) > 10

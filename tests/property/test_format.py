@@ -45,14 +45,15 @@ def read_of(payload: bytes) -> Profile:
 @settings(deadline=None)
 @given(st.lists(U64, min_size=1, max_size=40), st.booleans())
 def test_numbers_of_any_size_come_back(values, with_base):
+    """Of a column that names something: amounts and times are held to what a job can have."""
     writer = Writer()
-    names = [name for name, _ in writer.flat_columns("slices")]
-    presence = 1 << names.index("slice") | 1 << names.index("write_bytes")
-    payload = writer.tables["slices"].to_bytes(1, "little") + len(values).to_bytes(4, "little")
+    names = [name for name, _ in writer.flat_columns("mounts")]
+    presence = 1 << names.index("mount") | 1 << names.index("device")
+    payload = writer.tables["mounts"].to_bytes(1, "little") + len(values).to_bytes(4, "little")
     payload += presence.to_bytes((len(names) + 7) // 8, "little")
     payload += encode_numbers(np.arange(len(values), dtype=np.uint64))
     payload += encode_numbers(np.array(values, np.uint64), with_base)
-    assert read_of(payload).slices["write_bytes"].to_list() == values
+    assert read_of(payload).mounts["device"].to_list() == values
 
 
 @settings(deadline=None)

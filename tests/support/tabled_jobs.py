@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
-from slicewise.profile.reader import Profile, read_profile
+from slicewise.digest.digest import Digest
+from slicewise.profile.reader import read_profile
 from support.swz import build_profile
 
 MIB = 1 << 20
@@ -26,7 +27,7 @@ def write_job(
     program: str = "/opt/simulation",
     busy: float = 1.0,
     direction: str = "write",
-) -> Profile:
+) -> Digest:
     """A job from MiB a slice of each process. Calls take the fraction `busy` of each slice with bytes."""
     processes, slices, mounts = [], [], []
     for rank, row in enumerate(mib):
@@ -56,4 +57,4 @@ def write_job(
             for place, amount in enumerate(row)
             if amount
         ]
-    return read_profile(build_profile(directory, processes, slices, mounts))
+    return Digest(read_profile(build_profile(directory, processes, slices, mounts)))

@@ -25,6 +25,7 @@ from slicewise.analysis.campaign import Campaign, campaign
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence
 from slicewise.analysis.fitted import cross_check, fit_model, with_held_out
 from slicewise.analysis.weights import Weighting
+from slicewise.digest.digest import several
 from slicewise.profile.many import read_profiles
 from slicewise.report import outlier_words
 from slicewise.report.delta_page import peaks, verdict
@@ -166,13 +167,13 @@ def _published() -> str:
 @functools.cache
 def read_campaign(directory: Path) -> Campaign:
     """What a directory of profiles holds, of writing; read once."""
-    return campaign(read_profiles([directory]), "write")
+    return campaign(several(read_profiles([directory])), "write")
 
 
 @functools.cache
 def read_delta(directory: Path) -> tuple[DeltaGraph, pl.DataFrame]:
     """The Delta-graph of a directory's profiles, and the evidence for causes in them."""
-    data = campaign(read_profiles([directory]), "write", is_by_name=True)
+    data = campaign(several(read_profiles([directory])), "write", is_by_name=True)
     return graph_and_evidence(directory.name, data, Weighting("processes"))
 
 
@@ -303,7 +304,7 @@ def _closed_windows(campaigns: Path) -> list[str]:
         if not name.startswith("delta-") or not (campaigns / name).is_dir():
             continue
         _, evidence = read_delta(campaigns / name)
-        for found in evidence.filter(pl.col("signal") == "zero_windows").iter_rows(named=True):
+        for found in evidence.filter(pl.col("signal") == "tcp_zero_windows").iter_rows(named=True):
             rows.append([name, f"{found['alone']:.1f}", f"{found['together']:.1f}"])
     table = _table(["windows closed, opened or wanted closed, times/s", "alone", "together"], rows)
     return ["## Closed windows\n", table] if rows else []

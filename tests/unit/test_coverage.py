@@ -17,8 +17,8 @@ from slicewise.analysis.coverage import (
     Rings,
     Unprofiled,
     coverage,
-    job_processes,
 )
+from slicewise.digest.digest import Digest
 from slicewise.profile.launch import append_launch
 from slicewise.profile.reader import read_profile
 from slicewise.report import coverage_words
@@ -45,7 +45,7 @@ def of(tmp_path: Path) -> Callable[..., Coverage]:
             assert append_launch(next(directory.glob("*.swz")), {"host": NODE, "reason": "unknown"} | launch)
         profile = read_profile(directory)
         assert profile.damage == []
-        return coverage(profile, job_processes(profile))
+        return coverage(Digest(profile))
 
     return build
 
@@ -299,7 +299,7 @@ def test_profiles_of_before_these_tables_are_read(tmp_path):
     payload = writer.rows("processes", [{"process": 1, "job": "old"}])
     (tmp_path / "n1.swz").write_bytes(writer.schema_frame() + writer.frame(1, 0, payload, 1))
     profile = read_profile(tmp_path)
-    assert coverage(profile, job_processes(profile)).unprofiled == []
+    assert coverage(Digest(profile)).unprofiled == []
 
 
 @pytest.mark.parametrize(

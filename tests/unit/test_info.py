@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.coverage import count_processes
 from slicewise.analysis.totals import summarize
+from slicewise.digest.digest import Digest
+from slicewise.digest.processes import count_processes
 from slicewise.profile.reader import read_profile
 from support.swz import START_NS, Writer, build_profile
 
@@ -96,14 +97,14 @@ def test_keys_and_sums(mpi_job):
 
 
 def test_coverage_is_of_what_the_kernel_counted(mpi_job):
-    coverage = summarize(read_profile(mpi_job)).coverage
+    coverage = summarize(Digest(read_profile(mpi_job))).coverage
     assert coverage.write == (320 + 40) / 400
     assert coverage.read is None
     assert (coverage.kernel_write_bytes, coverage.processes, coverage.of) == (400, 2, 2)
 
 
 def test_the_profilers_cost_is_its_slow_paths_and_its_calls(mpi_job):
-    cost = summarize(read_profile(mpi_job)).profiler
+    cost = summarize(Digest(read_profile(mpi_job))).profiler
     assert cost.seconds == pytest.approx(0.06 + 600_000 * 50e-9)
     assert cost.share_of_runtime == pytest.approx(0.09 / 120)
 
@@ -129,13 +130,13 @@ def test_processes_without_a_whole_kernel_count_are_not_in_the_coverage(tmp_path
         ],
         mishaps=[{"process": 2, "mishap": mishap, "count": 1} for mishap in mishaps],
     )
-    coverage = summarize(read_profile(profile)).coverage
+    coverage = summarize(Digest(read_profile(profile))).coverage
     assert (coverage.read, coverage.processes, coverage.of) == (0.5, 1, 2)
 
 
 def test_without_mpi_all_processes_are_the_job(tmp_path):
     slices = [{"process": 2, "slice": 5, "read_bytes": 7, "read_ops": 1}]
-    summary = summarize(read_profile(build_profile(tmp_path / "job", [{"process": 1}, {"process": 2}], slices)))
+    summary = summarize(Digest(read_profile(build_profile(tmp_path / "job", [{"process": 1}, {"process": 2}], slices))))
     assert (summary.processes, summary.other_processes, summary.ranks) == (2, 0, 0)
     assert summary.totals["posix"]["read_bytes"] == 7
 
@@ -146,13 +147,13 @@ def test_a_mount_counts_the_processes_of_all_layers_once(tmp_path):
         for process, layer in [(1, "posix"), (1, "stdio"), (2, "stdio"), (3, "posix"), (4, "kernel")]
     ]
     processes = [{"process": number} for number in (1, 2, 3, 4)]
-    (mount,) = summarize(read_profile(build_profile(tmp_path / "job", processes, slices))).mounts
+    (mount,) = summarize(Digest(read_profile(build_profile(tmp_path / "job", processes, slices)))).mounts
     assert (mount["processes"], mount["read_ops"]) == (3, 4)
 
 
 def test_bytes_whose_mount_is_lost_are_other(tmp_path):
     slices = [{"process": 1, "slice": 5, "read_bytes": 9}]
-    summary = summarize(read_profile(build_profile(tmp_path / "job", [{"process": 1}], slices, mounts=[])))
+    summary = summarize(Digest(read_profile(build_profile(tmp_path / "job", [{"process": 1}], slices, mounts=[]))))
     assert summary.by_object["other"]["read_bytes"] == 9
     assert summary.totals["posix"]["read_bytes"] == 0
 
@@ -165,7 +166,7 @@ def test_a_program_that_execs_stays_one_process(tmp_path):
         {"process": 4, "pid": 11, "ending": "exec"},
         {"process": 5, "pid": 10, "host": "n2"},
     ]
-    assert count_processes(read_profile(build_profile(tmp_path / "job", processes)).processes) == 3
+    assert count_processes(Digest(read_profile(build_profile(tmp_path / "job", processes))).processes) == 3
 
 
 def test_a_profile_in_which_nothing_happened(tmp_path):

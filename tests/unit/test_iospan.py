@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from slicewise.analysis.activity import ACTIVITY_SCHEMA
 from slicewise.analysis.iospan import io_span
+from slicewise.digest.activity import ACTIVITY_SCHEMA
 
 SECOND = 1_000_000_000
 TAU = 4 * SECOND
@@ -14,7 +14,10 @@ TAU = 4 * SECOND
 def activity(rows: list[tuple[int, int, float, int]]) -> pl.DataFrame:
     """Rows of (process, slice, seconds in calls, threads), each with some bytes."""
     return pl.DataFrame(
-        [("job", process, "n1", 0, place, 1 << 20, int(s * SECOND), threads) for process, place, s, threads in rows],
+        [
+            ("job", process, "n1", 0, place, 1 << 20, 1, int(s * SECOND), int(s * SECOND), threads)
+            for process, place, s, threads in rows
+        ],
         schema=ACTIVITY_SCHEMA,
         orient="row",
     )

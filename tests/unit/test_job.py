@@ -2,6 +2,7 @@
 
 import pytest
 from slicewise.analysis import job
+from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from support.swz import build_profile
 
@@ -13,33 +14,42 @@ S = 1_000_000_000
 def profile(tmp_path):
     """Ranks 0 and 1 that write files, mpirun that writes a file too, a pipe, and MPI-IO on top of it all."""
     moved = {"write_bytes": 3 * MIB, "write_ops": 3, "write_ns": 2 * S, "write_size_4": 3, "write_latency_20": 3}
-    return read_profile(
-        build_profile(
-            tmp_path / "48213",
-            [
-                {"process": 1, "rank": 0, "ranks": 2},
-                {"process": 2, "rank": 1, "ranks": 2, "host": "n2"},
-                {"process": 3, "program": "/usr/bin/mpirun"},
-            ],
-            [
-                {"process": 1, "slice": 10} | moved,
-                {"process": 1, "slice": 10, "layer": "mpiio"} | moved,
-                {"process": 1, "slice": 10, "layer": "stdio", "read_bytes": MIB, "read_ops": 1, "read_ns": S},
-                {"process": 1, "slice": 10, "mount": 2} | moved,
-                {"process": 2, "slice": 11, "meta_ops": 4, "meta_ns": S, "meta_latency_10": 4} | moved,
-                {"process": 3, "slice": 11} | moved,
-            ],
-            [
-                *({"process": process} for process in (1, 2, 3)),
-                {"process": 1, "mount": 2, "object": "pipe", "point": "", "type": "", "source": ""},
-            ],
-            [
-                {"process": 1, "file": 1, "path": "/scratch/a", "opens": 1, "write_bytes": 3 * MIB, "write_ns": 2 * S},
-                {"process": 2, "file": 1, "path": "/scratch/a", "opens": 2, "write_bytes": 3 * MIB, "write_ns": S},
-                {"process": 2, "file": 2, "path": "/scratch/b", "opens": 1, "read_bytes": 9 * MIB, "read_ns": S},
-            ],
-        ),
-        bins=True,
+    return Digest(
+        read_profile(
+            build_profile(
+                tmp_path / "48213",
+                [
+                    {"process": 1, "rank": 0, "ranks": 2},
+                    {"process": 2, "rank": 1, "ranks": 2, "host": "n2"},
+                    {"process": 3, "program": "/usr/bin/mpirun"},
+                ],
+                [
+                    {"process": 1, "slice": 10} | moved,
+                    {"process": 1, "slice": 10, "layer": "mpiio"} | moved,
+                    {"process": 1, "slice": 10, "layer": "stdio", "read_bytes": MIB, "read_ops": 1, "read_ns": S},
+                    {"process": 1, "slice": 10, "mount": 2} | moved,
+                    {"process": 2, "slice": 11, "meta_ops": 4, "meta_ns": S, "meta_latency_10": 4} | moved,
+                    {"process": 3, "slice": 11} | moved,
+                ],
+                [
+                    *({"process": process} for process in (1, 2, 3)),
+                    {"process": 1, "mount": 2, "object": "pipe", "point": "", "type": "", "source": ""},
+                ],
+                [
+                    {
+                        "process": 1,
+                        "file": 1,
+                        "path": "/scratch/a",
+                        "opens": 1,
+                        "write_bytes": 3 * MIB,
+                        "write_ns": 2 * S,
+                    },
+                    {"process": 2, "file": 1, "path": "/scratch/a", "opens": 2, "write_bytes": 3 * MIB, "write_ns": S},
+                    {"process": 2, "file": 2, "path": "/scratch/b", "opens": 1, "read_bytes": 9 * MIB, "read_ns": S},
+                ],
+            ),
+            bins=True,
+        )
     )
 
 
@@ -49,7 +59,7 @@ def test_a_jobs_own_io_is_that_of_its_ranks_on_files_without_mpi_io_again(profil
 
 
 def test_time_in_io_is_by_rank_with_the_slowest_named(profile):
-    time = job.io_time(profile, job.own_slices(profile))
+    time = job.io_time(profile)
     assert time.processes["label"].to_list() == ["rank 0 on n1", "rank 1 on n2"]
     assert time.processes["seconds"].to_list() == [3.0, 3.0]
     assert (time.slowest, time.median) == (3.0, 3.0)
@@ -57,14 +67,14 @@ def test_time_in_io_is_by_rank_with_the_slowest_named(profile):
 
 
 def test_calls_by_bin_show_one_bin_around_those_that_were_used(profile):
-    sizes = job.by_bin(profile, job.own_slices(profile), "size")
-    edges = profile.schema.bin_edges["write_size"]
+    sizes = job.by_bin(profile, "size")
+    edges = (0, 101, 1025, 10241, 102401, 1048577, 4194305)
     assert sizes.rows() == [
         ("write", 3, edges[3], edges[4] - 1, 0),
         ("write", 4, edges[4], edges[5] - 1, 6),
         ("write", 5, edges[5], edges[6] - 1, 0),
     ]
-    latencies = job.by_bin(profile, job.own_slices(profile), "latency")
+    latencies = job.by_bin(profile, "latency")
     used = {(kind, place): calls for kind, place, _, _, calls in latencies.rows() if calls}
     assert used == {("write", 20): 6, ("meta", 10): 4}
 
@@ -76,8 +86,7 @@ def test_files_add_up_over_processes_the_busiest_first(profile):
 
 
 def test_a_job_without_io_has_empty_answers(tmp_path):
-    quiet = read_profile(build_profile(tmp_path / "quiet", [{"process": 1}]), bins=True)
-    own = job.own_slices(quiet)
-    assert job.per_slice(own).is_empty()
-    assert job.by_bin(quiet, own, "size").is_empty()
-    assert job.io_time(quiet, own).slowest == 0.0
+    quiet = Digest(read_profile(build_profile(tmp_path / "quiet", [{"process": 1}]), bins=True))
+    assert job.per_slice(job.own_slices(quiet)).is_empty()
+    assert job.by_bin(quiet, "size").is_empty()
+    assert job.io_time(quiet).slowest == 0.0

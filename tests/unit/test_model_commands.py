@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from slicewise.analysis.campaign import campaign
+from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from support.tabled_jobs import EPOCH, MIB, write_job
 
@@ -72,7 +73,7 @@ def record(*arguments: object) -> dict:
 
 
 def test_campaign(profiles):
-    data = campaign([read_profile(path) for path in sorted(profiles.iterdir())])
+    data = campaign([Digest(read_profile(path)) for path in sorted(profiles.iterdir())])
     pairs = data.jobs.select("pair", "run").unique()["pair"].sort().to_list()
     assert pairs == ["1", "1 + 4", "2", "2 + 6", "4", "4 + 6", "6"]
     assert (data.direction, data.storage.source) == ("write", "server:/volume")

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.node_samples import moved, node_samples
+from slicewise.analysis.node_samples import moved
 from slicewise.charts import nodes as charts
+from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.job_page import job_page, job_report
 from slicewise.report.node_words import MOST_DEVICES, MOST_NODES, node_lines, node_sections, nodes_table
@@ -74,7 +75,7 @@ def profile(tmp_path):
 
 
 def test_mean_and_highest_are_over_the_time_that_was_sampled_while_the_job_ran(profile):
-    found = {(one["device"], one["signal"]): one for one in moved(node_samples(profile)).iter_rows(named=True)}
+    found = {(one["device"], one["signal"]): one for one in moved(Digest(profile)).iter_rows(named=True)}
     assert {signal for _, signal in found} == {
         "io_stall", "dirty_bytes", "tcp_retransmissions", "network_sent", "disk_written", "disk_busy", "nfs_written",
         "nfs_request",
@@ -96,8 +97,8 @@ def test_mean_and_highest_are_over_the_time_that_was_sampled_while_the_job_ran(p
 
 
 def test_the_table_says_the_unit_of_each_signal_and_that_it_is_of_the_whole_node(profile):
-    samples = node_samples(profile)
-    rows = [[cell.text for cell in cells] for cells in nodes_table(moved(samples), samples.slice_ns).rows]
+    samples = Digest(profile)
+    rows = [[cell.text for cell in cells] for cells in nodes_table(moved(samples), samples.node_slice_ns).rows]
     assert [cells[:5] for cells in rows] == [
         ["n1", "", "some task waited for I/O", "37.7 %", "75.0 %"],
         ["", "", "page cache to be written", "1.85 MiB", "3 MiB"],
@@ -119,14 +120,14 @@ def test_a_collector_that_was_begun_anew_goes_on_in_the_same_node(tmp_path):
             row(RUN + 1, 1, sampled_ns=3 * S, io_stall_ns=S),
         ],
     }
-    (one,) = moved(node_samples(read_profile(job(tmp_path / "job", tables)))).iter_rows(named=True)
+    (one,) = moved(Digest(read_profile(job(tmp_path / "job", tables)))).iter_rows(named=True)
     assert (one["mean"], one["highest"]) == pytest.approx((0.5, 0.5))
 
 
 def test_slices_of_a_collector_need_not_be_the_jobs(tmp_path):
     tables = {"node_slices": [{"process": RUN, "slice": FIRST * 4 + 6, "sampled_ns": S, "io_stall_ns": S // 2}]}
     read = read_profile(job(tmp_path / "job", tables, node_slice_ns=S), bins=True)
-    samples = node_samples(read)
+    samples = Digest(read)
     assert moved(samples)["highest_ns"].to_list() == [FIRST * TAU_NS + 6 * S]
     (section,) = node_sections(samples, range(FIRST, FIRST + 4), TAU_NS)
     (line,) = section.chart.data
@@ -137,7 +138,7 @@ def test_slices_of_a_collector_need_not_be_the_jobs(tmp_path):
 
 def sections_of(profile):
     return {
-        section.heading: section for section in node_sections(node_samples(profile), range(FIRST, FIRST + 4), TAU_NS)
+        section.heading: section for section in node_sections(Digest(profile), range(FIRST, FIRST + 4), TAU_NS)
     }
 
 
@@ -159,7 +160,7 @@ def test_charts_are_on_the_axis_of_the_job_and_only_of_what_moved(profile):
     for section in sections.values():
         assert section.is_linked
         assert "the whole node, with all that ran there besides this job" in section.note
-    headings = [section.heading for section in job_page(job_report(profile), []).sections]
+    headings = [section.heading for section in job_page(job_report(Digest(profile)), []).sections]
     assert headings[:3] == ["Throughput", "Metadata and sync calls", "Whole node: pressure, tasks that waited"]
 
 
@@ -174,8 +175,8 @@ def test_several_nodes_are_the_highest_or_the_sum(tmp_path):
     (line,) = sections["Whole node: network interfaces"].chart.data
     assert list(line.y)[2] == 13
     assert "2 nodes, their sum: whole nodes" in sections["Whole node: network interfaces"].note
-    samples = node_samples(read)
-    rows = [[cell.text for cell in cells] for cells in nodes_table(moved(samples), samples.slice_ns).rows]
+    samples = Digest(read)
+    rows = [[cell.text for cell in cells] for cells in nodes_table(moved(samples), samples.node_slice_ns).rows]
     assert [cells[0] for cells in rows if cells[0]] == ["n2", "n1"]
 
 
@@ -194,8 +195,8 @@ def test_few_nodes_and_devices_are_shown_of_many(tmp_path):
         ],
     }  # fmt: skip
     read = read_profile(job(tmp_path / "job", tables, hosts=hosts), bins=True)
-    samples = node_samples(read)
-    rows = [[cell.text for cell in cells] for cells in nodes_table(moved(samples), samples.slice_ns).rows]
+    samples = Digest(read)
+    rows = [[cell.text for cell in cells] for cells in nodes_table(moved(samples), samples.node_slice_ns).rows]
     assert len(rows) == MOST_NODES * (1 + MOST_DEVICES) + 1
     assert [cells[1] for cells in rows[:4]] == ["", "sd4", "sd3", "sd2"]
     assert rows[-1][0] == "and 3 more"
@@ -205,7 +206,7 @@ def test_few_nodes_and_devices_are_shown_of_many(tmp_path):
 def test_without_samples_there_is_nothing(tmp_path):
     directory = job(tmp_path / "job", {})
     read = read_profile(directory, bins=True)
-    samples = node_samples(read)
+    samples = Digest(read)
     assert moved(samples).is_empty()
     assert node_lines(moved(samples)) == []
     assert node_sections(samples, range(FIRST, FIRST + 4), TAU_NS) == []
@@ -231,6 +232,6 @@ def test_commands_have_it(tmp_path):
 
 
 def test_a_line_has_gaps_where_nothing_was_sampled(profile):
-    rows = moved(node_samples(profile)).head(0).select(slice="highest_ns", value="mean")
+    rows = moved(Digest(profile)).head(0).select(slice="highest_ns", value="mean")
     chart = charts.over_time([charts.Line("a", "#000000", rows)], [1, 2, 6], S, range(8), S, "x")
     assert [value == value for value in chart.data[0].y] == [False, True, True, True, False, False, True, True, False]

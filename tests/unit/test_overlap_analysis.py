@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 from slicewise.analysis.overlap import is_negligible, overlap
+from slicewise.digest.digest import Digest, several
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile
 from support.swz import build_profile
@@ -154,7 +155,8 @@ def test_solver_takes_over_where_starts_differ(tmp_path):
     assert "began 20.0 s apart" in prediction.method_reason
     assert [job.seconds.value for job in prediction.jobs] == pytest.approx([60, 60])
     assert [job.relative_error for job in prediction.jobs] == pytest.approx([0, 0])
-    assert "began 20.0 s apart" in write.inverses[0].not_applicable
+    # Alone at first and at last, half of the capacity in between: from these spans the inverse finds both.
+    assert [job.seconds.value for job in write.inverses[0].jobs] == pytest.approx([40, 40])
     assert [job.seconds.value for job in write.inverses[-1].jobs] == pytest.approx([40, 40])
 
 
@@ -204,15 +206,15 @@ def test_short_jobs_are_judged_by_their_times(tmp_path):
     assert contention.together_bytes_per_second is None
 
 
-def test_collective_writers_leave_the_any_process_region(tmp_path):
+def test_ranks_that_write_nothing_change_no_region(tmp_path):
     collective = write_job(tmp_path / "collective", [[30] * 6, [0] * 6])
     other = write_job(tmp_path / "other", [[10] * 6])
     write = overlap([collective, other]).directions["write"]
-    assert write.regions.every_process is None
-    assert write.basis.kind == "any process"
-    assert write.jobs[0].idle_processes == 1
-    assert write.jobs[0].uniformity.rsd == pytest.approx(1)
-    assert any("1 of 2 processes of collective wrote nothing" in note for note in write.notes)
+    assert write.basis.kind == "every process"
+    assert write.basis.slices == 6
+    assert (write.jobs[0].processes, write.jobs[0].idle_processes) == (1, 1)
+    assert write.jobs[0].uniformity.rsd == pytest.approx(0)
+    assert any("1 of 2 ranks of collective wrote nothing" in note for note in write.notes)
 
 
 def test_processes_without_ranks_count_if_they_moved_bytes(tmp_path):
@@ -268,8 +270,9 @@ def test_a_profile_twice_is_refused(tmp_path):
 
 
 def test_namesakes_get_a_number(tmp_path):
-    one, other = write_job(tmp_path / "a" / "run", [[4] * 5]), write_job(tmp_path / "b" / "run", [[4] * 5])
-    assert [job.job for job in overlap([one, other]).jobs] == ["run", "run (2)"]
+    paths = [write_job(tmp_path / name / "run", [[4] * 5]).path for name in "ab"]
+    digests = several([read_profile(path) for path in paths])
+    assert [job.job for job in overlap(digests).jobs] == ["run", "run (2)"]
 
 
 def test_a_standalone_run_of_something_else_is_refused(tmp_path):
@@ -319,7 +322,7 @@ def test_bytes_elsewhere_are_told_and_left_out(tmp_path):
     ]
     mounts = [{"process": process, "mount": 1}, {"process": process, "mount": 3} | LOCAL]
     member = {"process": process, "rank": 0, "start_ns": EPOCH * TAU_NS, "end_ns": (EPOCH + 5) * TAU_NS}
-    other = read_profile(build_profile(tmp_path / "b", [member], rows, mounts))
+    other = Digest(read_profile(build_profile(tmp_path / "b", [member], rows, mounts)))
     write = overlap([job, other]).directions["write"]
     assert write.storage.point == "/scratch"
     assert (write.jobs[1].bytes, write.jobs[1].use.elsewhere_share) == (5 * MIB, 0.75)

@@ -4,8 +4,9 @@ import dataclasses
 
 import pytest
 from slicewise.analysis.contention import Contention
-from slicewise.analysis.coverage import coverage, job_processes
+from slicewise.analysis.coverage import coverage
 from slicewise.analysis.overlap import overlap
+from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report import overlap_words
 from slicewise.report.overlap_json import overlap_record
@@ -17,7 +18,7 @@ from support.jobs import write_competing_jobs, write_job
 
 @pytest.fixture(scope="module")
 def profiles(tmp_path_factory):
-    return [read_profile(path) for path in write_competing_jobs(tmp_path_factory.mktemp("jobs"))]
+    return [Digest(read_profile(path)) for path in write_competing_jobs(tmp_path_factory.mktemp("jobs"))]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def alone(tmp_path_factory):
     directory = tmp_path_factory.mktemp("alone")
     large = write_job(directory / "alone-48213", 60, 12, {range(42): 102.0})
     small = write_job(directory / "alone-48190", 12, 12, {range(39): 102.0}, program="/opt/postproc")
-    return [read_profile(large), read_profile(small)]
+    return [Digest(read_profile(large)), Digest(read_profile(small))]
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +113,7 @@ def test_the_page_tells_the_same_and_mentions_the_quiet_direction_in_a_line(resu
 
 
 def test_coverage_is_in_the_json_and_on_the_page_by_process(result, profiles):
-    seen = {profile.job: coverage(profile, job_processes(profile)) for profile in profiles}
+    seen = {profile.job: coverage(profile) for profile in profiles}
     assert overlap_record(result, result.directions["write"], seen, None)["coverage"] == seen
     section = overlap_page(result, result.directions["write"], seen, []).sections[-1]
     assert section.heading == "How much was seen, by process"
@@ -122,7 +123,7 @@ def test_coverage_is_in_the_json_and_on_the_page_by_process(result, profiles):
 
 
 def test_what_was_not_seen_is_listed(profiles, tmp_path):
-    killed = read_profile(write_job(tmp_path / "killed", 2, 2, {range(3): 1.0}, ending="killed"))
+    killed = Digest(read_profile(write_job(tmp_path / "killed", 2, 2, {range(3): 1.0}, ending="killed")))
     lines = "\n".join(unseen_lines([*profiles, killed]))
     assert "48213: saw 100 % of the bytes written that the kernel counted" in lines
     assert "48190: the segment was full while the program ran" in lines

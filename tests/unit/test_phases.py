@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from slicewise.analysis.job import own_slices
 from slicewise.analysis.phases import phases
+from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from support.swz import build_profile
 from support.tabled_jobs import EPOCH, MIB, TAU_NS, write_job
@@ -17,7 +17,7 @@ S = 1_000_000_000
 
 
 def found_in(profile):
-    return phases(profile, own_slices(profile))
+    return phases(profile if isinstance(profile, Digest) else Digest(profile))
 
 
 def test_a_phase_is_where_the_bytes_are_and_all_bytes_are_accounted_for(tmp_path):

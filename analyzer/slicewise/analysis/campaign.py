@@ -1,6 +1,6 @@
 """Many profiles as one campaign: who ran beside whom, what each job was, and the slices that say how it was shared.
 
-Profiles in, frames out. The frames are what the models of sharing are fitted to; they can as well be made by hand.
+Digests in, frames out. The frames are what the models of sharing are fitted to; they can as well be made by hand.
 """
 
 from __future__ import annotations
@@ -13,12 +13,19 @@ from typing import Literal
 import polars as pl
 
 from slicewise.analysis import storage
-from slicewise.analysis.activity import DIRECTIONS, Direction, bytes_by_mount, common_slice_ns, own_rows
-from slicewise.analysis.capacity import LEAST_AT_WORK
 from slicewise.analysis.iospan import io_span
 from slicewise.analysis.runs import Run, run_of
+from slicewise.digest.activity import (
+    DIRECTIONS,
+    Direction,
+    activity,
+    bytes_by_storage,
+    common_slice_ns,
+    on_grid,
+)
+from slicewise.digest.digest import Digest
+from slicewise.digest.full import full_slices
 from slicewise.errors import UserError
-from slicewise.profile.reader import Profile
 
 CampaignDirection = Literal["auto", "read", "write"]
 
@@ -78,40 +85,41 @@ class Campaign:
     slice_seconds: float
     direction: Direction
     storage: storage.Storage
-    profiles: list[Profile]
+    digests: list[Digest]
 
 
-def campaign(profiles: Sequence[Profile], direction: CampaignDirection = "auto", is_by_name: bool = False) -> Campaign:
-    """The campaign that profiles are of: those whose I/O overlapped in time were one run.
+def campaign(digests: Sequence[Digest], direction: CampaignDirection = "auto", is_by_name: bool = False) -> Campaign:
+    """The campaign that jobs are of: those whose I/O overlapped in time were one run.
 
     is_by_name: two jobs RUN-a and RUN-b, or RUN-1 and RUN-2, were one run even if their I/O never overlapped.
     Raises UserError where they share no storage, or moved nothing, or their slices fit no common grid.
     """
-    if not profiles:
+    if not digests:
         raise UserError("there is no profile; give those of jobs that ran alone and of jobs that ran together")
-    grid_ns = common_slice_ns(profiles)
-    runs = [run_of(profile, name) for profile, name in zip(profiles, _names(profiles), strict=True)]
+    grid_ns = common_slice_ns(digests)
+    runs = [run_of(digest) for digest in digests]
     chosen = _busier(runs) if direction == "auto" else direction
-    moved = {run.name: _bytes_on_mounts(run, chosen) for run in runs}
+    moved = {run.name: bytes_by_storage(run.digest, chosen) for run in runs}
     for run in runs:
         if moved[run.name].is_empty():
-            raise UserError(f"{run.profile.path}: moved no bytes of files ({chosen}); leave it out, or see --direction")
+            raise UserError(f"{run.digest.path}: moved no bytes of files ({chosen}); leave it out, or see --direction")
     key = storage.shared_storage(moved)
     if key is None:
         raise UserError("there is no file system on which all of these jobs moved bytes; give jobs that share one")
     jobs, slices = [], []
     for run in runs:
-        mounts = storage.on_storage(run.mounts, key)
-        slices.append(_per_slice(run, mounts, chosen, grid_ns))
-        jobs.append(_job_row(run, mounts, chosen, slices[-1]))
+        mounts = _mounts_in_use(run, key, chosen)
+        own = activity(run.digest, chosen, key)
+        jobs.append(_job_row(run, mounts, own))
+        slices.append(on_grid(own, run.digest.slice_ns, grid_ns).filter(pl.col("bytes") > 0).join(mounts, on="process"))
     table = _with_runs(pl.DataFrame(jobs), is_by_name)
     return Campaign(
         jobs=table.select(pl.col(name).cast(dtype) for name, dtype in JOBS_SCHEMA.items()),
         slices=_shared_in_full(pl.concat(slices), table, grid_ns / 1e9),
         slice_seconds=grid_ns / 1e9,
         direction=chosen,
-        storage=storage.describe(key, moved),
-        profiles=list(profiles),
+        storage=storage.describe(key, digests),
+        digests=list(digests),
     )
 
 
@@ -125,73 +133,34 @@ def _size(processes: int, nodes: int, mounts: int) -> str:
     return f"{processes}{where}{f' by {mounts} mounts' if mounts != nodes else ''}"
 
 
-def _names(profiles: Sequence[Profile]) -> list[str]:
-    names: list[str] = []
-    for profile in profiles:
-        namesakes = sum(other.job == profile.job for other in profiles[: len(names)])
-        names.append(f"{profile.job} ({namesakes + 1})" if namesakes else profile.job)
-    return names
-
-
 def _busier(runs: Sequence[Run]) -> Direction:
     totals = {
-        direction: sum(int(bytes_by_mount(run.profile, run.members, direction)["bytes"].sum()) for run in runs)
+        direction: sum(int(bytes_by_storage(run.digest, direction)["bytes"].sum()) for run in runs)
         for direction in DIRECTIONS
     }
     return max(DIRECTIONS, key=lambda direction: totals[direction])
 
 
-def _bytes_on_mounts(run: Run, direction: Direction) -> pl.DataFrame:
-    return bytes_by_mount(run.profile, run.members, direction).join(run.mounts, on=["process", "mount"])
-
-
-def _per_slice(run: Run, mounts: pl.DataFrame, direction: Direction, grid_ns: int) -> pl.DataFrame:
-    """A row a process, mount and slice of the grid: job, process, node, point, slice, bytes, ops, ns, threads."""
+def _mounts_in_use(run: Run, key: int, direction: Direction) -> pl.DataFrame:
+    """By how many mounts of a storage each process moved bytes: process, mounts (lists of node and point)."""
+    through = run.digest.mounts.filter((pl.col("storage") == key) & (pl.col(f"{direction}_bytes") > 0))
     return (
-        own_rows(run.profile)
-        .join(run.members.lazy().select("process", "node"), on="process")
-        .join(mounts.lazy().select("process", "mount", "point"), on=["process", "mount"])
-        .with_columns(pl.col("slice") // (grid_ns // run.profile.slice_ns))
-        .group_by("process", "node", "point", "slice")
-        .agg(
-            pl.col(f"{direction}_bytes").sum().cast(pl.Int64).alias("bytes"),
-            pl.col(f"{direction}_ops").sum().cast(pl.Int64).alias("ops"),
-            pl.col(f"{direction}_ns").sum().cast(pl.Int64).alias("ns"),
-            pl.col("threads").max().clip(1).cast(pl.Int64),
-        )
-        .filter(pl.col("bytes") > 0)
-        .with_columns(job=pl.lit(run.name))
-        .collect()
-        .select("job", "process", "node", "point", "slice", "bytes", "ops", "ns", "threads")
-        .sort("process", "point", "slice")
+        through.join(run.members.select("process", "node"), on="process")
+        .group_by("process")
+        .agg(mounts=pl.struct("node", "point").unique())
     )
 
 
-def _job_row(run: Run, mounts: pl.DataFrame, direction: Direction, rows: pl.DataFrame) -> dict[str, object]:
-    # What is written is not there before it is synced: where a file system writes back, the sync is part of the time.
-    kinds = ("write", "sync") if direction == "write" else ("read",)
-    own = (
-        own_rows(run.profile)
-        .join(run.members.lazy().select("process"), on="process")
-        .join(mounts.lazy().select("process", "mount"), on=["process", "mount"], how="semi")
-        .group_by("process", "slice")
-        .agg(
-            pl.col(f"{direction}_bytes").sum().alias("bytes").cast(pl.Int64),
-            sum(pl.col(f"{kind}_ns").sum() for kind in kinds).cast(pl.Int64).alias("ns"),
-            pl.col("threads").max().clip(1).cast(pl.Int64),
-        )
-        .filter((pl.col("bytes") > 0) | (pl.col("ns") > 0))
-        .collect()
-    )
-    span = io_span(own, run.members, run.profile.slice_ns)
+def _job_row(run: Run, mounts: pl.DataFrame, own: pl.DataFrame) -> dict[str, object]:
+    span = io_span(own, run.members, run.digest.slice_ns)
     return {
         "job": run.name,
         "program": run.job.program,
-        "processes": rows["process"].n_unique(),
-        "nodes": rows["node"].n_unique(),
-        "mounts": rows.select("node", "point").n_unique(),
-        "outstanding": rows["ns"].sum() / 1e9 / span.seconds.value * rows["bytes"].sum() / max(rows["ops"].sum(), 1),
-        "bytes": int(rows["bytes"].sum()),
+        "processes": own["process"].n_unique(),
+        "nodes": own["node"].n_unique(),
+        "mounts": mounts["mounts"].explode().n_unique(),
+        "outstanding": own["ns"].sum() / 1e9 / span.seconds.value * own["bytes"].sum() / max(own["ops"].sum(), 1),
+        "bytes": int(own["bytes"].sum()),
         "start_ns": span.start_ns,
         "end_ns": span.end_ns,
         "seconds": span.seconds.value,
@@ -232,31 +201,20 @@ def _with_runs(jobs: pl.DataFrame, is_by_name: bool) -> pl.DataFrame:
 
 def _shared_in_full(rows: pl.DataFrame, jobs: pl.DataFrame, slice_seconds: float) -> pl.DataFrame:
     """The rows of slices in which every job that moved a byte did so throughout; see `Campaign.slices`."""
-    movers = rows.group_by("job").agg(
-        pl.col("process").n_unique().alias("movers"),
-        pl.col("slice").min().alias("first"),
-        pl.col("slice").max().alias("last"),
-    )
     in_flight = pl.col("ns").sum() / (slice_seconds * 1e9)
-    per_slice = (
+    return (
         rows.group_by("job", "slice")
         .agg(
             pl.col("bytes").sum(),
-            processes=pl.col("process").n_unique().cast(pl.Int64),
-            nodes=pl.col("node").n_unique().cast(pl.Int64),
-            mounts=pl.struct("node", "point").n_unique().cast(pl.Int64),
+            processes=pl.col("process").n_unique(),
+            nodes=pl.col("node").n_unique(),
+            mounts=pl.col("mounts").explode().n_unique(),
             outstanding=in_flight * pl.col("bytes").sum() / pl.col("ops").sum().clip(1),
         )
-        .join(movers, on="job")
         .join(jobs.select("job", "run", "pair"), on="job")
-        .with_columns(
-            is_full=pl.col("slice").is_between("first", "last", closed="none")
-            & (pl.col("processes") >= LEAST_AT_WORK * pl.col("movers")),
-            seconds=pl.lit(slice_seconds),
-        )
-    )
-    return (
-        per_slice.filter(pl.col("is_full").all().over("run", "slice"))
+        .join(full_slices(rows).select("job", "slice", is_full=True), on=["job", "slice"], how="left")
+        .filter(pl.col("is_full").fill_null(False).all().over("run", "slice"))
+        .with_columns(seconds=pl.lit(slice_seconds))
         .select(pl.col(name).cast(dtype) for name, dtype in SLICES_SCHEMA.items())
         .sort("run", "slice", "job")
     )

@@ -12,13 +12,12 @@ import polars as pl
 
 from slicewise.analysis.estimate import Estimate
 from slicewise.analysis.iospan import IoSpan
+from slicewise.digest.full import full_slices
 
 CapacitySource = Literal["standalone runs", "combined rate", "own slices", "envelope"]
 
 # A mean over fewer slices has no spread to speak of.
 FEWEST_SLICES = 2
-# A job's slices with fewer of its processes at work than this are its tail, not what it reaches alone.
-LEAST_AT_WORK = 0.9
 # A standalone run below this fraction of the highest combined rate is held back by the job, not by the storage.
 SATURATING_RUNS = 0.5
 # Standard errors to either side that hold 95 % of a normal distribution.
@@ -94,23 +93,6 @@ def mean_of_runs(runs: Sequence[StandaloneRun]) -> StandaloneRun | None:
         bytes=round(sum(run.bytes for run in runs) / len(runs)),
         seconds=mean([run.seconds for run in runs]),
         bytes_per_second=mean([run.bytes_per_second for run in runs]),
-    )
-
-
-def full_slices(activity: pl.DataFrame) -> pl.DataFrame:
-    """The slices that a job was at work in throughout, as far as slices tell: slice, bytes, in order.
-
-    They are those between its first and its last one, which it need not have filled, in which nearly all of the
-    processes that ever moved bytes moved some.
-    """
-    least = LEAST_AT_WORK * activity["process"].n_unique()
-    inner = pl.col("slice").is_between(pl.col("slice").min(), pl.col("slice").max(), closed="none")
-    return (
-        activity.group_by("slice")
-        .agg(pl.col("bytes").sum(), at_work=pl.col("process").n_unique())
-        .filter(inner & (pl.col("at_work") >= least))
-        .select("slice", "bytes")
-        .sort("slice")
     )
 
 

@@ -1,4 +1,4 @@
-"""Compares runs in one direction: from the profiles' rows to a DirectionOverlap.
+"""Compares runs in one direction: from the digests' rows to a DirectionOverlap.
 
 Runs in, dataclasses and frames out. The definitions and their sources are in docs/models.md.
 """
@@ -14,14 +14,12 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis import runtimes, storage
-from slicewise.analysis.activity import ACTIVITY_SCHEMA, Direction, activity, bytes_by_mount, on_grid
 from slicewise.analysis.capacity import (
     FEWEST_SLICES,
     Capacity,
     Demand,
     StandaloneRun,
     capacity,
-    full_slices,
     mean_of_runs,
     mean_rate,
     own_slices_demand,
@@ -37,6 +35,8 @@ from slicewise.analysis.runs import Run
 from slicewise.analysis.runtimes import EQUAL_VOLUMES, WEIGHTS, Inverse, ObservedJob, Prediction
 from slicewise.analysis.storage import StorageUse
 from slicewise.analysis.uniformity import Uniformity, uniformity
+from slicewise.digest.activity import ACTIVITY_SCHEMA, Direction, activity, bytes_by_storage, on_grid
+from slicewise.digest.full import full_slices
 
 DID = {"read": "read", "write": "wrote"}
 # A job that moved bytes in fewer of its slices than this is not what the models take a job to be.
@@ -68,10 +68,10 @@ def compare(
     runs: Sequence[Run], standalone: Mapping[str, Sequence[Run]], direction: Direction, grid_ns: int
 ) -> DirectionOverlap:
     """Compare runs in one direction on a grid of slices of grid_ns. standalone: a run's name -> its standalone runs."""
-    by_mount = {run.name: _bytes_by_storage(run, direction) for run in runs}
-    movers = {name: mounts for name, mounts in by_mount.items() if len(mounts)}
+    by_storage = {run.name: bytes_by_storage(run.digest, direction) for run in runs}
+    movers = {name: moved for name, moved in by_storage.items() if len(moved)}
     key = storage.shared_storage(movers) if len(movers) > 1 else None
-    moved = [_moved(run, by_mount[run.name], key, direction, grid_ns) for run in runs]
+    moved = [_moved(run, by_storage[run.name], key, direction, grid_ns) for run in runs]
     # Only those that share the storage can be compared; the others are told of, and no more.
     sharing = [job for job in moved if job.span] if key is not None else []
     together = _all_activity(sharing)
@@ -100,7 +100,7 @@ def compare(
     observed = _observed(jobs) if meet else []
     return DirectionOverlap(
         direction=direction,
-        storage=None if key is None else storage.describe(key, movers),
+        storage=None if key is None else storage.describe(key, [run.digest for run in runs]),
         jobs=jobs,
         regions=found,
         basis=basis,
@@ -117,19 +117,15 @@ def compare(
     )
 
 
-def _bytes_by_storage(run: Run, direction: Direction) -> pl.DataFrame:
-    return bytes_by_mount(run.profile, run.members, direction).join(run.mounts, on=["process", "mount"])
-
-
-def _moved(run: Run, mounts: pl.DataFrame, key: pl.DataFrame | None, direction: Direction, grid_ns: int) -> _Moved:
-    own_grid = activity(run.profile, run.members, direction, mounts if key is None else storage.on_storage(mounts, key))
-    processes = run.members if run.is_mpi else run.members.join(own_grid, on="process", how="semi")
+def _moved(run: Run, moved: pl.DataFrame, key: int | None, direction: Direction, grid_ns: int) -> _Moved:
+    own_grid = activity(run.digest, direction, key)
+    processes = run.members.join(own_grid, on="process", how="semi")
     return _Moved(
         run=run,
         processes=processes,
-        activity=on_grid(own_grid, run.profile.slice_ns, grid_ns),
-        span=io_span(own_grid, processes, run.profile.slice_ns),
-        use=storage.use(run.name, mounts, key),
+        activity=on_grid(own_grid, run.digest.slice_ns, grid_ns),
+        span=io_span(own_grid, processes, run.digest.slice_ns),
+        use=storage.use(run.name, moved, key),
     )
 
 
@@ -138,18 +134,17 @@ def _all_activity(moved: Sequence[_Moved]) -> pl.DataFrame:
 
 
 def _standalone(
-    runs: Sequence[Run], job: _Moved, key: pl.DataFrame | None, direction: Direction
+    runs: Sequence[Run], job: _Moved, key: int | None, direction: Direction
 ) -> StandaloneRun | None:
     """The mean of the standalone runs given for a job on the same storage; of several those of its volume, where there
     are such.
     """
     found = []
     for run in runs:
-        mounts = run.mounts if key is None else storage.on_storage(run.mounts, key)
-        rows = activity(run.profile, run.members, direction, mounts)
-        span = io_span(rows, run.members, run.profile.slice_ns)
+        rows = activity(run.digest, direction, key)
+        span = io_span(rows, run.members, run.digest.slice_ns)
         if span is not None:
-            found.append(standalone_run(run.name, rows, span, run.profile.slice_ns))
+            found.append(standalone_run(run.name, rows, span, run.digest.slice_ns))
     like = [run for run in found if abs(run.bytes - job.use.bytes) <= EQUAL_VOLUMES * max(run.bytes, job.use.bytes)]
     return mean_of_runs(like or found)
 
@@ -201,7 +196,7 @@ def _job(
         job=job.name,
         processes=len(job.processes),
         nodes=_nodes(job),
-        idle_processes=len(job.processes) - job.activity["process"].n_unique(),
+        idle_processes=_idle_ranks(job),
         bytes=volume,
         overall_bytes_per_second=volume / span.slice_seconds if span else None,
         span=span,
@@ -224,6 +219,12 @@ def _job(
 def _alone_seconds(job: _Moved, alone: StandaloneRun | None) -> Estimate | None:
     """What the job's volume takes alone, as its standalone run has it."""
     return alone and _time_of(job.use.bytes, alone.bytes_per_second, f"by its standalone run {alone.job}")
+
+
+def _idle_ranks(job: _Moved) -> int:
+    """How many of an MPI job's ranks moved nothing that matters here."""
+    ranks = job.run.digest.processes.filter("is_of_job", pl.col("rank") >= 0).height
+    return max(0, ranks - len(job.processes))
 
 
 def _nodes(job: _Moved) -> int:
@@ -340,7 +341,7 @@ def _shares(together: pl.DataFrame) -> pl.DataFrame:
 
 
 def _why_nothing(
-    runs: Sequence[Run], movers: Mapping[str, pl.DataFrame], key: pl.DataFrame | None, direction: Direction
+    runs: Sequence[Run], movers: Mapping[str, pl.DataFrame], key: int | None, direction: Direction
 ) -> str:
     """Why the jobs cannot be compared in this direction; empty if they can."""
     did = DID[direction]
@@ -350,7 +351,8 @@ def _why_nothing(
         idle = [run.name for run in runs if run.name not in movers]
         return f"only {next(iter(movers))} {did} bytes of files; {' and '.join(idle)} {did} none"
     if key is None:
-        where = [f"{name} {did} {storage.busiest(mounts)}" for name, mounts in movers.items()]
+        digests = {run.name: run.digest for run in runs}
+        where = [f"{name} {did} {storage.busiest(digests[name], moved)}" for name, moved in movers.items()]
         return f"there is no file system on which all of them {did} bytes: {'; '.join(where)}"
     return ""
 
@@ -367,8 +369,8 @@ def _notes(
         if job.use.elsewhere_share > WORTH_A_WORD
     ]
     notes += [
-        f"{job.idle_processes} of {job.processes} processes of {job.job} {did} nothing there themselves, as is so "
-        "where I/O goes through a few of them (collective buffering, a single writer)"
+        f"{job.idle_processes} of {job.idle_processes + job.processes} ranks of {job.job} {did} nothing there "
+        "themselves, as is so where I/O goes through a few of them (collective buffering, a single writer)"
         for job in active
         if job.idle_processes
     ]

@@ -1,7 +1,7 @@
 """How much of the kernel's count of bytes the wrappers saw, in which processes least, and what the rest may have been.
 
-Profile in, dataclasses out. The kernel's count (the layer `kernel`) takes in every descriptor; what of it was seen is
-the bytes of POSIX calls and those that stdio moved underneath.
+Digest's frames in, dataclasses out. The kernel's count (the layer `kernel`) takes in every descriptor; what of it was
+seen is the bytes of POSIX calls and those that stdio moved underneath.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Literal, get_args
 
 import polars as pl
 
-from slicewise.analysis.activity import DIRECTIONS, Direction
-from slicewise.profile.reader import Profile
+from slicewise.digest.activity import DIRECTIONS, Direction
+from slicewise.digest.digest import Digest
+from slicewise.digest.processes import count_processes
 
-KERNEL_LAYER = "kernel"
 # The kernel's last count of a process is there only if it ended by itself, and is complete only without these mishaps.
 ENDINGS_WITH_KERNEL_COUNT = ("exit", "underscore_exit", "exec")
 MISHAPS_OF_KERNEL_COUNT = ("no_kernel_count", "kernel_count_partial")
@@ -31,8 +31,6 @@ LEAST_STORED_BYTES, LEAST_STORED_SHARE = 1 << 20, 0.1
 # The kernel counts whole pages, also for a call on a few bytes of one: a page as a rule, and as much as the largest of
 # its folios where a file system has large ones (ext4, XFS). Names and inodes that calls change are pages too.
 PAGE_BYTES, LARGEST_FOLIO_BYTES = 4 << 10, 2 << 20
-# Files of these types lie in memory: what is mapped of them is never fetched from or sent to storage.
-TYPES_IN_MEMORY = ("tmpfs", "devtmpfs", "ramfs", "hugetlbfs", "proc", "sysfs")
 WORST_NAMED = 3
 LEAST_BYTES_TO_NAME, MOST_SHARE_TO_NAME = 4096, 0.99
 
@@ -134,29 +132,17 @@ class Coverage:
     by_process: list[ProcessCoverage]
 
 
-def job_processes(profile: Profile) -> pl.DataFrame:
-    """The rows of `profile.processes` that are the job: those with a rank where there are any, else all."""
-    ranked = profile.processes.filter(pl.col("rank") >= 0)
-    return profile.processes if ranked.is_empty() else ranked
-
-
-def count_processes(processes: pl.DataFrame) -> int:
-    """How many processes rows of `processes` are: a program that another one replaced by exec was the same process."""
-    successors = processes.filter(pl.col("ending") != "exec")
-    replaced = processes.filter(pl.col("ending") == "exec").join(successors, on=["host", "pid"], how="anti")
-    return len(successors) + replaced.select("host", "pid").n_unique()
-
-
-def coverage(profile: Profile, processes: pl.DataFrame) -> Coverage:
+def coverage(digest: Digest) -> Coverage:
     """What share of the kernel's count of bytes the wrappers saw.
 
     A killed process, or one whose kernel count is incomplete, is left out: its count is not the whole. What programs
     moved that could not be profiled is part of the kernel's count where it is known.
     """
-    complete = _with_whole_kernel_count(profile, processes)
-    by_process = coverage_by_process(profile, complete)
-    unprofiled = unprofiled_programs(profile)
-    unprofiled_bytes = _unprofiled_bytes(profile) if unprofiled else dict.fromkeys(DIRECTIONS)
+    processes = digest.processes.filter("is_of_job")
+    complete = _with_whole_kernel_count(digest, processes)
+    by_process = coverage_by_process(digest, complete)
+    unprofiled = unprofiled_programs(digest)
+    unprofiled_bytes = _unprofiled_bytes(digest) if unprofiled else dict.fromkeys(DIRECTIONS)
     kernel = {way: by_process[f"{way}_kernel"].sum() + (unprofiled_bytes[way] or 0) for way in DIRECTIONS}
     seen = {way: by_process[f"{way}_seen"].sum() for way in DIRECTIONS}
     gap_rows = _gap_rows(by_process)
@@ -169,88 +155,41 @@ def coverage(profile: Profile, processes: pl.DataFrame) -> Coverage:
         **{f"unprofiled_{way}_bytes": unprofiled_bytes[way] for way in DIRECTIONS},
         gaps=_gaps(gap_rows),
         least_seen=_least_seen(by_process),
-        io_uring=_rings(profile, processes),
+        io_uring=_rings(digest, processes),
         by_process=_each_process(by_process, gap_rows),
     )
 
 
-def coverage_by_process(profile: Profile, processes: pl.DataFrame) -> pl.DataFrame:
-    """One row a process of `processes`: process, label, program, and for each direction D: D_seen, D_kernel (bytes),
-    D_calls_seen, D_calls_kernel, D_storage (bytes fetched from or sent to storage), D_requested (those of requests that
-    were seen, but are not in the kernel's count), has_stdio (of whose calls underneath only the bytes are known),
-    is_bound_apart, has_unseen_rings, mapped (bytes of files on storage that it mapped into memory; null where a profile
-    does not say), D_touches (calls and requests that may each have made the kernel count a page)."""
-    columns = []
-    for way in DIRECTIONS:
-        posix, kernel, is_async = (pl.col("layer") == layer for layer in ("posix", KERNEL_LAYER, "async"))
-        through = pl.col("layer").is_in(["stdio", "async"])
-        own, underneath, calls = pl.col(f"{way}_bytes"), pl.col(f"kernel_{way}_bytes"), pl.col(f"{way}_ops")
-        columns += [
-            (own.filter(posix).sum() + underneath.filter(through).sum()).alias(f"{way}_seen"),
-            own.filter(kernel).sum().alias(f"{way}_kernel"),
-            calls.filter(posix).sum().alias(f"{way}_calls_seen"),
-            calls.filter(kernel).sum().alias(f"{way}_calls_kernel"),
-            underneath.filter(kernel).sum().alias(f"{way}_storage"),
-            (own.filter(is_async).sum() - underneath.filter(is_async).sum()).alias(f"{way}_requested"),
-            (calls.filter(kernel | is_async).sum() + pl.col("meta_ops").filter(posix).sum()).alias(f"{way}_touches"),
-        ]
-    columns.append(_mapped(profile))
-    has_stdio = (pl.col("layer") == "stdio").any().alias("has_stdio")
-    on_storage = profile.mounts.select("process", "mount", is_stored=_is_stored())
-    sums = (
-        profile.slices.lazy()
-        .join(processes.lazy(), on="process", how="semi")
-        .join(on_storage.lazy(), on=["process", "mount"], how="left")
-        .group_by("process")
-        .agg(*columns, has_stdio)
-        .collect()
-    )
-    label = (
-        pl.when(pl.col("rank") >= 0)
-        .then(pl.format("rank {} on {}", "rank", "host"))
-        .otherwise(pl.format("process {} on {}", "pid", "host"))
-    )
-    numbers = pl.exclude("process", "has_stdio").cast(pl.Int64)
+def coverage_by_process(digest: Digest, processes: pl.DataFrame) -> pl.DataFrame:
+    """One row a process of `processes`: process, label, program, the columns of the digest's frame `coverage`, and
+    is_bound_apart, has_unseen_rings: what marks it by its mishaps."""
     marks = {
-        name: pl.col("process").is_in(profile.mishaps.filter(pl.col("mishap") == mishap)["process"].implode())
+        name: pl.col("process").is_in(digest.mishaps.filter(pl.col("mishap") == mishap)["process"].implode())
         for name, mishap in (("is_bound_apart", BOUND_APART), ("has_unseen_rings", RING_UNSEEN))
     }
-    return (
-        sums.select("process", "has_stdio", numbers)
-        .join(processes.select("process", "program", label=label), on="process")
-        .with_columns(**marks)
-    )
+    whose = processes.select("process", "label", program="path")
+    return digest.coverage.join(whose, on="process").with_columns(**marks)
 
 
-def _is_stored() -> pl.Expr:
-    return (pl.col("object") == "file") & ~pl.col("type").is_in(TYPES_IN_MEMORY)
-
-
-def _mapped(profile: Profile) -> pl.Expr:
-    if "mapped_bytes" not in profile.slices.columns:
-        return pl.lit(None, pl.Int64).alias("mapped")
-    return pl.col("mapped_bytes").filter(pl.col("is_stored")).sum().alias("mapped")
-
-
-def unprofiled_programs(profile: Profile) -> list[Unprofiled]:
+def unprofiled_programs(digest: Digest) -> list[Unprofiled]:
     """The programs that the job's processes began and that could not be profiled, the most frequent first.
 
     Whoever began one noted it; a Go program with libraries notes itself. A process that became one without a note (its
     program is not known) is there too. One that was profiled after all is not.
     """
-    hosts = profile.processes.select("process", "host")
+    hosts = digest.processes.select("process", "node")
     listed: dict[tuple[str, str], int] = {}
-    noted_pids = pl.DataFrame(schema={"host": pl.String, "pid": pl.UInt64})
-    if not profile.unprofiled.is_empty():
-        later = profile.processes.select("host", "pid", "start_ns").sort("start_ns")
+    noted_pids = pl.DataFrame(schema={"node": pl.String, "pid": pl.Int64})
+    if not digest.unprofiled.is_empty():
+        later = digest.processes.select("node", "pid", "start_ns").sort("start_ns")
         noted = (
-            profile.unprofiled.join(hosts, on="process", how="left")
+            digest.unprofiled.join(hosts, on="process", how="left")
             .sort("time_ns")
             .join_asof(
                 later,
                 left_on="time_ns",
                 right_on="start_ns",
-                by=["host", "pid"],
+                by=["node", "pid"],
                 strategy="forward",
                 check_sortedness=False,
             )
@@ -258,12 +197,12 @@ def unprofiled_programs(profile: Profile) -> list[Unprofiled]:
         unseen = noted.with_columns(times=pl.col("times") - pl.col("start_ns").is_not_null()).filter(
             pl.col("times") > 0
         )
-        noted_pids = unseen.select("host", "pid")
+        noted_pids = unseen.select("node", "pid")
         for program, reason, times in unseen.select("program", "reason", "times").iter_rows():
             listed[program, reason] = listed.get((program, reason), 0) + times
-    for program, reason in (*_launched_unprofiled(profile), *_go_programs(profile)):
+    for program, reason in (*_launched_unprofiled(digest), *_go_programs(digest)):
         listed[program, reason] = listed.get((program, reason), 0) + 1
-    vanished = _without_successor(profile).join(noted_pids, on=["host", "pid"], how="anti").height
+    vanished = _without_successor(digest).join(noted_pids, on=["node", "pid"], how="anti").height
     if vanished:
         listed["", "unknown"] = vanished
     return [
@@ -272,49 +211,49 @@ def unprofiled_programs(profile: Profile) -> list[Unprofiled]:
     ]
 
 
-def _without_successor(profile: Profile) -> pl.DataFrame:
+def _without_successor(digest: Digest) -> pl.DataFrame:
     """The processes whose last program that is known was replaced by another one: host, pid."""
-    last = profile.processes.sort("start_ns").group_by("host", "pid").agg(pl.col("ending").last())
-    return last.filter(pl.col("ending") == "exec").select("host", "pid")
+    last = digest.processes.sort("start_ns").group_by("node", "pid").agg(pl.col("ending").last())
+    return last.filter(pl.col("ending") == "exec").select("node", "pid")
 
 
-def _launched_unprofiled(profile: Profile) -> list[tuple[str, str]]:
-    if profile.launches.is_empty():
+def _launched_unprofiled(digest: Digest) -> list[tuple[str, str]]:
+    if digest.launches.is_empty():
         return []
-    launched = profile.launches.filter(pl.col("reason") != "unknown")
+    launched = digest.launches.filter(pl.col("reason") != "unknown")
     return list(
-        launched.join(profile.processes, on=["host", "pid"], how="anti").select("program", "reason").iter_rows()
+        launched.join(digest.processes, on=["node", "pid"], how="anti").select("program", "reason").iter_rows()
     )
 
 
-def _go_programs(profile: Profile) -> list[tuple[str, str]]:
+def _go_programs(digest: Digest) -> list[tuple[str, str]]:
     """Go programs with libraries: the wrappers are there, and Go's own calls pass them by."""
-    go = profile.mishaps.filter(pl.col("mishap") == "go_program")
-    return [(program, "go") for program in profile.processes.join(go, on="process", how="semi")["program"]]
+    go = digest.mishaps.filter(pl.col("mishap") == "go_program")
+    return [(path, "go") for path in digest.processes.join(go, on="process", how="semi")["path"]]
 
 
-def _unprofiled_bytes(profile: Profile) -> dict[Direction, int | None]:
+def _unprofiled_bytes(digest: Digest) -> dict[Direction, int | None]:
     """What the kernel counted for launched commands and their descendants, less what it counted for those profiled.
 
     None where no command's count is there. Of a killed process nobody knows the kernel's last count: what was seen of
     it is taken for all of it, if that is more than what was last looked at.
     """
-    if profile.launches.is_empty():
+    if digest.launches.is_empty():
         return dict.fromkeys(DIRECTIONS)
-    there = profile.processes.join(profile.launches, on="host", how="semi")
-    seen = coverage_by_process(profile, there).select("process", "read_seen", "write_seen")
-    own = there.join(seen, on="process", how="left").group_by("host", "pid")
-    ours = {"read": 0, "write": profile.launches["own_bytes"].sum()}
+    there = digest.processes.join(digest.launches, on="node", how="semi")
+    seen = coverage_by_process(digest, there).select("process", "read_seen", "write_seen")
+    own = there.join(seen, on="process", how="left").group_by("node", "pid")
+    ours = {"read": 0, "write": digest.launches["own_bytes"].sum()}
     moved = {}
     for way in DIRECTIONS:
-        counted = pl.col(f"all_{way}_bytes").max().cast(pl.Int64)  # not the sum: exec goes on counting
+        counted = pl.col(f"all_{way}_bytes").max()  # not the sum: exec goes on counting
         known = own.agg(known=pl.max_horizontal(counted, pl.col(f"{way}_seen").sum()))["known"].sum()
-        moved[way] = max(0, profile.launches[f"{way}_bytes"].sum() - known - ours[way])
+        moved[way] = max(0, digest.launches[f"{way}_bytes"].sum() - known - ours[way])
     return moved
 
 
-def _with_whole_kernel_count(profile: Profile, processes: pl.DataFrame) -> pl.DataFrame:
-    troubled = profile.mishaps.filter(pl.col("mishap").is_in(MISHAPS_OF_KERNEL_COUNT))
+def _with_whole_kernel_count(digest: Digest, processes: pl.DataFrame) -> pl.DataFrame:
+    troubled = digest.mishaps.filter(pl.col("mishap").is_in(MISHAPS_OF_KERNEL_COUNT))
     ended = processes.filter(pl.col("ending").is_in(ENDINGS_WITH_KERNEL_COUNT))
     return ended.join(troubled, on="process", how="anti")
 
@@ -379,12 +318,12 @@ def _gaps(gap_rows: pl.DataFrame) -> list[Gap]:
     return sorted(gaps, key=lambda gap: (-gap.bytes, gap.direction, gap.cause))
 
 
-def _rings(profile: Profile, processes: pl.DataFrame) -> Rings | None:
-    own = profile.mishaps.join(processes, on="process", how="semi")
+def _rings(digest: Digest, processes: pl.DataFrame) -> Rings | None:
+    own = digest.mishaps.join(processes, on="process", how="semi")
     users = own.filter(pl.col("mishap").is_in([RING_USED, RING_UNSEEN]))["process"].n_unique()
     if not users:
         return None
-    requests = profile.calls.join(processes, on="process", how="semi").filter(
+    requests = digest.calls.join(processes, on="process", how="semi").filter(
         pl.col("operation").str.starts_with(RING_OPERATIONS)
     )
     unseen = own.filter(pl.col("mishap") == RING_UNSEEN)

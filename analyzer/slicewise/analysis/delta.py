@@ -67,15 +67,15 @@ class DeltaGraph:
 
 
 def graph_and_evidence(configuration: str, data: Campaign, weighting: Weighting) -> tuple[DeltaGraph, pl.DataFrame]:
-    """`delta_graph` of a campaign, and the evidence for causes (`causes.EVIDENCE_SCHEMA`) that its profiles hold."""
+    """`delta_graph` of a campaign, and the evidence for causes (`causes.EVIDENCE_SCHEMA`) that its jobs' nodes hold."""
     jobs = data.jobs
     sizes = jobs.filter(jobs["run"].is_duplicated()).sort("run", "job").head(2)
     weights = [weighting.of(row["processes"], row["nodes"], row["mounts"], 0.0) for row in sizes.iter_rows(named=True)]
     graph = delta_graph(configuration, jobs, (weights[0], weights[1]) if len(weights) == 2 else (1.0, 1.0))
     alone = set(jobs.filter(jobs["run"].is_unique())["job"])
     windows: dict[bool, list[Window]] = {True: [], False: []}
-    for profile in data.profiles:
-        windows[profile.job in alone].append(window_of(profile))
+    for digest in data.digests:
+        windows[digest.job in alone].append(window_of(digest))
     return graph, evidence_of(windows[True], windows[False], graph.asymmetry)
 
 

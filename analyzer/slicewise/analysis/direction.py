@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.activity import Direction
 from slicewise.analysis.capacity import Capacity, Demand, StandaloneRun
 from slicewise.analysis.contention import Contention
 from slicewise.analysis.estimate import Estimate
@@ -15,14 +14,15 @@ from slicewise.analysis.region import Region, Regions
 from slicewise.analysis.runtimes import Inverse, Prediction
 from slicewise.analysis.storage import Storage, StorageUse
 from slicewise.analysis.uniformity import Uniformity
+from slicewise.digest.activity import Direction
 
 
 @dataclass(frozen=True)
 class JobInDirection:
     """What a job did in one direction on the storage under analysis.
 
-    processes, nodes: an MPI job's ranks; of another job the processes that moved bytes in this direction.
-    idle_processes: those of them that moved nothing. bytes: moved in the whole run. overall_bytes_per_second: bytes
+    processes, nodes: those of the processes that matter (see docs/models.md) that moved bytes in this direction.
+    idle_processes: an MPI job's other ranks. bytes: moved in the whole run. overall_bytes_per_second: bytes
     over the slices from its first to its last with bytes. span: its I/O time span, and span_bytes_per_second the bytes
     over that. All three are None if it moved nothing. region_bytes, region_bytes_per_second, region_share (of all jobs'
     bytes) and uniformity (of its processes): in `DirectionOverlap.basis`; None without one. fair_share_by_process,

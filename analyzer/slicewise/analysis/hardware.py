@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.profile.reader import Profile
+from slicewise.digest.digest import Digest
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """per_process: process, slice (i64), a column (u64) an event; sorted. units, meanings: by event, as asked for.
+    """per_process: process, slice (i64), a column (i64) an event; sorted. units, meanings: by event, as asked for.
 
     A process that did not count an event has null there.
     """
@@ -28,27 +28,19 @@ class Hardware:
         return self.per_process.group_by("slice").agg(pl.col(list(self.units)).sum()).sort("slice")
 
 
-def hardware(profile: Profile) -> Hardware:
-    """What a profile holds of hardware counters; no columns of events where it holds none."""
-    keys = {"process": pl.UInt64, "slice": pl.Int64}
-    if profile.events.is_empty() or profile.hardware.is_empty():
-        return Hardware(pl.DataFrame(schema=keys), {}, {})
-    events = profile.events.unique("name", maintain_order=True)
-    known = profile.events.select("process", "event", "name")
+def hardware(digest: Digest) -> Hardware:
+    """What a job counted of hardware events; no columns of events where it counted none."""
+    if digest.hardware.is_empty():
+        return Hardware(digest.hardware.select("process", "slice"), {}, {})
     counted = (
-        profile.hardware.unpivot(index=["process", "slice"], variable_name="event", value_name="value")
-        .filter(pl.col("event") != "number")
-        .with_columns(pl.col("event").str.strip_prefix("event_").cast(pl.UInt64), pl.col("slice").cast(pl.Int64))
-        .join(known, on=["process", "event"])
-        .group_by("process", "slice", "name")
-        .agg(pl.col("value").sum())
-        .pivot("name", index=["process", "slice"], values="value")
+        digest.hardware.pivot("event", index=["process", "slice"], values="value")
         .sort("process", "slice")
     )
-    events = events.filter(pl.col("name").is_in(counted.columns))  # an event without a column was never counted
-    counted = counted.select("process", "slice", *events["name"])
+    # An event without a column was never counted.
+    events = digest.events.filter(pl.col("event").is_in(counted.columns))
+    counted = counted.select("process", "slice", *events["event"])
     return Hardware(
         counted,
-        dict(events.select("name", "unit").iter_rows()),
-        dict(events.select("name", "meaning").iter_rows()),
+        dict(events.select("event", "unit").iter_rows()),
+        dict(events.select("event", "meaning").iter_rows()),
     )

@@ -23,7 +23,7 @@ HOW = (
 
 @dataclass(frozen=True)
 class IoSpan:
-    """From the first to the last byte that a job moved in one direction.
+    """From the first to the last byte that a job moved in one direction; of writes, to the end of the last sync.
 
     start_ns, end_ns: CLOCK_REALTIME, estimated below a slice's length. seconds: their distance, with what it may lie
     between. slice_seconds: the length of all slices from the first to the last with bytes. busy_share: the fraction of
@@ -40,8 +40,8 @@ class IoSpan:
 def io_span(activity: pl.DataFrame, processes: pl.DataFrame, slice_ns: int) -> IoSpan | None:
     """The I/O time span of one job; None where it moved nothing.
 
-    activity: the job's, with bytes, ns and threads a process and slice of slice_ns. processes: process, start_ns,
-    end_ns.
+    activity: the job's (`digest.activity`), with io_ns and threads a process and slice of slice_ns. processes: process,
+    start_ns, end_ns.
 
     Of each process: with b the time in calls per thread in its first slice and d the mean share of its inner slices
     that it spent in calls (1 without inner slices), it began b / d before the end of that slice: as early as the slice
@@ -68,7 +68,7 @@ def process_bounds(activity: pl.DataFrame, processes: pl.DataFrame, slice_ns: in
     inner = pl.col("slice").is_between(pl.col("first"), pl.col("last"), closed="none")
     summed = (
         activity.with_columns(first=pl.col("slice").min().over("process"), last=pl.col("slice").max().over("process"))
-        .with_columns(busy=pl.min_horizontal(pl.col("ns") // pl.col("threads").max().over("process"), tau))
+        .with_columns(busy=pl.min_horizontal(pl.col("io_ns") // pl.col("threads").max().over("process"), tau))
         .group_by("process", "first", "last")
         .agg(
             busy_first=pl.col("busy").filter(pl.col("slice") == pl.col("first")).sum(),

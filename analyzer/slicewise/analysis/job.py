@@ -1,20 +1,18 @@
 """One job by itself: what it moved in every slice, how long each process was in I/O, how large and slow its calls were.
 
-Profile in, frames out. Bytes and calls are those of the layers posix, stdio and async on files, and the processes are
-those with a rank in an MPI job, as everywhere.
+Digest's frames in, frames out. What a job moved is what all of its own processes moved; times are those of the
+processes that matter.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import zip_longest
 
 import polars as pl
 
-from slicewise.analysis.activity import CALL_LAYERS, members, own_rows
-from slicewise.profile.reader import Profile
-
-KINDS = ("read", "write", "meta", "sync")
+from slicewise.digest.activity import members
+from slicewise.digest.digest import Digest
+from slicewise.digest.processes import KINDS
 
 
 @dataclass(frozen=True)
@@ -31,40 +29,29 @@ class IoTime:
     median: float
 
 
-def own_slices(profile: Profile) -> pl.DataFrame:
-    """The rows of slices that are the job's own I/O on files."""
-    return own_rows(profile).join(members(profile).lazy(), on="process", how="semi").collect()
+def own_slices(digest: Digest) -> pl.DataFrame:
+    """The rows of `process_slices` of the job's own processes."""
+    own = digest.processes.lazy().filter("is_of_job")
+    return digest.process_slices.lazy().join(own, on="process", how="semi").collect()
 
 
 def per_slice(own: pl.DataFrame) -> pl.DataFrame:
-    """slice, read_bytes, write_bytes, meta_ops, sync_ops: summed over processes, mounts and layers; sorted."""
+    """slice, read_bytes, write_bytes, meta_ops, sync_ops: summed over processes and storages; sorted."""
     columns = ("read_bytes", "write_bytes", "meta_ops", "sync_ops")
     return own.group_by("slice").agg(pl.col(*columns).sum()).sort("slice")
 
 
-def io_time(profile: Profile, own: pl.DataFrame) -> IoTime:
-    """How long each process was in I/O calls, in the order of ranks.
+def io_time(digest: Digest) -> IoTime:
+    """How long each process that matters was in I/O calls, in the order of ranks.
 
     Of asynchronous requests it is the time in the calls that submitted and awaited them.
     """
-    in_calls = own.filter(pl.col("layer").is_in(CALL_LAYERS))
-    seconds = in_calls.group_by("process").agg(
-        (pl.col(f"{kind}_ns").sum() / 1e9).alias(f"{kind}_seconds") for kind in KINDS
-    )
     names = [f"{kind}_seconds" for kind in KINDS]
     processes = (
-        members(profile)
+        members(digest)
         .sort("rank", "node", "process")
-        .join(profile.processes.select("process", "pid"), on="process", maintain_order="left")
-        .join(seconds, on="process", how="left", maintain_order="left")
-        .with_columns(pl.col(*names).fill_null(0.0))
-        .with_columns(
-            seconds=pl.sum_horizontal(*names),
-            label=pl.when(pl.col("rank") >= 0)
-            .then(pl.format("rank {} on {}", "rank", "node"))
-            .otherwise(pl.format("process {} on {}", "pid", "node")),
-        )
-        .select("process", "rank", "label", *names, "seconds")
+        .select("process", "rank", "label", *((pl.col(f"{kind}_ns") / 1e9).alias(f"{kind}_seconds") for kind in KINDS))
+        .with_columns(seconds=pl.sum_horizontal(*names))
     )
     if not processes.height:
         return IoTime(processes, 0.0, "", 0.0)
@@ -72,18 +59,13 @@ def io_time(profile: Profile, own: pl.DataFrame) -> IoTime:
     return IoTime(processes, slowest["seconds"], slowest["label"], processes["seconds"].median())
 
 
-def by_bin(profile: Profile, own: pl.DataFrame, what: str) -> pl.DataFrame:
+def by_bin(digest: Digest, what: str) -> pl.DataFrame:
     """Calls by bin of `what` ("size" or "latency"): kind, bin (0 and on), least, most, calls.
 
     least, most: what a bin holds, both included, in bytes or ns; `most` of the last bin is None. One row a bin and kind
-    that was used, from one bin below the lowest to one above the highest. Needs a profile that was read with its bins.
+    that was used, from one bin below the lowest to one above the highest.
     """
-    rows = [
-        (kind, place, least, above and above - 1, int(own[f"{kind}_{what}_{place}"].sum()))
-        for kind, edges in ((kind, profile.schema.bin_edges.get(f"{kind}_{what}", ())) for kind in KINDS)
-        for place, (least, above) in enumerate(zip_longest(edges, edges[1:]))
-    ]
-    frame = pl.DataFrame(rows, schema={"kind": str, "bin": int, "least": int, "most": int, "calls": int}, orient="row")
+    frame = digest.distributions.filter(pl.col("what") == what).select("kind", "bin", "least", "most", "calls")
     used = frame.filter(pl.col("calls") > 0)
     return frame.filter(
         pl.col("bin").is_between(pl.lit(used["bin"].min()) - 1, pl.lit(used["bin"].max()) + 1),
@@ -91,13 +73,13 @@ def by_bin(profile: Profile, own: pl.DataFrame, what: str) -> pl.DataFrame:
     )
 
 
-def busiest_files(profile: Profile, most: int) -> pl.DataFrame:
+def busiest_files(digest: Digest, most: int) -> pl.DataFrame:
     """The files with most bytes, falling, at most so many rows.
 
     path (empty: all that did not fit the table), processes, opens, read_bytes, write_bytes, seconds (in reads, writes).
     """
     return (
-        profile.files.join(members(profile), on="process", how="semi")
+        digest.files.join(digest.processes.filter("is_of_job"), on="process", how="semi")
         .filter(pl.sum_horizontal("opens", "read_bytes", "write_bytes") > 0)
         .group_by("path")
         .agg(

@@ -1,7 +1,7 @@
 """Several jobs on one time axis: where they were active together, what each got there, and what the models of sharing
 say.
 
-Profiles in, dataclasses and frames out. The definitions and their sources are in docs/models.md.
+Digests in, dataclasses and frames out. The definitions and their sources are in docs/models.md.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.activity import DIRECTIONS, Direction, common_slice_ns
 from slicewise.analysis.comparison import compare
 from slicewise.analysis.direction import DirectionOverlap, JobInDirection, Ratio
 from slicewise.analysis.runs import Job, match_standalone, runs_to_compare
-from slicewise.profile.reader import Profile
+from slicewise.digest.activity import DIRECTIONS, Direction, common_slice_ns
+from slicewise.digest.digest import Digest
 
 __all__ = ["DirectionOverlap", "Job", "JobInDirection", "Overlap", "Ratio", "is_negligible", "overlap"]
 
@@ -28,7 +28,7 @@ class Overlap:
     """Jobs in the order given. slice_ns: the common grid's slice. first_slice, end_slice: [first, end) holds all jobs
     from start to end.
 
-    members: a row a process of the jobs: job, process, node, rank (-1 without MPI), program, start_ns, end_ns.
+    members: the jobs' processes that matter, as the digest's frame `processes` has them.
     main_direction: the one in which the jobs moved most bytes, of those in which they can be compared where there is
     one that is not negligible.
     """
@@ -42,15 +42,15 @@ class Overlap:
     main_direction: Direction
 
 
-def overlap(profiles: Sequence[Profile], alone: Sequence[Profile] = ()) -> Overlap:
+def overlap(digests: Sequence[Digest], alone: Sequence[Digest] = ()) -> Overlap:
     """Lay two or more jobs on one time axis and compare them, in both directions.
 
-    alone: profiles of standalone runs, matched to the jobs by program and number of processes. Raises UserError where a
-    job overlaps none of the others in time, where the slices fit no common grid, where a profile is given twice, and
+    alone: digests of standalone runs, matched to the jobs by program and number of processes. Raises UserError where a
+    job overlaps none of the others in time, where the slices fit no common grid, where a job is given twice, and
     where a standalone run fits none of the jobs.
     """
-    slice_ns = common_slice_ns(profiles)
-    runs = runs_to_compare(profiles)
+    slice_ns = common_slice_ns(digests)
+    runs = runs_to_compare(digests)
     jobs = [run.job for run in runs]
     standalone = match_standalone(alone, jobs)
     directions = {direction: compare(runs, standalone, direction, slice_ns) for direction in DIRECTIONS}

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from slicewise.analysis.activity import Direction
+from slicewise.digest.activity import Direction
 
 # A slice is in a burst from this fraction of the rate at which the mean byte moved; for what is typical, from less.
 LEAST_OF_BURST = 0.3

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.activity import CALL_LAYERS, DIRECTIONS, members
 from slicewise.analysis.iospan import process_bounds
-from slicewise.analysis.job import KINDS
+from slicewise.analysis.job import own_slices
 from slicewise.analysis.period import Period, find_period, runs_above
-from slicewise.profile.reader import Profile
+from slicewise.digest.activity import DIRECTIONS, members
+from slicewise.digest.digest import Digest
+from slicewise.digest.processes import KINDS
 
 # A slice is part of a phase from this fraction of the rate at which the mean byte moved: a trickle (a log) is none.
 LEAST_OF_RATE = 0.05
@@ -46,19 +47,20 @@ class Phases:
     time_in_io: TimeInIo
 
 
-def phases(profile: Profile, own: pl.DataFrame) -> Phases:
-    """Everything that a job's own slices (see `own_slices`) say about when it did its I/O."""
+def phases(digest: Digest) -> Phases:
+    """Everything that a job's own slices say about when it did its I/O."""
+    own = own_slices(digest)
     moved = moved_bytes(own)
     found = phase_slices(moved)
-    frame = _phase_frame(profile, own, found)
+    frame = _phase_frame(digest, own, found)
     inside = int(frame["read_bytes"].sum() + frame["write_bytes"].sum())
     total = int(own["read_bytes"].sum() + own["write_bytes"].sum())
     periods = [
         period
         for direction in DIRECTIONS
-        if (period := find_period(moved[f"{direction}_bytes"].to_numpy(), profile.slice_ns / 1e9, direction))
+        if (period := find_period(moved[f"{direction}_bytes"].to_numpy(), digest.slice_ns / 1e9, direction))
     ]
-    return Phases(frame, total - inside, periods, time_in_io(profile, own))
+    return Phases(frame, total - inside, periods, time_in_io(digest))
 
 
 def moved_bytes(own: pl.DataFrame) -> pl.DataFrame:
@@ -85,7 +87,7 @@ def phase_slices(moved: pl.DataFrame) -> list[range]:
     return [range(first + run.start, first + run.stop) for run in runs_above(moved["bytes"].to_numpy(), LEAST_OF_RATE)]
 
 
-def _phase_frame(profile: Profile, own: pl.DataFrame, found: list[range]) -> pl.DataFrame:
+def _phase_frame(digest: Digest, own: pl.DataFrame, found: list[range]) -> pl.DataFrame:
     """The frame `Phases.phases` for phases of these slices."""
     bounds = pl.DataFrame(
         {"first_slice": [run.start for run in found], "end_slice": [run.stop for run in found]},
@@ -99,15 +101,15 @@ def _phase_frame(profile: Profile, own: pl.DataFrame, found: list[range]) -> pl.
         .group_by("phase", "process", "slice")
         .agg(
             pl.col("read_bytes", "write_bytes").sum().cast(pl.Int64),
-            ns=(pl.col("read_ns").sum() + pl.col("write_ns").sum()).cast(pl.Int64),
-            threads=pl.col("threads").max().clip(1).cast(pl.Int64),
+            io_ns=sum(pl.col(f"{way}_{time}").sum() for way in DIRECTIONS for time in ("ns", "request_ns")),
+            threads=pl.col("threads").max(),
         )
     )
     # A process in two phases is taken for two, so that every phase's ends are placed in one go.
     each = pl.struct("phase", "process").alias("process")
-    known = rows.select("phase", "process").unique().join(members(profile), on="process")
+    known = rows.select("phase", "process").unique().join(digest.processes, on="process")
     ends = process_bounds(
-        rows.select(each, "slice", "ns", "threads"), known.select(each, "start_ns", "end_ns"), profile.slice_ns
+        rows.select(each, "slice", "io_ns", "threads"), known.select(each, "start_ns", "end_ns"), digest.slice_ns
     )
     spans = ends.group_by(pl.col("process").struct.field("phase")).agg(
         start_ns=pl.col("start").min(),
@@ -137,20 +139,16 @@ def _phase_frame(profile: Profile, own: pl.DataFrame, found: list[range]) -> pl.
     )
 
 
-def time_in_io(profile: Profile, own: pl.DataFrame) -> TimeInIo:
+def time_in_io(digest: Digest) -> TimeInIo:
     """Whose share of its runtime in I/O calls is the largest, how large, and the median process's."""
     in_calls = (
-        own.filter(pl.col("layer").is_in(CALL_LAYERS))
-        .group_by("process", "slice")
-        .agg(
-            ns=pl.sum_horizontal(pl.col(f"{kind}_ns").sum() for kind in KINDS), threads=pl.col("threads").max().clip(1)
-        )
+        digest.process_slices.group_by("process", "slice")
+        .agg(ns=pl.sum_horizontal(pl.col(f"{kind}_ns").sum() for kind in KINDS), threads=pl.col("threads").max())
         .group_by("process")
-        .agg(busy_ns=pl.min_horizontal(pl.col("ns") / pl.col("threads"), pl.lit(float(profile.slice_ns))).sum())
+        .agg(busy_ns=pl.min_horizontal(pl.col("ns") / pl.col("threads"), pl.lit(float(digest.slice_ns))).sum())
     )
     shares = (
-        members(profile)
-        .join(profile.processes.select("process", "pid"), on="process")
+        members(digest)
         .join(in_calls, on="process", how="left")
         .filter(pl.col("end_ns") > pl.col("start_ns"))
         .with_columns(share=(pl.col("busy_ns").fill_null(0.0) / (pl.col("end_ns") - pl.col("start_ns"))).clip(0, 1))
@@ -159,5 +157,4 @@ def time_in_io(profile: Profile, own: pl.DataFrame) -> TimeInIo:
     if shares.is_empty():
         return TimeInIo("", None, None)
     row = shares.row(0, named=True)
-    name = f"rank {row['rank']}" if row["rank"] >= 0 else f"process {row['pid']}"
-    return TimeInIo(f"{name} on {row['node']}", row["share"], shares["share"].median())
+    return TimeInIo(row["label"], row["share"], shares["share"].median())

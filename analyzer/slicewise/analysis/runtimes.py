@@ -10,7 +10,13 @@ from typing import Literal
 
 from slicewise.analysis.capacity import Capacity
 from slicewise.analysis.estimate import Estimate, relative_error
-from slicewise.analysis.sharing import SharingJob, alone_from_common_start, common_start_times, share_out
+from slicewise.analysis.sharing import (
+    SharingJob,
+    alone_from_common_start,
+    alone_from_spans,
+    common_start_times,
+    share_out,
+)
 
 Weight = Literal["processes", "nodes"]
 WEIGHTS: tuple[Weight, ...] = ("processes", "nodes")
@@ -152,21 +158,29 @@ def pair_obstacle(jobs: Sequence[ObservedJob], slice_seconds: float) -> str:
 
 
 def invert(jobs: Sequence[ObservedJob], weight: Weight, slice_seconds: float) -> Inverse:
-    """Standalone times from the concurrent ones of jobs with a common start, by the inverse of the closed form.
+    """Standalone times from when jobs that ran together began and ended: what the share of each adds up to.
 
-    It takes every job to fill the capacity alone, and the jobs to end in the order of V/w; where they did not, that
-    weight is refuted.
+    It takes every job to fill the capacity alone and, of jobs with a common start, the jobs to end in the order of V/w;
+    where they did not, that weight is refuted.
     """
-    method: Method = "N-job closed form" if pair_obstacle(jobs, slice_seconds) else "pair model"
-    obstacle = _start_obstacle(jobs, slice_seconds) or _order_obstacle(jobs, weight, slice_seconds)
+    is_staggered = bool(_start_obstacle(jobs, slice_seconds))
+    pair_or_more: Method = "N-job closed form" if pair_obstacle(jobs, slice_seconds) else "pair model"
+    method: Method = "N-job solver" if is_staggered else pair_or_more
+    obstacle = "" if is_staggered else _order_obstacle(jobs, weight, slice_seconds)
     if obstacle:
         return Inverse(weight, method, [], obstacle)
+
+    def alone_with(seconds: Sequence[float]) -> list[float]:
+        if not is_staggered:
+            return alone_from_common_start(seconds, weights)
+        spans = [(job.start, job.start + taken) for job, taken in zip(jobs, seconds, strict=True)]
+        return alone_from_spans(spans, weights)
 
     weights = [job.weight(weight) for job in jobs]
     observed = [job.seconds.value for job in jobs]
     # What each result becomes with one span after the other at its low and at its high end.
     deviations = [
-        alone_from_common_start([*observed[:i], end, *observed[i + 1 :]], weights)
+        alone_with([*observed[:i], end, *observed[i + 1 :]])
         for i, job in enumerate(jobs)
         for end in (job.seconds.low, job.seconds.high)
     ]
@@ -174,7 +188,7 @@ def invert(jobs: Sequence[ObservedJob], weight: Weight, slice_seconds: float) ->
         f"{method}, weights by {weight}, from the concurrent run alone; "
         "each span at either end in turn, and the deviations added up in squares"
     )
-    alone = alone_from_common_start(observed, weights)
+    alone = alone_with(observed)
     capacities = [job.bytes / seconds for job, seconds in zip(jobs, alone, strict=True)]
     estimates = [
         _standalone(job, _combined(value, [deviation[i] for deviation in deviations], how))

@@ -13,8 +13,7 @@ from typing import Literal
 
 import polars as pl
 
-from slicewise.analysis.coverage import job_processes
-from slicewise.profile.reader import Profile
+from slicewise.digest.digest import Digest
 from slicewise.symbols.resolve import Place, resolve
 
 Cost = Literal["time", "bytes", "calls"]
@@ -43,14 +42,15 @@ class Sites:
     sample_seconds: float | None
 
 
-def sites(profile: Profile, search: Sequence[Path] = ()) -> Sites:
-    """The call sites of a job's processes (in an MPI job those with a rank), resolved. search: directories with the
-    programs or their debug information, for a machine that has them elsewhere.
+def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
+    """The call sites of a job's own processes, resolved. search: directories with the programs or their debug
+    information, for a machine that has them elsewhere.
     """
-    own = profile.sites.join(job_processes(profile), on="process", how="semi")
+    processes = digest.processes.filter("is_of_job")
+    own = digest.sites.join(processes, on="process", how="semi")
     if own.is_empty():
         return Sites([], pl.DataFrame(schema=SAMPLES_SCHEMA), None)
-    site_stacks = _stacks(profile, search)
+    site_stacks = _stacks(digest, search)
     keys = own.select("process", "site", "operation").unique().sort("process", "site", "operation")
     numbers: dict[tuple[Place, ...], int] = {}
     stack_of = [
@@ -58,31 +58,23 @@ def sites(profile: Profile, search: Sequence[Path] = ()) -> Sites:
         for process, site, operation in keys.iter_rows()
     ]
     samples = (
-        own.join(
-            keys.with_columns(pl.Series("stack", stack_of, pl.UInt32)), on=["process", "site", "operation"]
-        )
-        .join(profile.processes.select("process", "site_ns"), on="process")
+        own.join(keys.with_columns(pl.Series("stack", stack_of, pl.UInt32)), on=["process", "site", "operation"])
         .group_by("stack", "process", "slice", "operation")
-        .agg(
-            pl.col("samples").sum(),
-            seconds=(pl.col("samples").cast(pl.Float64) * pl.col("site_ns")).sum() / 1e9,
-            bytes=pl.col("likely_bytes").sum(),
-            calls=pl.col("likely_calls").sum() / 1000,
-        )
+        .agg(pl.col("samples", "seconds", "bytes", "calls").sum())
         .select(pl.col(name).cast(dtype) for name, dtype in SAMPLES_SCHEMA.items())
         .sort("stack", "process", "slice")
     )
-    return Sites(list(numbers), samples, float(profile.processes["site_ns"].max()) / 1e9)
+    return Sites(list(numbers), samples, float(digest.processes["site_ns"].max()) / 1e9)
 
 
-def _stacks(profile: Profile, search: Sequence[Path]) -> dict[tuple[int, int], tuple[Place, ...]]:
+def _stacks(digest: Digest, search: Sequence[Path]) -> dict[tuple[int, int], tuple[Place, ...]]:
     """The frames of each (process, site), the outermost first."""
-    modules = {(row[0], row[1]): (row[2], row[3]) for row in profile.modules.select(
-        "process", "module", "path", "build_id").iter_rows()}  # fmt: skip
-    frames = profile.frames.sort("process", "site", "depth", descending=[False, False, True])
+    frames = digest.site_frames.sort("process", "site", "depth", descending=[False, False, True])
     asked: dict[tuple[str, str], set[int]] = defaultdict(set)
-    for row in frames.filter(pl.col("function") == "").select("process", "module", "offset").iter_rows():
-        asked[modules.get((row[0], row[1]), ("", ""))].add(row[2])
+    for module, build_id, offset in (
+        frames.filter(pl.col("function") == "").select("module", "build_id", "offset").unique().iter_rows()
+    ):
+        asked[module, build_id].add(offset)
     known = {key: resolve(*key, offsets, search) for key, offsets in asked.items()}
     stacks: dict[tuple[int, int], tuple[Place, ...]] = {}
     for (process, site), group in frames.group_by("process", "site", maintain_order=True):
@@ -91,8 +83,7 @@ def _stacks(profile: Profile, search: Sequence[Path]) -> dict[tuple[int, int], t
             if frame["function"]:
                 places.append(Place(frame["function"], "", frame["file"], frame["line"]))
             else:
-                of_module = known[modules.get((process, frame["module"]), ("", ""))]
-                places.extend(reversed(of_module[frame["offset"]]))
+                places.extend(reversed(known[frame["module"], frame["build_id"]][frame["offset"]]))
         stacks[process, site] = tuple(places)
     return stacks
 

@@ -14,6 +14,7 @@ from slicewise.analysis.campaign import CampaignDirection, campaign
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence
 from slicewise.analysis.weights import Weighting
 from slicewise.delta_campaign import DeltaPlan, run_campaign
+from slicewise.digest.digest import several
 from slicewise.errors import UserError
 from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.profile.many import read_profiles
@@ -118,7 +119,7 @@ def _tell(
 
 
 def _graph(directory: Path, weight: str, direction: CampaignDirection) -> tuple[DeltaGraph, pl.DataFrame]:
-    data = campaign(read_profiles([directory]), direction, is_by_name=True)
+    data = campaign(several(read_profiles([directory])), direction, is_by_name=True)
     return graph_and_evidence(directory.resolve().name, data, Weighting(weight))
 
 

@@ -11,6 +11,7 @@ import typer
 
 from slicewise.analysis.hardware import hardware
 from slicewise.analysis.sites import Cost, sites
+from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.export import ftio, perfetto, tables
 from slicewise.export.folded import folded_text
@@ -60,13 +61,14 @@ def export(
 
 
 def _content(profile: Profile, format: Format, table: str, cost: Cost, symbols: list[Path]) -> bytes:
+    digest = Digest(profile)
     match format:
         case Format.FTIO:
-            return ftio.ftio_json(profile).encode()
+            return ftio.ftio_json(digest).encode()
         case Format.PERFETTO:
-            return perfetto.perfetto_trace(profile, hardware(profile), sites(profile, symbols))
+            return perfetto.perfetto_trace(digest, hardware(digest), sites(digest, symbols))
         case Format.FOLDED:
-            return folded_text(sites(profile, symbols), cost).encode()
+            return folded_text(sites(digest, symbols), cost).encode()
         case Format.CSV:
             return tables.csv(tables.table(profile, table))
         case Format.PARQUET:

@@ -9,10 +9,11 @@ import typer
 from rich.text import Text
 
 from slicewise.analysis.sites import Cost, Sites, sites
+from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.export.folded import folded_text
 from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
-from slicewise.profile.reader import Profile, read_profile
+from slicewise.profile.reader import read_profile
 from slicewise.report import words
 from slicewise.report.page import Page, page_path, write_page
 from slicewise.report.site_words import site_lines, sites_record, sites_section, sites_table
@@ -35,7 +36,7 @@ def flamegraph(
     output: OutputFile = None,
 ) -> None:
     """Where in the program the I/O time goes: a flame graph of call sites, as a page and as folded stacks."""
-    read = read_profile(profile)
+    read = Digest(read_profile(profile))
     found, shown = _within(sites(read, symbols or ()), read, slices)
     page = html or page_path(profile, f"flamegraph-{read.job}")
     write_page(_page(found, read, shown), page)
@@ -52,7 +53,7 @@ def flamegraph(
     )  # fmt: skip
 
 
-def _within(found: Sites, read: Profile, slices: str) -> tuple[Sites, range]:
+def _within(found: Sites, read: Digest, slices: str) -> tuple[Sites, range]:
     """The call sites of the slices asked for, and those slices. Raises UserError where there are none."""
     if found.samples.is_empty():
         raise UserError(
@@ -75,7 +76,7 @@ def _within(found: Sites, read: Profile, slices: str) -> tuple[Sites, range]:
     return Sites(found.stacks, chosen, found.sample_seconds), range(first, end)
 
 
-def _page(found: Sites, read: Profile, shown: range) -> Page:
+def _page(found: Sites, read: Digest, shown: range) -> Page:
     when = words.span(shown.start * read.slice_ns, shown.stop * read.slice_ns, read.slice_ns)
     return Page(
         title=f"{read.job}: call sites",

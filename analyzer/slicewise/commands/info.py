@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from slicewise.analysis.job import own_slices
-from slicewise.analysis.node_samples import moved, node_samples
+from slicewise.analysis.node_samples import moved
 from slicewise.analysis.phases import phases as find_phases
 from slicewise.analysis.totals import summarize
+from slicewise.digest.digest import Digest
 from slicewise.output import AsJson, OutputFile, write_json, write_text
 from slicewise.profile.reader import read_profile
 from slicewise.report.info_lines import info_lines
@@ -24,12 +24,11 @@ def info(
     output: OutputFile = None,
 ) -> None:
     """Say what a profile holds: the job, its totals, how much of it was seen, and what is missing."""
-    read = read_profile(profile, needs_axis=phases)
-    summary = summarize(read)
-    found = find_phases(read, own_slices(read)) if phases else None
-    samples = node_samples(read)
+    digest = Digest(read_profile(profile, needs_axis=phases))
+    summary = summarize(digest)
+    found = find_phases(digest) if phases else None
     if json:
-        record = vars(summary) | {"nodes": moved(samples).to_dicts()}
+        record = vars(summary) | {"nodes": moved(digest).to_dicts()}
         write_json(record | ({"phases": phases_record(found)} if found else {}), output)
     else:
-        write_text(info_lines(read, summary, found, samples), output)
+        write_text(info_lines(digest, summary, found), output)

@@ -12,6 +12,7 @@ from rich.text import Text
 from slicewise.analysis import fitted, weights
 from slicewise.analysis.campaign import Campaign, CampaignDirection, campaign
 from slicewise.analysis.sharing import SharingJob, alone_from_spans, share_out
+from slicewise.digest.digest import several
 from slicewise.errors import UserError
 from slicewise.job_options import COUNTS, JobOption, amount, job_option, require_names_of_their_own
 from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
@@ -59,7 +60,7 @@ def fit(
     output: Annotated[Path | None, typer.Option("-o", metavar="M", help="Write the fitted model to this file.")] = None,
 ) -> None:
     """Learn from jobs that ran alone and together by what their storage is shared, and how much there is to share."""
-    data = campaign(read_profiles(profiles), direction)
+    data = campaign(several(read_profiles(profiles)), direction)
     model = fitted.fit_model(data.jobs, data.slices, _provenance(data))
     model = fitted.with_held_out(model, fitted.cross_check(data.jobs, data.slices))
     if output is not None:
@@ -148,7 +149,7 @@ def invert(
         )
     weighting = _weighting(read_model(model), model) if model else weights.Weighting(weight)
     if profiles:
-        data = campaign(read_profiles(profiles), direction)
+        data = campaign(several(read_profiles(profiles)), direction)
         if data.jobs["run"].n_unique() > 1 or len(data.jobs) < 2:
             raise UserError("these profiles are not of jobs that ran together; give those of one run")
         rows = data.jobs.to_dicts()
@@ -183,7 +184,7 @@ def check(
 
     By a fitted model, or, without one, each combination of jobs by a fit that has not seen it.
     """
-    data = campaign(read_profiles(profiles), direction)
+    data = campaign(several(read_profiles(profiles)), direction)
     if model is not None:
         known = read_model(model)
         _weighting(known, model)
@@ -192,7 +193,7 @@ def check(
         checked, how = fitted.cross_check(data.jobs, data.slices), "each combination of jobs by a fit without its runs"
     if checked.is_empty():
         raise UserError("none of these jobs ran together; give the profiles of some that did, and of each alone")
-    page = html or page_path(data.profiles[0].path, "model-check")
+    page = html or page_path(data.digests[0].path, "model-check")
     write_page(check_page(checked, how), page)
     if json:
         write_json({"how": how, **tables.summary(checked), "rows": checked.to_dicts(), "page": page}, output)
@@ -297,5 +298,5 @@ def _provenance(data: Campaign) -> dict:
         "storage": {"type": data.storage.type, "source": data.storage.source, "point": data.storage.point},
         "slice_seconds": data.slice_seconds,
         "jobs": data.jobs.select("run", "pair", "job", "processes", "nodes", "mounts", "bytes").to_dicts(),
-        "profiles": [str(profile.path) for profile in data.profiles],
+        "profiles": [str(digest.path) for digest in data.digests],
     }

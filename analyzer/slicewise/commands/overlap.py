@@ -12,10 +12,11 @@ from rich.text import Text
 
 from slicewise.analysis import overlap as analysis
 from slicewise.analysis.causes import Window, evidence_of, window_of
-from slicewise.analysis.coverage import coverage, job_processes
+from slicewise.analysis.coverage import coverage
+from slicewise.digest.digest import Digest, several
 from slicewise.errors import UserError
 from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
-from slicewise.profile.reader import Profile, read_profile
+from slicewise.profile.reader import read_profile
 from slicewise.report import overlap_words
 from slicewise.report.evidence import evidence_section, evidence_words
 from slicewise.report.overlap_json import overlap_record
@@ -48,14 +49,14 @@ def overlap(
         raise UserError(
             f"{profiles[0]}: one profile overlaps with none; give two or more, or: slicewise report {profiles[0]}"
         )
-    jobs = [read_profile(path) for path in profiles]
-    standalone = [read_profile(path) for path in alone or ()]
-    overlap = analysis.overlap(jobs, standalone)
+    digests = several([read_profile(path) for path in profiles])
+    standalone = several([read_profile(path) for path in alone or ()])
+    overlap = analysis.overlap(digests, standalone)
     main = overlap.directions[overlap.main_direction if direction == "auto" else direction]
     page = html or page_path(profiles[0], f"overlap-{_joined([job.job for job in overlap.jobs])}")
-    seen = {job.job: coverage(job, job_processes(job)) for job in jobs}
-    evidence = _evidence(overlap, main, jobs, standalone)
-    whole = overlap_page(overlap, main, seen, unseen_lines(jobs))
+    seen = {digest.job: coverage(digest) for digest in digests}
+    evidence = _evidence(overlap, main, digests, standalone)
+    whole = overlap_page(overlap, main, seen, unseen_lines(digests))
     shown = [evidence_section(evidence)] if len(evidence) else []
     write_page(replace(whole, sections=[*whole.sections, *shown]), page)
     if json:
@@ -77,13 +78,13 @@ def overlap(
 
 
 def _evidence(
-    overlap: analysis.Overlap, main: analysis.DirectionOverlap, jobs: list[Profile], standalone: list[Profile]
+    overlap: analysis.Overlap, main: analysis.DirectionOverlap, jobs: list[Digest], standalone: list[Digest]
 ) -> pl.DataFrame:
     """What moved on the nodes in the region against the runs alone; nothing without a region."""
     region = main.basis
     begin, end = (region.first_slice, region.end_slice) if region else (0, 0)
     together = [Window(job, begin * overlap.slice_ns, end * overlap.slice_ns) for job in jobs]
-    return evidence_of([window_of(profile) for profile in standalone], together)
+    return evidence_of([window_of(digest) for digest in standalone], together)
 
 
 def _joined(jobs: list[str]) -> str:

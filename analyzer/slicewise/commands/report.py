@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from slicewise.analysis.node_samples import moved
+from slicewise.digest.digest import Digest
 from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.profile.reader import read_profile
 from slicewise.report import coverage_words
@@ -32,10 +33,10 @@ def report(
     output: OutputFile = None,
 ) -> None:
     """One job: a page of its I/O, and a summary on the terminal."""
-    job = read_profile(profile, bins=True)
-    result = job_report(job, symbols or ())
-    page = html or page_path(profile, f"report-{job.job}")
-    write_page(job_page(result, unseen_lines([job])), page)
+    digest = Digest(read_profile(profile, bins=True))
+    result = job_report(digest, symbols or ())
+    page = html or page_path(profile, f"report-{digest.job}")
+    write_page(job_page(result, unseen_lines([digest])), page)
     if json:
         record = {
             "summary": result.summary,
@@ -52,7 +53,7 @@ def report(
             "files": result.files.to_dicts(),
             "sites": sites_record(result.sites)[:MOST_SITES],
             "hardware": result.hardware.per_slice().to_dicts() if result.hardware.units else [],
-            "nodes": moved(result.nodes).to_dicts(),
+            "nodes": moved(result.digest).to_dicts(),
             "page": str(page),
         }
         write_json(record, output)

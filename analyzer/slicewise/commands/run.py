@@ -98,8 +98,9 @@ def _finish(installation: Installation, job_dir: Path, launch: dict[str, int | s
     subprocess.run([installation.collector, "recover", job_dir], stdout=subprocess.DEVNULL, check=False)
     # Imported only now: the command does not wait for it.
     from slicewise.analysis.coverage import Unprofiled
-    from slicewise.analysis.job import io_time, own_slices
+    from slicewise.analysis.job import io_time
     from slicewise.analysis.totals import summarize
+    from slicewise.digest.digest import Digest
     from slicewise.profile.launch import append_launch
     from slicewise.profile.reader import read_profile
     from slicewise.report import coverage_words
@@ -120,12 +121,12 @@ def _finish(installation: Installation, job_dir: Path, launch: dict[str, int | s
     try:
         if spool.exists() and (launch["read_ops"] or launch["write_ops"]):
             append_launch(spool, launch)
-        profile = read_profile(job_dir, needs_axis=False)
+        digest = Digest(read_profile(job_dir, needs_axis=False))
     except OSError as error:
         say(f"{spool}: the command's own counts could not be added ({error.strerror})")
         return
     except UserError as error:
         say(str(error))
         return
-    for line in run_lines(summarize(profile), io_time(profile, own_slices(profile)), job_dir):
+    for line in run_lines(summarize(digest), io_time(digest), job_dir):
         say(line)

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import json
 
-from slicewise.analysis.activity import DIRECTIONS, members
 from slicewise.analysis.job import own_slices
 from slicewise.analysis.phases import moved_bytes
-from slicewise.profile.reader import Profile
+from slicewise.digest.activity import DIRECTIONS, members
+from slicewise.digest.digest import Digest
 
 
-def ftio_json(profile: Profile) -> str:
+def ftio_json(digest: Digest) -> str:
     """`read_sync` and `write_sync`, each with total_bytes, number_of_ranks and bandwidth: bytes/s (b_overlap_avr) from
     each of the times (t_overlap: seconds since the job's first slice with I/O) on, the last one 0.
     """
-    moved = moved_bytes(own_slices(profile))
-    seconds = profile.slice_ns / 1e9
+    moved = moved_bytes(own_slices(digest))
+    seconds = digest.slice_ns / 1e9
     times = [place * seconds for place in range(moved.height + 1)] if moved.height else []
-    ranks = members(profile).height
+    ranks = members(digest).height
     record = {}
     for direction in DIRECTIONS:
         amounts = moved[f"{direction}_bytes"].to_list()

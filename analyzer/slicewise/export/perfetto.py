@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
-from slicewise.analysis.activity import own_rows
 from slicewise.analysis.hardware import Hardware
-from slicewise.analysis.job import KINDS
 from slicewise.analysis.sites import Sites
-from slicewise.profile.reader import Profile
+from slicewise.digest.digest import Digest
+from slicewise.digest.processes import KINDS
 from slicewise.safe_text import utf8
 
 REALTIME = 1
@@ -29,24 +28,24 @@ TRACKS_A_PROCESS = 64
 MOST_SAMPLES_SHOWN = 1 << 16
 
 
-def perfetto_trace(profile: Profile, hardware: Hardware, found: Sites) -> bytes:
+def perfetto_trace(digest: Digest, hardware: Hardware, found: Sites) -> bytes:
     """The trace: of each process its bytes/s read and written, calls/s and share of time in calls by kind, hardware
     events a second; and its call sites' samples, spread evenly over their slices.
 
     Processes are numbered by rank and node, since process ids of two nodes may be the same; names tell the real ones.
     """
-    processes = profile.processes.sort("rank", "host", "pid").with_row_index("order")
+    processes = digest.processes.sort("rank", "node", "pid").with_row_index("order")
     places = dict(processes.select("process", "order").iter_rows())
-    first_ns = _first_ns(profile)
+    first_ns = _first_ns(digest, hardware, found)
     packets = [_clocks(first_ns), *(_process(row) for row in processes.iter_rows(named=True))]
-    packets += _counters(profile, hardware, places)
-    packets += _samples(found, places, profile.slice_ns)
+    packets += _counters(digest, hardware, places)
+    packets += _samples(found, places, digest.slice_ns)
     return b"".join(_field(1, packet) for packet in packets)
 
 
-def _first_ns(profile: Profile) -> int:
-    firsts = [frame["slice"].min() for frame in (profile.slices, profile.sites, profile.hardware) if frame.height]
-    return int(min(firsts, default=0)) * profile.slice_ns
+def _first_ns(digest: Digest, hardware: Hardware, found: Sites) -> int:
+    frames = (digest.process_slices, found.samples, hardware.per_process)
+    return int(min((frame["slice"].min() for frame in frames if frame.height), default=0)) * digest.slice_ns
 
 
 def _clocks(time_ns: int) -> bytes:
@@ -64,9 +63,8 @@ def _track(place: int, number: int = 0) -> int:
 
 
 def _process(row: dict) -> bytes:
-    program = row["program"].rsplit("/", 1)[-1]
-    rank = f"rank {row['rank']} on {row['host']}" if row["rank"] >= 0 else f"process on {row['host']}"
-    described = _field(1, row["order"] + 1) + _field(6, utf8(f"{rank} ({program}, pid {row['pid']})"))
+    rank = f"rank {row['rank']} on {row['node']}" if row["rank"] >= 0 else f"process on {row['node']}"
+    described = _field(1, row["order"] + 1) + _field(6, utf8(f"{rank} ({row['program']}, pid {row['pid']})"))
     return _packet(_field(60, _field(1, _track(row["order"])) + _field(3, described)))
 
 
@@ -75,10 +73,10 @@ def _packet(content: bytes, time_ns: int | None = None) -> bytes:
     return head + _field(10, SEQUENCE) + _field(13, STATE_NEEDED) + content
 
 
-def _counters(profile: Profile, hardware: Hardware, places: dict[int, int]) -> Iterator[bytes]:
-    seconds = profile.slice_ns / 1e9
+def _counters(digest: Digest, hardware: Hardware, places: dict[int, int]) -> Iterator[bytes]:
+    seconds = digest.slice_ns / 1e9
     sums = (
-        own_rows(profile)
+        digest.process_slices.lazy()
         .group_by("process", "slice")
         .agg(pl.col(*(f"{way}_bytes" for way in ("read", "write")), *(f"{kind}_ops" for kind in KINDS), *(
             f"{kind}_ns" for kind in KINDS)).sum())
@@ -87,9 +85,9 @@ def _counters(profile: Profile, hardware: Hardware, places: dict[int, int]) -> I
     tracks = [(f"{way}_bytes", f"bytes {way}", "bytes/s", 1.0) for way in ("read", "write")]
     tracks += [(f"{kind}_ops", f"{kind} calls", "calls/s", 1.0) for kind in KINDS]
     tracks += [(f"{kind}_ns", f"time in {kind} calls", "%", 1e-7) for kind in KINDS]
-    yield from _tracks(sums, tracks, places, profile.slice_ns, seconds, 1)
+    yield from _tracks(sums, tracks, places, digest.slice_ns, seconds, 1)
     events = [(name, name, f"{unit or 'count'}/s", 1.0) for name, unit in hardware.units.items()]
-    yield from _tracks(hardware.per_process, events, places, profile.slice_ns, seconds, 1 + len(tracks))
+    yield from _tracks(hardware.per_process, events, places, digest.slice_ns, seconds, 1 + len(tracks))
 
 
 def _tracks(

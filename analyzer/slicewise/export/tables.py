@@ -8,6 +8,7 @@ import json
 import polars as pl
 
 from slicewise.analysis.hardware import hardware
+from slicewise.digest.digest import Digest
 from slicewise.profile.reader import Profile
 from slicewise.safe_text import csv_cell
 
@@ -19,7 +20,7 @@ def table(profile: Profile, name: str) -> pl.DataFrame:
     whose = profile.processes.select("process", "job", "host", "pid", "rank")
     if name == "processes":
         return profile.processes
-    frame = hardware(profile).per_process if name == "hardware" else getattr(profile, name)
+    frame = hardware(Digest(profile)).per_process if name == "hardware" else getattr(profile, name)
     frame = whose.join(frame, on="process", how="inner")
     if name == "slices":
         mounts = profile.mounts.select("process", "mount", "object", "point", "type", "source")
@@ -50,7 +51,7 @@ def parquet(frame: pl.DataFrame, profile: Profile, name: str) -> bytes:
         if column.name in frame.columns
     }
     if name == "hardware":
-        columns |= {event: {"unit": unit, "meaning": ""} for event, unit in hardware(profile).units.items()}
+        columns |= {event: {"unit": unit, "meaning": ""} for event, unit in hardware(Digest(profile)).units.items()}
     about = {"table": name, "job": profile.job, "slice_ns": profile.slice_ns, "columns": columns}
     file = io.BytesIO()
     frame.write_parquet(file, metadata={"slicewise": json.dumps(about)})

@@ -31,9 +31,9 @@ def require_plausible(source: Source, tables: Mapping[str, pl.DataFrame], needs_
     """Raises UserError for numbers that no job has, and for slices that no axis of time can hold, if it needs one."""
     if wrong := _implausible(tables, source.schema, source.slice_ns):
         raise UserError(f"{source.path}: holds numbers that no job has ({wrong}); take an undamaged copy")
-    apart = _slices_apart(tables)
-    if needs_axis and apart > MOST_SLICES_ON_AXIS:
-        days = apart * source.slice_ns / 1e9 / 86400
+    apart_ns = _span_ns(tables, source.slice_ns)
+    if needs_axis and apart_ns > MOST_SLICES_ON_AXIS * source.slice_ns:
+        days = apart_ns / 1e9 / 86400
         raise UserError(
             f"{source.path}: its slices lie {days:,.0f} days apart (a clock that was set while it ran?), too far for "
             f"an axis of time; see what it holds with: slicewise info {source.path}"
@@ -45,9 +45,7 @@ def _implausible(tables: Mapping[str, pl.DataFrame], schema: Schema, slice_ns: i
     for name, frame in tables.items():
         if frame.is_empty():
             continue
-        is_of_node = name.startswith(OF_NODES) and SLICE_NS in tables[NODES].columns
-        length = (tables[NODES][SLICE_NS].max() or slice_ns) if is_of_node else slice_ns
-        limits = dict(_limits(name, frame, schema, length))
+        limits = dict(_limits(name, frame, schema, _slice_ns_of(name, tables, slice_ns)))
         if not limits:
             continue
         found = frame.select(pl.col(column).max() for column in limits).row(0)
@@ -60,14 +58,21 @@ def _implausible(tables: Mapping[str, pl.DataFrame], schema: Schema, slice_ns: i
     return ""
 
 
-def _slices_apart(tables: Mapping[str, pl.DataFrame]) -> int:
+def _slice_ns_of(name: str, tables: Mapping[str, pl.DataFrame], slice_ns: int) -> int:
+    """The length of a slice of a table: that of the collectors for tables of nodes, else the job's."""
+    is_of_node = name.startswith(OF_NODES) and SLICE_NS in tables[NODES].columns
+    return (tables[NODES][SLICE_NS].max() or slice_ns) if is_of_node else slice_ns
+
+
+def _span_ns(tables: Mapping[str, pl.DataFrame], slice_ns: int) -> int:
     """From the first slice of anything to the last one."""
     spans = [
-        (frame[SLICE].min(), frame[SLICE].max())
-        for frame in tables.values()
+        (int(frame[SLICE].min()) * length, int(frame[SLICE].max()) * length)
+        for name, frame in tables.items()
         if SLICE in frame.columns and not frame.is_empty()
+        for length in (_slice_ns_of(name, tables, slice_ns),)
     ]
-    return int(max(last for _, last in spans) - min(first for first, _ in spans)) if spans else 0
+    return max(last for _, last in spans) - min(first for first, _ in spans) if spans else 0
 
 
 def _limits(name: str, frame: pl.DataFrame, schema: Schema, slice_ns: int) -> Iterator[tuple[str, tuple[int, float]]]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from slicewise.analysis.activity import Direction
 from slicewise.analysis.coverage import STORAGE_CAUSES, Cause, Coverage, Gap, Rings, Unprofiled
+from slicewise.digest.activity import Direction
 from slicewise.report import words
 
 DONE = {"read": "read", "write": "written"}

@@ -8,11 +8,10 @@ from pathlib import Path
 from rich.console import RenderableType
 from rich.text import Text
 
-from slicewise.analysis.coverage import job_processes
-from slicewise.analysis.node_samples import NodeSamples, moved
+from slicewise.analysis.node_samples import moved
 from slicewise.analysis.phases import Phases
 from slicewise.analysis.totals import Summary
-from slicewise.profile.reader import Profile
+from slicewise.digest.digest import Digest
 from slicewise.report import coverage_words, words
 from slicewise.report.node_words import node_lines, nodes_table
 from slicewise.report.phase_words import phase_lines, phases_table
@@ -24,29 +23,29 @@ LAYER_TITLES = {"posix": "POSIX", "stdio": "stdio", "async": "requests", "mpiio"
 KINDS = ("read", "write", "meta", "sync")
 
 
-def info_lines(profile: Profile, summary: Summary, phases: Phases | None, samples: NodeSamples) -> list[RenderableType]:
+def info_lines(digest: Digest, summary: Summary, phases: Phases | None) -> list[RenderableType]:
     """Who and when, what was moved, its phases if given, what the nodes did, how much was seen, what is missing, what
     to do next.
     """
-    lines: list[RenderableType] = [*_job(profile, summary), Text()]
+    lines: list[RenderableType] = [*_job(digest, summary), Text()]
     lines += [for_terminal(_totals_table(summary)), Text()]
     if summary.mounts:
         lines += [for_terminal(_mounts_table(summary)), Text()]
     if phases is not None:
         lines += [Text(line) for line in phase_lines(phases)]
-        lines += [for_terminal(phases_table(phases, profile.slice_ns))] if phases.phases.height else []
+        lines += [for_terminal(phases_table(phases, digest.slice_ns))] if phases.phases.height else []
         lines += [Text()]
-    of_nodes = moved(samples)
+    of_nodes = moved(digest)
     if of_nodes.height:
         lines += [Text(line) for line in node_lines(of_nodes)]
-        lines += [for_terminal(nodes_table(of_nodes, samples.slice_ns)), Text()]
-    lines += [Text(line) for line in (*_elsewhere(summary), *_seen(summary), *_trouble(profile, summary))]
+        lines += [for_terminal(nodes_table(of_nodes, digest.node_slice_ns)), Text()]
+    lines += [Text(line) for line in (*_elsewhere(summary), *_seen(summary), *_trouble(digest, summary))]
     lines += [Text(damage.message, style="yellow") for damage in summary.damage]
-    lines += [Text(), Text(f"Next: slicewise report {profile.path}")]
+    lines += [Text(), Text(f"Next: slicewise report {digest.path}")]
     return lines
 
 
-def _job(profile: Profile, summary: Summary) -> Iterator[Text]:
+def _job(digest: Digest, summary: Summary) -> Iterator[Text]:
     programs = _some(dict.fromkeys(Path(program).name for program in summary.programs))
     where = words.processes_on_nodes(summary.processes, len(summary.hosts))
     line = Text.assemble("Job ", (summary.job, "bold"), f": {programs}, {where} ({_some(summary.hosts)})")
@@ -57,13 +56,13 @@ def _job(profile: Profile, summary: Summary) -> Iterator[Text]:
             helpers = words.count(summary.other_processes, "process without a rank", "processes without a rank")
             line.append(f"; {helpers} (mpirun and the like) not counted here")
     yield line
-    processes = job_processes(profile)
+    processes = digest.processes.filter("is_of_job")
     start_ns, end_ns = processes["start_ns"].min(), processes["end_ns"].max()
     if end_ns > start_ns:
-        when = f"{words.span(start_ns, end_ns, profile.slice_ns)} ({words.duration((end_ns - start_ns) / 1e9)})"
+        when = f"{words.span(start_ns, end_ns, digest.slice_ns)} ({words.duration((end_ns - start_ns) / 1e9)})"
     else:
-        when = f"from {words.clock(start_ns, profile.slice_ns)}"
-    slices = words.slices_of(summary.slices, profile.slice_ns)
+        when = f"from {words.clock(start_ns, digest.slice_ns)}"
+    slices = words.slices_of(summary.slices, digest.slice_ns)
     yield Text(f"{words.date_and_zone(start_ns)}, {when}; I/O in {slices}")
 
 
@@ -133,7 +132,7 @@ def _seen(summary: Summary) -> Iterator[str]:
     yield from coverage_words.gap_lines(coverage)
 
 
-def _trouble(profile: Profile, summary: Summary) -> Iterator[str]:
-    meanings = profile.schema.meanings.get("mishaps", {})
+def _trouble(digest: Digest, summary: Summary) -> Iterator[str]:
+    meanings = digest.meanings("mishaps")
     for name, times in summary.mishaps.items():
         yield f"Mishap {name}, {words.count(times, 'time')}: {meanings.get(name, 'unknown to this profile')}"

@@ -10,16 +10,15 @@ from pathlib import Path
 import polars as pl
 
 from slicewise.analysis import job as analysis
-from slicewise.analysis.activity import DIRECTIONS, Direction, activity, members
 from slicewise.analysis.hardware import Hardware, hardware
 from slicewise.analysis.heat import heats
-from slicewise.analysis.node_samples import NodeSamples, node_samples
 from slicewise.analysis.phases import Phases
 from slicewise.analysis.phases import phases as find_phases
 from slicewise.analysis.sites import Sites, sites
 from slicewise.analysis.totals import Summary, summarize
 from slicewise.charts import distributions, heatmap, style, throughput
-from slicewise.profile.reader import Profile
+from slicewise.digest.activity import DIRECTIONS, Direction, activity
+from slicewise.digest.digest import Digest
 from slicewise.report import coverage_words, job_tables, words
 from slicewise.report.node_words import node_sections
 from slicewise.report.page import Fact, Page, Section
@@ -37,7 +36,7 @@ class JobReport:
     """All that the page, the terminal and the JSON of one job say.
 
     per_slice, sizes, latencies, files: see analysis/job.py; phases, sites, hardware: the modules of these names there;
-    nodes: see analysis/node_samples.py.
+    digest: what it was made of.
     slices: the axis, which holds all of the job's I/O.
     """
 
@@ -53,29 +52,27 @@ class JobReport:
     files: pl.DataFrame
     sites: Sites
     hardware: Hardware
-    nodes: NodeSamples
+    digest: Digest
 
 
-def job_report(profile: Profile, symbols: Sequence[Path] = ()) -> JobReport:
+def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
     """Analyse one job, whose profile was read with its bins. symbols: see analysis/sites.py."""
-    own = analysis.own_slices(profile)
-    per_slice = analysis.per_slice(own)
-    processes = members(profile)
+    per_slice = analysis.per_slice(analysis.own_slices(digest))
     first = per_slice["slice"].min() if per_slice.height else 0
     return JobReport(
-        summary=summarize(profile),
-        slice_ns=profile.slice_ns,
+        summary=summarize(digest),
+        slice_ns=digest.slice_ns,
         slices=range(first, per_slice["slice"].max() + 1) if per_slice.height else range(0),
-        activity={direction: activity(profile, processes, direction) for direction in DIRECTIONS},
+        activity={direction: activity(digest, direction) for direction in DIRECTIONS},
         per_slice=per_slice,
-        phases=find_phases(profile, own),
-        io_time=analysis.io_time(profile, own),
-        sizes=analysis.by_bin(profile, own, "size"),
-        latencies=analysis.by_bin(profile, own, "latency"),
-        files=analysis.busiest_files(profile, MOST_FILES),
-        sites=sites(profile, symbols),
-        hardware=hardware(profile),
-        nodes=node_samples(profile),
+        phases=find_phases(digest),
+        io_time=analysis.io_time(digest),
+        sizes=analysis.by_bin(digest, "size"),
+        latencies=analysis.by_bin(digest, "latency"),
+        files=analysis.busiest_files(digest, MOST_FILES),
+        sites=sites(digest, symbols),
+        hardware=hardware(digest),
+        digest=digest,
     )
 
 
@@ -162,7 +159,7 @@ def _over_time(report: JobReport) -> list[Section]:
         ),
     ]
     sections[1:1] = _hardware(report, behind)
-    sections += node_sections(report.nodes, slices, slice_ns)
+    sections += node_sections(report.digest, slices, slice_ns)
     sections.append(
         Section("Phases", text=list(phase_lines(report.phases)), tables=[phases_table(report.phases, slice_ns)])
     )

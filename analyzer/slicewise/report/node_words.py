@@ -12,10 +12,10 @@ from typing import Literal
 
 import polars as pl
 
-from slicewise.analysis import node_samples as analysis
-from slicewise.analysis.node_samples import NodeSamples
 from slicewise.charts import nodes as charts
 from slicewise.charts import style
+from slicewise.digest import nodes
+from slicewise.digest.digest import Digest
 from slicewise.report import words
 from slicewise.report.page import Section
 from slicewise.report.tables import Cell, Column, Table
@@ -62,9 +62,9 @@ CHARTS = (
 )  # fmt: skip
 
 
-def said(value: float, unit: analysis.Unit) -> str:
+def said(value: float, unit: nodes.Unit) -> str:
     """A signal's value with its unit."""
-    if unit == analysis.SHARE:
+    if unit == nodes.SHARE:
         return words.percent(value)
     if unit == "bytes/s":
         return words.rate(value)
@@ -83,7 +83,7 @@ def node_lines(moved: pl.DataFrame) -> list[str]:
 
 
 def nodes_table(moved: pl.DataFrame, slice_ns: int) -> Table:
-    """A row a node and signal of `analysis.moved`: the nodes that waited most for I/O, and their busiest devices.
+    """A row a node and signal of `node_samples.moved`: the nodes that waited most for I/O, and their busiest devices.
 
     slice_ns: of the samples.
     """
@@ -116,21 +116,22 @@ def _most_waiting_first(moved: pl.DataFrame) -> list[str]:
     return nodes.sort("waited", "node", descending=[True, False])["node"].to_list()
 
 
-def node_sections(samples: NodeSamples, slices: range, slice_ns: int) -> list[Section]:
+def node_sections(digest: Digest, slices: range, slice_ns: int) -> list[Section]:
     """A section a chart that has anything to show, on the axis of the job's slices."""
     begin_ns, end_ns = slices.start * slice_ns, slices.stop * slice_ns
-    begins_ns = pl.col("slice") * samples.slice_ns
-    is_on_axis = (begins_ns + samples.slice_ns > begin_ns) & (begins_ns < end_ns)
-    values, sampled = analysis.values(samples).filter(is_on_axis), samples.sampled.filter(is_on_axis)
+    begins_ns = pl.col("slice") * digest.node_slice_ns
+    is_on_axis = (begins_ns + digest.node_slice_ns > begin_ns) & (begins_ns < end_ns)
+    values = nodes.values(digest.node_slices).filter(is_on_axis)
+    sampled = digest.node_samples.filter(is_on_axis)
     sections = []
     for chart in CHARTS:
         lines = list(_lines(values, chart))
         if not lines:
             continue
         figure = charts.over_time(
-            lines, sampled["slice"].to_list(), samples.slice_ns, slices, slice_ns, chart.unit
+            lines, sampled["slice"].to_list(), digest.node_slice_ns, slices, slice_ns, chart.unit
         )  # fmt: skip
-        note = _note(sampled, samples.slice_ns, chart)
+        note = _note(sampled, digest.node_slice_ns, chart)
         sections.append(Section(f"Whole node: {chart.heading}", chart=figure, note=note, is_linked=True))
     return sections
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from slicewise.analysis.activity import Direction
 from slicewise.analysis.coverage import Coverage
 from slicewise.analysis.heat import heats
 from slicewise.analysis.overlap import DirectionOverlap, Overlap, is_negligible
 from slicewise.charts import heatmap, runtimes, throughput
+from slicewise.digest.activity import Direction
 from slicewise.report import overlap_tables as tables
 from slicewise.report import overlap_words, words
 from slicewise.report.overlap_tables import colours_of

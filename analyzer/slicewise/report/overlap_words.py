@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from slicewise.analysis.activity import Direction
 from slicewise.analysis.overlap import DirectionOverlap, JobInDirection, Overlap
 from slicewise.analysis.runtimes import Inverse, PredictedRuntime, Prediction
+from slicewise.digest.activity import Direction
 from slicewise.report import words
 
 DONE: dict[Direction, str] = {"read": "read from", "write": "wrote to"}

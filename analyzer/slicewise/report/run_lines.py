@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from slicewise.analysis.activity import OWN_LAYERS
 from slicewise.analysis.job import IoTime
 from slicewise.analysis.totals import Summary
+from slicewise.digest.layers import OWN_LAYERS
 from slicewise.report import coverage_words, words
 
 

@@ -6,26 +6,26 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from slicewise.analysis.coverage import Coverage, coverage, job_processes
-from slicewise.profile.reader import Profile
+from slicewise.analysis.coverage import Coverage, coverage
+from slicewise.digest.digest import Digest
 from slicewise.report import coverage_words, job_tables, words
 from slicewise.report.page import Section
 
 MOST_PROCESSES = 20
 
 
-def unseen_lines(profiles: Iterable[Profile]) -> list[str]:
+def unseen_lines(digests: Iterable[Digest]) -> list[str]:
     """What share of the kernel's bytes was seen and what the rest may be, damage, trouble that the profiler met,
     processes that were killed."""
     lines = []
-    for profile in profiles:
-        lines.extend(coverage_lines(profile.job, coverage(profile, job_processes(profile))))
-        lines.extend(damage.message for damage in profile.damage)
-        lines.extend(_mishaps(profile))
-        killed = profile.processes.filter(pl.col("ending") == "killed").height
+    for digest in digests:
+        lines.extend(coverage_lines(digest.job, coverage(digest)))
+        lines.extend(damage.message for damage in digest.damage)
+        lines.extend(_mishaps(digest))
+        killed = digest.processes.filter(pl.col("ending") == "killed").height
         if killed:
             lines.append(
-                f"{profile.job}: {words.count(killed, 'process')} ended without a word (killed, or out of time or "
+                f"{digest.job}: {words.count(killed, 'process')} ended without a word (killed, or out of time or "
                 "memory): what they counted is here, the kernel's own last count of them is not"
             )
     return lines
@@ -48,11 +48,11 @@ def seen_section(coverages: Mapping[str, Coverage]) -> list[Section]:
     return [Section("How much was seen, by process", tables=tables, note=" ".join(notes))] if tables else []
 
 
-def _mishaps(profile: Profile) -> list[str]:
-    meanings = profile.schema.meanings["mishaps"]
-    met = profile.mishaps.group_by("mishap").agg(pl.col("count").sum(), pl.col("process").n_unique()).sort("mishap")
+def _mishaps(digest: Digest) -> list[str]:
+    meanings = digest.meanings("mishaps")
+    met = digest.mishaps.group_by("mishap").agg(pl.col("count").sum(), pl.col("process").n_unique()).sort("mishap")
     return [
-        f"{profile.job}: {meanings.get(name, name)} "
+        f"{digest.job}: {meanings.get(name, name)} "
         f"({words.count(times, 'time')} in {words.count(processes, 'process')})"
         for name, times, processes in met.iter_rows()
         if times

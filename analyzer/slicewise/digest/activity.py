@@ -1,0 +1,107 @@
+"""What a job's processes moved in every slice in one direction: the rows that analyses across jobs start from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import polars as pl
+
+from slicewise.digest.digest import Digest
+from slicewise.errors import UserError
+
+Direction = Literal["read", "write"]
+DIRECTIONS: tuple[Direction, ...] = ("read", "write")
+
+ACTIVITY_SCHEMA = pl.Schema(
+    {
+        "job": pl.String,
+        "process": pl.UInt64,
+        "node": pl.String,
+        "rank": pl.Int64,
+        "slice": pl.Int64,
+        "bytes": pl.Int64,
+        "ops": pl.Int64,
+        "ns": pl.Int64,
+        "io_ns": pl.Int64,
+        "threads": pl.Int64,
+    }
+)
+SUMMED = ("bytes", "ops", "ns", "io_ns")
+
+
+def members(digest: Digest) -> pl.DataFrame:
+    """The job's processes that matter: rows of the digest's frame `processes`."""
+    return digest.processes.filter("matters")
+
+
+def activity(digest: Digest, direction: Direction, storage: int | None = None) -> pl.DataFrame:
+    """What each process that matters did in one direction in each slice of the job's own grid (`ACTIVITY_SCHEMA`).
+
+    storage: the only one to count; None: all file systems. ns: time in calls and requests of that direction, of all
+    threads together; io_ns: the same and, of writes, the syncs that follow them, since what is written is not there
+    before it is synced. A row without bytes is one of syncs alone. A process that moved no bytes has no row.
+    """
+    rows = digest.process_slices.lazy()
+    if storage is not None:
+        rows = rows.filter(pl.col("storage") == storage)
+    moved_ns = pl.col(f"{direction}_ns") + pl.col(f"{direction}_request_ns")
+    sync_ns = (
+        pl.when(pl.col("read_request_ns") == 0).then("sync_ns").otherwise(0) if direction == "write" else pl.lit(0)
+    )
+    first = pl.col("slice").filter(pl.col("bytes") > 0).min().over("process")
+    return (
+        rows.join(members(digest).lazy().select("job", "process", "node", "rank"), on="process")
+        .group_by("job", "process", "node", "rank", "slice")
+        .agg(
+            pl.col(f"{direction}_bytes").sum().alias("bytes"),
+            pl.col(f"{direction}_ops").sum().alias("ops"),
+            moved_ns.sum().alias("ns"),
+            (moved_ns + sync_ns).sum().alias("io_ns"),
+            pl.col("threads").max(),
+        )
+        .filter((pl.col("bytes") > 0) | ((pl.col("io_ns") > 0) & (pl.col("slice") > first)))
+        .select(pl.col(name).cast(dtype) for name, dtype in ACTIVITY_SCHEMA.items())
+        .sort("node", "rank", "process", "slice")
+        .collect()
+    )
+
+
+def bytes_by_storage(digest: Digest, direction: Direction) -> pl.DataFrame:
+    """What the processes that matter moved on each file system: storage, bytes; most first, none without bytes."""
+    return (
+        digest.process_slices.lazy()
+        .join(members(digest).lazy(), on="process", how="semi")
+        .group_by("storage")
+        .agg(pl.col(f"{direction}_bytes").sum().alias("bytes"))
+        .filter(pl.col("bytes") > 0)
+        .sort("bytes", "storage", descending=[True, False])
+        .collect()
+    )
+
+
+def common_slice_ns(digests: Sequence[Digest]) -> int:
+    """The longest slice of all jobs, which is the common grid.
+
+    Raises UserError where a shorter one does not divide it.
+    """
+    coarsest = max(digests, key=lambda digest: digest.slice_ns)
+    for digest in digests:
+        if coarsest.slice_ns % digest.slice_ns:
+            raise UserError(
+                f"{digest.job} has {digest.slice_ns / 1e9:g} s slices and {coarsest.job} has "
+                f"{coarsest.slice_ns / 1e9:g} s ones, and neither divides the other; "
+                "profile both with the same SLICEWISE_SLICE"
+            )
+    return coarsest.slice_ns
+
+
+def on_grid(frame: pl.DataFrame, slice_ns: int, grid_ns: int) -> pl.DataFrame:
+    """An activity frame with slices of `slice_ns` added up on a grid that is a whole multiple of it."""
+    if slice_ns == grid_ns:
+        return frame
+    return (
+        frame.with_columns(pl.col("slice") // (grid_ns // slice_ns))
+        .group_by("job", "process", "node", "rank", "slice", maintain_order=True)
+        .agg(pl.col(SUMMED).sum(), pl.col("threads").max())
+    )

@@ -1,0 +1,41 @@
+"""What was seen of each process, and what the kernel counted of it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from slicewise.digest.layers import KERNEL_LAYER, REQUEST_LAYER
+from slicewise.digest.processes import DIRECTIONS
+
+# Files of these types lie in memory: what is mapped of them is never fetched from or sent to storage.
+TYPES_IN_MEMORY = ("tmpfs", "devtmpfs", "ramfs", "hugetlbfs", "proc", "sysfs")
+
+
+def process_coverage(slices: pl.LazyFrame, mounts: pl.DataFrame) -> pl.DataFrame:
+    """The digest's frame `coverage` from a profile's rows of (process, mount, layer, slice) and its mounts."""
+    columns = []
+    for way in DIRECTIONS:
+        posix, kernel, is_request = (pl.col("layer") == layer for layer in ("posix", KERNEL_LAYER, REQUEST_LAYER))
+        through = pl.col("layer").is_in(["stdio", REQUEST_LAYER])
+        own, underneath, calls = pl.col(f"{way}_bytes"), pl.col(f"kernel_{way}_bytes"), pl.col(f"{way}_ops")
+        columns += [
+            (own.filter(posix).sum() + underneath.filter(through).sum()).alias(f"{way}_seen"),
+            own.filter(kernel).sum().alias(f"{way}_kernel"),
+            calls.filter(posix).sum().alias(f"{way}_calls_seen"),
+            calls.filter(kernel).sum().alias(f"{way}_calls_kernel"),
+            underneath.filter(kernel).sum().alias(f"{way}_storage"),
+            (own.filter(is_request).cast(pl.Int64).sum() - underneath.filter(is_request).cast(pl.Int64).sum()).alias(
+                f"{way}_requested"
+            ),
+            (calls.filter(kernel | is_request).sum() + pl.col("meta_ops").filter(posix).sum()).alias(f"{way}_touches"),
+        ]
+    is_stored = (pl.col("object") == "file") & ~pl.col("type").is_in(TYPES_IN_MEMORY)
+    says_mapped = "mapped_bytes" in slices.collect_schema().names()
+    mapped = pl.col("mapped_bytes").filter("is_stored").sum() if says_mapped else pl.lit(None, pl.Int64)
+    return (
+        slices.join(mounts.lazy().select("process", "mount", is_stored=is_stored), on=["process", "mount"], how="left")
+        .group_by("process")
+        .agg(*columns, has_stdio=(pl.col("layer") == "stdio").any(), mapped=mapped)
+        .sort("process")
+        .collect()
+    )

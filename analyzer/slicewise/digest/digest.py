@@ -1,0 +1,361 @@
+"""The one door between files and analyses: a source (a profile) becomes a few narrow, typed, documented frames.
+
+All that has to be decided about a job is decided on the way: who its processes are and which of them matter, which
+layers add up, which mounts are one storage. Analyses, charts and exports take these frames. A frame is made when it is
+first asked for, and then kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import zip_longest
+
+import polars as pl
+
+from slicewise.digest import nodes, slices
+from slicewise.digest import processes as members
+from slicewise.digest.coverage import process_coverage
+from slicewise.digest.layers import KERNEL_LAYER, is_own
+from slicewise.digest.schema import FRAMES, conform
+from slicewise.digest.storages import mounts_with_storage
+from slicewise.profile.damage import Damage
+from slicewise.profile.reader import Profile
+from slicewise.profile.schema import Column as ProfileColumn
+
+PROCESS_FIGURES = ("profiler_ns", "call_cost_ps", "site_ns", "all_read_bytes", "all_write_bytes")
+WITHOUT_PATH = r"[^/]*$"
+
+
+class Digest:
+    """One job's digest. Every frame is as `digest.schema.FRAMES` lists it."""
+
+    def __init__(self, profile: Profile, job: str | None = None) -> None:
+        """job: another name than the profile's own, for one of several jobs with one name."""
+        self._profile = profile
+        self.job = job or profile.job
+        self.path = profile.path
+        self.slice_ns = profile.slice_ns
+
+    @cached_property
+    def _mounts(self) -> pl.DataFrame:
+        return mounts_with_storage(self._profile.mounts, self._who.select("process", "node"))
+
+    @cached_property
+    def _who(self) -> pl.DataFrame:
+        """The profile's processes by the digest's names, without what they did."""
+        processes = self._profile.processes
+        has_rank = pl.col("rank") >= 0
+        last_slices = self._profile.slices.lazy().group_by("process").agg(pl.col("slice").max()).collect()
+        last_seen = (pl.col("slice") * self.slice_ns).fill_null(0)
+        return (
+            processes.with_columns(
+                pl.col("rank", "ranks", "start_ns", "end_ns", "pid").cast(pl.Int64), job=pl.lit(self.job)
+            )
+            .join(last_slices, on="process", how="left", maintain_order="left")
+            .select(
+                "job",
+                "process",
+                pl.col("host").cast(pl.String).alias("node"),
+                "pid",
+                "rank",
+                "ranks",
+                *(_or_zero(processes, name) for name in PROCESS_FIGURES),
+                path=pl.col("program").cast(pl.String),
+                program=pl.col("program").cast(pl.String).str.extract(f"({WITHOUT_PATH})"),
+                label=pl.when(has_rank)
+                .then(pl.format("rank {} on {}", "rank", "host"))
+                .otherwise(pl.format("process {} on {}", "pid", "host")),
+                start_ns="start_ns",
+                end_ns=pl.max_horizontal("end_ns", pl.when(pl.col("end_ns") == 0).then(last_seen).otherwise(0)),
+                ending=pl.col("ending").cast(pl.String),
+                clock=pl.col("clock").cast(pl.String),
+                is_of_job=members.is_of_job(),
+            )
+        )
+
+    @cached_property
+    def process_slices(self) -> pl.DataFrame:
+        """What each process did on each storage in each slice."""
+        return conform("process_slices", slices.process_slices(self._profile.slices.lazy(), self._mounts).collect())
+
+    @cached_property
+    def processes(self) -> pl.DataFrame:
+        """Every process of the profile: who it is, whether it matters, and what it did in sum."""
+        did = self.process_slices.group_by("process").agg(slices.sums())
+        known = self._who.join(did, on="process", how="left", maintain_order="left").with_columns(
+            pl.col(slices.SUMS).fill_null(0)
+        )
+        ordered = known.with_columns(matters=members.matters()).sort("node", "rank", "process")
+        return conform("processes", ordered)
+
+    @cached_property
+    def mounts(self) -> pl.DataFrame:
+        """Which file systems each process saw, where, and what went through there."""
+        moved = (
+            self._profile.slices.lazy()
+            .filter(is_own())
+            .group_by("process", "mount")
+            .agg(pl.col("read_bytes", "write_bytes").sum())
+            .collect()
+        )
+        through = self._mounts.join(moved, on=["process", "mount"], how="left").with_columns(
+            pl.col("read_bytes", "write_bytes").fill_null(0)
+        )
+        return conform("mounts", through.sort("process", "storage", "point"))
+
+    @cached_property
+    def storages(self) -> pl.DataFrame:
+        """The file systems that any process saw; point: where most bytes went through."""
+        what = self._mounts.select("process", "storage", "point", "type", "source", "node").unique()
+        points = (
+            self.mounts.join(what, on=["process", "storage", "point"])
+            .group_by("storage", "type", "source", "node", "point")
+            .agg(bytes=(pl.col("read_bytes") + pl.col("write_bytes")).sum())
+        )
+        busiest = points.sort("storage", "bytes", "point", descending=[False, True, False])
+        return conform("storages", busiest.unique("storage", keep="first", maintain_order=True).sort("storage"))
+
+    @cached_property
+    def jobs(self) -> pl.DataFrame:
+        """The job in one row."""
+        own = self.processes.filter("is_of_job")
+        known = own if own.height else self.processes
+        counted = known.filter("matters")
+        row = {
+            "job": self.job,
+            "source": "profile",
+            "path": str(self._profile.path).encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
+            "program": main_program(known),
+            "is_mpi": bool((known["rank"] >= 0).any()),
+            "processes": counted.height,
+            "nodes": counted["node"].n_unique(),
+            "user": int(self._profile.processes["user"].max() or 0),
+            "account": str(self._profile.processes["account"].max() or ""),
+            "slice_ns": self.slice_ns,
+            "start_ns": known["start_ns"].min(),
+            "end_ns": known["end_ns"].max(),
+            "is_running": bool((known["ending"] == "running").any()),
+        }
+        sums = known.select(slices.sums()).row(0, named=True)
+        return conform("jobs", pl.DataFrame([row | sums]))
+
+    @cached_property
+    def files(self) -> pl.DataFrame:
+        """What each process did with each file."""
+        return conform("files", self._profile.files)
+
+    @cached_property
+    def coverage(self) -> pl.DataFrame:
+        """What was seen of each process, and what the kernel counted of it."""
+        return conform("coverage", process_coverage(self._profile.slices.lazy(), self._profile.mounts))
+
+    @cached_property
+    def calls(self) -> pl.DataFrame:
+        """How often each process called each function."""
+        return conform("calls", self._profile.calls)
+
+    @cached_property
+    def mishaps(self) -> pl.DataFrame:
+        """What trouble profiling met in each process."""
+        return conform("mishaps", self._profile.mishaps)
+
+    @cached_property
+    def unprofiled(self) -> pl.DataFrame:
+        """The programs that were begun and could not be profiled."""
+        return self._if_there("unprofiled", self._profile.unprofiled)
+
+    @cached_property
+    def launches(self) -> pl.DataFrame:
+        """The commands that `slicewise run` began."""
+        return self._if_there("launches", self._profile.launches.rename({"host": "node"}, strict=False))
+
+    def _if_there(self, name: str, frame: pl.DataFrame) -> pl.DataFrame:
+        """A frame of a table that older profiles do not have."""
+        return pl.DataFrame(schema=FRAMES[name].polars_schema) if frame.is_empty() else conform(name, frame)
+
+    @cached_property
+    def counters(self) -> pl.DataFrame:
+        """Every counter of the profile in sum over the job's own processes and all slices, bins aside: object, point,
+        type, source (of what descriptors led to), layer, processes (a list of their ids), and the counters by the names
+        and with the merge rules that the profile itself gives them.
+        """
+        what = ["object", "point", "type", "source"]
+        mounts = self._profile.mounts.select("process", "mount", pl.col(what).cast(pl.String))
+        places = mounts.select(what).unique().with_row_index("place")
+        numbered = mounts.join(places, on=what).select("process", "mount", "place")
+        own = self.processes.lazy().filter("is_of_job").select("process")
+        merged = [
+            pl.col(column.name).sum() if column.merge == "SUM" else pl.col(column.name).max().fill_null(0)
+            for column in self.counter_columns
+        ]
+        return (
+            self._profile.slices.lazy()
+            .join(own, on="process", how="semi")
+            .join(numbered.lazy(), on=["process", "mount"], how="left")
+            .group_by("place", "layer")
+            .agg(pl.col("process").unique().alias("processes"), *merged)
+            .join(places.lazy(), on="place", how="left", nulls_equal=True)
+            .with_columns(pl.col("object").fill_null("other"), pl.col("point", "type", "source").fill_null(""))
+            .sort("object", "point", "type", "source", "layer")
+            .select(*what, "layer", "processes", *(column.name for column in self.counter_columns))
+            .collect()
+        )
+
+    @cached_property
+    def active_slices(self) -> pl.Series:
+        """The numbers of the slices in which any of the job's own processes made a call, on whatever descriptor."""
+        own = self.processes.lazy().filter("is_of_job").select("process")
+        calls = self._profile.slices.lazy().filter(pl.col("layer") != KERNEL_LAYER)
+        return calls.join(own, on="process", how="semi").select(pl.col("slice").unique()).collect()["slice"]
+
+    @property
+    def counter_columns(self) -> list[ProfileColumn]:
+        """The profile's own description of the columns of `counters`: name, unit, merge rule, meaning."""
+        return [
+            column
+            for column in self._profile.schema.table("slices").columns
+            # Threads do not add up: one thread is in many slices.
+            if column.merge in ("SUM", "MAX") and not column.bins and column.unit != "threads"
+        ]
+
+    @property
+    def damage(self) -> list[Damage]:
+        """What of the job's files could not be read."""
+        return self._profile.damage
+
+    def meanings(self, enumeration: str) -> dict[str, str]:
+        """What the names of one of the profile's enumerations mean, by name: "mishaps", "operations", ..."""
+        return self._profile.schema.meanings.get(enumeration, {})
+
+    @cached_property
+    def distributions(self) -> pl.DataFrame:
+        """How large and how slow the job's calls were; from a profile that was read with its bins."""
+        edges = self._profile.schema.bin_edges
+        own = self.processes.lazy().filter("is_of_job").select("process")
+        rows = self._profile.slices.lazy().filter(is_own()).join(own, on="process", how="semi")
+        of_files = rows.join(self._mounts.lazy(), on=["process", "mount"], how="semi")
+        names = [f"{name}_{place}" for name, lower in edges.items() for place in range(len(lower))]
+        calls = of_files.select(pl.col(names).sum()).collect().row(0, named=True)
+        found = [
+            (*name.rsplit("_", 1), place, least, above and above - 1, calls[f"{name}_{place}"])
+            for name, lower in edges.items()
+            for place, (least, above) in enumerate(zip_longest(lower, lower[1:]))
+        ]
+        schema = FRAMES["distributions"].polars_schema
+        return pl.DataFrame(found, schema=schema, orient="row")
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """The hardware events that were counted."""
+        named = self._profile.events.rename({"event": "number", "name": "event"}, strict=False)
+        known = named.unique("event", maintain_order=True) if not named.is_empty() else named
+        return self._if_there("events", known)
+
+    @cached_property
+    def hardware(self) -> pl.DataFrame:
+        """The hardware events of each process and slice."""
+        if self._profile.hardware.is_empty() or self._profile.events.is_empty():
+            return pl.DataFrame(schema=FRAMES["hardware"].polars_schema)
+        names = self._profile.events.select("process", number=pl.col("event").cast(pl.Int64), event=pl.col("name"))
+        counted = (
+            self._profile.hardware.drop("number")
+            .unpivot(index=["process", "slice"], variable_name="number")
+            .with_columns(pl.col("number").str.strip_prefix("event_").cast(pl.Int64))
+            .join(names, on=["process", "number"])
+            .group_by("process", "slice", "event")
+            .agg(pl.col("value").sum())
+        )
+        return conform("hardware", counted.sort("process", "slice", "event"))
+
+    @cached_property
+    def sites(self) -> pl.DataFrame:
+        """Samples of the processes' call sites."""
+        if self._profile.sites.is_empty():
+            return pl.DataFrame(schema=FRAMES["sites"].polars_schema)
+        each_ns = self.processes.select("process", "site_ns")
+        summed = (
+            self._profile.sites.join(each_ns, on="process")
+            .group_by("process", "site", "operation", "slice")
+            .agg(
+                pl.col("samples").sum(),
+                seconds=(pl.col("samples").cast(pl.Float64) * pl.col("site_ns")).sum() / 1e9,
+                bytes=pl.col("likely_bytes").sum(),
+                calls=pl.col("likely_calls").sum() / 1000,
+            )
+        )
+        return conform("sites", summed.sort("process", "site", "operation", "slice"))
+
+    @cached_property
+    def site_frames(self) -> pl.DataFrame:
+        """The stacks of the processes' call sites."""
+        if self._profile.frames.is_empty():
+            return pl.DataFrame(schema=FRAMES["site_frames"].polars_schema)
+        modules = self._profile.modules.select("process", "module", "path", "build_id")
+        stacks = self._profile.frames.join(modules, on=["process", "module"], how="left").with_columns(
+            module=pl.col("path").fill_null(""), build_id=pl.col("build_id").fill_null("")
+        )
+        return conform("site_frames", stacks.sort("process", "site", "depth"))
+
+    @cached_property
+    def node_slice_ns(self) -> int:
+        """The length of a slice of the nodes' frames, which need not be the job's."""
+        return int(self._profile.nodes["slice_ns"].max()) if self._has_nodes else self.slice_ns
+
+    @property
+    def _has_nodes(self) -> bool:
+        return not (self._profile.node_slices.is_empty() or self._profile.nodes.is_empty())
+
+    @cached_property
+    def _node_times(self) -> pl.DataFrame:
+        job = self.jobs.row(0, named=True)
+        end_ns = None if job["is_running"] else job["end_ns"]
+        return nodes.sampled(self._node_tables, self.node_slice_ns, job["start_ns"], end_ns)
+
+    @property
+    def _node_tables(self) -> Mapping[str, pl.DataFrame]:
+        return {name: getattr(self._profile, name) for name in ("nodes", "node_devices", *nodes.TABLES)}
+
+    @cached_property
+    def node_samples(self) -> pl.DataFrame:
+        """The time that was sampled of each node and slice while the job ran."""
+        if not self._has_nodes:
+            return pl.DataFrame(schema=FRAMES["node_samples"].polars_schema)
+        summed = self._node_times.group_by("node", "slice").agg(pl.col("seconds").sum())
+        return conform("node_samples", summed.sort("node", "slice"))
+
+    @cached_property
+    def node_slices(self) -> pl.DataFrame:
+        """The signals of nodes and their devices, where they were not 0."""
+        if not self._has_nodes:
+            return pl.DataFrame(schema=FRAMES["node_slices"].polars_schema)
+        return conform("node_slices", nodes.counted(self._node_tables, self._node_times))
+
+
+def _or_zero(processes: pl.DataFrame, name: str) -> pl.Expr:
+    """A figure that older profiles do not have."""
+    return (pl.col(name).cast(pl.Int64) if name in processes.columns else pl.lit(0)).alias(name)
+
+
+def main_program(processes: pl.DataFrame) -> str:
+    """The program whose processes moved most bytes; of several such the one that most processes ran."""
+    by_program = processes.group_by("program").agg(
+        bytes=(pl.col("read_bytes") + pl.col("write_bytes")).sum(), processes=pl.len()
+    )
+    return by_program.sort("bytes", "processes", "program", descending=[True, True, False])["program"][0]
+
+
+def several(profiles: list[Profile]) -> list[Digest]:
+    """Digests of several profiles; of jobs with one name the later ones get a number."""
+    seen: Mapping[str, int] = {}
+    digests = []
+    for profile in profiles:
+        namesakes = seen.get(profile.job, 0)
+        seen = {**seen, profile.job: namesakes + 1}
+        digests.append(Digest(profile, f"{profile.job} ({namesakes + 1})" if namesakes else profile.job))
+    return digests
+
+
+def columns_of(frame: str) -> list[str]:
+    """The names of a frame's columns, in order."""
+    return list(FRAMES[frame].columns)

@@ -1,0 +1,34 @@
+"""Which slices jobs filled: decided here and nowhere else."""
+
+from __future__ import annotations
+
+import polars as pl
+
+# A job's slices with fewer of its processes at work than this are its tail, not what it reaches.
+LEAST_AT_WORK = 0.9
+
+
+def full_slices(activity: pl.DataFrame) -> pl.DataFrame:
+    """The slices that each job was at work in throughout, as far as slices tell: job, slice, bytes, in order.
+
+    activity: see activity.py, of one job or several. Full slices lie between a job's first and its last slice with
+    bytes, which it need not have filled, and nearly all of the processes that ever moved bytes moved some there.
+    """
+    moved = activity.filter(pl.col("bytes") > 0).select(
+        "job",
+        "process",
+        "slice",
+        "bytes",
+        least=LEAST_AT_WORK * pl.col("process").n_unique().over("job"),
+        is_inner=pl.col("slice").is_between(
+            pl.col("slice").min().over("job"), pl.col("slice").max().over("job"), closed="none"
+        ),
+    )
+    return (
+        moved.filter("is_inner")
+        .group_by("job", "slice")
+        .agg(pl.col("bytes").sum(), at_work=pl.col("process").n_unique(), least=pl.col("least").first())
+        .filter(pl.col("at_work") >= pl.col("least"))
+        .select("job", "slice", "bytes")
+        .sort("job", "slice")
+    )

@@ -1,0 +1,27 @@
+"""Which layers of the I/O stack add up: decided here and nowhere else.
+
+A layer that lies on another moves the same bytes again: stdio and requests bypass the POSIX calls that are interposed,
+so these three add up; MPI-IO ends in one of them, and the kernel counts all of them once more.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+# Layers whose times are those of the program's own threads.
+CALL_LAYERS = ("posix", "stdio")
+# Requests are under way while the program computes: their bytes add to the calls', their times do not.
+REQUEST_LAYER = "async"
+OWN_LAYERS = (*CALL_LAYERS, REQUEST_LAYER)
+MPIIO_LAYERS = ("mpiio", "mpiio_coll")
+KERNEL_LAYER = "kernel"
+
+
+def is_own() -> pl.Expr:
+    """Whether a row of a profile's slices counts what the process itself moved."""
+    return pl.col("layer").is_in(OWN_LAYERS)
+
+
+def is_call() -> pl.Expr:
+    """Whether a row's times are those of the program's threads."""
+    return pl.col("layer").is_in(CALL_LAYERS)

@@ -1,0 +1,58 @@
+"""Who a job's processes are, and which of them matter: decided here and nowhere else."""
+
+from __future__ import annotations
+
+import polars as pl
+
+KINDS = ("read", "write", "meta", "sync")
+DIRECTIONS = ("read", "write")
+
+# A process matters from this fraction of the bytes of the job's process that moved most in that direction, ...
+LEAST_SHARE_OF_BYTES = 0.01
+# ... or of the time in calls of the process that spent most.
+LEAST_SHARE_OF_TIME = 0.05
+# A direction in which a job moved less than this fraction of its bytes is not what the job is about.
+LEAST_SHARE_OF_JOB = 0.01
+
+
+def is_of_job() -> pl.Expr:
+    """Of rows of processes: the job's are those with a rank, or all of them where none has a rank.
+
+    mpirun and its helpers have no rank, and their files are not the job's.
+    """
+    has_rank = pl.col("rank") >= 0
+    return has_rank | ~has_rank.any().over("job")
+
+
+def matters() -> pl.Expr:
+    """Of rows of processes with their sums on files: those whose I/O is what the job does.
+
+    A process of the job matters if it moved at least 1 % of what the process that read (or wrote) most moved in that
+    direction, or spent at least 5 % of the time in calls of the process that spent most. Directions with less than 1 %
+    of the job's bytes are passed over. So a parent that writes a log beside its workers, or a rank that reads a line of
+    settings, changes no region, no ratio and no count of processes.
+    """
+    of_job = pl.col("is_of_job")
+
+    def of_all(amount: pl.Expr) -> pl.Expr:
+        return amount.filter(of_job).sum().over("job")
+
+    def most(amount: pl.Expr) -> pl.Expr:
+        return amount.filter(of_job).max().over("job")
+
+    job_bytes = sum(of_all(pl.col(f"{direction}_bytes")) for direction in DIRECTIONS)
+    by_bytes = pl.lit(False)
+    for direction in DIRECTIONS:
+        moved = pl.col(f"{direction}_bytes")
+        is_used = of_all(moved) >= LEAST_SHARE_OF_JOB * job_bytes
+        by_bytes = by_bytes | (is_used & (moved > 0) & (moved >= LEAST_SHARE_OF_BYTES * most(moved)))
+    spent = sum(pl.col(f"{kind}_ns") for kind in KINDS)
+    by_time = (spent > 0) & (spent >= LEAST_SHARE_OF_TIME * most(spent))
+    return (of_job & (by_bytes | by_time)).fill_null(False)
+
+
+def count_processes(processes: pl.DataFrame) -> int:
+    """How many processes rows of `processes` are: a program that another one replaced by exec was the same process."""
+    successors = processes.filter(pl.col("ending") != "exec")
+    replaced = processes.filter(pl.col("ending") == "exec").join(successors, on=["node", "pid"], how="anti")
+    return len(successors) + replaced.select("node", "pid").n_unique()

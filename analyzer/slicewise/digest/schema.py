@@ -1,0 +1,323 @@
+"""The digest's frames as data: every column's type, unit and meaning, once.
+
+Documentation and tooltips are made from this list, and `conform` holds every frame to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+Unit = Literal["", "bytes", "calls", "ns", "s", "slices", "threads", "processes", "share", "UNIX time, ns"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its type, the unit of its numbers ("" for names and plain counts), and what it means."""
+
+    dtype: pl.DataType
+    unit: Unit
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One frame: what a row is, its columns in order, and the columns that tell one row from another."""
+
+    meaning: str
+    keys: tuple[str, ...]
+    columns: dict[str, Column]
+
+    @property
+    def polars_schema(self) -> pl.Schema:
+        """The columns' names and types, as polars wants them."""
+        return pl.Schema({name: column.dtype for name, column in self.columns.items()})
+
+
+def _name(meaning: str) -> Column:
+    return Column(pl.String(), "", meaning)
+
+
+def _yes_or_no(meaning: str) -> Column:
+    return Column(pl.Boolean(), "", meaning)
+
+
+def _amount(unit: Unit, meaning: str) -> Column:
+    return Column(pl.Float64(), unit, meaning)
+
+
+def _number(unit: Unit, meaning: str) -> Column:
+    return Column(pl.Int64(), unit, meaning)
+
+
+JOB = _name("the job's name; of several jobs with one name the later ones have a number behind it")
+PROCESS = Column(pl.UInt64(), "", "unique id of the process's run; it tells processes of all jobs and nodes apart")
+STORAGE = Column(pl.UInt64(), "", "which file system: the same number wherever the same storage is mounted")
+SLICE = _number("", "number of the slice: slice k is [k, k + 1) times the job's slice_ns of the clock")
+NODE = _name("the node's name")
+NODE_SLICE = _number("", "number of the slice, of the digest's node_slice_ns")
+KINDS = {"read": "read calls", "write": "write calls", "meta": "metadata calls", "sync": "sync calls"}
+
+
+def _of_kinds(where: str) -> dict[str, Column]:
+    """Operations and seconds by kind of call, and bytes where a kind moves any."""
+    columns = {f"{kind}_bytes": _number("bytes", f"bytes moved by {KINDS[kind]} {where}") for kind in ("read", "write")}
+    columns |= {f"{kind}_ops": _number("calls", f"{calls} {where}, requests included") for kind, calls in KINDS.items()}
+    columns |= {
+        f"{kind}_ns": _number("ns", f"time in {calls} {where}, of all threads") for kind, calls in KINDS.items()
+    }
+    return columns | {
+        f"{kind}_request_ns": _number(
+            "ns", f"time of asynchronous {kind} requests {where}; they overlap with each other and with computing"
+        )
+        for kind in ("read", "write")
+    }
+
+
+FRAMES: dict[str, Frame] = {
+    "jobs": Frame(
+        "one row a job",
+        ("job",),
+        {
+            "job": JOB,
+            "source": _name("what the digest was made from: profile"),
+            "path": _name("where that lies"),
+            "program": _name("executable of the processes that moved most bytes"),
+            "is_mpi": _yes_or_no("its processes have ranks"),
+            "processes": _number("processes", "processes of the job that matter"),
+            "nodes": _number("", "nodes of these processes"),
+            "user": _number("", "numeric user id"),
+            "account": _name("the account that the scheduler charges, if any"),
+            "slice_ns": _number("ns", "length of a slice"),
+            "start_ns": _number("UNIX time, ns", "when its first process began"),
+            "end_ns": _number("UNIX time, ns", "when its last process ended; of a running job, when it was last seen"),
+            "is_running": _yes_or_no("some process had not ended when the profile was read"),
+            **_of_kinds("on files"),
+        },
+    ),
+    "processes": Frame(
+        "one row a process of the profile",
+        ("process",),
+        {
+            "job": JOB,
+            "process": PROCESS,
+            "node": NODE,
+            "pid": _number("", "process id on its node"),
+            "rank": _number("", "rank in MPI_COMM_WORLD; -1 without MPI"),
+            "ranks": _number("", "size of MPI_COMM_WORLD; 0 without MPI"),
+            "program": _name("the executable's name"),
+            "path": _name("the executable's path"),
+            "label": _name("what to call it: its rank and node, or its process id and node"),
+            "start_ns": _number("UNIX time, ns", "when it began"),
+            "end_ns": _number("UNIX time, ns", "when it ended; of one that still runs, when it was last seen"),
+            "ending": _name("how it ended"),
+            "clock": _name("what its ticks were: counter or vdso"),
+            "profiler_ns": _number("ns", "time that the profiler took beside the calls that it counted"),
+            "call_cost_ps": _number("", "what counting a call cost, in picoseconds"),
+            "site_ns": _number("ns", "time in calls that a sample of a call site stands for; 0: there are none"),
+            "all_read_bytes": _number("bytes", "the kernel's last count of bytes read, before profiling included"),
+            "all_write_bytes": _number("bytes", "the kernel's last count of bytes written, before profiling included"),
+            "is_of_job": _yes_or_no("it is the job's own: it has a rank, or no process has one"),
+            "matters": _yes_or_no("its I/O is part of what the job does (see docs/models.md); analyses count these"),
+            **_of_kinds("on files"),
+        },
+    ),
+    "storages": Frame(
+        "one row a file system that any process saw",
+        ("storage",),
+        {
+            "storage": STORAGE,
+            "type": _name("file system type"),
+            "source": _name("device or server"),
+            "node": _name("the only node that has it; empty for a network file system"),
+            "point": _name("where most of its bytes went through: a mount point"),
+        },
+    ),
+    "process_slices": Frame(
+        "one row a process, storage and slice with any call on files; layers that lie on each other count once",
+        ("process", "storage", "slice"),
+        {
+            "process": PROCESS,
+            "storage": STORAGE,
+            "slice": SLICE,
+            **_of_kinds("in the slice"),
+            "threads": _number("threads", "threads whose calls ended in the slice; at least 1"),
+            "spread": _number(
+                "slices", "over how many slices these figures were spread; 1: counted in this very slice"
+            ),
+        },
+    ),
+    "mounts": Frame(
+        "one row a process and file system that it saw, at each place where it is mounted",
+        ("process", "storage", "point"),
+        {
+            "process": PROCESS,
+            "storage": STORAGE,
+            "point": _name("where the process has it mounted"),
+            "read_bytes": _number("bytes", "bytes read through that mount"),
+            "write_bytes": _number("bytes", "bytes written through that mount"),
+        },
+    ),
+    "files": Frame(
+        "one row a process and file; what did not fit the process's table is in its row with an empty path",
+        ("process", "file"),
+        {
+            "process": PROCESS,
+            "file": _number("", "number within the process; 0 is all that did not fit"),
+            "path": _name("path as the program opened it, made absolute; its end where it is long"),
+            "opens": _number("calls", "times opened"),
+            "read_ops": _number("calls", "read calls"),
+            "write_ops": _number("calls", "write calls"),
+            "read_bytes": _number("bytes", "bytes read"),
+            "write_bytes": _number("bytes", "bytes written"),
+            "read_ns": _number("ns", "time in read calls"),
+            "write_ns": _number("ns", "time in write calls"),
+        },
+    ),
+    "coverage": Frame(
+        "one row a process: what was seen of it on all descriptors, and what the kernel counted",
+        ("process",),
+        {
+            "process": PROCESS,
+            **{
+                f"{way}_{what}": _number(unit, f"{way}: {meaning}")
+                for way in ("read", "write")
+                for what, unit, meaning in (
+                    ("seen", "bytes", "bytes of calls that were seen"),
+                    ("kernel", "bytes", "bytes that the kernel counted"),
+                    ("calls_seen", "calls", "calls that were seen"),
+                    ("calls_kernel", "calls", "calls that the kernel counted"),
+                    ("storage", "bytes", "bytes that the kernel fetched from or sent to storage"),
+                    ("requested", "bytes", "bytes of requests that were seen and are not in the kernel's count"),
+                    ("touches", "calls", "calls and requests that may each have made the kernel count a page"),
+                )
+            },
+            "has_stdio": _yes_or_no("it used stdio, of whose calls underneath only the bytes are known"),
+            "mapped": _number("bytes", "bytes of files on storage that it mapped into memory; null: not known"),
+        },
+    ),
+    "calls": Frame(
+        "one row a process and function that it called",
+        ("process", "operation"),
+        {"process": PROCESS, "operation": _name("the function"), "calls": _number("calls", "how often")},
+    ),
+    "mishaps": Frame(
+        "one row a process and kind of trouble that profiling met",
+        ("process", "mishap"),
+        {"process": PROCESS, "mishap": _name("what happened"), "count": _number("", "how often")},
+    ),
+    "unprofiled": Frame(
+        "one row a process and program that it began and that could not be profiled",
+        ("process", "program", "pid"),
+        {
+            "process": PROCESS,
+            "program": _name("the executable's path"),
+            "reason": _name("why it could not be profiled"),
+            "times": _number("", "how often it was begun"),
+            "pid": _number("", "process id of the last one; 0 where it is not known"),
+            "time_ns": _number("UNIX time, ns", "when the last one was begun"),
+        },
+    ),
+    "launches": Frame(
+        "one row a command that `slicewise run` began, with the kernel's counts of it and all its descendants",
+        ("node", "pid"),
+        {
+            "node": NODE,
+            "pid": _number("", "process id of the command"),
+            "program": _name("the executable's path"),
+            "reason": _name("why the command itself could not be profiled; unknown: it could"),
+            "read_bytes": _number("bytes", "bytes read"),
+            "write_bytes": _number("bytes", "bytes written"),
+            "own_bytes": _number("bytes", "bytes of those written that are this profile"),
+        },
+    ),
+    "distributions": Frame(
+        "one row a kind of call and bin of sizes or durations, of all of the job's own processes together",
+        ("kind", "what", "bin"),
+        {
+            "kind": _name("read, write, or meta"),
+            "what": _name("size or latency"),
+            "bin": _number("", "number of the bin, from 0 on"),
+            "least": _number("", "the least that the bin holds, in bytes or ns"),
+            "most": _number("", "the most that it holds; null: no bound"),
+            "calls": _number("calls", "calls in the bin"),
+        },
+    ),
+    "events": Frame(
+        "one row a hardware event that any process counted",
+        ("event",),
+        {
+            "event": _name("the event's name, as it was asked for"),
+            "unit": _name("its unit; empty: a plain count"),
+            "meaning": _name("what it is"),
+        },
+    ),
+    "hardware": Frame(
+        "one row a process, slice and hardware event",
+        ("process", "slice", "event"),
+        {
+            "process": PROCESS,
+            "slice": SLICE,
+            "event": _name("the event"),
+            "value": _number("", "how many, in its unit"),
+        },
+    ),
+    "sites": Frame(
+        "one row a process, call site, function and slice: samples of time in calls; figures are estimates",
+        ("process", "site", "operation", "slice"),
+        {
+            "process": PROCESS,
+            "site": _number("", "number of the call site within the process; 0: all that did not fit"),
+            "operation": _name("the function that was called"),
+            "slice": SLICE,
+            "samples": _number("", "how many samples"),
+            "seconds": _amount("s", "time in calls that they stand for"),
+            "bytes": _amount("bytes", "bytes that they stand for"),
+            "calls": _amount("calls", "calls that they stand for"),
+        },
+    ),
+    "site_frames": Frame(
+        "one row a frame of a call site's stack",
+        ("process", "site", "depth"),
+        {
+            "process": PROCESS,
+            "site": _number("", "number of the call site within the process"),
+            "depth": _number("", "place in the stack; 0: the code that called the function"),
+            "module": _name("path of the executable or library that the code is in; empty: in no file"),
+            "build_id": _name("the module's build id; empty: it has none"),
+            "offset": _number("bytes", "address within the module as its own file counts them"),
+            "function": _name("of an interpreted program, the function's name; else empty"),
+            "file": _name("of an interpreted program, its source file"),
+            "line": _number("", "of an interpreted program, the line in it; 0: not known"),
+        },
+    ),
+    "node_samples": Frame(
+        "one row a node and slice in which its collector sampled, while the job ran",
+        ("node", "slice"),
+        {"node": NODE, "slice": NODE_SLICE, "seconds": _amount("s", "time that was sampled of the slice")},
+    ),
+    "node_slices": Frame(
+        "one row a node, device, signal and slice where the signal was not 0; the node as a whole, not the job's part",
+        ("node", "kind", "device", "signal", "slice"),
+        {
+            "node": NODE,
+            "kind": _name("what it is counted of: node, or what the device is"),
+            "device": _name("the device's name; empty: the node"),
+            "signal": _name("which signal (see digest/nodes.py)"),
+            "slice": NODE_SLICE,
+            "amount": _amount("", "how much, added up over the slice's samples"),
+            "per": _amount("", "what the amount is divided by to give the signal's value: mostly seconds sampled"),
+        },
+    ),
+}
+
+
+def conform(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with exactly the columns that the schema lists, in their order and of their types.
+
+    Raises polars' ColumnNotFoundError where one is missing, and InvalidOperationError where a value does not fit.
+    """
+    listed = FRAMES[name].columns
+    return frame.select(pl.col(column).cast(about.dtype) for column, about in listed.items())

@@ -1,0 +1,45 @@
+"""Which file systems there are, and which mounts of different processes, nodes and jobs are one and the same."""
+
+from __future__ import annotations
+
+import hashlib
+
+import polars as pl
+
+# File systems whose source names the same storage on every node, even where it does not look like server:/path.
+NETWORK_TYPES = (
+    "nfs", "nfs4", "lustre", "gpfs", "beegfs", "beegfs_nodev", "ceph", "cifs", "smb3", "pvfs2", "panfs", "wekafs",
+    "afs", "9p", "virtiofs", "ocfs2", "gfs2", "fuse.glusterfs", "fuse.ceph-fuse", "fuse.sshfs", "fuse.juicefs",
+    "fuse.dfuse", "fuse.daos", "fuse.cvmfs2", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone",
+)  # fmt: skip
+NETWORK_SOURCE = r"^[^/].*:/|^//[^/]"
+KEY = ("type", "source", "node", "of_point")
+
+
+def mounts_with_storage(mounts: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
+    """The file systems among a profile's mounts: process, mount, point, storage and the columns of KEY.
+
+    mounts: process, mount, object, type, source, point. nodes: process, node. A network file system is one storage on
+    every node; any other is one a node. Where the source names no device, as a tmpfs's does not, the mount point is
+    part of what tells storages apart (of_point).
+    """
+    is_network = pl.col("type").is_in(NETWORK_TYPES) | pl.col("source").str.contains(NETWORK_SOURCE)
+    names_device = is_network | pl.col("source").str.starts_with("/")
+    files = (
+        mounts.filter(pl.col("object") == "file")
+        .with_columns(pl.col("type", "source", "point").cast(pl.String).fill_null(""))
+        .join(nodes.select("process", "node"), on="process")
+        .with_columns(
+            node=pl.when(is_network).then(pl.lit("")).otherwise("node"),
+            of_point=pl.when(names_device).then(pl.lit("")).otherwise("point"),
+        )
+    )
+    keys = files.select(KEY).unique()
+    numbers = pl.Series("storage", [storage_number(*key) for key in keys.iter_rows()], pl.UInt64)
+    return files.join(keys.with_columns(numbers), on=KEY).select("process", "mount", "point", "storage", *KEY)
+
+
+def storage_number(type: str, source: str, node: str, of_point: str) -> int:
+    """The number of a storage: the same in every profile, on every machine and in every version."""
+    text = "\0".join((type, source, node, of_point))
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Run somebody else's test suite bare and under the library, and name the tests whose outcome differs.
+
+Two ways to say what a test is:
+
+    compare.py --each tests.txt -- ./run-tests            one command a line of tests.txt, its words appended
+    compare.py --outcome '^(?P<test>\\S+) \\.\\.\\. (?P<outcome>\\w+)' -- make check
+                                                          one command; its output names tests and outcomes
+
+Every test runs bare, under the library, and under the library with call sites on. With --each an outcome is the exit
+status (or signal, or "timeout"). A test whose outcomes differ is run again in every way, --again times; it counts as
+different only if no outcome of one way was ever seen bare. Tests that differ from run to run are named as unstable.
+Exit status: 0 when nothing differs, 1 when something does, 2 when the call was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = ROOT / os.environ.get("BUILD", "build") / "lib" / "libslicewise.so"
+BARE = "bare"
+GONE = "missing"
+
+Outcomes = dict[str, str]
+
+
+def ways(profiles: Path, extra_preload: str) -> dict[str, dict[str, str]]:
+    """The environment of each way to run: what is added to the caller's own."""
+    profiled = {"LD_PRELOAD": " ".join(filter(None, [str(LIBRARY), extra_preload])), "SLICEWISE_DIR": str(profiles)}
+    bare = {"LD_PRELOAD": extra_preload} if extra_preload else {}
+    return {
+        BARE: bare,
+        "profiled": profiled | {"SLICEWISE_SITE_MS": "0"},
+        "with sites": profiled | {"SLICEWISE_SITE_MS": "1"},
+    }
+
+
+def run(command: list[str], added: Mapping[str, str], seconds: float) -> tuple[str, str]:
+    """Outcome and output of one command in a process group of its own, which is ended when its time is up."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SLICEWISE_")} | dict(added)
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            status = process.wait(seconds)
+            outcome = str(status) if status >= 0 else signal.Signals(-status).name
+        except subprocess.TimeoutExpired:
+            outcome = "timeout"
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        output.seek(0)
+        return outcome, output.read().decode(errors="replace")
+
+
+def each(command: list[str], tests: list[str], added: Mapping[str, str], seconds: float, jobs: int) -> Outcomes:
+    def outcome(test: str) -> str:
+        return run([*command, *shlex.split(test)], added, seconds)[0]
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return dict(zip(tests, pool.map(outcome, tests), strict=True))
+
+
+def told(command: list[str], pattern: re.Pattern[str], added: Mapping[str, str], seconds: float) -> Outcomes:
+    status, output = run(command, added, seconds)
+    outcomes = {found["test"]: found["outcome"] for line in output.splitlines() if (found := pattern.search(line))}
+    return outcomes | {"(the whole command)": status}
+
+
+def differing(seen: dict[str, list[Outcomes]], test: str) -> list[str]:
+    """The ways in which the test always came out as it never does bare."""
+    bare = {outcomes.get(test, GONE) for outcomes in seen[BARE]}
+    return [way for way in seen if not bare & {outcomes.get(test, GONE) for outcomes in seen[way]}]
+
+
+def outcomes_by_way(seen: dict[str, list[Outcomes]], test: str) -> str:
+    """How often each outcome of a test was seen in each way."""
+    told = []
+    for way, runs in seen.items():
+        counted = Counter(outcomes.get(test, GONE) for outcomes in runs if test in outcomes or len(runs) == 1)
+        told.append(f"{way}: " + " ".join(f"{outcome} x{times}" for outcome, times in counted.items()))
+    return ", ".join(told)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--each", type=Path, help="file with one test a line: words appended to the command")
+    parser.add_argument("--outcome", type=re.compile, help="regular expression with the groups `test` and `outcome`")
+    parser.add_argument("--again", type=int, default=3, help="how often a test that differs is run again (3)")
+    parser.add_argument("--seconds", type=float, default=60, help="time limit of a command (60)")
+    parser.add_argument("--jobs", type=int, default=1, help="with --each: tests at a time (1)")
+    parser.add_argument("--preload", default="", help="a library that is preloaded in every way, after ours")
+    parser.add_argument("command", nargs="+")
+    chosen = parser.parse_args()
+    if (chosen.each is None) == (chosen.outcome is None):
+        parser.error("say what a test is: either --each or --outcome")
+    if not LIBRARY.exists():
+        parser.error(f"{LIBRARY} is not built: run make")
+
+    with tempfile.TemporaryDirectory(prefix="foreign-") as profiles:
+        environments = ways(Path(profiles), chosen.preload)
+        once: Callable[[str, list[str]], Outcomes]
+        if chosen.each is not None:
+            tests = [line for line in chosen.each.read_text().splitlines() if line.strip() and not line.startswith("#")]
+
+            def once(way: str, names: list[str]) -> Outcomes:
+                return each(chosen.command, names, environments[way], chosen.seconds, chosen.jobs)
+        else:
+            tests = []
+
+            def once(way: str, names: list[str]) -> Outcomes:
+                return told(chosen.command, chosen.outcome, environments[way], chosen.seconds)
+
+        seen = {way: [once(way, tests)] for way in environments}
+        tests = tests or sorted({test for outcomes in seen.values() for test in outcomes[0]})
+        doubtful = [test for test in tests if len({outcomes[0].get(test, GONE) for outcomes in seen.values()}) > 1]
+        for _ in range(chosen.again if doubtful else 0):
+            for way in environments:
+                seen[way].append(once(way, doubtful))
+        differs = {test: found for test in doubtful if (found := differing(seen, test))}
+
+    for test in doubtful:
+        print("DIFFERS " if test in differs else "unstable", f" {test} ", outcomes_by_way(seen, test))
+    counts = f"{len(differs)} differ, {len(doubtful) - len(differs)} are unstable"
+    if chosen.each is not None:
+        failing = sum(seen[BARE][0].get(test) != "0" for test in tests)
+        counts += f", {failing} do not end with status 0 bare either"
+    print(f"{len(tests)} tests in {len(environments)} ways: {counts}")
+    return 1 if differs else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
