@@ -46,7 +46,7 @@ static void add_open_slices(struct segment *segment)
                 continue;
             struct total *total = segment_total(segment, cell->mount);
             for (int kind = 0; kind < TOTAL_KINDS; kind++) {
-                total->ops[kind] += cell->counts.counter[COUNTER_read_ops + kind];
+                total->ops[kind] += cell->counts.counter[COUNTER_read_ops + kind] + (kind < MOVING_KINDS ? cell->served[kind] : 0);
                 total->ns[kind] += cell->counts.counter[COUNTER_read_ns + kind];
             }
             for (int kind = 0; kind < MOVING_KINDS; kind++)

@@ -53,7 +53,7 @@ static inline struct lane *count_here(struct thread *thread, const struct call *
 /* The next call on it in this slice and layer needs no more than to be added up. */
 static void make_usual(struct lane *lane, struct stream *stream, enum layer layer)
 {
-    stream->cell = lane->cell_of[layer][descriptor_mount(stream->descriptor)];
+    stream->cell = (uint16_t)(lane->cell_of[layer][descriptor_mount(stream->descriptor)] * CELL_UNIT_BYTES);
     stream->usual = stream->cell != 0 ? usual_word(stream->descriptor, layer) : NOT_USUAL;
 }
 
@@ -64,12 +64,12 @@ static void follow(struct lane *lane, const struct call *call, uint64_t whole_ns
     if (stream->descriptor != word)
         stream_switch(stream, fd, word);
     make_usual(lane, stream, layer);
-    add_to_stream(stream, &lane_cell(lane, stream->cell)->counts, whole_ns, offset, effect);
+    add_to_stream(stream, &stream_cell(lane, stream)->counts, whole_ns, offset, effect);
 }
 
 const struct size_bins size_bins = {
 #define BIN(first_bit, last_bit, number, end) .upper_end[(first_bit)...(last_bit)] = (end), .bin[(first_bit)...(last_bit)] = (number)
-    BIN(0, 6, 0, 100), BIN(7, 10, 1, 1024), BIN(11, 13, 2, 10240), BIN(14, 16, 3, 102400), BIN(17, 20, 4, 1048576), BIN(21, 22, 5, 4194304),
+    BIN(0, 6, 0, SIZE_BIN_0_END), BIN(7, 10, 1, 1024), BIN(11, 13, 2, 10240), BIN(14, 16, 3, 102400), BIN(17, 20, 4, 1048576), BIN(21, 22, 5, 4194304),
     BIN(23, 23, 6, 10485760), BIN(24, 26, 7, 104857600), BIN(27, 30, 8, 1073741824), BIN(31, 63, 9, UINT64_MAX),
 #undef BIN
 };
@@ -351,23 +351,12 @@ struct _IO_wide_data {
 };
 
 /* A character that lies in a buffer is taken for one byte: what it has more is counted when it comes or goes, so that sums are right. */
-static struct stream_state wide_stream_state(struct stream_state state, const struct _IO_wide_data *wide)
+struct stream_state wide_stream_state(struct stream_state state, const FILE *stream)
 {
+    const struct _IO_wide_data *wide = stream->_wide_data;
     state.readable += wide->read_end - wide->read_ptr;
     state.pending += wide->write_ptr > wide->write_base ? wide->write_ptr - wide->write_base : 0;
     return state;
-}
-
-/* glibc's streams: what lies read ahead, what lies written but not handed on, and where the kernel's position is. */
-struct stream_state stream_state(FILE *stream)
-{
-    struct stream_state state = {
-        .readable = stream->_IO_read_end - stream->_IO_read_ptr,
-        .filled = stream->_IO_read_end - stream->_IO_read_base,
-        .pending = stream->_IO_write_ptr > stream->_IO_write_base ? stream->_IO_write_ptr - stream->_IO_write_base : 0,
-        .kernel_position = stream->_offset,
-    };
-    return LIKELY(stream->_mode <= 0) ? state : wide_stream_state(state, stream->_wide_data);
 }
 
 /* Bytes taken out of the buffer, which was filled anew at most once in between. */
@@ -395,6 +384,45 @@ INLINE void stream_moved(const struct call *call, enum call_kind kind, FILE *str
     };
     if (!count_usual(call->operation, LAYER_stdio, fd, NO_OFFSET, call->start_tick, call->end_tick, &effect) && is_on())
         count_moved(call, fd, descriptor_of(fd), NO_OFFSET, &effect);
+}
+
+/* How long the thread may do without the clock from here on: as long as its last calls make it likely that little time passes. */
+static void pace_served(struct lane *lane, uint64_t tick)
+{
+    uint64_t calls = (uint64_t)lane->served_given + 1 - (lane->served_left > 0 ? (uint64_t)lane->served_left : 0);
+    bool is_fast = tick >= lane->served_tick && ticks_to_ns(tick - lane->served_tick) < calls * SERVED_APART_NS;
+    lane->served_given = is_fast ? SERVED_A_READING : 0;
+    lane->served_left = lane->served_given;
+    lane->served_tick = tick;
+}
+
+void call_served_late(const struct call *call, enum call_kind kind, int fd, uint64_t bytes)
+{
+    if (fd < 0 || !is_on()) /* a stream in memory moves nothing */
+        return;
+    int saved_errno = errno;
+    struct effect effect = { .kind = kind, .bytes = bytes, .is_served = true };
+    count_moved(call, fd, descriptor_of(fd), NO_OFFSET, &effect);
+    errno = saved_errno;
+}
+
+void call_served_unusually(enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
+{
+    struct thread *thread = &thread_state;
+    if (fd < 0 || !is_on())
+        return;
+    struct call call = { .operation = operation, .start_tick = tick_now() };
+    call_served_at(&call, kind, fd, bytes);
+    int saved_errno = errno;
+    void *volatile frame;
+    if (thread->lane == &no_lane || !guard_begin(thread, &frame))
+        return;
+    struct stream *stream = stream_of(thread->lane, fd);
+    pace_served(thread->lane, call.end_tick);
+    if (stream->usual != NOT_USUAL)
+        lane_relieve(thread, stream_cell(thread->lane, stream));
+    guard_end(thread);
+    errno = saved_errno;
 }
 
 void call_stream_touched(const struct call *call, FILE *stream, struct stream_state before, bool is_error)

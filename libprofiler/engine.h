@@ -97,7 +97,20 @@ void call_touched_descriptor(const struct call *call, descriptor descriptor, boo
 struct stream_state {
     int64_t readable, filled, pending, kernel_position;
 };
-struct stream_state stream_state(FILE *stream);
+struct stream_state wide_stream_state(struct stream_state state, const FILE *stream);
+
+/* glibc's streams: what lies read ahead, what lies written but not handed on, and where the kernel's position is. */
+static inline struct stream_state stream_state(const FILE *stream)
+{
+    struct stream_state state = {
+        .readable = stream->_IO_read_end - stream->_IO_read_ptr,
+        .filled = stream->_IO_read_end - stream->_IO_read_base,
+        .pending = stream->_IO_write_ptr > stream->_IO_write_base ? stream->_IO_write_ptr - stream->_IO_write_base : 0,
+        .kernel_position = stream->_offset,
+    };
+    return __builtin_expect(stream->_mode <= 0, 1) ? state : wide_stream_state(state, stream);
+}
+
 void call_stream_read(const struct call *call, FILE *stream, struct stream_state before, int64_t moved);
 void call_stream_wrote(const struct call *call, FILE *stream, struct stream_state before, int64_t moved);
 void call_stream_touched(const struct call *call, FILE *stream, struct stream_state before, bool is_error);

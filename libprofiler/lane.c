@@ -149,6 +149,31 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
     return true;
 }
 
+/* The slice's counts so far become records, and it goes on. */
+static void divide_slice(struct thread *thread)
+{
+    struct lane *lane = thread->lane;
+    uint64_t was_counted[CELL_LAYERS];
+    memcpy(was_counted, lane->was_counted, sizeof was_counted);
+    site_settle(thread);
+    struct held_lock held = lock_take(&engine.lock);
+    lane_close(&engine.home, thread->lane_index);
+    lock_give_keeping_signals(held);
+    memcpy(lane->was_counted, was_counted, sizeof was_counted);
+}
+
+/* Bins have 32 bits: a slice of a minute has room for more characters than that. */
+#define CELL_OPS_MOST (1ull << 31)
+
+void lane_relieve(struct thread *thread, const struct cell *cell)
+{
+    for (unsigned kind = 0; kind < MOVING_KINDS; kind++)
+        if (cell->served[kind] + cell->counts.counter[COUNTER_read_ops + kind] > CELL_OPS_MOST) {
+            divide_slice(thread);
+            return;
+        }
+}
+
 struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer)
 {
     struct lane *lane = thread->lane;
@@ -156,14 +181,7 @@ struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer
     while (index < lane->cells_used && (lane->cells[index].mount != mount || lane->cells[index].layer != layer))
         index++;
     if (index == CELLS) {
-        /* More mounts and layers in one slice than there are cells: the slice's counts so far become records, and it goes on. */
-        uint64_t was_counted[CELL_LAYERS];
-        memcpy(was_counted, lane->was_counted, sizeof was_counted);
-        site_settle(thread);
-        struct held_lock held = lock_take(&engine.lock);
-        lane_close(&engine.home, thread->lane_index);
-        lock_give_keeping_signals(held);
-        memcpy(lane->was_counted, was_counted, sizeof was_counted);
+        divide_slice(thread); /* more mounts and layers in one slice than there are cells */
         index = 0;
     }
     struct cell *cell = &lane->cells[index];

@@ -88,7 +88,10 @@ void lane_close(struct segment_home *home, uint32_t index)
         for (uint32_t i = 0; i < used; i++) {
             const struct cell *cell = &lane->cells[i];
             struct record *record = &segment->records[commit.records++];
-            *record = (struct record){ .slice = lane->slice, .mount = cell->mount, .layer = cell->layer, .counts = cell->counts };
+            record->slice = lane->slice;
+            record->mount = cell->mount;
+            record->layer = cell->layer;
+            cell_counts(cell, &record->counts);
             add_to_totals(segment, record);
         }
         /* Killed before the commit, the lane still counts; killed after it, the records do, until the generation moves on. */

@@ -31,15 +31,38 @@ enum {
     SITE_FRAMES_UNPACKED_MAX = 256, /* a frame of the file has room for so many of them, and for one stack more */
     SITE_DEPTH_MAX = 64,
     SITE_ROWS_MAX = LEDGER_ROWS_MAX,
+    SERVED_A_READING = 64,    /* stdio calls that buffers served between two readings of the clock */
+    SERVED_APART_NS = 100000, /* of calls that come further apart each reads it */
+    SIZE_BIN_0_END = 100,
+    MOVING_KINDS = 2, /* of calls: reads and writes */
     EVENTS_MAX = 8,
     HARDWARE_ROWS_MAX = 64,
 };
 
-/* A mount's counters of the open slice, in one lane and layer. */
+/* A mount's counters of the open slice, in one lane and layer. `served`: reads and writes of at most SIZE_BIN_0_END bytes each that a stream's
+ * buffer served, and that went on where the one before ended; they are not in `counts` but for their bytes (cell_counts). */
 struct cell {
     uint32_t mount, layer;
+    uint64_t served[MOVING_KINDS];
     struct counts counts;
 } __attribute__((aligned(CELL_UNIT_BYTES)));
+
+/* So many reads or writes that a buffer served, of a size in this bin. */
+static inline void add_served(struct counts *counts, enum call_kind kind, unsigned bin, uint64_t calls)
+{
+    counts->counter[COUNTER_read_ops + kind] += calls;
+    counts->counter[COUNTER_read_sequential + kind] += calls;
+    counts->counter[COUNTER_read_consecutive + kind] += calls;
+    counts->bin[BINS_read_size + 10 * kind + bin] += (uint32_t)calls;
+}
+
+/* All that a cell counts. */
+static inline void cell_counts(const struct cell *cell, struct counts *counts)
+{
+    *counts = cell->counts;
+    for (unsigned kind = 0; kind < MOVING_KINDS; kind++)
+        add_served(counts, (enum call_kind)kind, 0, cell->served[kind]);
+}
 
 #define NOTHING_TO_FOLLOW INT64_MAX
 #define NOT_USUAL 1 /* no entry of a table */
@@ -50,7 +73,7 @@ struct stream {
     uint64_t descriptor; /* the table's entry with its generation; 0: free */
     uint64_t usual;      /* the same with the layer of `cell`, in which a call on it is counted in this slice; else NOT_USUAL */
     uint32_t file;
-    uint16_t cell;        /* its place in the lane */
+    uint16_t cell;        /* its place in the lane, in bytes */
     uint16_t is_absolute; /* positions are the file's own, and not counted from the first access */
     int64_t position, last_end; /* where the next access begins and the last one ended */
     uint64_t counter[FILE_COLUMNS];
@@ -63,6 +86,8 @@ struct lane {
     uint32_t cells_used;
     _Atomic uint32_t generation;   /* grows when the slice's counts have become records */
     _Atomic uint32_t owner;        /* thread id; 0: nobody's */
+    int32_t served_left, served_given; /* calls of buffers that still may, and might, be counted without the clock */
+    uint64_t served_tick;               /* when one last was counted with it */
     uint64_t was_counted[CELL_LAYERS]; /* bit m: this owner is in `threads` of mount m already */
     uint8_t cell_of[CELL_LAYERS][MOUNTS_MAX]; /* its place in the lane; 0: none yet */
     struct stream streams[STREAMS];
@@ -83,7 +108,7 @@ struct record {
 
 /* What a process did on a mount in slices that are closed, by kind of call (the layers posix, stdio and async): for those who look on. So few
  * that they fit beside the head; the last one is that of all further mounts. */
-enum { TOTALS_MAX = 16, MOVING_KINDS = 2, TOTAL_KINDS = 4 };
+enum { TOTALS_MAX = 16, TOTAL_KINDS = 4 };
 struct total {
     uint64_t ops[TOTAL_KINDS], ns[TOTAL_KINDS], bytes[MOVING_KINDS];
 };

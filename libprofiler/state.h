@@ -45,6 +45,9 @@ void lane_release(struct thread *thread);
 /* The cell of a mount and layer that the lane has not used in this slice yet. */
 struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer);
 
+/* Closes what the open slice counted so far where a cell has nearly as many calls as its bins can count. */
+void lane_relieve(struct thread *thread, const struct cell *cell);
+
 /* A lane's place for a descriptor that it last used for another one. */
 void stream_switch(struct stream *stream, int fd, descriptor descriptor);
 

@@ -20,6 +20,7 @@ struct effect {
     uint64_t mapped;                    /* into memory */
     bool is_error;
     bool is_other_half;                 /* of a call that is counted already */
+    bool is_served;                     /* by a stream's buffer: no I/O, and so no time and no latency */
 };
 
 /* What of a call falls into the open slice: all of it, unless the call began in an earlier one. */
@@ -66,7 +67,7 @@ INLINE void add_to_cell(struct cell *cell, const struct effect *effect, const st
         counts->counter[COUNTER_read_bytes + kind] += share->bytes;
         counts->bin[BINS_read_size + 10 * kind + size_bin(effect->bytes)]++;
     }
-    if (kind <= KIND_meta)
+    if (kind <= KIND_meta && !effect->is_served)
         counts->bin[BINS_read_latency + 28 * kind + latency_bin(whole_ns)]++;
 }
 
@@ -111,6 +112,11 @@ INLINE struct stream *stream_of(struct lane *lane, int fd)
     return &lane->streams[(size_t)(unsigned)fd % STREAMS];
 }
 
+INLINE struct cell *stream_cell(struct lane *lane, const struct stream *stream)
+{
+    return (struct cell *)((unsigned char *)lane + stream->cell);
+}
+
 INLINE uint64_t usual_word(descriptor word, enum layer layer)
 {
     return word | (uint64_t)layer << DESCRIPTOR_LAYER_SHIFT;
@@ -131,7 +137,7 @@ INLINE bool count_usual(enum operation operation, enum layer layer, int fd, int6
     bool is_usual = LIKELY(is_within(lane, start_tick, end_tick) &&
                            stream->usual == usual_word(atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed), layer));
     if (is_usual) {
-        struct cell *cell = lane_cell(lane, stream->cell);
+        struct cell *cell = stream_cell(lane, stream);
         struct share share = { .ns = ticks_to_ns(end_tick - start_tick), .bytes = effect->bytes };
         add_to_cell(cell, effect, &share, share.ns);
         lane->calls[operation]++;
@@ -142,6 +148,60 @@ INLINE bool count_usual(enum operation operation, enum layer layer, int fd, int6
     }
     guard_clear(thread);
     return is_usual;
+}
+
+/* A stdio call that the stream's buffer served: no I/O happened, and so it is counted without a clock. It belongs to the slice in which its thread
+ * last read the clock, which it does again after SERVED_A_READING of these calls, or at the next one where they come more than SERVED_APART_NS
+ * apart (call_served_unusually). Returns false, and has changed nothing, if that is due or anything else is unusual. */
+INLINE bool count_served(enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
+{
+    struct thread *thread = &thread_state;
+    void *volatile frame;
+    if (!LIKELY(guard_is_free(thread, &frame) && (unsigned)fd < DESCRIPTORS_MAX))
+        return false;
+    guard_set(thread, &frame);
+    struct lane *lane = thread->lane;
+    struct stream *stream = stream_of(lane, fd);
+    /* In this order: there is no table where there is no lane. */
+    bool is_usual = LIKELY(lane->served_left > 0) &&
+                    LIKELY(stream->usual == usual_word(atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed), LAYER_stdio)) &&
+                    LIKELY(stream->position == stream->last_end);
+    if (is_usual) {
+        struct cell *cell = stream_cell(lane, stream);
+        lane->served_left--;
+        cell->counts.counter[COUNTER_read_bytes + kind] += bytes;
+        if (LIKELY(bytes <= SIZE_BIN_0_END))
+            cell->served[kind]++;
+        else
+            add_served(&cell->counts, kind, size_bin(bytes), 1);
+        lane->calls[operation]++;
+        stream->counter[files_read_ops + kind]++;
+        stream->counter[files_read_bytes + kind] += bytes;
+        int64_t end = stream->position + (int64_t)bytes;
+        stream->position = end;
+        __asm__("" ::: "memory"); /* two stores are less than the shuffle that makes one of them */
+        stream->last_end = end;
+    }
+    guard_clear(thread);
+    return is_usual;
+}
+
+void call_served_unusually(enum operation operation, enum call_kind kind, int fd, uint64_t bytes);
+void call_served_late(const struct call *call, enum call_kind kind, int fd, uint64_t bytes);
+
+/* The same of one that has read the clock: when it began. */
+INLINE void call_served_at(struct call *call, enum call_kind kind, int fd, uint64_t bytes)
+{
+    const struct effect effect = { .kind = kind, .bytes = bytes, .is_served = true };
+    call->end_tick = call->start_tick;
+    if (!LIKELY(count_usual(call->operation, LAYER_stdio, fd, NO_OFFSET, call->start_tick, call->start_tick, &effect)))
+        call_served_late(call, kind, fd, bytes);
+}
+
+INLINE void call_served(enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
+{
+    if (!LIKELY(count_served(operation, kind, fd, bytes)))
+        call_served_unusually(operation, kind, fd, bytes);
 }
 
 int64_t call_read_unusually(enum operation operation, int fd, int64_t offset, int64_t moved, uint64_t start_tick, uint64_t end_tick);

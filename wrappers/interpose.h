@@ -23,7 +23,11 @@
 #define REAL(name) \
     (__builtin_expect(real_##name != NULL, 1) ? real_##name : (__typeof__(real_##name))look_up((void **)&real_##name, symbol_of_##name))
 
-/* The same for a library's function that a plug-in, loaded RTLD_LOCAL, may have brought along out of everybody's scope. */
+/* The same without looking it up, where it is found already: the call can be the last that a function does. */
+#define IS_FOUND(name) (real_##name != NULL)
+#define FOUND(name) (*real_##name)
+
+/* The same as REAL for a library's function that a plug-in, loaded RTLD_LOCAL, may have brought along out of everybody's scope. */
 #define REAL_NEAR(name) \
     (__builtin_expect(real_##name != NULL, 1) \
          ? real_##name \

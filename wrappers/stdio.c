@@ -1,6 +1,7 @@
 /* stdio: opening, closing, moving positions, and reads and writes of known sizes. */
 #include "environment.h"
 #include "interpose.h"
+#include "stdio_buffer.h"
 
 #include <alloca.h>
 #include <stdarg.h>
@@ -100,12 +101,11 @@ SAME_AS(_IO_fclose, fclose);
 
 /* fflush(NULL) hands on what all streams hold. The list of streams may be walked while no other thread can change it. */
 extern FILE *_IO_list_all;
-extern char __libc_single_threaded __attribute__((weak));
 
 static int64_t pending_in_all_streams(void)
 {
     int64_t pending = 0;
-    if (&__libc_single_threaded == NULL || !__libc_single_threaded)
+    if (*is_single_threaded_at == 0)
         return 0;
     for (FILE *stream = _IO_list_all; stream != NULL; stream = stream->_chain)
         if (stream->_fileno >= 0)
@@ -206,8 +206,26 @@ SAME_AS(fgetpos64, fgetpos);
 SAME_AS(_IO_fgetpos, fgetpos);
 SAME_AS(_IO_fgetpos64, fgetpos);
 
+static FULL size_t full_fread(void *buf, size_t size, size_t count, FILE *stream);
+
 INTERPOSE(size_t, fread, (void *buf, size_t size, size_t count, FILE *stream))
 {
+    size_t bytes;
+    if (LIKELY(IS_FOUND(fread) && !__builtin_mul_overflow(size, count, &bytes) && is_alone() && is_little_readable(stream, bytes) &&
+               count_served(OP_fread, KIND_read, stream->_fileno, bytes)))
+        return FOUND(fread)(buf, size, count, stream);
+    return full_fread(buf, size, count, stream);
+}
+
+static size_t full_fread(void *buf, size_t size, size_t count, FILE *stream)
+{
+    size_t bytes;
+    enum serving serving = !__builtin_mul_overflow(size, count, &bytes) ? stream_holds(stream, bytes) : NOT_SERVED;
+    if (serving != NOT_SERVED) {
+        size_t items = REAL(fread)(buf, size, count, stream);
+        stream_served(OP_fread, KIND_read, stream, serving, items * size);
+        return items;
+    }
     struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fread);
     size_t items = REAL(fread)(buf, size, count, stream);
@@ -219,8 +237,26 @@ INTERPOSE(size_t, fread, (void *buf, size_t size, size_t count, FILE *stream))
 SAME_AS(fread_unlocked, fread); /* taking the lock as well is slower, not wrong */
 SAME_AS(_IO_fread, fread);
 
+static FULL size_t full___fread_chk(void *buf, size_t room, size_t size, size_t count, FILE *stream);
+
 INTERPOSE(size_t, __fread_chk, (void *buf, size_t room, size_t size, size_t count, FILE *stream))
 {
+    size_t bytes;
+    if (LIKELY(IS_FOUND(__fread_chk) && !__builtin_mul_overflow(size, count, &bytes) && is_alone() && is_little_readable(stream, bytes) &&
+               count_served(OP_fread, KIND_read, stream->_fileno, bytes)))
+        return FOUND(__fread_chk)(buf, room, size, count, stream);
+    return full___fread_chk(buf, room, size, count, stream);
+}
+
+static size_t full___fread_chk(void *buf, size_t room, size_t size, size_t count, FILE *stream)
+{
+    size_t bytes;
+    enum serving serving = !__builtin_mul_overflow(size, count, &bytes) ? stream_holds(stream, bytes) : NOT_SERVED;
+    if (serving != NOT_SERVED) {
+        size_t items = REAL(__fread_chk)(buf, room, size, count, stream);
+        stream_served(OP_fread, KIND_read, stream, serving, items * size);
+        return items;
+    }
     struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fread);
     size_t items = REAL(__fread_chk)(buf, room, size, count, stream);
@@ -254,8 +290,26 @@ INTERPOSE(int, putw, (int number, FILE *stream))
     return failed;
 }
 
+static FULL size_t full_fwrite(const void *buf, size_t size, size_t count, FILE *stream);
+
 INTERPOSE(size_t, fwrite, (const void *buf, size_t size, size_t count, FILE *stream))
 {
+    size_t bytes;
+    if (LIKELY(IS_FOUND(fwrite) && !__builtin_mul_overflow(size, count, &bytes) && is_alone() && is_little_writable(stream, bytes) &&
+               count_served(OP_fwrite, KIND_write, stream->_fileno, bytes)))
+        return FOUND(fwrite)(buf, size, count, stream);
+    return full_fwrite(buf, size, count, stream);
+}
+
+static size_t full_fwrite(const void *buf, size_t size, size_t count, FILE *stream)
+{
+    size_t bytes;
+    enum serving serving = !__builtin_mul_overflow(size, count, &bytes) ? stream_has_room(stream, bytes) : NOT_SERVED;
+    if (serving != NOT_SERVED) {
+        size_t items = REAL(fwrite)(buf, size, count, stream);
+        stream_served(OP_fwrite, KIND_write, stream, serving, items * size);
+        return items;
+    }
     struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fwrite);
     size_t items = REAL(fwrite)(buf, size, count, stream);

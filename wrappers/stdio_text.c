@@ -1,7 +1,8 @@
 /* stdio: characters, lines and formatted text. */
-#include "interpose.h"
+#include "stdio_buffer.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <string.h>
 #include <wchar.h>
 
@@ -10,8 +11,24 @@
 #undef getchar
 #undef putchar
 
+static FULL int full_fgetc(FILE *stream);
+
 INTERPOSE(int, fgetc, (FILE *stream))
 {
+    if (LIKELY(IS_FOUND(fgetc) && is_alone() && is_readable(stream, 1) &&
+               count_served(OP_fgetc, KIND_read, stream->_fileno, 1)))
+        return FOUND(fgetc)(stream);
+    return full_fgetc(stream);
+}
+
+static int full_fgetc(FILE *stream)
+{
+    enum serving serving = stream_holds(stream, 1);
+    if (serving != NOT_SERVED) {
+        int c = REAL(fgetc)(stream);
+        stream_served(OP_fgetc, KIND_read, stream, serving, 1);
+        return c;
+    }
     struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fgetc);
     int c = REAL(fgetc)(stream);
@@ -53,8 +70,28 @@ static int64_t length_of(const char *got, int room, FILE *stream)
     return is_whole ? (int64_t)length : BY_STATE;
 }
 
+static FULL char *full_fgets(char *line, int room, FILE *stream);
+
 INTERPOSE(char *, fgets, (char *line, int room, FILE *stream))
 {
+    if (LIKELY(is_alone() && is_line_readable(stream, '\n', room > 1 ? (size_t)room - 1 : 0))) {
+        const char *begin = stream->_IO_read_ptr;
+        char *got = REAL(fgets)(line, room, stream);
+        call_served(OP_fgets, KIND_read, stream->_fileno, (uint64_t)(stream->_IO_read_ptr - begin));
+        return got;
+    }
+    return full_fgets(line, room, stream);
+}
+
+static char *full_fgets(char *line, int room, FILE *stream)
+{
+    enum serving serving = stream_holds_line(stream, '\n', room > 1 ? (size_t)room - 1 : 0);
+    if (serving != NOT_SERVED) {
+        const char *begin = stream->_IO_read_ptr;
+        char *got = REAL(fgets)(line, room, stream);
+        stream_served(OP_fgets, KIND_read, stream, serving, (uint64_t)(stream->_IO_read_ptr - begin));
+        return got;
+    }
     struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fgets);
     char *got = REAL(fgets)(line, room, stream);
@@ -66,8 +103,28 @@ INTERPOSE(char *, fgets, (char *line, int room, FILE *stream))
 SAME_AS(fgets_unlocked, fgets);
 SAME_AS(_IO_fgets, fgets);
 
+static FULL char *full___fgets_chk(char *line, size_t size, int room, FILE *stream);
+
 INTERPOSE(char *, __fgets_chk, (char *line, size_t size, int room, FILE *stream))
 {
+    if (LIKELY(is_alone() && is_line_readable(stream, '\n', room > 1 ? (size_t)room - 1 : 0))) {
+        const char *begin = stream->_IO_read_ptr;
+        char *got = REAL(__fgets_chk)(line, size, room, stream);
+        call_served(OP_fgets, KIND_read, stream->_fileno, (uint64_t)(stream->_IO_read_ptr - begin));
+        return got;
+    }
+    return full___fgets_chk(line, size, room, stream);
+}
+
+static char *full___fgets_chk(char *line, size_t size, int room, FILE *stream)
+{
+    enum serving serving = stream_holds_line(stream, '\n', room > 1 ? (size_t)room - 1 : 0);
+    if (serving != NOT_SERVED) {
+        const char *begin = stream->_IO_read_ptr;
+        char *got = REAL(__fgets_chk)(line, size, room, stream);
+        stream_served(OP_fgets, KIND_read, stream, serving, (uint64_t)(stream->_IO_read_ptr - begin));
+        return got;
+    }
     struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fgets);
     char *got = REAL(__fgets_chk)(line, size, room, stream);
@@ -78,8 +135,28 @@ INTERPOSE(char *, __fgets_chk, (char *line, size_t size, int room, FILE *stream)
 }
 SAME_AS(__fgets_unlocked_chk, __fgets_chk);
 
+static FULL ssize_t full_getdelim(char **line, size_t *room, int delimiter, FILE *stream);
+
 INTERPOSE(ssize_t, getdelim, (char **line, size_t *room, int delimiter, FILE *stream))
 {
+    if (LIKELY(is_alone() && is_line_readable(stream, delimiter, SIZE_MAX))) {
+        const char *begin = stream->_IO_read_ptr;
+        ssize_t length = REAL(getdelim)(line, room, delimiter, stream);
+        call_served(OP_getline, KIND_read, stream->_fileno, (uint64_t)(stream->_IO_read_ptr - begin));
+        return length;
+    }
+    return full_getdelim(line, room, delimiter, stream);
+}
+
+static ssize_t full_getdelim(char **line, size_t *room, int delimiter, FILE *stream)
+{
+    enum serving serving = stream_holds_line(stream, delimiter, SIZE_MAX);
+    if (serving != NOT_SERVED) {
+        const char *begin = stream->_IO_read_ptr;
+        ssize_t length = REAL(getdelim)(line, room, delimiter, stream);
+        stream_served(OP_getline, KIND_read, stream, serving, (uint64_t)(stream->_IO_read_ptr - begin));
+        return length;
+    }
     struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_getline);
     ssize_t length = REAL(getdelim)(line, room, delimiter, stream);
@@ -206,8 +283,24 @@ INTERPOSE_SYMBOL(int, isoc23_vscanf, __isoc23_vscanf, (const char *format, va_li
     return isoc23_vfscanf(stdin, format, arguments);
 }
 
+static FULL int full_fputc(int c, FILE *stream);
+
 INTERPOSE(int, fputc, (int c, FILE *stream))
 {
+    if (LIKELY(IS_FOUND(fputc) && is_alone() && is_byte_writable(stream) &&
+               count_served(OP_fputc, KIND_write, stream->_fileno, 1)))
+        return FOUND(fputc)(c, stream);
+    return full_fputc(c, stream);
+}
+
+static int full_fputc(int c, FILE *stream)
+{
+    enum serving serving = stream_has_room(stream, 1);
+    if (serving != NOT_SERVED) {
+        int put = REAL(fputc)(c, stream);
+        stream_served(OP_fputc, KIND_write, stream, serving, 1);
+        return put;
+    }
     struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fputc);
     int put = REAL(fputc)(c, stream);
@@ -239,8 +332,26 @@ INTERPOSE(int, __overflow, (FILE *stream, int c))
     return put;
 }
 
+static FULL int full_fputs(const char *text, FILE *stream);
+
 INTERPOSE(int, fputs, (const char *text, FILE *stream))
 {
+    size_t length = strlen(text);
+    if (LIKELY(IS_FOUND(fputs) && is_alone() && is_little_writable(stream, length) &&
+               count_served(OP_fputs, KIND_write, stream->_fileno, length)))
+        return FOUND(fputs)(text, stream);
+    return full_fputs(text, stream);
+}
+
+static int full_fputs(const char *text, FILE *stream)
+{
+    size_t length = strlen(text);
+    enum serving serving = stream_has_room(stream, length);
+    if (serving != NOT_SERVED) {
+        int put = REAL(fputs)(text, stream);
+        stream_served(OP_fputs, KIND_write, stream, serving, length);
+        return put;
+    }
     struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fputs);
     int put = REAL(fputs)(text, stream);
@@ -252,8 +363,28 @@ INTERPOSE(int, fputs, (const char *text, FILE *stream))
 SAME_AS(fputs_unlocked, fputs);
 SAME_AS(_IO_fputs, fputs);
 
+static FULL int full_puts(const char *text);
+
 INTERPOSE(int, puts, (const char *text))
 {
+    FILE *stream = stdout;
+    size_t length = strlen(text) + 1;
+    if (LIKELY(IS_FOUND(puts) && is_alone() && is_little_writable(stream, length) &&
+               count_served(OP_fputs, KIND_write, stream->_fileno, length)))
+        return FOUND(puts)(text);
+    return full_puts(text);
+}
+
+static int full_puts(const char *text)
+{
+    FILE *stream = stdout;
+    size_t length = strlen(text) + 1;
+    enum serving serving = stream_has_room(stream, length);
+    if (serving != NOT_SERVED) {
+        int put = REAL(puts)(text);
+        stream_served(OP_fputs, KIND_write, stream, serving, length);
+        return put;
+    }
     struct stream_state before = stream_state(stdout);
     struct call call = call_begin(OP_fputs);
     int put = REAL(puts)(text);
@@ -280,9 +411,13 @@ INTERPOSE(void, perror, (const char *text))
 
 INTERPOSE(int, vfprintf, (FILE *stream, const char *format, va_list arguments))
 {
-    struct stream_state before = stream_state(stream);
+    struct stream_state before = { .pending = stream_pending(stream) };
     struct call call = call_begin(OP_fprintf);
     int put = REAL(vfprintf)(stream, format, arguments);
+    if (LIKELY(is_taken(stream, before.pending, put))) {
+        call_served_at(&call, KIND_write, stream->_fileno, (uint64_t)put);
+        return put;
+    }
     call_end(&call);
     call_stream_wrote(&call, stream, before, put);
     call_close(&call);
@@ -292,9 +427,13 @@ SAME_AS(_IO_vfprintf, vfprintf);
 
 INTERPOSE(int, __vfprintf_chk, (FILE *stream, int flag, const char *format, va_list arguments))
 {
-    struct stream_state before = stream_state(stream);
+    struct stream_state before = { .pending = stream_pending(stream) };
     struct call call = call_begin(OP_fprintf);
     int put = REAL(__vfprintf_chk)(stream, flag, format, arguments);
+    if (LIKELY(is_taken(stream, before.pending, put))) {
+        call_served_at(&call, KIND_write, stream->_fileno, (uint64_t)put);
+        return put;
+    }
     call_end(&call);
     call_stream_wrote(&call, stream, before, put);
     call_close(&call);

@@ -26,7 +26,8 @@ PACKED_EVERY = 96  # records
 IOR_RANKS, IOR_BLOCKS = 4, 49_152
 SITE_CALLS, SITE_WAITS = 20_000, 200
 TIMEOUT_SECONDS = 300
-CALLS = ["write", "write_to_file", "pwrite", "pread", "lseek", "fwrite", "fread", "stat", "open"]
+STDIO = ["getc", "putc", "fgets", "fread_8", "fread", "fwrite", "fprintf"]
+CALLS = ["write", "write_to_file", "pwrite", "pread", "lseek", *STDIO, "stat", "open"]
 CALLS_OF_TWO = ["write", "pwrite", "pread", "lseek"]
 
 

@@ -1,0 +1,143 @@
+/* Calls of standard I/O that buffers serve, in the mode that is asked for; tells what they came to.
+ *     stdio_served MODE FILE
+ * families: characters, lines, items and formatted text, one thread      threads: four of them on one stream
+ * killed: killed among them, with what was written still in the buffer    slowly: characters far apart, bursts of them, and formatted text far apart
+ * memory: on a stream in memory, and on one that is emptied line by line */
+#include "scenario.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#undef getc
+#undef putc
+
+enum { CALLS = 20000, THREADS = 4, LINE = 40, SLOW_CALLS = 12 };
+
+static long reads, writes, read_bytes, written;
+
+static void wrote(long bytes)
+{
+    REQUIRE(bytes > 0);
+    written += bytes;
+    writes++;
+}
+
+static void got(long bytes)
+{
+    REQUIRE(bytes > 0);
+    read_bytes += bytes;
+    reads++;
+}
+
+static void families(const char *path)
+{
+    char block[4096], line[128], *grown = NULL;
+    size_t room = 0;
+    memset(block, 'l', sizeof block);
+    block[LINE - 1] = '\n';
+    block[LINE] = '\0';
+    FILE *file = fopen(path, "w+");
+    REQUIRE(file != NULL);
+    for (int i = 0; i < CALLS; i++) {
+        wrote(putc('c', file) == 'c');
+        wrote(fputs(block, file) >= 0 ? LINE : -1);
+        wrote((long)fwrite(block, 8, 8, file) * 8);
+        wrote((long)fwrite(block, 1, 150, file));
+        wrote(fprintf(file, "%d\n", i));
+        wrote(i % 100 == 0 ? (long)fwrite(block, 1, sizeof block, file) : putc('\n', file) == '\n');
+    }
+    rewind(file);
+    for (int i = 0; i < CALLS; i++) {
+        got(getc(file) != EOF);
+        got((long)fread(line, 8, 1, file) * 8);
+        got((long)fread(line, 1, 128, file));
+        got(fgets(line, sizeof line, file) != NULL ? (long)strlen(line) : -1);
+        got(getline(&grown, &room, file));
+        REQUIRE(ungetc('u', file) == 'u');
+        got(getc(file) == 'u');
+    }
+    free(grown);
+    REQUIRE(fclose(file) == 0);
+}
+
+static void *write_characters(void *file)
+{
+    for (int i = 0; i < CALLS; i++)
+        REQUIRE(i % 8 == 0 ? fputs("word", file) >= 0 : putc('c', file) == 'c');
+    return NULL;
+}
+
+static void threads(const char *path)
+{
+    pthread_t ids[THREADS];
+    FILE *file = fopen(path, "w");
+    for (int t = 0; t < THREADS; t++)
+        REQUIRE(pthread_create(&ids[t], NULL, write_characters, file) == 0);
+    for (int t = 0; t < THREADS; t++)
+        pthread_join(ids[t], NULL);
+    REQUIRE(fclose(file) == 0);
+    writes = (long)THREADS * CALLS;
+    written = (long)THREADS * (CALLS + CALLS / 8 * 3);
+}
+
+static void slowly(const char *path)
+{
+    const struct timespec apart = { .tv_nsec = 100000000 };
+    FILE *file = fopen(path, "w");
+    for (int i = 0; i < SLOW_CALLS; i++) {
+        nanosleep(&apart, NULL);
+        wrote(putc('c', file) == 'c');
+    }
+    for (int i = 0; i < SLOW_CALLS; i++) {
+        nanosleep(&apart, NULL);
+        for (int j = 0; j < 300; j++)
+            wrote(putc('c', file) == 'c');
+    }
+    for (int i = 0; i < SLOW_CALLS; i++) {
+        nanosleep(&apart, NULL);
+        wrote(fprintf(file, "%d\n", i));
+    }
+    REQUIRE(fclose(file) == 0);
+}
+
+static void killed(const char *path)
+{
+    FILE *file = fopen(path, "w");
+    for (int i = 0; i < 1000; i++)
+        wrote(putc('c', file) == 'c');
+    fprintf(stderr, "writes %ld written %ld\n", writes, written);
+    raise(SIGKILL);
+}
+
+static void memory(const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size), *by_line = fopen(path, "w");
+    REQUIRE(stream != NULL && by_line != NULL);
+    for (int i = 0; i < 1000; i++)
+        REQUIRE(putc('c', stream) == 'c' && fprintf(stream, "%d", i) > 0 && fputs("text", stream) >= 0);
+    REQUIRE(fclose(stream) == 0);
+    free(text);
+    wrote(putc('c', by_line) == 'c');
+    setvbuf(by_line, NULL, _IOLBF, 0);
+    for (int i = 0; i < 100; i++) {
+        wrote(fputs("half a ", by_line) >= 0 ? 7 : -1);
+        wrote((long)fwrite("line\n", 1, 5, by_line));
+    }
+    REQUIRE(fclose(by_line) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct { const char *name; void (*run)(const char *path); } modes[] = {
+        { "families", families }, { "threads", threads }, { "slowly", slowly }, { "killed", killed }, { "memory", memory },
+    };
+    REQUIRE(argc == 3);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (strcmp(argv[1], modes[i].name) == 0)
+            modes[i].run(argv[2]);
+    printf("reads %ld writes %ld read_bytes %ld written %ld\n", reads, writes, read_bytes, written);
+    return 0;
+}

@@ -1,0 +1,77 @@
+"""Standard I/O that buffers serve: counted without a clock, and exact all the same."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from slicewise.profile.reader import Profile
+from support.programs import Apps, Job, total
+
+STDIO = ("stdio",)
+
+
+def assert_as_told(profile: Profile, words: str) -> None:
+    """Operations, bytes, sizes and files are what the program did. What a buffer served has no latency."""
+    told = dict(zip(words.split()[::2], map(int, words.split()[1::2]), strict=True))
+    names = profile.mounts.filter(pl.col("object") == "file").select("process", "mount")
+    rows = profile.slices.filter(pl.col("layer") == "stdio").join(names, on=["process", "mount"], how="semi")
+    for kind, ops, moved in (("read", "reads", "read_bytes"), ("write", "writes", "written")):
+        assert rows[f"{kind}_ops"].sum() == told.get(ops, 0)
+        assert rows[f"{kind}_bytes"].sum() == told.get(moved, 0)
+        sizes = sum(rows[column].sum() for column in rows.columns if column.startswith(f"{kind}_size_"))
+        assert sizes == told.get(ops, 0)
+        latencies = sum(rows[column].sum() for column in rows.columns if column.startswith(f"{kind}_latency_"))
+        assert latencies <= told.get(ops, 0) / 5
+        assert profile.files[f"{kind}_ops"].sum() >= told.get(ops, 0)
+        assert rows[f"{kind}_consecutive"].sum() <= rows[f"{kind}_sequential"].sum() <= told.get(ops, 0)
+
+
+@pytest.mark.parametrize("options", [(), ("-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")], ids=["plain", "fortified"])
+def test_calls_of_one_thread(job: Job, apps: Apps, options: tuple[str, ...]) -> None:
+    target = job.data / "file"
+    ended = job.run([apps.build("stdio_served", *options), "families", target])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile(bins=True)
+    assert_as_told(profile, ended.output.decode())
+    assert total(profile, "kernel_write_bytes", layers=STDIO, obj="file") == target.stat().st_size
+    assert total(profile, "read_consecutive", layers=STDIO) > 100_000
+
+
+def test_calls_of_threads_on_one_stream(job: Job, apps: Apps) -> None:
+    ended = job.run([apps.build("stdio_served", "-pthread"), "threads", job.data / "file"])
+    assert (ended.status, ended.errors) == (0, "")
+    assert_as_told(job.profile(bins=True), ended.output.decode())
+
+
+def test_streams_in_memory_and_by_lines(job: Job, apps: Apps) -> None:
+    ended = job.run([apps.build("stdio_served"), "memory", job.data / "file"])
+    assert (ended.status, ended.errors) == (0, "")
+    words = ended.output.decode().split()
+    profile = job.profile()
+    assert total(profile, "write_ops", layers=STDIO, obj="file") == int(words[3])
+    assert total(profile, "write_bytes", layers=STDIO, obj="file") == int(words[7])
+
+
+def test_killed_with_bytes_in_the_buffer(job: Job, apps: Apps) -> None:
+    ended = job.run([apps.build("stdio_served"), "killed", job.data / "file"])
+    assert ended.status == -9
+    assert job.recover().returncode == 0
+    profile = job.profile()
+    words = ended.errors.split()
+    assert total(profile, "write_ops", layers=STDIO, obj="file") == int(words[1]) == 1000
+    assert total(profile, "write_bytes", layers=STDIO, obj="file") == int(words[3])
+
+
+def test_slices_of_calls_that_come_slowly(job: Job, apps: Apps) -> None:
+    """Whatever comes 100 ms apart has a slice of its own, but that 64 calls of a burst may be told with the one before."""
+    ended = job.run([apps.build("stdio_served"), "slowly", job.data / "file"], SLICEWISE_SLICE="0.1")
+    assert (ended.status, ended.errors) == (0, "")
+    names = job.profile().mounts.filter(pl.col("object") == "file").select("process", "mount")
+    rows = job.profile().slices.join(names, on=["process", "mount"], how="semi")
+    ops = rows.filter(pl.col("layer") == "stdio", pl.col("write_ops") > 0).sort("slice")["write_ops"]
+    bursts = [number for number, count in enumerate(ops) if count >= 100]
+    before, after = ops[1 : bursts[0] - 1], ops[bursts[-1] + 2 :]
+    assert len(before) >= 6 and len(after) >= 6
+    assert max(before) <= 3 and max(after) <= 3
+    assert len(bursts) >= 8
+    assert max(ops) <= 2 * 300 + 64

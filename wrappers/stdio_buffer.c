@@ -1,0 +1,73 @@
+#include "stdio_buffer.h"
+
+extern char __libc_single_threaded __attribute__((weak));
+
+static const char is_never;
+const char *is_single_threaded_at = &is_never;
+
+static int (*real_try_lock)(FILE *);
+static void (*real_unlock)(FILE *);
+
+__attribute__((constructor)) static void find_single_threaded(void)
+{
+    if (&__libc_single_threaded != NULL)
+        is_single_threaded_at = &__libc_single_threaded;
+}
+
+/* By the functions of the libc that the streams are of, whatever a program gives these names. */
+static bool try_lock(FILE *stream)
+{
+    if (!LIKELY(real_try_lock != NULL && real_unlock != NULL)) {
+        real_try_lock = (int (*)(FILE *))engine_real("ftrylockfile");
+        real_unlock = (void (*)(FILE *))engine_real("funlockfile");
+    }
+    return real_try_lock(stream) == 0;
+}
+
+/* The stream to ourselves, if it is an ordinary one of bytes. */
+static enum serving seize(FILE *stream)
+{
+    if (stream->_mode > 0)
+        return NOT_SERVED;
+    if (stream->_fileno < 0)
+        return SERVED_UNCOUNTED;
+    if (is_alone() || (stream->_flags & STREAM_IS_CALLERS) != 0)
+        return SERVED;
+    return try_lock(stream) ? SERVED_LOCKED : NOT_SERVED;
+}
+
+static enum serving served_if(bool is_served, FILE *stream, enum serving serving)
+{
+    if (is_served || serving == SERVED_UNCOUNTED)
+        return serving;
+    if (serving == SERVED_LOCKED)
+        real_unlock(stream);
+    return NOT_SERVED;
+}
+
+enum serving stream_holds(FILE *stream, size_t bytes)
+{
+    enum serving serving = seize(stream);
+    return served_if(serving != NOT_SERVED && is_readable(stream, bytes), stream, serving);
+}
+
+enum serving stream_holds_line(FILE *stream, int delimiter, size_t most)
+{
+    enum serving serving = seize(stream);
+    return served_if(serving != NOT_SERVED && is_line_readable(stream, delimiter, most), stream, serving);
+}
+
+enum serving stream_has_room(FILE *stream, size_t bytes)
+{
+    enum serving serving = seize(stream);
+    return served_if(serving != NOT_SERVED && is_writable(stream, bytes), stream, serving);
+}
+
+void stream_served(enum operation operation, enum call_kind kind, FILE *stream, enum serving serving, uint64_t bytes)
+{
+    int fd = stream->_fileno;
+    if (serving == SERVED_LOCKED)
+        real_unlock(stream);
+    if (serving != SERVED_UNCOUNTED)
+        call_served(operation, kind, fd, bytes);
+}

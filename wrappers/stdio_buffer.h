@@ -1,0 +1,93 @@
+/* Whether a stream's buffer will serve a call, so that no I/O happens in it. Looked at before the call, by glibc's public layout of streams; whatever
+ * is unusual about a stream (wide characters, line by line, no buffer, in another thread's hands) is not served. Where other threads could empty
+ * or fill the buffer between the look and the call, the stream's lock is held across both: it is tried, never waited for, and taken only if the call
+ * cannot block. */
+#ifndef SLICEWISE_STDIO_BUFFER_H
+#define SLICEWISE_STDIO_BUFFER_H
+
+#include "interpose.h"
+#include "usual.h"
+
+#include <string.h>
+
+/* The part of a call that is seldom needed, out of the way of the rest. */
+#define FULL __attribute__((noinline))
+
+/* glibc's flags of a stream. */
+enum { STREAM_UNBUFFERED = 0x2, STREAM_LINE_BUFFERED = 0x200, STREAM_IS_CALLERS = 0x8000 /* FSETLOCKING_BYCALLER */ };
+
+/* Where the libc says whether the process has one thread (glibc 2.32 and later); else a zero. */
+extern const char *is_single_threaded_at HIDDEN;
+
+/* Whether no other thread can come between a look at the stream and the call. */
+INLINE bool is_alone(void)
+{
+    return *is_single_threaded_at != 0;
+}
+
+/* Whether so many bytes (none: no) can be taken out of the buffer. */
+INLINE bool is_readable(const FILE *stream, size_t bytes)
+{
+    return bytes - 1 < (size_t)(stream->_IO_read_end - stream->_IO_read_ptr);
+}
+
+/* Whether one byte finds room in the buffer. */
+INLINE bool is_byte_writable(const FILE *stream)
+{
+    return stream->_IO_write_ptr < stream->_IO_write_end;
+}
+
+/* Whether so many bytes (none: no) do, and nothing makes the buffer be emptied. */
+INLINE bool is_writable(const FILE *stream, size_t bytes)
+{
+    return (stream->_flags & (STREAM_UNBUFFERED | STREAM_LINE_BUFFERED)) == 0 && stream->_mode <= 0 && is_byte_writable(stream) &&
+           bytes - 1 < (size_t)(stream->_IO_write_end - stream->_IO_write_ptr);
+}
+
+/* The same of few bytes, in one comparison. */
+INLINE bool is_little_writable(const FILE *stream, size_t bytes)
+{
+    return bytes - 1 < SIZE_BIN_0_END && (stream->_flags & (STREAM_UNBUFFERED | STREAM_LINE_BUFFERED)) == 0 && stream->_mode <= 0 &&
+           (ptrdiff_t)(bytes - 1) < stream->_IO_write_end - stream->_IO_write_ptr;
+}
+
+INLINE bool is_little_readable(const FILE *stream, size_t bytes)
+{
+    return bytes - 1 < SIZE_BIN_0_END && (ptrdiff_t)(bytes - 1) < stream->_IO_read_end - stream->_IO_read_ptr;
+}
+
+/* Whether a line lies in the buffer: up to `delimiter`, or `most` bytes (none: no) of it. */
+INLINE bool is_line_readable(const FILE *stream, int delimiter, size_t most)
+{
+    size_t held = (size_t)(stream->_IO_read_end - stream->_IO_read_ptr);
+    return most - 1 < held || (most > 0 && held > 0 && memchr(stream->_IO_read_ptr, delimiter, held) != NULL);
+}
+
+INLINE int64_t stream_pending(const FILE *stream)
+{
+    if (LIKELY(stream->_mode <= 0))
+        return stream->_IO_write_ptr - stream->_IO_write_base;
+    return stream_state(stream).pending;
+}
+
+/* Whether formatted text, `put` bytes of it, went into the buffer: its length is known only afterwards. */
+INLINE bool is_taken(const FILE *stream, int64_t pending_before, int64_t put)
+{
+    return put > 0 && pending_before > 0 && stream->_IO_write_ptr - stream->_IO_write_base == pending_before + put && stream->_mode <= 0;
+}
+
+/* The same for a stream that other threads may use as well. */
+enum serving {
+    NOT_SERVED,
+    SERVED,          /* no other thread can come between */
+    SERVED_LOCKED,   /* we hold the stream's lock */
+    SERVED_UNCOUNTED /* a stream in memory moves nothing */
+};
+enum serving stream_holds(FILE *stream, size_t bytes);
+enum serving stream_holds_line(FILE *stream, int delimiter, size_t most);
+enum serving stream_has_room(FILE *stream, size_t bytes);
+
+/* After a call that was served: counts it, and gives the stream back. */
+void stream_served(enum operation operation, enum call_kind kind, FILE *stream, enum serving serving, uint64_t bytes);
+
+#endif
