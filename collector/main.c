@@ -15,14 +15,15 @@
 
 static int usage(FILE *out)
 {
-    fprintf(out, "usage: slicewise-collect recover [--user USER | --all-users] [--job JOB] [JOBDIR]\n"
+    fprintf(out, "usage: slicewise-collect recover [--user USER | --all-users] [--job JOB] [--into DIR] [JOBDIR]\n"
                  "       slicewise-collect node [--job JOB] [--parent PID] [--detach] [--json] [--samples] [--user USER]\n"
                  "       slicewise-collect stop [--job JOB] [--user USER]\n"
                  "       slicewise-collect live [--every SECONDS] [--all-users]\n"
                  "       slicewise-collect look COMMAND\n"
                  "       slicewise-collect --version\n"
                  "recover: finishes the segments of processes that are gone, so that their profiles are whole;\n"
-                 "         with JOBDIR only those whose profile lies there, with JOB only that job's\n"
+                 "         with JOBDIR only those whose profile lies there, with JOB only that job's; with DIR into that directory\n"
+                 "         of profiles, for processes whose own is gone\n"
                  "node:    drains the segments of a job's processes on this node while they run, and samples the node's own\n"
                  "         counters, until process PID is gone or SIGTERM comes; with --samples the job has these also\n"
                  "         from a node where none of its processes runs, as its file server\n"
@@ -48,7 +49,7 @@ static int look(const char *command)
 
 struct options {
     struct node_options node;
-    const char *user, *operand;
+    const char *user, *into, *operand;
     double every_seconds;
     bool is_for_all;
 };
@@ -67,13 +68,15 @@ static bool read_options(struct options *options, const char *allowed, int argc,
     static const struct option names[] = {
         { "user", required_argument, NULL, 'u' },   { "all-users", no_argument, NULL, 'a' }, { "job", required_argument, NULL, 'j' },
         { "parent", required_argument, NULL, 'p' }, { "detach", no_argument, NULL, 'd' },    { "json", no_argument, NULL, 's' },
-        { "every", required_argument, NULL, 'e' },  { "samples", no_argument, NULL, 'o' },   { 0 },
+        { "every", required_argument, NULL, 'e' },  { "samples", no_argument, NULL, 'o' },
+        { "into", required_argument, NULL, 'i' },   { 0 },
     };
     double number;
     for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         if (option == '?' || strchr(allowed, option) == NULL)
             return false;
         options->user = option == 'u' ? optarg : options->user;
+        options->into = option == 'i' ? optarg : options->into;
         options->is_for_all |= option == 'a';
         options->node.job = option == 'j' ? optarg : options->node.job;
         options->node.is_detached |= option == 'd';
@@ -96,7 +99,7 @@ static bool read_options(struct options *options, const char *allowed, int argc,
 static int recover_for_one(void *argument)
 {
     const struct options *options = argument;
-    return recover(options->operand, options->node.job);
+    return recover(options->operand, options->node.job, options->into);
 }
 
 int main(int argc, char **argv)
@@ -110,7 +113,7 @@ int main(int argc, char **argv)
         return usage(stdout);
     if (argc == 3 && strcmp(argv[1], "look") == 0)
         return look(argv[2]);
-    const struct { const char *name, *allowed; } commands[] = { { "recover", "uaj*" }, { "node", "ujpdso" }, { "stop", "uj" }, { "live", "ea" } };
+    const struct { const char *name, *allowed; } commands[] = { { "recover", "uaji*" }, { "node", "ujpdso" }, { "stop", "uj" }, { "live", "ea" } };
     enum { RECOVER, NODE, STOP, LIVE, COMMANDS };
     int command = 0;
     while (command < COMMANDS && (argc < 2 || strcmp(argv[1], commands[command].name) != 0))
@@ -122,7 +125,7 @@ int main(int argc, char **argv)
         return wrong;
     switch (command) {
     case RECOVER:
-        return options.is_for_all ? recover_all_users(recover_for_one, &options) : recover(options.operand, options.node.job);
+        return options.is_for_all ? recover_all_users(recover_for_one, &options) : recover(options.operand, options.node.job, options.into);
     case NODE:
         return node_run(&options.node);
     case STOP:

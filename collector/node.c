@@ -7,6 +7,7 @@
 #include "identity.h"
 #include "raw.h"
 #include "record.h"
+#include "spool.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 
 #include "adopt.h"
 #include "settings.h"
+#include "spool.h"
 #include "tell.h"
 #include "user.h"
 
@@ -29,7 +30,7 @@ static void note(const char *path, const struct adoption_result *result, void *a
     if (result->outcome != ADOPT_FAILED)
         return;
     tally->failed++;
-    tell(stderr, "slicewise: %s: cannot write the profile (%s); its counts are kept in %s\n", result->spool, strerror(-result->error), path);
+    tell(stderr, "slicewise: %s: cannot write the profile (%s); its counts are kept in %s\n", result->spool, spool_words(result->error), path);
 }
 
 /* As segments have it: the directory need not be there yet. */
@@ -52,7 +53,7 @@ int recover_all_users(int (*recover_for_one)(void *argument), void *argument)
     return user_each(dirs, recover_for_one, argument);
 }
 
-int recover(const char *job_dir, const char *job)
+int recover(const char *job_dir, const char *job, const char *into)
 {
     struct settings settings;
     char prefix[160];
@@ -62,7 +63,13 @@ int recover(const char *job_dir, const char *job)
     if (job_dir != NULL)
         name_in_full(spool_dir, sizeof spool_dir, job_dir);
     const char *tmpdir = getenv("TMPDIR");
+    static char into_dir[PATH_MAX];
+    if (into != NULL) {
+        name_in_full(into_dir, sizeof into_dir, into);
+        spool_into = into_dir;
+    }
     struct tally tally = { 0 };
+    spool_is_kept = true; /* segments are removed: what they held must be safe */
     adopt_all(settings.segment_dir, prefix, spool_dir, note, &tally);
     adopt_all(tmpdir != NULL ? tmpdir : "/tmp", prefix, spool_dir, note, &tally);
     if (job_dir != NULL && tally.finished + tally.alive + tally.unseen + tally.failed == 0 && access(job_dir, F_OK) != 0) {

@@ -6,6 +6,7 @@
 #include "identity.h"
 #include "raw.h"
 #include "record.h"
+#include "spool.h"
 #include "tell.h"
 
 #include <poll.h>
@@ -194,8 +195,8 @@ static int run_attached(const struct node_options *options, const struct setting
     int ended = node_end(&node);
     spool_path(spool, sizeof spool, node.home.segment);
     if (ended < 0 || node.visits.failed > 0)
-        tell(stderr, "slicewise: %s: cannot write the profile (%s); its counts are kept in %s: make room, then run `slicewise recover`\n", spool,
-                strerror(ended < 0 ? -ended : -node.visits.error), settings->segment_dir);
+        tell(stderr, "slicewise: %s: cannot write the profile (%s); its counts are kept in %s: mend that, then run `slicewise recover`\n", spool,
+                spool_words(ended < 0 ? ended : node.visits.error), settings->segment_dir);
     say_end(&node, options, began_ns);
     raw_unlink(lock_path);
     return ended < 0 || node.visits.failed > 0;

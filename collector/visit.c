@@ -4,6 +4,7 @@
 #include "format.h"
 #include "raw.h"
 #include "record.h"
+#include "spool.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -4,6 +4,7 @@
 #include "format.h"
 #include "raw.h"
 #include "record.h"
+#include "spool.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -223,6 +224,8 @@ static void finish(int fd, int dir, const char *name, const char *names, struct 
     result->outcome = ADOPTED;
     if (state != SEGMENT_BEGINNING) { /* else it was killed before it could count anything */
         bool was_torn = segment->is_spool_torn != 0;
+        if (!is_of_this_boot(segment)) /* devices may have other numbers now */
+            segment->anchor = (struct spool_anchor){ 0 };
         spool_path(result->spool, sizeof result->spool, segment);
         result->error = segment_finish(home, state == SEGMENT_LEAVING ? ENDING_exec : ENDING_killed, last_moment(segment), FORMAT_RECOVERED);
         if (result->error != 0)

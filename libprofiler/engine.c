@@ -4,6 +4,7 @@
 
 #include "adopt.h"
 #include "asleep.h"
+#include "courier.h"
 #include "environment.h"
 #include "hardware.h"
 #include "identity.h"
@@ -39,7 +40,7 @@ _Atomic uint32_t *engine_switch = &asleep_page.state;
 #define PREDECESSORS_MAX 8
 #define STARTER_PATIENCE 1000
 
-static void say(const char *format, const char *first, const char *second, const char *third)
+void engine_say(const char *format, const char *first, const char *second, const char *third)
 {
     static char line[1024], shown[sizeof line];
     struct statx status;
@@ -66,15 +67,15 @@ void mishap(enum mishap kind, const char *detail)
     if (!mishap_texts[kind].is_said || engine.is_said[kind])
         return;
     engine.is_said[kind] = true;
-    say("slicewise: %s%s%s\n", detail != NULL ? detail : "", detail != NULL ? ": " : "", mishap_texts[kind].meaning);
+    engine_say("slicewise: %s%s%s\n", detail != NULL ? detail : "", detail != NULL ? ": " : "", mishap_texts[kind].meaning);
 }
 
 static void complain(const char *variable, const char *value, const char *wrong)
 {
     if (value != NULL)
-        say("slicewise: %s=%s: %s; its default is used\n", variable, value, wrong);
+        engine_say("slicewise: %s=%s: %s; its default is used\n", variable, value, wrong);
     else
-        say("slicewise: %s: %s\n", variable, wrong, "");
+        engine_say("slicewise: %s: %s\n", variable, wrong, "");
 }
 
 static void thread_ends(void *thread)
@@ -136,6 +137,7 @@ static bool prepare(void)
     if (engine.settings.is_off)
         return false;
     asleep_start();
+    courier_start();
     clock_start(strcmp(engine.settings.clock, "vdso") != 0);
     engine.clock_offset_ns = clock_read(CLOCK_REALTIME) - clock_read(CLOCK_MONOTONIC);
     engine.is_first_of_job = identity_job(engine.job, sizeof engine.job, &engine.settings);
@@ -167,6 +169,7 @@ static bool start(bool is_forked)
     snprintf(name, sizeof name, "%s.%u", engine.job, asleep_pid());
     if (!descriptor_start() || segment_create(&engine.home, engine.settings.segment_dir, name) < 0)
         return false;
+    engine.home.is_drained_apart = true;
 
     struct segment *segment = engine.home.segment;
     segment->pid = asleep_pid();
@@ -215,6 +218,7 @@ static void forget_parent(void)
     thread_state = (struct thread){ .lane = &no_lane, .mpi_depth = thread_state.mpi_depth };
     descriptor_forget_all();
     request_forget_all();
+    courier_forget();
     site_forget();
     hardware_forget();
     memset(engine.is_said, 0, sizeof engine.is_said);
@@ -439,24 +443,6 @@ void engine_stay(void)
         atomic_store(&engine.home.segment->state, SEGMENT_LIVE);
 }
 
-static void say_where_counts_are(int error)
-{
-    static char path[1100];
-    spool_path(path, sizeof path, engine.home.segment);
-    if (engine.home.place == PLACE_private)
-        say("slicewise: %s: cannot write the profile (%s), and it is lost\n", path, strerrordesc_np(-error), "");
-    else
-        say("slicewise: %s: cannot write the profile (%s); its counts are kept in %s: make room, then run `slicewise recover`\n", path,
-            strerrordesc_np(-error), engine.home.path);
-}
-
-
-/* A collector comes soon, and whoever comes by if it does not: the process need not wait for the spool. */
-static bool is_left_to_collector(void)
-{
-    return engine.home.place != PLACE_private && adopt_is_promised(atomic_load(&engine.home.segment->collector_until_ns));
-}
-
 /* The end of a process that counted nothing: there is nothing to write. Returns whether it woke after all. */
 static bool end_asleep(void)
 {
@@ -464,6 +450,7 @@ static bool end_asleep(void)
         return engine_wake();
     if (preparation != PREPARED || asleep_page.is_child || asleep_pid() != (uint32_t)raw_getpid()) /* a vforked child: its parent goes on */
         return false;
+    courier_begin_end();
     adopt_predecessors(false);
     if (engine.is_first_of_job)
         adopt_siblings(true);
@@ -475,33 +462,26 @@ void engine_finish(enum ending ending)
     if (atomic_load(engine_switch) == ENGINE_ASLEEP ? !end_asleep() : !is_on())
         return;
     look_last();
+    struct segment *segment = engine.home.segment;
     struct held_lock held = lock_take(&engine.lock);
-    if (atomic_load(engine_switch) == ENGINE_ON) {
-        uint64_t began = tick_now();
-        atomic_store(engine_switch, ENGINE_OFF);
-        descriptor_forget_all(); /* no call is a usual one any more */
-        struct segment *segment = engine.home.segment;
-        uint64_t now = clock_read(CLOCK_REALTIME);
-        kernel_sample(&engine.home, now / engine.settings.slice_ns);
-        hardware_read(now, true);
-        segment->process_row[processes_call_cost_ps] = call_cost_ps();
-        segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
-        bool is_left = is_left_to_collector();
-        int error = is_left ? segment_close(&engine.home, ending, now, 0) : segment_finish(&engine.home, ending, now, 0);
-        if (error == 0 && !is_left) {
-            atomic_store(&segment->state, SEGMENT_DONE);
-            if (engine.home.place != PLACE_private)
-                raw_unlink(engine.home.path);
-        }
-        if (error == 0) {
-            adopt_predecessors(true);
-            adopt_siblings(engine.is_first_of_job);
-        } else {
-            segment_count_mishap(segment, MISHAP_spool_failed);
-            say_where_counts_are(error);
-        }
+    if (atomic_load(engine_switch) != ENGINE_ON) { /* another thread was first */
+        lock_give(held);
+        return;
     }
+    uint64_t began = tick_now();
+    atomic_store(engine_switch, ENGINE_OFF);
+    descriptor_forget_all(); /* no call is a usual one any more */
+    uint64_t now = clock_read(CLOCK_REALTIME);
+    kernel_sample(&engine.home, now / engine.settings.slice_ns);
+    hardware_read(now, true);
+    segment->process_row[processes_call_cost_ps] = call_cost_ps();
+    segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
+    int closed = segment_close(&engine.home, ending, now, 0);
     lock_give(held);
+    if (!ending_bring_home(ending, now, closed))
+        return;
+    adopt_predecessors(true);
+    adopt_siblings(engine.is_first_of_job);
 }
 
 static long fails_for_want_of_a_function(void)

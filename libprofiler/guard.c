@@ -1,5 +1,6 @@
 #include "guard.h"
 
+#include "courier.h"
 #include "state.h"
 
 #include <signal.h>
@@ -60,6 +61,9 @@ bool guard_begin(struct thread *thread, void *volatile *frame)
 
 void guard_end(struct thread *thread)
 {
+    bool was_at_lock = thread->keeps_signals;
     guard_clear(thread);
     lock_give_signals_back(thread);
+    if (was_at_lock && courier_is_due())
+        courier_turn();
 }

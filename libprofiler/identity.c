@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "raw.h"
+#include "spool.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -82,6 +83,7 @@ static uint64_t unique_id(uint64_t start_ns, uint64_t pid, const char *host)
 /* What the environment and the working directory said at the process's beginning, for it may change both before it is asked. */
 struct noted {
     char step[128], account[128], nodes[1024], spool_dir[sizeof ((struct segment *)0)->spool_dir];
+    struct spool_anchor anchor;
 };
 
 static void copy_first_of(char *copy, size_t room, const char *const *variables)
@@ -95,11 +97,14 @@ static void copy_first_of(char *copy, size_t room, const char *const *variables)
 static void note_spool_dir(struct noted *noted, const char *dir, const char *job)
 {
     static char here[PATH_MAX];
-    if (dir[0] == '/' || syscall(SYS_getcwd, here, sizeof here) < 0)
+    here[0] = '\0';
+    /* Where the working directory was deleted, or is out of reach, the text stays relative, which is no place. */
+    if (dir[0] != '/' && (syscall(SYS_getcwd, here, sizeof here) < 0 || here[0] != '/'))
         here[0] = '\0';
     int length = snprintf(noted->spool_dir, sizeof noted->spool_dir, "%s%s%s/%s", here, here[0] != '\0' ? "/" : "", dir, job);
     if ((size_t)length >= sizeof noted->spool_dir)
         noted->spool_dir[0] = '\0'; /* better no place than another one */
+    spool_anchor(&noted->anchor, noted->spool_dir);
 }
 
 static struct noted noted_at_start;
@@ -120,6 +125,11 @@ void identity_note(const struct settings *settings, const char *job)
 {
     note(&noted_at_start, settings, job);
     is_noted = true;
+}
+
+const char *identity_spool_dir(void)
+{
+    return noted_at_start.spool_dir;
 }
 
 void identity_fill(struct segment_home *home, const struct settings *settings, const char *job)
@@ -151,4 +161,5 @@ void identity_fill(struct segment_home *home, const struct settings *settings, c
     row[processes_place] = home->place;
     segment->process = unique_id(row[processes_start_ns], segment->pid, host);
     memcpy(segment->spool_dir, noted_at_start.spool_dir, sizeof segment->spool_dir);
+    segment->anchor = noted_at_start.anchor;
 }

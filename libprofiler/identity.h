@@ -18,4 +18,7 @@ void identity_fill(struct segment_home *home, const struct settings *settings, c
 /* Whether the launcher says that this is a rank other than 0: those leave talking to rank 0. */
 bool identity_is_further_rank(void);
 
+/* Where the process's profile goes, as noted: SLICEWISE_DIR/JOB in full. */
+const char *identity_spool_dir(void);
+
 #endif

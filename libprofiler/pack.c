@@ -142,8 +142,8 @@ static void encode_payload(struct encoder *encoder, const struct segment *segmen
     encode_unprofiled(encoder, segment);
 }
 
-/* Appends a frame, whose envelope is to be filled in, to `segment->frames`; drains first if it does not fit, and goes straight to the spool
- * if shared memory is full. Returns 0 or -errno. */
+/* Appends a frame, whose envelope is to be filled in, to `segment->frames`. If it does not fit: drains first, and goes straight to the spool if
+ * shared memory is full; of a segment that is drained apart it is -ENOBUFS. Returns 0 or -errno. */
 static int store_frame(struct segment_home *home, struct format_envelope *envelope, size_t bytes, uint32_t flags)
 {
     struct segment *segment = home->segment;
@@ -152,6 +152,8 @@ static int store_frame(struct segment_home *home, struct format_envelope *envelo
         commit.frame_bytes = 0;
         atomic_store(&segment->commit, commit.word); /* before the memory is used again: the collector looks at it after it has copied */
     }
+    if (home->is_drained_apart && (commit.frame_bytes + bytes > FRAMES_BYTES || segment_reserve(home, segment->frames + commit.frame_bytes, bytes) < 0))
+        return -ENOBUFS;
     if (commit.frame_bytes + bytes > FRAMES_BYTES) {
         segment_count_mishap(segment, MISHAP_segment_full);
         int drained = drain_frames(home);

@@ -1,5 +1,6 @@
 #include "record.h"
 
+#include <errno.h>
 #include <string.h>
 
 static union commit commit_of(const struct segment *segment)
@@ -8,8 +9,8 @@ static union commit commit_of(const struct segment *segment)
 }
 
 /* Makes room for `count` more records, and reserves their memory: what is closed becomes a frame where there is no more of either. Returns
- * false if that is not to be had. */
-static bool make_room(struct segment_home *home, unsigned count)
+ * false if that is not to be had; then records that were closed before are lost, unless nothing may be. */
+static bool make_room(struct segment_home *home, unsigned count, bool may_drop)
 {
     struct segment *segment = home->segment;
     union commit commit = commit_of(segment);
@@ -17,6 +18,8 @@ static bool make_room(struct segment_home *home, unsigned count)
     if (commit.records + count <= RECORDS_MAX && segment_reserve(home, next, count * sizeof *next) == 0)
         return true;
     if (commit.records > 0 && pack_records(home, false, 0) < 0) {
+        if (!may_drop)
+            return false;
         segment_count_mishap(segment, MISHAP_records_dropped);
         commit = commit_of(segment);
         commit.records = 0;
@@ -24,6 +27,8 @@ static bool make_room(struct segment_home *home, unsigned count)
     }
     if (segment_reserve(home, segment->records, count * sizeof *next) == 0)
         return true;
+    if (!may_drop)
+        return false;
     segment_count_mishap(segment, MISHAP_records_dropped);
     return false;
 }
@@ -57,7 +62,7 @@ static void add_to_totals(struct segment *segment, const struct record *record)
 void record_append(struct segment_home *home, const struct record *record)
 {
     struct segment *segment = home->segment;
-    if (!make_room(home, 1))
+    if (!make_room(home, 1, true))
         return;
     union commit commit = commit_of(segment);
     segment->records[commit.records++] = *record;
@@ -77,13 +82,17 @@ static void empty_lane(struct lane *lane)
     atomic_fetch_add_explicit(&lane->generation, 1, memory_order_release);
 }
 
-void lane_close(struct segment_home *home, uint32_t index)
+/* Returns false if there was no room for the lane's counts: they are lost, or, if nothing may be, still in it. */
+static bool close_lane(struct segment_home *home, uint32_t index, bool may_drop)
 {
     struct segment *segment = home->segment;
     struct lane *lane = segment_lane(segment, index);
     uint32_t used = lane->cells_used < CELLS ? lane->cells_used : CELLS;
+    bool has_room = used == 0 || make_room(home, used, may_drop);
+    if (!has_room && !may_drop)
+        return false;
     begin_totals(segment);
-    if (used > 0 && make_room(home, used)) {
+    if (used > 0 && has_room) {
         union commit commit = commit_of(segment);
         for (uint32_t i = 0; i < used; i++) {
             const struct cell *cell = &lane->cells[i];
@@ -103,6 +112,12 @@ void lane_close(struct segment_home *home, uint32_t index)
     }
     empty_lane(lane);
     end_totals(segment);
+    return has_room;
+}
+
+void lane_close(struct segment_home *home, uint32_t index)
+{
+    close_lane(home, index, true);
 }
 
 /* Of a process that died while it closed a lane: empties the lane if its counts are in the records already. Comes before any other closing,
@@ -135,6 +150,7 @@ int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns
     struct segment *segment = home->segment;
     if (segment->is_last_packed)
         return 0;
+    const bool may_drop = !home->is_drained_apart;
     /* Written, but not committed: the same records under the same number once more, and nothing else with them. */
     union commit commit = commit_of(segment);
     if (atomic_load(&segment->past_frame) == commit.next_frame + 1)
@@ -146,7 +162,8 @@ int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns
         for (unsigned s = 0; s < STREAMS; s++)
             if (lane->streams[s].descriptor != 0)
                 stream_settle(home, &lane->streams[s]);
-        lane_close(home, i);
+        if (!close_lane(home, i, may_drop) && !may_drop)
+            return -ENOBUFS;
     }
     segment->process_row[processes_ending] = ending;
     segment->process_row[processes_end_ns] = end_ns;

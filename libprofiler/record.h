@@ -27,19 +27,14 @@ int drain_frames(struct segment_home *home);
 /* Appends a frame that the segment has no memory for, after those that it holds. Returns 0 or -errno. */
 int drain_past_segment(struct segment_home *home, const void *frame, size_t bytes);
 
-/* Appends whole frames to the spool of the segment's process. Returns 0 or -errno. */
-int spool_append(struct segment *segment, const void *frames, size_t bytes);
-
 /* Bytes that whole frames with numbers below `number` take at the beginning of so many bytes of frames. */
 size_t frames_before(const unsigned char *frames, size_t bytes, uint32_t number);
 
-/* Closes and packs all there is, and writes the process's end. Returns 0 or -errno from packing. */
+/* Closes and packs all there is, and writes the process's end. Returns 0 or -errno from packing. A segment that is drained apart loses nothing
+ * where there is no room, -ENOBUFS, and can be closed again. */
 int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags);
 
 /* Closes, packs and drains all there is, and writes the process's end. Returns 0 or -errno from draining. */
 int segment_finish(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags);
-
-/* The file that a segment drains to. */
-void spool_path(char *path, size_t room, const struct segment *segment);
 
 #endif

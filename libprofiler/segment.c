@@ -55,7 +55,7 @@ static int reserve(struct segment_home *home, size_t offset, size_t bytes)
     return reserve_by_path(home, offset, bytes);
 }
 
-int segment_reserve(struct segment_home *home, const void *part, size_t bytes)
+static int reserve_part(struct segment_home *home, const void *part, size_t bytes)
 {
     size_t offset = (size_t)((const char *)part - (const char *)home->segment);
     size_t first = offset / PAGE_BYTES, end = (offset + bytes + PAGE_BYTES - 1) / PAGE_BYTES;
@@ -76,12 +76,20 @@ int segment_reserve(struct segment_home *home, const void *part, size_t bytes)
     return 0;
 }
 
-/* What every process touches at once, and no page more. */
+int segment_reserve(struct segment_home *home, const void *part, size_t bytes)
+{
+    int reserved = reserve_part(home, part, bytes);
+    home->is_short |= reserved < 0;
+    return reserved;
+}
+
+/* What every process touches sooner or later, and no page more. */
 static int reserve_beginning(struct segment_home *home)
 {
     const struct { const void *part; size_t bytes; } parts[] = {
         { home->segment, offsetof(struct segment, text) + 512 },
         { home->segment->records, CELLS * sizeof *home->segment->records },
+        { home->segment->frames, FRAMES_KEPT_BYTES },
         { home->segment->lanes, LANE_BYTES },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

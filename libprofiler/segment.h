@@ -18,7 +18,9 @@ enum {
     UNPROFILED_MAX = 32,
     TEXT_BYTES = 48 << 10,
     RECORDS_MAX = 96,
-    FRAMES_BYTES = 96 << 10,
+    FRAMES_DUE_BYTES = 96 << 10, /* of frames: then a process drains while it runs */
+    FRAMES_BYTES = 256 << 10,    /* what there is room for while the spool does not answer */
+    FRAMES_KEPT_BYTES = 16 << 10, /* of memory that a process has for them wherever it has memory at all */
     LANES_MAX = 4096,
     LANE_BYTES = 8192,
     CELL_UNIT_BYTES = 32, /* where a cell lies in its lane is a byte that counts these */
@@ -124,6 +126,13 @@ union commit {
 };
 _Static_assert(RECORDS_MAX < 1 << 8 && FRAMES_BYTES < 1 << 24, "the commit word holds both");
 
+/* Where a segment's spool_dir led to when it was made: by our root directory, and by the longest part of the path that could be looked at. */
+struct spool_anchor {
+    uint64_t root_device, root_inode; /* 0: not known */
+    uint64_t device, inode;
+    uint32_t path_bytes; /* of spool_dir; 0: nothing could be seen of it */
+};
+
 enum segment_state { SEGMENT_BEGINNING, SEGMENT_LIVE, SEGMENT_LEAVING, SEGMENT_DONE };
 
 struct segment {
@@ -155,6 +164,7 @@ struct segment {
     uint64_t mishaps[MISHAPS];
     uint64_t process_row[PROCESS_COLUMNS];
     char spool_dir[1024];
+    struct spool_anchor anchor;
     uint64_t mounts[MOUNTS_MAX][MOUNT_COLUMNS];
     struct total totals[TOTALS_MAX];
     uint64_t kernel_bytes[MOVING_KINDS]; /* the kernel's own count, of the same slices */
@@ -181,6 +191,8 @@ struct segment_home {
     char path[512];    /* empty: private memory */
     unsigned number;   /* the path's last part: programs of the same process before ours left the lower ones */
     bool reserves_by_path; /* the kernel is too old to populate a mapping */
+    bool is_drained_apart; /* a full segment is not drained in the midst of packing: the caller holds a lock that others wait for */
+    bool is_short;         /* there was no memory for part of it */
     uint64_t reserved[SEGMENT_FIXED_BYTES / PAGE_BYTES / 64 + 1];
 };
 

@@ -34,6 +34,13 @@ struct share;
 /* Counts trouble, and says the first of a kind that is to be said. */
 void mishap(enum mishap mishap, const char *detail);
 
+/* Says a line on the standard error that the process began with: a format of at most three strings. */
+void engine_say(const char *format, const char *first, const char *second, const char *third);
+
+/* At a process's end, when all is closed (or `closed` says why not): brings it to the spool, or says why it stays in the segment. Returns whether
+ * nothing stays there. Caller holds no lock. */
+bool ending_bring_home(enum ending ending, uint64_t end_ns, int closed);
+
 /* Brings the thread's lane to the slice in which the call ended: gets one if the thread has none, closes the slice before, and spreads what
  * falls into earlier slices. Returns false if there is no lane to be had. */
 bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, enum layer layer, enum call_kind kind, uint64_t bytes,

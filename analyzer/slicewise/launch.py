@@ -63,9 +63,10 @@ def job_directory(
         )
     profiles = Path(os.path.realpath(directory or environment.get("SLICEWISE_DIR") or DEFAULT_DIR))
     given = job or environment.get("SLICEWISE_JOB") or _first(environment, SCHEDULER_JOB_VARIABLES)
+    mode = _directory_mode(environment)
     try:
-        profiles.mkdir(parents=True, exist_ok=True)
-        made = _make_named(profiles / _as_file_name(given)) if given else _make_new(profiles, command)
+        profiles.mkdir(mode, parents=True, exist_ok=True)
+        made = _make_named(profiles / _as_file_name(given), mode) if given else _make_new(profiles, command, mode)
         with tempfile.TemporaryFile(dir=made):
             return made
     except OSError as error:
@@ -83,18 +84,23 @@ def _as_file_name(name: str) -> str:
     return re.sub(r"^\.|[^-A-Za-z0-9_+=.,:@]", "_", name)
 
 
-def _make_named(path: Path) -> Path:
-    path.mkdir(exist_ok=True)
+def _directory_mode(environment: Mapping[str, str]) -> int:
+    """As the library makes them: it refuses what others may write to, whatever the umask is."""
+    return 0o750 if environment.get("SLICEWISE_GROUP") == "1" else 0o700
+
+
+def _make_named(path: Path, mode: int) -> Path:
+    path.mkdir(mode, exist_ok=True)
     return path
 
 
-def _make_new(profiles: Path, command: Sequence[str]) -> Path:
+def _make_new(profiles: Path, command: Sequence[str], mode: int) -> Path:
     """A directory that was not there before, whoever else makes one at the same time."""
     name = _as_file_name(f"{Path(command[0]).name[:100]}-{datetime.now():%Y%m%d-%H%M%S}")
     for number in range(1, 1000):
         path = profiles / (name if number == 1 else f"{name}-{number}")
         with contextlib.suppress(FileExistsError):
-            path.mkdir()
+            path.mkdir(mode)
             return path
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(profiles / name))
 

@@ -55,7 +55,7 @@ def test_directory_that_is_not_ours_to_write(job: Job, apps: Apps) -> None:
     ended = job.run_plainly([*nobody, program, "exit"], cwd=place / "data")
     assert ended.status == 3
     assert ended.errors.startswith(f"slicewise: {place / 'job'}")
-    assert "Permission denied" in ended.errors
+    assert "belongs to another user" in ended.errors
     assert ended.errors.count("\n") == 1
 
 

@@ -70,12 +70,12 @@ def kill_and_recover(job: Job, apps: Apps, mode: str, threads: int, other: Path,
 
 def test_restless_runs_do_pack_and_drain(job: Job, apps: Apps, other_mount: Path) -> None:
     """Else killing them would not try what it is meant to try."""
-    with start(job, apps, "restless", 4, other_mount, seconds=1) as process:
+    with start(job, apps, "restless", 4, other_mount, seconds=2) as process:
         assert process.wait() == 0
     profile = job.profile()
     assert_holds_tally(profile, read_tally(other_mount / "tally"), 0)
     mishaps = dict(profile.mishaps.select("mishap", "count").iter_rows())
-    assert mishaps["segment_full"] > 3
+    assert mishaps["segment_full"] > 1
     assert set(mishaps) == {"segment_full"}
 
 

@@ -35,6 +35,7 @@ extern "C" {
 #include "request.h"
 #include "segment.h"
 #include "settings.h"
+#include "spool.h"
 #include "state.h"
 #include "unwind.h"
 #include "usual.h"

@@ -3,7 +3,7 @@
 #define SLICEWISE_TESTS_SANDBOX_H
 
 #include "engine_headers.h"
-#include "spool.h"
+#include "spool_reader.h"
 
 #include <filesystem>
 #include <string>

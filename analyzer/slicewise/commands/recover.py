@@ -15,7 +15,11 @@ def recover(
     job_dir: Annotated[
         Path | None, typer.Argument(metavar="JOBDIR", help="A job's directory; else all of yours on this node.")
     ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option("--into", metavar="DIR", help="A directory of profiles to use where a process's own is gone."),
+    ] = None,
 ) -> None:
     """Finish the profiles of processes that were killed: what they had counted is still in this node's memory."""
-    command = [find_installation().collector, "recover", *([job_dir] if job_dir else [])]
+    command = [find_installation().collector, "recover", *(["--into", into] if into else []), *([job_dir] if job_dir else [])]
     raise typer.Exit(subprocess.run(command, check=False).returncode)

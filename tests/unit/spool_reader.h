@@ -1,6 +1,6 @@
 /* Reads what the engine wrote, by docs/format.md alone and with none of the engine's code: frames, and sums over their rows. */
-#ifndef SLICEWISE_TESTS_SPOOL_H
-#define SLICEWISE_TESTS_SPOOL_H
+#ifndef SLICEWISE_TESTS_SPOOL_READER_H
+#define SLICEWISE_TESTS_SPOOL_READER_H
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "spool.h"
+#include "spool_reader.h"
 
 #include "engine_headers.h"
 

@@ -1,0 +1,232 @@
+#include "courier.h"
+
+#include "errand.h"
+#include "identity.h"
+#include "record.h"
+#include "state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REST_NS NS_PER_SECOND /* after an errand that failed */
+#define PATIENCE_NS NS_PER_SECOND
+#ifndef STATX_MNT_ID
+#define STATX_MNT_ID 0x1000u
+#endif
+
+static struct {
+    struct errand *errand; /* under way; the lock's holder alone looks into it */
+    _Atomic uint32_t task; /* not 0 until it has ended */
+    uint64_t patient_until_ns; /* until then a program that closes records faster than they are taken waits for it */
+    uint64_t rest_until_ns;
+    uint64_t end_ns;       /* until then an exit may wait; 0: it is no exit */
+} courier;
+
+/* Types of file systems without a device whose files lie on this node. */
+static const char *const local_types[] = { "tmpfs", "overlay", "btrfs", "zfs", "ramfs", "bcachefs", "rootfs", NULL };
+
+static bool is_local_type(const char *type)
+{
+    for (const char *const *local = local_types; *local != NULL; local++)
+        if (strncmp(type, *local, strlen(*local)) == 0 && type[strlen(*local)] == ' ')
+            return true;
+    return false;
+}
+
+/* Whether the mount of that number is of a local type, as the kernel's list says, which asks no server. */
+static bool is_local_mount(uint64_t mount)
+{
+    static char chunk[4096 + 1];
+    int fd = raw_open("/proc/self/mountinfo", O_RDONLY, 0);
+    size_t kept = 0;
+    long got = 1;
+    bool is_local = false, is_found = false;
+    while (fd >= 0 && !is_found && got > 0 && (got = raw_read(fd, chunk + kept, sizeof chunk - 1 - kept)) > 0) {
+        char *line = chunk, *end;
+        chunk[kept + (size_t)got] = '\0';
+        for (; !is_found && (end = strchr(line, '\n')) != NULL; line = end + 1) {
+            *end = '\0';
+            is_found = strtoull(line, NULL, 10) == mount;
+            const char *type = is_found ? strstr(line, " - ") : NULL;
+            is_local = type != NULL && is_local_type(type + 3);
+        }
+        kept = strlen(line);
+        memmove(chunk, line, kept);
+    }
+    if (fd >= 0)
+        raw_close(fd);
+    return is_local;
+}
+
+/* Whether the directory of profiles is known to be there, and to lie on this node: on a disk, or in memory. Asks no server. */
+static bool is_local(const struct segment *segment)
+{
+    static char profiles[sizeof segment->spool_dir];
+    struct statx status;
+    memcpy(profiles, segment->spool_dir, sizeof profiles - 1);
+    char *job = strrchr(profiles, '/');
+    if (job == NULL)
+        return true; /* no spool at all */
+    job[job == profiles] = '\0';
+    int fd = spool_open_known(profiles);
+    if (fd < 0)
+        return false;
+    bool is_seen = syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &status) == 0;
+    raw_close(fd);
+    return is_seen && (status.stx_dev_major != 0 || ((status.stx_mask & STATX_MNT_ID) != 0 && is_local_mount(status.stx_mnt_id)));
+}
+
+/* Another process's spool that is not ours as well is nothing to wait for: it may be why that process is dead. */
+static bool may_wait_for(const struct segment *segment)
+{
+    return courier.end_ns != 0 && strcmp(segment->spool_dir, identity_spool_dir()) == 0;
+}
+
+static int append(struct segment *segment, const void *frames, size_t bytes)
+{
+    if (is_local(segment))
+        return spool_append_ourselves(segment, frames, bytes);
+    if (!may_wait_for(segment) || clock_read(CLOCK_MONOTONIC) >= courier.end_ns)
+        return -SPOOL_LATE;
+    int wrong;
+    static _Atomic uint32_t task;
+    struct errand *errand = errand_begin(segment, frames, bytes, &task, &wrong);
+    if (errand == NULL)
+        return wrong < 0 ? wrong : spool_append_ourselves(segment, frames, bytes);
+    if (errand_wait(&task, courier.end_ns))
+        return errand_settle(errand, segment);
+    errand_abandon(errand);
+    return -SPOOL_LATE;
+}
+
+void courier_start(void)
+{
+    spool_carrier = append;
+}
+
+bool courier_is_due(void)
+{
+    const struct segment_home *home = &engine.home;
+    if (home->segment == NULL)
+        return false;
+    union commit commit = { .word = atomic_load_explicit(&home->segment->commit, memory_order_relaxed) };
+    return courier.errand != NULL || (home->is_drained_apart && (commit.frame_bytes > FRAMES_DUE_BYTES ||
+                                                                 (home->is_short && commit.frame_bytes > FRAMES_KEPT_BYTES / 2)));
+}
+
+/* Caller holds the lock. */
+static bool is_nearly_full(void)
+{
+    union commit commit = { .word = atomic_load(&engine.home.segment->commit) };
+    return commit.frame_bytes > (engine.home.is_short ? FRAMES_KEPT_BYTES : FRAMES_BYTES) / 4 * 3;
+}
+
+/* Frames that are in the spool make room as soon as all are. Caller holds the lock. */
+static void note_drained(struct segment *segment, uint32_t until_frame)
+{
+    union commit commit = { .word = atomic_load(&segment->commit) };
+    if (until_frame > collected_frames(segment)) /* else a collector was faster */
+        atomic_store(&segment->collected, collected_pack(until_frame));
+    if (collected_frames(segment) != commit.next_frame)
+        return;
+    commit.frame_bytes = 0;
+    atomic_store(&segment->commit, commit.word);
+}
+
+/* Caller holds the lock, and the errand is over. */
+static int settle(void)
+{
+    struct errand *errand = courier.errand;
+    uint32_t until_frame = errand->until_frame;
+    courier.errand = NULL;
+    int result = errand_settle(errand, engine.home.segment);
+    if (result == 0)
+        note_drained(engine.home.segment, until_frame);
+    else
+        courier.rest_until_ns = clock_read(CLOCK_MONOTONIC) + REST_NS;
+    return result;
+}
+
+/* Where no process can be had beside us: in the program's own time. */
+static void drain_ourselves(void)
+{
+    static _Atomic bool is_under_way;
+    struct segment *segment = engine.home.segment;
+    union commit commit = { .word = atomic_load(&segment->commit) };
+    size_t collected = frames_before(segment->frames, commit.frame_bytes, collected_frames(segment));
+    if (collected == commit.frame_bytes || atomic_exchange(&is_under_way, true))
+        return;
+    int drained = spool_append_ourselves(segment, segment->frames + collected, commit.frame_bytes - collected);
+    struct held_lock held = lock_take(&engine.lock);
+    if (drained == 0)
+        note_drained(segment, commit.next_frame);
+    else
+        courier.rest_until_ns = clock_read(CLOCK_MONOTONIC) + REST_NS;
+    lock_give(held);
+    atomic_store(&is_under_way, false);
+}
+
+void courier_turn(void)
+{
+    struct segment *segment = engine.home.segment;
+    if ((uint32_t)raw_getpid() != segment->pid) /* a vforked child */
+        return;
+    bool is_ours = false;
+    struct held_lock held = lock_take(&engine.lock);
+    if (courier.errand != NULL && atomic_load(&courier.task) == 0)
+        settle();
+    if (courier.errand == NULL && courier_is_due() && clock_read(CLOCK_MONOTONIC) >= courier.rest_until_ns) {
+        union commit commit = { .word = atomic_load(&segment->commit) };
+        size_t collected = frames_before(segment->frames, commit.frame_bytes, collected_frames(segment));
+        int wrong = 0;
+        segment_count_mishap(segment, MISHAP_segment_full);
+        if (collected < commit.frame_bytes)
+            courier.errand = errand_begin(segment, segment->frames + collected, commit.frame_bytes - collected, &courier.task, &wrong);
+        if (courier.errand != NULL) {
+            courier.errand->until_frame = commit.next_frame;
+            courier.patient_until_ns = courier.errand->began_ns + PATIENCE_NS;
+        } else if (collected == commit.frame_bytes)
+            note_drained(segment, commit.next_frame);
+        else
+            is_ours = wrong == 0;
+        courier.rest_until_ns = wrong < 0 ? clock_read(CLOCK_MONOTONIC) + REST_NS : 0;
+    }
+    bool is_patient = courier.errand != NULL && is_nearly_full() && clock_read(CLOCK_MONOTONIC) < courier.patient_until_ns;
+    uint64_t until_ns = courier.patient_until_ns;
+    lock_give(held);
+    if (is_ours)
+        drain_ourselves();
+    if (is_patient)
+        errand_wait(&courier.task, until_ns);
+}
+
+void courier_begin_end(void)
+{
+    courier.end_ns = clock_read(CLOCK_MONOTONIC) + engine.settings.exit_ns;
+}
+
+int courier_drain_last(void)
+{
+    if (courier.errand != NULL) {
+        uint64_t patience_ns = courier.errand->began_ns + engine.settings.exit_ns; /* one that hangs since long has had its time */
+        if (!errand_wait(&courier.task, patience_ns < courier.end_ns ? patience_ns : courier.end_ns)) {
+            errand_abandon(courier.errand);
+            return -SPOOL_LATE;
+        }
+        struct held_lock held = lock_take(&engine.lock);
+        if (courier.errand != NULL)
+            settle();
+        lock_give(held);
+    }
+    return drain_frames(&engine.home);
+}
+
+void courier_forget(void)
+{
+    if (courier.errand != NULL)
+        errand_forget(courier.errand);
+    courier.errand = NULL;
+    atomic_store(&courier.task, 0);
+    courier.rest_until_ns = 0;
+}

@@ -1,0 +1,78 @@
+/* The last part of a process's end. What it counted is closed under the lock, with signals blocked; here it is brought to the spool without either,
+ * since a file system may keep us waiting, and for no longer than SLICEWISE_EXIT_WAIT. What cannot be brought stays in the segment for whoever comes next. */
+#include "adopt.h"
+#include "courier.h"
+#include "record.h"
+#include "spool.h"
+#include "state.h"
+
+static void say_where_counts_are(int error)
+{
+    static char path[1100];
+    spool_path(path, sizeof path, engine.home.segment);
+    if (engine.home.place == PLACE_private)
+        engine_say("slicewise: %s: cannot write the profile (%s), and it is lost\n", path, spool_words(error), "");
+    else
+        engine_say("slicewise: %s: cannot write the profile (%s); its counts are kept in %s: mend that, then run `slicewise recover`\n", path,
+                   spool_words(error), engine.home.path);
+}
+
+/* A collector comes soon, and whoever comes by if it does not: the process need not wait for the spool. */
+static bool is_left_to_collector(void)
+{
+    return engine.home.place != PLACE_private && adopt_is_promised(atomic_load(&engine.home.segment->collector_until_ns));
+}
+
+/* Shared memory has no room for what is to be packed. A copy in private memory is finished, and if we die meanwhile the segment is as it was. */
+static int finish_copy(enum ending ending, uint64_t end_ns)
+{
+    int fd = raw_open(engine.home.path, O_RDONLY | O_NOFOLLOW, 0);
+    if (fd < 0)
+        return fd;
+    struct segment_home copy = { .place = PLACE_private, .segment = adopt_copy(fd) };
+    raw_close(fd);
+    if (copy.segment == NULL)
+        return -ENOMEM;
+    int finished = segment_finish(&copy, ending, end_ns, 0);
+    adopt_drop_copy(copy.segment);
+    return finished;
+}
+
+static int close_segment(enum ending ending, uint64_t end_ns)
+{
+    struct held_lock held = lock_take(&engine.lock);
+    int closed = segment_close(&engine.home, ending, end_ns, 0);
+    lock_give(held);
+    return closed;
+}
+
+/* Returns 0 if nothing is left in the segment. */
+static int bring(enum ending ending, uint64_t end_ns, int closed)
+{
+    int drained = courier_drain_last();
+    if (closed != -ENOBUFS || drained < 0)
+        return closed < 0 ? closed : drained;
+    closed = close_segment(ending, end_ns); /* in the room that there is now */
+    if (closed == -ENOBUFS)
+        return finish_copy(ending, end_ns);
+    return closed < 0 ? closed : courier_drain_last();
+}
+
+bool ending_bring_home(enum ending ending, uint64_t end_ns, int closed)
+{
+    struct segment *segment = engine.home.segment;
+    /* Nobody changes the segment any more, and a signal may end the process: then whoever finds the segment finishes it. */
+    courier_begin_end();
+    if (closed == 0 && is_left_to_collector())
+        return true;
+    int error = bring(ending, end_ns, closed);
+    if (error < 0) {
+        segment_count_mishap(segment, MISHAP_spool_failed);
+        say_where_counts_are(error);
+        return false;
+    }
+    atomic_store(&segment->state, SEGMENT_DONE);
+    if (engine.home.place != PLACE_private)
+        raw_unlink(engine.home.path);
+    return true;
+}
