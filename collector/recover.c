@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 struct tally {
-    unsigned finished, alive, unseen, failed;
+    unsigned finished, alive, unseen, failed, busy;
 };
 
 static void complain(const char *variable, const char *value, const char *wrong)
@@ -27,6 +27,7 @@ static void note(const char *path, const struct adoption_result *result, void *a
     tally->finished += result->outcome == ADOPTED;
     tally->alive += result->outcome == ADOPT_ALIVE;
     tally->unseen += result->outcome == ADOPT_UNSEEN;
+    tally->busy += result->outcome == ADOPT_BUSY;
     if (result->outcome != ADOPT_FAILED)
         return;
     tally->failed++;
@@ -72,7 +73,7 @@ int recover(const char *job_dir, const char *job, const char *into)
     spool_is_kept = true; /* segments are removed: what they held must be safe */
     adopt_all(settings.segment_dir, prefix, spool_dir, note, &tally);
     adopt_all(tmpdir != NULL ? tmpdir : "/tmp", prefix, spool_dir, note, &tally);
-    if (job_dir != NULL && tally.finished + tally.alive + tally.unseen + tally.failed == 0 && access(job_dir, F_OK) != 0) {
+    if (job_dir != NULL && tally.finished + tally.alive + tally.unseen + tally.failed + tally.busy == 0 && access(job_dir, F_OK) != 0) {
         tell(stderr, "slicewise: %s: no such directory, and no segment of such a job; name the directory of a job's profile\n", job_dir);
         return 2;
     }
