@@ -33,6 +33,11 @@ bench-check: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS)  ## fail where instr
 bench-endurance: $(BUILD)/lib/libslicewise.so $(BUILD)/bench/endure $(VENV)/.installed  ## minutes of 1,000 threads, 100,000 files, 10 mounts at full speed
 	@PYTHONPATH=tests/bench:analyzer $(BENCH_PYTHON) -m endurance $(BUILD) $(ENDURANCE)
 
+# ANALYZER: options (--check, -o FILE).
+.PHONY: bench-analyzer
+bench-analyzer: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## what reading profiles costs, beside unpacking and Parquet
+	@PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.analyzer $(ANALYZER)
+
 .PHONY: bench-two-jobs
 bench-two-jobs: all $(BUILD)/bin/slicewise-load  ## two competing jobs on the testbed, under Slicewise and bare in turn: as root, minutes
 	@PYTHONPATH=tests/bench:tests $(BENCH_PYTHON) -m two_jobs $(BUILD) -o $(BUILD)/two-jobs.json

@@ -1,8 +1,13 @@
 #include "arrow.h"
 
+#include "memory.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* An array's buffers: validity (none: nothing is null), values, and of string views the texts and then their lengths. */
+enum { VALUES = 1, FIRST_TEXT };
 
 /* Everything that belongs to one array or one schema, freed by its release callback. A consumer may take a child away: then that child's
  * `release` is NULL in ours. */
@@ -10,7 +15,7 @@ struct array_memory {
     struct ArrowArray *children;
     struct ArrowArray **child_list;
     const void **buffers;
-    size_t buffer_count;
+    size_t buffer_count, value_bytes;
 };
 
 struct schema_memory {
@@ -26,7 +31,10 @@ static void free_array(struct ArrowArray *array)
         if (array->children[i]->release != NULL)
             array->children[i]->release(array->children[i]);
     for (size_t i = 0; i < memory->buffer_count; i++)
-        free((void *)memory->buffers[i]);
+        if (i == VALUES)
+            memory_free((void *)memory->buffers[i], memory->value_bytes);
+        else
+            free((void *)memory->buffers[i]);
     free(memory->children);
     free(memory->child_list);
     free(memory->buffers);
@@ -49,7 +57,7 @@ static void free_schema(struct ArrowSchema *schema)
 
 void arrow_free(struct arrow_column *column)
 {
-    free(column->values);
+    memory_free(column->values, column->value_bytes);
     for (size_t i = 0; i < column->text_count; i++)
         free(column->texts[i]);
     free(column->texts);
@@ -100,23 +108,23 @@ static int begin_schema(struct ArrowSchema *schema, const char *format, const ch
     return 0;
 }
 
-/* Buffers: validity (none: nothing is null), values, and of string views the texts and then their lengths. */
 static int export_column(struct arrow_column *column, int64_t rows, struct ArrowSchema *schema, struct ArrowArray *array)
 {
     int is_text = column->text_bytes != NULL;
     int made = begin_schema(schema, column->format, column->name, 0);
     if (made < 0)
         return made;
-    made = begin_array(array, rows, 2 + column->text_count + (is_text ? 1 : 0), 0);
+    made = begin_array(array, rows, FIRST_TEXT + column->text_count + (is_text ? 1 : 0), 0);
     if (made < 0) {
         free_schema(schema);
         return made;
     }
-    array->buffers[1] = column->values;
+    array->buffers[VALUES] = column->values;
+    ((struct array_memory *)array->private_data)->value_bytes = column->value_bytes;
     for (size_t i = 0; i < column->text_count; i++)
-        array->buffers[2 + i] = column->texts[i];
+        array->buffers[FIRST_TEXT + i] = column->texts[i];
     if (is_text)
-        array->buffers[2 + column->text_count] = column->text_bytes;
+        array->buffers[FIRST_TEXT + column->text_count] = column->text_bytes;
     free(column->texts);
     *column = (struct arrow_column){ 0 };
     return 0;

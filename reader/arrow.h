@@ -34,10 +34,12 @@ struct arrow_view {
 };
 _Static_assert(sizeof(struct arrow_view) == 16, "a view has 16 bytes");
 
-/* One column as it is made: `values` and `texts` are malloc's and become the array's. texts: the buffers that views point into. */
+/* One column as it is made: all that it points to becomes the array's. values: of memory_zeroed; texts: the buffers that views point into,
+ * malloc's. */
 struct arrow_column {
     const char *format, *name;
     void *values;
+    size_t value_bytes;
     void **texts;
     int64_t *text_bytes;
     size_t text_count;

@@ -282,6 +282,27 @@ static int take_holes(struct reader *reader)
     return 0;
 }
 
+/* Chunks by their tables' numbers, so that making a table does not look at all others. */
+static int sort_chunks(struct reader *reader)
+{
+    const struct taken *taken = reader->taken.items;
+    size_t *from = reader->chunks_from;
+    for (size_t i = 0; i < reader->taken.count; i++)
+        for (const struct chunk *chunk = taken[i].frame->chunks; chunk != NULL; chunk = chunk->next)
+            from[chunk->table + 1]++;
+    for (unsigned table = 0; table < TABLES_MAX; table++)
+        from[table + 1] += from[table];
+    reader->chunks = malloc((from[TABLES_MAX] + 1) * sizeof *reader->chunks);
+    if (reader->chunks == NULL)
+        return -ENOMEM;
+    size_t next[TABLES_MAX];
+    memcpy(next, from, sizeof next);
+    for (size_t i = 0; i < reader->taken.count; i++)
+        for (const struct chunk *chunk = taken[i].frame->chunks; chunk != NULL; chunk = chunk->next)
+            reader->chunks[next[chunk->table]++] = (struct chunk_place){ chunk, (uint32_t)i };
+    return 0;
+}
+
 int book_make(struct reader *reader)
 {
     int result = 0;
@@ -300,7 +321,9 @@ int book_make(struct reader *reader)
         source.end_file = file;
         result = settle_source(&source);
     }
-    return result == 0 ? take_holes(reader) : result;
+    if (result == 0)
+        result = take_holes(reader);
+    return result == 0 ? sort_chunks(reader) : result;
 }
 
 const struct reader_hole *slicewise_reader_holes(const struct reader *reader, uint64_t *count)

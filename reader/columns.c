@@ -1,9 +1,13 @@
 /* A table's columns, filled process by process: what a process's rows go to lies close together then. */
+#include "memory.h"
 #include "table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* So little that zeros cost less than their absence costs the caller. */
+enum { LITTLE_ROWS = 4096 };
 
 /* What one chunk does to one column of numbers: a loop for each width and merge, which the compiler then knows. */
 #define FILL(type, value_of_row, put) \
@@ -84,7 +88,8 @@ static void fill_part(const struct table *table, const struct part_of_table *par
     const struct chunk *chunk = part->chunk;
     const int16_t *outputs = table->outputs_of_places[part->schema];
     const target *targets = table->targets + part->first_row;
-    fill_absent_names(table, part, group);
+    if (table->has_names)
+        fill_absent_names(table, part, group);
     for (unsigned i = 0; i < chunk->column_count; i++) {
         const struct stored *stored = &chunk->columns[i];
         if (outputs[stored->place] < 0)
@@ -117,6 +122,11 @@ static void fill_batch(struct worker *worker, size_t i, void *argument)
 /* Texts one after the other: equal ones of all processes are kept once. */
 static int fill_all_texts(struct table *table)
 {
+    bool has_texts = false;
+    for (uint32_t i = 0; i < table->plan->column_count; i++)
+        has_texts = has_texts || (table->outputs[i].views != NULL && table->outputs[i].column->type == READER_TEXT);
+    if (!has_texts)
+        return 0;
     for (size_t g = 0; g < table->groups.count; g++) {
         const struct group *group = (struct group *)table->groups.items + g;
         for (size_t p = group->first_part; p < group->end_part; p++) {
@@ -136,9 +146,9 @@ static int fill_all_texts(struct table *table)
 
 static int make_room(struct table *table)
 {
-    size_t rows = table->made + 1;
-    table->processes = malloc(rows * sizeof *table->processes);
-    table->sources = table->plan->source_name != NULL ? malloc(rows * sizeof *table->sources) : NULL;
+    size_t rows = table->made;
+    table->processes = memory_zeroed(rows * sizeof *table->processes);
+    table->sources = table->plan->source_name != NULL ? memory_zeroed(rows * sizeof *table->sources) : NULL;
     if (table->processes == NULL || (table->plan->source_name != NULL && table->sources == NULL))
         return -ENOMEM;
     for (uint32_t i = 0; i < table->plan->column_count; i++) {
@@ -151,13 +161,13 @@ static int make_room(struct table *table)
             for (uint32_t name = 0; name < column->name_count; name++)
                 if (!text_add(&output->texts, (const unsigned char *)column->names[name], column->name_bytes[name], &output->name_views[name]))
                     return -ENOMEM;
-        } else if (!output->is_present) {
+        } else if (!output->is_present && table->made > LITTLE_ROWS) {
             continue;
         }
         if (column->type == READER_NAME || column->type == READER_TEXT)
-            output->views = calloc(rows, sizeof *output->views);
+            output->views = memory_zeroed(rows * sizeof *output->views);
         else
-            output->numbers = calloc(rows, sizeof *output->numbers);
+            output->numbers = memory_zeroed(rows * sizeof *output->numbers);
         if (output->views == NULL && output->numbers == NULL)
             return -ENOMEM;
     }
@@ -174,10 +184,11 @@ int columns_fill(struct table *table)
 }
 
 /* Gives a text column's memory to the Arrow column. */
-static int give_texts(struct output *output, struct arrow_column *column)
+static int give_texts(struct output *output, size_t rows, struct arrow_column *column)
 {
     struct text_pool *pool = &output->texts;
-    *column = (struct arrow_column){ .format = "vu", .name = output->column->name, .values = output->views, .texts = pool->buffers,
+    *column = (struct arrow_column){ .format = "vu", .name = output->column->name, .values = output->views,
+                                     .value_bytes = rows * sizeof *output->views, .texts = pool->buffers,
                                      .text_bytes = pool->bytes, .text_count = pool->count };
     output->views = NULL;
     pool->buffers = NULL;
@@ -194,20 +205,22 @@ static int export_table(struct table *table, struct ArrowSchema *schema, struct 
     size_t count = 0;
     int result = columns == NULL ? -ENOMEM : 0;
     if (result == 0 && table->plan->source_name != NULL) {
-        columns[count++] = (struct arrow_column){ .format = "I", .name = table->plan->source_name, .values = table->sources };
+        columns[count++] = (struct arrow_column){ .format = "I", .name = table->plan->source_name, .values = table->sources,
+                                                  .value_bytes = table->made * sizeof *table->sources };
         table->sources = NULL;
     }
     if (result == 0) {
-        columns[count++] = (struct arrow_column){ .format = "L", .name = "process", .values = table->processes };
+        columns[count++] = (struct arrow_column){ .format = "L", .name = "process", .values = table->processes,
+                                                  .value_bytes = table->made * sizeof *table->processes };
         table->processes = NULL;
     }
     for (uint32_t i = 0; i < table->plan->column_count && result == 0; i++) {
         struct output *output = &table->outputs[i];
         if (output->views != NULL) {
-            result = give_texts(output, &columns[count++]);
+            result = give_texts(output, table->made, &columns[count++]);
         } else if (output->numbers != NULL) {
             columns[count++] = (struct arrow_column){ .format = output->column->type == READER_I64 ? "l" : "L", .name = output->column->name,
-                                                      .values = output->numbers };
+                                                      .values = output->numbers, .value_bytes = table->made * sizeof *output->numbers };
             output->numbers = NULL;
         }
     }
@@ -232,6 +245,7 @@ static int map_outputs(struct table *table)
     for (uint32_t i = 0; i < table->plan->column_count; i++) {
         const struct reader_column *column = &table->plan->columns[i];
         table->outputs[i] = (struct output){ .column = column };
+        table->has_names = table->has_names || column->type == READER_NAME;
         table->outputs[i].is_by_last = !table->plan->adds_up || (column->merge != READER_SUM && column->merge != READER_MAX);
     }
     for (unsigned s = 0; s < schemas; s++) {
@@ -257,8 +271,8 @@ static int map_outputs(struct table *table)
 static void free_table(struct table *table)
 {
     for (uint32_t i = 0; table->outputs != NULL && i < table->plan->column_count; i++) {
-        free(table->outputs[i].numbers);
-        free(table->outputs[i].views);
+        memory_free(table->outputs[i].numbers, table->made * sizeof *table->outputs[i].numbers);
+        memory_free(table->outputs[i].views, table->made * sizeof *table->outputs[i].views);
         free(table->outputs[i].name_views);
         text_free(&table->outputs[i].texts);
     }
@@ -270,8 +284,8 @@ static void free_table(struct table *table)
     free(table->groups.items);
     free(table->batches.items);
     free(table->targets);
-    free(table->sources);
-    free(table->processes);
+    memory_free(table->sources, table->made * sizeof *table->sources);
+    memory_free(table->processes, table->made * sizeof *table->processes);
 }
 
 int slicewise_reader_table(struct reader *reader, const struct reader_plan *plan, struct ArrowSchema *schema, struct ArrowArray *array)

@@ -121,6 +121,13 @@ struct taken {
     uint32_t source;
 };
 
+/* A chunk of a frame that counts: `taken`, its place among those. */
+struct chunk_place {
+    const struct chunk *chunk;
+    uint32_t taken;
+};
+enum { TABLES_MAX = 256 };
+
 struct reader {
     reader_meet_schema *meet_schema;
     void *context;
@@ -134,6 +141,8 @@ struct reader {
     struct file *files;
     uint32_t file_count, source_count;
     struct list taken, holes, losses, unfinished;
+    struct chunk_place *chunks; /* by the number of their table, and then in the order of `taken` */
+    size_t chunks_from[TABLES_MAX + 1];
     struct reader_source *sources;
     int32_t *first_schemas;
 };

@@ -61,6 +61,7 @@ void slicewise_reader_free(struct reader *reader)
     free(reader->holes.items);
     free(reader->losses.items);
     free(reader->unfinished.items);
+    free(reader->chunks);
     free(reader->sources);
     free(reader->first_schemas);
     pthread_mutex_destroy(&reader->schema_lock);

@@ -170,34 +170,61 @@ static void note_presence(struct table *table, const struct part_of_table *part)
             table->outputs[outputs[part->chunk->columns[i].place]].is_present = true;
 }
 
+/* A chunk of the table, after those that came before it. */
+static int add_part(struct table *table, const struct taken *taken, const struct chunk *chunk)
+{
+    const struct frame *frame = taken->frame;
+    struct group *group = table->groups.count > 0 ? (struct group *)table->groups.items + table->groups.count - 1 : NULL;
+    if (group == NULL || group->process != frame->process || group->source != taken->source) {
+        group = list_add(&table->groups, sizeof *group);
+        if (group == NULL)
+            return -ENOMEM;
+        *group = (struct group){ .process = frame->process, .source = taken->source, .first_part = table->parts.count,
+                                 .first_row = table->rows };
+    }
+    struct part_of_table *part = list_add(&table->parts, sizeof *part);
+    if (part == NULL || group->rows + chunk->rows >= TARGET_IS_LAST)
+        return -ENOMEM;
+    *part = (struct part_of_table){ chunk, frame->schema, table->rows };
+    group->end_part = table->parts.count;
+    group->rows += chunk->rows;
+    table->rows += chunk->rows;
+    note_presence(table, part);
+    return 0;
+}
+
+/* The table's number, if it has the same in all schemas that have it; else -1. */
+static int32_t only_number(const struct table *table)
+{
+    int32_t number = -1;
+    for (unsigned s = 0; s < table->reader->schema_count; s++) {
+        if (table->plan->tables[s] >= 0 && number >= 0 && table->plan->tables[s] != number)
+            return -1;
+        number = table->plan->tables[s] >= 0 ? table->plan->tables[s] : number;
+    }
+    return number < TABLES_MAX ? number : -1;
+}
+
 /* The chunks of the table, in the order of source, process and frame. */
 static int gather_parts(struct table *table)
 {
-    const struct taken *taken = table->reader->taken.items;
-    struct group *group = NULL;
-    for (size_t i = 0; i < table->reader->taken.count; i++) {
-        const struct frame *frame = taken[i].frame;
-        for (const struct chunk *chunk = frame->chunks; chunk != NULL; chunk = chunk->next) {
-            if (chunk->table != table->plan->tables[frame->schema])
-                continue;
-            if (group == NULL || group->process != frame->process || group->source != taken[i].source) {
-                group = list_add(&table->groups, sizeof *group);
-                if (group == NULL)
-                    return -ENOMEM;
-                *group = (struct group){ .process = frame->process, .source = taken[i].source, .first_part = table->parts.count,
-                                         .first_row = table->rows };
-            }
-            struct part_of_table *part = list_add(&table->parts, sizeof *part);
-            if (part == NULL || group->rows + chunk->rows >= TARGET_IS_LAST)
-                return -ENOMEM;
-            *part = (struct part_of_table){ chunk, frame->schema, table->rows };
-            group->end_part = table->parts.count;
-            group->rows += chunk->rows;
-            table->rows += chunk->rows;
-            note_presence(table, part);
+    const struct reader *reader = table->reader;
+    const struct taken *taken = reader->taken.items;
+    int32_t number = only_number(table);
+    int result = 0;
+    if (number >= 0) {
+        for (size_t i = reader->chunks_from[number]; i < reader->chunks_from[number + 1] && result == 0; i++) {
+            const struct taken *frame = &taken[reader->chunks[i].taken];
+            if (table->plan->tables[frame->frame->schema] == number)
+                result = add_part(table, frame, reader->chunks[i].chunk);
         }
+        return result;
     }
-    return 0;
+    for (size_t i = 0; i < reader->taken.count && result == 0; i++)
+        for (const struct chunk *chunk = taken[i].frame->chunks; chunk != NULL && result == 0; chunk = chunk->next)
+            if (chunk->table == table->plan->tables[taken[i].frame->schema])
+                result = add_part(table, &taken[i], chunk);
+    return result;
 }
 
 static int plan_batches(struct table *table)

@@ -43,6 +43,7 @@ struct table {
     struct list groups;  /* struct group */
     struct list batches; /* struct batch */
     size_t rows, made;
+    bool has_names;
     target *targets;
     struct output *outputs;
     int16_t **outputs_of_places; /* by schema: of each place the output, or -1 */

@@ -1,14 +1,18 @@
 #include "inside.h"
 
+#include "memory.h"
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ARENA_BLOCK_BYTES ((size_t)1 << 20)
+#define FIRST_BLOCK_BYTES ((size_t)32 << 10)
+#define MOST_BLOCK_BYTES ((size_t)4 << 20)
 enum { FIRST_ROOM = 16 };
 
 struct arena_block {
     struct arena_block *next;
+    size_t room;
     _Alignas(16) unsigned char bytes[];
 };
 
@@ -29,11 +33,14 @@ void *arena_take(struct arena *arena, size_t bytes)
 {
     bytes = (bytes + 7) & ~(size_t)7;
     if ((size_t)(arena->end - arena->at) < bytes) {
-        size_t room = bytes > ARENA_BLOCK_BYTES ? bytes : ARENA_BLOCK_BYTES;
-        struct arena_block *block = malloc(sizeof *block + room);
+        size_t room = arena->blocks == NULL ? FIRST_BLOCK_BYTES : arena->blocks->room * 4;
+        room = room > MOST_BLOCK_BYTES ? MOST_BLOCK_BYTES : room;
+        room = bytes > room ? bytes : room;
+        struct arena_block *block = memory_zeroed(sizeof *block + room);
         if (block == NULL)
             return NULL;
         block->next = arena->blocks;
+        block->room = room;
         arena->blocks = block;
         arena->at = block->bytes;
         arena->end = block->bytes + room;
@@ -47,7 +54,7 @@ void arena_free(struct arena *arena)
 {
     for (struct arena_block *block = arena->blocks, *next; block != NULL; block = next) {
         next = block->next;
-        free(block);
+        memory_free(block, sizeof *block + block->room);
     }
     *arena = (struct arena){ 0 };
 }

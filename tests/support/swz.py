@@ -60,7 +60,11 @@ class Writer:
 
     def frame(self, process: int, number: int, payload: bytes, flags: int = 0) -> bytes:
         """An envelope and its zstd frame."""
-        return self.packed_frame(process, number, self._packer.compress(payload), flags)
+        return self.packed_frame(process, number, self.packed(payload), flags)
+
+    def packed(self, payload: bytes) -> bytes:
+        """A payload's zstd frame."""
+        return self._packer.compress(payload)
 
     def packed_frame(self, process: int, number: int, packed: bytes, flags: int = 0) -> bytes:
         """An envelope before bytes that may or may not be a zstd frame."""

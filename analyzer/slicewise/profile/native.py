@@ -291,7 +291,7 @@ class Decoder:
         return library().slicewise_reader_first_schema(self._reader, source)
 
     def table(self, plan: Plan) -> pl.DataFrame | None:
-        """The table, or None if it has no rows. Columns that no row holds are left out. Raises MemoryError."""
+        """The table, or None if it has no rows. Columns that no row holds may be left out. Raises MemoryError."""
         arrow = _Arrow()
         _check(library().slicewise_reader_table(self._reader, byref(plan), byref(arrow.schema), byref(arrow.array)))
         try:

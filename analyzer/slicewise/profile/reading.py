@@ -22,6 +22,7 @@ from slicewise.profile.plan import Want
 from slicewise.profile.schema import FORMAT_VERSION, BadSchema, Schema, UnsupportedFormat, parse_schema
 
 SEARCHED_BYTES = 1 << 20
+FEW_PROCESSES = 1000
 # Without these a schema is none.
 REQUIRED_TABLES = ("processes", "mounts", "slices", "files", "calls", "mishaps")
 PROCESSES = "processes"
@@ -183,17 +184,18 @@ def _other_format(file: Path, format_number: str) -> str:
 def _sources(loading: _Loading, decoder: native.Decoder, identity: pl.DataFrame) -> Iterator[Source]:
     """Every job with its name, its slices' length and its damage. Raises UserError for what is no job."""
     found = decoder.sources()
-    jobs = {}
-    if identity.height:
-        of_source = identity.group_by(plan.SOURCE).agg(pl.col("job", "slice_ns").unique().sort())
-        jobs = {source: (names, lengths) for source, names, lengths in of_source.iter_rows()}
+    jobs: dict[int, tuple[set[str], set[int]]] = {}
+    for whose, job, slice_ns in _jobs_of_processes(identity):
+        names, lengths = jobs.setdefault(whose, (set(), set()))
+        names.add(job)
+        lengths.add(slice_ns)
     damages = _damages(loading, decoder, identity)
     for source, path in enumerate(loading.places):
         if not found[source].frames:
             raise UserError(_why_nothing(path, source, loading, found[source], decoder.holes()))
         if source not in jobs:
             raise UserError(f"{path}: none of its sound frames describes a process; take an undamaged copy")
-        names, lengths = jobs[source]
+        names, lengths = map(sorted, jobs[source])
         if len(names) > 1:
             listed = some(names)
             raise UserError(f"{path}: holds several jobs ({listed}); keep each job's files in a directory of its own")
@@ -203,6 +205,16 @@ def _sources(loading: _Loading, decoder: native.Decoder, identity: pl.DataFrame)
         schema = loading.schemas[decoder.first_schema(source)]
         told = tuple(damages[source].told(lengths[0])) if source in damages else ()
         yield Source(source, path, names[0], lengths[0], schema, told)
+
+
+def _jobs_of_processes(identity: pl.DataFrame) -> Iterable[tuple[int, str, int]]:
+    """Source, job and slices' length of all processes, of many each combination once."""
+    if not identity.height:
+        return ()
+    columns = (plan.SOURCE, "job", "slice_ns")
+    if identity.height > FEW_PROCESSES:
+        return identity.select(columns).unique().iter_rows()
+    return zip(*(identity[column].to_list() for column in columns), strict=True)
 
 
 def _why_nothing(
