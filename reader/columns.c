@@ -102,6 +102,23 @@ static void fill_part(const struct table *table, const struct part_of_table *par
     }
 }
 
+/* What a batch's rows say of the bounds of all columns. */
+static void note_bounds(struct table *table, size_t first, size_t end)
+{
+    for (uint32_t i = 0; i < table->plan->column_count; i++) {
+        const uint64_t *numbers = table->outputs[i].numbers;
+        uint64_t bits = 0, high_sum = 0;
+        if (numbers == NULL)
+            continue;
+        for (size_t row = first; row < end; row++) {
+            bits |= numbers[row];
+            high_sum += numbers[row] >> 32;
+        }
+        atomic_fetch_or(&table->outputs[i].bits, bits);
+        atomic_fetch_add(&table->outputs[i].high_sum, high_sum);
+    }
+}
+
 static void fill_batch(struct worker *worker, size_t i, void *argument)
 {
     struct table *table = argument;
@@ -117,6 +134,8 @@ static void fill_batch(struct worker *worker, size_t i, void *argument)
         for (size_t p = group->first_part; p < group->end_part; p++)
             fill_part(table, (struct part_of_table *)table->parts.items + p, group);
     }
+    const struct group *first = (struct group *)table->groups.items + batch->first, *last = (struct group *)table->groups.items + batch->end - 1;
+    note_bounds(table, first->first_made, last->first_made + last->made);
 }
 
 /* Texts one after the other: equal ones of all processes are kept once. */
@@ -244,7 +263,7 @@ static int map_outputs(struct table *table)
         return -ENOMEM;
     for (uint32_t i = 0; i < table->plan->column_count; i++) {
         const struct reader_column *column = &table->plan->columns[i];
-        table->outputs[i] = (struct output){ .column = column };
+        table->outputs[i].column = column;
         table->has_names = table->has_names || column->type == READER_NAME;
         table->outputs[i].is_by_last = !table->plan->adds_up || (column->merge != READER_SUM && column->merge != READER_MAX);
     }
@@ -288,7 +307,8 @@ static void free_table(struct table *table)
     memory_free(table->processes, table->made * sizeof *table->processes);
 }
 
-int slicewise_reader_table(struct reader *reader, const struct reader_plan *plan, struct ArrowSchema *schema, struct ArrowArray *array)
+int slicewise_reader_table(struct reader *reader, const struct reader_plan *plan, struct reader_bound *bounds, struct ArrowSchema *schema,
+                           struct ArrowArray *array)
 {
     struct table table = { .reader = reader, .plan = plan };
     reader->is_out_of_memory = false;
@@ -297,6 +317,8 @@ int slicewise_reader_table(struct reader *reader, const struct reader_plan *plan
         result = rows_group(&table);
     if (result == 0)
         result = columns_fill(&table);
+    for (uint32_t i = 0; result == 0 && i < plan->column_count; i++)
+        bounds[i] = (struct reader_bound){ table.outputs[i].bits, table.outputs[i].high_sum };
     if (result == 0)
         result = export_table(&table, schema, array);
     free_table(&table);

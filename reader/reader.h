@@ -11,7 +11,7 @@
 #define READER_API __attribute__((visibility("default")))
 
 /* Changes with any change of what this header declares. */
-enum { READER_INTERFACE = 1 };
+enum { READER_INTERFACE = 2 };
 
 /* A schema's column (bins one by one), as far as decoding needs to know it. */
 enum reader_column_flags {
@@ -88,6 +88,12 @@ struct reader_plan {
     uint32_t column_count, adds_up;
 };
 
+/* What is known of the values of a table's column of numbers: no value has a bit that `bits` lacks, and all together are less than
+ * (high_sum + rows) << 32. So that numbers that no job has are found without looking at every value once more. */
+struct reader_bound {
+    uint64_t bits, high_sum;
+};
+
 struct ArrowSchema;
 struct ArrowArray;
 
@@ -115,8 +121,8 @@ READER_API int32_t slicewise_reader_first_schema(const struct reader *reader, ui
 
 /* Makes a struct array: the source (u32) if asked for, process (u64), then the plan's columns, sorted by source, process and keys in the plan's
  * order. Of a long table, columns of numbers and texts that no row holds are left out. The arrays own their memory and may outlive the reading.
- * Returns 0 or -errno. */
-READER_API int slicewise_reader_table(struct reader *reader, const struct reader_plan *plan, struct ArrowSchema *schema,
-                                      struct ArrowArray *array);
+ * bounds: one for each column of the plan, filled in. Returns 0 or -errno. */
+READER_API int slicewise_reader_table(struct reader *reader, const struct reader_plan *plan, struct reader_bound *bounds,
+                                      struct ArrowSchema *schema, struct ArrowArray *array);
 
 #endif

@@ -32,6 +32,7 @@ struct output {
     struct arrow_view *views;
     struct arrow_view *name_views; /* READER_NAME: of each of column->names */
     struct text_pool texts;        /* READER_TEXT, and READER_NAME's names */
+    _Atomic uint64_t bits, high_sum; /* as struct reader_bound */
     bool is_present;
     bool is_by_last; /* the value of a key's last row; else they add up or the greatest stays */
 };

@@ -150,7 +150,8 @@ static void make_tables(struct reader *reader, unsigned schemas, uint8_t choice)
                                     .adds_up = adds_up[table] };
         struct ArrowSchema schema;
         struct ArrowArray array;
-        if (slicewise_reader_table(reader, &plan, &schema, &array) == 0) {
+        struct reader_bound bounds[LISTED + COUNTER_COLUMNS];
+        if (slicewise_reader_table(reader, &plan, bounds, &schema, &array) == 0) {
             look_at(&schema, &array);
             schema.release(&schema);
             array.release(&array);

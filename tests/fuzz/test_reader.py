@@ -47,8 +47,8 @@ def read_mutant(data: bytes, file: Path, seed: object) -> None:
         profile = read_profile(file, bins=True)
     except UserError as error:
         lines = [str(error)]
-        # What else is no profile: several jobs, or slices of several lengths, or of none, or of no time that there is.
-        if not any(words in str(error) for words in ("several jobs", "has slices", "have slices")):
+        # What else is no profile: several jobs, or slices of several lengths, or of none, or numbers that no job has.
+        if not any(words in str(error) for words in ("several jobs", "have slices", "no job has", "days apart")):
             with pytest.raises(NothingToRead):
                 read_plainly(file, bins=True)
     else:

@@ -48,7 +48,7 @@ def profile(tmp_path):
                     {"process": 2, "file": 2, "path": "/scratch/b", "opens": 1, "read_bytes": 9 * MIB, "read_ns": S},
                 ],
             ),
-            bins=True,
+            distributions=True,
         )
     )
 
@@ -86,7 +86,7 @@ def test_files_add_up_over_processes_the_busiest_first(profile):
 
 
 def test_a_job_without_io_has_empty_answers(tmp_path):
-    quiet = Digest(read_profile(build_profile(tmp_path / "quiet", [{"process": 1}]), bins=True))
+    quiet = Digest(read_profile(build_profile(tmp_path / "quiet", [{"process": 1}]), distributions=True))
     assert job.per_slice(job.own_slices(quiet)).is_empty()
     assert job.by_bin(quiet, "size").is_empty()
     assert job.io_time(quiet).slowest == 0.0

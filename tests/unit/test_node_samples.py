@@ -71,7 +71,7 @@ def busy(run: int = RUN) -> dict[str, list[dict]]:
 
 @pytest.fixture
 def profile(tmp_path):
-    return read_profile(job(tmp_path / "48213", busy()), bins=True)
+    return read_profile(job(tmp_path / "48213", busy()), distributions=True)
 
 
 def test_mean_and_highest_are_over_the_time_that_was_sampled_while_the_job_ran(profile):
@@ -126,7 +126,7 @@ def test_a_collector_that_was_begun_anew_goes_on_in_the_same_node(tmp_path):
 
 def test_slices_of_a_collector_need_not_be_the_jobs(tmp_path):
     tables = {"node_slices": [{"process": RUN, "slice": FIRST * 4 + 6, "sampled_ns": S, "io_stall_ns": S // 2}]}
-    read = read_profile(job(tmp_path / "job", tables, node_slice_ns=S), bins=True)
+    read = read_profile(job(tmp_path / "job", tables, node_slice_ns=S), distributions=True)
     samples = Digest(read)
     assert moved(samples)["highest_ns"].to_list() == [FIRST * TAU_NS + 6 * S]
     (section,) = node_sections(samples, range(FIRST, FIRST + 4), TAU_NS)
@@ -168,7 +168,7 @@ def test_several_nodes_are_the_highest_or_the_sum(tmp_path):
     first, second = busy(RUN), busy(RUN + 1)
     second["node_slices"][3]["io_stall_ns"] = 4 * S
     tables = {name: first[name] + second[name] for name in first}
-    read = read_profile(job(tmp_path / "job", tables, hosts=("n1", "n2")), bins=True)
+    read = read_profile(job(tmp_path / "job", tables, hosts=("n1", "n2")), distributions=True)
     sections = sections_of(read)
     (line,) = sections["Whole node: pressure, tasks that waited"].chart.data
     assert list(line.y)[2] == 100
@@ -194,7 +194,7 @@ def test_few_nodes_and_devices_are_shown_of_many(tmp_path):
             for at in range(len(hosts)) for disk in range(disks)
         ],
     }  # fmt: skip
-    read = read_profile(job(tmp_path / "job", tables, hosts=hosts), bins=True)
+    read = read_profile(job(tmp_path / "job", tables, hosts=hosts), distributions=True)
     samples = Digest(read)
     rows = [[cell.text for cell in cells] for cells in nodes_table(moved(samples), samples.node_slice_ns).rows]
     assert len(rows) == MOST_NODES * (1 + MOST_DEVICES) + 1
@@ -205,7 +205,7 @@ def test_few_nodes_and_devices_are_shown_of_many(tmp_path):
 
 def test_without_samples_there_is_nothing(tmp_path):
     directory = job(tmp_path / "job", {})
-    read = read_profile(directory, bins=True)
+    read = read_profile(directory, distributions=True)
     samples = Digest(read)
     assert moved(samples).is_empty()
     assert node_lines(moved(samples)) == []

@@ -112,21 +112,21 @@ def test_a_slice_that_has_no_sign_bit_left_is_damage(tmp_path, number):
 @pytest.mark.parametrize("number", [(1 << 63) - 1, 1 << 40])
 def test_a_slice_that_no_clock_can_tell_of_gets_one_line(tmp_path, number):
     directory = build_profile(tmp_path / "job", [{"process": 1}], [{"process": 1, "slice": number}])
-    with pytest.raises(UserError, match="no clock can tell"):
+    with pytest.raises(UserError, match=r"numbers that no job has \(slices.slice: "):
         read([directory], ["slices"])
 
 
 def test_a_key_that_does_not_fit_one_number_with_the_others(tmp_path):
     slices = [
         {"process": 1, "mount": mount, "slice": number, "write_bytes": 1}
-        for mount in (1 << 62, 3, (1 << 64) - 1)
+        for mount in (1 << 60, 3, (1 << 61) - 1)
         for number in (7, 1, 7, 1 << 30)
     ]
     directory = build_profile(tmp_path / "job", [{"process": 1}], slices)
     found = read([directory], ["slices"]).tables["slices"].select("mount", "slice", "write_bytes").rows()
     assert found == [
         (mount, number, written)
-        for mount in (3, 1 << 62, (1 << 64) - 1)
+        for mount in (3, 1 << 60, (1 << 61) - 1)
         for number, written in ((1, 1), (7, 2), (1 << 30, 1))
     ]
 

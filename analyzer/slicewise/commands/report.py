@@ -33,7 +33,7 @@ def report(
     output: OutputFile = None,
 ) -> None:
     """One job: a page of its I/O, and a summary on the terminal."""
-    digest = Digest(read_profile(profile, bins=True))
+    digest = Digest(read_profile(profile, distributions=True))
     result = job_report(digest, symbols or ())
     page = html or page_path(profile, f"report-{digest.job}")
     write_page(job_page(result, unseen_lines([digest])), page)

@@ -230,10 +230,10 @@ class Digest:
 
     @cached_property
     def distributions(self) -> pl.DataFrame:
-        """How large and how slow the job's calls were; from a profile that was read with its bins."""
+        """How large and how slow the job's calls were; from a profile that was read with its distributions."""
         edges = self._profile.schema.bin_edges
         own = self.processes.lazy().filter("is_of_job").select("process")
-        rows = self._profile.slices.lazy().filter(is_own()).join(own, on="process", how="semi")
+        rows = self._profile.distributions.lazy().filter(is_own()).join(own, on="process", how="semi")
         of_files = rows.join(self._mounts.lazy(), on=["process", "mount"], how="semi")
         names = [f"{name}_{place}" for name, lower in edges.items() for place in range(len(lower))]
         calls = of_files.select(pl.col(names).sum()).collect().row(0, named=True)

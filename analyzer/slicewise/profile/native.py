@@ -33,7 +33,7 @@ import polars as pl
 
 from slicewise.errors import UserError
 
-INTERFACE = 1
+INTERFACE = 2
 # Of a schema: columns of each table, whether each table is wanted, flags of all columns one after the other.
 Layout = tuple[tuple[int, ...], bytes, bytes]
 LIBRARY = "libslicewise-reader.so"
@@ -125,6 +125,12 @@ class Plan(Structure):
     )
 
 
+class Bound(Structure):
+    """Of a column's values: no value has a bit that `bits` lacks, and their sum is below (high_sum + rows) << 32."""
+
+    _fields_ = (("bits", c_uint64), ("high_sum", c_uint64))
+
+
 class ArrowSchema(Structure):
     """Arrow's C data interface: what an array is of."""
 
@@ -186,7 +192,7 @@ def library() -> ctypes.CDLL:
         "unfinished": (POINTER(Unfinished), reader, count),
         "sources": (POINTER(Source), reader),
         "first_schema": (c_int32, reader, c_uint32),
-        "table": (c_int, reader, POINTER(Plan), POINTER(ArrowSchema), POINTER(ArrowArray)),
+        "table": (c_int, reader, POINTER(Plan), POINTER(Bound), POINTER(ArrowSchema), POINTER(ArrowArray)),
     }
     for name, (result, *arguments) in signatures.items():
         function = getattr(loaded, f"slicewise_reader_{name}")
@@ -290,12 +296,16 @@ class Decoder:
         """The source's schema by its place in the order in which schemas were met; -1 if it has none."""
         return library().slicewise_reader_first_schema(self._reader, source)
 
-    def table(self, plan: Plan) -> pl.DataFrame | None:
-        """The table, or None if it has no rows. Columns that no row holds may be left out. Raises MemoryError."""
+    def table(self, plan: Plan) -> tuple[pl.DataFrame, ctypes.Array] | None:
+        """The table, and the bound of each of the plan's columns; None if it has no rows. Columns that no row holds may
+        be left out. Raises MemoryError.
+        """
         arrow = _Arrow()
-        _check(library().slicewise_reader_table(self._reader, byref(plan), byref(arrow.schema), byref(arrow.array)))
+        bounds = (Bound * max(1, plan.column_count))()
+        schema, array = byref(arrow.schema), byref(arrow.array)
+        _check(library().slicewise_reader_table(self._reader, byref(plan), bounds, schema, array))
         try:
-            return pl.DataFrame(arrow) if arrow.array.length else None
+            return (pl.DataFrame(arrow), bounds) if arrow.array.length else None
         finally:
             arrow.release()
 

@@ -20,6 +20,8 @@ UNKNOWN_NAME = "unknown"
 DTYPES = {"STRING": pl.String, "ENUM": pl.String, "I64": pl.Int64, "U64": pl.UInt64}
 TYPES = {"STRING": native.TEXT, "ENUM": native.NAME, "I64": native.I64, "U64": native.U64}
 MERGES = {"KEY": native.KEY, "SUM": native.SUM, "MAX": native.MAX, "LAST": native.LAST}
+# Times in ns since 1970 are below these numbers, and so are counts and sums of them.
+SUSPECT_NUMBER, SUSPECT_SUM = 1 << 61, 1 << 62
 # Names the job that a row is of, where several are read together.
 SOURCE = "profile"
 # The numbers of slices: signed, since differences of them are taken; no clock reads 2^63 slices.
@@ -33,9 +35,9 @@ class Want:
     """A table that is wanted.
 
     table: its name in the schema. columns: the columns besides the process and the keys, which always come along; the
-    name of a column of bins ("write_size") stands for all its bins. None: all columns but those of bins; with `bins`
-    those too. summed_over: keys that rows are added up over, and which the result then lacks (tables whose rows add up
-    alone): with "slice", a distribution of a whole job is as small as one of a slice.
+    name of a column of bins ("write_size") stands for all its bins. None: all columns but those of bins. bins: all
+    columns of bins too. summed_over: keys that rows are added up over, and which the result then lacks (of tables whose
+    rows add up alone): over "slice", a distribution of a whole job is as small as one of a slice.
     """
 
     table: str
@@ -47,8 +49,10 @@ class Want:
         """Whether the column is wanted."""
         if is_key:
             return column.name not in self.summed_over
+        if column.bins and self.bins:
+            return True
         if self.columns is None:
-            return self.bins or not column.bins
+            return not column.bins
         return column.name in self.columns or (bool(column.bins) and column.bins in self.columns)
 
 
@@ -80,21 +84,31 @@ class TablePlan:
     """How one table is made of the chunks of several schemas, and the frame that it is without rows."""
 
     native: native.Plan
+    columns: tuple[str, ...]
     empty: pl.DataFrame
     kept: list[object]  # what the plan's pointers point to
 
-    def frame(self, decoder: native.Decoder) -> pl.DataFrame:
-        """The table of what the decoder has loaded: all columns, in the order of the schemas."""
-        frame = decoder.table(self.native)
-        if frame is None:
-            return self.empty
+    def frame(self, decoder: native.Decoder) -> tuple[pl.DataFrame, frozenset[str]]:
+        """The table of what the decoder has loaded: all columns, in the order of the schemas; and which of its columns
+        hold numbers so large that one should ask whether a job can have them.
+        """
+        made = decoder.table(self.native)
+        if made is None:
+            return self.empty, frozenset()
+        frame, bounds = made
+        rows = frame.height
+        suspects = frozenset(
+            name
+            for name, bound in zip(self.columns, bounds, strict=False)
+            if bound.bits >= SUSPECT_NUMBER or (bound.high_sum + rows) << 32 >= SUSPECT_SUM
+        )
         present = set(frame.columns)
         absent = [
             pl.lit("" if dtype == pl.String else 0, dtype).alias(name)
             for name, dtype in self.empty.schema.items()
             if name not in present
         ]
-        return frame.with_columns(absent).select(self.empty.columns) if absent else frame
+        return (frame.with_columns(absent).select(self.empty.columns) if absent else frame), suspects
 
 
 @functools.lru_cache(maxsize=1024)
@@ -132,7 +146,7 @@ def plan(want: Want, added: tuple[Schema, ...], order: tuple[int, ...], is_named
         column.name: pl.Int64 if _type(column, want) == native.I64 else DTYPES[column.type]
         for column in columns.values()
     }
-    return TablePlan(result, pl.DataFrame(schema=schema), kept)
+    return TablePlan(result, tuple(columns), pl.DataFrame(schema=schema), kept)
 
 
 def _type(column: Column, want: Want) -> int:

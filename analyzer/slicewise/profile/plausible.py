@@ -6,13 +6,17 @@ machine whose memory fails. No counter's name is known here; limits go by unit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from slicewise.errors import UserError
-from slicewise.profile.reading import Source
+from slicewise.profile.plan import SOURCE as PROFILE
 from slicewise.profile.schema import Schema
+
+if TYPE_CHECKING:
+    from slicewise.profile.reading import Source
 
 # Times are ns since 1970, until 2116. Sums of what is below the other limit, of millions of rows, stay below 2^63.
 MOST_NS = (1 << 62) - 1
@@ -27,12 +31,34 @@ MOST_RANKS = 1 << 40
 MOST_SLICES_ON_AXIS = 1 << 24
 
 
-def require_plausible(source: Source, tables: Mapping[str, pl.DataFrame], needs_axis: bool) -> None:
-    """Raises UserError for numbers that no job has, and for slices that no axis of time can hold, if it needs one."""
-    if wrong := _implausible(tables, source.schema, source.slice_ns):
-        raise UserError(f"{source.path}: holds numbers that no job has ({wrong}); take an undamaged copy")
+def require_plausible(
+    sources: Sequence[Source],
+    tables: Mapping[str, pl.DataFrame],
+    names: Mapping[str, str],
+    suspects: Mapping[str, Collection[str]],
+) -> None:
+    """Raises UserError for numbers that no job has.
+
+    names: of each of `tables` what its schema calls it. suspects: by table, the columns of which it is not known yet
+    that their numbers are small enough (TablePlan.frame).
+    """
+    slice_ns = max(source.slice_ns for source in sources)
+    schemas = dict.fromkeys(source.schema for source in sources)
+    if not any(_implausible(tables, names, suspects, schema, slice_ns) for schema in schemas):
+        return
+    for source in sources:
+        own = {
+            name: frame.filter(pl.col(PROFILE) == source.number) if PROFILE in frame.columns else frame
+            for name, frame in tables.items()
+        }
+        if wrong := _implausible(own, names, suspects, source.schema, source.slice_ns):
+            raise UserError(f"{source.path}: holds numbers that no job has ({wrong}); take an undamaged copy")
+
+
+def require_axis(source: Source, tables: Mapping[str, pl.DataFrame]) -> None:
+    """Raises UserError for slices that no axis of time can hold. tables: of one job, by the names of its schema."""
     apart_ns = _span_ns(tables, source.slice_ns)
-    if needs_axis and apart_ns > MOST_SLICES_ON_AXIS * source.slice_ns:
+    if apart_ns > MOST_SLICES_ON_AXIS * source.slice_ns:
         days = apart_ns / 1e9 / 86400
         raise UserError(
             f"{source.path}: its slices lie {days:,.0f} days apart (a clock that was set while it ran?), too far for "
@@ -40,28 +66,34 @@ def require_plausible(source: Source, tables: Mapping[str, pl.DataFrame], needs_
         )
 
 
-def _implausible(tables: Mapping[str, pl.DataFrame], schema: Schema, slice_ns: int) -> str:
+def _implausible(
+    tables: Mapping[str, pl.DataFrame],
+    names: Mapping[str, str],
+    suspects: Mapping[str, Collection[str]],
+    schema: Schema,
+    slice_ns: int,
+) -> str:
     """The first number that no job has, as "slices.write_ops: 9223372036854775808"; empty if there is none."""
+    by_name = {names[name]: frame for name, frame in tables.items()}
     for name, frame in tables.items():
-        if frame.is_empty():
+        asked = {column for column in (SLICE, SLICE_NS, RANK) if column in frame.columns}.union(suspects[name])
+        if frame.is_empty() or not asked:
             continue
-        limits = dict(_limits(name, frame, schema, _slice_ns_of(name, tables, slice_ns)))
-        if not limits:
-            continue
-        found = frame.select(pl.col(column).max() for column in limits).row(0)
-        sums = frame.select(pl.col(column).cast(pl.Float64).sum() for column in limits).row(0)
-        for (column, (most, most_sum)), greatest, total in zip(limits.items(), found, sums, strict=True):
-            if greatest > most or total >= most_sum:
-                return f"{name}.{column}: {greatest}"
-        if RANK in frame.columns and frame[RANK].min() < -1:
-            return f"{name}.{RANK}: {frame[RANK].min()}"
+        length = _slice_ns_of(names[name], by_name, slice_ns)
+        for column, (most, most_sum) in _limits(names[name], frame, asked, schema, length):
+            values = frame[column]
+            if values.max() > most or (most_sum < float("inf") and values.cast(pl.Float64).sum() >= most_sum):
+                return f"{names[name]}.{column}: {values.max()}"
+        if RANK in asked and frame[RANK].min() < -1:
+            return f"{names[name]}.{RANK}: {frame[RANK].min()}"
     return ""
 
 
 def _slice_ns_of(name: str, tables: Mapping[str, pl.DataFrame], slice_ns: int) -> int:
     """The length of a slice of a table: that of the collectors for tables of nodes, else the job's."""
-    is_of_node = name.startswith(OF_NODES) and SLICE_NS in tables[NODES].columns
-    return (tables[NODES][SLICE_NS].max() or slice_ns) if is_of_node else slice_ns
+    nodes = tables.get(NODES)
+    is_of_node = name.startswith(OF_NODES) and nodes is not None and SLICE_NS in nodes.columns
+    return (nodes[SLICE_NS].max() or slice_ns) if is_of_node else slice_ns
 
 
 def _span_ns(tables: Mapping[str, pl.DataFrame], slice_ns: int) -> int:
@@ -75,10 +107,12 @@ def _span_ns(tables: Mapping[str, pl.DataFrame], slice_ns: int) -> int:
     return max(last for _, last in spans) - min(first for first, _ in spans) if spans else 0
 
 
-def _limits(name: str, frame: pl.DataFrame, schema: Schema, slice_ns: int) -> Iterator[tuple[str, tuple[int, float]]]:
+def _limits(
+    name: str, frame: pl.DataFrame, asked: Collection[str], schema: Schema, slice_ns: int
+) -> Iterator[tuple[str, tuple[int, float]]]:
     """(column, (the greatest value, below what the sum of all must be)) of the columns that are not mere identities."""
     columns = {column.name: column for table in schema.tables if table.name == name for column in table.columns}
-    for column in frame.columns:
+    for column in sorted(asked):
         known = columns.get(column)
         if known is None or not frame.schema[column].is_integer():
             continue

@@ -12,7 +12,7 @@ import polars as pl
 
 from slicewise.profile.damage import Damage
 from slicewise.profile.plan import Want
-from slicewise.profile.plausible import require_plausible
+from slicewise.profile.plausible import require_axis
 from slicewise.profile.reading import REQUIRED_TABLES, read_jobs
 from slicewise.profile.schema import Schema
 
@@ -23,7 +23,9 @@ class Profile:
     of that name; names of enumerations are strings.
 
     slices: `slice` is i64; rows of one (process, mount, layer, slice) are added up. Columns of bins are there only if
-    they were asked for. nodes and node_...: the nodes' own counters; `process` is a collector's run, and no process.
+    they were asked for. distributions: the columns of bins by (process, mount, layer), added up over all slices;
+    without columns if they were not asked for. nodes and node_...: the nodes' own counters; `process` is a collector's
+    run, and no process.
     damage: what could not be read; empty where all is well.
     """
 
@@ -52,6 +54,7 @@ class Profile:
     modules: pl.DataFrame
     frames: pl.DataFrame
     sites: pl.DataFrame
+    distributions: pl.DataFrame
 
 
 TABLES = REQUIRED_TABLES
@@ -62,20 +65,28 @@ LATER_TABLES = (
     "events", "hardware", "modules", "frames", "sites",
 )  # fmt: skip
 
+DISTRIBUTIONS = Want("slices", columns=(), bins=True, summed_over=("slice",))
+NO_DISTRIBUTIONS = Want("")
 
-def read_profile(path: str | Path, bins: bool = False, needs_axis: bool = True) -> Profile:
+
+def read_profile(
+    path: str | Path, bins: bool = False, needs_axis: bool = True, distributions: bool = False
+) -> Profile:
     """Read a job's directory, or one node's `.swz` file of it.
 
-    bins: whether the columns of bins (sizes, latencies) are wanted: they need several times the memory of all others.
+    bins: whether the columns of bins (sizes, latencies) are wanted slice by slice: they need several times the memory
+    of all others. distributions: whether they are wanted as sums over all slices.
     needs_axis: whether it will be laid on an axis of time, slice by slice, which a clock that was set may forbid.
     Damage costs the frames that it touches, and is told in the profile. Raises UserError where there is nothing to
     tell: no such file, not a profile, another format, several jobs or slice lengths, no sound frame.
     """
     path = Path(path)
     wants = {name: Want(name, bins=bins) for name in (*TABLES, *LATER_TABLES)}
+    wants["distributions"] = DISTRIBUTIONS if bins or distributions else NO_DISTRIBUTIONS
     reading = read_jobs([path], wants, is_named=False)
     (source,) = reading.sources
-    require_plausible(source, reading.tables, needs_axis)
+    if needs_axis:
+        require_axis(source, reading.tables)
     return Profile(
         path=path,
         job=source.job,

@@ -19,6 +19,7 @@ from slicewise.profile import damage, native, plan
 from slicewise.profile.damage import Damage, Loss
 from slicewise.profile.files import WAY_OUT, job_places, profile_files, some, unreadable
 from slicewise.profile.plan import Want
+from slicewise.profile.plausible import require_plausible
 from slicewise.profile.schema import FORMAT_VERSION, BadSchema, Schema, UnsupportedFormat, parse_schema
 
 SEARCHED_BYTES = 1 << 20
@@ -93,10 +94,12 @@ def read_jobs(
     with native.Decoder(threads) as decoder:
         loading.load(decoder)
         schemas, order = tuple(loading.schemas), loading.order(decoder)
-        identity = plan.plan(IDENTITY, schemas, order, True).frame(decoder)
+        identity, _ = plan.plan(IDENTITY, schemas, order, True).frame(decoder)
         sources = tuple(_sources(loading, decoder, identity))
-        frames = {name: plan.plan(want, schemas, order, is_named).frame(decoder) for name, want in wants.items()}
-    _check_times(sources, frames)
+        made = {name: plan.plan(want, schemas, order, is_named).frame(decoder) for name, want in wants.items()}
+    frames = {name: frame for name, (frame, _) in made.items()}
+    suspects = {name: columns for name, (_, columns) in made.items()}
+    require_plausible(sources, frames, {name: want.table for name, want in wants.items()}, suspects)
     return Reading(sources, frames)
 
 
@@ -294,15 +297,3 @@ def _damages(loading: _Loading, decoder: native.Decoder, identity: pl.DataFrame)
     for unfinished in sorted(decoder.unfinished(), key=lambda unfinished: unfinished.arrival):
         of(unfinished.source).unfinished.append(unfinished.process)
     return damages
-
-
-def _check_times(sources: Sequence[Source], frames: Mapping[str, pl.DataFrame]) -> None:
-    """Raises UserError if a slice lies where no clock can tell of it: its begin in ns has no 63 bits."""
-    longest = max(source.slice_ns for source in sources)
-    for frame in frames.values():
-        if plan.SLICE not in frame.columns or not frame.height or (frame[plan.SLICE].max() + 1) * longest < 1 << 63:
-            continue
-        for source in sources:
-            own = frame.filter(pl.col(plan.SOURCE) == source.number) if plan.SOURCE in frame.columns else frame
-            if ((own[plan.SLICE].max() or 0) + 1) * source.slice_ns >= 1 << 63:
-                raise UserError(f"{source.path}: has slices that no clock can tell of; take an undamaged copy")

@@ -56,7 +56,7 @@ class JobReport:
 
 
 def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
-    """Analyse one job, whose profile was read with its bins. symbols: see analysis/sites.py."""
+    """Analyse one job, whose profile was read with its distributions. symbols: see analysis/sites.py."""
     per_slice = analysis.per_slice(analysis.own_slices(digest))
     first = per_slice["slice"].min() if per_slice.height else 0
     return JobReport(
