@@ -35,6 +35,11 @@ void asleep_start(void)
     is_ready = true;
 }
 
+void asleep_stop(void)
+{
+    is_ready = false;
+}
+
 uint32_t asleep_pid(void)
 {
     if (asleep_page.pid == 0) {
@@ -59,7 +64,7 @@ void asleep_begin_child(void)
 descriptor asleep_look(int fd)
 {
     struct stat status;
-    if (syscall(SYS_fstat, fd, &status) != 0)
+    if (!is_ready || syscall(SYS_fstat, fd, &status) != 0)
         return OBJECT_other << 8 | 1;
     enum object object = object_of_mode(status.st_mode);
     uint64_t device = object == OBJECT_file ? (uint64_t)major(status.st_dev) << MINOR_BITS | minor(status.st_dev) : 0;

@@ -38,6 +38,9 @@ extern union own_page_bytes {
 /* A process that begins: it learns who it is, and has the kernel zero the page in children of fork. */
 void asleep_start(void);
 
+/* From now on nothing is noted and nothing looked at. */
+void asleep_stop(void);
+
 /* The process whose memory this is learns who it is, if it is a child of fork and has not done so. Returns its id: that of a vforked child's
  * parent, where a vforked child asks. */
 uint32_t asleep_pid(void);

@@ -3,6 +3,7 @@
 #include "asleep.h"
 #include "descriptor.h"
 #include "engine.h"
+#include "lend.h"
 #include "mount.h"
 #include "site.h"
 #include "state.h"
@@ -99,11 +100,17 @@ static void count_aside(struct thread *interrupted, const struct call *call, int
         lock_give_signals_back(interrupted);
 }
 
-/* A handler that finds its thread holding the lock (lock.h) passes through. */
+/* A handler that finds its thread holding the lock (lock.h) passes through, and so do some children that run in our memory. */
+static __attribute__((noinline)) bool is_on_after_all(void)
+{
+    return !thread_state.holds_lock && (atomic_load(&lend_children) == 0 || !lend_is_left_alone()) && engine_wake();
+}
+
 static inline bool is_on(void)
 {
-    return (LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON) || engine_wake()) &&
-           LIKELY(!thread_state.holds_lock);
+    return LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON && !thread_state.holds_lock &&
+                  atomic_load_explicit(&lend_children, memory_order_relaxed) == 0) ||
+           is_on_after_all();
 }
 
 static __attribute__((noinline)) void count_unusually(const struct call *call, uint32_t mount, const struct effect *effect)
@@ -247,7 +254,7 @@ void call_mapped(const struct call *call, int fd, int64_t bytes)
 /* The word as the table has it now; without its file if the descriptor was closed before anybody looked that up. */
 static descriptor brought_up_to_date(int fd, descriptor word)
 {
-    descriptor now = (unsigned)fd < DESCRIPTORS_MAX ? atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed) : 0;
+    descriptor now = (unsigned)fd < DESCRIPTORS_MAX && !lend_is_child() ? atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed) : 0;
     if (now >> 32 == word >> 32)
         return now;
     return descriptor_file(word) == FILE_NOT_LOOKED_UP ? no_file_on(descriptor_mount(word)) : word;

@@ -30,7 +30,13 @@ static bool has_invariant_counter(void)
 
 uint64_t tick_by_clock(void)
 {
-    return clock_read(CLOCK_MONOTONIC);
+    return profiler_clock.is_stopped ? 0 : clock_read(CLOCK_MONOTONIC);
+}
+
+void clock_stop(void)
+{
+    profiler_clock.is_stopped = true;
+    profiler_clock.is_counter = false;
 }
 
 /* A tick and the wall clock at the same moment: the tightest of three tries, since any of them can be interrupted. */

@@ -20,6 +20,7 @@
 
 struct clock {
     bool is_counter;          /* else ticks are CLOCK_MONOTONIC nanoseconds */
+    bool is_stopped;          /* no clock may be read any more: libc's clock_gettime reads the counter too */
     uint64_t ns_per_tick_q32; /* 32 fractional bits; read by any thread while the holder of the lock renews it */
     uint64_t base_tick, base_ns;
     uint64_t rate_tick, rate_ns; /* the older end of the pair that the rate is measured on */
@@ -60,6 +61,9 @@ static inline uint64_t ns_to_ticks(uint64_t ns)
 {
     return (uint64_t)(((unsigned __int128)ns << 32) / __atomic_load_n(&profiler_clock.ns_per_tick_q32, __ATOMIC_RELAXED));
 }
+
+/* From now on ticks are 0. */
+void clock_stop(void);
 
 /* Chooses the source of ticks and takes the first pair; the rate is a first guess until clock_calibrate. */
 void clock_start(bool may_use_counter);

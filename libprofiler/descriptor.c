@@ -83,7 +83,7 @@ descriptor descriptor_classify(int fd)
     if (engine.home.segment->mounts[mount][mounts_object] != object)
         object = OBJECT_other;
     descriptor word = word_of(mount, object, object == OBJECT_file && S_ISREG(status.stx_mode) ? FILE_NOT_LOOKED_UP : FILE_NONE);
-    if ((unsigned)fd < DESCRIPTORS_MAX)
+    if ((unsigned)fd < DESCRIPTORS_MAX && !lend_is_child())
         atomic_store_explicit(&descriptor_table[fd], word, memory_order_relaxed);
     return word;
 }
@@ -95,8 +95,13 @@ descriptor descriptor_release(int fd)
     uint32_t state = atomic_load_explicit(engine_switch, memory_order_relaxed);
     if (state != ENGINE_ON)
         return state == ENGINE_ASLEEP ? asleep_look(fd) : 0;
+    if (thread_state.holds_lock) { /* lock.h: nothing may be looked up */
+        atomic_store_explicit(&descriptor_table[fd], 0, memory_order_relaxed);
+        return 0;
+    }
     descriptor word = descriptor_of(fd);
-    atomic_store_explicit(&descriptor_table[fd], 0, memory_order_relaxed);
+    if (!lend_is_child())
+        atomic_store_explicit(&descriptor_table[fd], 0, memory_order_relaxed);
     return word;
 }
 
@@ -107,7 +112,7 @@ static bool has_table(void)
 
 void descriptor_release_range(unsigned first, unsigned last)
 {
-    if (!has_table())
+    if (!has_table() || lend_is_child())
         return;
     const unsigned words_a_page = PAGE_BYTES / sizeof(descriptor);
     unsigned end = last < DESCRIPTORS_MAX ? last + 1 : DESCRIPTORS_MAX, fd = first;
@@ -123,7 +128,7 @@ void descriptor_release_range(unsigned first, unsigned last)
 
 void descriptor_copied(int from, int to)
 {
-    if ((unsigned)to >= DESCRIPTORS_MAX || from == to || !has_table())
+    if ((unsigned)to >= DESCRIPTORS_MAX || from == to || !has_table() || lend_is_child())
         return;
     descriptor word = (unsigned)from < DESCRIPTORS_MAX ? atomic_load_explicit(&descriptor_table[from], memory_order_relaxed) : 0;
     atomic_store_explicit(&descriptor_table[to], word, memory_order_relaxed);

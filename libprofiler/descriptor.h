@@ -3,6 +3,7 @@
 #define SLICEWISE_DESCRIPTOR_H
 
 #include "engine.h"
+#include "lend.h"
 #include "state.h"
 
 enum {
@@ -27,7 +28,7 @@ static inline uint32_t descriptor_file(descriptor word)
 
 static inline descriptor descriptor_of(int fd)
 {
-    if (__builtin_expect((unsigned)fd < DESCRIPTORS_MAX, 1)) {
+    if (__builtin_expect((unsigned)fd < DESCRIPTORS_MAX, 1) && !lend_is_child()) {
         descriptor word = atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed);
         if (__builtin_expect(word != 0, 1))
             return word;

@@ -6,14 +6,17 @@
 #include "asleep.h"
 #include "courier.h"
 #include "environment.h"
+#include "guard.h"
 #include "hardware.h"
 #include "identity.h"
 #include "kernel.h"
+#include "lend.h"
 #include "mount.h"
 #include "program.h"
 #include "record.h"
 #include "python.h"
 #include "request.h"
+#include "say.h"
 #include "site.h"
 #include "state.h"
 #include "unprofiled.h"
@@ -48,8 +51,7 @@ void engine_say(const char *format, const char *first, const char *second, const
         status.stx_ino != engine.standard_error.inode || status.stx_dev_minor != engine.standard_error.device)
         return;
     snprintf(line, sizeof line, format, first, second, third);
-    struct iovec part = { shown, visible_line(shown, sizeof shown, line) };
-    raw_writev(STDERR_FILENO, &part, 1);
+    say_line(STDERR_FILENO, &status, shown, visible_line(shown, sizeof shown, line));
 }
 
 static const struct { bool is_said; const char *meaning; } mishap_texts[] = {
@@ -82,10 +84,12 @@ static void thread_ends(void *thread)
 {
     struct thread *ending = thread;
     ending->is_registered = 0;
-    hardware_thread_ends();
-    struct held_lock held = lock_take(&engine.lock);
-    kernel_thread_ends();
-    lock_give(held);
+    if (atomic_load(engine_switch) == ENGINE_ON) {
+        hardware_thread_ends();
+        struct held_lock held = lock_take(&engine.lock);
+        kernel_thread_ends();
+        lock_give(held);
+    }
     lane_release(ending);
 }
 
@@ -207,15 +211,17 @@ static void forget_parent(void)
     engine.lock = (struct lock){ 0 };
     engine.is_first_of_job = false;
     engine.full_until_tick = 0;
+    uint32_t lendings = thread_state.lendings; /* it may be a vforked child that wakes its parent's memory */
     if (engine.home.segment != NULL && engine.home.place != PLACE_private) {
         /* Forked by a signal handler: the bookkeeping that it interrupted goes on here too, and must find memory of no consequence. */
-        if (thread_state.frame != NULL)
+        if (thread_state.frame != NULL && thread_state.frame != GUARD_LENT)
             syscall(SYS_mmap, engine.home.segment, sizeof(struct segment), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         else
             segment_unmap(&engine.home);
     }
     thread_state = (struct thread){ .lane = &no_lane, .mpi_depth = thread_state.mpi_depth };
+    lend_go_on(lendings);
     descriptor_forget_all();
     request_forget_all();
     courier_forget();
@@ -250,14 +256,40 @@ static bool is_worth_waking_at_once(void)
     return engine.settings.events[0] != '\0' || program_is_go(); /* which makes its calls past libc, and never comes by */
 }
 
+/* Told by the process that started this one, perhaps because of a filter that it installed: not one system call is made. */
+static bool is_told_to_be_off(void)
+{
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+        if (strcmp(*entry, "SLICEWISE_OFF=1") == 0)
+            return true;
+    return false;
+}
+
+/* From here on, and in children of fork. */
+static void refuse(void)
+{
+    preparation = REFUSED;
+    asleep_stop();
+    clock_stop();
+    atomic_store(engine_switch, ENGINE_OFF);
+}
+
 /* `is_counting`: a call is to be counted, and not just what comes before it. Returns whether calls are counted. */
 static bool rouse(bool is_counting)
 {
     uint32_t state = atomic_load_explicit(engine_switch, memory_order_acquire);
     if (state != ENGINE_ASLEEP)
         return state == ENGINE_ON;
+    if (preparation == REFUSED) { /* a child of fork: there may be no system call that it may make */
+        atomic_store(engine_switch, ENGINE_OFF);
+        return false;
+    }
     if (environ == NULL && preparation == UNPREPARED) /* libc has not started (a program's .preinit_array), and settings cannot be read yet */
         return false;
+    if (preparation == UNPREPARED && is_told_to_be_off()) {
+        refuse();
+        return false;
+    }
     int saved_errno = errno;
     if (!take_turn((uint32_t)raw_gettid())) {
         errno = saved_errno;
@@ -355,10 +387,15 @@ void engine_before_child(void)
 /* It sleeps until it counts something. */
 void engine_begin_child(void)
 {
+    lend_forget();
+    if (preparation == REFUSED) {
+        atomic_store(engine_switch, ENGINE_OFF);
+        return;
+    }
     if (is_on()) /* it began in a handler of the program's that libc calls before fork returns */
         return;
     asleep_begin_child();
-    if (thread_state.frame != NULL) /* forked by a signal handler: the bookkeeping that it interrupted goes on here too, on our parent's lane */
+    if (thread_state.frame != NULL && thread_state.frame != GUARD_LENT) /* forked by a signal handler: the bookkeeping that it interrupted goes on here too, on our parent's lane */
         engine_wake();
 }
 
@@ -412,8 +449,16 @@ static void leave(void)
     lock_give(held);
 }
 
+/* Then no system call is ours to make. */
+static bool is_left_alone(void)
+{
+    return atomic_load(engine_switch) == ENGINE_OFF || (atomic_load(&lend_children) != 0 && lend_is_left_alone());
+}
+
 void engine_leave(int dirfd, const char *path)
 {
+    if (is_left_alone())
+        return;
     engine_before_child();
     unprofiled_note(raw_getpid(), dirfd, path);
     leave();
@@ -421,6 +466,8 @@ void engine_leave(int dirfd, const char *path)
 
 void engine_leave_for_command(const char *file)
 {
+    if (is_left_alone())
+        return;
     engine_before_child();
     unprofiled_note_command(raw_getpid(), file);
     leave();
@@ -438,6 +485,8 @@ void engine_spawned_command(int pid, const char *file)
 
 void engine_stay(void)
 {
+    if (is_left_alone())
+        return;
     unprofiled_take_back(raw_getpid());
     if (is_on())
         atomic_store(&engine.home.segment->state, SEGMENT_LIVE);
@@ -482,6 +531,21 @@ void engine_finish(enum ending ending)
         return;
     adopt_predecessors(true);
     adopt_siblings(engine.is_first_of_job);
+}
+
+void engine_stand_down(enum mishap why)
+{
+    if (lend_is_child()) {
+        lend_child_stands_down();
+        return;
+    }
+    /* One that sleeps wakes: what it does later cannot be told, and its row says so. */
+    if (engine_wake() && is_on()) {
+        engine_count_mishap(why, 1);
+        engine_finish(ENDING_stood_down);
+    }
+    refuse();
+    environment_stand_down();
 }
 
 static long fails_for_want_of_a_function(void)

@@ -37,6 +37,8 @@ struct thread {
     uint32_t holds_lock;    /* the engine's: only the handler of a signal that the thread's own instruction caused can see this */
     uint32_t keeps_signals; /* they are blocked until the bookkeeping is done, and `kept_signals` is the mask to give back then */
     uint64_t kept_signals;
+    uint32_t lendings;      /* children that run as this thread (lend.h), and `frame` as it was before the first */
+    void *lent_frame;
     uint64_t turn_tick;     /* until then the lane's slice is open, also where the lane ends earlier, for a sample of a call site is due */
     int64_t site_left_ns;   /* I/O time until that sample */
     uint64_t site_base_ns;  /* what of the lane's I/O time has been taken off that */
@@ -155,6 +157,10 @@ void engine_spawned(int pid, const char *path);
 void engine_spawned_command(int pid, const char *file);
 void engine_before_child(void); /* by whoever makes one, before it does */
 void engine_begin_child(void);
+
+/* Before the program takes from us what we need: what is counted is finished, and every call passes through from then on, here and in the programs
+ * that are started. */
+void engine_stand_down(enum mishap why);
 
 /* What a program hands on to those that it starts, where their environment lacks it: the preload and our settings. Gives `envp` back, or a
  * copy with more in it, made in `room` bytes of the caller's (a vforked child must not allocate). */

@@ -19,6 +19,8 @@ extern char **environ;
 /* Copies of what is carried: the program may write over the strings that it began with. */
 static char **carried;
 static size_t carried_count;
+static char stood_down[] = OURS "OFF=1";
+static bool has_stood_down;
 
 static size_t count_of(char *const *envp)
 {
@@ -108,6 +110,11 @@ void environment_start(void)
     carried_count = used;
 }
 
+void environment_stand_down(void)
+{
+    has_stood_down = true;
+}
+
 /* A list of other libraries gets ours at its end; an empty one says that nothing is to be preloaded. */
 static bool lacks_library(const char *preload)
 {
@@ -123,13 +130,13 @@ static bool lacks(char *const *envp, size_t i)
 
 size_t environment_room(char *const *envp)
 {
-    size_t lacking = 0;
+    size_t lacking = has_stood_down && entry_like(envp, stood_down) == NULL;
     for (size_t i = 0; i < carried_count; i++)
         lacking += lacks(envp, i);
     if (lacking == 0)
         return 0;
     char *const *preload = entry_like(envp, PRELOAD);
-    size_t text = preload != NULL ? strlen(*preload) + strlen(carried[0]) + 2 : 0;
+    size_t text = preload != NULL && carried_count > 0 ? strlen(*preload) + strlen(carried[0]) + 2 : 0;
     return (count_of(envp) + lacking + 1) * sizeof(char *) + text;
 }
 
@@ -142,11 +149,13 @@ char *const *environment_carried(char *const *envp, void *room)
     if (count > 0)
         memcpy(entries, envp, count * sizeof *entries);
     char *const *preload = entry_like(envp, PRELOAD);
+    if (has_stood_down && entry_like(envp, stood_down) == NULL)
+        entries[used++] = stood_down;
     for (size_t i = preload != NULL; i < carried_count; i++)
         if (lacks(envp, i))
             entries[used++] = carried[i];
     entries[used++] = NULL;
-    if (preload != NULL && lacks(envp, 0)) {
+    if (preload != NULL && carried_count > 0 && lacks(envp, 0)) {
         char *text = (char *)(entries + used);
         entries[preload - envp] = text;
         text = mempcpy(mempcpy(text, *preload, strlen(*preload)), ":", 1);

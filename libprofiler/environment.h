@@ -10,6 +10,9 @@ void environment_name_job(const char *job);
 /* Takes note of what is to be carried on, as the environment is now. */
 void environment_start(void);
 
+/* From now on what is started is told not to profile itself. */
+void environment_stand_down(void);
+
 enum { COMMAND_BYTES = 128 << 10 }; /* the kernel takes no longer argument */
 
 /* For what libc runs by the shell in the program's own environment: the command with what `envp` (environment_carried's) has and `environ` lacks,

@@ -50,7 +50,7 @@ static void put_right(struct thread *thread)
 
 bool guard_begin(struct thread *thread, void *volatile *frame)
 {
-    if (thread->frame != NULL) {
+    if (thread->frame != NULL && thread->frame != GUARD_LENT) {
         if (!is_left(thread->frame, frame))
             return false;
         put_right(thread);
@@ -63,6 +63,8 @@ void guard_end(struct thread *thread)
 {
     bool was_at_lock = thread->keeps_signals;
     guard_clear(thread);
+    if (thread->lendings > 0)
+        thread->frame = GUARD_LENT;
     lock_give_signals_back(thread);
     if (was_at_lock && courier_is_due())
         courier_turn();

@@ -7,6 +7,9 @@
 
 #include "engine.h"
 
+/* Where a child runs as this thread (lend.h): no bookkeeping is under way, but no call is a usual one. */
+#define GUARD_LENT ((void *)1)
+
 /* `frame` is the caller's own word. Where the guard is set it is wiped: a frame that was left in this very place is then known to be gone. */
 static inline bool guard_is_free(const struct thread *thread, void *volatile *frame)
 {

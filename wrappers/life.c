@@ -1,4 +1,4 @@
-/* A process's beginnings and ends. vfork needs no wrapper: its child runs in our memory until it execs or exits, and what it calls until
+/* A process's beginnings and ends. A vforked child (vfork.c) runs in our memory until it execs or exits, and what it calls until
  * then is counted as its parent's; exec and _exit see by the process id that they are not the parent's own. */
 #include "interpose.h"
 

@@ -2,6 +2,7 @@
  * inside) is counted as its parent. */
 #include "environment.h"
 #include "interpose.h"
+#include "lend.h"
 
 #include <alloca.h>
 #include <sched.h>
@@ -83,10 +84,15 @@ INTERPOSE(int, clone, (int (*function)(void *), void *stack, int flags, void *ar
     va_end(arguments);
     struct beginning beginning = { function, argument };
     engine_before_child();
+    const bool shares_thread = (flags & CLONE_SETTLS) == 0, is_lent = (flags & (CLONE_VM | CLONE_FILES)) == CLONE_VM;
     struct call call = call_begin(OP_clone);
+    if (is_lent)
+        (flags & CLONE_VFORK) != 0 ? lend_begin(shares_thread) : lend_for_good(shares_thread);
     int pid = (flags & CLONE_VM) != 0 ? REAL(clone)(function, stack, flags, argument, parents_tid, tls, childs_tid)
                                       : REAL(clone)(live_alone, stack, flags, &beginning, parents_tid, tls, childs_tid);
     call_end(&call);
+    if (is_lent && (flags & CLONE_VFORK) != 0)
+        lend_end(shares_thread);
     call_lived(&call);
     call_close(&call);
     return pid;

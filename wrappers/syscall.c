@@ -3,12 +3,14 @@
 #include "io_uring.h"
 #include "libaio.h"
 #include "posix_copy.h"
+#include "sandbox.h"
 #include "usual.h"
 
 /* What a call does, in the order of its arguments. */
 enum action {
     NONE, READS, READS_AT, WRITES, WRITES_AT, SENDS, MOVES, TEES, GIVES_PAGES, OPENS, OPENS_AT, CLOSES, CLOSES_RANGE, COPIES, CONTROLS, SEEKS,
     TOUCHES, NAMES, NAMES_AT, NAMES_NONE, SUBMITS, REAPS, SETS_UP_RING, REGISTERS, ENTERS_RING, ENDS,
+    FORBIDS, FORBIDS_AS_PRCTL,
 };
 
 struct meaning {
@@ -96,6 +98,8 @@ static struct meaning meaning_of(long number)
     case SYS_fstat: return (struct meaning){ TOUCHES, OP_fstat };
     case SYS_newfstatat: return (struct meaning){ NAMES_AT, OP_fstatat };
     case SYS_statx: return (struct meaning){ NAMES_AT, OP_statx };
+    case SYS_seccomp: return (struct meaning){ FORBIDS, OP_prctl };
+    case SYS_prctl: return (struct meaning){ FORBIDS_AS_PRCTL, OP_prctl };
     case SYS_io_submit: return (struct meaning){ SUBMITS, OP_io_submit };
     case SYS_io_getevents:
     case SYS_io_pgetevents: return (struct meaning){ REAPS, OP_io_getevents };
@@ -179,6 +183,8 @@ static void count(struct meaning meaning, const struct call *call, const long *a
         break;
     case ENTERS_RING: uring_entered(call, fd, result); break;
     case NONE:
+    case FORBIDS:
+    case FORBIDS_AS_PRCTL:
     case ENDS: break;
     }
 }
@@ -196,7 +202,13 @@ static long counted(struct meaning meaning, long number, long a, long b, long c,
 INTERPOSE_SYMBOL(long, system_call, syscall, (long number, long a, long b, long c, long d, long e, long f))
 {
     struct meaning meaning = meaning_of(number);
-    if (meaning.action == NONE || is_of_library(meaning.action))
+    if (meaning.action >= FORBIDS) {
+        if (meaning.action == FORBIDS)
+            sandbox_prepare_seccomp(a, address(c));
+        else
+            sandbox_prepare_prctl(a, b, address(c));
+    }
+    if (meaning.action == NONE || meaning.action >= FORBIDS || is_of_library(meaning.action))
         return REAL(system_call)(number, a, b, c, d, e, f);
     return counted(meaning, number, a, b, c, d, e, f);
 }

@@ -16,7 +16,7 @@ from slicewise.digest.digest import Digest
 from slicewise.digest.processes import count_processes
 
 # The kernel's last count of a process is there only if it ended by itself, and is complete only without these mishaps.
-ENDINGS_WITH_KERNEL_COUNT = ("exit", "underscore_exit", "exec")
+ENDINGS_WITH_KERNEL_COUNT = ("exit", "underscore_exit", "exec", "stood_down")
 MISHAPS_OF_KERNEL_COUNT = ("no_kernel_count", "kernel_count_partial")
 # What marks a process in which calls could not be seen.
 BOUND_APART, RING_USED, RING_UNSEEN = "bound_apart", "uring_used", "uring_unseen"

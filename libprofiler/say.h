@@ -1,0 +1,11 @@
+/* What we tell the user, one line at a time, on the program's own standard error: without a signal to the program, and without waiting for
+ * whoever reads it; a line that cannot be written now is lost. */
+#ifndef SLICEWISE_SAY_H
+#define SLICEWISE_SAY_H
+
+#include "raw.h"
+
+/* `status` is what the descriptor leads to. */
+void say_line(int fd, const struct statx *status, const char *line, size_t length);
+
+#endif

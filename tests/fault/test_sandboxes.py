@@ -1,0 +1,98 @@
+"""Programs that forbid themselves system calls or the tick counter: they run as without the library, which stands down
+before a filter that it could not live under, with all that was counted until then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from slicewise.profile.reader import Profile
+from support.programs import LIBRARY, Apps, Ended, Job, total
+
+BEFORE = 10 * 100  # bytes that the program writes before it sandboxes itself
+STATUS = 3
+OTHER = 10 * 100
+ALL = BEFORE + 1001 * 100 + OTHER
+OURS = ["openat", "statx", "getpid", "mmap", "munmap", "getdents64", "writev", "madvise"]
+AT_START = [
+    *OURS, "gettid", "futex", "rt_sigprocmask", "readlinkat", "mkdirat", "unlinkat", "ftruncate", "fallocate",
+    "getcwd", "geteuid", "prlimit64", "fcntl", "kill", "tgkill", "process_vm_readv", "newfstatat", "getrusage",
+    "clock_gettime", "flock", "prctl", "sched_yield", "nanosleep", "fchmod",
+]  # fmt: skip
+
+
+def run_both(job: Job, apps: Apps, *arguments: str | Path) -> Ended:
+    """Under the library, after a run without it that must end and print the same."""
+    program = apps.build("sandboxed")
+    bare = job.run_plainly([program, *arguments])
+    ended = job.run([program, *arguments])
+    theirs = [line for line in ended.errors.splitlines() if not line.startswith("slicewise: ")]
+    assert (ended.status, ended.output, theirs) == (bare.status, bare.output, bare.errors.splitlines())
+    return ended
+
+
+def stood_down(profile: Profile) -> dict[str, int]:
+    mishaps = dict(profile.mishaps.select("mishap", "count").iter_rows())
+    assert profile.processes["ending"].to_list() == ["stood_down"]
+    assert total(profile, "write_bytes", obj="file") == BEFORE
+    return mishaps
+
+
+@pytest.mark.parametrize("how", ["prctl", "seccomp"])
+@pytest.mark.parametrize("action", ["trap", "errno", "kill_far"])
+@pytest.mark.parametrize("call", OURS)
+def test_filter_that_we_cannot_live_under(job: Job, apps: Apps, how: str, action: str, call: str) -> None:
+    run_both(job, apps, how, action, call)
+    assert stood_down(job.profile()) == {"stood_down_seccomp": 1}
+    assert job.segments() == []
+
+
+def test_filter_that_leaves_us_alone(job: Job, apps: Apps) -> None:
+    ended = run_both(job, apps, "prctl", "errno", "flock")
+    assert ended.status == STATUS
+    profile = job.profile()
+    assert profile.mishaps.is_empty()
+    assert total(profile, "write_bytes", obj="file") == ALL
+
+
+@pytest.mark.parametrize("how", ["strict", "tsc"])
+def test_strict_mode_and_a_forbidden_counter(job: Job, apps: Apps, how: str) -> None:
+    run_both(job, apps, how, "none", "none")
+    assert stood_down(job.profile()) == {f"stood_down_{'seccomp' if how == 'strict' else how}": 1}
+
+
+def test_forbidden_counter_with_the_other_clock(job: Job, apps: Apps) -> None:
+    job.settings["SLICEWISE_CLOCK"] = "vdso"
+    run_both(job, apps, "tsc", "none", "none")
+    assert stood_down(job.profile()) == {"stood_down_tsc": 1}
+
+
+@pytest.mark.parametrize("action", ["trap", "errno"])
+@pytest.mark.parametrize("call", OURS)
+def test_filter_that_we_are_not_told_of(job: Job, apps: Apps, action: str, call: str) -> None:
+    """The program enters the kernel by itself. Its handler answers our calls too, and nothing counted is lost."""
+    ended = run_both(job, apps, "raw", action, call)
+    job.recover(job.spool_dir)
+    opened = b"other 0" in ended.output
+    assert total(job.profile(), "write_bytes") == (ALL if opened else ALL - OTHER)
+
+
+@pytest.mark.parametrize("action", ["kill", "errno"])
+def test_programs_started_under_a_filter(job: Job, apps: Apps, action: str) -> None:
+    """They inherit it, and the word that they are not to be profiled."""
+    ended = run_both(job, apps, "prctl", action, "statx,getpid,madvise,rt_sigprocmask,prctl", "/bin/echo", "here")
+    assert (ended.status, ended.output) == (0, b"here\n")
+    stood_down(job.profile())
+
+
+@pytest.mark.parametrize("call", AT_START)
+def test_start_under_a_filter_that_refuses(job: Job, apps: Apps, call: str) -> None:
+    """The program that installed it was not profiled."""
+    program = apps.build("sandboxed")
+    command = [program, "prctl", "errno", call, program, "prctl", "errno", "flock"]
+    bare = job.run_plainly(command)
+    ended = job.run_plainly(command, PRELOAD_LATER=str(LIBRARY))
+    assert (ended.status, ended.output) == (bare.status, bare.output)
+    if bare.status == STATUS:  # else the loader fails without us too
+        theirs = [line for line in ended.errors.splitlines() if not line.startswith("slicewise: ")]
+        assert theirs == bare.errors.splitlines()

@@ -1,0 +1,52 @@
+/* What a program does to forbid itself system calls (seccomp) or the reading of the tick counter (PR_SET_TSC). Where we could not live after
+ * it, we stand down before it. All other calls of prctl pass through: allocators make some while they hold their locks. */
+#include "sandbox.h"
+
+#include "filter.h"
+#include "interpose.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+
+static void before_filter(const struct sock_fprog *program)
+{
+    bool is_readable;
+    if (!filter_at_lets_us_go_on(program, &is_readable) && is_readable)
+        engine_stand_down(MISHAP_stood_down_seccomp);
+}
+
+void sandbox_prepare_prctl(long option, long first, const void *second)
+{
+    if (option == PR_SET_SECCOMP && first == SECCOMP_MODE_STRICT)
+        engine_stand_down(MISHAP_stood_down_seccomp);
+    else if (option == PR_SET_SECCOMP && first == SECCOMP_MODE_FILTER)
+        before_filter(second);
+    else if (option == PR_SET_TSC && first == PR_TSC_SIGSEGV)
+        engine_stand_down(MISHAP_stood_down_tsc);
+}
+
+void sandbox_prepare_seccomp(long operation, const void *arguments)
+{
+    if (operation == SECCOMP_SET_MODE_STRICT)
+        engine_stand_down(MISHAP_stood_down_seccomp);
+    else if (operation == SECCOMP_SET_MODE_FILTER)
+        before_filter(arguments);
+}
+
+INTERPOSE(int, prctl, (int option, ...))
+{
+    va_list arguments;
+    va_start(arguments, option);
+    long first = va_arg(arguments, long), second = va_arg(arguments, long), third = va_arg(arguments, long), fourth = va_arg(arguments, long);
+    va_end(arguments);
+    if (option == PR_SET_SECCOMP || option == PR_SET_TSC) {
+        struct call call = call_begin(OP_prctl);
+        call_end(&call);
+        call_lived(&call);
+        sandbox_prepare_prctl(option, first, (const void *)second); // NOLINT(performance-no-int-to-ptr)
+        call_close(&call);
+    }
+    return REAL(prctl)(option, first, second, third, fourth);
+}
