@@ -220,7 +220,7 @@ static void forget_parent(void)
         else
             segment_unmap(&engine.home);
     }
-    thread_state = (struct thread){ .lane = &no_lane, .mpi_depth = thread_state.mpi_depth };
+    thread_state = (struct thread){ .lane = &no_lane, .mpi_frame = thread_state.mpi_frame, .mpi_return = thread_state.mpi_return };
     lend_go_on(lendings);
     descriptor_forget_all();
     request_forget_all();

@@ -31,7 +31,8 @@ struct thread {
     uint32_t lane_index;
     void *frame;            /* of the bookkeeping under way: a signal handler must not touch the lane (guard.h); NULL: none */
     uint32_t library_depth; /* calls of libaio and liburing under way: the system call that one makes by number is that call */
-    uint32_t mpi_depth;     /* MPI calls under way: one that lands in another counts once */
+    void *mpi_frame;        /* of the outermost MPI call under way, and where it returns to: one that lands in another counts once */
+    void *mpi_return;
     int is_registered;      /* its end will be noticed */
     int is_aside;           /* a signal handler on a lane of its own: no thread more */
     uint32_t holds_lock;    /* the engine's: only the handler of a signal that the thread's own instruction caused can see this */

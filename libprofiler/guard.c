@@ -8,13 +8,18 @@
 /* What the kernel puts between a frame that it interrupts and its handler's is longer than this on every processor. */
 #define SIGNAL_FRAME_LEAST 512
 
-/* Whether the word at the guard still holds its own address. Its stack may be no more, so the kernel looks. */
+/* By the kernel, since the stack may be no more. */
+bool guard_look(const void *at, void **word)
+{
+    struct iovec here = { word, sizeof *word }, there = { (void *)at, sizeof *word };
+    return raw_result(syscall(SYS_process_vm_readv, raw_getpid(), &here, 1, &there, 1, 0)) == sizeof *word;
+}
+
+/* Whether the word at the guard still holds its own address. */
 static bool is_intact(void *frame)
 {
     void *found = NULL;
-    struct iovec here = { &found, sizeof found }, there = { frame, sizeof found };
-    long got = raw_result(syscall(SYS_process_vm_readv, raw_getpid(), &here, 1, &there, 1, 0));
-    return got != sizeof found || found == frame;
+    return guard_look(frame, &found) && found == frame;
 }
 
 static bool is_on_stack(const stack_t *stack, uintptr_t address)

@@ -35,6 +35,9 @@ static inline void guard_clear(struct thread *thread)
 /* Returns false if a handler has interrupted this thread's bookkeeping. Bookkeeping that was left for good is put right first. */
 bool guard_begin(struct thread *thread, void *volatile *frame);
 
+/* A word of the thread's stack, or of one that is no more: then false. */
+bool guard_look(const void *at, void **word);
+
 /* Signals that were kept blocked meanwhile are given back. */
 void guard_end(struct thread *thread);
 

@@ -8,20 +8,30 @@
 
 struct mpi_call {
     struct call call;
-    bool is_counted;
+    bool is_outermost, is_counted;
 };
 
-static inline struct mpi_call mpi_call_begin(enum operation operation)
+/* Whether the call in the frame `here` lies within another one. That one may be over without having returned: an error handler may jump or throw
+ * out of MPI. Then the stack has grown down to less than its frame, or the frame returns to another place now. */
+bool mpi_call_is_within_another(const void *here);
+
+static inline __attribute__((always_inline)) struct mpi_call mpi_call_begin(enum operation operation)
 {
-    bool is_outermost = thread_state.mpi_depth++ == 0;
+    bool is_outermost = thread_state.mpi_frame == NULL || !mpi_call_is_within_another(__builtin_frame_address(0));
+    if (is_outermost) {
+        thread_state.mpi_frame = __builtin_frame_address(0);
+        thread_state.mpi_return = __builtin_return_address(0);
+    }
     return (struct mpi_call){ .call = call_begin(operation),
+                              .is_outermost = is_outermost,
                               .is_counted = is_outermost && atomic_load_explicit(engine_switch, memory_order_relaxed) != ENGINE_OFF };
 }
 
 static inline void mpi_call_end(struct mpi_call *call)
 {
     call_end(&call->call);
-    thread_state.mpi_depth--;
+    if (call->is_outermost)
+        thread_state.mpi_frame = NULL;
 }
 
 static inline void mpi_call_close(const struct mpi_call *call)

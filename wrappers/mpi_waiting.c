@@ -16,10 +16,8 @@ static int64_t bytes_read_in_fortran(const void *status, int64_t asked)
 const struct mpi_language mpi_in_c = { mpi_library_request, mpi_library_is_ignored, mpi_library_bytes_read, 0 };
 const struct mpi_language mpi_in_fortran = { mpi_library_request_in_fortran, is_ignored_in_fortran, bytes_read_in_fortran, 1 };
 
-void mpi_waiting_begin(struct mpi_waiting *waiting, const struct mpi_language *language, enum operation operation, int count,
-                       const void *requests)
+void mpi_waiting_claim(struct mpi_waiting *waiting, const struct mpi_language *language, int count, const void *requests)
 {
-    waiting->call = mpi_call_begin(operation);
     waiting->language = language;
     waiting->requests = requests;
     waiting->count = count;

@@ -34,8 +34,15 @@ struct mpi_waiting {
 #define MPI_ONLY_COMMUNICATES(name) (__builtin_expect(real_##name != NULL, 1) && !mpi_pending_any())
 #define OUT_OF_LINE __attribute__((noinline))
 
-void mpi_waiting_begin(struct mpi_waiting *waiting, const struct mpi_language *language, enum operation operation, int count,
-                       const void *requests);
+void mpi_waiting_claim(struct mpi_waiting *waiting, const struct mpi_language *language, int count, const void *requests);
+
+/* In the frame of the wrapper, as mpi_call_begin. */
+static inline __attribute__((always_inline)) void mpi_waiting_begin(struct mpi_waiting *waiting, const struct mpi_language *language,
+                                                                    enum operation operation, int count, const void *requests)
+{
+    waiting->call = mpi_call_begin(operation);
+    mpi_waiting_claim(waiting, language, count, requests);
+}
 
 /* A caller that ignores what we need to know gets a status, or statuses, of ours to fill. */
 void *mpi_waiting_status(struct mpi_waiting *waiting, void *status);

@@ -18,6 +18,7 @@ from support.mpi import (
     BUILD,
     LIBRARY,
     MPICH,
+    OPEN_MPI,
     OPEN_MPI_ROMIO,
     TIMEOUT_SECONDS,
     Job,
@@ -262,3 +263,11 @@ def test_the_library_exports_what_the_schema_lists(job: Job) -> None:
     listed = {line.strip().rstrip(";") for line in script.split("local:")[0].splitlines() if line.startswith("    ")}
     symbols = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True, check=True).stdout
     assert {line.split()[-1].split("@")[0] for line in symbols.splitlines()} == listed
+
+
+def test_error_handlers_that_jump_out_of_mpi(build: Callable[..., Path], job: Job) -> None:
+    """Calls after it do not lie within the one that never returned. (MPICH itself does not outlive such a handler.)"""
+    profile = job.launch(OPEN_MPI, 1, build(OPEN_MPI, "mpi_error_jumps.c"), job.folder)
+    counted = calls(profile, 0)
+    assert [counted[f"MPI_File_{name}"] for name in ("open", "write_at", "close")] == [5, 5, 5]
+    assert totals(profile, 0, "mpiio")["write_bytes"] == 5 * 100 * INT_BYTES
