@@ -13,9 +13,11 @@ C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fvisibility=hidden
 CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-initializers -Ischema -Ilibprofiler -I$(BUILD)/generated -MMD -MP
 ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a /usr/lib/libzstd.a /usr/local/lib/libzstd.a))
 
-ENGINE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard libprofiler/*.c))
-# In the library what every program runs lies together, first, so that a process maps few pages of the rest.
-USUAL_WRAPPERS = wrappers/life_start.c wrappers/posix.c wrappers/posix_open.c wrappers/posix_stat.c wrappers/stdio.c wrappers/life.c
+# In the library what every process runs lies together, first, and so do its variables: a process that does nothing brings few pages into memory.
+STARTING = $(addprefix libprofiler/,asleep.c engine.c kernel.c settings.c identity.c clock.c environment.c program.c)
+ENGINE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(STARTING) $(filter-out $(STARTING),$(sort $(wildcard libprofiler/*.c))))
+USUAL_WRAPPERS = wrappers/raw_syscall.c wrappers/life.c wrappers/life_start.c wrappers/posix.c wrappers/posix_open.c wrappers/posix_stat.c wrappers/stdio.c
+FIRST_WRAPPERS = $(BUILD)/objects/wrappers/raw_syscall.o $(BUILD)/objects/wrappers/life.o
 WRAPPER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(USUAL_WRAPPERS) $(filter-out $(USUAL_WRAPPERS),$(sort $(wildcard wrappers/*.c))))
 COLLECTOR_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard collector/*.c))
 READER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard reader/*.c))
@@ -45,7 +47,7 @@ $(BUILD)/objects/%.o: %.c $(GENERATED)
 
 $(BUILD)/lib/libslicewise.so: $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(BUILD)/generated/exports.map
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--version-script=$(BUILD)/generated/exports.map \
+	$(CC) -shared -nostartfiles -o $@ $(FIRST_WRAPPERS) $(ENGINE_OBJECTS) $(filter-out $(FIRST_WRAPPERS),$(WRAPPER_OBJECTS)) $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--version-script=$(BUILD)/generated/exports.map \
 	  -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,-z,noseparate-code -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -ldl -lpthread
 
 # An archive, so that the collector takes what it needs of the engine and not the constructor that would profile the collector itself.

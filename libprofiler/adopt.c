@@ -186,6 +186,25 @@ static bool read_part(int fd, struct segment *segment, size_t begin, size_t byte
     return true;
 }
 
+/* The same of a file that is mostly holes, of which a copy of zeros has them already. */
+static bool read_what_is_there(int fd, struct segment *segment, size_t begin, size_t bytes)
+{
+    size_t end = begin + bytes;
+    for (size_t at = begin; at < end;) {
+        long data = raw_result(syscall(SYS_lseek, fd, at, SEEK_DATA));
+        if (data == -ENXIO || data >= (long)end)
+            return true;
+        long hole = data >= 0 ? raw_result(syscall(SYS_lseek, fd, data, SEEK_HOLE)) : data;
+        if (hole <= data) /* a file system that cannot tell */
+            return read_part(fd, segment, at, end - at);
+        size_t until = (size_t)hole < end ? (size_t)hole : end;
+        if (!read_part(fd, segment, (size_t)data, until - (size_t)data))
+            return false;
+        at = until;
+    }
+    return true;
+}
+
 struct segment *adopt_copy(int fd)
 {
     struct segment *segment = (struct segment *)syscall(SYS_mmap, NULL, sizeof(struct segment), PROT_READ | PROT_WRITE,
@@ -194,7 +213,7 @@ struct segment *adopt_copy(int fd)
         return NULL;
     /* First the head, whose commit the rest must not be older than; nobody waits for the rest of what cannot be understood. */
     bool is_read = read_part(fd, segment, 0, offsetof(struct segment, text)) && adopt_is_of_this_build(segment) &&
-                   read_part(fd, segment, offsetof(struct segment, text), SEGMENT_FIXED_BYTES - offsetof(struct segment, text));
+                   read_what_is_there(fd, segment, offsetof(struct segment, text), SEGMENT_FIXED_BYTES - offsetof(struct segment, text));
     uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
     if (is_read && read_part(fd, segment, SEGMENT_FIXED_BYTES, (size_t)lanes * LANE_BYTES))
         return segment;

@@ -17,14 +17,13 @@
 union own_page_bytes asleep_bytes __attribute__((aligned(PAGE_BYTES)));
 
 /* Before, settings are not known: whether there is anything to count (a program's .preinit_array). */
-static bool is_ready;
+static START_DATA bool is_ready __attribute__((aligned(PAGE_BYTES))); /* the first of them: they lie on one page */
 
 static void ask_who(bool is_child)
 {
     asleep_page.parent = (uint32_t)syscall(SYS_getppid);
     asleep_page.is_child = is_child;
-    if (asleep_page.began_ns == 0)
-        asleep_page.began_ns = clock_read(CLOCK_REALTIME);
+    asleep_page.began_tick = tick_now();
     asleep_page.pid = (uint32_t)raw_getpid();
 }
 
@@ -32,6 +31,7 @@ void asleep_start(void)
 {
     syscall(SYS_madvise, &asleep_bytes, sizeof asleep_bytes, MADV_WIPEONFORK);
     ask_who(false);
+    asleep_page.began_ns = clock_read(CLOCK_REALTIME);
     is_ready = true;
 }
 
@@ -43,7 +43,7 @@ void asleep_stop(void)
 uint32_t asleep_pid(void)
 {
     if (asleep_page.pid == 0) {
-        own_io = (struct own_io){ 0 }; /* the kernel's count of a child begins at zero */
+        asleep_page.parents_io = own_io;
         ask_who(true);
     }
     return asleep_page.pid;
@@ -52,6 +52,7 @@ uint32_t asleep_pid(void)
 /* At once, before the child vforks, and a child of its own is taken for it. */
 void asleep_begin_child(void)
 {
+    asleep_page.parent = 0; /* written first: a page that is only read is mapped twice */
     if (asleep_page.pid != 0 && asleep_page.pid != (uint32_t)raw_getpid())
         memset(&asleep_page, 0, sizeof asleep_page);
     asleep_pid();

@@ -22,7 +22,8 @@ struct own_page {
     _Atomic uint32_t starter;     /* the thread that wakes the engine at this moment */
     uint32_t pid, parent;         /* whose memory this is, a vforked child's parent's; 0: a forked child that has not asked yet */
     bool is_child;                /* of fork */
-    uint64_t began_ns;            /* CLOCK_REALTIME; 0: not known */
+    uint64_t began_ns, began_tick; /* CLOCK_REALTIME, not read in a child that may do nothing */
+    struct own_io parents_io;     /* of `own_io`: the kernel's count of a child begins at zero */
     _Atomic uint32_t lived[OPERATIONS];
     _Atomic uint32_t put_off_used;
     struct put_off put_off[PUT_OFF_MAX];

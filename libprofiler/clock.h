@@ -16,6 +16,9 @@
 /* Of data that hot code reads: one instruction, and not a detour over the table of addresses. */
 #define HIDDEN __attribute__((visibility("hidden")))
 
+/* Of variables that every process touches at its beginning: they lie together, so that it pays for few pages. */
+#define START_DATA __attribute__((section("start_data,\"aw\",@nobits#")))
+
 #define NS_PER_SECOND 1000000000ull
 
 struct clock {

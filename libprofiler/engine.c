@@ -19,6 +19,7 @@
 #include "say.h"
 #include "site.h"
 #include "state.h"
+#include "text.h"
 #include "unprofiled.h"
 #include "visible.h"
 
@@ -29,14 +30,11 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
-struct engine engine;
+START_DATA struct engine engine;
 void (*engine_before_end)(void);
 
 _Atomic uint32_t *engine_switch = &asleep_page.state;
 
-/* Bytes that a process which counted nothing may have moved by the kernel's count: what libc and the loader read for themselves. More was
- * read and written past us, and is told. */
-#define UNSEEN_LITTLE_BYTES 65536
 /* Between two looks, against each other: the clocks are read one after the other. */
 #define CLOCK_MOVED_NS 1000000
 /* Segments of programs that came before in this process, by exec: more are finished at the next exec, else by the last one. */
@@ -93,6 +91,13 @@ static void thread_ends(void *thread)
     lane_release(ending);
 }
 
+static void own_path(char *path, char *end, const char *user_dir, unsigned n)
+{
+    path = text_put(text_put(text_put(path, end, user_dir), end, "/"), end, engine.job);
+    path = text_put_number(text_put(path, end, "."), end, asleep_pid());
+    text_put_number(text_put(path, end, "."), end, n);
+}
+
 /* What programs before ours in this very process left: their execs made way for us. Finished at our end, for a start touches nobody's spool.
  * A process that has no segment looks whether there is any. */
 static void adopt_predecessors(bool has_segment)
@@ -104,7 +109,7 @@ static void adopt_predecessors(bool has_segment)
         if (dot != NULL)
             snprintf(path, sizeof path, "%.*s.%u", (int)(dot - engine.home.path), engine.home.path, n);
         else
-            snprintf(path, sizeof path, "%s/%s.%u.%u", user_dir, engine.job, asleep_pid(), n);
+            own_path(path, path + sizeof path, user_dir, n);
         if (!has_segment && syscall(SYS_faccessat, AT_FDCWD, path, F_OK) != 0)
             return;
         adopt_segment(path, "");
@@ -166,8 +171,10 @@ static bool start(bool is_forked)
 {
     static bool has_looked_around;
     uint64_t began = clock_read(CLOCK_MONOTONIC);
-    if (!has_looked_around)
+    if (!has_looked_around) {
         python_start();
+        engine.has_thread_key = pthread_key_create(&engine.thread_key, thread_ends) == 0;
+    }
     has_looked_around = true;
     char name[160];
     snprintf(name, sizeof name, "%s.%u", engine.job, asleep_pid());
@@ -180,16 +187,16 @@ static bool start(bool is_forked)
     if (engine.settings.is_group_readable && engine.home.place != PLACE_private)
         segment_share(&engine.home);
     segment->pid_namespace = adopt_pid_namespace();
-    segment->process_row[processes_start_ns] = asleep_page.began_ns;
     segment->process_row[processes_ending] = ENDING_running;
+    wake_clock();
+    segment->process_row[processes_start_ns] = asleep_page.began_ns != 0 ? asleep_page.began_ns : clock_wall_ns(asleep_page.began_tick);
     identity_fill(&engine.home, &engine.settings, engine.job);
     segment->process_row[processes_parent] = asleep_page.parent;
     mount_start(&engine.home);
-    kernel_start(&engine.home, is_forked);
+    kernel_start(&engine.home, is_forked, (uint32_t)raw_getpid() != segment->pid ? segment->pid : 0);
     segment->mishaps[MISHAP_bad_setting] += is_forked ? 0 : engine.settings.bad;
     segment->process_row[processes_site_ns] = engine.settings.site_ns;
     engine.kernel_slice = 0;
-    wake_clock();
     if (engine.home.place == PLACE_tmpdir)
         mishap(MISHAP_segment_in_tmpdir, NULL);
     if (engine.home.place == PLACE_private)
@@ -209,6 +216,10 @@ static bool start(bool is_forked)
 static void forget_parent(void)
 {
     engine.lock = (struct lock){ 0 };
+    own_io.reads -= asleep_page.parents_io.reads;
+    own_io.read_bytes -= asleep_page.parents_io.read_bytes;
+    own_io.writes -= asleep_page.parents_io.writes;
+    own_io.write_bytes -= asleep_page.parents_io.write_bytes;
     engine.is_first_of_job = false;
     engine.full_until_tick = 0;
     uint32_t lendings = thread_state.lendings; /* it may be a vforked child that wakes its parent's memory */
@@ -249,7 +260,7 @@ static bool take_turn(uint32_t thread)
 }
 
 /* What the process's beginning made of us: for good, and for its children too. */
-static enum { UNPREPARED, PREPARED, REFUSED } preparation;
+static START_DATA enum { UNPREPARED, PREPARED, REFUSED } preparation;
 
 static bool is_worth_waking_at_once(void)
 {
@@ -410,7 +421,7 @@ static void look_last(void)
 /* A process that counted nothing, by the wrappers: whether the kernel saw more than a process does by itself. */
 static bool has_unseen(void)
 {
-    return preparation == PREPARED && asleep_pid() == (uint32_t)raw_getpid() && !asleep_page.is_child && kernel_unseen() > UNSEEN_LITTLE_BYTES;
+    return preparation == PREPARED && asleep_pid() == (uint32_t)raw_getpid() && !asleep_page.is_child && kernel_unseen() > KERNEL_LITTLE_BYTES;
 }
 
 /* The programs before ours are finished: the one after ours looks for the first number. */
@@ -581,11 +592,8 @@ static void finish_at_exit(void *unused)
     engine_finish(ENDING_exit);
 }
 
-static void finish_at_quick_exit(void)
-{
-    engine_finish(ENDING_exit);
-}
-
+/* The same by their names in libc: those that programs are linked with bring code of their own, a page far from ours. */
+int __cxa_at_quick_exit(void (*function)(void *), void *object);
 int __cxa_atexit(void (*function)(void *), void *argument, void *object);
 
 /* Registered before the loader's own handler and with no object, so that it runs after every destructor of every library: their I/O is
@@ -593,8 +601,8 @@ int __cxa_atexit(void (*function)(void *), void *argument, void *object);
 __attribute__((constructor)) static void begin(void)
 {
     __cxa_atexit(finish_at_exit, NULL, NULL);
-    at_quick_exit(finish_at_quick_exit);
-    engine.has_thread_key = pthread_key_create(&engine.thread_key, thread_ends) == 0;
+    __cxa_at_quick_exit(finish_at_exit, NULL);
+    atomic_store(&asleep_page.starter, 0); /* written first: a page that is only read is brought in twice */
     rouse(false);
     if (preparation == REFUSED)
         return;

@@ -2,7 +2,9 @@
  * the preload and our settings. Made at the start; afterwards any thread reads it, a vforked child included. */
 #include "environment.h"
 
+#include "clock.h"
 #include "raw.h"
+#include "settings.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +19,8 @@ extern char **environ;
 #define ITS_NAME " sh" /* $0, as without us */
 
 /* Copies of what is carried: the program may write over the strings that it began with. */
-static char **carried;
-static size_t carried_count;
+static START_DATA char **carried;
+static START_DATA size_t carried_count;
 static char stood_down[] = OURS "OFF=1";
 static bool has_stood_down;
 
@@ -94,7 +96,9 @@ void environment_start(void)
     if (library == NULL) /* linked, or opened: no program that is started has us by its environment */
         return;
     bytes += strlen(PRELOAD) + length + 1 + entries_most * sizeof(char *);
-    char **entries = (char **)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char **entries = settings_room(bytes);
+    if (entries == NULL)
+        entries = (char **)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (entries == MAP_FAILED)
         return;
     char *text = (char *)(entries + entries_most);

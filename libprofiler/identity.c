@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "raw.h"
 #include "spool.h"
+#include "text.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -82,33 +83,34 @@ static uint64_t unique_id(uint64_t start_ns, uint64_t pid, const char *host)
 
 /* What the environment and the working directory said at the process's beginning, for it may change both before it is asked. */
 struct noted {
-    char step[128], account[128], nodes[1024], spool_dir[sizeof ((struct segment *)0)->spool_dir];
+    char step[128], account[128], spool_dir[sizeof ((struct segment *)0)->spool_dir];
+    bool has_nodes;
     struct spool_anchor anchor;
 };
+static char noted_nodes[1024];
 
 static void copy_first_of(char *copy, size_t room, const char *const *variables)
 {
     const char *value = first_of(variables);
     copy[0] = '\0';
     if (value != NULL)
-        snprintf(copy, room, "%s", value);
+        text_put(copy, copy + room, value);
 }
 
 static void note_spool_dir(struct noted *noted, const char *dir, const char *job)
 {
     static char here[PATH_MAX];
-    here[0] = '\0';
+    char *end = noted->spool_dir + sizeof noted->spool_dir, *at = noted->spool_dir;
     /* Where the working directory was deleted, or is out of reach, the text stays relative, which is no place. */
-    if (dir[0] != '/' && (syscall(SYS_getcwd, here, sizeof here) < 0 || here[0] != '/'))
-        here[0] = '\0';
-    int length = snprintf(noted->spool_dir, sizeof noted->spool_dir, "%s%s%s/%s", here, here[0] != '\0' ? "/" : "", dir, job);
-    if ((size_t)length >= sizeof noted->spool_dir)
+    if (dir[0] != '/' && syscall(SYS_getcwd, here, sizeof here) >= 0 && here[0] == '/')
+        at = text_put(text_put(at, end, here), end, "/");
+    if (text_put(text_put(text_put(at, end, dir), end, "/"), end, job) == end)
         noted->spool_dir[0] = '\0'; /* better no place than another one */
     spool_anchor(&noted->anchor, noted->spool_dir);
 }
 
-static struct noted noted_at_start;
-static bool is_noted;
+static START_DATA struct noted noted_at_start;
+static START_DATA bool is_noted;
 
 static void note(struct noted *noted, const struct settings *settings, const char *job)
 {
@@ -117,7 +119,10 @@ static void note(struct noted *noted, const struct settings *settings, const cha
     static const char *const node_lists[] = { "SLURM_JOB_NODELIST", "LSB_HOSTS", NULL };
     copy_first_of(noted->step, sizeof noted->step, steps);
     copy_first_of(noted->account, sizeof noted->account, accounts);
-    copy_first_of(noted->nodes, sizeof noted->nodes, node_lists);
+    const char *nodes = first_of(node_lists);
+    noted->has_nodes = nodes != NULL;
+    if (nodes != NULL)
+        copy_first_of(noted_nodes, sizeof noted_nodes, node_lists);
     note_spool_dir(noted, settings->dir, job);
 }
 
@@ -148,7 +153,7 @@ void identity_fill(struct segment_home *home, const struct settings *settings, c
     row[processes_job] = segment_add_text(home, job);
     row[processes_step] = segment_add_text(home, noted_at_start.step);
     row[processes_account] = segment_add_text(home, noted_at_start.account);
-    row[processes_nodes] = segment_add_text(home, noted_at_start.nodes);
+    row[processes_nodes] = segment_add_text(home, noted_at_start.has_nodes ? noted_nodes : "");
     row[processes_user] = getuid();
     row[processes_host] = segment_add_text(home, host);
     row[processes_program] = segment_add_text(home, program);

@@ -1,7 +1,9 @@
 #include "kernel.h"
 
+#include "clock.h"
 #include "raw.h"
 #include "record.h"
+#include "text.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -10,7 +12,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-struct own_io own_io;
+START_DATA struct own_io own_io;
 
 /* The fields of /proc/PID/io, in its order. */
 enum field { RCHAR, WCHAR, SYSCR, SYSCW, READ_BYTES, WRITE_BYTES, FIELDS };
@@ -24,22 +26,24 @@ struct ending_thread {
     bool is_there; /* among the living of the last look */
     struct counted counted;
 };
-enum { ENDING_THREADS = 16 };
+enum { ENDING_THREADS = 16, BLOCK_BYTES = 512 };
 
-static struct {
+static START_DATA struct {
     struct counted reported;      /* sampled so far */
     struct counted ended_threads; /* of threads that are gone, as far as somebody noted them */
     struct ending_thread ending[ENDING_THREADS];
     uint32_t next_ending;
     _Atomic uint32_t ended_uncounted; /* threads that ended and are in neither */
-    bool is_noted, is_readable;       /* as `reported` was before the first deed */
+    uint32_t asked_by;                /* a vforked child that wakes its parent asks by the parent's id; 0: the process itself */
+    bool is_noted;
+    uint64_t noted_stored_bytes;      /* before the process's first deed */
 } kernel;
 
 /* Of a process (its number, or "self") or of one of its threads. Returns the bytes that the look itself read, or 0. */
 static uint64_t read_io(struct counted *counted, const char *process, const char *between, const char *thread)
 {
-    char text[512], path[320];
-    snprintf(path, sizeof path, "/proc/%s%s%s/io", process, between, thread);
+    char text[512], path[320], *end = path + sizeof path;
+    text_put(text_put(text_put(text_put(text_put(path, end, "/proc/"), end, process), end, between), end, thread), end, "/io");
     int fd = raw_open(path, O_RDONLY, 0);
     if (fd < 0)
         return 0;
@@ -53,7 +57,7 @@ static uint64_t read_io(struct counted *counted, const char *process, const char
         at = strchr(at, ':');
         if (at == NULL)
             return 0;
-        counted->field[i] = strtoull(at + 1, NULL, 10);
+        counted->field[i] = text_number(at + 1);
         at++;
     }
     return (uint64_t)length;
@@ -137,53 +141,61 @@ static bool sum_threads(struct counted *sum, struct own_io *own, const char *pro
 static bool read_all(struct segment_home *home, struct counted *counted)
 {
     struct own_io own = own_io; /* before reading: the reads of this sample are counted by the next one */
+    char process[16] = "self";
+    if (kernel.asked_by != 0)
+        text_put_number(process, process + sizeof process, kernel.asked_by);
     bool is_by_thread = has_reaped_children();
-    if (is_by_thread ? !sum_threads(counted, &own, "self") : read_io(counted, "self", "", "") == 0)
+    if (is_by_thread ? !sum_threads(counted, &own, process) : read_io(counted, process, "", "") == 0)
         return false;
-    if (home != NULL && is_by_thread && kernel.ended_uncounted > 0) {
+    if (is_by_thread && kernel.ended_uncounted > 0) {
         home->segment->mishaps[MISHAP_kernel_count_partial] += kernel.ended_uncounted;
         kernel.ended_uncounted = 0;
     }
-    if (home != NULL) {
-        home->segment->process_row[processes_all_read_bytes] = counted->field[RCHAR];
-        home->segment->process_row[processes_all_write_bytes] = counted->field[WCHAR];
-    }
+    home->segment->process_row[processes_all_read_bytes] = counted->field[RCHAR];
+    home->segment->process_row[processes_all_write_bytes] = counted->field[WCHAR];
     const struct counted ours = counted_of(&own);
     subtract(counted, &ours);
     return true;
 }
 
+/* What it wrote to storage, by a call that costs next to nothing: the first look into /proc costs a short process a tenth of its life. */
+static uint64_t stored_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_oublock * BLOCK_BYTES : 0;
+}
+
 void kernel_note(void)
 {
-    memset(&kernel, 0, sizeof kernel);
-    kernel.is_readable = read_all(NULL, &kernel.reported);
+    kernel.noted_stored_bytes = stored_bytes();
     kernel.is_noted = true;
 }
 
 uint64_t kernel_unseen(void)
 {
-    const struct counted *before = &kernel.reported;
-    struct counted now;
-    uint64_t bytes = 0;
-    if (!kernel.is_readable || !read_all(NULL, &now))
-        return 0;
-    for (int i = RCHAR; i < FIELDS; i++)
-        if (i != SYSCR && i != SYSCW)
-            bytes += now.field[i] > before->field[i] ? now.field[i] - before->field[i] : 0;
-    return bytes;
+    uint64_t stored = stored_bytes();
+    return kernel.is_noted && stored > kernel.noted_stored_bytes ? stored - kernel.noted_stored_bytes : 0;
 }
 
-void kernel_start(struct segment_home *home, bool is_forked)
+static void take_back(uint64_t *counted, uint64_t bytes)
 {
-    if (is_forked) {
-        memset(&kernel, 0, sizeof kernel);
+    *counted -= *counted < bytes ? *counted : bytes;
+}
+
+void kernel_start(struct segment_home *home, bool is_forked, uint32_t asked_by)
+{
+    uint64_t unseen = is_forked ? 0 : kernel_unseen();
+    memset(&kernel, 0, sizeof kernel);
+    if (is_forked)
         return;
-    }
-    if (!kernel.is_noted)
-        kernel_note();
-    kernel.is_noted = false;
-    if (!kernel.is_readable)
+    kernel.asked_by = asked_by;
+    if (!read_all(home, &kernel.reported))
         segment_count_mishap(home->segment, MISHAP_no_kernel_count);
+    if (unseen > KERNEL_LITTLE_BYTES) {
+        take_back(&kernel.reported.field[WCHAR], unseen);
+        take_back(&kernel.reported.field[WRITE_BYTES], unseen);
+    }
+    kernel.asked_by = 0;
 }
 
 void kernel_sample(struct segment_home *home, uint64_t slice)

@@ -5,14 +5,18 @@
 
 #include "segment.h"
 
-/* Notes what the kernel has counted before the process's first deed: exec keeps the counts of the program before. */
+/* What a process may have written to storage past us before its first counted call: more is told. */
+#define KERNEL_LITTLE_BYTES 65536
+
+/* Notes what the process has written to storage before its first deed: exec keeps the counts of the program before. */
 void kernel_note(void);
 
-/* Bytes that it counted since then, of a process that counts nothing itself. */
+/* Bytes that it wrote to storage since then. */
 uint64_t kernel_unseen(void);
 
-/* What was noted is where the counts begin (if nothing was, it is now); in a forked child they begin at nothing. */
-void kernel_start(struct segment_home *home, bool is_forked);
+/* The counts begin with what comes now, and with what kernel_unseen() tells if that is much; in a forked child they begin at nothing.
+ * `asked_by`: the process, where not it but a vforked child asks; else 0. */
+void kernel_start(struct segment_home *home, bool is_forked, uint32_t asked_by);
 
 /* Adds what came since the last sample, as a record of `slice`. */
 void kernel_sample(struct segment_home *home, uint64_t slice);

@@ -13,7 +13,7 @@
 /* How long threads without a lane do without one before they ask again. */
 #define NO_LANE_REST_NS 10000000
 
-struct lane no_lane = { .begin_tick = UINT64_MAX };
+struct lane no_lane; /* its end is 0, before all ticks */
 
 /* A new owner is one more thread in every cell that it will use. */
 static void take(struct thread *thread, struct lane *lane, uint32_t index)

@@ -191,9 +191,44 @@ static int store_frame(struct segment_home *home, struct format_envelope *envelo
     return 0;
 }
 
+/* A payload that is hardly worth compressing, as a zstd frame of one raw block: what most processes have. No context is set up for it, and nothing
+ * mapped. Returns false, and has stored nothing, if the payload is larger. */
+enum { RAW_BYTES = 1024, RAW_HEAD_BYTES = 12, RAW_CHECKSUM_BYTES = 4 };
+unsigned long long ZSTD_XXH64(const void *input, size_t bytes, unsigned long long seed);
+
+static void put_little_endian(unsigned char *out, uint32_t value, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        out[i] = (unsigned char)(value >> (8 * i));
+}
+
+static bool pack_raw(struct segment_home *home, void (*encode)(struct encoder *, const struct segment *, const void *), const void *argument, uint32_t flags,
+                     int *stored)
+{
+    enum { SINGLE_SEGMENT = 1 << 5, CONTENT_CHECKSUM = 1 << 2, CONTENT_SIZE_OF_4_BYTES = 2 << 6, LAST_BLOCK = 1 };
+    static unsigned char frame[sizeof(struct format_envelope) + RAW_HEAD_BYTES + RAW_BYTES + RAW_CHECKSUM_BYTES]
+        __attribute__((aligned(8)));
+    unsigned char *head = frame + sizeof(struct format_envelope), *payload = head + RAW_HEAD_BYTES;
+    struct encoder encoder = { .begin = payload, .at = payload, .end = payload + RAW_BYTES };
+    encode(&encoder, home->segment, argument);
+    if (encoder.is_overflowing)
+        return false;
+    uint32_t bytes = (uint32_t)(encoder.at - encoder.begin);
+    put_little_endian(head, ZSTD_MAGICNUMBER, 4);
+    head[4] = SINGLE_SEGMENT | CONTENT_CHECKSUM | CONTENT_SIZE_OF_4_BYTES;
+    put_little_endian(head + 5, bytes, 4);
+    put_little_endian(head + 9, bytes << 3 | LAST_BLOCK, 3);
+    put_little_endian(encoder.at, (uint32_t)ZSTD_XXH64(payload, bytes, 0), RAW_CHECKSUM_BYTES);
+    *stored = store_frame(home, (struct format_envelope *)frame, (size_t)(encoder.at + RAW_CHECKSUM_BYTES - frame), flags);
+    return true;
+}
+
 int pack_payload(struct segment_home *home, void (*encode)(struct encoder *, const struct segment *, const void *), const void *argument, uint32_t flags)
 {
     struct segment *segment = home->segment;
+    int stored_raw;
+    if (pack_raw(home, encode, argument, flags, &stored_raw))
+        return stored_raw;
     size_t frame_room = sizeof(struct format_envelope) + ZSTD_compressBound(PAYLOAD_BYTES), context_bytes = ZSTD_estimateCCtxSize_usingCParams(packing);
     size_t scratch_bytes = PAYLOAD_BYTES + frame_room + context_bytes + 64;
     unsigned char *scratch = (unsigned char *)syscall(SYS_mmap, NULL, scratch_bytes, PROT_READ | PROT_WRITE,

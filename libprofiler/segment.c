@@ -4,6 +4,7 @@
 #include "format.h"
 #include "raw.h"
 #include "schema_frame.inc"
+#include "text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@ uint64_t segment_layout(void)
 
 void segment_user_dir(char *path, size_t room, const char *dir, unsigned uid)
 {
-    if ((size_t)snprintf(path, room, "%s/slicewise-%u", dir, uid) >= room)
+    char *end = path + room;
+    if (text_put_number(text_put(text_put(path, end, dir), end, "/slicewise-"), end, uid) == end)
         path[0] = '\0';
 }
 
@@ -64,8 +66,9 @@ static int reserve_part(struct segment_home *home, const void *part, size_t byte
     for (size_t page = first; page < end; page++) {
         if ((home->reserved[page / 64] >> (page % 64) & 1) != 0)
             continue;
-        /* A few pages at a time: most callers come for the next one soon. */
-        size_t until = page + 4 < SEGMENT_FIXED_BYTES / PAGE_BYTES ? page + 4 : SEGMENT_FIXED_BYTES / PAGE_BYTES;
+        /* A few pages at a time: who comes for a second one comes for the next one soon. */
+        size_t more = page > 0 && (home->reserved[(page - 1) / 64] >> ((page - 1) % 64) & 1) != 0 ? 4 : 1;
+        size_t until = page + more < SEGMENT_FIXED_BYTES / PAGE_BYTES ? page + more : SEGMENT_FIXED_BYTES / PAGE_BYTES;
         int reserved = reserve(home, page * PAGE_BYTES, (until - page) * PAGE_BYTES);
         if (reserved < 0)
             return reserved;
@@ -122,7 +125,8 @@ static bool create_in(struct segment_home *home, enum place place, const char *d
     int fd = -EEXIST;
     for (unsigned n = 0; fd == -EEXIST && n < 100000; n++) {
         home->number = n;
-        snprintf(home->path, sizeof home->path, "%s/%s.%u", user_dir, name, n);
+        char *end = home->path + sizeof home->path;
+        text_put_number(text_put(text_put(text_put(text_put(home->path, end, user_dir), end, "/"), end, name), end, "."), end, n);
         fd = raw_open(home->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     }
     if (fd < 0)

@@ -1,5 +1,7 @@
 #include "settings.h"
 
+#include "clock.h"
+
 #include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -8,8 +10,17 @@
 extern char **environ;
 
 /* Copies: a program may write over the environment that it began with, to show another title in `ps`. */
-static char texts[4 * PATH_MAX];
-static size_t texts_used;
+static char texts[4 * PATH_MAX] __attribute__((aligned(sizeof(char *))));
+static START_DATA size_t texts_used;
+
+void *settings_room(size_t bytes)
+{
+    size_t at = (texts_used + sizeof(char *) - 1) / sizeof(char *) * sizeof(char *);
+    if (at + bytes > sizeof texts)
+        return NULL;
+    texts_used = at + bytes;
+    return texts + at;
+}
 
 static const char *const variables[] = {
 #define SETTING(name, variable, type, standard, least, most, meaning) variable,

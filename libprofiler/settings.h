@@ -3,6 +3,7 @@
 #define SLICEWISE_SETTINGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define SETTING_TYPE_TEXT const char *
@@ -19,5 +20,8 @@ struct settings {
 
 /* Reads all settings; their texts last until it is done again. A bad one keeps its default and is passed to `complain` with what is wrong. */
 void settings_read(struct settings *settings, void (*complain)(const char *variable, const char *value, const char *wrong));
+
+/* Memory of zeros beside the settings' texts, for what else is kept of the environment; NULL if there is no more. */
+void *settings_room(size_t bytes);
 
 #endif

@@ -5,9 +5,12 @@
 #include <alloca.h>
 #include <stdarg.h>
 
+static void look_up_exit(void);
+
 INTERPOSE(pid_t, fork, (void))
 {
     engine_before_child();
+    look_up_exit();
     struct call call = call_begin(OP_fork);
     pid_t pid = REAL(fork)();
     call_end(&call);
@@ -160,3 +163,9 @@ INTERPOSE(void, _exit, (int status))
     __builtin_unreachable();
 }
 SAME_AS(_Exit, _exit);
+
+/* Once, in a parent: each of its children would have to look for it. */
+static void look_up_exit(void)
+{
+    (void)REAL(_exit);
+}

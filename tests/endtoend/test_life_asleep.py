@@ -25,7 +25,7 @@ def test_a_process_that_reads_and_writes_nothing_makes_nothing(job: Job) -> None
     text = trace.read_text()
     ours = text[text.index("WIPEONFORK") :]
     assert not re.search(r"O_CREAT|O_WRONLY|O_RDWR|mkdir|MAP_SHARED|write|unlink|getdents", ours)
-    assert len(re.findall(r"^open(at)?\(", ours, re.MULTILINE)) == 2  # the kernel's count, at its beginning and its end
+    assert not re.search(r"^(open|openat|mmap)\(", ours, re.MULTILINE)
     assert job.segments() == []
     assert not job.spool_dir.exists()
 

@@ -57,7 +57,7 @@ void fake_engine_start(const char *dir, uint64_t slice_ns)
     segment->process_row[processes_start_ns] = clock_read(CLOCK_REALTIME);
     identity_fill(&engine.home, &engine.settings, engine.job);
     mount_start(&engine.home);
-    kernel_start(&engine.home, false);
+    kernel_start(&engine.home, false, 0);
     atomic_store(&segment->state, SEGMENT_LIVE);
     thread_state = (struct thread){ .lane = &no_lane };
     atomic_store(engine_switch, ENGINE_ON);

@@ -34,7 +34,7 @@ TEST_CASE("what came since the last sample is a record of the slice", "[kernel]"
 {
     Kernel kernel;
     kernel.says({ 100, 200, 3, 4, 4096, 8192 });
-    kernel_start(&kernel.segment.home, false);
+    kernel_start(&kernel.segment.home, false, 0);
     kernel.says({ 1100, 2200, 13, 24, 4096, 16384 });
     kernel_sample(&kernel.segment.home, 7);
     kernel_sample(&kernel.segment.home, 8); /* nothing since */
@@ -55,7 +55,7 @@ TEST_CASE("what the profiler wrote itself is left out", "[kernel]")
 {
     Kernel kernel;
     kernel.says({ 0, 0, 0, 0, 0, 0 });
-    kernel_start(&kernel.segment.home, false);
+    kernel_start(&kernel.segment.home, false, 0);
     own_io.write_bytes += 500;
     own_io.writes += 1;
     kernel.says({ 0, 600, 0, 2, 0, 0 });
@@ -67,7 +67,7 @@ TEST_CASE("what the profiler wrote itself is left out", "[kernel]")
 TEST_CASE("a kernel that does not count is told once, and not asked again", "[kernel]")
 {
     Kernel kernel; /* there is no such file */
-    kernel_start(&kernel.segment.home, false);
+    kernel_start(&kernel.segment.home, false, 0);
     kernel_sample(&kernel.segment.home, 7);
     CHECK(kernel.segment->mishaps[MISHAP_no_kernel_count] == 1);
     kernel.sandbox.write("io", "rchar: 1\nnonsense");
