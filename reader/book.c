@@ -181,7 +181,7 @@ static int settle_number(struct source *source, struct process *process, const s
 static int note_gaps(struct source *source, struct process *process)
 {
     struct reader *reader = source->reader;
-    const struct taken *taken = (struct taken *)reader->taken.items + process->first_taken;
+    const struct taken *taken = process->taken > 0 ? (struct taken *)reader->taken.items + process->first_taken : NULL;
     uint64_t frames = 0, slices = 0, expected = 0, greatest = 0;
     bool has_before = false;
     uint64_t *least_from = malloc((process->taken + 1) * sizeof *least_from);

@@ -33,3 +33,8 @@ def test_costs_are_within_their_budgets() -> None:
 def test_memory_stays_bounded_and_every_call_is_accounted_for() -> None:
     """A short form of the endurance bench, in plenty of memory and in hardly any."""
     make("bench-endurance", "ENDURANCE=--seconds 2 --threads 100 --files 2000 --mounts 10")
+
+
+def test_reading_costs_a_few_times_unpacking_and_grows_with_the_work() -> None:
+    """Ratios of processor time within one run, far from their budgets, so that a busy machine does not pass them."""
+    make("bench-analyzer", "ANALYZER=--check")

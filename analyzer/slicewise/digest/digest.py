@@ -131,7 +131,7 @@ class Digest:
             "processes": counted.height,
             "nodes": counted["node"].n_unique(),
             "user": int(self._profile.processes["user"].max() or 0),
-            "account": str(self._profile.processes["account"].max() or ""),
+            "account": str(self._of_later_version("account").max() or ""),
             "slice_ns": self.slice_ns,
             "start_ns": known["start_ns"].min(),
             "end_ns": known["end_ns"].max(),
@@ -139,6 +139,11 @@ class Digest:
         }
         sums = known.select(slices.sums()).row(0, named=True)
         return conform("jobs", pl.DataFrame([row | sums]))
+
+    def _of_later_version(self, name: str) -> pl.Series:
+        """A text about each process, which profiles of older versions do not have."""
+        processes = self._profile.processes
+        return processes[name] if name in processes.columns else pl.Series(name, [], pl.String)
 
     @cached_property
     def files(self) -> pl.DataFrame:
