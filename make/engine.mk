@@ -3,6 +3,7 @@
 UNIT_OBJECTS = $(patsubst %,$(BUILD)/objects/%.o,$(basename $(wildcard tests/unit/*.c tests/unit/*.cpp)))
 # The tests start and stop an engine of their own (tests/unit/fake_engine.c).
 UNIT_ENGINE_OBJECTS = $(filter-out $(BUILD)/objects/libprofiler/engine.o $(BUILD)/objects/libprofiler/ending.o,$(ENGINE_OBJECTS)) $(BUILD)/objects/wrappers/mpi_pending.o
+UNIT_READER_OBJECTS = $(BUILD)/objects/reader/memory.o
 UNIT_COLLECTOR_OBJECTS = $(filter-out $(BUILD)/objects/collector/main.o,$(COLLECTOR_OBJECTS))
 UNIT_WRAPS = -Wl,--wrap=syscall,--wrap=clock_gettime,--wrap=getrusage
 CATCH_LIBRARIES = $(shell $(CXX) -E -x c++ -include catch2/catch_all.hpp /dev/null > /dev/null 2>&1 && echo -lCatch2)
@@ -10,9 +11,9 @@ RACE_OBJECTS = $(BUILD)/objects/tests/unit/race/race.o $(BUILD)/objects/tests/un
 
 $(BUILD)/objects/tests/unit/%.o: tests/unit/%.cpp $(GENERATED)
 	@mkdir -p $(@D)
-	$(CXX) $(CXX_FLAGS) -Itests/unit/cplusplus -Itests/unit -Icollector -Iwrappers -c $< -o $@
+	$(CXX) $(CXX_FLAGS) -Itests/unit/cplusplus -Itests/unit -Icollector -Iwrappers -Ireader -c $< -o $@
 
-$(BUILD)/bin/unit: $(UNIT_OBJECTS) $(UNIT_COLLECTOR_OBJECTS) $(UNIT_ENGINE_OBJECTS)
+$(BUILD)/bin/unit: $(UNIT_OBJECTS) $(UNIT_COLLECTOR_OBJECTS) $(UNIT_ENGINE_OBJECTS) $(UNIT_READER_OBJECTS)
 	@mkdir -p $(@D)
 	$(CXX) -o $@ $^ $(CATCH_LIBRARIES) $(ZSTD_ARCHIVE) $(LDFLAGS) $(UNIT_WRAPS) -ldl -lpthread
 

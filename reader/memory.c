@@ -23,12 +23,11 @@ void *memory_zeroed(size_t bytes)
         return calloc(1, bytes + 1);
     if (bytes > SIZE_MAX / 2)
         return NULL;
-    size_t room = bytes + HUGE_PAGE_BYTES;
+    size_t kept = kept_bytes(bytes), room = kept + HUGE_PAGE_BYTES; /* so that it can be aligned, whatever place it gets */
     char *mapped = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED)
         return NULL;
     char *aligned = (char *)(((uintptr_t)mapped + HUGE_PAGE_BYTES - 1) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1));
-    size_t kept = kept_bytes(bytes);
     if (aligned > mapped)
         munmap(mapped, (size_t)(aligned - mapped));
     if (mapped + room > aligned + kept)
