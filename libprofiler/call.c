@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "lend.h"
 #include "mount.h"
+#include "name.h"
 #include "site.h"
 #include "state.h"
 #include "usual.h"
@@ -316,24 +317,12 @@ int64_t call_sought_unusually(enum operation operation, int fd, int64_t position
     return position;
 }
 
-static uint32_t mount_of_name(int dirfd, const char *path)
-{
-    struct statx status;
-    if (path != NULL && path[0] == '/')
-        return engine_mount_of_path(path);
-    if (dirfd != AT_FDCWD)
-        return descriptor_mount(descriptor_of(dirfd));
-    if (raw_statx(AT_FDCWD, "", AT_EMPTY_PATH, &status) < 0)
-        return MOUNT_OTHER;
-    return mount_of_device(OBJECT_file, makedev(status.stx_dev_major, status.stx_dev_minor), -1);
-}
-
 void call_named(const struct call *call, int dirfd, const char *path, bool is_error)
 {
     if (!is_on())
         return;
     struct effect effect = touch(call, is_error);
-    count(call, mount_of_name(dirfd, path), &effect);
+    count(call, name_mount(dirfd, path, is_error), &effect);
 }
 
 void call_named_on(const struct call *call, uint64_t device, uint32_t mode)
@@ -349,7 +338,7 @@ void call_opened(const struct call *call, int fd, int dirfd, const char *path)
     if (!is_on())
         return;
     struct effect effect = touch(call, fd < 0);
-    count(call, fd >= 0 ? descriptor_mount(descriptor_classify(fd)) : mount_of_name(dirfd, path), &effect);
+    count(call, fd >= 0 ? descriptor_mount(descriptor_classify(fd)) : name_mount(dirfd, path, true), &effect);
 }
 
 /* How glibc's wide streams begin: the characters beside the bytes that they come from and go to. */
@@ -478,6 +467,15 @@ void call_stream_read(const struct call *call, FILE *stream, struct stream_state
 void call_stream_wrote(const struct call *call, FILE *stream, struct stream_state before, int64_t bytes)
 {
     stream_moved(call, KIND_write, stream, before, bytes);
+}
+
+void call_idled(enum operation operation)
+{
+    struct call call = call_begin(operation);
+    call.end_tick = call.start_tick;
+    call.saved_errno = errno;
+    call_touched_descriptor(&call, 0, false);
+    call_close(&call);
 }
 
 void call_mpi_moved(const struct call *call, uint32_t mount, int64_t bytes)

@@ -356,22 +356,6 @@ uint32_t engine_pid(void)
     return engine.home.segment != NULL ? engine.home.segment->pid : 0;
 }
 
-uint32_t engine_mount_of_path(const char *path)
-{
-    if (!engine_wake())
-        return MOUNT_OTHER;
-    static char here[4096];
-    struct statx status;
-    bool is_there = raw_statx(AT_FDCWD, path, 0, &status) == 0; /* symbolic links and `..` followed, as text cannot */
-    struct held_lock held = lock_take(&engine.lock);
-    if (path[0] != '/')
-        path = syscall(SYS_getcwd, here, sizeof here) > 0 ? here : "/";
-    uint32_t mount = is_there ? mount_enter(&engine.home, OBJECT_file, makedev(status.stx_dev_major, status.stx_dev_minor), path)
-                              : mount_enter_path(&engine.home, path);
-    lock_give(held);
-    return mount;
-}
-
 /* A vforked child runs in our memory but is not us. */
 static bool is_own_process(void)
 {

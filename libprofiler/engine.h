@@ -118,6 +118,8 @@ void call_stream_read(const struct call *call, FILE *stream, struct stream_state
 void call_stream_wrote(const struct call *call, FILE *stream, struct stream_state before, int64_t moved);
 void call_stream_touched(const struct call *call, FILE *stream, struct stream_state before, bool is_error);
 void call_streams_flushed(const struct call *call, int64_t pending);
+/* One whose arguments give it nothing to do: libc does not look at the stream, which need not be there. */
+void call_idled(enum operation operation);
 void call_stream_closed(const struct call *call, descriptor descriptor, struct stream_state before, bool is_error);
 
 /* MPI-IO. `path` names the file at its opening; the mount it found is then given to each call on the file. */

@@ -3,6 +3,7 @@
 #include "environment.h"
 
 #include "clock.h"
+#include "peek.h"
 #include "raw.h"
 #include "settings.h"
 
@@ -132,8 +133,25 @@ static bool lacks(char *const *envp, size_t i)
     return own == NULL || (i == 0 && lacks_library(*own));
 }
 
+/* The kernel refuses what cannot be read; until then it is none of our business. */
+static bool is_readable(char *const *envp)
+{
+    struct peek_pages pages = { 0 };
+    for (; envp != NULL; envp++) {
+        if (!peek_can_read(&pages, envp, sizeof *envp))
+            return false;
+        if (*envp == NULL)
+            break;
+        if (peek_length(&pages, *envp) < 0)
+            return false;
+    }
+    return true;
+}
+
 size_t environment_room(char *const *envp)
 {
+    if ((carried_count == 0 && !has_stood_down) || !is_readable(envp))
+        return 0;
     size_t lacking = has_stood_down && entry_like(envp, stood_down) == NULL;
     for (size_t i = 0; i < carried_count; i++)
         lacking += lacks(envp, i);
@@ -146,7 +164,7 @@ size_t environment_room(char *const *envp)
 
 char *const *environment_carried(char *const *envp, void *room)
 {
-    if (environment_room(envp) == 0)
+    if (room == NULL)
         return envp;
     char **entries = room;
     size_t count = count_of(envp), used = count;
@@ -206,7 +224,8 @@ static size_t command_bytes(char *const *envp, const char *command)
 
 const char *environment_command(char *const *envp, const char *command)
 {
-    if (envp == environ || command == NULL || command_bytes(envp, command) > COMMAND_BYTES)
+    struct peek_pages pages = { 0 };
+    if (envp == environ || peek_length(&pages, command) < 0 || command_bytes(envp, command) > COMMAND_BYTES)
         return command;
     char *text = (char *)syscall(SYS_mmap, NULL, COMMAND_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (text == MAP_FAILED)

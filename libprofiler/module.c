@@ -1,6 +1,7 @@
 #include "module.h"
 
 #include "clock.h"
+#include "peek.h"
 #include "raw.h"
 #include "unwind.h"
 
@@ -33,7 +34,7 @@ static void find_build_id(struct module *module, uint64_t address, uint64_t byte
     static unsigned char notes[NOTES_BYTES];
     if (bytes > sizeof notes)
         bytes = sizeof notes;
-    if (!unwind_peek(address, notes, bytes))
+    if (!peek(address, notes, bytes))
         return;
     for (uint64_t at = 0; at + sizeof(Elf64_Nhdr) <= bytes;) {
         Elf64_Nhdr note;
@@ -55,10 +56,10 @@ static void read_head(struct module *module, uint64_t head)
 {
     static Elf64_Phdr phdrs[PHDRS_MAX];
     Elf64_Ehdr elf;
-    if (!unwind_peek(head, &elf, sizeof elf) || memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_phentsize != sizeof *phdrs)
+    if (!peek(head, &elf, sizeof elf) || memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_phentsize != sizeof *phdrs)
         return;
     unsigned count = elf.e_phnum < PHDRS_MAX ? elf.e_phnum : PHDRS_MAX;
-    if (!unwind_peek(head + elf.e_phoff, phdrs, count * sizeof *phdrs))
+    if (!peek(head + elf.e_phoff, phdrs, count * sizeof *phdrs))
         return;
     for (unsigned i = 0; i < count; i++)
         if (phdrs[i].p_type == PT_LOAD && phdrs[i].p_offset == 0)

@@ -1,5 +1,6 @@
 #include "program.h"
 
+#include "peek.h"
 #include "raw.h"
 
 #include <elf.h>
@@ -122,7 +123,10 @@ static void look_at(struct program *program, int fd)
 
 void program_look(struct program *program, int dirfd, const char *path)
 {
+    struct peek_pages pages = { 0 };
     program->reason = REASON_unknown;
+    if (!peek_can_read(&pages, path, 1)) /* no program is begun by it */
+        return;
     if (path[0] == '\0') /* by the name, so that the program's own descriptor keeps its place and its flags */
         note_path(program, dirfd);
     look_at(program, (int)raw_result(syscall(SYS_openat, dirfd, path[0] != '\0' ? path : program->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)));
@@ -137,8 +141,11 @@ static bool is_executable_file(const char *path)
 void program_look_for(struct program *program, const char *command)
 {
     const char *search = getenv("PATH");
-    size_t name_bytes = strlen(command) + 1;
+    struct peek_pages pages = { 0 };
+    size_t name_bytes = (size_t)(peek_length(&pages, command) + 1);
     program->reason = REASON_unknown;
+    if (name_bytes == 0) /* a child of libc's that tried to read it is dead */
+        return;
     if (strchr(command, '/') != NULL) {
         program_look(program, AT_FDCWD, command);
         return;

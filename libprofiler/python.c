@@ -1,5 +1,6 @@
 #include "python.h"
 
+#include "peek.h"
 #include "unwind.h"
 
 #include <dlfcn.h>
@@ -63,7 +64,7 @@ static uint64_t word_of(const unsigned char *object, unsigned offset)
 static bool look_at(uint64_t address, void *to, size_t bytes)
 {
     if (!python.is_trusted)
-        return unwind_peek(address, to, bytes);
+        return peek(address, to, bytes);
     memcpy(to, (const void *)(uintptr_t)address, bytes);
     return true;
 }
@@ -123,14 +124,14 @@ static bool read_text(uint64_t object, char *text, size_t room, bool keeps_end)
     static unsigned char content[4 * PYTHON_FILE_BYTES];
     uint64_t length;
     uint32_t state;
-    if (!unwind_peek(object + TEXT_LENGTH, &length, sizeof length) || !unwind_peek(object + TEXT_STATE, &state, sizeof state))
+    if (!peek(object + TEXT_LENGTH, &length, sizeof length) || !peek(object + TEXT_STATE, &state, sizeof state))
         return false;
     unsigned width = state >> 2 & 7;
     bool is_compact = (state >> 5 & 1) != 0, is_ascii = (state >> 6 & 1) != 0;
     if (!is_compact || (width != 1 && width != 2 && width != 4))
         return false;
     uint64_t letters = length < room - 1 ? length : room - 1, first = keeps_end ? length - letters : 0;
-    if (!unwind_peek(object + (is_ascii ? python.layout->text_ascii : python.layout->text_wide) + first * width, content, letters * width))
+    if (!peek(object + (is_ascii ? python.layout->text_ascii : python.layout->text_wide) + first * width, content, letters * width))
         return letters == 0;
     char *out = text;
     for (uint64_t i = 0; i < letters; i++) {
@@ -166,10 +167,10 @@ static uint64_t line_of(uint64_t table, uint64_t unit, int64_t line)
     enum { ONE_LINE_0 = 10, NO_COLUMNS = 13, LONG = 14, NONE = 15 };
     static unsigned char content[LINES_BYTES_MAX];
     uint64_t bytes;
-    if (!unwind_peek(table + BYTES_LENGTH, &bytes, sizeof bytes))
+    if (!peek(table + BYTES_LENGTH, &bytes, sizeof bytes))
         return 0;
     bytes = bytes < sizeof content ? bytes : sizeof content;
-    if (!unwind_peek(table + BYTES_CONTENT, content, bytes))
+    if (!peek(table + BYTES_CONTENT, content, bytes))
         return 0;
     const unsigned char *at = content, *end = content + bytes;
     for (uint64_t first = 0; at < end;) {
@@ -196,7 +197,7 @@ bool python_describe(const struct python_frame *frame, char *function, char *fil
     const struct layout *layout = python.layout;
     unsigned char code[144];
     int32_t first_line;
-    if (layout == NULL || !unwind_peek(frame->code, code, sizeof code) ||
+    if (layout == NULL || !peek(frame->code, code, sizeof code) ||
         !read_text(word_of(code, layout->code_name), function, PYTHON_NAME_BYTES, false) ||
         !read_text(word_of(code, layout->code_file), file, PYTHON_FILE_BYTES, true))
         return false;

@@ -1,6 +1,7 @@
 #include "unwind.h"
 
 #include "module.h"
+#include "peek.h"
 #include "raw.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ enum { FRAME_POINTER = 29, STACK_POINTER = 31 };
 #define CODE_ADDRESS(address) ((address) & 0xffffffffffff) /* without the signature that some processors put into it */
 #endif
 
-enum { ENTRY_BYTES_MAX = 1024, STATES_MAX = 8, OPERANDS_MAX = 16, WINDOW_BYTES = 1 << 10, PEEK_PAGE_BYTES = 4096, PEEK_PAGES = 4, KNOWN = 512, WAYS = 4, SAVED_MAX = 12 };
+enum { ENTRY_BYTES_MAX = 1024, STATES_MAX = 8, OPERANDS_MAX = 16, WINDOW_BYTES = 1 << 10, KNOWN = 512, WAYS = 4, SAVED_MAX = 12 };
 
 /* How a register of the calling function is found. */
 enum how { HOW_SAME, HOW_UNDEFINED, HOW_AT_CFA, HOW_IS_CFA, HOW_REGISTER, HOW_AT_EXPRESSION, HOW_IS_EXPRESSION };
@@ -68,29 +69,6 @@ static struct {
 /* A word of whichever type and alignment; between a function's variables, which sanitizers would not have it read. */
 typedef uint64_t any_word __attribute__((aligned(1), may_alias));
 #define NOT_CHECKED __attribute__((no_sanitize_address, no_sanitize_thread))
-
-/* As much as can be read, page by page: what lies before a page that cannot be read is had. */
-static uint64_t peek_most(uint64_t address, void *to, size_t bytes)
-{
-    struct iovec there[PEEK_PAGES], here = { to, bytes };
-    unsigned pages = 0;
-    size_t done = 0;
-    for (; done < bytes && pages < PEEK_PAGES; pages++) {
-        size_t in_page = PEEK_PAGE_BYTES - (address + done) % PEEK_PAGE_BYTES;
-        size_t part = in_page < bytes - done ? in_page : bytes - done;
-        there[pages] = (struct iovec){ (void *)(uintptr_t)(address + done), part };
-        done += part;
-    }
-    long got = raw_result(syscall(SYS_process_vm_readv, raw_getpid(), &here, 1, there, pages, 0));
-    if (got == (long)done && done < bytes)
-        return done + peek_most(address + done, (unsigned char *)to + done, bytes - done);
-    return got > 0 ? (uint64_t)got : 0;
-}
-
-bool unwind_peek(uint64_t address, void *to, size_t bytes)
-{
-    return peek_most(address, to, bytes) == bytes;
-}
 
 /* A word of the stack: of the page that we stand on at once, of all else by the window. */
 NOT_CHECKED static bool stack_word(uint64_t address, uint64_t *word)
@@ -209,21 +187,21 @@ static bool find_entry(const struct module *module, uint64_t pc, struct entry *e
 {
     /* .eh_frame_hdr: version, three encodings, where .eh_frame is, how many entries, and a sorted table of (code, entry) from its own start. */
     struct { unsigned char version, pointer, count, table; int32_t eh_frame; uint32_t entries; } head;
-    if (module->table == 0 || !unwind_peek(module->table, &head, sizeof head) || head.version != 1 || head.pointer != 0x1b || head.count != 0x03 ||
+    if (module->table == 0 || !peek(module->table, &head, sizeof head) || head.version != 1 || head.pointer != 0x1b || head.count != 0x03 ||
         head.table != 0x3b || head.entries == 0)
         return false;
     uint64_t first = module->table + sizeof head, low = 0, high = head.entries;
     struct { int32_t code, entry; } pair = { 0 };
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        if (!unwind_peek(first + middle * sizeof pair, &pair, sizeof pair))
+        if (!peek(first + middle * sizeof pair, &pair, sizeof pair))
             return false;
         if (module->table + (uint64_t)(int64_t)pair.code <= pc)
             low = middle;
         else
             high = middle;
     }
-    if (!unwind_peek(first + low * sizeof pair, &pair, sizeof pair))
+    if (!peek(first + low * sizeof pair, &pair, sizeof pair))
         return false;
     uint64_t address = module->table + (uint64_t)(int64_t)pair.entry;
     *entry = (struct entry){ 0 };

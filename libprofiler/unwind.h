@@ -40,9 +40,6 @@ struct unwind_frame {
 /* Walks outwards from `state`. Returns how many frames it wrote. */
 unsigned unwind(struct unwind_state *state, struct unwind_frame *frames, unsigned most);
 
-/* Reads this process's own memory. Returns false where it cannot be read. */
-bool unwind_peek(uint64_t address, void *to, size_t bytes);
-
 /* Forgets what it knows of the process's code: a forked child's may change while the parent's is being learnt. */
 void unwind_forget(void);
 

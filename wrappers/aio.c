@@ -1,6 +1,7 @@
 /* POSIX aio. libc's threads do the work where nobody sees it; so a request is counted, with the time from its submission to the first call
  * that told of its completion, when its result is asked for (`aio_return`, or `aio_error` once it has one). */
 #include "interpose.h"
+#include "peek.h"
 #include "request.h"
 
 #include <aio.h>
@@ -42,13 +43,16 @@ INTERPOSE(int, aio_write, (struct aiocb *block))
 }
 SAME_AS(aio_write64, aio_write);
 
+/* libc looks at the block of a known operation alone. */
 INTERPOSE(int, aio_fsync, (int operation, struct aiocb *block))
 {
+    bool is_known = operation == O_SYNC || operation == O_DSYNC;
     struct call call = call_begin(OP_aio_fsync);
-    begin(OP_aio_fsync, &call, block);
+    if (is_known)
+        begin(OP_aio_fsync, &call, block);
     int failed = REAL(aio_fsync)(operation, block);
     call_end(&call);
-    submitted(&call, block, failed != 0);
+    submitted(&call, block, is_known && failed != 0);
     call_close(&call);
     return failed;
 }
@@ -95,17 +99,19 @@ static void awaited(const struct call *call, struct aiocb *const list[], int cou
     }
 }
 
+/* libc looks at the list in a known mode alone. */
 INTERPOSE(int, lio_listio, (int mode, struct aiocb *const list[], int count, struct sigevent *notice))
 {
     struct call call = call_begin(OP_lio_listio);
-    for (int i = 0; i < count; i++)
+    int known = mode == LIO_WAIT || mode == LIO_NOWAIT ? count : 0;
+    for (int i = 0; i < known; i++)
         if (is_transfer(list[i]))
             begin(list[i]->aio_lio_opcode == LIO_READ ? OP_aio_read : OP_aio_write, &call, list[i]);
     int failed = REAL(lio_listio)(mode, list, count, notice);
     call_end(&call);
     if (mode == LIO_WAIT)
         awaited(&call, list, count);
-    call_touched(&call, count > 0 && list[0] != NULL ? list[0]->aio_fildes : -1, failed != 0);
+    call_touched(&call, known > 0 && list[0] != NULL ? list[0]->aio_fildes : -1, failed != 0);
     call_close(&call);
     return failed;
 }
@@ -117,8 +123,9 @@ INTERPOSE(int, aio_suspend, (const struct aiocb *const list[], int count, const 
     int failed = REAL(aio_suspend)(list, count, timeout);
     call_end(&call);
     int fd = -1;
-    for (int i = 0; i < count; i++) {
-        if (list[i] == NULL)
+    struct peek_pages pages = { 0 }; /* libc looks no further than to the first one that is complete */
+    for (int i = 0; i < count && peek_can_read(&pages, &list[i], sizeof *list); i++) {
+        if (!peek_can_read(&pages, list[i], sizeof *list[i]))
             continue;
         fd = list[i]->aio_fildes;
         if (REAL(aio_error)(list[i]) != EINPROGRESS)

@@ -5,6 +5,7 @@
 #include "io_uring.h"
 
 #include "interpose.h"
+#include "peek.h"
 
 #include <string.h>
 
@@ -192,29 +193,40 @@ static bool is_mapped(const struct ring *ring)
     return ring->cqes != NULL && ring->sqes != NULL;
 }
 
+/* What is mapped at once goes at once: the program may have unmapped it behind our back. */
+static bool is_there(const struct ring *ring)
+{
+    struct peek_pages pages = { 0 };
+    return is_mapped(ring) && peek_can_read(&pages, ring->sq_tail, sizeof *ring->sq_tail) &&
+           peek_can_read(&pages, ring->cq_tail, sizeof *ring->cq_tail) && peek_can_read(&pages, ring->sqes, sizeof *ring->sqes);
+}
+
+/* The program may have mapped a part of it. */
+static bool is_whole(const struct ring *ring)
+{
+    struct peek_pages pages = { 0 };
+    const struct io_uring_sqe *last_sqe = &ring->sqes[(size_t)ring->sq_mask << ring->sqe_shift];
+    const struct io_uring_cqe *last_cqe = &ring->cqes[(size_t)ring->cq_mask << ring->cqe_shift];
+    return is_there(ring) && peek_can_read(&pages, last_sqe, sizeof *last_sqe) && peek_can_read(&pages, last_cqe, sizeof *last_cqe) &&
+           (ring->array == NULL || peek_can_read(&pages, &ring->array[ring->sq_mask], sizeof *ring->array));
+}
+
 /* Its mappings are about to go. */
 static void ring_close(struct ring *ring)
 {
     struct call call = call_begin(OP_io_uring_enter);
     call_end(&call);
-    if (is_mapped(ring))
+    if (is_there(ring))
         scan(ring, &call);
     atomic_store_explicit(&ring->fd_in_use, 0, memory_order_release);
     call_close(&call);
 }
 
-/* The program may have unmapped a ring behind our back: its queue's tail is read by a call that fails where a load would be fatal. */
-static bool is_readable(const struct ring *ring)
-{
-    unsigned tail;
-    struct iovec here = { &tail, sizeof tail }, there = { (void *)ring->cq_tail, sizeof tail };
-    return syscall(SYS_process_vm_readv, engine_pid(), &here, 1, &there, 1, 0) == (long)sizeof tail;
-}
 
 static void look_last(void)
 {
     for (unsigned i = 0; i < RINGS; i++)
-        if (is_open(&rings[i]) && is_mapped(&rings[i]) && is_readable(&rings[i]))
+        if (is_open(&rings[i]))
             ring_close(&rings[i]);
 }
 
@@ -240,15 +252,20 @@ static void wire(struct ring *ring)
 {
     const struct io_uring_params *params = &ring->params;
     const char *sq = ring->sq, *cq = (params->features & IORING_FEAT_SINGLE_MMAP) != 0 && ring->cq == NULL ? ring->sq : ring->cq;
-    if (sq == NULL || cq == NULL)
+    struct peek_pages pages = { 0 };
+    ring->cqes = NULL;
+    if (sq == NULL || cq == NULL || ring->sqes == NULL || !peek_can_read(&pages, sq + params->sq_off.ring_mask, sizeof ring->sq_mask) ||
+        !peek_can_read(&pages, cq + params->cq_off.ring_mask, sizeof ring->cq_mask))
         return;
-    ring->sq_tail = (const unsigned *)(sq + params->sq_off.tail);
     ring->sq_mask = *(const unsigned *)(sq + params->sq_off.ring_mask);
+    ring->cq_mask = *(const unsigned *)(cq + params->cq_off.ring_mask);
+    ring->sq_tail = (const unsigned *)(sq + params->sq_off.tail);
     ring->array = (const unsigned *)(sq + params->sq_off.array);
     ring->cq_tail = (const unsigned *)(cq + params->cq_off.tail);
-    ring->cq_mask = *(const unsigned *)(cq + params->cq_off.ring_mask);
     read_flags(ring, params->flags);
     ring->cqes = (const struct io_uring_cqe *)(cq + params->cq_off.cqes);
+    if (!is_whole(ring))
+        ring->cqes = NULL;
 }
 
 void uring_mapped(int fd, int64_t offset, void *address)
@@ -268,22 +285,25 @@ void uring_mapped(int fd, int64_t offset, void *address)
 void uring_unmaps(const void *address)
 {
     for (unsigned i = 0; engine_before_end != NULL && i < RINGS; i++)
-        if (is_open(&rings[i]) && rings[i].owner == NULL && is_mapped(&rings[i]) &&
+        if (is_open(&rings[i]) && rings[i].owner == NULL &&
             (address == rings[i].sq || address == rings[i].cq || address == rings[i].sqes))
             ring_close(&rings[i]);
 }
 
-void uring_begin(const struct call *call, int fd)
+bool uring_begin(const struct call *call, int fd)
 {
     struct ring *ring = engine_wake() ? ring_of_fd(fd) : NULL;
-    if (ring != NULL && is_mapped(ring))
-        scan_and_note(ring, call, __atomic_load_n(ring->sq_tail, __ATOMIC_ACQUIRE));
+    if (ring == NULL || !is_there(ring))
+        return false;
+    scan_and_note(ring, call, __atomic_load_n(ring->sq_tail, __ATOMIC_ACQUIRE));
+    return true;
 }
 
-void uring_entered(const struct call *call, int fd, long result)
+void uring_entered(const struct call *call, int fd, bool is_known, long result)
 {
-    struct ring *ring = engine_wake() ? ring_of_fd(fd) : NULL;
-    descriptor first = ring != NULL && is_mapped(ring) ? scan(ring, call) : 0;
+    struct ring *ring = is_known && engine_wake() ? ring_of_fd(fd) : NULL;
+    bool is_readable = ring != NULL && is_mapped(ring) && (result >= 0 || is_there(ring));
+    descriptor first = is_readable ? scan(ring, call) : 0;
     call_touched_descriptor(call, first, result < 0);
 }
 
@@ -295,6 +315,9 @@ static struct ring *ring_of(const struct liburing_ring *owner)
     struct ring *ring = ring_of_fd(owner->fd);
     if (ring != NULL && ring->owner == owner && ring->cqes == owner->cq.cqes)
         return ring;
+    struct peek_pages pages = { 0 };
+    if (!peek_can_read(&pages, owner->sq.mask, sizeof *owner->sq.mask) || !peek_can_read(&pages, owner->cq.mask, sizeof *owner->cq.mask))
+        return NULL; /* it was never made */
     if (ring == NULL || ring->owner != NULL) /* else its making was seen */
         engine_count_mishap(MISHAP_uring_used, 1);
     ring = ring_new(owner->fd);

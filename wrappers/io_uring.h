@@ -14,9 +14,9 @@ void uring_set_up(const struct call *call, int fd, const struct io_uring_params 
 void uring_mapped(int fd, int64_t offset, void *address);
 void uring_unmaps(const void *address);
 
-/* Before and after the kernel is entered. */
-void uring_begin(const struct call *call, int fd);
-void uring_entered(const struct call *call, int fd, long result);
+/* Before and after the kernel is entered. The first one tells whether the ring is known, and its memory is there. */
+bool uring_begin(const struct call *call, int fd);
+void uring_entered(const struct call *call, int fd, bool is_known, long result);
 
 /* Files got numbers in a ring, from 0 on. */
 void uring_registered(int ring_fd, const int *files, unsigned count);

@@ -3,6 +3,7 @@
 #include "libaio.h"
 
 #include "interpose.h"
+#include "peek.h"
 
 static bool operation_of(const struct iocb *block, enum operation *operation)
 {
@@ -17,21 +18,29 @@ static bool operation_of(const struct iocb *block, enum operation *operation)
     return true;
 }
 
-void libaio_begin(const struct call *call, long count, struct iocb *const *blocks)
+/* The kernel stops at the first block that it cannot read, and so do we. */
+long libaio_begin(const struct call *call, long count, struct iocb *const *blocks)
 {
     enum operation operation;
+    struct peek_pages pages = { 0 };
     for (long i = 0; i < count; i++) {
+        if (!peek_can_read(&pages, &blocks[i], sizeof *blocks) || !peek_can_read(&pages, blocks[i], sizeof **blocks))
+            return i;
         request_drop(request_of_block(blocks[i]));
         if (operation_of(blocks[i], &operation))
             request_begin(request_of_block(blocks[i]), operation, call, (int)blocks[i]->aio_fildes, blocks[i]->aio_offset);
     }
+    return count;
 }
 
-void libaio_submitted(const struct call *call, long count, struct iocb *const *blocks, long submitted)
+void libaio_submitted(const struct call *call, long begun, struct iocb *const *blocks, long submitted)
 {
-    for (long i = submitted > 0 ? submitted : 0; i < count; i++)
+    struct peek_pages pages = { 0 };
+    bool is_readable = submitted > 0 || (begun > 0 && peek_can_read(&pages, blocks, (size_t)begun * sizeof *blocks));
+    for (long i = submitted > 0 ? submitted : 0; is_readable && i < begun; i++)
         request_drop(request_of_block(blocks[i]));
-    call_touched(call, count > 0 ? (int)blocks[0]->aio_fildes : -1, submitted < 0);
+    is_readable = submitted > 0 || (is_readable && peek_can_read(&pages, blocks[0], sizeof **blocks));
+    call_touched(call, is_readable ? (int)blocks[0]->aio_fildes : -1, submitted < 0);
 }
 
 void libaio_reaped(const struct call *call, const struct io_event *events, long reaped)
@@ -47,12 +56,12 @@ void libaio_reaped(const struct call *call, const struct io_event *events, long 
 INTERPOSE(int, io_submit, (aio_context_t context, long count, struct iocb **blocks))
 {
     struct call call = call_begin(OP_io_submit);
-    libaio_begin(&call, count, blocks);
+    long begun = libaio_begin(&call, count, blocks);
     thread_state.library_depth++;
     int submitted = REAL_NEAR(io_submit)(context, count, blocks);
     thread_state.library_depth--;
     call_end(&call);
-    libaio_submitted(&call, count, blocks, submitted);
+    libaio_submitted(&call, begun, blocks, submitted);
     call_close(&call);
     return submitted;
 }

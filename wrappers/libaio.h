@@ -9,9 +9,9 @@
 
 #include <linux/aio_abi.h>
 
-/* Before the submission, and after it: of `count` control blocks the first `submitted` were taken. */
-void libaio_begin(const struct call *call, long count, struct iocb *const *blocks);
-void libaio_submitted(const struct call *call, long count, struct iocb *const *blocks, long submitted);
+/* Before the submission of `count` control blocks: returns how many of them could be read. After it: the first `submitted` were taken. */
+long libaio_begin(const struct call *call, long count, struct iocb *const *blocks);
+void libaio_submitted(const struct call *call, long begun, struct iocb *const *blocks, long submitted);
 
 /* `reaped` events (below 0: an error) were fetched. */
 void libaio_reaped(const struct call *call, const struct io_event *events, long reaped);

@@ -81,7 +81,7 @@ INTERPOSE(int, execvp, (const char *file, char *const argv[]))
 
 INTERPOSE(int, fexecve, (int fd, char *const argv[], char *const envp[]))
 {
-    char *const *carried = CARRIED(envp);
+    char *const *carried = envp != NULL ? CARRIED(envp) : NULL; /* which it refuses, unlike the others */
     struct call call = call_begin(OP_exec);
     engine_leave(fd, "");
     return stayed(&call, REAL(fexecve)(fd, argv, carried));

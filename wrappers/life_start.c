@@ -88,7 +88,8 @@ INTERPOSE(int, clone, (int (*function)(void *), void *stack, int flags, void *ar
     struct call call = call_begin(OP_clone);
     if (is_lent)
         (flags & CLONE_VFORK) != 0 ? lend_begin(shares_thread) : lend_for_good(shares_thread);
-    int pid = (flags & CLONE_VM) != 0 ? REAL(clone)(function, stack, flags, argument, parents_tid, tls, childs_tid)
+    /* A function that is none is the kernel's or libc's to refuse. */
+    int pid = (flags & CLONE_VM) != 0 || function == NULL ? REAL(clone)(function, stack, flags, argument, parents_tid, tls, childs_tid)
                                       : REAL(clone)(live_alone, stack, flags, &beginning, parents_tid, tls, childs_tid);
     call_end(&call);
     if (is_lent && (flags & CLONE_VFORK) != 0)

@@ -1,10 +1,12 @@
 #include "mpi_call.h"
 
 #include "guard.h"
-
+#include "mount.h"
 #include "mpi_files.h"
 #include "mpi_pending.h"
+#include "peek.h"
 
+#include <limits.h>
 #include <string.h>
 
 bool mpi_call_is_within_another(const void *here)
@@ -43,11 +45,20 @@ static const char *without_driver(const char *name)
     return name[length] == ':' ? name + length + 1 : name;
 }
 
+/* What a call that failed was given for a name may be anything. */
+static uint32_t mount_of(const char *name, int error)
+{
+    char copy[PATH_MAX];
+    if (error == 0)
+        return engine_mount_of_path(without_driver(name));
+    return peek_text(name, copy, sizeof copy) >= 0 ? engine_mount_of_path(without_driver(copy)) : MOUNT_OTHER;
+}
+
 void mpi_call_opened(const struct mpi_call *call, const char *name, mpi_handle file, int error)
 {
     if (!call->is_counted)
         return;
-    uint32_t mount = engine_mount_of_path(without_driver(name));
+    uint32_t mount = mount_of(name, error);
     if (error == 0)
         mpi_files_enter(file, mount);
     call_mpi_touched(&call->call, mount, error != 0);
@@ -56,7 +67,7 @@ void mpi_call_opened(const struct mpi_call *call, const char *name, mpi_handle f
 void mpi_call_named(const struct mpi_call *call, const char *name, int error)
 {
     if (call->is_counted)
-        call_mpi_touched(&call->call, engine_mount_of_path(without_driver(name)), error != 0);
+        call_mpi_touched(&call->call, mount_of(name, error), error != 0);
 }
 
 void mpi_call_began(const struct mpi_call *call, mpi_handle file, uint64_t key, mpi_count count, mpi_handle datatype, int error)

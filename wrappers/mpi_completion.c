@@ -75,7 +75,7 @@ static OUT_OF_LINE int complete_some(enum operation operation, complete_some_fun
     statuses = mpi_waiting_statuses(&waiting, statuses);
     int error = real(count, requests, completed, indices, statuses);
     mpi_waiting_end(&waiting);
-    mpi_waiting_completed_some(&waiting, *completed, indices, error);
+    mpi_waiting_completed_some(&waiting, completed, indices, error);
     mpi_waiting_close(&waiting);
     return error;
 }

@@ -93,7 +93,7 @@ static OUT_OF_LINE void complete_some(enum operation operation, complete_some_fu
     statuses = mpi_waiting_statuses(&waiting, statuses);
     real(count, requests, completed, indices, statuses, error);
     mpi_waiting_end(&waiting);
-    mpi_waiting_completed_some(&waiting, *completed, indices, *error);
+    mpi_waiting_completed_some(&waiting, completed, indices, *error);
     mpi_waiting_close(&waiting);
 }
 

@@ -1,5 +1,7 @@
 #include "mpi_waiting.h"
 
+#include "peek.h"
+
 #include <sys/mman.h>
 
 static bool is_ignored_in_fortran(const void *status)
@@ -24,7 +26,7 @@ void mpi_waiting_claim(struct mpi_waiting *waiting, const struct mpi_language *l
     waiting->first = NULL;
     waiting->statuses = NULL;
     waiting->mapped_bytes = 0;
-    for (int i = waiting->call.is_counted ? count - 1 : -1; i >= 0; i--) {
+    for (int i = waiting->call.is_counted && requests != NULL ? count - 1 : -1; i >= 0; i--) {
         struct mpi_pending *pending = mpi_pending_claim(language->request(requests, (unsigned)i));
         if (pending == NULL)
             continue;
@@ -132,9 +134,21 @@ void mpi_waiting_completed(struct mpi_waiting *waiting, int error)
     complete(waiting, (struct finder){ 0 }, false, error);
 }
 
-void mpi_waiting_completed_some(struct mpi_waiting *waiting, int completed, const int *indices, int error)
+/* A call that failed may have been told of no room for them. */
+static int count_of(const int *completed, const int *indices, int error)
 {
-    complete(waiting, (struct finder){ completed, indices, first_index(waiting, completed, indices), 0 }, false, error);
+    struct peek_pages pages = { 0 };
+    if (error == 0)
+        return *completed;
+    bool is_told = peek_can_read(&pages, completed, sizeof *completed) && *completed > 0 &&
+                   peek_can_read(&pages, indices, (size_t)*completed * sizeof *indices);
+    return is_told ? *completed : 0;
+}
+
+void mpi_waiting_completed_some(struct mpi_waiting *waiting, const int *completed, const int *indices, int error)
+{
+    int count = count_of(completed, indices, error);
+    complete(waiting, (struct finder){ count, indices, first_index(waiting, count, indices), 0 }, false, error);
 }
 
 void mpi_waiting_completed_if(struct mpi_waiting *waiting, bool is_complete, int error)

@@ -56,7 +56,7 @@ static inline void mpi_waiting_end(struct mpi_waiting *waiting)
 /* Of those in the array some, or all, or none were completed: where the request is another one now. `error` is what the call returned. */
 void mpi_waiting_completed(struct mpi_waiting *waiting, int error);
 /* It has filled as many statuses as it completed requests, and told their places. */
-void mpi_waiting_completed_some(struct mpi_waiting *waiting, int completed, const int *indices, int error);
+void mpi_waiting_completed_some(struct mpi_waiting *waiting, const int *completed, const int *indices, int error);
 /* It tells that a request is complete, and leaves it as it is. */
 void mpi_waiting_completed_if(struct mpi_waiting *waiting, bool is_complete, int error);
 

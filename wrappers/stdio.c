@@ -210,6 +210,10 @@ static FULL size_t full_fread(void *buf, size_t size, size_t count, FILE *stream
 
 INTERPOSE(size_t, fread, (void *buf, size_t size, size_t count, FILE *stream))
 {
+    if (__builtin_expect(size == 0 || count == 0, 0)) {
+        call_idled(OP_fread);
+        return REAL(fread)(buf, size, count, stream);
+    }
     size_t bytes;
     if (LIKELY(IS_FOUND(fread) && !__builtin_mul_overflow(size, count, &bytes) && is_alone() && is_little_readable(stream, bytes) &&
                count_served(OP_fread, KIND_read, stream->_fileno, bytes)))
@@ -241,6 +245,10 @@ static FULL size_t full___fread_chk(void *buf, size_t room, size_t size, size_t 
 
 INTERPOSE(size_t, __fread_chk, (void *buf, size_t room, size_t size, size_t count, FILE *stream))
 {
+    if (__builtin_expect(size == 0 || count == 0, 0)) {
+        call_idled(OP_fread);
+        return REAL(__fread_chk)(buf, room, size, count, stream);
+    }
     size_t bytes;
     if (LIKELY(IS_FOUND(__fread_chk) && !__builtin_mul_overflow(size, count, &bytes) && is_alone() && is_little_readable(stream, bytes) &&
                count_served(OP_fread, KIND_read, stream->_fileno, bytes)))
@@ -294,6 +302,10 @@ static FULL size_t full_fwrite(const void *buf, size_t size, size_t count, FILE 
 
 INTERPOSE(size_t, fwrite, (const void *buf, size_t size, size_t count, FILE *stream))
 {
+    if (__builtin_expect(size == 0 || count == 0, 0)) {
+        call_idled(OP_fwrite);
+        return REAL(fwrite)(buf, size, count, stream);
+    }
     size_t bytes;
     if (LIKELY(IS_FOUND(fwrite) && !__builtin_mul_overflow(size, count, &bytes) && is_alone() && is_little_writable(stream, bytes) &&
                count_served(OP_fwrite, KIND_write, stream->_fileno, bytes)))

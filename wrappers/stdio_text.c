@@ -74,6 +74,10 @@ static FULL char *full_fgets(char *line, int room, FILE *stream);
 
 INTERPOSE(char *, fgets, (char *line, int room, FILE *stream))
 {
+    if (__builtin_expect(room <= 1, 0)) {
+        call_idled(OP_fgets);
+        return REAL(fgets)(line, room, stream);
+    }
     if (LIKELY(is_alone() && is_line_readable(stream, '\n', room > 1 ? (size_t)room - 1 : 0))) {
         const char *begin = stream->_IO_read_ptr;
         char *got = REAL(fgets)(line, room, stream);
@@ -107,6 +111,10 @@ static FULL char *full___fgets_chk(char *line, size_t size, int room, FILE *stre
 
 INTERPOSE(char *, __fgets_chk, (char *line, size_t size, int room, FILE *stream))
 {
+    if (__builtin_expect(room <= 0, 0)) {
+        call_idled(OP_fgets);
+        return REAL(__fgets_chk)(line, size, room, stream);
+    }
     if (LIKELY(is_alone() && is_line_readable(stream, '\n', room > 1 ? (size_t)room - 1 : 0))) {
         const char *begin = stream->_IO_read_ptr;
         char *got = REAL(__fgets_chk)(line, size, room, stream);
@@ -139,6 +147,10 @@ static FULL ssize_t full_getdelim(char **line, size_t *room, int delimiter, FILE
 
 INTERPOSE(ssize_t, getdelim, (char **line, size_t *room, int delimiter, FILE *stream))
 {
+    if (__builtin_expect(line == NULL || room == NULL, 0)) {
+        call_idled(OP_getline);
+        return REAL(getdelim)(line, room, delimiter, stream);
+    }
     if (LIKELY(is_alone() && is_line_readable(stream, delimiter, SIZE_MAX))) {
         const char *begin = stream->_IO_read_ptr;
         ssize_t length = REAL(getdelim)(line, room, delimiter, stream);

@@ -43,6 +43,10 @@ SAME_AS(getwchar_unlocked, getwchar);
 
 INTERPOSE(wchar_t *, fgetws, (wchar_t *line, int room, FILE *stream))
 {
+    if (__builtin_expect(room <= 1, 0)) {
+        call_idled(OP_fgetws);
+        return REAL(fgetws)(line, room, stream);
+    }
     struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fgetws);
     wchar_t *got = REAL(fgetws)(line, room, stream);
@@ -55,6 +59,10 @@ SAME_AS(fgetws_unlocked, fgetws);
 
 INTERPOSE(wchar_t *, __fgetws_chk, (wchar_t *line, size_t size, int room, FILE *stream))
 {
+    if (__builtin_expect(room <= 0, 0)) {
+        call_idled(OP_fgetws);
+        return REAL(__fgetws_chk)(line, size, room, stream);
+    }
     struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fgetws);
     wchar_t *got = REAL(__fgetws_chk)(line, size, room, stream);

@@ -122,14 +122,15 @@ static int64_t offset_of(long word)
     return word == -1 ? NO_OFFSET : word;
 }
 
-/* Before the call. Returns what a descriptor that it closes led to. */
-static descriptor prepare(struct meaning meaning, const struct call *call, const long *argument)
+/* Before the call. Returns what `count` needs to know of that: what a descriptor led to that it closes, how many requests it may submit, or
+ * whether its ring is known. */
+static uint64_t prepare(struct meaning meaning, const struct call *call, const long *argument)
 {
     switch (meaning.action) {
     case CLOSES: return descriptor_release((int)argument[0]);
     case CLOSES_RANGE: descriptor_release_range((unsigned)argument[0], (unsigned)argument[1]); break;
-    case SUBMITS: libaio_begin(call, argument[1], address(argument[2])); break;
-    case ENTERS_RING: uring_begin(call, (int)argument[0]); break;
+    case SUBMITS: return (uint64_t)libaio_begin(call, argument[1], address(argument[2]));
+    case ENTERS_RING: return uring_begin(call, (int)argument[0]);
     case ENDS:
         call_lived(call);
         engine_finish(ENDING_underscore_exit);
@@ -139,7 +140,7 @@ static descriptor prepare(struct meaning meaning, const struct call *call, const
     return 0;
 }
 
-static void count(struct meaning meaning, const struct call *call, const long *argument, descriptor closed, long result)
+static void count(struct meaning meaning, const struct call *call, const long *argument, uint64_t prepared, long result)
 {
     int fd = (int)argument[0];
     switch (meaning.action) {
@@ -158,7 +159,7 @@ static void count(struct meaning meaning, const struct call *call, const long *a
     case OPENS_AT: call_opened(call, (int)result, fd, address(argument[1])); break;
     case CLOSES:
     case CLOSES_RANGE:
-    case NAMES_NONE: call_touched_descriptor(call, closed, result < 0); break;
+    case NAMES_NONE: call_touched_descriptor(call, prepared, result < 0); break;
     case CONTROLS:
         if (argument[1] != F_DUPFD && argument[1] != F_DUPFD_CLOEXEC) {
             call_touched(call, fd, result < 0);
@@ -173,7 +174,7 @@ static void count(struct meaning meaning, const struct call *call, const long *a
     case TOUCHES: call_touched(call, fd, result < 0); break;
     case NAMES: call_named(call, AT_FDCWD, address(argument[0]), result < 0); break;
     case NAMES_AT: call_named(call, fd, address(argument[1]), result < 0); break;
-    case SUBMITS: libaio_submitted(call, argument[1], address(argument[2]), result); break;
+    case SUBMITS: libaio_submitted(call, (long)prepared, address(argument[2]), result); break;
     case REAPS: libaio_reaped(call, address(argument[3]), result); break;
     case SETS_UP_RING: uring_set_up(call, (int)result, address(argument[1])); break;
     case REGISTERS:
@@ -181,7 +182,7 @@ static void count(struct meaning meaning, const struct call *call, const long *a
             uring_registered(fd, address(argument[2]), (unsigned)argument[3]);
         call_lived(call);
         break;
-    case ENTERS_RING: uring_entered(call, fd, result); break;
+    case ENTERS_RING: uring_entered(call, fd, prepared != 0, result); break;
     case NONE:
     case FORBIDS:
     case FORBIDS_AS_PRCTL:
@@ -217,10 +218,10 @@ __attribute__((noinline)) static long counted(struct meaning meaning, long numbe
 {
     const long argument[] = { a, b, c, d };
     struct call call = call_begin(meaning.operation);
-    descriptor closed = prepare(meaning, &call, argument);
+    uint64_t prepared = prepare(meaning, &call, argument);
     long result = REAL(system_call)(number, a, b, c, d, e, f);
     call_end(&call);
-    count(meaning, &call, argument, closed, result);
+    count(meaning, &call, argument, prepared, result);
     call_close(&call);
     return result;
 }

@@ -83,9 +83,17 @@ class Job:
         }
         return kept | ours | self.settings | settings
 
-    def run(self, command: Command, *, stdin: bytes = b"", cwd: Path | None = None, **settings: str) -> Ended:
+    def run(
+        self,
+        command: Command,
+        *,
+        stdin: bytes = b"",
+        cwd: Path | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        **settings: str,
+    ) -> Ended:
         """Run a command under the library to its end."""
-        return self._run(command, stdin, cwd, self.environment(settings))
+        return self._run(command, stdin, cwd, self.environment(settings), timeout_seconds)
 
     def run_plainly(
         self,

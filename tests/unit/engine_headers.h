@@ -31,6 +31,8 @@ extern "C" {
 #include "identity.h"
 #include "kernel.h"
 #include "mount.h"
+#include "name.h"
+#include "peek.h"
 #include "record.h"
 #include "request.h"
 #include "segment.h"

@@ -35,14 +35,6 @@ void *engine_real(const char *name)
     return dlsym(RTLD_DEFAULT, name);
 }
 
-uint32_t engine_mount_of_path(const char *path)
-{
-    struct held_lock held = lock_take(&engine.lock);
-    uint32_t mount = mount_enter_path(&engine.home, path);
-    lock_give(held);
-    return mount;
-}
-
 void fake_engine_start(const char *dir, uint64_t slice_ns)
 {
     engine = (struct engine){ .job = "job", .settings = { .dir = dir, .job = "job", .slice_ns = slice_ns } };

@@ -3,34 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <sys/mman.h>
 #include <vector>
 
 namespace {
-
-const size_t page_bytes = 4096;
-
-/* Pages of numbers, of which the last one cannot be read. */
-class Pages {
-public:
-    explicit Pages(size_t pages)
-        : bytes(pages * page_bytes), begin(static_cast<unsigned char *>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)))
-    {
-        for (size_t i = 0; i < bytes; i++)
-            begin[i] = static_cast<unsigned char>(i * 2654435761u >> 13);
-        mprotect(end(), page_bytes, PROT_NONE);
-    }
-    ~Pages() { munmap(begin, bytes); }
-    unsigned char *end() const { return begin + bytes - page_bytes; }
-
-    size_t bytes;
-    unsigned char *begin;
-};
-
-bool peek(const unsigned char *from, void *to, size_t bytes)
-{
-    return unwind_peek(reinterpret_cast<uintptr_t>(from), to, bytes);
-}
 
 struct Walk {
     std::vector<uint64_t> code, functions;
@@ -61,31 +36,6 @@ __attribute__((noinline)) Walk walk_below(int frames)
 }
 
 } // namespace
-
-TEST_CASE("memory is read as it is, over the ends of pages and however much it is", "[unwind]")
-{
-    Pages pages(12);
-    std::vector<unsigned char> read(pages.bytes);
-    for (size_t bytes : { size_t(1), size_t(12), page_bytes, 2 * page_bytes, 5 * page_bytes + 100 })
-        for (size_t from : { size_t(0), size_t(page_bytes - 4), size_t(page_bytes - 1), size_t(page_bytes + 7) }) {
-            std::fill(read.begin(), read.end(), 0);
-            REQUIRE(peek(pages.begin + from, read.data(), bytes));
-            CHECK(memcmp(read.data(), pages.begin + from, bytes) == 0);
-            CHECK(read[bytes] == 0);
-        }
-}
-
-TEST_CASE("memory that cannot be read to its end is not read", "[unwind]")
-{
-    Pages pages(8);
-    unsigned char read[8 * page_bytes];
-    CHECK(peek(pages.end() - 8, read, 8));
-    CHECK_FALSE(peek(pages.end() - 8, read, 9));
-    CHECK_FALSE(peek(pages.end() - 6 * page_bytes, read, 6 * page_bytes + 1));
-    CHECK_FALSE(peek(pages.end(), read, 1));
-    CHECK_FALSE(peek(nullptr, read, 8));
-    CHECK_FALSE(unwind_peek(UINT64_MAX - 3, read, 8));
-}
 
 TEST_CASE("a stack over many pages is walked to its end, and the same by what is remembered", "[unwind]")
 {

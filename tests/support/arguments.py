@@ -1,0 +1,42 @@
+"""The table of arguments with which each interposed function is called (arguments.txt)."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+TABLE = Path(__file__).with_name("arguments.txt")
+
+
+def rows() -> Iterator[tuple[list[str], str]]:
+    """Each row: its symbols, and what stands for their arguments or says why they are not called."""
+    for line in TABLE.read_text().splitlines():
+        if line and not line.startswith("#"):
+            symbols, arguments = line.split(" = ", 1)
+            yield symbols.split(), arguments
+
+
+@cache
+def call_numbers() -> dict[str, str]:
+    """The number of each system call of this processor, by name."""
+    command = ["gcc", "-E", "-dM", "-include", "sys/syscall.h", "-x", "c", "/dev/null"]
+    macros = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return dict(re.findall(r"#define __NR_(\w+) (\d+)", macros))
+
+
+def write_table(path: Path) -> Path:
+    """The table as tests/apps/bad_pointers.c reads it: calls by number have theirs, and those that this processor lacks
+    are left out.
+    """
+    numbers = call_numbers()
+    lines = []
+    for symbols, arguments in rows():
+        names = re.findall(r"SYS_(\w+)", arguments)
+        if all(name in numbers for name in names):
+            numbered = re.sub(r"SYS_(\w+)", lambda found: numbers[found[1]], arguments)
+            lines.append(f"{' '.join(symbols)} = {numbered}\n")
+    path.write_text("".join(lines))
+    return path
