@@ -142,6 +142,6 @@ clean:  ## remove what was built
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-include make/engine.mk make/bench.mk make/cross.mk make/validation.mk
+include make/engine.mk make/fuzz.mk make/bench.mk make/cross.mk make/validation.mk
 
 -include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS))

@@ -71,6 +71,8 @@ static const char *stand_in(const char *path)
 {
     if (fake_system.mountinfo != NULL && strcmp(path, "/proc/self/mountinfo") == 0)
         return fake_system.mountinfo;
+    if (fake_system.self_maps != NULL && strcmp(path, "/proc/self/maps") == 0)
+        return fake_system.self_maps;
     if (fake_system.self_io != NULL && strcmp(path, "/proc/self/io") == 0)
         return fake_system.self_io;
     return path;

@@ -10,6 +10,7 @@ struct fake_system {
     bool has_clock;              /* both clocks stand at the times below, and move on by `ns_a_reading` */
     uint64_t realtime_ns, monotonic_ns, ns_a_reading;
     const char *mountinfo;       /* file to be read for /proc/self/mountinfo */
+    const char *self_maps;       /* file to be read for /proc/self/maps */
     const char *self_io;         /* file to be read for /proc/self/io, of a process that has waited for no child */
     const char *writable_below;  /* nothing is made or opened for writing elsewhere: EACCES */
     bool is_disk_full;           /* writev writes `disk_room` bytes more, and then none: ENOSPC */

@@ -1,0 +1,31 @@
+# The C readers against bytes that nobody wrote, by libFuzzer under ASan and UBSan. Included by Makefile.
+# FUZZ_SECONDS: how long each target runs. What is found lies in $(BUILD)/fuzz/found-TARGET-*: run the target's program on it to see it again.
+
+FUZZ_SECONDS ?= 5
+FUZZ_TARGETS = proc segment elf reader
+FUZZ_CC ?= clang
+FUZZ_FLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZ_SOURCES = $(filter-out libprofiler/engine.c,$(wildcard libprofiler/*.c)) $(filter-out collector/main.c,$(wildcard collector/*.c)) \
+  tests/unit/fake_engine.c tests/unit/fake_system.c wrappers/mpi_pending.c
+FUZZ_READER_OBJECTS = $(patsubst %.c,$(BUILD)/fuzz/objects/%.o,$(wildcard reader/*.c))
+FUZZ_OBJECTS = $(FUZZ_SOURCES:%.c=$(BUILD)/fuzz/objects/%.o)
+
+$(BUILD)/fuzz/objects/%.o: %.c $(GENERATED)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(filter-out -O2 -W%,$(C_FLAGS)) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -Itests/unit -Icollector -Iwrappers -Ireader -c $< -o $@
+
+$(BUILD)/fuzz/%: $(BUILD)/fuzz/objects/tests/fuzz/%.o $(FUZZ_OBJECTS)
+	$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(ZSTD_ARCHIVE) $(UNIT_WRAPS) -ldl -lpthread
+
+$(BUILD)/fuzz/reader: $(BUILD)/fuzz/objects/tests/fuzz/reader.o $(FUZZ_READER_OBJECTS)
+	$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(ZSTD_ARCHIVE) -lpthread
+
+.PHONY: fuzz-programs
+fuzz-programs: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%)
+
+.PHONY: fuzz
+fuzz: fuzz-programs $(VENV)/.installed  ## run the C readers on bytes that nobody wrote, FUZZ_SECONDS each
+	PYTHONPATH=tests $(VENV)/bin/python -m fuzz.reader_seeds $(BUILD)/fuzz/corpus-reader
+	for target in $(FUZZ_TARGETS); do tests/fuzz/run $(BUILD)/fuzz $$target $(FUZZ_SECONDS) || exit; done
+
+-include $(FUZZ_OBJECTS:.o=.d) $(FUZZ_READER_OBJECTS:.o=.d) $(FUZZ_TARGETS:%=$(BUILD)/fuzz/objects/tests/fuzz/%.d)
