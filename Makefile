@@ -112,7 +112,7 @@ lint: $(GENERATED) $(BUILD)/lib/libslicewise.so $(VENV)/.installed  ## look for 
 	make/exports $(BUILD)/generate $(BUILD)/lib/libslicewise.so
 	clang-tidy --quiet $(wildcard libprofiler/*.c wrappers/*.c collector/*.c reader/*.c schema/*.c) -- $(filter-out -M%,$(C_FLAGS))
 	$(VENV)/bin/ruff check --config analyzer/pyproject.toml analyzer tests demo
-	shellcheck make/setup make/python make/environment make/wheel make/exports bin/slicewise.in scheduler/slurm-*.in .ci/run
+	shellcheck make/setup make/python make/environment make/wheel make/exports bin/slicewise.in scheduler/slurm-*.in tests/fuzz/run .ci/run
 
 .PHONY: install
 install: all  ## install below PREFIX (/usr/local); the clone is not needed afterwards

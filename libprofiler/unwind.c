@@ -233,6 +233,12 @@ static void set_expression(struct row *row, uint64_t number, enum how how, struc
     set_rule(row, number, how, 0);
 }
 
+/* An offset in the entry's units; of a corrupt entry any number. */
+static int64_t take_factored(struct part *part, bool is_signed, const struct entry *entry)
+{
+    return (int64_t)(take_leb(part, is_signed) * (uint64_t)entry->data_factor);
+}
+
 /* Runs the entry's program up to `pc`. Returns false at an instruction that it does not know. */
 static bool run(struct part part, const struct entry *entry, uint64_t pc, struct row *row, const struct row *first)
 {
@@ -247,7 +253,7 @@ static bool run(struct part part, const struct entry *entry, uint64_t pc, struct
             code += low * entry->code_factor;
             break;
         case 0x80: /* offset */
-            set_rule(row, low, HOW_AT_CFA, (int64_t)take_leb(&part, false) * entry->data_factor);
+            set_rule(row, low, HOW_AT_CFA, take_factored(&part, false, entry));
             continue;
         case 0xc0: /* restore */
             if (low < UNWIND_REGISTERS) {
@@ -269,7 +275,7 @@ static bool run(struct part part, const struct entry *entry, uint64_t pc, struct
                 break;
             case 0x05: /* offset_extended */
                 number = take_leb(&part, false);
-                set_rule(row, number, HOW_AT_CFA, (int64_t)take_leb(&part, false) * entry->data_factor);
+                set_rule(row, number, HOW_AT_CFA, take_factored(&part, false, entry));
                 continue;
             case 0x06: /* restore_extended */
                 number = take_leb(&part, false);
@@ -301,7 +307,7 @@ static bool run(struct part part, const struct entry *entry, uint64_t pc, struct
             case 0x0c: /* def_cfa */
             case 0x12: /* def_cfa_sf */
                 row->cfa_register = take_leb(&part, false);
-                row->cfa_offset = byte == 0x0c ? (int64_t)take_leb(&part, false) : (int64_t)take_leb(&part, true) * entry->data_factor;
+                row->cfa_offset = byte == 0x0c ? (int64_t)take_leb(&part, false) : take_factored(&part, true, entry);
                 row->cfa_expression = (struct part){ 0 };
                 continue;
             case 0x0d: /* def_cfa_register */
@@ -312,7 +318,7 @@ static bool run(struct part part, const struct entry *entry, uint64_t pc, struct
                 row->cfa_offset = (int64_t)take_leb(&part, false);
                 continue;
             case 0x13: /* def_cfa_offset_sf */
-                row->cfa_offset = (int64_t)take_leb(&part, true) * entry->data_factor;
+                row->cfa_offset = take_factored(&part, true, entry);
                 continue;
             case 0x0f: /* def_cfa_expression */
                 row->cfa_expression = take_part(&part, take_leb(&part, false));
@@ -324,15 +330,15 @@ static bool run(struct part part, const struct entry *entry, uint64_t pc, struct
                 continue;
             case 0x11: /* offset_extended_sf */
                 number = take_leb(&part, false);
-                set_rule(row, number, HOW_AT_CFA, (int64_t)take_leb(&part, true) * entry->data_factor);
+                set_rule(row, number, HOW_AT_CFA, take_factored(&part, true, entry));
                 continue;
             case 0x14: /* val_offset */
                 number = take_leb(&part, false);
-                set_rule(row, number, HOW_IS_CFA, (int64_t)take_leb(&part, false) * entry->data_factor);
+                set_rule(row, number, HOW_IS_CFA, take_factored(&part, false, entry));
                 continue;
             case 0x15: /* val_offset_sf */
                 number = take_leb(&part, false);
-                set_rule(row, number, HOW_IS_CFA, (int64_t)take_leb(&part, true) * entry->data_factor);
+                set_rule(row, number, HOW_IS_CFA, take_factored(&part, true, entry));
                 continue;
             case 0x2d: /* the return address is signed, or a window is saved */
                 continue;

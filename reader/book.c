@@ -181,6 +181,7 @@ static int settle_number(struct source *source, struct process *process, const s
 static int note_gaps(struct source *source, struct process *process)
 {
     struct reader *reader = source->reader;
+    /* Of a process all of whose frames are damaged nothing was taken, and there may be no list at all. */
     const struct taken *taken = process->taken > 0 ? (struct taken *)reader->taken.items + process->first_taken : NULL;
     uint64_t frames = 0, slices = 0, expected = 0, greatest = 0;
     bool has_before = false;
