@@ -14,16 +14,15 @@
 #include "mount.h"
 #include "program.h"
 #include "record.h"
-#include "python.h"
 #include "request.h"
 #include "say.h"
 #include "site.h"
 #include "state.h"
 #include "text.h"
+#include "symbol.h"
 #include "unprofiled.h"
 #include "visible.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +126,17 @@ static void adopt_siblings(bool all)
         adopt_gone(engine.settings.segment_dir, prefix);
 }
 
+/* libc has room in each thread for the values of its first keys; for those of others it would allocate when a thread first counts. */
+static void make_thread_key(void)
+{
+    enum { KEYS_WITH_ROOM = 32 };
+    engine.has_thread_key = pthread_key_create(&engine.thread_key, thread_ends) == 0;
+    if (engine.has_thread_key && engine.thread_key >= KEYS_WITH_ROOM) {
+        pthread_key_delete(engine.thread_key);
+        engine.has_thread_key = false;
+    }
+}
+
 static void take_standard_error(void)
 {
     struct statx status;
@@ -147,6 +157,7 @@ static bool prepare(void)
         return false;
     asleep_start();
     courier_start();
+    make_thread_key();
     clock_start(strcmp(engine.settings.clock, "vdso") != 0);
     engine.clock_offset_ns = clock_read(CLOCK_REALTIME) - clock_read(CLOCK_MONOTONIC);
     engine.is_first_of_job = identity_job(engine.job, sizeof engine.job, &engine.settings);
@@ -169,13 +180,7 @@ static void wake_clock(void)
 /* Caller is the one thread that starts the engine. Returns whether calls are counted from now on. */
 static bool start(bool is_forked)
 {
-    static bool has_looked_around;
     uint64_t began = clock_read(CLOCK_MONOTONIC);
-    if (!has_looked_around) {
-        python_start();
-        engine.has_thread_key = pthread_key_create(&engine.thread_key, thread_ends) == 0;
-    }
-    has_looked_around = true;
     char name[160];
     snprintf(name, sizeof name, "%s.%u", engine.job, asleep_pid());
     if (!descriptor_start() || segment_create(&engine.home, engine.settings.segment_dir, name) < 0)
@@ -204,9 +209,9 @@ static bool start(bool is_forked)
     if (program_is_go())
         mishap(MISHAP_go_program, NULL);
     atomic_store(&segment->state, SEGMENT_LIVE);
-    if (!is_forked)
+    if (!is_forked && engine.may_allocate)
         hardware_start();
-    else if (engine.settings.events[0] != '\0')
+    else if (is_forked && engine.settings.events[0] != '\0')
         mishap(MISHAP_papi_forked, NULL);
     segment->process_row[processes_profiler_ns] = clock_read(CLOCK_MONOTONIC) - began + (is_forked ? 0 : engine.prepared_ns);
     return true;
@@ -551,23 +556,18 @@ static long fails_for_want_of_a_function(void)
 
 void *engine_real(const char *name)
 {
-    static const char *const old_versions[] = { "GLIBC_2.2.5", "GLIBC_2.17" };
-    void *found = dlsym(RTLD_NEXT, name);
-    /* Functions that new programs no longer link to have no default version. */
-    for (size_t i = 0; found == NULL && i < sizeof old_versions / sizeof *old_versions; i++)
-        found = dlvsym(RTLD_NEXT, name, old_versions[i]);
+    void *found = symbol_real(name);
     return found != NULL ? found : (void *)fails_for_want_of_a_function;
 }
 
-void *engine_real_near(const char *name, const void *caller)
+void *engine_real_near(void **real, const char *name, const void *caller)
 {
-    Dl_info object;
-    void *found = dlsym(RTLD_NEXT, name);
-    if (found == NULL && dladdr(caller, &object) != 0) {
-        void *handle = dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-        found = handle != NULL ? dlsym(handle, name) : NULL;
-    }
-    return found != NULL ? found : engine_real(name);
+    struct symbol found = symbol_real_near(name, caller);
+    if (found.address == NULL)
+        return (void *)fails_for_want_of_a_function;
+    if (!found.is_later)
+        *real = found.address;
+    return found.address;
 }
 
 static void finish_at_exit(void *unused)
@@ -587,9 +587,16 @@ __attribute__((constructor)) static void begin(void)
     __cxa_atexit(finish_at_exit, NULL, NULL);
     __cxa_at_quick_exit(finish_at_exit, NULL);
     atomic_store(&asleep_page.starter, 0); /* written first: a page that is only read is brought in twice */
+    bool was_woken_early = atomic_load(engine_switch) == ENGINE_ON;
+    engine.may_allocate = true;
     rouse(false);
     if (preparation == REFUSED)
         return;
+    if (was_woken_early) {
+        struct held_lock held = lock_take(&engine.lock);
+        hardware_start();
+        lock_give(held);
+    }
     if (engine.is_first_of_job)
         environment_name_job(engine.job);
     if (engine.settings.is_carried)

@@ -172,8 +172,8 @@ char *const *environment_carried(char *const *envp, void *room);
 
 /* The address of the function that we stand in front of, or of one that fails with ENOSYS where there is none. */
 void *engine_real(const char *name);
-/* The same; where it is out of our scope, as the object sees it that `caller` (an address in its code) lies in. */
-void *engine_real_near(const char *name, const void *caller);
+/* The same; where it is out of our scope, as the object sees it that `caller` (an address in its code) lies in. Kept in `real` if it stays. */
+void *engine_real_near(void **real, const char *name, const void *caller);
 
 /* Called, if it is set, before the process's counts are closed: the last moment to add to them. */
 extern void (*engine_before_end)(void);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Opens PAPI, and counts in the calling thread. Called at the engine's start, with a segment. */
+/* Opens PAPI, which allocates, and counts in the calling thread. Called in our constructor, with a segment. */
 void hardware_start(void);
 
 /* Whether threads are to be counted; whoever begins one calls `hardware_thread_begins` in it. */

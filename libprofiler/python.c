@@ -1,9 +1,9 @@
 #include "python.h"
 
 #include "peek.h"
+#include "symbol.h"
 #include "unwind.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 /* Where a version of CPython keeps what we read, in bytes. */
@@ -27,31 +27,44 @@ static const struct layout layouts[] = {
 };
 
 static struct {
+    bool is_looked_for;
     const struct layout *layout; /* NULL: no interpreter, or one that we do not know */
     void *(*state_of_this_thread)(void);
     uint64_t loop, code_type;
     bool is_trusted; /* a whole stack was as its layout says: from then on reading it needs no care */
 } python;
 
-void python_start(void)
+static uint64_t address_of(const char *name)
 {
-    python.layout = NULL;
-    python.is_trusted = false;
-    const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version");
-    void *state_of_this_thread = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+    return (uint64_t)(uintptr_t)symbol_find(name, true);
+}
+
+/* Only among what the program began with, which stays. At the first sample, so that no process pays that has none. */
+static void look_for_interpreter(void)
+{
+    python.is_looked_for = true;
+    const unsigned long *version = symbol_find("Py_Version", true);
+    void *state_of_this_thread = symbol_find("PyGILState_GetThisThreadState", true);
     if (version == NULL || state_of_this_thread == NULL)
         return;
     memcpy(&python.state_of_this_thread, &state_of_this_thread, sizeof state_of_this_thread);
-    python.loop = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
-    python.code_type = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "PyCode_Type");
+    python.loop = address_of("_PyEval_EvalFrameDefault");
+    python.code_type = address_of("PyCode_Type");
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (*version >> 16 == layouts[i].version)
             python.layout = &layouts[i];
 }
 
+static const struct layout *layout_here(void)
+{
+    if (!python.is_looked_for)
+        look_for_interpreter();
+    return python.layout;
+}
+
 uint64_t python_loop(void)
 {
-    return python.layout != NULL ? python.loop : 0;
+    return layout_here() != NULL ? python.loop : 0;
 }
 
 static uint64_t word_of(const unsigned char *object, unsigned offset)
@@ -71,7 +84,7 @@ static bool look_at(uint64_t address, void *to, size_t bytes)
 
 unsigned python_frames(struct python_frame *frames, unsigned most)
 {
-    const struct layout *layout = python.layout;
+    const struct layout *layout = layout_here();
     unsigned char frame[72], code[144];
     uint64_t state, cframe, at;
     if (layout == NULL)
@@ -194,7 +207,7 @@ static uint64_t line_of(uint64_t table, uint64_t unit, int64_t line)
 
 bool python_describe(const struct python_frame *frame, char *function, char *file, uint64_t *line)
 {
-    const struct layout *layout = python.layout;
+    const struct layout *layout = layout_here();
     unsigned char code[144];
     int32_t first_line;
     if (layout == NULL || !peek(frame->code, code, sizeof code) ||

@@ -16,9 +16,6 @@ struct python_frame {
     bool is_entry; /* C code called it: the frames outside of it lie beyond a C frame of the interpreter's */
 };
 
-/* Finds the interpreter. Called at the engine's start. */
-void python_start(void);
-
 /* Where the interpreter's own loop begins, 0 where there is none: its C frames stand for Python ones. */
 uint64_t python_loop(void);
 

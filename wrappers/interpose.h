@@ -1,23 +1,31 @@
 /* Linkage of an interposed function; no logic. INTERPOSE defines and exports it, REAL(name) is the function that it stands in front of,
- * SAME_AS exports another name for the same body (an assembler name, so that headers' own declarations of it do not matter). */
+ * SAME_AS exports another name for the same body (an assembler name, so that headers' own declarations of it do not matter).
+ *
+ * What is exported is an entry (entry.c): at a name's first call it is decided whether the function that the caller would have reached
+ * without us is libc's. If so, calls go to our body; if not, to that function, with all registers as they came. */
 #ifndef SLICEWISE_INTERPOSE_H
 #define SLICEWISE_INTERPOSE_H
 
 #include "engine.h"
+#include "entry.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define INTERPOSE(result, name, parameters) \
-    static result(*real_##name) parameters __attribute__((unused)); \
-    static const char symbol_of_##name[] __attribute__((unused)) = #name; \
-    EXPORT result name parameters; \
-    EXPORT result name parameters
+#define INTERPOSE(result, name, parameters) INTERPOSE_SYMBOL(result, name, name, parameters)
 
 /* Where the headers give a C name another symbol. */
 #define INTERPOSE_SYMBOL(result, name, symbol, parameters) \
+    __attribute__((used)) static result(*real_##name) parameters; \
+    __attribute__((used)) static const char symbol_of_##name[] = #symbol; \
+    HIDDEN result wrapper_##name parameters; \
+    ENTRY(symbol, name); \
+    HIDDEN result wrapper_##name parameters
+
+/* A function of a library other than libc: without an entry. */
+#define INTERPOSE_LIBRARY(result, name, parameters) \
     static result(*real_##name) parameters __attribute__((unused)); \
-    static const char symbol_of_##name[] __attribute__((unused)) = #symbol; \
-    EXPORT result name parameters __asm__(#symbol); \
+    static const char symbol_of_##name[] __attribute__((unused)) = #name; \
+    EXPORT result name parameters; \
     EXPORT result name parameters
 
 #define REAL(name) \
@@ -27,24 +35,24 @@
 #define IS_FOUND(name) (real_##name != NULL)
 #define FOUND(name) (*real_##name)
 
-/* The same as REAL for a library's function that a plug-in, loaded RTLD_LOCAL, may have brought along out of everybody's scope. */
+/* The same in the body of INTERPOSE(name) itself, which is not entered before the function is known. */
+#define NEXT(name) (*real_##name)
+
+/* Another wrapper's body, called as such: its entry might lead elsewhere. */
+#define OWN(name) wrapper_##name
+
+/* REAL for a library's function that a plug-in, loaded RTLD_LOCAL, may have brought along out of everybody's scope. */
 #define REAL_NEAR(name) \
     (__builtin_expect(real_##name != NULL, 1) \
          ? real_##name \
-         : (__typeof__(real_##name))look_up_near((void **)&real_##name, symbol_of_##name, __builtin_return_address(0)))
-
-static inline void *look_up_near(void **real, const char *name, const void *caller)
-{
-    return *real = engine_real_near(name, caller);
-}
+         : (__typeof__(real_##name))engine_real_near((void **)&real_##name, symbol_of_##name, __builtin_return_address(0)))
 
 static inline void *look_up(void **real, const char *name)
 {
     return *real = engine_real(name);
 }
 
-#define SAME_AS(alias, name) \
-    __asm__(".globl " #alias "\n\t.set " #alias ", " #name "\n\t.type " #alias ", @function")
+#define SAME_AS(alias, name) ENTRY(alias, name)
 
 /* The environment of a program about to be started; on the stack, since a vforked child must not allocate. Needs <alloca.h>. */
 #define CARRIED(envp) \

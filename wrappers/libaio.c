@@ -53,7 +53,7 @@ void libaio_reaped(const struct call *call, const struct io_event *events, long 
     call_touched_descriptor(call, first, reaped < 0);
 }
 
-INTERPOSE(int, io_submit, (aio_context_t context, long count, struct iocb **blocks))
+INTERPOSE_LIBRARY(int, io_submit, (aio_context_t context, long count, struct iocb **blocks))
 {
     struct call call = call_begin(OP_io_submit);
     long begun = libaio_begin(&call, count, blocks);
@@ -66,7 +66,7 @@ INTERPOSE(int, io_submit, (aio_context_t context, long count, struct iocb **bloc
     return submitted;
 }
 
-INTERPOSE(int, io_getevents, (aio_context_t context, long least, long most, struct io_event *events, struct timespec *timeout))
+INTERPOSE_LIBRARY(int, io_getevents, (aio_context_t context, long least, long most, struct io_event *events, struct timespec *timeout))
 {
     struct call call = call_begin(OP_io_getevents);
     thread_state.library_depth++;
@@ -78,7 +78,7 @@ INTERPOSE(int, io_getevents, (aio_context_t context, long least, long most, stru
     return reaped;
 }
 
-INTERPOSE(int, io_pgetevents,
+INTERPOSE_LIBRARY(int, io_pgetevents,
           (aio_context_t context, long least, long most, struct io_event *events, struct timespec *timeout, sigset_t *signals))
 {
     struct call call = call_begin(OP_io_getevents);

@@ -4,7 +4,7 @@
 
 #include "interpose.h"
 
-INTERPOSE(int, io_uring_submit, (struct liburing_ring *ring))
+INTERPOSE_LIBRARY(int, io_uring_submit, (struct liburing_ring *ring))
 {
     struct call call = call_begin(OP_io_uring_enter);
     uring_begin_on(&call, ring);
@@ -17,7 +17,7 @@ INTERPOSE(int, io_uring_submit, (struct liburing_ring *ring))
     return result;
 }
 
-INTERPOSE(int, io_uring_submit_and_wait, (struct liburing_ring *ring, unsigned count))
+INTERPOSE_LIBRARY(int, io_uring_submit_and_wait, (struct liburing_ring *ring, unsigned count))
 {
     struct call call = call_begin(OP_io_uring_enter);
     uring_begin_on(&call, ring);
@@ -30,7 +30,7 @@ INTERPOSE(int, io_uring_submit_and_wait, (struct liburing_ring *ring, unsigned c
     return result;
 }
 
-INTERPOSE(int, io_uring_submit_and_wait_timeout, (struct liburing_ring *ring, void **entry, unsigned count, void *timeout, void *signals))
+INTERPOSE_LIBRARY(int, io_uring_submit_and_wait_timeout, (struct liburing_ring *ring, void **entry, unsigned count, void *timeout, void *signals))
 {
     struct call call = call_begin(OP_io_uring_enter);
     uring_begin_on(&call, ring);
@@ -43,7 +43,7 @@ INTERPOSE(int, io_uring_submit_and_wait_timeout, (struct liburing_ring *ring, vo
     return result;
 }
 
-INTERPOSE(int, io_uring_submit_and_get_events, (struct liburing_ring *ring))
+INTERPOSE_LIBRARY(int, io_uring_submit_and_get_events, (struct liburing_ring *ring))
 {
     struct call call = call_begin(OP_io_uring_enter);
     uring_begin_on(&call, ring);
@@ -56,7 +56,7 @@ INTERPOSE(int, io_uring_submit_and_get_events, (struct liburing_ring *ring))
     return result;
 }
 
-INTERPOSE(int, io_uring_get_events, (struct liburing_ring *ring))
+INTERPOSE_LIBRARY(int, io_uring_get_events, (struct liburing_ring *ring))
 {
     struct call call = call_begin(OP_io_uring_enter);
     uring_begin_on(&call, ring);
@@ -69,7 +69,7 @@ INTERPOSE(int, io_uring_get_events, (struct liburing_ring *ring))
     return result;
 }
 
-INTERPOSE(int, __io_uring_get_cqe, (struct liburing_ring *ring, void **entry, unsigned submit, unsigned count, void *signals))
+INTERPOSE_LIBRARY(int, __io_uring_get_cqe, (struct liburing_ring *ring, void **entry, unsigned submit, unsigned count, void *signals))
 {
     struct call call = call_begin(OP_io_uring_enter);
     uring_begin_on(&call, ring);
@@ -82,7 +82,7 @@ INTERPOSE(int, __io_uring_get_cqe, (struct liburing_ring *ring, void **entry, un
     return result;
 }
 
-INTERPOSE(int, io_uring_wait_cqes, (struct liburing_ring *ring, void **entry, unsigned count, void *timeout, void *signals))
+INTERPOSE_LIBRARY(int, io_uring_wait_cqes, (struct liburing_ring *ring, void **entry, unsigned count, void *timeout, void *signals))
 {
     struct call call = call_begin(OP_io_uring_enter);
     uring_begin_on(&call, ring);
@@ -95,7 +95,7 @@ INTERPOSE(int, io_uring_wait_cqes, (struct liburing_ring *ring, void **entry, un
     return result;
 }
 
-INTERPOSE(int, io_uring_wait_cqe_timeout, (struct liburing_ring *ring, void **entry, void *timeout))
+INTERPOSE_LIBRARY(int, io_uring_wait_cqe_timeout, (struct liburing_ring *ring, void **entry, void *timeout))
 {
     struct call call = call_begin(OP_io_uring_enter);
     uring_begin_on(&call, ring);
@@ -108,7 +108,7 @@ INTERPOSE(int, io_uring_wait_cqe_timeout, (struct liburing_ring *ring, void **en
     return result;
 }
 
-INTERPOSE(unsigned, io_uring_peek_batch_cqe, (struct liburing_ring *ring, void **entries, unsigned count))
+INTERPOSE_LIBRARY(unsigned, io_uring_peek_batch_cqe, (struct liburing_ring *ring, void **entries, unsigned count))
 {
     struct call call = call_begin(OP_io_uring_enter);
     uring_begin_on(&call, ring);
@@ -121,7 +121,7 @@ INTERPOSE(unsigned, io_uring_peek_batch_cqe, (struct liburing_ring *ring, void *
     return result;
 }
 
-INTERPOSE(int, io_uring_register_files, (struct liburing_ring *ring, const int *files, unsigned count))
+INTERPOSE_LIBRARY(int, io_uring_register_files, (struct liburing_ring *ring, const int *files, unsigned count))
 {
     struct call call = call_begin(OP_io_uring_setup);
     int result = REAL_NEAR(io_uring_register_files)(ring, files, count);
@@ -133,7 +133,7 @@ INTERPOSE(int, io_uring_register_files, (struct liburing_ring *ring, const int *
     return result;
 }
 
-INTERPOSE(void, io_uring_queue_exit, (struct liburing_ring * ring))
+INTERPOSE_LIBRARY(void, io_uring_queue_exit, (struct liburing_ring * ring))
 {
     uring_exits_on(ring);
     REAL_NEAR(io_uring_queue_exit)(ring);

@@ -16,7 +16,7 @@ static OUT_OF_LINE int wait_one(wait_one_function *real, void *request, void *st
     return error;
 }
 
-INTERPOSE(int, MPI_Wait, (void *request, void *status))
+INTERPOSE_LIBRARY(int, MPI_Wait, (void *request, void *status))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Wait))
         return real_MPI_Wait(request, status);
@@ -37,7 +37,7 @@ static OUT_OF_LINE int wait_all(wait_all_function *real, int count, void *reques
     return error;
 }
 
-INTERPOSE(int, MPI_Waitall, (int count, void *requests, void *statuses))
+INTERPOSE_LIBRARY(int, MPI_Waitall, (int count, void *requests, void *statuses))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Waitall))
         return real_MPI_Waitall(count, requests, statuses);
@@ -58,7 +58,7 @@ static OUT_OF_LINE int wait_any(wait_any_function *real, int count, void *reques
     return error;
 }
 
-INTERPOSE(int, MPI_Waitany, (int count, void *requests, int *index, void *status))
+INTERPOSE_LIBRARY(int, MPI_Waitany, (int count, void *requests, int *index, void *status))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Waitany))
         return real_MPI_Waitany(count, requests, index, status);
@@ -80,14 +80,14 @@ static OUT_OF_LINE int complete_some(enum operation operation, complete_some_fun
     return error;
 }
 
-INTERPOSE(int, MPI_Waitsome, (int count, void *requests, int *completed, int *indices, void *statuses))
+INTERPOSE_LIBRARY(int, MPI_Waitsome, (int count, void *requests, int *completed, int *indices, void *statuses))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Waitsome))
         return real_MPI_Waitsome(count, requests, completed, indices, statuses);
     return complete_some(OP_MPI_Wait, MPI_REAL(MPI_Waitsome), count, requests, completed, indices, statuses);
 }
 
-INTERPOSE(int, MPI_Testsome, (int count, void *requests, int *completed, int *indices, void *statuses))
+INTERPOSE_LIBRARY(int, MPI_Testsome, (int count, void *requests, int *completed, int *indices, void *statuses))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Testsome))
         return real_MPI_Testsome(count, requests, completed, indices, statuses);
@@ -108,7 +108,7 @@ static OUT_OF_LINE int test_one(test_one_function *real, void *request, int *is_
     return error;
 }
 
-INTERPOSE(int, MPI_Test, (void *request, int *is_complete, void *status))
+INTERPOSE_LIBRARY(int, MPI_Test, (void *request, int *is_complete, void *status))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Test))
         return real_MPI_Test(request, is_complete, status);
@@ -129,7 +129,7 @@ static OUT_OF_LINE int test_all(test_all_function *real, int count, void *reques
     return error;
 }
 
-INTERPOSE(int, MPI_Testall, (int count, void *requests, int *is_complete, void *statuses))
+INTERPOSE_LIBRARY(int, MPI_Testall, (int count, void *requests, int *is_complete, void *statuses))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Testall))
         return real_MPI_Testall(count, requests, is_complete, statuses);
@@ -150,7 +150,7 @@ static OUT_OF_LINE int test_any(test_any_function *real, int count, void *reques
     return error;
 }
 
-INTERPOSE(int, MPI_Testany, (int count, void *requests, int *index, int *is_complete, void *status))
+INTERPOSE_LIBRARY(int, MPI_Testany, (int count, void *requests, int *index, int *is_complete, void *status))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Testany))
         return real_MPI_Testany(count, requests, index, is_complete, status);
@@ -171,7 +171,7 @@ static OUT_OF_LINE int get_status(get_status_function *real, mpi_handle request,
     return error;
 }
 
-INTERPOSE(int, MPI_Request_get_status, (mpi_handle request, int *is_complete, void *status))
+INTERPOSE_LIBRARY(int, MPI_Request_get_status, (mpi_handle request, int *is_complete, void *status))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Request_get_status))
         return real_MPI_Request_get_status(request, is_complete, status);
@@ -191,7 +191,7 @@ static OUT_OF_LINE int free_request(free_request_function *real, void *request)
     return error;
 }
 
-INTERPOSE(int, MPI_Request_free, (void *request))
+INTERPOSE_LIBRARY(int, MPI_Request_free, (void *request))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Request_free))
         return real_MPI_Request_free(request);

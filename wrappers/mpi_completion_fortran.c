@@ -19,7 +19,7 @@ static OUT_OF_LINE void wait_one(enum operation operation, wait_one_function *re
 }
 
 #define WAIT(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *request, fortran_int *status, fortran_int *error)) \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *request, fortran_int *status, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
             real_##symbol(request, status, error); \
@@ -45,7 +45,7 @@ static OUT_OF_LINE void wait_all(enum operation operation, wait_all_function *re
 }
 
 #define WAITALL(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *count, fortran_int *requests, fortran_int *statuses, fortran_int *error)) \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *count, fortran_int *requests, fortran_int *statuses, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
             real_##symbol(count, requests, statuses, error); \
@@ -71,7 +71,7 @@ static OUT_OF_LINE void wait_any(enum operation operation, wait_any_function *re
 }
 
 #define WAITANY(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *count, fortran_int *requests, fortran_int *index, fortran_int *status, fortran_int *error)) \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *count, fortran_int *requests, fortran_int *index, fortran_int *status, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
             real_##symbol(count, requests, index, status, error); \
@@ -98,7 +98,7 @@ static OUT_OF_LINE void complete_some(enum operation operation, complete_some_fu
 }
 
 #define SOME(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *count, fortran_int *requests, fortran_int *completed, fortran_int *indices, \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *count, fortran_int *requests, fortran_int *completed, fortran_int *indices, \
                              fortran_int *statuses, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
@@ -126,7 +126,7 @@ static OUT_OF_LINE void test_one(enum operation operation, test_one_function *re
 }
 
 #define TEST(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *request, fortran_int *is_complete, fortran_int *status, fortran_int *error)) \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *request, fortran_int *is_complete, fortran_int *status, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
             real_##symbol(request, is_complete, status, error); \
@@ -153,7 +153,7 @@ static OUT_OF_LINE void test_all(enum operation operation, test_all_function *re
 }
 
 #define TESTALL(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *count, fortran_int *requests, fortran_int *is_complete, fortran_int *statuses, \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *count, fortran_int *requests, fortran_int *is_complete, fortran_int *statuses, \
                              fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
@@ -181,7 +181,7 @@ static OUT_OF_LINE void test_any(enum operation operation, test_any_function *re
 }
 
 #define TESTANY(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *count, fortran_int *requests, fortran_int *index, fortran_int *is_complete, \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *count, fortran_int *requests, fortran_int *index, fortran_int *is_complete, \
                              fortran_int *status, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
@@ -208,7 +208,7 @@ static OUT_OF_LINE void get_status(enum operation operation, get_status_function
 }
 
 #define GET_STATUS(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *request, fortran_int *is_complete, fortran_int *status, fortran_int *error)) \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *request, fortran_int *is_complete, fortran_int *status, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
             real_##symbol(request, is_complete, status, error); \
@@ -232,7 +232,7 @@ static OUT_OF_LINE void free_request(enum operation operation, free_request_func
 }
 
 #define FREE(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *request, fortran_int *error)) \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *request, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
             real_##symbol(request, error); \

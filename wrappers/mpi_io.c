@@ -2,7 +2,7 @@
 #include "mpi_c.h"
 #include "mpi_files.h"
 
-INTERPOSE(int, MPI_File_open, (mpi_handle communicator, const char *name, int mode, mpi_handle info, mpi_handle *file))
+INTERPOSE_LIBRARY(int, MPI_File_open, (mpi_handle communicator, const char *name, int mode, mpi_handle info, mpi_handle *file))
 {
     struct mpi_call call = mpi_call_begin(OP_MPI_File_open);
     int error = MPI_REAL(MPI_File_open)(communicator, name, mode, info, file);
@@ -12,7 +12,7 @@ INTERPOSE(int, MPI_File_open, (mpi_handle communicator, const char *name, int mo
     return error;
 }
 
-INTERPOSE(int, MPI_File_close, (mpi_handle *file))
+INTERPOSE_LIBRARY(int, MPI_File_close, (mpi_handle *file))
 {
     struct mpi_call call = mpi_call_begin(OP_MPI_File_close);
     uint32_t mount = mpi_files_leave(file != NULL ? *file : NULL); /* some refuse what has no address */
@@ -23,7 +23,7 @@ INTERPOSE(int, MPI_File_close, (mpi_handle *file))
     return error;
 }
 
-INTERPOSE(int, MPI_File_sync, (mpi_handle file))
+INTERPOSE_LIBRARY(int, MPI_File_sync, (mpi_handle file))
 {
     struct mpi_call call = mpi_call_begin(OP_MPI_File_sync);
     int error = MPI_REAL(MPI_File_sync)(file);
@@ -33,7 +33,7 @@ INTERPOSE(int, MPI_File_sync, (mpi_handle file))
     return error;
 }
 
-INTERPOSE(int, MPI_File_set_view,
+INTERPOSE_LIBRARY(int, MPI_File_set_view,
           (mpi_handle file, mpi_offset displacement, mpi_handle etype, mpi_handle filetype, const char *representation, mpi_handle info))
 {
     struct mpi_call call = mpi_call_begin(OP_MPI_File_set_view);
@@ -44,7 +44,7 @@ INTERPOSE(int, MPI_File_set_view,
     return error;
 }
 
-INTERPOSE(int, MPI_File_delete, (const char *name, mpi_handle info))
+INTERPOSE_LIBRARY(int, MPI_File_delete, (const char *name, mpi_handle info))
 {
     struct mpi_call call = mpi_call_begin(OP_MPI_File_delete);
     int error = MPI_REAL(MPI_File_delete)(name, info);
@@ -68,7 +68,7 @@ static int attribute(enum operation operation, attribute_function *real, mpi_han
 }
 
 #define ATTRIBUTE(name) \
-    INTERPOSE(int, name, (mpi_handle file, uintptr_t value)) \
+    INTERPOSE_LIBRARY(int, name, (mpi_handle file, uintptr_t value)) \
     { \
         return attribute(OP_##name, MPI_REAL(name), file, value); \
     }
@@ -92,7 +92,7 @@ static int seek(enum operation operation, seek_function *real, mpi_handle file, 
 }
 
 #define SEEK(name) \
-    INTERPOSE(int, name, (mpi_handle file, mpi_offset offset, int whence)) \
+    INTERPOSE_LIBRARY(int, name, (mpi_handle file, mpi_offset offset, int whence)) \
     { \
         return seek(OP_##name, MPI_REAL(name), file, offset, whence); \
     }
@@ -115,7 +115,7 @@ static int transfer(enum operation operation, transfer_function *real, mpi_handl
 }
 
 #define TRANSFER(operation, name, width) \
-    INTERPOSE(int, name, (mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype, void *status)) \
+    INTERPOSE_LIBRARY(int, name, (mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype, void *status)) \
     { \
         return transfer(OP_##operation, MPI_REAL_FOR_COUNT(name, (width)count), file, buffer, (width)count, datatype, status); \
     }
@@ -144,7 +144,7 @@ static int transfer_at(enum operation operation, transfer_at_function *real, mpi
 }
 
 #define TRANSFER_AT(operation, name, width) \
-    INTERPOSE(int, name, (mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype, void *status)) \
+    INTERPOSE_LIBRARY(int, name, (mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype, void *status)) \
     { \
         return transfer_at(OP_##operation, MPI_REAL_FOR_COUNT(name, (width)count), file, offset, buffer, \
                            (width)count, datatype, status); \

@@ -41,7 +41,7 @@ static void open_file(open_function *real, fortran_int *communicator, char *name
 }
 
 #define OPEN(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *communicator, char *name, fortran_int *mode, fortran_int *info, fortran_int *file, \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *communicator, char *name, fortran_int *mode, fortran_int *info, fortran_int *file, \
                              fortran_int *error, size_t name_length)) \
     { \
         open_file(MPI_REAL(symbol), communicator, name, mode, info, file, error, name_length); \
@@ -64,7 +64,7 @@ static void delete_file(delete_function *real, char *name, fortran_int *info, fo
 }
 
 #define DELETE(operation, symbol) \
-    INTERPOSE(void, symbol, (char *name, fortran_int *info, fortran_int *error, size_t name_length)) \
+    INTERPOSE_LIBRARY(void, symbol, (char *name, fortran_int *info, fortran_int *error, size_t name_length)) \
     { \
         delete_file(MPI_REAL(symbol), name, info, error, name_length); \
     }
@@ -85,7 +85,7 @@ static void close_file(file_function *real, fortran_int *file, fortran_int *erro
 }
 
 #define CLOSE(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *file, fortran_int *error)) \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *file, fortran_int *error)) \
     { \
         close_file(MPI_REAL(symbol), file, error); \
     }
@@ -103,7 +103,7 @@ static void sync_file(file_function *real, fortran_int *file, fortran_int *error
 }
 
 #define SYNC(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *file, fortran_int *error)) \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *file, fortran_int *error)) \
     { \
         sync_file(MPI_REAL(symbol), file, error); \
     }
@@ -125,7 +125,7 @@ static void set_view(view_function *real, fortran_int *file, mpi_offset *displac
 }
 
 #define SET_VIEW(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *file, mpi_offset *displacement, fortran_int *etype, fortran_int *filetype, \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *file, mpi_offset *displacement, fortran_int *etype, fortran_int *filetype, \
                              char *representation, fortran_int *info, fortran_int *error, size_t representation_length)) \
     { \
         set_view(MPI_REAL(symbol), file, displacement, etype, filetype, representation, info, error, representation_length); \
@@ -146,7 +146,7 @@ static void attribute(enum operation operation, attribute_function *real, fortra
 }
 
 #define ATTRIBUTE(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *file, void *value, fortran_int *error)) \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *file, void *value, fortran_int *error)) \
     { \
         attribute(OP_##operation, MPI_REAL(symbol), file, value, error); \
     }
@@ -172,7 +172,7 @@ static void seek(enum operation operation, seek_function *real, fortran_int *fil
 }
 
 #define SEEK(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *file, mpi_offset *offset, fortran_int *whence, fortran_int *error)) \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *file, mpi_offset *offset, fortran_int *whence, fortran_int *error)) \
     { \
         seek(OP_##operation, MPI_REAL(symbol), file, offset, whence, error); \
     }
@@ -206,7 +206,7 @@ static void transfer(enum operation operation, transfer_function *real, fortran_
 }
 
 #define TRANSFER(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *file, void *buffer, fortran_int *count, fortran_int *datatype, fortran_int *status, \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *file, void *buffer, fortran_int *count, fortran_int *datatype, fortran_int *status, \
                              fortran_int *error)) \
     { \
         transfer(OP_##operation, MPI_REAL(symbol), file, buffer, count, datatype, status, error); \
@@ -238,7 +238,7 @@ static void transfer_at(enum operation operation, transfer_at_function *real, fo
 }
 
 #define TRANSFER_AT(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *file, mpi_offset *offset, void *buffer, fortran_int *count, fortran_int *datatype, \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *file, mpi_offset *offset, void *buffer, fortran_int *count, fortran_int *datatype, \
                              fortran_int *status, fortran_int *error)) \
     { \
         transfer_at(OP_##operation, MPI_REAL(symbol), file, offset, buffer, count, datatype, status, error); \

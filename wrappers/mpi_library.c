@@ -1,6 +1,7 @@
 #include "mpi_library.h"
 
-#include <dlfcn.h>
+#include "symbol.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,6 @@ enum { VERSION_TEXT_BYTES = 8192 /* the longest MPI_MAX_LIBRARY_VERSION_STRING t
 static const char *const fortran_ignored_names[] = { "MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE", "MPI_F08_STATUS_IGNORE",
                                                      "MPI_F08_STATUSES_IGNORE" };
 enum { FORTRAN_IGNORED = sizeof fortran_ignored_names / sizeof *fortran_ignored_names };
-
-/* Where MPI is found if it is out of the global scope: a plug-in that was loaded RTLD_LOCAL brought it along. */
-static void *_Atomic plug_in;
 
 static struct {
     bool has_constants; /* the next six are known */
@@ -38,9 +36,7 @@ static struct {
 /* From the program on, not from us on: a program may hold the library's variables itself (copy relocations). */
 static void *find(const char *name)
 {
-    void *found = dlsym(RTLD_DEFAULT, name);
-    void *handle = atomic_load(&plug_in);
-    return found != NULL || handle == NULL ? found : dlsym(handle, name);
+    return symbol_find(name, false);
 }
 
 /* MPICH and its kin have the same constants by agreement (the MPICH ABI compatibility initiative). */
@@ -104,19 +100,6 @@ static void learn_once(void)
     pthread_once(&once, learn);
 }
 
-static void *find_behind(const char *name, const void *caller)
-{
-    void *found = dlsym(RTLD_NEXT, name);
-    Dl_info object;
-    if (found == NULL && dladdr(caller, &object) != 0) {
-        void *handle = dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-        found = handle != NULL ? dlsym(handle, name) : NULL;
-        if (found != NULL)
-            atomic_store(&plug_in, handle);
-    }
-    return found;
-}
-
 static _Atomic bool has_int_counts_alone;
 
 /* A program that asks whether MPI has a function with large counts (mpi4py does) finds ours, and must be served by the one with an int. */
@@ -124,10 +107,10 @@ void *mpi_library_look_up(void **real, const char *name, const void *caller)
 {
     char name_of_int[64] = "";
     size_t length = strlen(name);
-    void *found = find_behind(name, caller);
+    void *found = symbol_real_near(name, caller).address;
     if (found == NULL && length < sizeof name_of_int && strcmp(name + length - 2, "_c") == 0) {
         memcpy(name_of_int, name, length - 2);
-        found = find_behind(name_of_int, caller);
+        found = symbol_real_near(name_of_int, caller).address;
         atomic_store(&has_int_counts_alone, found != NULL);
     }
     return *real = found != NULL ? found : engine_real(name);

@@ -2,7 +2,7 @@
 #include "mpi_call.h"
 #include "mpi_fortran.h"
 
-INTERPOSE(int, MPI_Init, (int *arguments_count, char ***arguments))
+INTERPOSE_LIBRARY(int, MPI_Init, (int *arguments_count, char ***arguments))
 {
     struct mpi_call call = mpi_call_begin(OP_MPI_Init);
     int error = MPI_REAL(MPI_Init)(arguments_count, arguments);
@@ -12,7 +12,7 @@ INTERPOSE(int, MPI_Init, (int *arguments_count, char ***arguments))
     return error;
 }
 
-INTERPOSE(int, MPI_Init_thread, (int *arguments_count, char ***arguments, int required, int *provided))
+INTERPOSE_LIBRARY(int, MPI_Init_thread, (int *arguments_count, char ***arguments, int required, int *provided))
 {
     struct mpi_call call = mpi_call_begin(OP_MPI_Init_thread);
     int error = MPI_REAL(MPI_Init_thread)(arguments_count, arguments, required, provided);
@@ -22,7 +22,7 @@ INTERPOSE(int, MPI_Init_thread, (int *arguments_count, char ***arguments, int re
     return error;
 }
 
-INTERPOSE(int, MPI_Finalize, (void))
+INTERPOSE_LIBRARY(int, MPI_Finalize, (void))
 {
     struct mpi_call call = mpi_call_begin(OP_MPI_Finalize);
     int error = MPI_REAL(MPI_Finalize)();
@@ -47,7 +47,7 @@ static uintptr_t live(enum operation operation, fortran_life *real, uintptr_t fi
 }
 
 #define LIFE(operation, symbol) \
-    INTERPOSE(uintptr_t, symbol, (uintptr_t first, uintptr_t second, uintptr_t third)) \
+    INTERPOSE_LIBRARY(uintptr_t, symbol, (uintptr_t first, uintptr_t second, uintptr_t third)) \
     { \
         return live(OP_##operation, MPI_REAL(symbol), first, second, third); \
     }

@@ -17,7 +17,7 @@ static int begin(enum operation operation, begin_function *real, mpi_handle file
 }
 
 #define BEGIN(operation, name, width) \
-    INTERPOSE(int, name, (mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype, void *request)) \
+    INTERPOSE_LIBRARY(int, name, (mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype, void *request)) \
     { \
         return begin(OP_##operation, MPI_REAL_FOR_COUNT(name, (width)count), file, buffer, (width)count, datatype, request); \
     }
@@ -42,7 +42,7 @@ static int begin_at(enum operation operation, begin_at_function *real, mpi_handl
 }
 
 #define BEGIN_AT(operation, name, width) \
-    INTERPOSE(int, name, (mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype, void *request)) \
+    INTERPOSE_LIBRARY(int, name, (mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype, void *request)) \
     { \
         return begin_at(OP_##operation, MPI_REAL_FOR_COUNT(name, (width)count), file, offset, buffer, \
                         (width)count, datatype, request); \
@@ -66,7 +66,7 @@ static int begin_split(enum operation operation, begin_split_function *real, mpi
 }
 
 #define BEGIN_SPLIT(operation, name, width) \
-    INTERPOSE(int, name, (mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype)) \
+    INTERPOSE_LIBRARY(int, name, (mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype)) \
     { \
         return begin_split(OP_##operation, MPI_REAL_FOR_COUNT(name, (width)count), file, buffer, (width)count, datatype); \
     }
@@ -89,7 +89,7 @@ static int begin_split_at(enum operation operation, begin_split_at_function *rea
 }
 
 #define BEGIN_SPLIT_AT(operation, name, width) \
-    INTERPOSE(int, name, (mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype)) \
+    INTERPOSE_LIBRARY(int, name, (mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype)) \
     { \
         return begin_split_at(OP_##operation, MPI_REAL_FOR_COUNT(name, (width)count), file, offset, buffer, \
                               (width)count, datatype); \
@@ -112,7 +112,7 @@ static int end_split(enum operation begun, end_split_function *real, mpi_handle 
 }
 
 #define END_SPLIT(begun, name) \
-    INTERPOSE(int, name, (mpi_handle file, void *buffer, void *status)) \
+    INTERPOSE_LIBRARY(int, name, (mpi_handle file, void *buffer, void *status)) \
     { \
         return end_split(OP_##begun, MPI_REAL(name), file, buffer, status); \
     }

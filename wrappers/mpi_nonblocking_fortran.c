@@ -34,7 +34,7 @@ static void begin(enum operation operation, begin_function *real, fortran_int *f
 }
 
 #define BEGIN(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *file, void *buffer, fortran_int *count, fortran_int *datatype, fortran_int *request, \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *file, void *buffer, fortran_int *count, fortran_int *datatype, fortran_int *request, \
                              fortran_int *error)) \
     { \
         begin(OP_##operation, MPI_REAL(symbol), file, buffer, count, datatype, request, error); \
@@ -62,7 +62,7 @@ static void begin_at(enum operation operation, begin_at_function *real, fortran_
 }
 
 #define BEGIN_AT(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *file, mpi_offset *offset, void *buffer, fortran_int *count, fortran_int *datatype, \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *file, mpi_offset *offset, void *buffer, fortran_int *count, fortran_int *datatype, \
                              fortran_int *request, fortran_int *error)) \
     { \
         begin_at(OP_##operation, MPI_REAL(symbol), file, offset, buffer, count, datatype, request, error); \
@@ -87,7 +87,7 @@ static void begin_split(enum operation operation, begin_split_function *real, fo
 }
 
 #define BEGIN_SPLIT(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *file, void *buffer, fortran_int *count, fortran_int *datatype, fortran_int *error)) \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *file, void *buffer, fortran_int *count, fortran_int *datatype, fortran_int *error)) \
     { \
         begin_split(OP_##operation, MPI_REAL(symbol), file, buffer, count, datatype, error); \
     }
@@ -112,7 +112,7 @@ static void begin_split_at(enum operation operation, begin_split_at_function *re
 }
 
 #define BEGIN_SPLIT_AT(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *file, mpi_offset *offset, void *buffer, fortran_int *count, fortran_int *datatype, \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *file, mpi_offset *offset, void *buffer, fortran_int *count, fortran_int *datatype, \
                              fortran_int *error)) \
     { \
         begin_split_at(OP_##operation, MPI_REAL(symbol), file, offset, buffer, count, datatype, error); \
@@ -137,7 +137,7 @@ static void end_split(enum operation operation, end_split_function *real, fortra
 }
 
 #define END_SPLIT(operation, symbol) \
-    INTERPOSE(void, symbol, (fortran_int *file, void *buffer, fortran_int *status, fortran_int *error)) \
+    INTERPOSE_LIBRARY(void, symbol, (fortran_int *file, void *buffer, fortran_int *status, fortran_int *error)) \
     { \
         end_split(OP_##operation, MPI_REAL(symbol), file, buffer, status, error); \
     }

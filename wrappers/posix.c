@@ -9,7 +9,7 @@
 INTERPOSE(ssize_t, read, (int fd, void *buf, size_t size))
 {
     struct call call = call_begin(OP_read);
-    ssize_t moved = REAL(read)(fd, buf, size);
+    ssize_t moved = NEXT(read)(fd, buf, size);
     call_stop(&call);
     return call_read(&call, fd, NO_OFFSET, moved);
 }
@@ -18,7 +18,7 @@ SAME_AS(__read, read);
 INTERPOSE(ssize_t, __read_chk, (int fd, void *buf, size_t size, size_t room))
 {
     struct call call = call_begin(OP_read);
-    ssize_t moved = REAL(__read_chk)(fd, buf, size, room);
+    ssize_t moved = NEXT(__read_chk)(fd, buf, size, room);
     call_stop(&call);
     return call_read(&call, fd, NO_OFFSET, moved);
 }
@@ -26,7 +26,7 @@ INTERPOSE(ssize_t, __read_chk, (int fd, void *buf, size_t size, size_t room))
 INTERPOSE(ssize_t, pread, (int fd, void *buf, size_t size, off_t offset))
 {
     struct call call = call_begin(OP_pread);
-    ssize_t moved = REAL(pread)(fd, buf, size, offset);
+    ssize_t moved = NEXT(pread)(fd, buf, size, offset);
     call_stop(&call);
     return call_read(&call, fd, offset, moved);
 }
@@ -36,7 +36,7 @@ SAME_AS(__pread64, pread);
 INTERPOSE(ssize_t, __pread_chk, (int fd, void *buf, size_t size, off_t offset, size_t room))
 {
     struct call call = call_begin(OP_pread);
-    ssize_t moved = REAL(__pread_chk)(fd, buf, size, offset, room);
+    ssize_t moved = NEXT(__pread_chk)(fd, buf, size, offset, room);
     call_stop(&call);
     return call_read(&call, fd, offset, moved);
 }
@@ -45,7 +45,7 @@ SAME_AS(__pread64_chk, __pread_chk);
 INTERPOSE(ssize_t, readv, (int fd, const struct iovec *parts, int count))
 {
     struct call call = call_begin(OP_readv);
-    ssize_t moved = REAL(readv)(fd, parts, count);
+    ssize_t moved = NEXT(readv)(fd, parts, count);
     call_stop(&call);
     return call_read(&call, fd, NO_OFFSET, moved);
 }
@@ -53,7 +53,7 @@ INTERPOSE(ssize_t, readv, (int fd, const struct iovec *parts, int count))
 INTERPOSE(ssize_t, preadv, (int fd, const struct iovec *parts, int count, off_t offset))
 {
     struct call call = call_begin(OP_preadv);
-    ssize_t moved = REAL(preadv)(fd, parts, count, offset);
+    ssize_t moved = NEXT(preadv)(fd, parts, count, offset);
     call_stop(&call);
     return call_read(&call, fd, offset, moved);
 }
@@ -62,7 +62,7 @@ SAME_AS(preadv64, preadv);
 INTERPOSE(ssize_t, preadv2, (int fd, const struct iovec *parts, int count, off_t offset, int flags))
 {
     struct call call = call_begin(OP_preadv);
-    ssize_t moved = REAL(preadv2)(fd, parts, count, offset, flags);
+    ssize_t moved = NEXT(preadv2)(fd, parts, count, offset, flags);
     call_stop(&call);
     return call_read(&call, fd, offset == -1 ? NO_OFFSET : offset, moved);
 }
@@ -71,7 +71,7 @@ SAME_AS(preadv64v2, preadv2);
 INTERPOSE(ssize_t, write, (int fd, const void *buf, size_t size))
 {
     struct call call = call_begin(OP_write);
-    ssize_t moved = REAL(write)(fd, buf, size);
+    ssize_t moved = NEXT(write)(fd, buf, size);
     call_stop(&call);
     return call_wrote(&call, fd, NO_OFFSET, moved);
 }
@@ -80,7 +80,7 @@ SAME_AS(__write, write);
 INTERPOSE(ssize_t, pwrite, (int fd, const void *buf, size_t size, off_t offset))
 {
     struct call call = call_begin(OP_pwrite);
-    ssize_t moved = REAL(pwrite)(fd, buf, size, offset);
+    ssize_t moved = NEXT(pwrite)(fd, buf, size, offset);
     call_stop(&call);
     return call_wrote(&call, fd, offset, moved);
 }
@@ -90,7 +90,7 @@ SAME_AS(__pwrite64, pwrite);
 INTERPOSE(ssize_t, writev, (int fd, const struct iovec *parts, int count))
 {
     struct call call = call_begin(OP_writev);
-    ssize_t moved = REAL(writev)(fd, parts, count);
+    ssize_t moved = NEXT(writev)(fd, parts, count);
     call_stop(&call);
     return call_wrote(&call, fd, NO_OFFSET, moved);
 }
@@ -98,7 +98,7 @@ INTERPOSE(ssize_t, writev, (int fd, const struct iovec *parts, int count))
 INTERPOSE(ssize_t, pwritev, (int fd, const struct iovec *parts, int count, off_t offset))
 {
     struct call call = call_begin(OP_pwritev);
-    ssize_t moved = REAL(pwritev)(fd, parts, count, offset);
+    ssize_t moved = NEXT(pwritev)(fd, parts, count, offset);
     call_stop(&call);
     return call_wrote(&call, fd, offset, moved);
 }
@@ -107,7 +107,7 @@ SAME_AS(pwritev64, pwritev);
 INTERPOSE(ssize_t, pwritev2, (int fd, const struct iovec *parts, int count, off_t offset, int flags))
 {
     struct call call = call_begin(OP_pwritev);
-    ssize_t moved = REAL(pwritev2)(fd, parts, count, offset, flags);
+    ssize_t moved = NEXT(pwritev2)(fd, parts, count, offset, flags);
     call_stop(&call);
     return call_wrote(&call, fd, offset == -1 ? NO_OFFSET : offset, moved);
 }
@@ -116,7 +116,7 @@ SAME_AS(pwritev64v2, pwritev2);
 INTERPOSE(off_t, lseek, (int fd, off_t offset, int whence))
 {
     struct call call = call_begin(OP_lseek);
-    off_t position = REAL(lseek)(fd, offset, whence);
+    off_t position = NEXT(lseek)(fd, offset, whence);
     call_stop(&call);
     return call_sought(&call, fd, position);
 }
@@ -126,7 +126,7 @@ SAME_AS(__lseek, lseek);
 INTERPOSE(int, fsync, (int fd))
 {
     struct call call = call_begin(OP_fsync);
-    int failed = REAL(fsync)(fd);
+    int failed = NEXT(fsync)(fd);
     call_end(&call);
     call_touched(&call, fd, failed != 0);
     call_close(&call);
@@ -136,7 +136,7 @@ INTERPOSE(int, fsync, (int fd))
 INTERPOSE(int, fdatasync, (int fd))
 {
     struct call call = call_begin(OP_fdatasync);
-    int failed = REAL(fdatasync)(fd);
+    int failed = NEXT(fdatasync)(fd);
     call_end(&call);
     call_touched(&call, fd, failed != 0);
     call_close(&call);

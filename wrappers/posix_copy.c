@@ -89,10 +89,10 @@ INTERPOSE(int, __vdprintf_chk, (int fd, int flag, const char *format, va_list ar
 
 INTERPOSE(int, dprintf, (int fd, const char *format, ...))
 {
-    FORWARD(format, vdprintf(fd, format, arguments));
+    FORWARD(format, OWN(vdprintf)(fd, format, arguments));
 }
 
 INTERPOSE(int, __dprintf_chk, (int fd, int flag, const char *format, ...))
 {
-    FORWARD(format, __vdprintf_chk(fd, flag, format, arguments));
+    FORWARD(format, OWN(__vdprintf_chk)(fd, flag, format, arguments));
 }

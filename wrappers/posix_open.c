@@ -20,7 +20,7 @@ INTERPOSE(int, open, (const char *path, int flags, ...))
 {
     unsigned mode = MODE_OF(flags);
     struct call call = call_begin(OP_open);
-    int fd = REAL(open)(path, flags, mode);
+    int fd = NEXT(open)(path, flags, mode);
     call_end(&call);
     call_opened(&call, fd, AT_FDCWD, path);
     call_close(&call);
@@ -47,7 +47,7 @@ INTERPOSE(int, openat, (int dirfd, const char *path, int flags, ...))
 {
     unsigned mode = MODE_OF(flags);
     struct call call = call_begin(OP_openat);
-    int fd = REAL(openat)(dirfd, path, flags, mode);
+    int fd = NEXT(openat)(dirfd, path, flags, mode);
     call_end(&call);
     call_opened(&call, fd, dirfd, path);
     call_close(&call);
@@ -69,7 +69,7 @@ SAME_AS(__openat64_2, __openat_2);
 INTERPOSE(int, creat, (const char *path, mode_t mode))
 {
     struct call call = call_begin(OP_creat);
-    int fd = REAL(creat)(path, mode);
+    int fd = NEXT(creat)(path, mode);
     call_end(&call);
     call_opened(&call, fd, AT_FDCWD, path);
     call_close(&call);
@@ -82,7 +82,7 @@ INTERPOSE(int, close, (int fd))
 {
     descriptor closed = descriptor_release(fd);
     struct call call = call_begin(OP_close);
-    int failed = REAL(close)(fd);
+    int failed = NEXT(close)(fd);
     call_end(&call);
     call_touched_descriptor(&call, closed, failed != 0);
     call_close(&call);

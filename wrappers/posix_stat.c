@@ -15,7 +15,7 @@ static void found(const struct call *call, int dirfd, const char *path, const st
 INTERPOSE(int, stat, (const char *path, struct stat *status))
 {
     struct call call = call_begin(OP_stat);
-    int failed = REAL(stat)(path, status);
+    int failed = NEXT(stat)(path, status);
     call_end(&call);
     found(&call, AT_FDCWD, path, status, failed);
     call_close(&call);
@@ -26,7 +26,7 @@ SAME_AS(stat64, stat);
 INTERPOSE(int, lstat, (const char *path, struct stat *status))
 {
     struct call call = call_begin(OP_lstat);
-    int failed = REAL(lstat)(path, status);
+    int failed = NEXT(lstat)(path, status);
     call_end(&call);
     found(&call, AT_FDCWD, path, status, failed);
     call_close(&call);
@@ -37,7 +37,7 @@ SAME_AS(lstat64, lstat);
 INTERPOSE(int, fstat, (int fd, struct stat *status))
 {
     struct call call = call_begin(OP_fstat);
-    int failed = REAL(fstat)(fd, status);
+    int failed = NEXT(fstat)(fd, status);
     call_end(&call);
     call_touched(&call, fd, failed != 0);
     call_close(&call);
@@ -48,7 +48,7 @@ SAME_AS(fstat64, fstat);
 INTERPOSE(int, fstatat, (int dirfd, const char *path, struct stat *status, int flags))
 {
     struct call call = call_begin(OP_fstatat);
-    int failed = REAL(fstatat)(dirfd, path, status, flags);
+    int failed = NEXT(fstatat)(dirfd, path, status, flags);
     call_end(&call);
     found(&call, dirfd, path, status, failed);
     call_close(&call);

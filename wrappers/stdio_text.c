@@ -44,7 +44,7 @@ SAME_AS(getc_unlocked, fgetc);
 
 INTERPOSE(int, getchar, (void))
 {
-    return fgetc(stdin);
+    return OWN(fgetc)(stdin);
 }
 SAME_AS(getchar_unlocked, getchar);
 
@@ -181,7 +181,7 @@ SAME_AS(__getdelim, getdelim);
 
 INTERPOSE(ssize_t, getline, (char **line, size_t *room, FILE *stream))
 {
-    return getdelim(line, room, '\n', stream);
+    return OWN(getdelim)(line, room, '\n', stream);
 }
 
 /* scanf may fill the buffer more than once, or leave it empty at the file's end: then its state does not tell what was taken, and the kernel's
@@ -226,7 +226,7 @@ INTERPOSE_SYMBOL(int, old_vfscanf, vfscanf, (FILE *stream, const char *format, v
     call_close(&call);
     return items;
 }
-SAME_AS(__vfscanf, vfscanf);
+SAME_AS(__vfscanf, old_vfscanf);
 
 INTERPOSE_SYMBOL(int, isoc99_vfscanf, __isoc99_vfscanf, (FILE *stream, const char *format, va_list arguments))
 {
@@ -252,47 +252,47 @@ INTERPOSE_SYMBOL(int, isoc23_vfscanf, __isoc23_vfscanf, (FILE *stream, const cha
 
 INTERPOSE_SYMBOL(int, old_fscanf, fscanf, (FILE *stream, const char *format, ...))
 {
-    FORWARD(format, old_vfscanf(stream, format, arguments));
+    FORWARD(format, OWN(old_vfscanf)(stream, format, arguments));
 }
 
 INTERPOSE_SYMBOL(int, old_scanf, scanf, (const char *format, ...))
 {
-    FORWARD(format, old_vfscanf(stdin, format, arguments));
+    FORWARD(format, OWN(old_vfscanf)(stdin, format, arguments));
 }
 
 INTERPOSE_SYMBOL(int, old_vscanf, vscanf, (const char *format, va_list arguments))
 {
-    return old_vfscanf(stdin, format, arguments);
+    return OWN(old_vfscanf)(stdin, format, arguments);
 }
 
 INTERPOSE_SYMBOL(int, isoc99_fscanf, __isoc99_fscanf, (FILE *stream, const char *format, ...))
 {
-    FORWARD(format, isoc99_vfscanf(stream, format, arguments));
+    FORWARD(format, OWN(isoc99_vfscanf)(stream, format, arguments));
 }
 
 INTERPOSE_SYMBOL(int, isoc99_scanf, __isoc99_scanf, (const char *format, ...))
 {
-    FORWARD(format, isoc99_vfscanf(stdin, format, arguments));
+    FORWARD(format, OWN(isoc99_vfscanf)(stdin, format, arguments));
 }
 
 INTERPOSE_SYMBOL(int, isoc99_vscanf, __isoc99_vscanf, (const char *format, va_list arguments))
 {
-    return isoc99_vfscanf(stdin, format, arguments);
+    return OWN(isoc99_vfscanf)(stdin, format, arguments);
 }
 
 INTERPOSE_SYMBOL(int, isoc23_fscanf, __isoc23_fscanf, (FILE *stream, const char *format, ...))
 {
-    FORWARD(format, isoc23_vfscanf(stream, format, arguments));
+    FORWARD(format, OWN(isoc23_vfscanf)(stream, format, arguments));
 }
 
 INTERPOSE_SYMBOL(int, isoc23_scanf, __isoc23_scanf, (const char *format, ...))
 {
-    FORWARD(format, isoc23_vfscanf(stdin, format, arguments));
+    FORWARD(format, OWN(isoc23_vfscanf)(stdin, format, arguments));
 }
 
 INTERPOSE_SYMBOL(int, isoc23_vscanf, __isoc23_vscanf, (const char *format, va_list arguments))
 {
-    return isoc23_vfscanf(stdin, format, arguments);
+    return OWN(isoc23_vfscanf)(stdin, format, arguments);
 }
 
 static FULL int full_fputc(int c, FILE *stream);
@@ -328,7 +328,7 @@ SAME_AS(putc_unlocked, fputc);
 
 INTERPOSE(int, putchar, (int c))
 {
-    return fputc(c, stdout);
+    return OWN(fputc)(c, stdout);
 }
 SAME_AS(putchar_unlocked, putchar);
 
@@ -454,32 +454,32 @@ INTERPOSE(int, __vfprintf_chk, (FILE *stream, int flag, const char *format, va_l
 
 INTERPOSE(int, fprintf, (FILE *stream, const char *format, ...))
 {
-    FORWARD(format, vfprintf(stream, format, arguments));
+    FORWARD(format, OWN(vfprintf)(stream, format, arguments));
 }
 SAME_AS(_IO_fprintf, fprintf);
 
 INTERPOSE(int, printf, (const char *format, ...))
 {
-    FORWARD(format, vfprintf(stdout, format, arguments));
+    FORWARD(format, OWN(vfprintf)(stdout, format, arguments));
 }
 SAME_AS(_IO_printf, printf);
 
 INTERPOSE(int, vprintf, (const char *format, va_list arguments))
 {
-    return vfprintf(stdout, format, arguments);
+    return OWN(vfprintf)(stdout, format, arguments);
 }
 
 INTERPOSE(int, __fprintf_chk, (FILE *stream, int flag, const char *format, ...))
 {
-    FORWARD(format, __vfprintf_chk(stream, flag, format, arguments));
+    FORWARD(format, OWN(__vfprintf_chk)(stream, flag, format, arguments));
 }
 
 INTERPOSE(int, __printf_chk, (int flag, const char *format, ...))
 {
-    FORWARD(format, __vfprintf_chk(stdout, flag, format, arguments));
+    FORWARD(format, OWN(__vfprintf_chk)(stdout, flag, format, arguments));
 }
 
 INTERPOSE(int, __vprintf_chk, (int flag, const char *format, va_list arguments))
 {
-    return __vfprintf_chk(stdout, flag, format, arguments);
+    return OWN(__vfprintf_chk)(stdout, flag, format, arguments);
 }

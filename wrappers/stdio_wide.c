@@ -37,7 +37,7 @@ SAME_AS(getwc_unlocked, fgetwc);
 
 INTERPOSE(wint_t, getwchar, (void))
 {
-    return fgetwc(stdin);
+    return OWN(fgetwc)(stdin);
 }
 SAME_AS(getwchar_unlocked, getwchar);
 
@@ -89,7 +89,7 @@ SAME_AS(putwc_unlocked, fputwc);
 
 INTERPOSE(wint_t, putwchar, (wchar_t c))
 {
-    return fputwc(c, stdout);
+    return OWN(fputwc)(c, stdout);
 }
 SAME_AS(putwchar_unlocked, putwchar);
 
@@ -130,32 +130,32 @@ INTERPOSE(int, __vfwprintf_chk, (FILE *stream, int flag, const wchar_t *format, 
 
 INTERPOSE(int, fwprintf, (FILE *stream, const wchar_t *format, ...))
 {
-    FORWARD(format, vfwprintf(stream, format, arguments));
+    FORWARD(format, OWN(vfwprintf)(stream, format, arguments));
 }
 
 INTERPOSE(int, wprintf, (const wchar_t *format, ...))
 {
-    FORWARD(format, vfwprintf(stdout, format, arguments));
+    FORWARD(format, OWN(vfwprintf)(stdout, format, arguments));
 }
 
 INTERPOSE(int, vwprintf, (const wchar_t *format, va_list arguments))
 {
-    return vfwprintf(stdout, format, arguments);
+    return OWN(vfwprintf)(stdout, format, arguments);
 }
 
 INTERPOSE(int, __fwprintf_chk, (FILE *stream, int flag, const wchar_t *format, ...))
 {
-    FORWARD(format, __vfwprintf_chk(stream, flag, format, arguments));
+    FORWARD(format, OWN(__vfwprintf_chk)(stream, flag, format, arguments));
 }
 
 INTERPOSE(int, __wprintf_chk, (int flag, const wchar_t *format, ...))
 {
-    FORWARD(format, __vfwprintf_chk(stdout, flag, format, arguments));
+    FORWARD(format, OWN(__vfwprintf_chk)(stdout, flag, format, arguments));
 }
 
 INTERPOSE(int, __vwprintf_chk, (int flag, const wchar_t *format, va_list arguments))
 {
-    return __vfwprintf_chk(stdout, flag, format, arguments);
+    return OWN(__vfwprintf_chk)(stdout, flag, format, arguments);
 }
 
 /* Three dialects, as of scanf (stdio_text.c). */
@@ -172,17 +172,17 @@ INTERPOSE_SYMBOL(int, old_vfwscanf, vfwscanf, (FILE *stream, const wchar_t *form
 
 INTERPOSE_SYMBOL(int, old_fwscanf, fwscanf, (FILE *stream, const wchar_t *format, ...))
 {
-    FORWARD(format, old_vfwscanf(stream, format, arguments));
+    FORWARD(format, OWN(old_vfwscanf)(stream, format, arguments));
 }
 
 INTERPOSE_SYMBOL(int, old_wscanf, wscanf, (const wchar_t *format, ...))
 {
-    FORWARD(format, old_vfwscanf(stdin, format, arguments));
+    FORWARD(format, OWN(old_vfwscanf)(stdin, format, arguments));
 }
 
 INTERPOSE_SYMBOL(int, old_vwscanf, vwscanf, (const wchar_t *format, va_list arguments))
 {
-    return old_vfwscanf(stdin, format, arguments);
+    return OWN(old_vfwscanf)(stdin, format, arguments);
 }
 
 INTERPOSE_SYMBOL(int, isoc99_vfwscanf, __isoc99_vfwscanf, (FILE *stream, const wchar_t *format, va_list arguments))
@@ -198,17 +198,17 @@ INTERPOSE_SYMBOL(int, isoc99_vfwscanf, __isoc99_vfwscanf, (FILE *stream, const w
 
 INTERPOSE_SYMBOL(int, isoc99_fwscanf, __isoc99_fwscanf, (FILE *stream, const wchar_t *format, ...))
 {
-    FORWARD(format, isoc99_vfwscanf(stream, format, arguments));
+    FORWARD(format, OWN(isoc99_vfwscanf)(stream, format, arguments));
 }
 
 INTERPOSE_SYMBOL(int, isoc99_wscanf, __isoc99_wscanf, (const wchar_t *format, ...))
 {
-    FORWARD(format, isoc99_vfwscanf(stdin, format, arguments));
+    FORWARD(format, OWN(isoc99_vfwscanf)(stdin, format, arguments));
 }
 
 INTERPOSE_SYMBOL(int, isoc99_vwscanf, __isoc99_vwscanf, (const wchar_t *format, va_list arguments))
 {
-    return isoc99_vfwscanf(stdin, format, arguments);
+    return OWN(isoc99_vfwscanf)(stdin, format, arguments);
 }
 
 INTERPOSE_SYMBOL(int, isoc23_vfwscanf, __isoc23_vfwscanf, (FILE *stream, const wchar_t *format, va_list arguments))
@@ -224,15 +224,15 @@ INTERPOSE_SYMBOL(int, isoc23_vfwscanf, __isoc23_vfwscanf, (FILE *stream, const w
 
 INTERPOSE_SYMBOL(int, isoc23_fwscanf, __isoc23_fwscanf, (FILE *stream, const wchar_t *format, ...))
 {
-    FORWARD(format, isoc23_vfwscanf(stream, format, arguments));
+    FORWARD(format, OWN(isoc23_vfwscanf)(stream, format, arguments));
 }
 
 INTERPOSE_SYMBOL(int, isoc23_wscanf, __isoc23_wscanf, (const wchar_t *format, ...))
 {
-    FORWARD(format, isoc23_vfwscanf(stdin, format, arguments));
+    FORWARD(format, OWN(isoc23_vfwscanf)(stdin, format, arguments));
 }
 
 INTERPOSE_SYMBOL(int, isoc23_vwscanf, __isoc23_vwscanf, (const wchar_t *format, va_list arguments))
 {
-    return isoc23_vfwscanf(stdin, format, arguments);
+    return OWN(isoc23_vfwscanf)(stdin, format, arguments);
 }

@@ -3,17 +3,29 @@
 #include "interpose.h"
 
 #include <pthread.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 
 struct beginning {
     void *(*run)(void *);
     void *argument;
 };
 
-static void *begin_counted(void *allocated)
+/* Not from the program's allocator: it begins threads itself (jemalloc's in the background), and then it is locked. */
+static struct beginning *make(void)
 {
-    struct beginning beginning = *(struct beginning *)allocated;
-    free(allocated);
+    void *made = (void *)syscall(SYS_mmap, NULL, sizeof(struct beginning), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return made != MAP_FAILED ? made : NULL;
+}
+
+static void unmake(struct beginning *beginning)
+{
+    syscall(SYS_munmap, beginning, sizeof *beginning);
+}
+
+static void *begin_counted(void *made)
+{
+    struct beginning beginning = *(struct beginning *)made;
+    unmake(made);
     hardware_thread_begins();
     return beginning.run(beginning.argument);
 }
@@ -21,13 +33,13 @@ static void *begin_counted(void *allocated)
 INTERPOSE(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument))
 {
     struct call call = call_begin(OP_pthread_create);
-    struct beginning *beginning = hardware_is_on() ? malloc(sizeof *beginning) : NULL;
+    struct beginning *beginning = hardware_is_on() ? make() : NULL;
     int result;
     if (beginning != NULL) {
         *beginning = (struct beginning){ run, argument };
         result = REAL(pthread_create)(thread, attributes, begin_counted, beginning);
         if (result != 0)
-            free(beginning);
+            unmake(beginning);
     } else
         result = REAL(pthread_create)(thread, attributes, run, argument);
     call_end(&call);

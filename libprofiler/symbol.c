@@ -1,0 +1,504 @@
+#include "symbol.h"
+
+#include "raw.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <sys/auxv.h>
+
+/* The arguments of the call that a look-up delays lie in vector registers whose upper parts nobody saves. */
+#if !defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
+#pragma GCC target("general-regs-only")
+#pragma GCC optimize("no-tree-loop-distribute-patterns")
+#endif
+
+/* More objects than these at a program's start are looked at as if they had been opened later. */
+#define OBJECTS_MAX 512
+#define DYNAMIC_MAX 256
+#define LATER_OBJECTS_MAX 4096
+#define NAME_BYTES_MAX 96
+/* So many of our names, and the loader's dlsym to find the next of them: that is a tool like us. One or two are a library's own words. */
+#define FORWARDED_NAMES 4
+#define HIDDEN_VERSION 0x8000
+
+/* An object, as its dynamic section tells of it. Objects that the loader mapped at the start stay for good. */
+struct object {
+    const struct link_map *map;
+    uintptr_t base;
+    const Elf64_Sym *symbols;
+    const char *names;
+    const uint32_t *gnu_hash, *hash;
+    const uint16_t *versions;
+};
+
+#pragma weak dlvsym /* musl has none */
+extern const char *gnu_get_libc_version(void) __attribute__((weak));
+extern struct r_debug _r_debug __attribute__((weak));
+
+static struct object at_start[OBJECTS_MAX];
+static struct {
+    _Atomic unsigned state; /* of the next four: how far they are */
+    unsigned count;         /* of at_start, in the order in which the loader searches them */
+    unsigned ours;
+    unsigned preloaded_end; /* the first object that the program needs, and that was not preloaded */
+    bool is_usable;
+} loaded;
+enum { NOT_READ, BEING_READ, READ };
+
+bool symbol_has_glibc(void)
+{
+    return gnu_get_libc_version != NULL;
+}
+
+/* Copies what lies there, or fails where a load would crash. */
+static bool peek(const void *from, void *to, size_t bytes)
+{
+    struct iovec local = { to, bytes }, remote = { (void *)(uintptr_t)from, bytes };
+    return raw_result(syscall(SYS_process_vm_readv, raw_getpid(), &local, 1, &remote, 1, 0)) == (long)bytes;
+}
+
+/* A word of an object's: by a load where the object stays, else so that its end under our hands does no harm. */
+#define FETCH(is_careful, from, to) ((is_careful) ? peek(from, &(to), sizeof(to)) : ((to) = *(from), true))
+
+/* Whether the string there is `name`, which has `bytes` bytes, the 0 included. */
+static bool is_name(bool is_careful, const char *there, const char *name, size_t bytes)
+{
+    char copy[NAME_BYTES_MAX];
+    if (is_careful) {
+        if (bytes > sizeof copy || !peek(there, copy, bytes))
+            return false;
+        there = copy;
+    }
+    for (size_t i = 0; i < bytes; i++)
+        if (there[i] != name[i])
+            return false;
+    return true;
+}
+
+/* The loader adds the base to addresses in most dynamic sections, but not in all. */
+static const void *address_in(uintptr_t base, uintptr_t address)
+{
+    return (const void *)(address < base ? base + address : address);
+}
+
+static bool read_object(bool is_careful, const struct link_map *map, uintptr_t base, const Elf64_Dyn *dynamic, struct object *object)
+{
+    *object = (struct object){ .map = map, .base = base };
+    for (unsigned i = 0; dynamic != NULL && i < DYNAMIC_MAX; i++) {
+        Elf64_Dyn entry;
+        if (!FETCH(is_careful, dynamic + i, entry))
+            return false;
+        if (entry.d_tag == DT_NULL)
+            break;
+        const void *at = address_in(base, entry.d_un.d_ptr);
+        if (entry.d_tag == DT_SYMTAB)
+            object->symbols = at;
+        else if (entry.d_tag == DT_STRTAB)
+            object->names = at;
+        else if (entry.d_tag == DT_GNU_HASH)
+            object->gnu_hash = at;
+        else if (entry.d_tag == DT_HASH)
+            object->hash = at;
+        else if (entry.d_tag == DT_VERSYM)
+            object->versions = at;
+    }
+    return object->symbols != NULL && object->names != NULL;
+}
+
+static bool is_definition(const Elf64_Sym *symbol)
+{
+    unsigned type = ELF64_ST_TYPE(symbol->st_info), binding = ELF64_ST_BIND(symbol->st_info), seen = ELF64_ST_VISIBILITY(symbol->st_other);
+    return symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 && (seen == STV_DEFAULT || seen == STV_PROTECTED) &&
+           (binding == STB_GLOBAL || binding == STB_WEAK || binding == STB_GNU_UNIQUE) &&
+           (type == STT_NOTYPE || type == STT_OBJECT || type == STT_FUNC || type == STT_COMMON || type == STT_GNU_IFUNC);
+}
+
+/* What is looked for. */
+struct search {
+    const char *name;
+    size_t bytes; /* of the name, its 0 included */
+    uint32_t gnu_hash, hash;
+    bool takes_old; /* also a version that new programs do not link to: the oldest, for there is but one as a rule */
+};
+
+/* What was found in one object. */
+struct match {
+    Elf64_Sym symbol;
+    unsigned version; /* 0: none yet */
+};
+
+static struct search search_of(const char *name)
+{
+    struct search search = { .name = name, .gnu_hash = 5381 };
+    for (const unsigned char *at = (const unsigned char *)name; *at != '\0'; at++) {
+        search.gnu_hash = search.gnu_hash * 33 + *at;
+        search.hash = (search.hash << 4) + *at;
+        search.hash = (search.hash ^ (search.hash >> 24 & 0xf0)) & 0x0fffffff;
+        search.bytes++;
+    }
+    search.bytes++;
+    return search;
+}
+
+/* Looks at one symbol of the object. Returns whether the search is over. */
+static bool consider(bool is_careful, const struct object *object, const struct search *search, uint32_t index, struct match *match)
+{
+    Elf64_Sym symbol;
+    uint16_t version = 1;
+    if (!FETCH(is_careful, object->symbols + index, symbol) || !is_definition(&symbol) ||
+        !is_name(is_careful, object->names + symbol.st_name, search->name, search->bytes) ||
+        (object->versions != NULL && !FETCH(is_careful, object->versions + index, version)))
+        return false;
+    bool is_old = (version & HIDDEN_VERSION) != 0;
+    unsigned number = version & ~HIDDEN_VERSION;
+    if (number == 0 || (is_old && (!search->takes_old || (match->version != 0 && match->version <= number))))
+        return false;
+    match->symbol = symbol;
+    match->version = number;
+    return !is_old;
+}
+
+static void look_by_gnu_hash(bool is_careful, const struct object *object, const struct search *search, struct match *match)
+{
+    struct { uint32_t buckets, first, filter_words, shift; } head;
+    const uint32_t *table = object->gnu_hash;
+    uint64_t filter;
+    uint32_t index, hash;
+    if (!FETCH(is_careful, (const __typeof__(head) *)table, head) || head.buckets == 0 || head.filter_words == 0)
+        return;
+    const uint64_t *filters = (const uint64_t *)(table + 4);
+    if (!FETCH(is_careful, filters + (search->gnu_hash / 64 & (head.filter_words - 1)), filter) ||
+        (filter >> (search->gnu_hash & 63) & filter >> (search->gnu_hash >> head.shift & 63) & 1) == 0)
+        return;
+    const uint32_t *buckets = (const uint32_t *)(filters + head.filter_words), *chain = buckets + head.buckets;
+    if (!FETCH(is_careful, buckets + search->gnu_hash % head.buckets, index) || index < head.first)
+        return;
+    do {
+        if (!FETCH(is_careful, chain + (index - head.first), hash) ||
+            ((hash | 1) == (search->gnu_hash | 1) && consider(is_careful, object, search, index, match)))
+            return;
+        index++;
+    } while ((hash & 1) == 0);
+}
+
+static void look_by_hash(bool is_careful, const struct object *object, const struct search *search, struct match *match)
+{
+    uint32_t buckets, index;
+    const uint32_t *table = object->hash;
+    if (!FETCH(is_careful, table, buckets) || buckets == 0 || !FETCH(is_careful, table + 2 + search->hash % buckets, index))
+        return;
+    while (index != 0 && !consider(is_careful, object, search, index, match))
+        if (!FETCH(is_careful, table + 2 + buckets + index, index))
+            return;
+}
+
+/* The symbol's address in the object; NULL: not there. One that is chosen by a function of its own at run time is the loader's to find: it
+ * is there, so that nothing is allocated. */
+static void *look_in(bool is_careful, const struct object *object, const struct search *search)
+{
+    struct match match = { 0 };
+    if (object->gnu_hash != NULL)
+        look_by_gnu_hash(is_careful, object, search, &match);
+    else if (object->hash != NULL)
+        look_by_hash(is_careful, object, search, &match);
+    if (match.version == 0)
+        return NULL;
+    if (ELF64_ST_TYPE(match.symbol.st_info) == STT_GNU_IFUNC)
+        return dlsym(RTLD_NEXT, search->name);
+    return (void *)(object->base + match.symbol.st_value);
+}
+
+static const struct r_debug *debugger_of_program(void)
+{
+    uintptr_t base = 0;
+    const Elf64_Phdr *header = (const Elf64_Phdr *)getauxval(AT_PHDR);
+    const Elf64_Dyn *dynamic = NULL;
+    if (&_r_debug != NULL)
+        return &_r_debug;
+    for (unsigned long i = 0, count = getauxval(AT_PHNUM); header != NULL && i < count; i++) {
+        if (header[i].p_type == PT_PHDR)
+            base = (uintptr_t)header - header[i].p_vaddr;
+        if (header[i].p_type == PT_DYNAMIC)
+            dynamic = (const Elf64_Dyn *)(base + header[i].p_vaddr);
+    }
+    for (; dynamic != NULL && dynamic->d_tag != DT_NULL; dynamic++)
+        if (dynamic->d_tag == DT_DEBUG)
+            return (const struct r_debug *)dynamic->d_un.d_ptr;
+    return NULL;
+}
+
+static bool is_kernels(const struct link_map *map)
+{
+    uintptr_t kernels = getauxval(AT_SYSINFO_EHDR), at = (uintptr_t)map->l_ld;
+    return kernels != 0 && at >= kernels && at - kernels < 0x10000;
+}
+
+static size_t length_of(const char *text)
+{
+    size_t length = 0;
+    while (text[length] != '\0')
+        length++;
+    return length;
+}
+
+/* Whether the path's last part is the name. */
+static bool is_file_named(const char *path, const char *name)
+{
+    size_t bytes = length_of(name) + 1, length = length_of(path) + 1;
+    return length >= bytes && is_name(false, path + (length - bytes), name, bytes) && (length == bytes || path[length - bytes - 1] == '/');
+}
+
+/* Whether the program itself names the object among what it needs. */
+static bool is_needed(const struct object *program, const struct object *object)
+{
+    const Elf64_Dyn *own = object->map->l_ld, *entry = program->map->l_ld;
+    const char *name = NULL;
+    for (; own->d_tag != DT_NULL; own++)
+        if (own->d_tag == DT_SONAME)
+            name = object->names + own->d_un.d_val;
+    for (; entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == DT_NEEDED) {
+            const char *needed = program->names + entry->d_un.d_val;
+            if (is_file_named(object->map->l_name, needed) || (name != NULL && is_name(false, name, needed, length_of(needed) + 1)))
+                return true;
+        }
+    return false;
+}
+
+/* Part of libc: its symbols have libc's versions. */
+static bool is_libc(const struct object *object)
+{
+    static const char prefix[] = "GLIBC_";
+    const Elf64_Verdef *version = NULL;
+    unsigned count = 0;
+    for (const Elf64_Dyn *entry = object->map->l_ld; entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_VERDEF)
+            version = address_in(object->base, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_VERDEFNUM)
+            count = (unsigned)entry->d_un.d_val;
+    }
+    for (; version != NULL && count > 0; count--, version = (const Elf64_Verdef *)((const char *)version + version->vd_next)) {
+        const Elf64_Verdaux *name = (const Elf64_Verdaux *)((const char *)version + version->vd_aux);
+        if ((version->vd_flags & VER_FLG_BASE) == 0)
+            return is_name(false, object->names + name->vda_name, prefix, sizeof prefix - 1);
+    }
+    return false;
+}
+
+static void read_loaded(void)
+{
+    const struct r_debug *debugger = debugger_of_program();
+    bool has_ours = false, has_libc = false;
+    for (const struct link_map *map = debugger != NULL ? debugger->r_map : NULL; map != NULL && loaded.count < OBJECTS_MAX; map = map->l_next) {
+        struct object *object = &at_start[loaded.count];
+        if (is_kernels(map) || !read_object(false, map, map->l_addr, map->l_ld, object))
+            continue;
+        if (map->l_ld == _DYNAMIC) {
+            loaded.ours = loaded.count;
+            has_ours = !has_libc; /* opened later, behind libc, we stand in front of nothing */
+        }
+        has_libc = has_libc || is_libc(object);
+        if (loaded.preloaded_end == 0 && loaded.count > 0 && (is_needed(&at_start[0], object) || is_libc(object)))
+            loaded.preloaded_end = loaded.count;
+        loaded.count++;
+    }
+    loaded.is_usable = has_ours && has_libc;
+}
+
+/* The list is read once: at our constructor, or at a call that came before it. Who calls in the meantime asks the loader. */
+static bool is_readable(void)
+{
+    unsigned state = atomic_load_explicit(&loaded.state, memory_order_acquire);
+    if (state == NOT_READ && atomic_compare_exchange_strong(&loaded.state, &state, BEING_READ)) {
+        if (symbol_has_glibc())
+            read_loaded();
+        atomic_store_explicit(&loaded.state, READ, memory_order_release);
+    }
+    return atomic_load_explicit(&loaded.state, memory_order_acquire) == READ && loaded.is_usable;
+}
+
+/* Every function that we stand in front of, one after the other. */
+static const char our_names[] =
+#define OPERATION(name, layer, kind, symbols) symbols " "
+#include "operations.def"
+    ;
+
+/* The object imports the name. Imports come before what the hash table covers. */
+static bool imports(const struct object *object, const char *name)
+{
+    size_t bytes = length_of(name) + 1;
+    for (uint32_t i = 1, count = object->gnu_hash != NULL ? object->gnu_hash[1] : 0; i < count; i++)
+        if (object->symbols[i].st_shndx == SHN_UNDEF && is_name(false, object->names + object->symbols[i].st_name, name, bytes))
+            return true;
+    return false;
+}
+
+static unsigned our_names_in(const struct object *object)
+{
+    char name[NAME_BYTES_MAX];
+    unsigned found = 0;
+    size_t length = 0;
+    for (const char *at = our_names; *at != '\0'; at++) {
+        if (*at != ' ' && length < sizeof name - 1) {
+            name[length++] = *at;
+            continue;
+        }
+        name[length] = '\0';
+        struct search search = search_of(name);
+        found += length > 0 && look_in(false, object, &search) != NULL;
+        length = 0;
+    }
+    return found;
+}
+
+/* Whether the definition in a start object forwards what it is called for: libc's, one that was preloaded like ours, and tools that a program
+ * is linked with (sanitizers, profilers). */
+static bool forwards(unsigned index)
+{
+    const struct object *object = &at_start[index];
+    if (index < loaded.preloaded_end || is_libc(object))
+        return true;
+    return (imports(object, "dlsym") || imports(object, "dlvsym")) && our_names_in(object) >= FORWARDED_NAMES;
+}
+
+static void *look_in_start(struct search *search, unsigned from, unsigned *index)
+{
+    for (int takes_old = 0; takes_old <= 1; takes_old++) {
+        search->takes_old = takes_old != 0;
+        for (*index = from; *index < loaded.count; ++*index) {
+            void *found = look_in(false, &at_start[*index], search);
+            if (found != NULL)
+                return found;
+        }
+    }
+    return NULL;
+}
+
+/* What was found in objects that were opened later. Filled once, and good while the loader's list still has the object. */
+static struct {
+    _Atomic(const char *) name;
+    void *address;
+    const struct link_map *map;
+    uintptr_t base;
+    const Elf64_Dyn *dynamic;
+} found_later[32];
+static _Atomic unsigned found_later_count;
+
+static void *remembered(const char *name)
+{
+    struct link_map map;
+    unsigned count = atomic_load_explicit(&found_later_count, memory_order_acquire);
+    for (unsigned i = 0; i < count && i < sizeof found_later / sizeof *found_later; i++)
+        if (atomic_load_explicit(&found_later[i].name, memory_order_acquire) == name && peek(found_later[i].map, &map, sizeof map) &&
+            map.l_addr == found_later[i].base && map.l_ld == found_later[i].dynamic)
+            return found_later[i].address;
+    return NULL;
+}
+
+static void remember(const char *name, const struct object *object, void *address)
+{
+    struct link_map map;
+    if (atomic_load(&found_later_count) >= sizeof found_later / sizeof *found_later || !peek(object->map, &map, sizeof map))
+        return;
+    unsigned i = atomic_fetch_add(&found_later_count, 1);
+    if (i >= sizeof found_later / sizeof *found_later)
+        return;
+    found_later[i].address = address;
+    found_later[i].map = object->map;
+    found_later[i].base = map.l_addr;
+    found_later[i].dynamic = map.l_ld;
+    atomic_store_explicit(&found_later[i].name, name, memory_order_release);
+}
+
+/* In objects that were opened later; any of them may go away meanwhile. `caller`: the object that it lies in is the one with the highest base
+ * below it, and is asked first. */
+static void *look_later(struct search *search, const void *caller)
+{
+    void *known = remembered(search->name);
+    if (known != NULL)
+        return known;
+    struct link_map map;
+    struct object object, callers = { 0 };
+    void *found = NULL;
+    search->takes_old = false;
+    if (caller != NULL) {
+        for (unsigned i = 0; i < loaded.count; i++)
+            if (at_start[i].base <= (uintptr_t)caller && at_start[i].base > callers.base)
+                callers.base = at_start[i].base;
+    }
+    for (int round = caller != NULL ? 0 : 1; round <= 1 && found == NULL; round++) {
+        const struct link_map *at = at_start[loaded.count - 1].map;
+        unsigned left = LATER_OBJECTS_MAX;
+        if (!peek(&at->l_next, &at, sizeof at))
+            return NULL;
+        for (; at != NULL && left > 0 && found == NULL && peek(at, &map, sizeof map); at = map.l_next, left--) {
+            if (is_kernels(&map) || !read_object(true, at, map.l_addr, map.l_ld, &object))
+                continue;
+            if (round == 1 && (found = look_in(true, &object, search)) != NULL)
+                remember(search->name, &object, found);
+            if (round == 0 && object.base <= (uintptr_t)caller && object.base > callers.base)
+                callers = object;
+        }
+        if (round == 0 && callers.symbols != NULL && (found = look_in(true, &callers, search)) != NULL)
+            remember(search->name, &callers, found);
+    }
+    return found;
+}
+
+static void *ask_loader(const char *name)
+{
+    static const char *const old_versions[] = { "GLIBC_2.2.5", "GLIBC_2.17" };
+    void *found = dlsym(RTLD_NEXT, name);
+    /* Functions that new programs no longer link to have no default version. */
+    for (size_t i = 0; dlvsym != NULL && found == NULL && i < sizeof old_versions / sizeof *old_versions; i++)
+        found = dlvsym(RTLD_NEXT, name, old_versions[i]);
+    return found;
+}
+
+struct symbol symbol_next(const char *name)
+{
+    struct search search = search_of(name);
+    unsigned index;
+    if (!is_readable())
+        return (struct symbol){ .address = ask_loader(name), .is_foreign = !symbol_has_glibc() };
+    void *found = look_in_start(&search, loaded.ours + 1, &index);
+    if (found != NULL)
+        return (struct symbol){ .address = found, .is_foreign = !forwards(index) };
+    return (struct symbol){ .address = look_later(&search, NULL), .is_foreign = true, .is_later = true };
+}
+
+void *symbol_real(const char *name)
+{
+    struct search search = search_of(name);
+    if (!is_readable())
+        return ask_loader(name);
+    for (unsigned index = loaded.ours; ++index < loaded.count;) {
+        void *found = look_in_start(&search, index, &index);
+        if (found == NULL || forwards(index))
+            return found;
+    }
+    return NULL;
+}
+
+struct symbol symbol_real_near(const char *name, const void *caller)
+{
+    struct search search = search_of(name);
+    unsigned index;
+    if (!is_readable())
+        return (struct symbol){ .address = ask_loader(name) };
+    void *found = look_in_start(&search, loaded.ours + 1, &index);
+    if (found != NULL)
+        return (struct symbol){ .address = found };
+    return (struct symbol){ .address = look_later(&search, caller), .is_later = true };
+}
+
+void *symbol_find(const char *name, bool is_at_start)
+{
+    struct search search = search_of(name);
+    unsigned index;
+    if (!is_readable())
+        return NULL;
+    void *found = look_in_start(&search, 0, &index);
+    return found != NULL || is_at_start ? found : look_later(&search, NULL);
+}
