@@ -14,7 +14,7 @@
 #include <wchar.h>
 
 
-__thread struct thread thread_state = { .lane = &no_lane };
+__thread struct thread thread_state;
 
 const unsigned char operation_layer[OPERATIONS] = {
 #define OPERATION(name, layer, kind, symbols) [OP_##name] = LAYER_##layer,
@@ -37,7 +37,7 @@ static inline struct lane *count_here(struct thread *thread, const struct call *
     enum layer layer = operation_layer[call->operation];
     struct lane *lane = thread->lane;
     struct share share = { .ns = whole_ns, .bytes = effect->bytes };
-    bool is_late = !LIKELY(is_within(lane, call->start_tick, call->end_tick));
+    bool is_late = !LIKELY(is_within(thread, call->start_tick, call->end_tick));
     if (is_late && !site_is_all(thread, call)) {
         if (!lane_turn(thread, call, mount, layer, effect->kind, effect->bytes, &share))
             return NULL;
@@ -91,7 +91,7 @@ static inline bool is_followed(descriptor word)
 static void count_aside(struct thread *interrupted, const struct call *call, int fd, descriptor word, int64_t offset, const struct effect *effect)
 {
     bool kept_signals = interrupted->keeps_signals;
-    struct thread thread = { .lane = &no_lane, .is_aside = 1, .is_registered = 1 };
+    struct thread thread = { .is_aside = 1, .is_registered = 1 };
     uint64_t whole_ns = duration_ns(call);
     struct lane *lane = count_here(&thread, call, whole_ns, descriptor_mount(word), effect);
     if (lane != NULL && is_followed(word))
@@ -109,9 +109,10 @@ static __attribute__((noinline)) bool is_on_after_all(void)
 
 static inline bool is_on(void)
 {
-    return LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON && !thread_state.holds_lock &&
-                  atomic_load_explicit(&lend_children, memory_order_relaxed) == 0) ||
-           is_on_after_all();
+    return LIKELY(thread_is_set_up()) &&
+           (LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON && !thread_state.holds_lock &&
+                   atomic_load_explicit(&lend_children, memory_order_relaxed) == 0) ||
+            is_on_after_all());
 }
 
 static __attribute__((noinline)) void count_unusually(const struct call *call, uint32_t mount, const struct effect *effect)
@@ -136,8 +137,9 @@ INLINE void count(const struct call *call, uint32_t mount, const struct effect *
     if (LIKELY(guard_is_free(thread, &frame))) {
         guard_set(thread, &frame);
         struct lane *lane = thread->lane;
-        unsigned place = lane->cell_of[operation_layer[call->operation]][mount];
-        bool is_usual = LIKELY(place != 0 && is_within(lane, call->start_tick, call->end_tick));
+        bool is_usual = LIKELY(is_within(thread, call->start_tick, call->end_tick));
+        unsigned place = is_usual ? lane->cell_of[operation_layer[call->operation]][mount] : 0;
+        is_usual = LIKELY(place != 0);
         if (is_usual) {
             struct share share = { .ns = ticks_to_ns(call->end_tick - call->start_tick), .bytes = effect->bytes };
             add_to_cell(lane_cell(lane, place), effect, &share, share.ns);
@@ -169,11 +171,11 @@ static int64_t moved_unusually(enum call_kind kind, enum operation operation, in
 {
     if (!is_on())
         return moved;
-    int saved_errno = errno;
+    int saved_errno = errno_now();
     struct call call = { .operation = operation, .start_tick = start_tick, .end_tick = end_tick };
     struct effect effect = { .kind = kind, .bytes = moved > 0 ? (uint64_t)moved : 0, .is_error = moved < 0 };
     count_moved(&call, fd, descriptor_of(fd), offset, &effect);
-    errno = saved_errno;
+    errno_put(saved_errno);
     return moved;
 }
 
@@ -296,7 +298,7 @@ static void reposition_descriptor(const struct call *call, int fd, descriptor wo
     if (!guard_begin(thread, &frame))
         return;
     struct stream *stream = stream_of(thread->lane, fd);
-    if (thread->lane != &no_lane && stream->descriptor == word) {
+    if (thread->lane != NULL && stream->descriptor == word) {
         reposition(stream, position);
         make_usual(thread->lane, stream, operation_layer[call->operation]);
     }
@@ -307,13 +309,13 @@ int64_t call_sought_unusually(enum operation operation, int fd, int64_t position
 {
     if (!is_on())
         return position;
-    int saved_errno = errno;
+    int saved_errno = errno_now();
     struct call call = { .operation = operation, .start_tick = start_tick, .end_tick = end_tick };
     descriptor word = descriptor_of(fd);
     call_touched_descriptor(&call, word, position < 0);
     if (position >= 0)
         reposition_descriptor(&call, fd, word, position);
-    errno = saved_errno;
+    errno_put(saved_errno);
     return position;
 }
 
@@ -501,7 +503,7 @@ void call_lived_often(const struct call *call, uint32_t times)
         return;
     if (!is_on() || !guard_begin(thread, &frame))
         return;
-    if (thread->lane != &no_lane || lane_turn(thread, call, MOUNT_OTHER, LAYER_posix, KIND_life, 0, &nothing))
+    if (thread->lane != NULL || lane_turn(thread, call, MOUNT_OTHER, LAYER_posix, KIND_life, 0, &nothing))
         thread->lane->calls[call->operation] += times;
     guard_end(thread);
 }
@@ -516,8 +518,7 @@ void call_lived(const struct call *call)
 uint64_t call_cost_ps(void)
 {
     static struct { struct lane lane; unsigned char rest[LANE_BYTES - sizeof(struct lane)]; } scratch;
-    struct thread thread = { .lane = &scratch.lane };
-    scratch.lane.end_tick = UINT64_MAX;
+    struct thread thread = { .lane = &scratch.lane, .end_tick = UINT64_MAX };
     uint64_t least = UINT64_MAX;
     for (int round = 0; round < 3; round++) {
         uint64_t began = tick_now();

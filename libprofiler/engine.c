@@ -236,7 +236,7 @@ static void forget_parent(void)
         else
             segment_unmap(&engine.home);
     }
-    thread_state = (struct thread){ .lane = &no_lane, .mpi_frame = thread_state.mpi_frame, .mpi_return = thread_state.mpi_return };
+    thread_state = (struct thread){ .mpi_frame = thread_state.mpi_frame, .mpi_return = thread_state.mpi_return };
     lend_go_on(lendings);
     descriptor_forget_all();
     request_forget_all();
@@ -294,6 +294,8 @@ static void refuse(void)
 static bool rouse(bool is_counting)
 {
     uint32_t state = atomic_load_explicit(engine_switch, memory_order_acquire);
+    if (!thread_is_set_up())
+        return false;
     if (state != ENGINE_ASLEEP)
         return state == ENGINE_ON;
     if (preparation == REFUSED) { /* a child of fork: there may be no system call that it may make */
@@ -306,9 +308,10 @@ static bool rouse(bool is_counting)
         refuse();
         return false;
     }
-    int saved_errno = errno;
+    errno_find();
+    int saved_errno = errno_now();
     if (!take_turn((uint32_t)raw_gettid())) {
-        errno = saved_errno;
+        errno_put(saved_errno);
         return atomic_load(engine_switch) == ENGINE_ON;
     }
     if (atomic_load(engine_switch) == ENGINE_ASLEEP) { /* and not done while we waited */
@@ -327,7 +330,7 @@ static bool rouse(bool is_counting)
             atomic_store(engine_switch, preparation == REFUSED ? ENGINE_OFF : ENGINE_ON);
     }
     atomic_store(&asleep_page.starter, 0);
-    errno = saved_errno;
+    errno_put(saved_errno);
     return atomic_load(engine_switch) == ENGINE_ON;
 }
 
@@ -377,11 +380,11 @@ void engine_before_child(void)
 {
     if (atomic_load(engine_switch) != ENGINE_ON || !kernel_minds_children())
         return;
-    int saved_errno = errno;
+    int saved_errno = errno_now();
     struct held_lock held = lock_take(&engine.lock);
     kernel_child_begins(&engine.home);
     lock_give(held);
-    errno = saved_errno;
+    errno_put(saved_errno);
 }
 
 /* It sleeps until it counts something. */
@@ -550,7 +553,7 @@ void engine_stand_down(enum mishap why)
 
 static long fails_for_want_of_a_function(void)
 {
-    errno = ENOSYS;
+    errno_put(ENOSYS);
     return -1;
 }
 

@@ -26,8 +26,10 @@ typedef uint64_t descriptor;
 
 #define NO_OFFSET (-1) /* the call moves on from the descriptor's own position */
 
+/* A thread that has not counted yet has zeroes here, also where a program made its thread-local storage of zeroes by itself. */
 struct thread {
-    struct lane *lane;
+    struct lane *lane;            /* NULL: none yet */
+    uint64_t begin_tick, end_tick; /* calls from the one on and before the other are in the lane's open slice; without a lane none is */
     uint32_t lane_index;
     void *frame;            /* of the bookkeeping under way: a signal handler must not touch the lane (guard.h); NULL: none */
     uint32_t library_depth; /* calls of libaio and liburing under way: the system call that one makes by number is that call */
@@ -61,12 +63,12 @@ static inline struct call call_begin(enum operation operation)
 static inline void call_end(struct call *call)
 {
     call->end_tick = tick_now();
-    call->saved_errno = errno;
+    call->saved_errno = errno_now();
 }
 
 static inline void call_close(const struct call *call)
 {
-    errno = call->saved_errno;
+    errno_put(call->saved_errno);
 }
 
 /* The same without errno, for the functions below that leave it alone. */

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 START_DATA struct own_io own_io;
+START_DATA int64_t errno_offset;
 
 /* The fields of /proc/PID/io, in its order. */
 enum field { RCHAR, WCHAR, SYSCR, SYSCW, READ_BYTES, WRITE_BYTES, FIELDS };

@@ -13,8 +13,6 @@
 /* How long threads without a lane do without one before they ask again. */
 #define NO_LANE_REST_NS 10000000
 
-struct lane no_lane; /* its end is 0, before all ticks */
-
 /* A new owner is one more thread in every cell that it will use. */
 static void take(struct thread *thread, struct lane *lane, uint32_t index)
 {
@@ -22,7 +20,7 @@ static void take(struct thread *thread, struct lane *lane, uint32_t index)
         lane->streams[i].usual = NOT_USUAL;
     memset(lane->cell_of, 0, sizeof lane->cell_of);
     memset(lane->was_counted, 0, sizeof lane->was_counted);
-    lane->begin_tick = UINT64_MAX;
+    thread->begin_tick = thread->end_tick = 0;
     thread->lane = lane;
     thread->lane_index = index;
 }
@@ -57,11 +55,11 @@ static bool acquire(struct thread *thread)
 
 void lane_release(struct thread *thread)
 {
-    if (thread->lane == &no_lane)
+    if (thread->lane == NULL)
         return;
     atomic_store_explicit(&thread->lane->owner, 0, memory_order_release);
-    thread->lane = &no_lane;
-    thread->turn_tick = 0;
+    thread->lane = NULL;
+    thread->begin_tick = thread->end_tick = thread->turn_tick = 0;
 }
 
 /* Puts the parts of a call that lie in slices before its last into records of their own, and leaves the rest in `share`. Cumulative
@@ -97,8 +95,8 @@ static void set_limits(struct thread *thread)
     uint64_t slice_ns = engine.settings.slice_ns;
     uint64_t end = clock_tick_at((lane->slice + 1) * slice_ns);
     uint64_t trusted_until = profiler_clock.base_tick + clock_trusted_ticks();
-    lane->begin_tick = clock_tick_at(lane->slice * slice_ns);
-    lane->end_tick = thread->turn_tick = end < trusted_until ? end : trusted_until;
+    thread->begin_tick = clock_tick_at(lane->slice * slice_ns);
+    thread->end_tick = thread->turn_tick = end < trusted_until ? end : trusted_until;
 }
 
 bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, enum layer layer, enum call_kind kind, uint64_t bytes,
@@ -106,13 +104,13 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
 {
     struct segment *segment = engine.home.segment;
     /* A thread that gets no lane does not ask again at every call: memory that is full stays so for a while. */
-    if (thread->lane == &no_lane && call->end_tick < atomic_load_explicit(&engine.full_until_tick, memory_order_relaxed)) {
+    if (thread->lane == NULL && call->end_tick < atomic_load_explicit(&engine.full_until_tick, memory_order_relaxed)) {
         __atomic_fetch_add(&segment->mishaps[MISHAP_calls_dropped], 1, __ATOMIC_RELAXED);
         return false;
     }
     struct held_lock held = lock_take(&engine.lock);
     uint64_t began = tick_now();
-    if (thread->lane == &no_lane && !acquire(thread)) {
+    if (thread->lane == NULL && !acquire(thread)) {
         mishap(MISHAP_calls_dropped, NULL);
         atomic_store_explicit(&engine.full_until_tick, clock_tick_at(clock_wall_ns(call->end_tick) + NO_LANE_REST_NS), memory_order_relaxed);
         lock_give_keeping_signals(held);

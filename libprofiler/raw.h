@@ -3,7 +3,8 @@
 #ifndef SLICEWISE_RAW_H
 #define SLICEWISE_RAW_H
 
-#include <errno.h>
+#include "own_errno.h"
+
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +24,7 @@ extern struct own_io own_io;
 
 static inline long raw_result(long result)
 {
-    return result == -1 ? -errno : result;
+    return result == -1 ? -errno_now() : result;
 }
 
 static inline int raw_open_at(int dirfd, const char *path, int flags, unsigned mode)

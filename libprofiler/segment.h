@@ -83,7 +83,6 @@ struct stream {
 
 /* One thread's open slice. Written by its owner alone, without a lock; the slice is turned under the engine's lock. */
 struct lane {
-    uint64_t begin_tick, end_tick; /* calls from the one on and before the other are in the slice */
     uint64_t slice;
     uint32_t cells_used;
     _Atomic uint32_t generation;   /* grows when the slice's counts have become records */

@@ -346,5 +346,5 @@ void site_look(struct thread *thread, const struct call *call, enum layer layer,
     if (thread->site_left_ns < 0 && is_timed)
         sample(thread, call, whole_ns, bytes);
     uint64_t soonest = call->end_tick + (thread->site_left_ns > 0 ? ns_to_ticks((uint64_t)thread->site_left_ns) : 0);
-    lane->end_tick = soonest < thread->turn_tick ? soonest : thread->turn_tick;
+    thread->end_tick = soonest < thread->turn_tick ? soonest : thread->turn_tick;
 }

@@ -9,12 +9,12 @@
 #include "usual.h"
 
 /* Whether a call that does not lie within the lane's limits would, if no sample were due. Then the lane has its full limits again. */
-static inline bool site_is_all(const struct thread *thread, const struct call *call)
+static inline bool site_is_all(struct thread *thread, const struct call *call)
 {
-    if (thread->turn_tick == thread->lane->end_tick || thread->turn_tick == 0)
+    if (thread->turn_tick == thread->end_tick || thread->turn_tick == 0)
         return false;
-    thread->lane->end_tick = thread->turn_tick;
-    return is_within(thread->lane, call->start_tick, call->end_tick);
+    thread->end_tick = thread->turn_tick;
+    return is_within(thread, call->start_tick, call->end_tick);
 }
 
 /* Called with each call that was not within the limits, when it has been counted: samples it if it is due, and sets the next limit.

@@ -27,9 +27,6 @@ struct engine {
 };
 extern struct engine engine;
 
-/* A lane that is never within its slice: what a thread has before it has one. */
-extern struct lane no_lane;
-
 struct share;
 
 /* Counts trouble, and says the first of a kind that is to be said. */

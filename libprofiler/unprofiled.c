@@ -45,7 +45,7 @@ static void note(int pid, int dirfd, const char *path, void (*look)(struct progr
 {
     if (path == NULL || atomic_load(engine_switch) == ENGINE_OFF)
         return;
-    int saved_errno = errno;
+    int saved_errno = errno_now();
     struct program *program =
         (struct program *)syscall(SYS_mmap, NULL, sizeof *program, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (program != MAP_FAILED) {
@@ -58,7 +58,7 @@ static void note(int pid, int dirfd, const char *path, void (*look)(struct progr
             enter(program, pid);
         syscall(SYS_munmap, program, sizeof *program);
     }
-    errno = saved_errno;
+    errno_put(saved_errno);
 }
 
 static void look_for(struct program *program, int dirfd, const char *command)

@@ -71,10 +71,10 @@ INLINE void add_to_cell(struct cell *cell, const struct effect *effect, const st
         counts->bin[BINS_read_latency + 28 * kind + latency_bin(whole_ns)]++;
 }
 
-/* Whether a call lies in the lane's open slice, as far as the clock can be trusted. */
-INLINE bool is_within(const struct lane *lane, uint64_t start_tick, uint64_t end_tick)
+/* Whether a call lies in the open slice of the thread's lane, as far as the clock can be trusted. */
+INLINE bool is_within(const struct thread *thread, uint64_t start_tick, uint64_t end_tick)
 {
-    return start_tick >= lane->begin_tick && end_tick < lane->end_tick && start_tick <= end_tick;
+    return start_tick >= thread->begin_tick && end_tick < thread->end_tick && start_tick <= end_tick;
 }
 
 /* Where in the file the call went, and what it adds to the file's sums. Positions count from where the thread first met the descriptor, until
@@ -134,7 +134,7 @@ INLINE bool count_usual(enum operation operation, enum layer layer, int fd, int6
     struct lane *lane = thread->lane;
     struct stream *stream = stream_of(lane, fd);
     /* In this order: there is no table where there is no lane. */
-    bool is_usual = LIKELY(is_within(lane, start_tick, end_tick) &&
+    bool is_usual = LIKELY(is_within(thread, start_tick, end_tick) &&
                            stream->usual == usual_word(atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed), layer));
     if (is_usual) {
         struct cell *cell = stream_cell(lane, stream);

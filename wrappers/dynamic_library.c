@@ -12,14 +12,14 @@
 
 __attribute__((noinline)) static void note(bool is_apart)
 {
-    int saved_errno = errno;
+    int saved_errno = errno_now();
     struct call call = call_begin(OP_dlopen);
     call_end(&call);
     call_lived(&call);
     atomic_store(&module_is_opened, true);
     if (is_apart)
         engine_count_mishap(MISHAP_bound_apart, 1);
-    errno = saved_errno;
+    errno_put(saved_errno);
 }
 
 INTERPOSE(void *, dlopen, (const char *path, int mode))

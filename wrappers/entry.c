@@ -60,9 +60,10 @@ void *entry_decide(const struct entry *entry)
     if (known > ENTRY_OURS)
         return (void *)known;
     if (known == ENTRY_UNKNOWN) {
-        int saved_errno = errno;
+        errno_find();
+        int saved_errno = errno_now();
         struct symbol next = symbol_next(place(&entry->name));
-        errno = saved_errno;
+        errno_put(saved_errno);
         if (next.is_foreign && next.address != NULL) {
             if (!next.is_later)
                 atomic_store_explicit(state, (uintptr_t)next.address, memory_order_release);

@@ -1,6 +1,6 @@
 #include "syscall.h"
 
-#include <errno.h>
+#include "own_errno.h"
 
 static long kernel(long number, long a, long b, long c, long d, long e, long f)
 {
@@ -30,7 +30,7 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
     long result = kernel(number, a, b, c, d, e, f);
     if (result < 0 && result >= -4095) {
-        errno = (int)-result;
+        errno_put((int)-result);
         return -1;
     }
     return result;

@@ -107,6 +107,17 @@ def test_clone(job: Job, apps: Apps) -> None:
     assert job.segments() == []
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its root directory")
+def test_child_with_zeroed_thread_local_storage(job: Job, apps: Apps) -> None:
+    """It does what it would do without us, uncounted, and its parent is counted as ever."""
+    ended = job.run([apps.build("life_zeroed")])
+    assert (ended.status, ended.errors) == (7, "")
+    profile = job.profile()
+    assert written(profile) == [("exit", 200)]
+    assert profile.mishaps.is_empty()
+    assert job.segments() == []
+
+
 @pytest.mark.parametrize("is_kept", [0, 1])
 def test_daemon(job: Job, apps: Apps, is_kept: int) -> None:
     fifo = job.folder / "fifo"

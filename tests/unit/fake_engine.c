@@ -51,14 +51,14 @@ void fake_engine_start(const char *dir, uint64_t slice_ns)
     mount_start(&engine.home);
     kernel_start(&engine.home, false, 0);
     atomic_store(&segment->state, SEGMENT_LIVE);
-    thread_state = (struct thread){ .lane = &no_lane };
+    thread_state = (struct thread){ 0 };
     atomic_store(engine_switch, ENGINE_ON);
 }
 
 void fake_engine_stop(void)
 {
     atomic_store(engine_switch, ENGINE_OFF);
-    thread_state = (struct thread){ .lane = &no_lane };
+    thread_state = (struct thread){ 0 };
     if (engine.home.segment != NULL)
         segment_unmap(&engine.home);
 }

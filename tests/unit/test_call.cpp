@@ -265,7 +265,7 @@ TEST_CASE("the usual way counts what the long way counts", "[call]")
         std::mt19937_64 random(7);
         Work work;
         for (int i = 0; i < 500; i++) {
-            if (!is_usual && thread_state.lane != &no_lane)
+            if (!is_usual && thread_state.lane != nullptr)
                 for (stream &stream : thread_state.lane->streams)
                     stream.usual = NOT_USUAL;
             int64_t offset = random() % 2 ? (int64_t)(random() % 5000) : NO_OFFSET;
@@ -484,7 +484,7 @@ TEST_CASE("while the engine is off nothing is counted", "[call]")
     Work work;
     atomic_store(engine_switch, ENGINE_OFF);
     work.write(0, 100);
-    CHECK(thread_state.lane == &no_lane);
+    CHECK(thread_state.lane == nullptr);
     atomic_store(engine_switch, ENGINE_ON);
     CHECK(work.engine.finish().rows("slices").empty());
 }
@@ -494,6 +494,6 @@ TEST_CASE("the cost of a call is measured without leaving a trace", "[call]")
     Work work;
     fake_system.ns_a_reading = 5;
     CHECK(call_cost_ps() > 0);
-    CHECK(thread_state.lane == &no_lane);
+    CHECK(thread_state.lane == nullptr);
     CHECK(work.engine.finish().rows("slices").empty());
 }
