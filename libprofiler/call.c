@@ -398,10 +398,10 @@ void call_served_late(const struct call *call, enum call_kind kind, int fd, uint
 {
     if (fd < 0 || !is_on()) /* a stream in memory moves nothing */
         return;
-    int saved_errno = errno;
+    int saved_errno = errno_now();
     struct effect effect = { .kind = kind, .bytes = bytes, .is_served = true };
     count_moved(call, fd, descriptor_of(fd), NO_OFFSET, &effect);
-    errno = saved_errno;
+    errno_put(saved_errno);
 }
 
 void call_served_unusually(enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
@@ -411,16 +411,16 @@ void call_served_unusually(enum operation operation, enum call_kind kind, int fd
         return;
     struct call call = { .operation = operation, .start_tick = tick_now() };
     call_served_at(&call, kind, fd, bytes);
-    int saved_errno = errno;
+    int saved_errno = errno_now();
     void *volatile frame;
-    if (thread->lane == &no_lane || !guard_begin(thread, &frame))
+    if (thread->lane == NULL || !guard_begin(thread, &frame))
         return;
     struct stream *stream = stream_of(thread->lane, fd);
     pace_served(thread->lane, call.end_tick);
     if (stream->usual != NOT_USUAL)
         lane_relieve(thread, stream_cell(thread->lane, stream));
     guard_end(thread);
-    errno = saved_errno;
+    errno_put(saved_errno);
 }
 
 void call_stream_touched(const struct call *call, FILE *stream, struct stream_state before, bool is_error)
