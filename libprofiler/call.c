@@ -385,13 +385,13 @@ INLINE void stream_moved(const struct call *call, enum call_kind kind, FILE *str
 }
 
 /* How long the thread may do without the clock from here on: as long as its last calls make it likely that little time passes. */
-static void pace_served(struct lane *lane, uint64_t tick)
+static void pace_served(struct thread *thread, uint64_t tick)
 {
-    uint64_t calls = (uint64_t)lane->served_given + 1 - (lane->served_left > 0 ? (uint64_t)lane->served_left : 0);
-    bool is_fast = tick >= lane->served_tick && ticks_to_ns(tick - lane->served_tick) < calls * SERVED_APART_NS;
-    lane->served_given = is_fast ? SERVED_A_READING : 0;
-    lane->served_left = lane->served_given;
-    lane->served_tick = tick;
+    uint64_t calls = (uint64_t)thread->served_given + 1 - (thread->served_left > 0 ? (uint64_t)thread->served_left : 0);
+    bool is_fast = tick >= thread->served_tick && ticks_to_ns(tick - thread->served_tick) < calls * SERVED_APART_NS;
+    thread->served_given = is_fast ? SERVED_A_READING : 0;
+    thread->served_left = thread->served_given;
+    thread->served_tick = tick;
 }
 
 void call_served_late(const struct call *call, enum call_kind kind, int fd, uint64_t bytes)
@@ -416,7 +416,7 @@ void call_served_unusually(enum operation operation, enum call_kind kind, int fd
     if (thread->lane == NULL || !guard_begin(thread, &frame))
         return;
     struct stream *stream = stream_of(thread->lane, fd);
-    pace_served(thread->lane, call.end_tick);
+    pace_served(thread, call.end_tick);
     if (stream->usual != NOT_USUAL)
         lane_relieve(thread, stream_cell(thread->lane, stream));
     guard_end(thread);

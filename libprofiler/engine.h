@@ -42,6 +42,8 @@ struct thread {
     uint64_t kept_signals;
     uint32_t lendings;      /* children that run as this thread (lend.h), and `frame` as it was before the first */
     void *lent_frame;
+    int32_t served_left, served_given; /* calls of buffers that still may, and might, be counted without the clock; only with a lane */
+    uint64_t served_tick;   /* when one last was counted with it */
     uint64_t turn_tick;     /* until then the lane's slice is open, also where the lane ends earlier, for a sample of a call site is due */
     int64_t site_left_ns;   /* I/O time until that sample */
     uint64_t site_base_ns;  /* what of the lane's I/O time has been taken off that */

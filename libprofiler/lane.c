@@ -59,6 +59,7 @@ void lane_release(struct thread *thread)
         return;
     atomic_store_explicit(&thread->lane->owner, 0, memory_order_release);
     thread->lane = NULL;
+    thread->served_left = 0;
     thread->begin_tick = thread->end_tick = thread->turn_tick = 0;
 }
 

@@ -87,8 +87,6 @@ struct lane {
     uint32_t cells_used;
     _Atomic uint32_t generation;   /* grows when the slice's counts have become records */
     _Atomic uint32_t owner;        /* thread id; 0: nobody's */
-    int32_t served_left, served_given; /* calls of buffers that still may, and might, be counted without the clock */
-    uint64_t served_tick;               /* when one last was counted with it */
     uint64_t was_counted[CELL_LAYERS]; /* bit m: this owner is in `threads` of mount m already */
     uint8_t cell_of[CELL_LAYERS][MOUNTS_MAX]; /* its place in the lane; 0: none yet */
     struct stream streams[STREAMS];

@@ -163,12 +163,12 @@ INLINE bool count_served(enum operation operation, enum call_kind kind, int fd, 
     struct lane *lane = thread->lane;
     struct stream *stream = stream_of(lane, fd);
     /* In this order: there is no table where there is no lane. */
-    bool is_usual = LIKELY(lane->served_left > 0) &&
+    bool is_usual = LIKELY(thread->served_left > 0) &&
                     LIKELY(stream->usual == usual_word(atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed), LAYER_stdio)) &&
                     LIKELY(stream->position == stream->last_end);
     if (is_usual) {
         struct cell *cell = stream_cell(lane, stream);
-        lane->served_left--;
+        thread->served_left--;
         cell->counts.counter[COUNTER_read_bytes + kind] += bytes;
         if (LIKELY(bytes <= SIZE_BIN_0_END))
             cell->served[kind]++;
