@@ -195,9 +195,9 @@ struct scan {
 
 static int64_t kernel_position(FILE *stream)
 {
-    int kept = errno;
+    int kept = errno_now();
     int64_t position = syscall(SYS_lseek, stream->_fileno, 0, SEEK_CUR);
-    errno = kept;
+    errno_put(kept);
     return position;
 }
 
@@ -411,7 +411,7 @@ SAME_AS(_IO_puts, puts);
 INTERPOSE(void, perror, (const char *text))
 {
     struct stream_state before = stream_state(stderr);
-    int error = errno;
+    int error = errno_now();
     char room[256];
     struct call call = call_begin(OP_perror);
     REAL(perror)(text);

@@ -8,9 +8,9 @@ __attribute__((used, visibility("hidden"))) long vfork_ends(long result);
 
 void vfork_begins(void)
 {
-    int saved_errno = errno;
+    int saved_errno = errno_now();
     lend_begin(true);
-    errno = saved_errno;
+    errno_put(saved_errno);
 }
 
 /* In the parent. `result` is the kernel's. */
@@ -18,7 +18,7 @@ long vfork_ends(long result)
 {
     lend_end(true);
     if (result < 0) {
-        errno = (int)-result;
+        errno_put((int)-result);
         result = -1;
     }
     struct call call = call_begin(OP_vfork);
@@ -30,8 +30,8 @@ long vfork_ends(long result)
 
 #if defined(__x86_64__)
 /* Where returns are checked against a second stack, the child's calls have overwritten what our return would be checked against. */
-__asm__(".text\n\t.globl vfork\n\t.type vfork, @function\n"
-        "vfork:\n\t.cfi_startproc\n\tendbr64\n"
+__asm__(".text\n\t.globl wrapper_vfork\n\t.hidden wrapper_vfork\n\t.type wrapper_vfork, @function\n"
+        "wrapper_vfork:\n\t.cfi_startproc\n\tendbr64\n"
         "\tsubq $8, %rsp\n\t.cfi_adjust_cfa_offset 8\n"
         "\tcall vfork_begins\n"
         "\taddq $8, %rsp\n\t.cfi_adjust_cfa_offset -8\n"
@@ -45,10 +45,10 @@ __asm__(".text\n\t.globl vfork\n\t.type vfork, @function\n"
         "\taddq $8, %rsp\n\t.cfi_adjust_cfa_offset -8\n"
         "1:\txorl %ecx, %ecx\n\trdsspq %rcx\n\ttestq %rcx, %rcx\n\tjne 2f\n\tret\n"
         "2:\tpopq %rdx\n\t.cfi_adjust_cfa_offset -8\n\t.cfi_register %rip, %rdx\n\tmovl $1, %ecx\n\tincsspq %rcx\n\tnotrack jmp *%rdx\n"
-        "\t.cfi_endproc\n\t.size vfork, .-vfork\n");
+        "\t.cfi_endproc\n\t.size wrapper_vfork, .-wrapper_vfork\n");
 #elif defined(__aarch64__)
-__asm__(".text\n\t.globl vfork\n\t.type vfork, %function\n"
-        "vfork:\n\t.cfi_startproc\n\thint #34\n" /* bti c */
+__asm__(".text\n\t.globl wrapper_vfork\n\t.hidden wrapper_vfork\n\t.type wrapper_vfork, %function\n"
+        "wrapper_vfork:\n\t.cfi_startproc\n\thint #34\n" /* bti c */
         "\tstp x29, x30, [sp, #-16]!\n\t.cfi_def_cfa_offset 16\n\t.cfi_offset 29, -16\n\t.cfi_offset 30, -8\n"
         "\tbl vfork_begins\n"
         "\tldp x29, x30, [sp], #16\n\t.cfi_def_cfa_offset 0\n\t.cfi_restore 29\n\t.cfi_restore 30\n"
@@ -56,8 +56,12 @@ __asm__(".text\n\t.globl vfork\n\t.type vfork, %function\n"
         "\tcbz x0, 1f\n"
         "\tb vfork_ends\n"
         "1:\tret\n"
-        "\t.cfi_endproc\n\t.size vfork, .-vfork\n");
+        "\t.cfi_endproc\n\t.size wrapper_vfork, .-wrapper_vfork\n");
 #else
 #error "how vfork is made on this processor is not written yet"
 #endif
+/* What INTERPOSE would say of a body in C. */
+__attribute__((used)) static pid_t (*real_vfork)(void);
+__attribute__((used)) static const char symbol_of_vfork[] = "vfork";
+ENTRY(vfork, vfork);
 SAME_AS(__vfork, vfork);

@@ -126,6 +126,6 @@ Spool Engine::finish()
 const counts *Engine::open_counts(uint32_t mount, enum layer layer) const
 {
     const struct lane *lane = thread_state.lane;
-    unsigned place = lane->cell_of[layer][mount];
+    unsigned place = lane != nullptr ? lane->cell_of[layer][mount] : 0;
     return place != 0 ? &lane_cell(const_cast<struct lane *>(lane), place)->counts : nullptr;
 }
