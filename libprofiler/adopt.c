@@ -154,13 +154,22 @@ bool adopt_is_of_this_build(const struct segment *segment)
            strncmp(segment->version, SLICEWISE_VERSION, sizeof segment->version) == 0 && segment->layout == segment_layout();
 }
 
+/* Names end where their room ends, whatever a dying process left there. */
+static bool has_whole_names(const struct segment *segment)
+{
+    for (uint32_t i = 0; i < segment->files_used && i < FILES_MAX; i++)
+        if (segment->files.names[i][FILE_NAME_BYTES - 1] != '\0')
+            return false;
+    return true;
+}
+
 bool adopt_is_sound(const struct segment *segment)
 {
     union commit commit = { .word = atomic_load(&segment->commit) };
     return segment->mounts_used <= MOUNTS_MAX && segment->mounts_packed <= segment->mounts_used && segment->files_used <= FILES_MAX &&
            segment->text_used <= TEXT_BYTES && segment->lanes_used <= LANES_MAX && segment->unprofiled_used <= UNPROFILED_MAX && commit.records <= RECORDS_MAX &&
            commit.frame_bytes <= FRAMES_BYTES && memchr(segment->spool_dir, '\0', sizeof segment->spool_dir) != NULL &&
-           segment->text[TEXT_BYTES - 1] == '\0' && segment->process_row[processes_slice_ns] != 0;
+           segment->text[TEXT_BYTES - 1] == '\0' && has_whole_names(segment) && segment->process_row[processes_slice_ns] != 0;
 }
 
 static uint64_t last_moment(const struct segment *segment)

@@ -64,7 +64,7 @@ static void follow(struct lane *lane, const struct call *call, uint64_t whole_ns
     enum layer layer = operation_layer[call->operation];
     struct stream *stream = stream_of(lane, fd);
     if (stream->descriptor != word)
-        stream_switch(stream, fd, word);
+        stream_switch(lane, stream, fd, word, effect->bytes, whole_ns);
     make_usual(lane, stream, layer);
     add_to_stream(stream, &stream_cell(lane, stream)->counts, whole_ns, offset, effect);
 }
@@ -260,7 +260,7 @@ static descriptor brought_up_to_date(int fd, descriptor word)
     descriptor now = (unsigned)fd < DESCRIPTORS_MAX && !lend_is_child() ? atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed) : 0;
     if (now >> 32 == word >> 32)
         return now;
-    return descriptor_file(word) == FILE_NOT_LOOKED_UP ? no_file_on(descriptor_mount(word)) : word;
+    return descriptor_file(word) == FILE_NOT_USED ? no_file_on(descriptor_mount(word)) : word;
 }
 
 void call_request_done(const struct call *call, int fd, descriptor word, int64_t offset, int64_t bytes, bool is_in_kernel_count)
@@ -340,7 +340,7 @@ void call_opened(const struct call *call, int fd, int dirfd, const char *path)
     if (!is_on())
         return;
     struct effect effect = touch(call, fd < 0);
-    count(call, fd >= 0 ? descriptor_mount(descriptor_classify(fd)) : name_mount(dirfd, path, true), &effect);
+    count(call, fd >= 0 ? descriptor_mount(descriptor_opened(fd, dirfd, path)) : name_mount(dirfd, path, true), &effect);
 }
 
 /* How glibc's wide streams begin: the characters beside the bytes that they come from and go to. */

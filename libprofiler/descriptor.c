@@ -4,29 +4,36 @@
 #include "descriptor.h"
 
 #include "asleep.h"
+#include "files.h"
+#include "guard.h"
 #include "mount.h"
 #include "record.h"
 #include "state.h"
+#include "usual.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
 _Atomic descriptor *descriptor_table;
+/* Of the same descriptors, what their files are known by; of a word that is still the same after it was read. */
+static _Atomic uint64_t *file_ids;
 static _Atomic uint32_t last_generation;
+
+#define TABLE_BYTES (DESCRIPTORS_MAX * (sizeof(descriptor) + sizeof(uint64_t)))
 
 bool descriptor_start(void)
 {
     if (descriptor_table != NULL)
         return true;
-    void *memory = (void *)syscall(SYS_mmap, NULL, DESCRIPTORS_MAX * sizeof(descriptor), PROT_READ | PROT_WRITE,
+    void *memory = (void *)syscall(SYS_mmap, NULL, TABLE_BYTES, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return false;
     /* A child of fork knows none of its descriptors and so counts nothing on its parent's lanes, however it was forked. */
-    syscall(SYS_madvise, memory, DESCRIPTORS_MAX * sizeof(descriptor), MADV_WIPEONFORK);
+    syscall(SYS_madvise, memory, TABLE_BYTES, MADV_WIPEONFORK);
+    file_ids = (_Atomic uint64_t *)memory + DESCRIPTORS_MAX;
     descriptor_table = memory;
     return true;
 }
@@ -34,7 +41,7 @@ bool descriptor_start(void)
 void descriptor_forget_all(void)
 {
     if (descriptor_table != NULL)
-        syscall(SYS_madvise, descriptor_table, DESCRIPTORS_MAX * sizeof(descriptor), MADV_DONTNEED);
+        syscall(SYS_madvise, descriptor_table, TABLE_BYTES, MADV_DONTNEED);
 }
 
 static descriptor word_of(uint32_t mount, enum object object, uint32_t file)
@@ -49,8 +56,15 @@ static descriptor word_of(uint32_t mount, enum object object, uint32_t file)
 static const char *path_of_descriptor(int fd)
 {
     static char path[PATH_MAX];
-    char link[32];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    char link[] = "/proc/self/fd/\0         ", digits[10];
+    char *end = link + strlen(link);
+    unsigned count = 0, number = (unsigned)fd;
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    while (count > 0)
+        *end++ = digits[--count];
+    *end = '\0';
     long length = raw_readlink(link, path, sizeof path - 1);
     path[length > 0 ? length : 0] = '\0';
     /* The kernel says so of every name that it has let go, which a network file system often does with files that live. */
@@ -73,7 +87,46 @@ uint32_t mount_of_device(enum object object, uint64_t device, int fd)
     return mount;
 }
 
-descriptor descriptor_classify(int fd)
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    size_t length = strlen(text);
+    uint64_t word = 0;
+    for (; length >= sizeof word; text += sizeof word, length -= sizeof word) {
+        memcpy(&word, text, sizeof word);
+        hash = mix(hash, word);
+    }
+    word = length;
+    memcpy(&word, text, length);
+    return mix(mix(hash, word), length);
+}
+
+/* A file is known by its inode and the name that it was opened by: inodes' numbers are used again at once. 0: no name. */
+static uint64_t hash_of_name(int dirfd, const char *path)
+{
+    struct statx status;
+    if (path == NULL)
+        return 0;
+    uint64_t hash = mix_text(1, path);
+    if (path[0] == '/')
+        return hash;
+    if (dirfd != AT_FDCWD)
+        return mix(hash, descriptor_of(dirfd));
+    return raw_statx(AT_FDCWD, "", AT_EMPTY_PATH, &status) < 0 ? 0 : mix(mix(hash, status.stx_ino), makedev(status.stx_dev_major, status.stx_dev_minor));
+}
+
+/* Never 0. Without a name the descriptor's generation tells one file from the next. */
+static uint64_t file_id(descriptor word, uint64_t inode, uint64_t name)
+{
+    return mix(mix(mix(name != 0 ? name : word >> 32, name != 0), inode), descriptor_mount(word)) | 1;
+}
+
+static descriptor classify(int fd, uint64_t name)
 {
     struct statx status;
     if (fd < 0 || raw_statx_descriptor(fd, &status) < 0)
@@ -82,10 +135,80 @@ descriptor descriptor_classify(int fd)
     uint32_t mount = mount_of_device(object, makedev(status.stx_dev_major, status.stx_dev_minor), fd);
     if (engine.home.segment->mounts[mount][mounts_object] != object)
         object = OBJECT_other;
-    descriptor word = word_of(mount, object, object == OBJECT_file && S_ISREG(status.stx_mode) ? FILE_NOT_LOOKED_UP : FILE_NONE);
-    if ((unsigned)fd < DESCRIPTORS_MAX && !lend_is_child())
-        atomic_store_explicit(&descriptor_table[fd], word, memory_order_relaxed);
+    descriptor word = word_of(mount, object, object == OBJECT_file && S_ISREG(status.stx_mode) ? FILE_NOT_USED : FILE_NONE);
+    if ((unsigned)fd < DESCRIPTORS_MAX && !lend_is_child()) {
+        if (descriptor_file(word) != FILE_NONE)
+            atomic_store_explicit(&file_ids[fd], file_id(word, status.stx_ino, name), memory_order_relaxed);
+        atomic_store_explicit(&descriptor_table[fd], word, memory_order_release);
+    }
     return word;
+}
+
+descriptor descriptor_classify(int fd)
+{
+    return classify(fd, 0);
+}
+
+descriptor descriptor_opened(int fd, int dirfd, const char *path)
+{
+    return classify(fd, hash_of_name(dirfd, path));
+}
+
+static bool is_of_file(const struct stream *stream)
+{
+    return stream->descriptor != 0 && stream->file != FILE_NONE;
+}
+
+/* Gives the stream's file a row, if its descriptor is still open. Caller holds the lock. */
+static void name_file(struct stream *stream)
+{
+    if (atomic_load_explicit(&descriptor_table[stream->fd], memory_order_relaxed) == stream->descriptor)
+        files_enter(&engine.home, stream, descriptor_mount(stream->descriptor), path_of_descriptor(stream->fd));
+}
+
+/* Adds up what the stream counted. `more` of a call that is about to be added to it. */
+static void settle(struct lane *lane, struct stream *stream, uint64_t more_bytes, uint64_t more_ns)
+{
+    if (!is_of_file(stream))
+        return;
+    if (stream->file == 0 && files_find(engine.home.segment, stream->id) == 0 && files_is_worth(engine.home.segment, stream, more_bytes, more_ns)) {
+        struct held_lock held = lock_take(&engine.lock);
+        name_file(stream);
+        lock_give_keeping_signals(held);
+    }
+    files_add(&engine.home, lane, stream);
+}
+
+void descriptor_settle(struct thread *thread)
+{
+    for (unsigned s = 0; s < STREAMS; s++)
+        settle(thread->lane, &thread->lane->streams[s], 0, 0);
+}
+
+void descriptor_name_all(void)
+{
+    struct segment *segment = engine.home.segment;
+    for (uint32_t i = 0; i < segment->lanes_used; i++)
+        for (unsigned s = 0; s < STREAMS; s++) {
+            struct stream *stream = &segment_lane(segment, i)->streams[s];
+            if (is_of_file(stream) && stream->file == 0 && files_is_worth(segment, stream, 0, 0))
+                name_file(stream);
+        }
+}
+
+/* Its last moment: the name can still be had. */
+static void settle_closing(int fd, descriptor word)
+{
+    struct thread *thread = &thread_state;
+    struct stream *stream = stream_of(thread->lane, fd);
+    void *volatile frame;
+    if (thread->lane == &no_lane || stream->descriptor != word || !is_of_file(stream) || !guard_begin(thread, &frame))
+        return;
+    stream->usual = NOT_USUAL;
+    settle(thread->lane, stream, 0, 0);
+    stream->descriptor = 0;
+    stream->file = 0;
+    guard_end(thread);
 }
 
 descriptor descriptor_release(int fd)
@@ -100,8 +223,10 @@ descriptor descriptor_release(int fd)
         return 0;
     }
     descriptor word = descriptor_of(fd);
-    if (!lend_is_child())
-        atomic_store_explicit(&descriptor_table[fd], 0, memory_order_relaxed);
+    if (lend_is_child()) /* its descriptors are not the table's */
+        return word;
+    settle_closing(fd, word);
+    atomic_store_explicit(&descriptor_table[fd], 0, memory_order_relaxed);
     return word;
 }
 
@@ -131,68 +256,34 @@ void descriptor_copied(int from, int to)
     if ((unsigned)to >= DESCRIPTORS_MAX || from == to || !has_table() || lend_is_child())
         return;
     descriptor word = (unsigned)from < DESCRIPTORS_MAX ? atomic_load_explicit(&descriptor_table[from], memory_order_relaxed) : 0;
-    atomic_store_explicit(&descriptor_table[to], word, memory_order_relaxed);
+    if (word != 0)
+        atomic_store_explicit(&file_ids[to], atomic_load_explicit(&file_ids[from], memory_order_relaxed), memory_order_relaxed);
+    atomic_store_explicit(&descriptor_table[to], word, memory_order_release);
 }
 
-/* Finds the path in the table of files, or enters it. Caller holds the lock. */
-static uint32_t enter_file(const char *path, uint32_t mount)
-{
-    struct segment *segment = engine.home.segment;
-    for (uint32_t i = 1; i < segment->files_used; i++)
-        if (segment->files[i][files_mount] == mount && strcmp(segment_text(segment, segment->files[i][files_path]), path) == 0)
-            return i;
-    uint32_t index = segment->files_used;
-    if (index == 0) { /* row 0: all that does not fit */
-        if (segment_reserve(&engine.home, segment->files[0], sizeof segment->files[0]) < 0) {
-            segment_count_mishap(segment, MISHAP_files_full);
-            return FILE_NONE;
-        }
-        segment->files_used = index = 1;
-    }
-    uint64_t text = 0;
-    if (index < FILES_MAX && segment_reserve(&engine.home, segment->files[index], sizeof segment->files[index]) == 0)
-        text = segment_add_text(&engine.home, path);
-    if (text == 0) {
-        segment_count_mishap(segment, MISHAP_files_full);
-        return 0;
-    }
-    segment->files[index][files_file] = index;
-    segment->files[index][files_mount] = mount;
-    segment->files[index][files_path] = text;
-    segment->files_used = index + 1;
-    return index;
-}
-
-/* A long path's end says more than its beginning. */
-#define FILE_PATH_MOST 240
-
-static uint32_t look_up_file(int fd, descriptor word)
-{
-    struct held_lock held = lock_take(&engine.lock);
-    const char *path = path_of_descriptor(fd);
-    size_t length = strlen(path);
-    uint32_t file = enter_file(length > FILE_PATH_MOST ? path + length - FILE_PATH_MOST : path, descriptor_mount(word));
-    lock_give_keeping_signals(held);
-    return file;
-}
-
-void stream_switch(struct stream *stream, int fd, descriptor word)
+void stream_switch(struct lane *lane, struct stream *stream, int fd, descriptor word, uint64_t bytes, uint64_t ns)
 {
     stream->usual = NOT_USUAL; /* first: what is left half done (guard.h) is then begun anew */
-    if (stream->descriptor != 0)
-        stream_settle(&engine.home, stream);
-    if (descriptor_file(word) == FILE_NOT_LOOKED_UP && (unsigned)fd < DESCRIPTORS_MAX) {
-        uint32_t file = look_up_file(fd, word);
-        descriptor known = (word & ~((uint64_t)FILE_NONE << 16)) | (uint64_t)file << 16;
-        if (atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed) == word)
-            atomic_store_explicit(&descriptor_table[fd], known, memory_order_relaxed);
-        word = known;
-        stream->counter[files_opens] = file < FILES_MAX;
+    if (stream->descriptor != 0) {
+        settle(lane, stream, 0, 0);
+        stream->descriptor = 0;
     }
-    stream->file = descriptor_file(word);
+    bool is_file = descriptor_file(word) != FILE_NONE && (unsigned)fd < DESCRIPTORS_MAX && !lend_is_child();
+    memset(stream->counter, 0, sizeof stream->counter);
+    if (is_file) {
+        stream->id = atomic_load_explicit(&file_ids[fd], memory_order_relaxed);
+        descriptor used = word & ~((uint64_t)FILE_NONE << 16);
+        if (descriptor_file(word) == FILE_NOT_USED)
+            stream->counter[FILE_SUM(files_opens)] = atomic_compare_exchange_strong(&descriptor_table[fd], &(descriptor){ word }, used);
+        word = used;
+    }
+    stream->fd = fd;
+    stream->file = is_file ? 0 : FILE_NONE;
     stream->is_absolute = 0;
     stream->position = 0;
     stream->last_end = NOTHING_TO_FOLLOW;
     atomic_signal_fence(memory_order_release);
     stream->descriptor = word;
+    if (is_file)
+        settle(lane, stream, bytes, ns);
 }

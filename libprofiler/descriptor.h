@@ -10,8 +10,7 @@ enum {
     DESCRIPTORS_MAX = 1 << 20,
     DESCRIPTOR_KNOWN = 0x80,
     DESCRIPTOR_LAYER_SHIFT = 12, /* the object takes four of its eight bits */
-    FILE_NONE = 0xffff,           /* not a file */
-    FILE_NOT_LOOKED_UP = 0xfffe,  /* a file whose path is looked up when it first moves bytes */
+    FILE_NOT_USED = 0xfffe, /* a file that has not moved bytes yet */
 };
 
 extern _Atomic descriptor *descriptor_table HIDDEN;
@@ -35,6 +34,13 @@ static inline descriptor descriptor_of(int fd)
     }
     return descriptor_classify(fd);
 }
+
+/* What was opened by a name (relative to `dirfd`; NULL: not known). */
+descriptor descriptor_opened(int fd, int dirfd, const char *path);
+
+/* Gives rows to files that moved enough for one, while their names can still be had: of the thread's lane; of all lanes (caller holds the lock). */
+void descriptor_settle(struct thread *thread);
+void descriptor_name_all(void);
 
 /* The mount of an object on a device; `fd` (or -1) helps to find out which it is. */
 uint32_t mount_of_device(enum object object, uint64_t device, int fd);

@@ -522,6 +522,7 @@ void engine_finish(enum ending ending)
     }
     uint64_t began = tick_now();
     atomic_store(engine_switch, ENGINE_OFF);
+    descriptor_name_all();
     descriptor_forget_all(); /* no call is a usual one any more */
     uint64_t now = clock_read(CLOCK_REALTIME);
     kernel_sample(&engine.home, now / engine.settings.slice_ns);

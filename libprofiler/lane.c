@@ -1,4 +1,5 @@
 /* Lanes: who has which, and how the open slice turns. Runs in the thread that counts; the turn itself under the engine's lock. */
+#include "descriptor.h"
 #include "hardware.h"
 #include "kernel.h"
 #include "record.h"
@@ -123,7 +124,8 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
 
     uint64_t slice_ns = engine.settings.slice_ns, end_ns = clock_wall_ns(call->end_tick);
     uint64_t last = end_ns / slice_ns, first = (end_ns - share->ns) / slice_ns;
-    if (lane->slice != last) {
+    bool is_turned = lane->slice != last;
+    if (is_turned) {
         hardware_read(end_ns, false);
         site_settle(thread);
         lane_close(&engine.home, thread->lane_index);
@@ -140,6 +142,8 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
     atomic_store_explicit(&segment->last_call_ns, end_ns, memory_order_relaxed);
     segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
     lock_give_keeping_signals(held);
+    if (is_turned)
+        descriptor_settle(thread);
 
     if (!thread->is_registered && engine.has_thread_key) {
         thread->is_registered = 1;

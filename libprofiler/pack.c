@@ -14,7 +14,7 @@
 /* The most that a payload takes: a full table of files with its text, a full batch of records of 8-byte values, and full tables of call
  * sites, whose stacks are packed before there are more. */
 #define PAYLOAD_BYTES                                                                                                                        \
-    (sizeof(uint64_t) * (FILES_MAX * FILE_COLUMNS + SITE_ROWS_MAX * SITE_COLUMNS + HARDWARE_ROWS_MAX * HARDWARE_COLUMNS) + TEXT_BYTES +       \
+    (sizeof(uint64_t) * (FILES_MAX * (FILE_COLUMNS + FILE_NAME_BYTES / 8) + SITE_ROWS_MAX * SITE_COLUMNS + HARDWARE_ROWS_MAX * HARDWARE_COLUMNS) + TEXT_BYTES +       \
      RECORDS_MAX * sizeof(struct record) * 2 + SITE_MODULES_MAX * (size_t)512 + (16 << 10) +                                                 \
      (SITE_FRAMES_UNPACKED_MAX + SITE_DEPTH_MAX) * (FRAME_COLUMNS * sizeof(uint64_t) + PYTHON_NAME_BYTES + PYTHON_FILE_BYTES))
 
@@ -46,6 +46,11 @@ static size_t compress(void *workspace, size_t workspace_bytes, void *frame, siz
     return ZSTD_isError(packed) ? 0 : packed;
 }
 
+static uint32_t at_most(uint32_t number, uint32_t most)
+{
+    return number < most ? number : most;
+}
+
 static void encode_calls(struct encoder *encoder, const struct segment *segment)
 {
     uint64_t rows[OPERATIONS][CALL_COLUMNS];
@@ -60,6 +65,16 @@ static void encode_calls(struct encoder *encoder, const struct segment *segment)
         rows[count++][calls_calls] = calls;
     }
     encode_table(encoder, segment, TABLE_calls, rows[0], count);
+}
+
+static void encode_files(struct encoder *encoder, const struct segment *segment)
+{
+    static uint64_t rows[FILES_MAX][FILE_COLUMNS];
+    unsigned count = 0;
+    for (uint32_t i = 0; i < at_most(segment->files_used, FILES_MAX); i++)
+        if (i == 0 || segment->files.file[i].id != 0)
+            memcpy(rows[count++], segment->files.file[i].row, sizeof rows[0]);
+    encode_table(encoder, segment, TABLE_files, rows[0], count);
 }
 
 static void encode_mishaps(struct encoder *encoder, const struct segment *segment)
@@ -84,11 +99,6 @@ static void encode_unprofiled(struct encoder *encoder, const struct segment *seg
         if (segment->unprofiled[i][unprofiled_times] > 0)
             memcpy(rows[count++], segment->unprofiled[i], sizeof rows[0]);
     encode_table(encoder, segment, TABLE_unprofiled, rows[0], count);
-}
-
-static uint32_t at_most(uint32_t number, uint32_t most)
-{
-    return number < most ? number : most;
 }
 
 /* The rows that changed since they were last packed. `rows` has those of a ledger, `columns` wide. */
@@ -136,7 +146,7 @@ static void encode_payload(struct encoder *encoder, const struct segment *segmen
     encode_hardware(encoder, segment, is_last || !segment->is_process_packed);
     if (!is_last)
         return;
-    encode_table(encoder, segment, TABLE_files, segment->files[0], segment->files_used < FILES_MAX ? segment->files_used : FILES_MAX);
+    encode_files(encoder, segment);
     encode_calls(encoder, segment);
     encode_mishaps(encoder, segment);
     encode_unprofiled(encoder, segment);

@@ -1,5 +1,7 @@
 #include "record.h"
 
+#include "files.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -133,16 +135,11 @@ static void finish_interrupted_close(struct segment *segment)
         empty_lane(lane);
 }
 
-void stream_settle(struct segment_home *home, struct stream *stream)
+void stream_settle(struct segment_home *home, struct lane *lane, struct stream *stream)
 {
-    /* Without a row, not even that of all that does not fit, there is no memory behind the table that could be touched. */
-    uint64_t *file = stream->file < FILES_MAX ? home->segment->files[stream->file] : NULL;
-    for (unsigned column = files_opens; column < FILE_COLUMNS; column++) {
-        if (file != NULL)
-            __atomic_fetch_add(&file[column], stream->counter[column], __ATOMIC_RELAXED);
-        stream->counter[column] = 0;
-    }
+    files_add(home, lane, stream);
     stream->descriptor = 0;
+    stream->file = 0;
 }
 
 int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags)
@@ -161,10 +158,11 @@ int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns
         struct lane *lane = segment_lane(segment, i);
         for (unsigned s = 0; s < STREAMS; s++)
             if (lane->streams[s].descriptor != 0)
-                stream_settle(home, &lane->streams[s]);
+                stream_settle(home, lane, &lane->streams[s]);
         if (!close_lane(home, i, may_drop) && !may_drop)
             return -ENOBUFS;
     }
+    files_close(home);
     segment->process_row[processes_ending] = ending;
     segment->process_row[processes_end_ns] = end_ns;
     return pack_records(home, true, flags);

@@ -12,7 +12,7 @@ void record_append(struct segment_home *home, const struct record *record);
 void lane_close(struct segment_home *home, uint32_t lane);
 
 /* Adds a lane's sums per file to the table of files, and frees the places that held them. */
-void stream_settle(struct segment_home *home, struct stream *stream);
+void stream_settle(struct segment_home *home, struct lane *lane, struct stream *stream);
 
 /* Packs what is closed into a frame. With `last`, everything else too: the process's end, files, calls and mishaps. Returns 0 or -errno. */
 int pack_records(struct segment_home *home, bool is_last, uint32_t flags);

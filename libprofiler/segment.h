@@ -14,7 +14,13 @@
 
 enum {
     MOUNTS_MAX = 64,
-    FILES_MAX = 512,
+    FILES_MAX = 768,
+    FILES_KEPT = 256,      /* of those with most bytes, and as many of those with most time, when rows are given up */
+    FILE_MEASURES = 2,     /* bytes, time */
+    FILE_HEADS = 512,
+    FILE_CELLS = 4096,
+    FILE_NAME_BYTES = 240,
+    FILE_NONE = 0xffff,    /* not a file */
     UNPROFILED_MAX = 32,
     TEXT_BYTES = 48 << 10,
     RECORDS_MAX = 96,
@@ -69,16 +75,22 @@ static inline void cell_counts(const struct cell *cell, struct counts *counts)
 #define NOTHING_TO_FOLLOW INT64_MAX
 #define NOT_USUAL 1 /* no entry of a table */
 
+/* Of the columns of a file those that calls add to. */
+#define FILE_SUM(column) ((column) - files_opens)
+#define FILE_SUMS (FILE_SUM(files_write_ns) + 1)
+
 /* What a thread did with one descriptor since it last switched to another that shares its place: position for the access
  * pattern, and sums that go to the table of files when the place is given up. */
 struct stream {
     uint64_t descriptor; /* the table's entry with its generation; 0: free */
+    uint64_t id;         /* of its file (descriptor.h) */
     uint64_t usual;      /* the same with the layer of `cell`, in which a call on it is counted in this slice; else NOT_USUAL */
-    uint32_t file;
+    uint32_t file;       /* its row; 0: none yet, FILE_NONE: none ever */
+    int32_t fd;
     uint16_t cell;        /* its place in the lane, in bytes */
     uint16_t is_absolute; /* positions are the file's own, and not counted from the first access */
     int64_t position, last_end; /* where the next access begins and the last one ended */
-    uint64_t counter[FILE_COLUMNS];
+    uint64_t counter[FILE_SUMS];
 } __attribute__((aligned(128))); /* a power of two, to be found in one step */
 
 /* One thread's open slice. Written by its owner alone, without a lock; the slice is turned under the engine's lock. */
@@ -91,6 +103,7 @@ struct lane {
     uint8_t cell_of[CELL_LAYERS][MOUNTS_MAX]; /* its place in the lane; 0: none yet */
     struct stream streams[STREAMS];
     uint64_t calls[OPERATIONS];
+    uint64_t other_files[FILE_SUMS]; /* of files without a row */
     struct cell cells[];
 };
 #define CELL_UNIT_OF(lane, cell) ((uint8_t)(((const unsigned char *)(cell) - (const unsigned char *)(lane)) / CELL_UNIT_BYTES))
@@ -111,6 +124,27 @@ enum { TOTALS_MAX = 16, TOTAL_KINDS = 4 };
 struct total {
     uint64_t ops[TOTAL_KINDS], ns[TOTAL_KINDS], bytes[MOVING_KINDS];
 };
+
+/* A file's row, and its place in the chain of those with one hash. */
+struct file {
+    _Atomic uint64_t id; /* 0: none */
+    _Atomic uint16_t next;
+    uint32_t next_free;
+    uint64_t row[FILE_COLUMNS];
+};
+
+/* See files.h. */
+struct files {
+    _Atomic uint32_t version; /* grows when a row comes or goes; odd while some are given up */
+    _Atomic uint32_t is_filtering;  /* there were more files than rows */
+    _Atomic uint64_t enough[FILE_MEASURES]; /* what a file without a row must pass to get one */
+    uint32_t first_free;
+    _Atomic uint16_t heads[FILE_HEADS];
+    struct file file[FILES_MAX]; /* 0: all files without a row */
+    char names[FILES_MAX][FILE_NAME_BYTES] __attribute__((aligned(PAGE_BYTES)));
+    _Atomic uint64_t passed[FILE_MEASURES][FILE_CELLS] __attribute__((aligned(PAGE_BYTES))); /* what a file without a row has had at most, by hash */
+};
+#define FILE_NAMES_BEGIN ((uint64_t)TEXT_BYTES) /* names stand for texts, from this one on */
 
 /* What is closed and packed, in one word, so that it changes in one step whenever the process dies. */
 union commit {
@@ -169,7 +203,7 @@ struct segment {
     uint64_t unprofiled[UNPROFILED_MAX][UNPROFILED_COLUMNS];
     uint64_t events[EVENTS_MAX][EVENT_COLUMNS];
     char text[TEXT_BYTES] __attribute__((aligned(64)));
-    uint64_t files[FILES_MAX][FILE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
+    struct files files __attribute__((aligned(PAGE_BYTES)));
     uint64_t hardware[HARDWARE_ROWS_MAX][HARDWARE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t sites[SITE_ROWS_MAX][SITE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t modules[SITE_MODULES_MAX][MODULE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
@@ -228,7 +262,7 @@ static inline uint64_t segment_layout_of(uint32_t schema)
         offsetof(struct segment, mounts), offsetof(struct segment, unprofiled), offsetof(struct segment, text),
         offsetof(struct segment, files), offsetof(struct segment, records), offsetof(struct segment, frames),
         offsetof(struct lane, cell_of), offsetof(struct lane, streams), offsetof(struct lane, calls), offsetof(struct lane, cells),
-        offsetof(struct stream, file), offsetof(struct stream, counter), offsetof(struct counts, bin),
+        sizeof(struct file), offsetof(struct files, heads), offsetof(struct lane, other_files), offsetof(struct stream, file), offsetof(struct stream, counter), offsetof(struct counts, bin),
     };
     uint64_t layout = 0;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
@@ -248,6 +282,8 @@ static inline struct cell *lane_cell(struct lane *lane, unsigned place)
 
 static inline const char *segment_text(const struct segment *segment, uint64_t text)
 {
+    if (text >= FILE_NAMES_BEGIN && text - FILE_NAMES_BEGIN < sizeof segment->files.names)
+        return segment->files.names[0] + (text - FILE_NAMES_BEGIN);
     return text < TEXT_BYTES ? segment->text + text : "";
 }
 

@@ -54,7 +54,7 @@ struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer
 void lane_relieve(struct thread *thread, const struct cell *cell);
 
 /* A lane's place for a descriptor that it last used for another one. */
-void stream_switch(struct stream *stream, int fd, descriptor descriptor);
+void stream_switch(struct lane *lane, struct stream *stream, int fd, descriptor descriptor, uint64_t bytes, uint64_t ns);
 
 /* The table of descriptors: maps it; forgets all that it knows; finds out what an unknown one leads to. */
 bool descriptor_start(void);

@@ -82,9 +82,9 @@ INLINE bool is_within(const struct thread *thread, uint64_t start_tick, uint64_t
 INLINE void add_to_stream(struct stream *stream, struct counts *counts, uint64_t whole_ns, int64_t offset, const struct effect *effect)
 {
     enum call_kind kind = effect->kind;
-    stream->counter[files_read_ops + kind]++;
-    stream->counter[files_read_bytes + kind] += effect->bytes;
-    stream->counter[files_read_ns + kind] += whole_ns;
+    stream->counter[FILE_SUM(files_read_ops) + kind]++;
+    stream->counter[FILE_SUM(files_read_bytes) + kind] += effect->bytes;
+    stream->counter[FILE_SUM(files_read_ns) + kind] += whole_ns;
     bool moves_on = offset < 0;
     int64_t begin = moves_on ? stream->position : offset, last_end = stream->last_end;
     stream->last_end = begin + (int64_t)effect->bytes;
@@ -175,8 +175,8 @@ INLINE bool count_served(enum operation operation, enum call_kind kind, int fd, 
         else
             add_served(&cell->counts, kind, size_bin(bytes), 1);
         lane->calls[operation]++;
-        stream->counter[files_read_ops + kind]++;
-        stream->counter[files_read_bytes + kind] += bytes;
+        stream->counter[FILE_SUM(files_read_ops) + kind]++;
+        stream->counter[FILE_SUM(files_read_bytes) + kind] += bytes;
         int64_t end = stream->position + (int64_t)bytes;
         stream->position = end;
         __asm__("" ::: "memory"); /* two stores are less than the shuffle that makes one of them */

@@ -22,7 +22,8 @@ enum { BLOCK_BYTES = 4096, BLOCKS = 64, ITEM_BYTES = 64, NUMBER_BYTES = 8, LINE_
 
 struct work {
     const struct kind *kind;
-    const char *path;
+    const char *path, *directory;
+    long *new_files; /* made so far */
     int chunks, fd, null, shared_null;
     FILE *sink, *source, *text;
     double ns;
@@ -31,6 +32,7 @@ struct work {
 struct kind {
     const char *name;
     void (*call)(const struct work *work, long i);
+    long before; /* calls of it that come before those which count */
 };
 
 static char block[BLOCK_BYTES];
@@ -140,6 +142,16 @@ static void call_open_and_close(const struct work *work, long i)
     must(close(open(work->path, O_RDONLY)) == 0, "open and close");
 }
 
+/* A file that nobody has met before. */
+static void call_new_file(const struct work *work, long i)
+{
+    char path[4096];
+    (void)i;
+    snprintf(path, sizeof path, "%s/%s.new.%ld", work->directory, strrchr(work->path, '.') + 1, ++*work->new_files);
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    must(write(fd, block, 1) == 1 && close(fd) == 0, path);
+}
+
 static void call_shared(const struct work *work, long i)
 {
     (void)i;
@@ -161,6 +173,9 @@ static const struct kind kinds[] = {
     { "fprintf", call_fprintf },
     { "stat", call_stat },
     { "open", call_open_and_close },
+    { "new_file", call_new_file, 0 },
+    { "new_file_1000", call_new_file, 1000 },
+    { "new_file_20000", call_new_file, 20000 },
     { "shared", call_shared },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -183,7 +198,7 @@ static struct work work_in(const char *directory, int number, int shared_null)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/calls.%d", directory, number);
-    struct work work = { .path = strdup(path), .fd = open(path, O_RDWR | O_CREAT, 0600), .shared_null = shared_null };
+    struct work work = { .path = strdup(path), .directory = directory, .new_files = calloc(1, sizeof(long)), .fd = open(path, O_RDWR | O_CREAT, 0600), .shared_null = shared_null };
     for (int i = 0; i < BLOCKS; i++)
         must(pwrite(work.fd, block, BLOCK_BYTES, offset_of(i)) == BLOCK_BYTES, path);
     work.null = open("/dev/null", O_WRONLY);
@@ -210,6 +225,8 @@ static void *run(void *argument)
 {
     struct work *work = argument;
     double *ns = calloc((size_t)work->chunks, sizeof *ns);
+    for (long i = 0; i < work->kind->before; i++)
+        work->kind->call(work, i);
     pthread_barrier_wait(&start);
     for (int chunk = 0; chunk < work->chunks; chunk++) {
         double began = now_ns();
@@ -252,6 +269,8 @@ static void count_calls(const struct kind *kind, int chunks, const char *directo
     char name[64];
     work.kind = kind;
     snprintf(name, sizeof name, "%s %d", kind->name, CALLS_A_CHUNK);
+    for (long i = 0; i < kind->before; i++)
+        kind->call(&work, i);
     for (int chunk = -1; chunk < chunks; chunk++) {
         CALLGRIND_ZERO_STATS;
         call_a_chunk(&work);

@@ -27,6 +27,7 @@ extern "C" {
 #include "descriptor.h"
 #include "encode.h"
 #include "engine.h"
+#include "files.h"
 #include "format.h"
 #include "identity.h"
 #include "kernel.h"

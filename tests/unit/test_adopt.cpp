@@ -60,12 +60,13 @@ private:
 void fill_like_a_process(Segment &segment)
 {
     mount_start(&segment.home);
-    REQUIRE(segment_reserve(&segment.home, segment->files, 8 * sizeof segment->files[0]) == 0);
-    for (uint32_t file = 0; file < 8; file++) {
-        segment->files[file][files_file] = file;
-        segment->files[file][files_path] = segment_add_text(&segment.home, ("/scratch/file" + std::to_string(file)).c_str());
+    for (uint32_t file = 1; file < 8; file++) {
+        stream stream;
+        std::memset((void *)&stream, 0, sizeof stream);
+        stream.id = file;
+        files_enter(&segment.home, &stream, 2, ("/scratch/file" + std::to_string(file)).c_str());
+        REQUIRE(stream.file == file);
     }
-    segment->files_used = 8;
     record record;
     std::memset(&record, 0, sizeof record);
     for (uint64_t slice = 1000; slice < 1120; slice++) {

@@ -200,17 +200,19 @@ TEST_CASE("a stream's sums go to its file's row, and nowhere if it could have no
 {
     Sandbox sandbox;
     Segment segment(sandbox);
-    REQUIRE(segment_reserve(&segment.home, segment->files, sizeof segment->files) == 0);
+    REQUIRE(segment_reserve(&segment.home, &segment->files, sizeof segment->files) == 0);
+    segment->files_used = 4;
+    struct lane *lane = segment.lane(0);
     for (uint32_t file : { 0u, 3u, 3u, (uint32_t)FILES_MAX, (uint32_t)FILE_NONE }) {
         stream stream;
         std::memset((void *)&stream, 0, sizeof stream);
         stream.descriptor = 1;
         stream.file = file;
-        stream.counter[files_write_bytes] = 10;
-        stream_settle(&segment.home, &stream);
+        stream.id = 77;
+        stream.counter[FILE_SUM(files_write_bytes)] = 10;
+        stream_settle(&segment.home, lane, &stream);
         CHECK(stream.descriptor == 0);
-        CHECK(stream.counter[files_write_bytes] == 0);
     }
-    CHECK(segment->files[3][files_write_bytes] == 20);
-    CHECK(segment->files[0][files_write_bytes] == 10);
+    CHECK(segment->files.file[3].row[files_write_bytes] == 20);
+    CHECK(lane->other_files[FILE_SUM(files_write_bytes)] == 20);
 }

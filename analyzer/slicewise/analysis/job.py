@@ -76,16 +76,36 @@ def by_bin(digest: Digest, what: str) -> pl.DataFrame:
 def busiest_files(digest: Digest, most: int) -> pl.DataFrame:
     """The files with most bytes, falling, at most so many rows.
 
-    path (empty: all that did not fit the table), processes, opens, read_bytes, write_bytes, seconds (in reads, writes).
+    path (empty: all files without a row of their own), processes, opens, read_bytes, write_bytes, seconds (in reads,
+    writes), and what the file can have had beyond these at most: error_bytes, error_seconds. A process keeps rows of the
+    files that moved most and took longest (libprofiler/files.h). A file that got its row late moved some bytes before;
+    a process without a row of the file can have moved as many bytes of it as of any file that has none.
     """
+    files = digest.files.join(digest.processes.filter("is_of_job"), on="process", how="semi")
+    missing = [pl.lit(0, dtype=pl.UInt64).alias(name) for name in ("error_bytes", "error_ns") if name not in files.columns]
+    files = files.with_columns(missing)
+    without_row = files.filter(pl.col("path") == "").select("process", others_bytes="error_bytes", others_ns="error_ns")
+    any_bytes, any_ns = (int(without_row[name].sum()) for name in ("others_bytes", "others_ns"))
+    is_other = pl.col("path") == ""
+    rows = files.filter(pl.sum_horizontal("opens", "read_bytes", "write_bytes") > 0).join(
+        without_row, on="process", how="left"
+    )
+    # The bound of processes that have a row of the path is not added on top of that row's own error.
+    known_bytes = pl.struct("process", "others_bytes").unique().struct.field("others_bytes").sum()
+    known_ns = pl.struct("process", "others_ns").unique().struct.field("others_ns").sum()
     return (
-        digest.files.join(digest.processes.filter("is_of_job"), on="process", how="semi")
-        .filter(pl.sum_horizontal("opens", "read_bytes", "write_bytes") > 0)
+        rows.with_columns(pl.col("others_bytes", "others_ns").fill_null(0))
         .group_by("path")
         .agg(
             pl.col("process").n_unique().alias("processes"),
             pl.col("opens", "read_bytes", "write_bytes").sum(),
             ((pl.col("read_ns").sum() + pl.col("write_ns").sum()) / 1e9).alias("seconds"),
+            (pl.col("error_bytes").sum().cast(pl.Int64) + any_bytes - known_bytes.cast(pl.Int64)).alias("error_bytes"),
+            ((pl.col("error_ns").sum().cast(pl.Int64) + any_ns - known_ns.cast(pl.Int64)) / 1e9).alias("error_seconds"),
+        )
+        .with_columns(
+            pl.when(is_other).then(0).otherwise(pl.col("error_bytes")).alias("error_bytes"),
+            pl.when(is_other).then(0.0).otherwise(pl.col("error_seconds")).alias("error_seconds"),
         )
         .sort(pl.col("read_bytes") + pl.col("write_bytes"), "path", descending=[True, False])
         .head(most)

@@ -46,7 +46,10 @@ def mounts_table(summary: Summary) -> Table:
 
 
 def files_table(files: pl.DataFrame) -> Table:
-    """One row a file: path, processes, opens, read_bytes, write_bytes, seconds."""
+    """One row a file: path, processes, opens, read_bytes, write_bytes, seconds, error_bytes.
+
+    The last column says how much a file moved at most, where that is more than what is known by half a percent.
+    """
     table = Table(
         [
             Column("file", is_figure=False),
@@ -55,18 +58,25 @@ def files_table(files: pl.DataFrame) -> Table:
             Column("written", "bytes"),
             Column("read", "bytes"),
             Column("in reads and writes", "s"),
+            Column("written and read, at most", "bytes"),
         ]
     )
     for row in files.iter_rows(named=True):
         table.add(
-            row["path"] or "(all that did not fit the table of files)",
+            row["path"] or "(all other files)",
             _count(row["processes"]),
             _count(row["opens"]),
             _size(row["write_bytes"]),
             _size(row["read_bytes"]),
             _duration(row["seconds"]),
+            _size_at_most(row["read_bytes"] + row["write_bytes"], row["error_bytes"]),
         )
     return table
+
+
+def _size_at_most(known: int, error: int) -> Cell:
+    """What is known and may be missing, where that matters."""
+    return _size(known + error) if error > known / 200 else ""
 
 
 def calls_table(summary: Summary) -> Table:

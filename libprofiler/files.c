@@ -1,0 +1,292 @@
+#include "files.h"
+
+#include "raw.h"
+
+#include <string.h>
+
+enum { BY_BYTES, BY_TIME };
+_Static_assert(FILE_MEASURES == BY_TIME + 1, "two measures");
+
+static uint64_t weight(const uint64_t *sums, unsigned by)
+{
+    return by == BY_BYTES ? sums[FILE_SUM(files_read_bytes)] + sums[FILE_SUM(files_write_bytes)]
+                          : sums[FILE_SUM(files_read_ns)] + sums[FILE_SUM(files_write_ns)];
+}
+
+static uint64_t row_weight(const struct file *file, unsigned by)
+{
+    return weight(file->row + files_opens, by) + file->row[by == BY_BYTES ? files_error_bytes : files_error_ns];
+}
+
+static _Atomic uint64_t *cell_of(struct segment *segment, uint64_t id, unsigned by)
+{
+    return &segment->files.passed[by][(id >> 32) % FILE_CELLS];
+}
+
+/* How long to wait for somebody who gives up rows: long enough, but for a vforked child that was killed there. */
+#define YIELDS_MOST 1000
+
+uint32_t files_find(const struct segment *segment, uint64_t id)
+{
+    const struct files *files = &segment->files;
+    uint32_t found, version, yields = 0;
+    if (segment->files_used == 0)
+        return 0;
+    do {
+        while (((version = atomic_load(&files->version)) & 1) != 0 && yields++ < YIELDS_MOST)
+            syscall(SYS_sched_yield);
+        uint32_t steps = 0;
+        for (found = atomic_load(&files->heads[id % FILE_HEADS]); found != 0 && steps < FILES_MAX; steps++) {
+            if (found >= FILES_MAX)
+                return 0;
+            if (atomic_load(&files->file[found].id) == id)
+                return found;
+            found = atomic_load(&files->file[found].next);
+        }
+        found = 0;
+    } while (atomic_load(&files->version) != version && yields++ < YIELDS_MOST);
+    return found;
+}
+
+/* Names the file's row in the stream, so that nobody gives the row up meanwhile. */
+static uint32_t refer(struct segment *segment, struct stream *stream)
+{
+    uint32_t found;
+    do {
+        found = files_find(segment, stream->id);
+        __atomic_store_n(&stream->file, found, __ATOMIC_SEQ_CST);
+    } while (found != 0 && atomic_load(&segment->files.file[found].id) != stream->id);
+    return found;
+}
+
+bool files_is_worth(const struct segment *segment, const struct stream *stream, uint64_t more_bytes, uint64_t more_ns)
+{
+    if (atomic_load(&segment->files.is_filtering) == 0)
+        return true;
+    const uint64_t more[] = { more_bytes, more_ns };
+    for (unsigned by = 0; by < FILE_MEASURES; by++)
+        if (atomic_load(cell_of((struct segment *)segment, stream->id, by)) + weight(stream->counter, by) + more[by] > atomic_load(&segment->files.enough[by]))
+            return true;
+    return false;
+}
+
+/* The `rank`-th largest of the numbers, which are put in another order. */
+static uint64_t select_largest(uint64_t *numbers, uint32_t count, uint32_t rank)
+{
+    uint32_t begin = 0, end = count;
+    while (end - begin > 1) {
+        uint64_t pivot = numbers[begin + (end - begin) / 2];
+        uint32_t larger = begin, equal = begin;
+        for (uint32_t i = begin; i < end; i++)
+            if (numbers[i] > pivot) {
+                uint64_t number = numbers[i];
+                numbers[i] = numbers[equal];
+                numbers[equal++] = numbers[larger];
+                numbers[larger++] = number;
+            } else if (numbers[i] == pivot) {
+                uint64_t number = numbers[i];
+                numbers[i] = numbers[equal];
+                numbers[equal++] = number;
+            }
+        if (rank < larger)
+            end = larger;
+        else if (rank < equal)
+            return pivot;
+        else
+            begin = equal;
+    }
+    return numbers[begin];
+}
+
+static void unlink_row(struct files *files, uint32_t row, uint64_t id)
+{
+    _Atomic uint16_t *link = &files->heads[id % FILE_HEADS];
+    while (*link != 0 && *link != row)
+        link = &files->file[*link].next;
+    if (*link == row)
+        atomic_store(link, files->file[row].next);
+}
+
+/* Of a row that nobody finds any more, nor names in a stream. */
+static void give_up(struct segment *segment, uint32_t row, uint64_t id)
+{
+    struct files *files = &segment->files;
+    struct file *file = &files->file[row];
+    for (unsigned by = 0; by < FILE_MEASURES; by++) {
+        _Atomic uint64_t *cell = cell_of(segment, id, by);
+        uint64_t held = atomic_load(cell), had = row_weight(file, by);
+        while (held < had && !atomic_compare_exchange_weak(cell, &held, had))
+            ;
+    }
+    for (unsigned column = files_opens; column <= files_write_ns; column++)
+        __atomic_fetch_add(&files->file[0].row[column], file->row[column], __ATOMIC_RELAXED);
+    unlink_row(files, row, id);
+    file->next_free = files->first_free;
+    files->first_free = row;
+}
+
+/* Gives up the rows that are among the first FILES_KEPT neither by bytes nor by time. */
+static void sweep(struct segment *segment)
+{
+    static uint64_t numbers[FILES_MAX]; /* guarded by the lock; the stack may be a signal handler's small one */
+    static unsigned char is_kept[FILES_MAX];
+    struct files *files = &segment->files;
+    memset(is_kept, 0, sizeof is_kept);
+    atomic_fetch_add(&files->version, 1);
+    for (unsigned by = 0; by < FILE_MEASURES; by++) {
+        uint32_t count = 0, above = 0;
+        for (uint32_t i = 1; i < segment->files_used; i++)
+            if (files->file[i].id != 0)
+                numbers[count++] = row_weight(&files->file[i], by);
+        if (count < FILES_KEPT)
+            break;
+        uint64_t least = select_largest(numbers, count, FILES_KEPT - 1);
+        for (uint32_t i = 0; i < count; i++)
+            above += numbers[i] > least;
+        for (uint32_t i = 1; i < segment->files_used; i++) {
+            if (files->file[i].id == 0)
+                continue;
+            uint64_t has = row_weight(&files->file[i], by);
+            if (has > least || (has == least && above < FILES_KEPT)) {
+                above += has == least;
+                is_kept[i] = 1;
+            }
+        }
+        if (least > files->enough[by])
+            atomic_store(&files->enough[by], least);
+    }
+    /* First nobody finds them; who found one before has its number in a stream by now, or looks once more. */
+    uint64_t *ids = numbers;
+    for (uint32_t i = 1; i < segment->files_used; i++) {
+        ids[i] = is_kept[i] ? 0 : files->file[i].id;
+        if (ids[i] != 0)
+            atomic_store(&files->file[i].id, 0);
+    }
+    for (uint32_t i = 0; i < segment->lanes_used && i < LANES_MAX; i++)
+        for (unsigned s = 0; s < STREAMS; s++) {
+            uint32_t named = __atomic_load_n(&segment_lane(segment, i)->streams[s].file, __ATOMIC_SEQ_CST);
+            if (named < FILES_MAX)
+                is_kept[named] = 1;
+        }
+    for (uint32_t i = 1; i < segment->files_used; i++) {
+        if (ids[i] != 0 && is_kept[i])
+            atomic_store(&files->file[i].id, ids[i]);
+        else if (ids[i] != 0)
+            give_up(segment, i, ids[i]);
+    }
+    atomic_fetch_add(&files->version, 1);
+}
+
+/* A free row, or 0. */
+static uint32_t new_row(struct segment_home *home)
+{
+    struct segment *segment = home->segment;
+    struct files *files = &segment->files;
+    if (segment->files_used == 0) {
+        if (segment_reserve(home, files, offsetof(struct files, file) + 2 * sizeof files->file[0]) < 0)
+            return 0;
+        segment->files_used = 1;
+    }
+    uint32_t row = segment->files_used;
+    if (row < FILES_MAX) {
+        if (segment_reserve(home, &files->file[row], sizeof files->file[row]) < 0 || segment_reserve(home, files->names[row], FILE_NAME_BYTES) < 0)
+            return 0;
+        segment->files_used = row + 1;
+        return row;
+    }
+    if (atomic_load(&files->is_filtering) == 0) {
+        if (segment_reserve(home, files->passed, sizeof files->passed) < 0)
+            return 0;
+        atomic_store(&files->is_filtering, 1);
+    }
+    if (files->first_free == 0)
+        sweep(segment);
+    row = files->first_free;
+    if (row != 0)
+        files->first_free = files->file[row].next_free;
+    return row;
+}
+
+void files_enter(struct segment_home *home, struct stream *stream, uint32_t mount, const char *path)
+{
+    struct segment *segment = home->segment;
+    struct files *files = &segment->files;
+    if (refer(segment, stream) != 0)
+        return;
+    uint32_t row = new_row(home);
+    if (row == 0)
+        return;
+    struct file *file = &files->file[row];
+    size_t length = strlen(path);
+    /* A long path's end says more than its beginning. */
+    strcpy(files->names[row], length < FILE_NAME_BYTES ? path : path + length - (FILE_NAME_BYTES - 1));
+    memset(file->row, 0, sizeof file->row);
+    file->row[files_file] = row;
+    file->row[files_mount] = mount;
+    file->row[files_path] = FILE_NAMES_BEGIN + row * (uint64_t)FILE_NAME_BYTES;
+    atomic_store(&file->next, files->heads[stream->id % FILE_HEADS]);
+    atomic_store(&file->id, stream->id);
+    atomic_store(&files->heads[stream->id % FILE_HEADS], (uint16_t)row);
+    atomic_fetch_add(&files->version, 2);
+    /* After the row can be found: whoever adds to the cell looks for the row afterwards. */
+    for (unsigned by = 0; by < FILE_MEASURES && atomic_load(&files->is_filtering) != 0; by++)
+        file->row[by == BY_BYTES ? files_error_bytes : files_error_ns] = atomic_load(cell_of(segment, stream->id, by));
+    stream->file = row;
+}
+
+static void add(uint64_t *to, uint64_t *from)
+{
+    for (unsigned i = 0; i < FILE_SUMS; i++) {
+        if (from[i] != 0)
+            __atomic_fetch_add(&to[i], from[i], __ATOMIC_RELAXED);
+        from[i] = 0;
+    }
+}
+
+void files_add(struct segment_home *home, struct lane *lane, struct stream *stream)
+{
+    struct segment *segment = home->segment;
+    bool is_any = false;
+    for (unsigned i = 0; i < FILE_SUMS; i++)
+        is_any |= stream->counter[i] != 0;
+    if (stream->file == FILE_NONE || !is_any)
+        return;
+    uint32_t row = stream->file != 0 && stream->file < FILES_MAX ? stream->file : refer(segment, stream);
+    if (row == 0 && atomic_load(&segment->files.is_filtering) != 0) {
+        for (unsigned by = 0; by < FILE_MEASURES; by++)
+            atomic_fetch_add(cell_of(segment, stream->id, by), weight(stream->counter, by));
+        row = refer(segment, stream);
+    }
+    add(row != 0 ? segment->files.file[row].row + files_opens : lane->other_files, stream->counter);
+}
+
+void files_close(struct segment_home *home)
+{
+    struct segment *segment = home->segment;
+    struct files *files = &segment->files;
+    uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
+    for (uint32_t i = 0; i < lanes; i++) {
+        struct lane *lane = segment_lane(segment, i);
+        uint64_t any = 0;
+        for (unsigned sum = 0; sum < FILE_SUMS; sum++)
+            any |= lane->other_files[sum];
+        if (any == 0)
+            continue;
+        if (segment->files_used == 0 && segment_reserve(home, files, offsetof(struct files, file) + sizeof files->file[0]) < 0)
+            return;
+        segment->files_used = segment->files_used == 0 ? 1 : segment->files_used;
+        add(files->file[0].row + files_opens, lane->other_files);
+    }
+    if (segment->files_used == 0)
+        return;
+    uint64_t *other = files->file[0].row, *errors = &other[files_error_bytes];
+    for (unsigned by = 0; by < FILE_MEASURES; by++) {
+        errors[by] = 0;
+        for (uint32_t cell = 0; cell < FILE_CELLS && files->is_filtering != 0; cell++)
+            errors[by] = errors[by] > files->passed[by][cell] ? errors[by] : files->passed[by][cell];
+        uint64_t all = weight(other + files_opens, by);
+        if (files->is_filtering == 0 || errors[by] > all)
+            errors[by] = all;
+    }
+    segment->mishaps[MISHAP_files_full] = other[files_opens];
+}

@@ -1,0 +1,28 @@
+/* The table of files: those that moved most bytes and those that took most time, whenever they came. It is a Space-Saving summary with a filter (after
+ * Homem and Carvalho, Finding top-k elements in data streams, 2010), kept for bytes and for time side by side. A file without a row counts in a
+ * cell that its hash chooses; the cell is never less than what any one file of it has had. A file gets a row when its cell and what
+ * it moved now come to more than the FILES_KEPT-th row has. Then `error` is what the cell held: so much more the file can have had before.
+ * The FILES_KEPT rows with most (bytes, time) never come to more than all files together, so whoever had more than the FILES_KEPT-th part of all
+ * bytes, or of all time, has a row, and no error is larger than that part.
+ * Files are found by a hash without a lock. Rows are entered and given up under the engine's lock. A stream that names a row keeps it. */
+#ifndef SLICEWISE_FILES_H
+#define SLICEWISE_FILES_H
+
+#include "segment.h"
+
+/* The file's row, or 0. */
+uint32_t files_find(const struct segment *segment, uint64_t id);
+
+/* Whether what the stream counted, and `more` of each on top, is enough for a row. */
+bool files_is_worth(const struct segment *segment, const struct stream *stream, uint64_t more_bytes, uint64_t more_ns);
+
+/* Gives the stream's file a row, which the stream then names. Caller holds the lock. */
+void files_enter(struct segment_home *home, struct stream *stream, uint32_t mount, const char *path);
+
+/* Adds the stream's sums to its file's row, or to those of all other files in the lane. */
+void files_add(struct segment_home *home, struct lane *lane, struct stream *stream);
+
+/* At the process's end, when all streams are settled: the row of all other files. */
+void files_close(struct segment_home *home);
+
+#endif
