@@ -28,6 +28,7 @@ SITE_CALLS, SITE_WAITS = 20_000, 200
 TIMEOUT_SECONDS = 300
 STDIO = ["getc", "putc", "fgets", "fread_8", "fread", "fwrite", "fprintf"]
 CALLS = ["write", "write_to_file", "pwrite", "pread", "lseek", *STDIO, "stat", "open"]
+NEW_FILES = ["new_file", "new_file_1000", "new_file_20000"]
 CALLS_OF_TWO = ["write", "pwrite", "pread", "lseek"]
 
 
@@ -46,7 +47,8 @@ class Bench:
         """ns a call, of every kind; of some with two threads, and of eight on one descriptor."""
         rows = [self._timed(kind, 1) for kind in CALLS]
         rows += [self._timed(kind, 2) for kind in CALLS_OF_TWO]
-        return [*rows, self._timed("shared", 1), self._timed("shared", 8)]
+        rows += [self._timed(kind, 1) for kind in NEW_FILES]
+        return [*rows, self._timed("new_file", 8), self._timed("shared", 1), self._timed("shared", 8)]
 
     def calls_by_vdso(self) -> list[Row]:
         """The same call where the processor's counter must not be used."""

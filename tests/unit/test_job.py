@@ -81,7 +81,7 @@ def test_calls_by_bin_show_one_bin_around_those_that_were_used(profile):
 
 def test_files_add_up_over_processes_the_busiest_first(profile):
     rows = job.busiest_files(profile, most=5).rows()
-    assert rows == [("/scratch/b", 1, 1, 9 * MIB, 0, 1.0), ("/scratch/a", 2, 3, 0, 6 * MIB, 3.0)]
+    assert rows == [("/scratch/b", 1, 1, 9 * MIB, 0, 1.0, 0, 0.0), ("/scratch/a", 2, 3, 0, 6 * MIB, 3.0, 0, 0.0)]
     assert job.busiest_files(profile, most=1).height == 1
 
 

@@ -82,8 +82,6 @@ def busiest_files(digest: Digest, most: int) -> pl.DataFrame:
     a process without a row of the file can have moved as many bytes of it as of any file that has none.
     """
     files = digest.files.join(digest.processes.filter("is_of_job"), on="process", how="semi")
-    missing = [pl.lit(0, dtype=pl.UInt64).alias(name) for name in ("error_bytes", "error_ns") if name not in files.columns]
-    files = files.with_columns(missing)
     without_row = files.filter(pl.col("path") == "").select("process", others_bytes="error_bytes", others_ns="error_ns")
     any_bytes, any_ns = (int(without_row[name].sum()) for name in ("others_bytes", "others_ns"))
     is_other = pl.col("path") == ""

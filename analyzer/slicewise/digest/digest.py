@@ -148,7 +148,9 @@ class Digest:
     @cached_property
     def files(self) -> pl.DataFrame:
         """What each process did with each file."""
-        return conform("files", self._profile.files)
+        files = self._profile.files
+        missing = [name for name in ("error_bytes", "error_ns") if name not in files.columns]
+        return conform("files", files.with_columns(pl.lit(0, dtype=pl.UInt64).alias(name) for name in missing))
 
     @cached_property
     def coverage(self) -> pl.DataFrame:

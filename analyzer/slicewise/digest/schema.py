@@ -161,11 +161,11 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "files": Frame(
-        "one row a process and file; what did not fit the process's table is in its row with an empty path",
+        "one row a process and file that moved much or took long; all its other files are in its row with an empty path",
         ("process", "file"),
         {
             "process": PROCESS,
-            "file": _number("", "number within the process; 0 is all that did not fit"),
+            "file": _number("", "number within the process; 0 is all files without a row"),
             "path": _name("path as the program opened it, made absolute; its end where it is long"),
             "opens": _number("calls", "times opened"),
             "read_ops": _number("calls", "read calls"),
@@ -174,6 +174,12 @@ FRAMES: dict[str, Frame] = {
             "write_bytes": _number("bytes", "bytes written"),
             "read_ns": _number("ns", "time in read calls"),
             "write_ns": _number("ns", "time in write calls"),
+            "error_bytes": _number(
+                "bytes",
+                "so many bytes more the file can have moved at most, before it had a row; "
+                "without a path: as many any one file without a row can have moved",
+            ),
+            "error_ns": _number("ns", "the same of the time in read and write calls"),
         },
     ),
     "coverage": Frame(
