@@ -200,9 +200,11 @@ void descriptor_name_all(void)
 static void settle_closing(int fd, descriptor word)
 {
     struct thread *thread = &thread_state;
-    struct stream *stream = stream_of(thread->lane, fd);
     void *volatile frame;
-    if (thread->lane == &no_lane || stream->descriptor != word || !is_of_file(stream) || !guard_begin(thread, &frame))
+    if (thread->lane == NULL)
+        return;
+    struct stream *stream = stream_of(thread->lane, fd);
+    if (stream->descriptor != word || !is_of_file(stream) || !guard_begin(thread, &frame))
         return;
     stream->usual = NOT_USUAL;
     settle(thread->lane, stream, 0, 0);
