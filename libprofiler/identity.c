@@ -106,7 +106,7 @@ static void note_spool_dir(struct noted *noted, const char *dir, const char *job
         at = text_put(text_put(at, end, here), end, "/");
     if (text_put(text_put(text_put(at, end, dir), end, "/"), end, job) == end)
         noted->spool_dir[0] = '\0'; /* better no place than another one */
-    spool_anchor(&noted->anchor, noted->spool_dir);
+    spool_anchor_root(&noted->anchor);
 }
 
 static START_DATA struct noted noted_at_start;
@@ -165,6 +165,9 @@ void identity_fill(struct segment_home *home, const struct settings *settings, c
     row[processes_clock] = profiler_clock.is_counter ? CLOCK_SOURCE_counter : CLOCK_SOURCE_vdso;
     row[processes_place] = home->place;
     segment->process = unique_id(row[processes_start_ns], segment->pid, host);
+    /* Not before: most processes have no segment, and what SLICEWISE_DIR lies on may not answer. A child knows what its parent saw. */
+    if (noted_at_start.anchor.path_bytes == 0)
+        spool_anchor(&noted_at_start.anchor, noted_at_start.spool_dir);
     memcpy(segment->spool_dir, noted_at_start.spool_dir, sizeof segment->spool_dir);
     segment->anchor = noted_at_start.anchor;
 }

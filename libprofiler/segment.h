@@ -157,7 +157,8 @@ union commit {
 };
 _Static_assert(RECORDS_MAX < 1 << 8 && FRAMES_BYTES < 1 << 24, "the commit word holds both");
 
-/* Where a segment's spool_dir led to when it was made: by our root directory, and by the longest part of the path that could be looked at. */
+/* Where a process's spool_dir leads to: the root directory when the process began, and the longest part of the path that could be looked at when it
+ * made its segment. */
 struct spool_anchor {
     uint64_t root_device, root_inode; /* 0: not known */
     uint64_t device, inode;

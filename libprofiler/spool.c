@@ -104,15 +104,31 @@ static uint64_t device_of(const struct statx *status)
     return (uint64_t)status->stx_dev_major << 32 | status->stx_dev_minor;
 }
 
-void spool_anchor(struct spool_anchor *anchor, char *spool_dir)
+void spool_anchor_root(struct spool_anchor *anchor)
 {
     struct statx status;
-    char *end = spool_dir + strlen(spool_dir);
     *anchor = (struct spool_anchor){ 0 };
     if (raw_statx(AT_FDCWD, "/", 0, &status) < 0)
         return;
     anchor->root_inode = status.stx_ino;
     anchor->root_device = device_of(&status);
+}
+
+/* Also where no root was noted: then there is nothing to compare with. */
+static bool is_root_as_noted(const struct spool_anchor *anchor)
+{
+    struct statx status;
+    return anchor->root_inode == 0 || raw_statx(AT_FDCWD, "/", 0, &status) < 0 ||
+           (status.stx_ino == anchor->root_inode && device_of(&status) == anchor->root_device);
+}
+
+void spool_anchor(struct spool_anchor *anchor, char *spool_dir)
+{
+    struct statx status;
+    char *end = spool_dir + strlen(spool_dir);
+    anchor->path_bytes = 0;
+    if (anchor->root_inode == 0 || !is_root_as_noted(anchor))
+        return;
     /* Of SLICEWISE_DIR and the directories above it the first that is known to be there. The text is cut for the look, and mended. */
     for (int looks = 0; looks < ANCHOR_LOOKS; looks++) {
         while (end > spool_dir && *end != '/')
@@ -141,8 +157,7 @@ static int see_anchor(struct spool_order *order)
 {
     struct statx status;
     const struct spool_anchor *anchor = &order->anchor;
-    if (anchor->root_inode == 0 || order->is_last_hope || raw_statx(AT_FDCWD, "/", 0, &status) < 0 ||
-        (status.stx_ino == anchor->root_inode && device_of(&status) == anchor->root_device))
+    if (order->is_last_hope || is_root_as_noted(anchor))
         return 0;
     if (anchor->path_bytes == 0 || anchor->path_bytes >= sizeof order->profiles)
         return -SPOOL_UNDER_ANOTHER_ROOT;

@@ -55,7 +55,11 @@ extern const char *spool_into;
 /* The file that a segment drains to. */
 void spool_path(char *path, size_t room, const struct segment *segment);
 
-/* Notes where a spool_dir leads to at this moment, by looks that ask no server. The text is cut meanwhile, and is whole again afterwards. */
+/* Notes the root directory that paths begin at. Looks at nothing else, and opens nothing. */
+void spool_anchor_root(struct spool_anchor *anchor);
+
+/* Notes where a spool_dir leads to at this moment, by looks that ask no server; nothing if the root directory is no longer the one noted. The text
+ * is cut meanwhile, and is whole again afterwards. */
 void spool_anchor(struct spool_anchor *anchor, char *spool_dir);
 
 /* Opens a directory if that asks no server and waits for no disk (O_PATH). Returns a descriptor, or -errno: -EAGAIN if it cannot be known at once. */

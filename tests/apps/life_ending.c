@@ -1,4 +1,4 @@
-/* Writes 300 bytes in three calls and ends in the way named. */
+/* Writes 300 bytes in three calls and ends in the way named. As chroot_before=DIRECTORY it first of all takes that as its root directory. */
 #include "scenario.h"
 
 #include <signal.h>
@@ -36,6 +36,8 @@ int main(int argc, char **argv)
 {
     static const char block[100];
     REQUIRE(argc == 2);
+    if (strncmp(argv[1], "chroot_before=", 14) == 0)
+        REQUIRE(chroot(argv[1] + 14) == 0); /* the working directory stays outside */
     int fd = open("ending", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     for (int i = 0; i < 3; i++)
         REQUIRE(write(fd, block, sizeof block) == sizeof block);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -25,9 +26,13 @@ def test_a_process_that_reads_and_writes_nothing_makes_nothing(job: Job) -> None
     text = trace.read_text()
     ours = text[text.index("WIPEONFORK") :]
     assert not re.search(r"O_CREAT|O_WRONLY|O_RDWR|mkdir|MAP_SHARED|write|unlink|getdents", ours)
-    assert not re.search(r"^(open|openat|mmap)\(", ours, re.MULTILINE)
+    assert not re.search(r"^(open|openat|openat2|mmap)\(", ours, re.MULTILINE)
     assert job.segments() == []
     assert not job.spool_dir.exists()
+    looked_at = [Path(name) for name in re.findall(r'^\w+\((?:\w+, )?"([^"]*)"', ours, re.MULTILINE)]
+    assert Path("/") in looked_at  # the one look at where it began
+    on_the_way = [job.spool_dir, *job.spool_dir.parents][:-1]
+    assert [name for name in looked_at if name in on_the_way or name.is_relative_to(job.spool_dir)] == []
 
 
 def test_house_keeping_before_the_first_counted_call_is_counted_with_it(job: Job, asleep) -> None:

@@ -61,6 +61,32 @@ def test_an_exit_waits_no_longer_than_it_may(job: Job, apps: Apps, spool: Hangin
     assert profile.processes["ending"].to_list() == [told]
 
 
+@pytest.mark.parametrize("way", ["below/it", "link", "link/below/it"])
+def test_a_directory_that_is_reached_through_what_hangs(job: Job, apps: Apps, spool: HangingFileSystem, way: str) -> None:
+    """The program's start and its first call look for where its profile belongs, and wait for nobody; its exit waits as long as it may."""
+    link = spool.point.parent / "link"
+    link.symlink_to(spool.point)
+    directory = link.parent / way if way.startswith("link") else spool.point / way
+    spool.hang()
+    began = time.monotonic()
+    ended = job.run([apps.build("life_ending"), "exit"], SLICEWISE_DIR=str(directory), SLICEWISE_EXIT_WAIT="1")
+    assert 1 <= time.monotonic() - began < PATIENCE_SECONDS
+    assert ended.status == 3
+    assert "did not answer" in ended.errors
+    spool.answer()
+    assert job.recover().returncode == 0
+    assert job.segments() == []
+    job.spool_dir = directory / "job"
+    assert total(job.profile(), "write_bytes", obj="file") == 300
+
+
+def test_a_program_that_does_nothing_waits_for_nothing(job: Job, spool: HangingFileSystem) -> None:
+    spool.hang()
+    began = time.monotonic()
+    assert job.run(["/bin/true"], **settings(spool, SLICEWISE_EXIT_WAIT="60")).status == 0
+    assert time.monotonic() - began < PATIENCE_SECONDS
+
+
 def test_a_signal_ends_a_program_that_waits_at_its_end(job: Job, apps: Apps, spool: HangingFileSystem) -> None:
     spool.hang()
     program = job.start([apps.build("life_ending"), "exit"], **settings(spool, SLICEWISE_EXIT_WAIT="60"))

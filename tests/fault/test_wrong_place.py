@@ -47,6 +47,22 @@ def test_a_program_that_changes_its_root(job: Job, apps: Apps, has_namesake: boo
     assert_recovered(job)
 
 
+def test_a_program_that_changes_its_root_before_its_first_call(job: Job, apps: Apps) -> None:
+    """It has a segment in the jail, and where its profile belongs was never looked at: its path leads to a namesake."""
+    need_root()
+    jail = job.segment_dir / "jail"
+    segments = Path(f"{jail}{job.segment_dir}")
+    for inside in (segments, Path(f"{jail}{job.folder}")):
+        inside.mkdir(parents=True)
+    ended = job.run([apps.build("life_ending"), f"chroot_before={jail}"])
+    assert ended.status == 3
+    assert "another root directory" in ended.errors
+    assert list(jail.rglob("*.swz")) == []
+    recovered = job.recover(SLICEWISE_SEGMENT_DIR=str(segments))
+    assert (recovered.returncode, recovered.stderr) == (0, "")
+    assert total(job.profile(), "write_bytes", obj="file") == 300
+
+
 def test_a_jail_in_which_the_directory_is_the_same(job: Job, apps: Apps) -> None:
     need_root()
     need("unshare", "mount", "bash")
