@@ -236,7 +236,7 @@ static void forget_parent(void)
         else
             segment_unmap(&engine.home);
     }
-    thread_state = (struct thread){ .mpi_frame = thread_state.mpi_frame, .mpi_return = thread_state.mpi_return };
+    thread_state = (struct thread){ .mpi_frame = thread_state.mpi_frame, .mpi_return = thread_state.mpi_return, .lent_rooms = thread_state.lent_rooms };
     lend_go_on(lendings);
     descriptor_forget_all();
     request_forget_all();

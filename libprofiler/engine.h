@@ -42,6 +42,7 @@ struct thread {
     uint64_t kept_signals;
     uint32_t lendings;      /* children that run as this thread (lend.h), and `frame` as it was before the first */
     void *lent_frame;
+    struct environment_room *lent_rooms; /* what they mapped for their execs (environment.c) */
     int32_t served_left, served_given; /* calls of buffers that still may, and might, be counted without the clock; only with a lane */
     uint64_t served_tick;   /* when one last was counted with it */
     uint64_t turn_tick;     /* until then the lane's slice is open, also where the lane ends earlier, for a sample of a call site is due */
@@ -170,9 +171,13 @@ void engine_begin_child(void);
 void engine_stand_down(enum mishap why);
 
 /* What a program hands on to those that it starts, where their environment lacks it: the preload and our settings. Gives `envp` back, or a
- * copy with more in it, made in `room` bytes of the caller's (a vforked child must not allocate). */
+ * copy with more in it, made in `room` bytes of zeroes: the caller's up to ENVIRONMENT_STACK_BYTES, since stacks can be small, else those of
+ * environment_map, which gives NULL where there are none. `environment_carried_end` where the call that got the copy has returned. */
+enum { ENVIRONMENT_STACK_BYTES = 2048 };
 size_t environment_room(char *const *envp);
+void *environment_map(size_t room);
 char *const *environment_carried(char *const *envp, void *room);
+void environment_carried_end(char *const *envp, char *const *carried);
 
 /* The address of the function that we stand in front of, or of one that fails with ENOSYS where there is none. */
 void *engine_real(const char *name);

@@ -2,7 +2,9 @@
  * the preload and our settings. Made at the start; afterwards any thread reads it, a vforked child included. */
 #include "environment.h"
 
+#include "asleep.h"
 #include "clock.h"
+#include "lend.h"
 #include "peek.h"
 #include "raw.h"
 #include "settings.h"
@@ -148,6 +150,14 @@ static bool is_readable(char *const *envp)
     return true;
 }
 
+/* What stands before the copy. Of one that a vforked child mapped: its list, and how many children deep the thread was. */
+struct environment_room {
+    size_t mapped_bytes; /* 0: the caller's memory */
+    struct environment_room *next;
+    uint32_t lendings;
+    bool is_listed;
+};
+
 size_t environment_room(char *const *envp)
 {
     if ((carried_count == 0 && !has_stood_down) || !is_readable(envp))
@@ -159,14 +169,62 @@ size_t environment_room(char *const *envp)
         return 0;
     char *const *preload = entry_like(envp, PRELOAD);
     size_t text = preload != NULL && carried_count > 0 ? strlen(*preload) + strlen(carried[0]) + 2 : 0;
-    return (count_of(envp) + lacking + 1) * sizeof(char *) + text;
+    return sizeof(struct environment_room) + (count_of(envp) + lacking + 1) * sizeof(char *) + text;
+}
+
+/* An exec that succeeds leaves behind what a child in its parent's memory mapped for it. Where the parent's thread waits for that child it
+ * gives the memory back (environment_lent_end); else nobody would, so there is none. */
+void *environment_map(size_t bytes)
+{
+    struct thread *thread = &thread_state;
+    bool is_childs = asleep_pid() != (uint32_t)raw_getpid();
+    struct environment_room *room = MAP_FAILED;
+    int saved_errno = errno_now();
+    if (!is_childs || (thread->lendings > 0 && !lend_is_left_alone()))
+        room = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) {
+        engine_count_mishap(MISHAP_environment_kept, 1);
+        errno_put(saved_errno);
+        return NULL;
+    }
+    room->mapped_bytes = bytes;
+    if (is_childs) {
+        room->is_listed = true;
+        room->lendings = thread->lendings;
+        room->next = thread->lent_rooms;
+        thread->lent_rooms = room;
+    }
+    return room;
+}
+
+void environment_lent_end(void)
+{
+    struct thread *thread = &thread_state;
+    while (thread->lent_rooms != NULL && thread->lent_rooms->lendings >= thread->lendings) {
+        struct environment_room *room = thread->lent_rooms;
+        thread->lent_rooms = room->next;
+        syscall(SYS_munmap, room, room->mapped_bytes);
+    }
+}
+
+/* A signal handler's exec began after the one that it interrupted, and ended before: so a list's first room is the one that ends. */
+void environment_carried_end(char *const *envp, char *const *copy)
+{
+    if (copy == envp)
+        return;
+    struct environment_room *room = (struct environment_room *)(uintptr_t)copy - 1;
+    if (room->mapped_bytes == 0)
+        return;
+    if (room->is_listed)
+        thread_state.lent_rooms = room->next;
+    syscall(SYS_munmap, room, room->mapped_bytes);
 }
 
 char *const *environment_carried(char *const *envp, void *room)
 {
     if (room == NULL)
         return envp;
-    char **entries = room;
+    char **entries = (char **)((struct environment_room *)room + 1);
     size_t count = count_of(envp), used = count;
     if (count > 0)
         memcpy(entries, envp, count * sizeof *entries);

@@ -13,6 +13,9 @@ void environment_start(void);
 /* From now on what is started is told not to profile itself. */
 void environment_stand_down(void);
 
+/* The calling thread goes on after a child that ran as it, and that may have left memory behind. */
+void environment_lent_end(void);
+
 enum { COMMAND_BYTES = 128 << 10 }; /* the kernel takes no longer argument */
 
 /* For what libc runs by the shell in the program's own environment: the command with what `envp` (environment_carried's) has and `environ` lacks,

@@ -1,5 +1,6 @@
 #include "lend.h"
 
+#include "environment.h"
 #include "guard.h"
 
 _Atomic uint32_t lend_children;
@@ -29,6 +30,7 @@ void lend_end(bool shares_thread)
         return;
     /* The child may have been killed anywhere. */
     thread->keeps_signals = thread->holds_lock = 0;
+    environment_lent_end();
     thread->lendings--;
     thread->frame = thread->lendings > 0 ? GUARD_LENT : thread->lent_frame;
 }

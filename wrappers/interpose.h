@@ -54,13 +54,17 @@ static inline void *look_up(void **real, const char *name)
 
 #define SAME_AS(alias, name) ENTRY(alias, name)
 
-/* The environment of a program about to be started; on the stack, since a vforked child must not allocate. Needs <alloca.h>. */
+/* The environment of a program about to be started; a small one on the stack, for no memory is to be mapped for each. CARRIED_END when the
+ * call that got it has returned. Needs <alloca.h> and <string.h>. */
 #define CARRIED(envp) \
     __extension__({ \
         char *const *given = (envp); \
         size_t room = environment_room(given); \
-        environment_carried(given, room > 0 ? alloca(room) : NULL); \
+        environment_carried(given, room == 0                        ? NULL \
+                                   : room > ENVIRONMENT_STACK_BYTES ? environment_map(room) \
+                                                                    : memset(alloca(room), 0, room)); \
     })
+#define CARRIED_END(envp, carried) environment_carried_end(envp, carried)
 
 /* The body of a form with `...`: that of the form with va_list. Needs <stdarg.h>. */
 #define FORWARD(last, ...) \

@@ -4,6 +4,7 @@
 
 #include <alloca.h>
 #include <stdarg.h>
+#include <string.h>
 
 static void look_up_exit(void);
 
@@ -38,9 +39,10 @@ INTERPOSE(pid_t, _Fork, (void))
 }
 
 /* What exec returns from, if it returns: it failed, and we go on. */
-static int stayed(struct call *call, int failed)
+static int stayed(struct call *call, int failed, char *const *envp, char *const *carried)
 {
     call_end(call);
+    CARRIED_END(envp, carried);
     engine_stay();
     call_lived(call);
     call_close(call);
@@ -52,15 +54,15 @@ INTERPOSE(int, execve, (const char *path, char *const argv[], char *const envp[]
     char *const *carried = CARRIED(envp);
     struct call call = call_begin(OP_exec);
     engine_leave(AT_FDCWD, path);
-    return stayed(&call, REAL(execve)(path, argv, carried));
+    return stayed(&call, REAL(execve)(path, argv, carried), envp, carried);
 }
 
 INTERPOSE(int, execv, (const char *path, char *const argv[]))
 {
-    char *const *carried = CARRIED(environ);
+    char *const *envp = environ, *const *carried = CARRIED(envp);
     struct call call = call_begin(OP_exec);
     engine_leave(AT_FDCWD, path);
-    return stayed(&call, REAL(execve)(path, argv, carried));
+    return stayed(&call, REAL(execve)(path, argv, carried), envp, carried);
 }
 
 INTERPOSE(int, execvpe, (const char *file, char *const argv[], char *const envp[]))
@@ -68,15 +70,15 @@ INTERPOSE(int, execvpe, (const char *file, char *const argv[], char *const envp[
     char *const *carried = CARRIED(envp);
     struct call call = call_begin(OP_exec);
     engine_leave_for_command(file);
-    return stayed(&call, REAL(execvpe)(file, argv, carried));
+    return stayed(&call, REAL(execvpe)(file, argv, carried), envp, carried);
 }
 
 INTERPOSE(int, execvp, (const char *file, char *const argv[]))
 {
-    char *const *carried = CARRIED(environ);
+    char *const *envp = environ, *const *carried = CARRIED(envp);
     struct call call = call_begin(OP_exec);
     engine_leave_for_command(file);
-    return stayed(&call, REAL(execvpe)(file, argv, carried));
+    return stayed(&call, REAL(execvpe)(file, argv, carried), envp, carried);
 }
 
 INTERPOSE(int, fexecve, (int fd, char *const argv[], char *const envp[]))
@@ -84,7 +86,7 @@ INTERPOSE(int, fexecve, (int fd, char *const argv[], char *const envp[]))
     char *const *carried = envp != NULL ? CARRIED(envp) : NULL; /* which it refuses, unlike the others */
     struct call call = call_begin(OP_exec);
     engine_leave(fd, "");
-    return stayed(&call, REAL(fexecve)(fd, argv, carried));
+    return stayed(&call, REAL(fexecve)(fd, argv, carried), envp, carried);
 }
 
 INTERPOSE(int, execveat, (int dirfd, const char *path, char *const argv[], char *const envp[], int flags))
@@ -92,7 +94,7 @@ INTERPOSE(int, execveat, (int dirfd, const char *path, char *const argv[], char 
     char *const *carried = CARRIED(envp);
     struct call call = call_begin(OP_exec);
     engine_leave(dirfd, path);
-    return stayed(&call, REAL(execveat)(dirfd, path, argv, carried, flags));
+    return stayed(&call, REAL(execveat)(dirfd, path, argv, carried, flags), envp, carried);
 }
 
 static size_t count_arguments(va_list arguments)
@@ -123,10 +125,10 @@ INTERPOSE(int, execl, (const char *path, const char *first, ...))
     va_start(arguments, first);
     char **argv = ARGV_OF(first, arguments);
     va_end(arguments);
-    char *const *carried = CARRIED(environ);
+    char *const *envp = environ, *const *carried = CARRIED(envp);
     struct call call = call_begin(OP_exec);
     engine_leave(AT_FDCWD, path);
-    return stayed(&call, REAL(execve)(path, argv, carried));
+    return stayed(&call, REAL(execve)(path, argv, carried), envp, carried);
 }
 
 INTERPOSE(int, execlp, (const char *file, const char *first, ...))
@@ -135,10 +137,10 @@ INTERPOSE(int, execlp, (const char *file, const char *first, ...))
     va_start(arguments, first);
     char **argv = ARGV_OF(first, arguments);
     va_end(arguments);
-    char *const *carried = CARRIED(environ);
+    char *const *envp = environ, *const *carried = CARRIED(envp);
     struct call call = call_begin(OP_exec);
     engine_leave_for_command(file);
-    return stayed(&call, REAL(execvpe)(file, argv, carried));
+    return stayed(&call, REAL(execvpe)(file, argv, carried), envp, carried);
 }
 
 INTERPOSE(int, execle, (const char *path, const char *first, ...))
@@ -151,7 +153,7 @@ INTERPOSE(int, execle, (const char *path, const char *first, ...))
     char *const *carried = CARRIED(envp);
     struct call call = call_begin(OP_exec);
     engine_leave(AT_FDCWD, path);
-    return stayed(&call, REAL(execve)(path, argv, carried));
+    return stayed(&call, REAL(execve)(path, argv, carried), envp, carried);
 }
 
 INTERPOSE(void, _exit, (int status))

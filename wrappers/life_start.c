@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -21,6 +22,7 @@ INTERPOSE(int, posix_spawn,
     struct call call = call_begin(OP_posix_spawn);
     int error = REAL(posix_spawn)(pid, path, actions, attributes, argv, carried);
     call_end(&call);
+    CARRIED_END(envp, carried);
     if (error == 0) /* the child's exec is libc's own: nobody else looks at what it runs */
         engine_spawned(pid != NULL ? *pid : 0, path);
     call_lived(&call);
@@ -37,6 +39,7 @@ INTERPOSE(int, posix_spawnp,
     struct call call = call_begin(OP_posix_spawn);
     int error = REAL(posix_spawnp)(pid, file, actions, attributes, argv, carried);
     call_end(&call);
+    CARRIED_END(envp, carried);
     if (error == 0)
         engine_spawned_command(pid != NULL ? *pid : 0, file);
     call_lived(&call);
@@ -47,7 +50,9 @@ INTERPOSE(int, posix_spawnp,
 /* The shell is libc's own to start, and gets the program's environment. */
 INTERPOSE(int, system, (const char *command))
 {
-    const char *made = environment_command(CARRIED(environ), command);
+    char *const *own = environ, *const *carried = CARRIED(own);
+    const char *made = environment_command(carried, command);
+    CARRIED_END(own, carried);
     engine_before_child();
     struct call call = call_begin(OP_system);
     int status = REAL(system)(made);
