@@ -2,6 +2,7 @@
 
 #include "format.h"
 #include "raw.h"
+#include "unsignalled.h"
 #define WITH_SCHEMA_FRAME
 #include "schema_frame.inc"
 
@@ -321,7 +322,10 @@ static int append(struct spool_order *order, int fd, bool is_made)
         return -EFBIG;
     long written;
     do {
+        /* The limit may be reached all the same: others append too. */
+        struct unsignalled writing = unsignalled_begin();
         written = raw_result(syscall(SYS_writev, fd, parts + has_schema, 2 - has_schema));
+        unsignalled_end(&writing, written < 0);
         order->writes++;
     } while (written == -EINTR);
     if (written < 0)

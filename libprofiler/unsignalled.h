@@ -15,20 +15,36 @@ static inline uint64_t signals_pending(void)
     return pending & SIGNALS_OF_WRITES;
 }
 
-static inline long unsignalled_writev(int fd, const struct iovec *parts, int count)
+/* What to give back after a write: the mask, and the signals that were pending before. */
+struct unsignalled {
+    uint64_t mask, before;
+};
+
+static inline struct unsignalled unsignalled_begin(void)
 {
     const uint64_t blocked = SIGNALS_OF_WRITES;
+    struct unsignalled writing = { 0 };
+    syscall(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &blocked, &writing.mask, ALL_SIGNALS_BYTES);
+    writing.before = signals_pending();
+    return writing;
+}
+
+static inline void unsignalled_end(const struct unsignalled *writing, bool has_failed)
+{
     const struct timespec at_once = { 0 };
-    uint64_t mask, before;
-    syscall(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &blocked, &mask, ALL_SIGNALS_BYTES);
-    before = signals_pending();
-    long written = raw_writev(fd, parts, count);
-    if (written < 0) {
-        uint64_t ours = signals_pending() & ~before;
+    if (has_failed) {
+        uint64_t ours = signals_pending() & ~writing->before;
         while (ours != 0 && raw_result(syscall(SYS_rt_sigtimedwait, &ours, NULL, &at_once, ALL_SIGNALS_BYTES)) > 0)
-            ours = signals_pending() & ~before;
+            ours = signals_pending() & ~writing->before;
     }
-    syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &mask, NULL, ALL_SIGNALS_BYTES);
+    syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &writing->mask, NULL, ALL_SIGNALS_BYTES);
+}
+
+static inline long unsignalled_writev(int fd, const struct iovec *parts, int count)
+{
+    struct unsignalled writing = unsignalled_begin();
+    long written = raw_writev(fd, parts, count);
+    unsignalled_end(&writing, written < 0);
     return written;
 }
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.programs import TIMEOUT_SECONDS, Apps, Job
+from support.programs import LIBRARY, TIMEOUT_SECONDS, Apps, Job, need
 
 STATUS = 3  # of tests/apps/life_ending.c
 PIPE_BYTES = 4096
@@ -73,6 +73,25 @@ def test_file_at_its_size_limit(job: Job, apps: Apps, tmp_path: Path) -> None:
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))  # noqa: E731
         assert status_of(job, apps, errors.fileno(), limit) == STATUS
     assert log.stat().st_size == 4096
+
+
+def test_a_spool_that_others_brought_to_the_size_limit(job: Job, apps: Apps) -> None:
+    """Between our look at the limit and our write: here the look fails, so that it is the kernel that refuses the write."""
+    need("strace", "prlimit")
+    trace = job.folder / "trace"
+    program = ["prlimit", "--fsize=1000:1000", "env", f"LD_PRELOAD={LIBRARY}", apps.build("life_ending"), "exit"]
+    watch = ["strace", "-o", trace, "-e", "trace=prlimit64,getrlimit"]
+    seen = job.run_plainly([*watch, *program])
+    assert (seen.status, "cannot write the profile" in seen.errors) == (3, True)
+    looks = [line for line in trace.read_text().splitlines() if line.startswith("prlimit64(")]
+    assert "RLIMIT_FSIZE" in looks[-1]
+    blinded = [*watch, "-e", f"inject=prlimit64:error=EPERM:when={len(looks)}", *program]
+    assert "No space left" in job.run_plainly(blinded).errors  # up to the limit it is written
+    ended = job.run_plainly(blinded)
+    assert "SIGXFSZ {" not in trace.read_text()
+    assert "(INJECTED)" in trace.read_text()
+    assert ended.status == 3
+    assert "File too large" in ended.errors
 
 
 def test_directory_that_cannot_be_written(job: Job, apps: Apps) -> None:
