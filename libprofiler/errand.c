@@ -4,7 +4,6 @@
 #include "raw.h"
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,9 +11,6 @@
 #include <sys/wait.h>
 
 enum { STACK_BYTES = 64 << 10, THREAD_BYTES = 8 << 10, ERRNO_FARTHEST = 1 << 20, SIGNAL_SET_BYTES = 8 };
-#ifndef CLOSE_RANGE_UNSHARE
-#define CLOSE_RANGE_UNSHARE (1u << 1)
-#endif
 
 static char *thread_pointer(void)
 {
@@ -110,7 +106,7 @@ struct errand *errand_begin(const struct segment *segment, const void *frames, s
     const uint64_t all = UINT64_MAX;
     uint64_t signals;
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &signals, SIGNAL_SET_BYTES);
-    long pid = begin_process(CLONE_VM | CLONE_FILES | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID, memory + stack, task, thread, carry, errand);
+    long pid = begin_process(ERRAND_FLAGS, memory + stack, task, thread, carry, errand);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &signals, NULL, SIGNAL_SET_BYTES);
     errand->pid = (int)pid;
     if (pid > 0)

@@ -7,6 +7,14 @@
 
 #include "spool.h"
 
+#include <sched.h>
+
+/* The errand's process shares our memory, and its end sends no signal. */
+#define ERRAND_FLAGS (CLONE_VM | CLONE_FILES | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE (1u << 1)
+#endif
+
 struct errand {
     _Atomic uint32_t *task;   /* 0: it has ended */
     _Atomic uint32_t is_done; /* and not killed before */

@@ -1,13 +1,17 @@
 #include "filter.h"
 
 #include "clock.h"
+#include "errand.h"
 #include "raw.h"
 
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #ifndef SECCOMP_RET_ACTION_FULL
 #define SECCOMP_RET_ACTION_FULL 0xffff0000U
@@ -32,6 +36,9 @@ struct own_call {
 #define ALWAYS(number) { (number), false, 0, { 0 } }
 #define ALWAYS_3RD(number, third) { (number), false, 1u << 2, { [2] = (uint64_t)(third) } }
 #define PERHAPS(number) { (number), true, 0, { 0 } }
+#define PERHAPS_1ST(number, first) { (number), true, 1u << 0, { [0] = (uint64_t)(first) } }
+#define PERHAPS_2ND(number, second) { (number), true, 1u << 1, { [1] = (uint64_t)(second) } }
+#define PERHAPS_3RD(number, third) { (number), true, 1u << 2, { [2] = (uint64_t)(third) } }
 
 static const struct own_call own_calls[] = {
     ALWAYS(SYS_getpid), ALWAYS(SYS_gettid), ALWAYS(SYS_rt_sigprocmask), ALWAYS(SYS_futex), ALWAYS(SYS_close), ALWAYS(SYS_statx),
@@ -49,7 +56,13 @@ static const struct own_call own_calls[] = {
     PERHAPS(SYS_tgkill), PERHAPS(SYS_kill), PERHAPS(SYS_waitid), PERHAPS(SYS_fallocate), PERHAPS(SYS_flock), PERHAPS(SYS_nanosleep),
     PERHAPS(SYS_sched_yield), PERHAPS(SYS_process_vm_readv), PERHAPS(SYS_sigaltstack), PERHAPS(SYS_getrusage), PERHAPS(SYS_fchmod),
     PERHAPS(SYS_fchmodat), PERHAPS(SYS_newfstatat), PERHAPS(SYS_rt_sigpending), PERHAPS(SYS_rt_sigtimedwait), PERHAPS(SYS_sendto),
-    PERHAPS(SYS_ppoll), PERHAPS(SYS_clock_gettime), PERHAPS(SYS_fgetxattr), PERHAPS(SYS_pwrite64),
+    PERHAPS(SYS_ppoll), PERHAPS(SYS_clock_gettime), PERHAPS(SYS_fgetxattr), PERHAPS(SYS_pwrite64), PERHAPS(SYS_openat2), PERHAPS(SYS_fstat),
+    PERHAPS(SYS_getppid), PERHAPS(SYS_faccessat), PERHAPS(SYS_renameat2), PERHAPS(SYS_lseek), PERHAPS(SYS_uname), PERHAPS(SYS_getuid),
+    PERHAPS_2ND(SYS_ioctl, TCGETS), PERHAPS_2ND(SYS_ioctl, PERF_EVENT_IOC_ID),
+    PERHAPS_3RD(SYS_openat, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), PERHAPS_3RD(SYS_openat, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC),
+    /* The errand, which would never end if its exit were refused. */
+    PERHAPS_1ST(SYS_clone, ERRAND_FLAGS), PERHAPS_3RD(SYS_close_range, CLOSE_RANGE_UNSHARE), PERHAPS_1ST(SYS_prctl, PR_SET_NAME), PERHAPS(SYS_wait4),
+    ALWAYS(SYS_exit),
 };
 
 /* A word that the filter computes with, as far as it is known. */

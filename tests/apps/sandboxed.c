@@ -19,6 +19,7 @@ static const struct { const char *name; int number; } numbers[] = {
     CALL(rt_sigprocmask), CALL(close), CALL(pread64), CALL(readlinkat), CALL(mkdirat), CALL(unlinkat), CALL(ftruncate), CALL(fallocate),
     CALL(getcwd), CALL(geteuid), CALL(prlimit64), CALL(fcntl), CALL(kill), CALL(tgkill), CALL(process_vm_readv), CALL(newfstatat),
     CALL(getrusage), CALL(clock_gettime), CALL(flock), CALL(prctl), CALL(clock_getres), CALL(sched_yield), CALL(nanosleep), CALL(fchmod),
+    CALL(openat2), CALL(getppid), CALL(faccessat), CALL(renameat2), CALL(lseek), CALL(close_range), CALL(wait4), CALL(clone),
 };
 
 #if defined(__x86_64__)

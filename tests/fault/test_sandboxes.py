@@ -47,6 +47,19 @@ def test_filter_that_we_cannot_live_under(job: Job, apps: Apps, how: str, action
     assert job.segments() == []
 
 
+@pytest.mark.parametrize("call", ["openat2", "getppid", "faccessat", "renameat2", "lseek", "close_range", "wait4", "clone"])
+def test_filter_that_traps_what_we_seldom_call(job: Job, apps: Apps, call: str) -> None:
+    run_both(job, apps, "prctl", "trap", call)
+    assert stood_down(job.profile()) == {"stood_down_seccomp": 1}
+
+
+def test_filter_that_refuses_what_costs_us_detail(job: Job, apps: Apps) -> None:
+    assert run_both(job, apps, "prctl", "errno", "openat2,getppid,renameat2,clone,wait4").status == STATUS
+    profile = job.profile()
+    assert profile.mishaps.is_empty()
+    assert total(profile, "write_bytes", obj="file") == ALL
+
+
 def test_filter_that_leaves_us_alone(job: Job, apps: Apps) -> None:
     ended = run_both(job, apps, "prctl", "errno", "flock")
     assert ended.status == STATUS
