@@ -2,6 +2,7 @@
 
 #if defined(__x86_64__) && __GLIBC_PREREQ(2, 33)
 #include <sys/platform/x86.h>
+#pragma weak __x86_get_cpuid_feature_leaf /* other libcs have none; there no clock is asked for */
 #elif defined(__x86_64__)
 #include <cpuid.h>
 #endif

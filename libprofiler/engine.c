@@ -273,8 +273,10 @@ static bool is_worth_waking_at_once(void)
 }
 
 /* Told by the process that started this one, perhaps because of a filter that it installed: not one system call is made. */
-static bool is_told_to_be_off(void)
+static bool is_to_be_off(void)
 {
+    if (!symbol_has_glibc()) /* nothing of another libc's is as we know it */
+        return true;
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
         if (strcmp(*entry, "SLICEWISE_OFF=1") == 0)
             return true;
@@ -304,7 +306,7 @@ static bool rouse(bool is_counting)
     }
     if (environ == NULL && preparation == UNPREPARED) /* libc has not started (a program's .preinit_array), and settings cannot be read yet */
         return false;
-    if (preparation == UNPREPARED && is_told_to_be_off()) {
+    if (preparation == UNPREPARED && is_to_be_off()) {
         refuse();
         return false;
     }
@@ -581,7 +583,7 @@ static void finish_at_exit(void *unused)
 }
 
 /* The same by their names in libc: those that programs are linked with bring code of their own, a page far from ours. */
-int __cxa_at_quick_exit(void (*function)(void *), void *object);
+int __cxa_at_quick_exit(void (*function)(void *), void *object) __attribute__((weak));
 int __cxa_atexit(void (*function)(void *), void *argument, void *object);
 
 /* Registered before the loader's own handler and with no object, so that it runs after every destructor of every library: their I/O is
@@ -589,7 +591,8 @@ int __cxa_atexit(void (*function)(void *), void *argument, void *object);
 __attribute__((constructor)) static void begin(void)
 {
     __cxa_atexit(finish_at_exit, NULL, NULL);
-    __cxa_at_quick_exit(finish_at_exit, NULL);
+    if (__cxa_at_quick_exit != NULL)
+        __cxa_at_quick_exit(finish_at_exit, NULL);
     atomic_store(&asleep_page.starter, 0); /* written first: a page that is only read is brought in twice */
     bool was_woken_early = atomic_load(engine_switch) == ENGINE_ON;
     engine.may_allocate = true;

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#pragma weak strerrordesc_np /* other libcs have none */
+
 enum { SCHEMA_WAITS = 10, SCHEMA_WAIT_NS = 20000, ANCHOR_LOOKS = 8 };
 #ifndef RESOLVE_CACHED
 #define RESOLVE_CACHED 0x20
@@ -50,7 +52,7 @@ const char *spool_words(int error)
     case SPOOL_LATE:
         return "the file system did not answer in time";
     default:
-        return strerrordesc_np(error < 0 ? -error : error);
+        return strerrordesc_np == NULL ? "unknown error" : strerrordesc_np(error < 0 ? -error : error);
     }
 }
 

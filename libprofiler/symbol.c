@@ -32,7 +32,7 @@ struct object {
     const uint16_t *versions;
 };
 
-#pragma weak dlvsym /* musl has none */
+extern __typeof__(dlvsym) dlvsym __attribute__((weak)); /* musl has none */
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 extern struct r_debug _r_debug __attribute__((weak));
 

@@ -58,7 +58,9 @@ SAME_AS(tmpfile64, tmpfile);
 
 INTERPOSE(FILE *, popen, (const char *command, const char *mode))
 {
-    const char *made = environment_command(CARRIED(environ), command);
+    char *const *own = environ, *const *carried = CARRIED(own);
+    const char *made = environment_command(carried, command);
+    CARRIED_END(own, carried);
     engine_before_child();
     struct call call = call_begin(OP_popen);
     FILE *stream = REAL(popen)(made, mode);
@@ -100,14 +102,14 @@ INTERPOSE(int, fclose, (FILE *stream))
 SAME_AS(_IO_fclose, fclose);
 
 /* fflush(NULL) hands on what all streams hold. The list of streams may be walked while no other thread can change it. */
-extern FILE *_IO_list_all;
+extern FILE *_IO_list_all __attribute__((weak)); /* other libcs have none, and nor do those below that are weak */
 
 static int64_t pending_in_all_streams(void)
 {
     int64_t pending = 0;
     if (*is_single_threaded_at == 0)
         return 0;
-    for (FILE *stream = _IO_list_all; stream != NULL; stream = stream->_chain)
+    for (FILE *stream = &_IO_list_all != NULL ? _IO_list_all : NULL; stream != NULL; stream = stream->_chain)
         if (stream->_fileno >= 0)
             pending += stream_state(stream).pending;
     return pending;
