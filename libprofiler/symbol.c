@@ -375,9 +375,11 @@ static void *look_in_start(struct search *search, unsigned from, unsigned *index
     return NULL;
 }
 
-/* What was found in objects that were opened later. Filled once, and good while the loader's list still has the object. */
+/* What was found in objects that were opened later. Filled once, and good while the loader's list still has the object. Names are kept as
+ * text, for a caller's may lie on its stack. */
 static struct {
-    _Atomic(const char *) name;
+    _Atomic bool is_set;
+    char name[NAME_BYTES_MAX];
     void *address;
     const struct link_map *map;
     uintptr_t base;
@@ -385,21 +387,23 @@ static struct {
 } found_later[32];
 static _Atomic unsigned found_later_count;
 
-static void *remembered(const char *name)
+static void *remembered(const struct search *search)
 {
     struct link_map map;
-    unsigned count = atomic_load_explicit(&found_later_count, memory_order_acquire);
+    unsigned count = search->bytes <= NAME_BYTES_MAX ? atomic_load_explicit(&found_later_count, memory_order_acquire) : 0;
     for (unsigned i = 0; i < count && i < sizeof found_later / sizeof *found_later; i++)
-        if (atomic_load_explicit(&found_later[i].name, memory_order_acquire) == name && peek(found_later[i].map, &map, sizeof map) &&
+        if (atomic_load_explicit(&found_later[i].is_set, memory_order_acquire) &&
+            is_name(false, found_later[i].name, search->name, search->bytes) && peek(found_later[i].map, &map, sizeof map) &&
             map.l_addr == found_later[i].base && map.l_ld == found_later[i].dynamic)
             return found_later[i].address;
     return NULL;
 }
 
-static void remember(const char *name, const struct object *object, void *address)
+static void remember(const struct search *search, const struct object *object, void *address)
 {
     struct link_map map;
-    if (atomic_load(&found_later_count) >= sizeof found_later / sizeof *found_later || !peek(object->map, &map, sizeof map))
+    const unsigned most = sizeof found_later / sizeof *found_later;
+    if (search->bytes > NAME_BYTES_MAX || atomic_load(&found_later_count) >= most || !peek(object->map, &map, sizeof map))
         return;
     unsigned i = atomic_fetch_add(&found_later_count, 1);
     if (i >= sizeof found_later / sizeof *found_later)
@@ -408,14 +412,16 @@ static void remember(const char *name, const struct object *object, void *addres
     found_later[i].map = object->map;
     found_later[i].base = map.l_addr;
     found_later[i].dynamic = map.l_ld;
-    atomic_store_explicit(&found_later[i].name, name, memory_order_release);
+    for (size_t at = 0; at < search->bytes; at++)
+        found_later[i].name[at] = search->name[at];
+    atomic_store_explicit(&found_later[i].is_set, true, memory_order_release);
 }
 
 /* In objects that were opened later; any of them may go away meanwhile. `caller`: the object that it lies in is the one with the highest base
  * below it, and is asked first. */
 static void *look_later(struct search *search, const void *caller)
 {
-    void *known = remembered(search->name);
+    void *known = remembered(search);
     if (known != NULL)
         return known;
     struct link_map map;
@@ -436,12 +442,12 @@ static void *look_later(struct search *search, const void *caller)
             if (is_kernels(&map) || !read_object(true, at, map.l_addr, map.l_ld, &object))
                 continue;
             if (round == 1 && (found = look_in(true, &object, search)) != NULL)
-                remember(search->name, &object, found);
+                remember(search, &object, found);
             if (round == 0 && object.base <= (uintptr_t)caller && object.base > callers.base)
                 callers = object;
         }
         if (round == 0 && callers.symbols != NULL && (found = look_in(true, &callers, search)) != NULL)
-            remember(search->name, &callers, found);
+            remember(search, &callers, found);
     }
     return found;
 }
