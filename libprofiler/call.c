@@ -3,6 +3,7 @@
 #include "asleep.h"
 #include "descriptor.h"
 #include "engine.h"
+#include "kernel.h"
 #include "lend.h"
 #include "mount.h"
 #include "name.h"
@@ -30,6 +31,16 @@ static inline uint64_t duration_ns(const struct call *call)
     return call->end_tick > call->start_tick ? ticks_to_ns(call->end_tick - call->start_tick) : 0;
 }
 
+static __attribute__((noinline)) void take_in_first_call(enum layer layer, const struct effect *effect)
+{
+    uint64_t read_bytes = effect->kernel_read, write_bytes = effect->kernel_write;
+    if (layer == LAYER_posix && effect->kind <= KIND_write)
+        *(effect->kind == KIND_read ? &read_bytes : &write_bytes) = effect->bytes;
+    struct held_lock held = lock_take(&engine.lock);
+    kernel_take_in_first_call(read_bytes, write_bytes);
+    lock_give_keeping_signals(held);
+}
+
 /* Counts on the thread's lane, which is the caller's alone until it returns. Returns the lane, or NULL if there is none. The duration is the
  * caller's to find, once, for a slice's turn may change what a tick is worth. */
 static inline struct lane *count_here(struct thread *thread, const struct call *call, uint64_t whole_ns, uint32_t mount, const struct effect *effect)
@@ -42,6 +53,8 @@ static inline struct lane *count_here(struct thread *thread, const struct call *
         if (!lane_turn(thread, call, mount, layer, effect->kind, effect->bytes, &share))
             return NULL;
         lane = thread->lane;
+        if (kernel_awaits_first_call)
+            take_in_first_call(layer, effect);
     }
     unsigned place = lane->cell_of[layer][mount];
     struct cell *cell = LIKELY(place != 0) ? lane_cell(lane, place) : lane_attach(thread, mount, layer);

@@ -17,7 +17,11 @@
 #define HIDDEN __attribute__((visibility("hidden")))
 
 /* Of variables that every process touches at its beginning: they lie together, so that it pays for few pages. */
+#if defined(__x86_64__)
 #define START_DATA __attribute__((section("start_data,\"aw\",@nobits#")))
+#else /* where `#` begins no comment of the assembler's */
+#define START_DATA
+#endif
 
 #define NS_PER_SECOND 1000000000ull
 

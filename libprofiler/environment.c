@@ -160,7 +160,8 @@ struct environment_room {
 
 size_t environment_room(char *const *envp)
 {
-    if ((carried_count == 0 && !has_stood_down) || !is_readable(envp))
+    /* Who has stood down may be where no call of ours is allowed: then nothing asks whether it can be read. */
+    if ((carried_count == 0 && !has_stood_down) || (!has_stood_down && !is_readable(envp)))
         return 0;
     size_t lacking = has_stood_down && entry_like(envp, stood_down) == NULL;
     for (size_t i = 0; i < carried_count; i++)

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 START_DATA struct own_io own_io;
+bool kernel_awaits_first_call;
 START_DATA int64_t errno_offset;
 
 /* The fields of /proc/PID/io, in its order. */
@@ -197,6 +198,16 @@ void kernel_start(struct segment_home *home, bool is_forked, uint32_t asked_by)
         take_back(&kernel.reported.field[WRITE_BYTES], unseen);
     }
     kernel.asked_by = 0;
+    kernel_awaits_first_call = true;
+}
+
+void kernel_take_in_first_call(uint64_t read_bytes, uint64_t write_bytes)
+{
+    kernel_awaits_first_call = false;
+    take_back(&kernel.reported.field[RCHAR], read_bytes);
+    take_back(&kernel.reported.field[SYSCR], read_bytes > 0);
+    take_back(&kernel.reported.field[WCHAR], write_bytes);
+    take_back(&kernel.reported.field[SYSCW], write_bytes > 0);
 }
 
 void kernel_sample(struct segment_home *home, uint64_t slice)

@@ -3,6 +3,7 @@
 #ifndef SLICEWISE_KERNEL_H
 #define SLICEWISE_KERNEL_H
 
+#include "clock.h"
 #include "segment.h"
 
 /* What a process may have written to storage past us before its first counted call: more is told. */
@@ -17,6 +18,11 @@ uint64_t kernel_unseen(void);
 /* The counts begin with what comes now, and with what kernel_unseen() tells if that is much; in a forked child they begin at nothing.
  * `asked_by`: the process, where not it but a vforked child asks; else 0. */
 void kernel_start(struct segment_home *home, bool is_forked, uint32_t asked_by);
+
+/* The call that woke the engine is over when the counts begin, and what it moved is in the kernel's count already: whoever counts the first
+ * call says how much of that was its own. Caller holds the lock. */
+extern bool kernel_awaits_first_call HIDDEN;
+void kernel_take_in_first_call(uint64_t read_bytes, uint64_t write_bytes);
 
 /* Adds what came since the last sample, as a record of `slice`. */
 void kernel_sample(struct segment_home *home, uint64_t slice);

@@ -48,7 +48,7 @@ static void read_counts(const char *path)
 {
     fake_system.self_io = path;
     fake_engine_start(bed, 4000000000);
-    kernel_start(&engine.home, false);
+    kernel_start(&engine.home, false, 0);
     kernel_sample(&engine.home, 7);
     fake_engine_stop();
 }

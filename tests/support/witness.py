@@ -48,6 +48,8 @@ COPIES = ("sendfile", "copy_file_range", "splice", "tee")  # one that fails is a
 AIO_DOORS = {"pread": "aio_read", "pwrite": "aio_write", "fsync": "aio_fsync"}
 STDIO_OPENS = ("fopen", "freopen", "tmpfile")
 NOTHING = "(?!)"
+HOUSEKEEPING = {"close", "close_range", "dup", "dup2", "dup3", "fcntl"}
+COUNTED = {name for names, _ in DOORS.values() for name in names} | READS.keys() | WRITES.keys()
 # The rest is not asked for: to stop at each call is slow.
 UNTRACED = "!rt_sigprocmask,rt_sigaction,madvise,futex,getrusage,prlimit64,brk,gettid"
 TRACE = ("strace", "-ff", "-yy", "--instruction-pointer", "-s", "0", "--seccomp-bpf", "-e", f"trace={UNTRACED}")
@@ -81,7 +83,11 @@ def witness(job: Job, command: Command, *, stdin: bytes = b"", cwd: Path | None 
     ended = job.run_plainly(tracing, stdin=stdin, cwd=cwd, timeout_seconds=PATIENCE_SECONDS, **settings)
     by: dict[str, list[SystemCall]] = {maker: [] for maker in (PROFILER, LOADER, LIBC, PROGRAM, EXIT, PAST_LIBC)}
     last: dict[Path, SystemCall] = {}
-    for file, maker, call in _walk(first_of(files), _Image()):
+    walked = list(_walk(first_of(files), _Image()))
+    sleepers = _sleepers(walked)
+    for file, maker, call, image in walked:
+        if maker == PROGRAM and id(image) in sleepers:
+            continue
         by[maker].append(call)
         if maker == PROGRAM:
             last[file] = call
@@ -196,15 +202,24 @@ def _functions(library: str) -> tuple[list[int], list[str]]:
     return [address for address, _ in symbols], [name for _, name in symbols]
 
 
-def _walk(file: Path, image: _Image) -> Iterator[tuple[Path, str, SystemCall]]:
+def _sleepers(walked: list[tuple[Path, str, SystemCall, _Image]]) -> set[int]:
+    """The images in which the engine never woke, for they did nothing but keep house among descriptors: none of their
+    calls is counted.
+    """
+    others = {id(image) for _, maker, call, image in walked if maker == PROGRAM and call.name in COUNTED - HOUSEKEEPING}
+    return {id(image) for *_, image in walked if not image.segment} - others
+
+
+def _walk(file: Path, image: _Image) -> Iterator[tuple[Path, str, SystemCall, _Image]]:
     for call in lines(file):
         if call.name in BY_LOADER and call.result == 0:
             image = _Image()
             continue
         maker = LIBC if SEMAPHORE.search(call.arguments) else image.maker(call.pointer)
-        yield file, maker, call
+        yield file, maker, call, image
         image.learn(maker, call)
         if call.name in MAKES_THREADS and call.result > 0:
             child = file.with_suffix(f".{call.result}")
             is_shared = call.name == "vfork" or any(flag in call.arguments for flag in SHARES_MEMORY)
-            yield from _walk(child, image if is_shared else replace(image, libraries=dict(image.libraries)))
+            own = replace(image, libraries=dict(image.libraries), segment="")
+            yield from _walk(child, image if is_shared else own)
