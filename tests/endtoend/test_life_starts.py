@@ -195,7 +195,7 @@ def open_job() -> Iterator[Job]:
     ):
         job = Job(Path(folder), Path(segments))
         for place in (job.folder, job.data, job.segment_dir):
-            place.chmod(0o777)
+            place.chmod(0o1777)
         yield job
 
 

@@ -26,7 +26,8 @@ def test_childs_descriptors_are_its_own(job: Job, apps: Apps, how: str) -> None:
     of_parent = ROUNDS * (10 + 1000 * 5000)
     assert total(profile, "write_bytes", obj="file") == of_parent + ROUNDS * 5
     assert total(profile, "write_bytes", obj="device") == ROUNDS * 3
-    assert written_by_name(profile) == {"file": of_parent, "other": ROUNDS * 5}
+    # The child's descriptors have no place in the table, and so its files none among the busiest.
+    assert written_by_name(profile) == {"file": of_parent}
     assert calls(profile)["vfork" if how == "vfork" else "clone"] == ROUNDS
 
 
