@@ -59,9 +59,15 @@ static uint32_t refer(struct segment *segment, struct stream *stream)
     return found;
 }
 
+/* Whether there were more files than rows. Before the first row there may be no memory behind the table: a look would kill the program. */
+static bool is_filtering(const struct segment *segment)
+{
+    return segment->files_used != 0 && atomic_load(&segment->files.is_filtering) != 0;
+}
+
 bool files_is_worth(const struct segment *segment, const struct stream *stream, uint64_t more_bytes, uint64_t more_ns)
 {
-    if (atomic_load(&segment->files.is_filtering) == 0)
+    if (!is_filtering(segment))
         return true;
     const uint64_t more[] = { more_bytes, more_ns };
     for (unsigned by = 0; by < FILE_MEASURES; by++)
@@ -252,7 +258,7 @@ void files_add(struct segment_home *home, struct lane *lane, struct stream *stre
     if (stream->file == FILE_NONE || !is_any)
         return;
     uint32_t row = stream->file != 0 && stream->file < FILES_MAX ? stream->file : refer(segment, stream);
-    if (row == 0 && atomic_load(&segment->files.is_filtering) != 0) {
+    if (row == 0 && is_filtering(segment)) {
         for (unsigned by = 0; by < FILE_MEASURES; by++)
             atomic_fetch_add(cell_of(segment, stream->id, by), weight(stream->counter, by));
         row = refer(segment, stream);
