@@ -29,7 +29,9 @@ def test_allocator_that_reads_files(job: Job, apps: Apps, allocator: Path, place
     preload = {"linked": [LIBRARY], "before": [allocator, LIBRARY], "behind": [LIBRARY, allocator]}[place]
     ended = job.run([program, way], LD_PRELOAD=":".join(map(str, preload)))
     assert (ended.status, ended.errors) == (0, "")
+    assert job.segments() == []
+    if WRITTEN[way] == 0 and not job.spool_dir.exists():  # an allocator that does no I/O, in a program that does none
+        return
     profile = job.profile()
     assert total(profile, "write_bytes", obj="file") == WRITTEN[way]
     assert set(profile.processes["ending"]) == {"exit"}
-    assert job.segments() == []
