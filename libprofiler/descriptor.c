@@ -17,7 +17,7 @@
 #include <sys/sysmacros.h>
 
 _Atomic descriptor *descriptor_table;
-/* Of the same descriptors, what their files are known by; of a word that is still the same after it was read. */
+/* The id of each descriptor's file. It is right if the descriptor's word is still the same after the id was read. */
 static _Atomic uint64_t *file_ids;
 static _Atomic uint32_t last_generation;
 

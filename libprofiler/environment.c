@@ -150,7 +150,7 @@ static bool is_readable(char *const *envp)
     return true;
 }
 
-/* What stands before the copy. Of one that a vforked child mapped: its list, and how many children deep the thread was. */
+/* Stands before the copy. It links the copies that vforked children mapped, and says how many children deep the thread was. */
 struct environment_room {
     size_t mapped_bytes; /* 0: the caller's memory */
     struct environment_room *next;

@@ -7,6 +7,7 @@ first asked for, and then kept.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from itertools import zip_longest
@@ -354,15 +355,10 @@ def main_program(processes: pl.DataFrame) -> str:
 
 def several(profiles: list[Profile]) -> list[Digest]:
     """Digests of several profiles; of jobs with one name the later ones get a number."""
-    seen: Mapping[str, int] = {}
+    seen: Counter[str] = Counter()
     digests = []
     for profile in profiles:
-        namesakes = seen.get(profile.job, 0)
-        seen = {**seen, profile.job: namesakes + 1}
+        namesakes = seen[profile.job]
+        seen[profile.job] += 1
         digests.append(Digest(profile, f"{profile.job} ({namesakes + 1})" if namesakes else profile.job))
     return digests
-
-
-def columns_of(frame: str) -> list[str]:
-    """The names of a frame's columns, in order."""
-    return list(FRAMES[frame].columns)

@@ -126,7 +126,7 @@ class Plan(Structure):
 
 
 class Bound(Structure):
-    """Of a column's values: no value has a bit that `bits` lacks, and their sum is below (high_sum + rows) << 32."""
+    """Bounds of a column: no value has a bit that `bits` lacks; the sum is below (high_sum + rows) << 32."""
 
     _fields_ = (("bits", c_uint64), ("high_sum", c_uint64))
 

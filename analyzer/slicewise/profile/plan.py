@@ -1,4 +1,4 @@
-"""What is wanted of profiles, and what that means for the decoder: which columns it keeps, how it makes tables.
+"""The tables that a caller wants, as the decoder needs it said: which columns it keeps, how it makes tables.
 
 The only place where names of tables and columns meet the decoder's numbers. Plans are made once for each combination of
 schemas and wishes.

@@ -271,7 +271,7 @@ class _SourceDamage:
 
 
 def _damages(loading: _Loading, decoder: native.Decoder, identity: pl.DataFrame) -> dict[int, _SourceDamage]:
-    """Of each source that is not as it should be, what is amiss."""
+    """What is amiss with each source that is not as it should be."""
     damages: dict[int, _SourceDamage] = {}
 
     def of(source: int) -> _SourceDamage:
