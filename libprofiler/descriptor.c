@@ -6,6 +6,7 @@
 #include "asleep.h"
 #include "files.h"
 #include "guard.h"
+#include "mix.h"
 #include "mount.h"
 #include "record.h"
 #include "state.h"
@@ -87,26 +88,14 @@ uint32_t mount_of_device(enum object object, uint64_t device, int fd)
     return mount;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
+/* A file is known by its inode, when that was made, and the name that it was opened by: inodes' numbers are used again at once, and not all file
+ * systems tell when one was made. */
+static uint64_t hash_of_inode(uint64_t hash, const struct statx *status)
 {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 29;
+    return mix(mix(hash, status->stx_ino), (uint64_t)status->stx_btime.tv_sec * 1000000000 + status->stx_btime.tv_nsec);
 }
 
-static uint64_t mix_text(uint64_t hash, const char *text)
-{
-    size_t length = strlen(text);
-    uint64_t word = 0;
-    for (; length >= sizeof word; text += sizeof word, length -= sizeof word) {
-        memcpy(&word, text, sizeof word);
-        hash = mix(hash, word);
-    }
-    word = length;
-    memcpy(&word, text, length);
-    return mix(mix(hash, word), length);
-}
-
-/* A file is known by its inode and the name that it was opened by: inodes' numbers are used again at once. 0: no name. */
+/* 0: no name. */
 static uint64_t hash_of_name(int dirfd, const char *path)
 {
     struct statx status;
@@ -117,13 +106,15 @@ static uint64_t hash_of_name(int dirfd, const char *path)
         return hash;
     if (dirfd != AT_FDCWD)
         return mix(hash, descriptor_of(dirfd));
-    return raw_statx(AT_FDCWD, "", AT_EMPTY_PATH, &status) < 0 ? 0 : mix(mix(hash, status.stx_ino), makedev(status.stx_dev_major, status.stx_dev_minor));
+    if (raw_statx(AT_FDCWD, "", AT_EMPTY_PATH, &status) < 0)
+        return 0;
+    return mix(hash_of_inode(hash, &status), makedev(status.stx_dev_major, status.stx_dev_minor));
 }
 
 /* Never 0. Without a name the descriptor's generation tells one file from the next. */
-static uint64_t file_id(descriptor word, uint64_t inode, uint64_t name)
+static uint64_t file_id(descriptor word, const struct statx *status, uint64_t name)
 {
-    return mix(mix(mix(name != 0 ? name : word >> 32, name != 0), inode), descriptor_mount(word)) | 1;
+    return mix(hash_of_inode(mix(name != 0 ? name : word >> 32, name != 0), status), descriptor_mount(word)) | 1;
 }
 
 static descriptor classify(int fd, uint64_t name)
@@ -138,7 +129,7 @@ static descriptor classify(int fd, uint64_t name)
     descriptor word = word_of(mount, object, object == OBJECT_file && S_ISREG(status.stx_mode) ? FILE_NOT_USED : FILE_NONE);
     if ((unsigned)fd < DESCRIPTORS_MAX && !lend_is_child()) {
         if (descriptor_file(word) != FILE_NONE)
-            atomic_store_explicit(&file_ids[fd], file_id(word, status.stx_ino, name), memory_order_relaxed);
+            atomic_store_explicit(&file_ids[fd], file_id(word, &status, name), memory_order_relaxed);
         atomic_store_explicit(&descriptor_table[fd], word, memory_order_release);
     }
     return word;

@@ -1,5 +1,6 @@
 #include "files.h"
 
+#include "mix.h"
 #include "raw.h"
 
 #include <string.h>
@@ -226,6 +227,7 @@ void files_enter(struct segment_home *home, struct stream *stream, uint32_t moun
     size_t length = strlen(path);
     /* A long path's end says more than its beginning. */
     strcpy(files->names[row], length < FILE_NAME_BYTES ? path : path + length - (FILE_NAME_BYTES - 1));
+    file->path_hash = length != 0 ? mix(mix_text(1, path), mount) | 1 : 0;
     memset(file->row, 0, sizeof file->row);
     file->row[files_file] = row;
     file->row[files_mount] = mount;
@@ -264,6 +266,38 @@ void files_add(struct segment_home *home, struct lane *lane, struct stream *stre
         row = refer(segment, stream);
     }
     add(row != 0 ? segment->files.file[row].row + files_opens : lane->other_files, stream->counter);
+}
+
+/* Of twice as many places as rows; whoever finds one taken takes the next. */
+#define PATH_PLACES (2 * FILES_MAX)
+
+unsigned files_rows(const struct segment *segment, uint64_t rows[FILES_MAX][FILE_COLUMNS])
+{
+    static uint16_t row_at[PATH_PLACES]; /* guarded by the lock, as `rows` is */
+    static uint64_t hashes[FILES_MAX];
+    uint32_t used = segment->files_used < FILES_MAX ? segment->files_used : FILES_MAX;
+    unsigned count = 0;
+    memset(row_at, 0, sizeof row_at);
+    for (uint32_t i = 0; i < used; i++) {
+        const struct file *file = &segment->files.file[i];
+        if (i != 0 && file->id == 0)
+            continue;
+        uint64_t hash = i != 0 ? file->path_hash : 0;
+        uint64_t place = hash % PATH_PLACES;
+        while (hash != 0 && row_at[place] != 0 && hashes[row_at[place]] != hash)
+            place = (place + 1) % PATH_PLACES;
+        unsigned same = hash != 0 ? row_at[place] : 0;
+        if (same != 0) {
+            for (unsigned column = files_opens; column < FILE_COLUMNS; column++)
+                rows[same][column] += file->row[column];
+            continue;
+        }
+        if (hash != 0)
+            row_at[place] = (uint16_t)count;
+        hashes[count] = hash;
+        memcpy(rows[count++], file->row, sizeof rows[0]);
+    }
+    return count;
 }
 
 void files_close(struct segment_home *home)

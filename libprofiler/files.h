@@ -22,6 +22,9 @@ void files_enter(struct segment_home *home, struct stream *stream, uint32_t moun
 /* Adds the stream's sums to its file's row, or to those of all other files in the lane. */
 void files_add(struct segment_home *home, struct lane *lane, struct stream *stream);
 
+/* The rows as they go into the profile: one a path, though the program opened the file by several names, or made it anew. Returns how many. */
+unsigned files_rows(const struct segment *segment, uint64_t rows[FILES_MAX][FILE_COLUMNS]);
+
 /* At the process's end, when all streams are settled: the row of all other files. */
 void files_close(struct segment_home *home);
 

@@ -70,11 +70,7 @@ static void encode_calls(struct encoder *encoder, const struct segment *segment)
 static void encode_files(struct encoder *encoder, const struct segment *segment)
 {
     static uint64_t rows[FILES_MAX][FILE_COLUMNS];
-    unsigned count = 0;
-    for (uint32_t i = 0; i < at_most(segment->files_used, FILES_MAX); i++)
-        if (i == 0 || segment->files.file[i].id != 0)
-            memcpy(rows[count++], segment->files.file[i].row, sizeof rows[0]);
-    encode_table(encoder, segment, TABLE_files, rows[0], count);
+    encode_table(encoder, segment, TABLE_files, rows[0], files_rows(segment, rows));
 }
 
 static void encode_mishaps(struct encoder *encoder, const struct segment *segment)

@@ -130,6 +130,7 @@ struct file {
     _Atomic uint64_t id; /* 0: none */
     _Atomic uint16_t next;
     uint32_t next_free;
+    uint64_t path_hash; /* of mount and path; 0: without a path */
     uint64_t row[FILE_COLUMNS];
 };
 

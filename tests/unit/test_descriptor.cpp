@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 namespace {
 
@@ -207,4 +208,59 @@ TEST_CASE("a number of an inode that is used again, or a name, does not make two
     auto found = files_of(spool);
     for (unsigned i = 0; i < 4; i++)
         CHECK(found[sandbox.path("f" + std::to_string(i))].bytes == 1u << i);
+}
+
+TEST_CASE("a file that is opened by several names, or made anew, is one row", "[descriptor]")
+{
+    Sandbox sandbox;
+    Engine started(sandbox);
+    auto move = [&](const char *name, int64_t bytes) {
+        int fd = open(name, O_WRONLY | O_CREAT, 0600);
+        REQUIRE(fd >= 0);
+        descriptor_opened(fd, AT_FDCWD, name);
+        write_to(started, fd, bytes);
+        descriptor_release(fd);
+        close(fd);
+    };
+    std::string path = sandbox.path("same"), in_other_words = sandbox.path("./same");
+    move(path.c_str(), 100);
+    move(in_other_words.c_str(), 300);
+    unlink(path.c_str());
+    int unrelated = open(sandbox.path("in between").c_str(), O_WRONLY | O_CREAT, 0600); /* may take the inode */
+    move(path.c_str(), 1000);
+    close(unrelated);
+    Spool spool = started.finish();
+    unsigned rows = 0;
+    for (Row &row : spool.rows("files"))
+        if (row.text["path"] == path) {
+            rows++;
+            CHECK(row["write_bytes"] == 1400);
+            CHECK(row["opens"] == 3);
+        }
+    CHECK(rows == 1);
+}
+
+TEST_CASE("files of one name in directories that come and go are not one", "[descriptor]")
+{
+    Sandbox sandbox;
+    Engine started(sandbox);
+    char before[4096];
+    REQUIRE(getcwd(before, sizeof before) != nullptr);
+    for (unsigned i = 0; i < 4; i++) {
+        std::string directory = sandbox.path("d" + std::to_string(i));
+        REQUIRE(mkdir(directory.c_str(), 0700) == 0);
+        REQUIRE(chdir(directory.c_str()) == 0);
+        int fd = open("out", O_WRONLY | O_CREAT, 0600);
+        descriptor_opened(fd, AT_FDCWD, "out");
+        write_to(started, fd, 1 << i);
+        descriptor_release(fd);
+        close(fd);
+        REQUIRE(unlink("out") == 0);
+        REQUIRE(chdir(before) == 0);
+        REQUIRE(rmdir(directory.c_str()) == 0);
+    }
+    Spool spool = started.finish();
+    auto found = files_of(spool);
+    for (unsigned i = 0; i < 4; i++)
+        CHECK(found[sandbox.path("d" + std::to_string(i)) + "/out"].bytes == 1u << i);
 }

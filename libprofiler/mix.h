@@ -1,0 +1,27 @@
+/* Numbers and texts mixed into one number, by which they are told apart and found. */
+#ifndef SLICEWISE_MIX_H
+#define SLICEWISE_MIX_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+static inline uint64_t mix_text(uint64_t hash, const char *text)
+{
+    size_t length = strlen(text);
+    uint64_t word = 0;
+    for (; length >= sizeof word; text += sizeof word, length -= sizeof word) {
+        memcpy(&word, text, sizeof word);
+        hash = mix(hash, word);
+    }
+    word = length;
+    memcpy(&word, text, length);
+    return mix(mix(hash, word), length);
+}
+
+#endif
