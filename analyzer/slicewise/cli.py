@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from slicewise import __version__, commands
 from slicewise.errors import UserError
-from slicewise.safe_text import say
+from slicewise.text.safe_text import say
 
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from slicewise.launch import SCHEDULER_JOB_VARIABLES, profiled_environment
+from slicewise.running.command import SCHEDULER_JOB_VARIABLES, profiled_environment
 from support.programs import BUILD, LIBRARY, ROOT
 
 SLICEWISE = BUILD / "bin" / "slicewise"
@@ -304,7 +304,7 @@ def test_doctor_names_a_bad_setting_and_a_directory_that_cannot_be_written(slice
 
 def test_an_analyzer_without_a_library_beside_it_says_so(tmp_path):
     from slicewise.errors import UserError
-    from slicewise.installation import find_installation
+    from slicewise.running.installation import find_installation
 
     with pytest.raises(UserError, match=r"has no libslicewise\.so"):
         find_installation(tmp_path / "venv")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.sites import Sites, sites, totals
+from slicewise.analysis.job.sites import Sites, sites, totals
 from slicewise.digest.digest import Digest
 from support.programs import APPS, Apps, Job
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.campaign import campaign
-from slicewise.analysis.fitted import fit_model
+from slicewise.analysis.runs.campaign import campaign
+from slicewise.analysis.sharing.fitted_model import fit_model
 from slicewise.digest.digest import several
 from slicewise.profile.many import read_profiles
 from support.programs import BUILD

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.campaign import Campaign
-from slicewise.analysis.fitted import fit_model
-from slicewise.report.weight_words import answer
+from slicewise.analysis.runs.campaign import Campaign
+from slicewise.analysis.sharing.fitted_model import fit_model
+from slicewise.report.model.weight_words import answer
 from testbed import validation
 
 ARCHIVES = Path(__file__).parent / "campaigns"

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from slicewise.live import Activity, Counts, JobNow, Look, MountNow, ProcessLook, ProcessNow
-from slicewise.report.live_screen import Screen
-from slicewise.report.open_metrics import Metrics
-from slicewise.safe_text import UNSAFE, csv_cell, folded_frame, json_text, metrics_label, visible
+from slicewise.report.live.live_screen import Screen
+from slicewise.report.live.open_metrics import Metrics
+from slicewise.text.safe_text import UNSAFE, csv_cell, folded_frame, json_text, metrics_label, visible
 from support.command_line import Done, slicewise_command
 from support.hostile import sound_tables, write_job
 

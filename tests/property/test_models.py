@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from slicewise.analysis.delta import expected_curve
-from slicewise.analysis.fitted import check, fit_model
-from slicewise.analysis.sharing import SharingJob, alone_from_spans, share_out
-from slicewise.analysis.weights import Weighting
+from slicewise.analysis.sharing.fitted_model import check, fit_model
+from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, share_out
+from slicewise.analysis.sharing.weights import Weighting
 from support.synthetic import Size, campaign
 
 amounts = st.floats(0.01, 1000)

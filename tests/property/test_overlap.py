@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slicewise.analysis.estimate import Estimate
-from slicewise.analysis.overlap import overlap
+from slicewise.analysis.overlap.overlap import overlap
+from slicewise.estimate import Estimate
 from support.tabled_jobs import write_job
 
 SLICES = 8

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from slicewise.analysis.sharing import SharingJob, alone_from_common_start, common_start_times, share_out
+from slicewise.analysis.sharing.proportional import SharingJob, alone_from_common_start, common_start_times, share_out
 
 amounts = st.floats(0.01, 1000)
 capacities = st.floats(1, 1000)

@@ -7,7 +7,7 @@ one NFS server. Rates are in MiB/s.
 from __future__ import annotations
 
 import polars as pl
-from slicewise.analysis.campaign import JOBS_SCHEMA, SLICES_SCHEMA, pair_of
+from slicewise.analysis.runs.campaign import JOBS_SCHEMA, SLICES_SCHEMA, pair_of
 
 MIB = 1 << 20
 VOLUME = 16_000 * MIB

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from slicewise.analysis.campaign import JOBS_SCHEMA, SLICES_SCHEMA, pair_of
-from slicewise.analysis.sharing import SharingJob, share_out
-from slicewise.analysis.weights import Weighting
+from slicewise.analysis.runs.campaign import JOBS_SCHEMA, SLICES_SCHEMA, pair_of
+from slicewise.analysis.sharing.proportional import SharingJob, share_out
+from slicewise.analysis.sharing.weights import Weighting
 
 MIB = 1 << 20
 SLICE_SECONDS = 1.0

@@ -20,18 +20,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
-from slicewise.analysis import fitted
-from slicewise.analysis.campaign import Campaign, campaign
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence
-from slicewise.analysis.fitted import cross_check, fit_model, with_held_out
-from slicewise.analysis.weights import Weighting
+from slicewise.analysis.runs.campaign import Campaign, campaign
+from slicewise.analysis.sharing import fitted_model as fitted
+from slicewise.analysis.sharing.fitted_model import cross_check, fit_model, with_held_out
+from slicewise.analysis.sharing.weights import Weighting
 from slicewise.digest.digest import several
 from slicewise.profile.many import read_profiles
-from slicewise.report import outlier_words
-from slicewise.report.delta_page import peaks, verdict
-from slicewise.report.evidence import evidence_table, evidence_words
-from slicewise.report.model_tables import capacity_lines
-from slicewise.report.weight_words import answer
+from slicewise.report.delta.delta_page import peaks, verdict
+from slicewise.report.model import outlier_words
+from slicewise.report.model.model_tables import capacity_lines
+from slicewise.report.model.weight_words import answer
+from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from support import published
 
 from testbed import servers

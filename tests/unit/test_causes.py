@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.causes import (
+from slicewise.analysis.nodes.causes import (
     FLOW_CONTROL,
     SIGNALS_SCHEMA,
     evidence,
@@ -17,7 +17,7 @@ from slicewise.analysis.causes import (
 )
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
-from slicewise.report.evidence import evidence_table, evidence_words
+from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from support.swz import build_profile
 from support.tabled_jobs import EPOCH, TAU_NS, write_job
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from slicewise.analysis.capacity import Demand
-from slicewise.analysis.contention import Beside, contention
-from slicewise.analysis.estimate import Estimate
+from slicewise.analysis.overlap.contention import Beside, contention
+from slicewise.analysis.sharing.capacity import Demand
+from slicewise.estimate import Estimate
 
 
 def exactly(value: float) -> Estimate:

@@ -19,10 +19,10 @@ from slicewise.analysis.coverage import (
     coverage,
 )
 from slicewise.digest.digest import Digest
-from slicewise.profile.launch import append_launch
+from slicewise.profile.launch_row import append_launch
 from slicewise.profile.reader import read_profile
-from slicewise.report import coverage_words
-from slicewise.report.job_tables import coverage_table
+from slicewise.report.coverage import coverage_words
+from slicewise.report.job.job_tables import coverage_table
 from support.swz import START_NS, Writer, build_profile
 
 MIB = 1 << 20

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import polars as pl
 import pytest
-from slicewise.analysis.campaign import JOBS_SCHEMA
 from slicewise.analysis.delta import delta_graph, expected_curve
-from slicewise.analysis.sharing import SharingJob, share_out
+from slicewise.analysis.runs.campaign import JOBS_SCHEMA
+from slicewise.analysis.sharing.proportional import SharingJob, share_out
 from slicewise.errors import UserError
-from slicewise.report.delta_page import delta_page, verdict
+from slicewise.report.delta.delta_page import delta_page, verdict
 from slicewise.report.page import html_of
 
 ALONE = 10.0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.overlap import overlap
+from slicewise.analysis.overlap.overlap import overlap
 from slicewise.digest import Digest
 from slicewise.digest.describe import page
 from slicewise.digest.full import full_slices

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.totals import summarize
+from slicewise.analysis.job.totals import summarize
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import count_processes
 from slicewise.profile.reader import read_profile

@@ -1,7 +1,7 @@
 """One job by itself, against profiles whose sums are known."""
 
 import pytest
-from slicewise.analysis import job
+from slicewise.analysis.job import io_time as job
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from support.swz import build_profile

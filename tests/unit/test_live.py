@@ -7,8 +7,8 @@ import json
 import pytest
 from rich.console import Console
 from slicewise.live import JobNow, Look, Watch, parse_look
-from slicewise.report.live_screen import BARS, Screen, sparkline
-from slicewise.report.open_metrics import Metrics
+from slicewise.report.live.live_screen import BARS, Screen, sparkline
+from slicewise.report.live.open_metrics import Metrics
 
 SECOND = 1_000_000_000
 SCRATCH = {"object": "file", "point": "/scratch", "type": "lustre", "source": "mds:/scratch"}

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.campaign import campaign
+from slicewise.analysis.runs.campaign import campaign
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from support.tabled_jobs import EPOCH, MIB, write_job

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.node_samples import moved
+from slicewise.analysis.nodes.samples import moved
 from slicewise.charts import nodes as charts
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
-from slicewise.report.job_page import job_page, job_report
-from slicewise.report.node_words import MOST_DEVICES, MOST_NODES, node_lines, node_sections, nodes_table
+from slicewise.report.job.job_page import job_page, job_report
+from slicewise.report.nodes.node_words import MOST_DEVICES, MOST_NODES, node_lines, node_sections, nodes_table
 from support.swz import build_profile
 
 S = 1_000_000_000

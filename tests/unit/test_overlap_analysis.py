@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from slicewise.analysis.overlap import is_negligible, overlap
+from slicewise.analysis.overlap.overlap import is_negligible, overlap
 from slicewise.digest.digest import Digest, several
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile

@@ -3,16 +3,16 @@
 import dataclasses
 
 import pytest
-from slicewise.analysis.contention import Contention
 from slicewise.analysis.coverage import coverage
-from slicewise.analysis.overlap import overlap
+from slicewise.analysis.overlap.contention import Contention
+from slicewise.analysis.overlap.overlap import overlap
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
-from slicewise.report import overlap_words
-from slicewise.report.overlap_json import overlap_record
-from slicewise.report.overlap_page import overlap_page
-from slicewise.report.overlap_tables import colours_of, jobs_table
-from slicewise.report.unseen import unseen_lines
+from slicewise.report.coverage.unseen import unseen_lines
+from slicewise.report.overlap import overlap_words
+from slicewise.report.overlap.overlap_json import overlap_record
+from slicewise.report.overlap.overlap_page import overlap_page
+from slicewise.report.overlap.overlap_tables import colours_of, jobs_table
 from support.jobs import write_competing_jobs, write_job
 
 

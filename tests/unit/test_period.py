@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from slicewise.analysis.period import find_period
+from slicewise.analysis.job.period import find_period
 
 TAU = 4.0
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from slicewise.analysis.phases import phases
+from slicewise.analysis.job.phases import phases
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from support.swz import build_profile

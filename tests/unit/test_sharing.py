@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from slicewise.analysis.sharing import (
+from slicewise.analysis.sharing.proportional import (
     SharingJob,
     alone_from_common_start,
     common_start_times,

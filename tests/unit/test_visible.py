@@ -7,7 +7,7 @@ import random
 import subprocess
 
 import pytest
-from slicewise.safe_text import UNSAFE, visible
+from slicewise.text.safe_text import UNSAFE, visible
 from support.programs import COLLECTOR
 
 IS_UNSAFE = [UNSAFE.match(chr(code)) is not None for code in range(0x110000)]

@@ -4,8 +4,8 @@ import math
 import time
 
 import pytest
-from slicewise.analysis.estimate import Estimate
-from slicewise.report import words
+from slicewise.estimate import Estimate
+from slicewise.text import words
 
 MIB = 1 << 20
 NOON = 1_700_000_000_000_000_000

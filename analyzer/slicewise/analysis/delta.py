@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.campaign import SIZE, Campaign
-from slicewise.analysis.causes import Window, evidence_of, window_of
-from slicewise.analysis.outliers import outliers
-from slicewise.analysis.sharing import SharingJob, share_out
-from slicewise.analysis.weights import Weighting
+from slicewise.analysis.nodes.causes import Window, evidence_of, window_of
+from slicewise.analysis.runs.campaign import SIZE, Campaign
+from slicewise.analysis.runs.outliers import outliers
+from slicewise.analysis.sharing.proportional import SharingJob, share_out
+from slicewise.analysis.sharing.weights import Weighting
 from slicewise.errors import UserError
 
 NAMES = ("A", "B")

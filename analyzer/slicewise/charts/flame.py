@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.analysis.sites import Sites
-from slicewise.report import words
+from slicewise.analysis.job.sites import Sites
+from slicewise.text import words
 
 MOST_COLUMNS = 1000
 

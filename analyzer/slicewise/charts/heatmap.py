@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from slicewise.analysis.heat import Heat
+from slicewise.analysis.job.heat import Heat
 from slicewise.charts import style
-from slicewise.report import words
+from slicewise.text import words
 
 ROW_PIXELS = 14
 LEAST_PIXELS, MOST_PIXELS = 42, 380

@@ -12,8 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from slicewise import safe_text
-from slicewise.report import words
+from slicewise.text import safe_text, words
 
 # After Okabe and Ito, told apart with any colour vision; blue is lighter, for dark pages, and yellow is left out.
 JOB_COLOURS = ("#1A80C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

@@ -8,9 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from slicewise.analysis.estimate import Estimate
 from slicewise.charts import style
-from slicewise.report import words
+from slicewise.estimate import Estimate
+from slicewise.text import words
 
 # Room above the highest point, for the region's name.
 HEADROOM = 1.15

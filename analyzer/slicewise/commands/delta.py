@@ -10,20 +10,20 @@ import polars as pl
 import typer
 from rich.text import Text
 
-from slicewise.analysis.campaign import CampaignDirection, campaign
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence
-from slicewise.analysis.weights import Weighting
-from slicewise.delta_campaign import DeltaPlan, run_campaign
+from slicewise.analysis.runs.campaign import CampaignDirection, campaign
+from slicewise.analysis.sharing.weights import Weighting
 from slicewise.digest.digest import several
 from slicewise.errors import UserError
-from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.profile.many import read_profiles
-from slicewise.report import outlier_words
-from slicewise.report.delta_page import delta_page, peaks, points_table, verdict
-from slicewise.report.evidence import evidence_table, evidence_words
+from slicewise.report.delta.delta_page import delta_page, peaks, points_table, verdict
+from slicewise.report.model import outlier_words
+from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
-from slicewise.safe_text import visible
+from slicewise.running.delta_campaign import DeltaPlan, run_campaign
+from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.text.safe_text import visible
 
 app = typer.Typer(add_completion=False, invoke_without_command=True)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import typer
 from rich.text import Text
 
-from slicewise.checks import check_all
-from slicewise.output import AsJson, OutputFile, write_json, write_text
+from slicewise.running.installation_checks import check_all
+from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
 
 
 def doctor(json: AsJson = False, output: OutputFile = None) -> None:

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from slicewise.analysis.hardware import hardware
-from slicewise.analysis.sites import Cost, sites
+from slicewise.analysis.job.hardware import hardware
+from slicewise.analysis.job.sites import Cost, sites
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.export import ftio, perfetto, tables

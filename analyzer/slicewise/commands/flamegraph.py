@@ -8,16 +8,16 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from slicewise.analysis.sites import Cost, Sites, sites
+from slicewise.analysis.job.sites import Cost, Sites, sites
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.export.folded import folded_text
-from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.profile.reader import read_profile
-from slicewise.report import words
+from slicewise.report.job.site_words import site_lines, sites_record, sites_section, sites_table
 from slicewise.report.page import Page, page_path, write_page
-from slicewise.report.site_words import site_lines, sites_record, sites_section, sites_table
 from slicewise.report.tables import for_terminal
+from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.text import words
 
 
 def flamegraph(

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from slicewise.analysis.node_samples import moved
-from slicewise.analysis.phases import phases as find_phases
-from slicewise.analysis.totals import summarize
+from slicewise.analysis.job.phases import phases as find_phases
+from slicewise.analysis.job.totals import summarize
+from slicewise.analysis.nodes.samples import moved
 from slicewise.digest.digest import Digest
-from slicewise.output import AsJson, OutputFile, write_json, write_text
 from slicewise.profile.reader import read_profile
-from slicewise.report.info_lines import info_lines
-from slicewise.report.phase_words import phases_record
+from slicewise.report.job.info_lines import info_lines
+from slicewise.report.job.phase_words import phases_record
+from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
 
 
 def info(

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from slicewise.output import AsJson, write_json, write_text
 from slicewise.profile.files import SUFFIX, profile_files
 from slicewise.profile.merge import merge as merge_files
-from slicewise.report import words
+from slicewise.terminal.output import AsJson, write_json, write_text
+from slicewise.text import words
 
 
 def merge(

@@ -9,20 +9,21 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
-from slicewise.analysis import fitted, weights
-from slicewise.analysis.campaign import Campaign, CampaignDirection, campaign
-from slicewise.analysis.sharing import SharingJob, alone_from_spans, share_out
+from slicewise.analysis.runs.campaign import Campaign, CampaignDirection, campaign
+from slicewise.analysis.sharing import fitted_model as fitted
+from slicewise.analysis.sharing import weights
+from slicewise.analysis.sharing.model_file import model_record, read_model, write_model
+from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, share_out
 from slicewise.digest.digest import several
 from slicewise.errors import UserError
-from slicewise.job_options import COUNTS, JobOption, amount, job_option, require_names_of_their_own
-from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.profile.many import read_profiles
-from slicewise.profile.model_file import model_record, read_model, write_model
-from slicewise.report import model_tables as tables
-from slicewise.report.model_page import check_page
+from slicewise.report.model import model_tables as tables
+from slicewise.report.model.model_page import check_page
+from slicewise.report.model.weight_words import answer
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
-from slicewise.report.weight_words import answer
+from slicewise.terminal.job_options import COUNTS, JobOption, amount, job_option, require_names_of_their_own
+from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
 
 app = typer.Typer(add_completion=False, invoke_without_command=True)
 

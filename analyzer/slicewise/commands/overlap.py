@@ -10,21 +10,21 @@ import polars as pl
 import typer
 from rich.text import Text
 
-from slicewise.analysis import overlap as analysis
-from slicewise.analysis.causes import Window, evidence_of, window_of
 from slicewise.analysis.coverage import coverage
+from slicewise.analysis.nodes.causes import Window, evidence_of, window_of
+from slicewise.analysis.overlap import overlap as analysis
 from slicewise.digest.digest import Digest, several
 from slicewise.errors import UserError
-from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.profile.reader import read_profile
-from slicewise.report import overlap_words
-from slicewise.report.evidence import evidence_section, evidence_words
-from slicewise.report.overlap_json import overlap_record
-from slicewise.report.overlap_page import overlap_page
-from slicewise.report.overlap_tables import jobs_table
+from slicewise.report.coverage.unseen import coverage_lines, unseen_lines
+from slicewise.report.nodes.evidence import evidence_section, evidence_words
+from slicewise.report.overlap import overlap_words
+from slicewise.report.overlap.overlap_json import overlap_record
+from slicewise.report.overlap.overlap_page import overlap_page
+from slicewise.report.overlap.overlap_tables import jobs_table
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
-from slicewise.report.unseen import coverage_lines, unseen_lines
+from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
 
 MOST_NAMED_JOBS = 3
 

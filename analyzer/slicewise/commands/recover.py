@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from slicewise.installation import find_installation
+from slicewise.running.installation import find_installation
 
 
 def recover(

@@ -8,18 +8,18 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from slicewise.analysis.node_samples import moved
+from slicewise.analysis.nodes.samples import moved
 from slicewise.digest.digest import Digest
-from slicewise.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.profile.reader import read_profile
-from slicewise.report import coverage_words
-from slicewise.report.job_page import job_page, job_report, opening
-from slicewise.report.job_tables import mounts_table
+from slicewise.report.coverage import coverage_words
+from slicewise.report.coverage.unseen import unseen_lines
+from slicewise.report.job.job_page import job_page, job_report, opening
+from slicewise.report.job.job_tables import mounts_table
+from slicewise.report.job.phase_words import phase_lines, phases_record
+from slicewise.report.job.site_words import MOST_SITES, sites_record
 from slicewise.report.page import page_path, write_page
-from slicewise.report.phase_words import phase_lines, phases_record
-from slicewise.report.site_words import MOST_SITES, sites_record
 from slicewise.report.tables import for_terminal
-from slicewise.report.unseen import unseen_lines
+from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
 
 
 def report(

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from slicewise.errors import UserError
-from slicewise.installation import Installation, find_installation
-from slicewise.launch import (
+from slicewise.running.command import (
     Ended,
     NodeCollector,
     NotStarted,
@@ -20,7 +19,8 @@ from slicewise.launch import (
     remove_if_empty,
     run_command,
 )
-from slicewise.safe_text import say
+from slicewise.running.installation import Installation, find_installation
+from slicewise.text.safe_text import say
 
 # As in schema/settings.def.
 SHORTEST_SLICE_SECONDS = 0.1
@@ -98,13 +98,13 @@ def _finish(installation: Installation, job_dir: Path, launch: dict[str, int | s
     subprocess.run([installation.collector, "recover", job_dir], stdout=subprocess.DEVNULL, check=False)
     # Imported only now: the command does not wait for it.
     from slicewise.analysis.coverage import Unprofiled
-    from slicewise.analysis.job import io_time
-    from slicewise.analysis.totals import summarize
+    from slicewise.analysis.job.io_time import io_time
+    from slicewise.analysis.job.totals import summarize
     from slicewise.digest.digest import Digest
-    from slicewise.profile.launch import append_launch
+    from slicewise.profile.launch_row import append_launch
     from slicewise.profile.reader import read_profile
-    from slicewise.report import coverage_words
-    from slicewise.report.run_lines import run_lines
+    from slicewise.report.coverage import coverage_words
+    from slicewise.report.job.run_lines import run_lines
 
     if not any(job_dir.glob("*.swz")):
         remove_if_empty(job_dir)

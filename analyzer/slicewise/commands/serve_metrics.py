@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from slicewise.errors import UserError
-from slicewise.installation import find_installation
 from slicewise.live import looks
-from slicewise.report.open_metrics import CONTENT_TYPE, Metrics
-from slicewise.safe_text import visible
+from slicewise.report.live.open_metrics import CONTENT_TYPE, Metrics
+from slicewise.running.installation import find_installation
+from slicewise.text.safe_text import visible
 
 DEFAULT_PORT = 9469
 PATH = "/metrics"

@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.live import Live
 
 from slicewise.errors import UserError
-from slicewise.installation import find_installation
-from slicewise.keyboard import keys_one_by_one, wait_for_key
 from slicewise.live import JobNow, Watch, looks
-from slicewise.output import AsJson, write_json, write_text
-from slicewise.report.live_screen import Screen, jobs_table
+from slicewise.report.live.live_screen import Screen, jobs_table
 from slicewise.report.tables import for_terminal
+from slicewise.running.installation import find_installation
+from slicewise.terminal.keyboard import keys_one_by_one, wait_for_key
+from slicewise.terminal.output import AsJson, write_json, write_text
 
 SHORTEST_SECONDS = 0.1
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from slicewise.analysis.sites import Cost, Sites, folded
-from slicewise.safe_text import folded_frame
+from slicewise.analysis.job.sites import Cost, Sites, folded
+from slicewise.text.safe_text import folded_frame
 
 # Folded stacks are whole numbers: time is in microseconds.
 SCALES: dict[Cost, float] = {"time": 1e6, "bytes": 1.0, "calls": 1.0}

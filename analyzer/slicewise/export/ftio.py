@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 
-from slicewise.analysis.job import own_slices
-from slicewise.analysis.phases import moved_bytes
+from slicewise.analysis.job.io_time import own_slices
+from slicewise.analysis.job.phases import moved_bytes
 from slicewise.digest.activity import DIRECTIONS, members
 from slicewise.digest.digest import Digest
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
-from slicewise.analysis.hardware import Hardware
-from slicewise.analysis.sites import Sites
+from slicewise.analysis.job.hardware import Hardware
+from slicewise.analysis.job.sites import Sites
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import KINDS
-from slicewise.safe_text import utf8
+from slicewise.text.safe_text import utf8
 
 REALTIME = 1
 SEQUENCE = 1

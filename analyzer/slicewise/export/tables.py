@@ -7,10 +7,10 @@ import json
 
 import polars as pl
 
-from slicewise.analysis.hardware import hardware
+from slicewise.analysis.job.hardware import hardware
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import Profile
-from slicewise.safe_text import csv_cell
+from slicewise.text.safe_text import csv_cell
 
 TABLES = ("slices", "processes", "mounts", "files", "calls", "mishaps", "hardware", "sites", "frames", "modules")
 

@@ -23,9 +23,10 @@ import jinja2
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from slicewise import __version__, safe_text
+from slicewise import __version__
 from slicewise.errors import UserError
 from slicewise.report.tables import Table
+from slicewise.text import safe_text
 
 MOST_NAME_LETTERS = 120
 UNIT_AFTER_NUMBER = re.compile(r"(\d) (?=(?:[KMGTP]iB(?:/s)?|B|[mun]?s|min|h|%)(?:\W|$))")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from slicewise import safe_text
+from slicewise.text import safe_text
 
 
 @dataclass(frozen=True)

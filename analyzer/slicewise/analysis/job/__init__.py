@@ -1,0 +1,1 @@
+"""What one job did: totals, times, phases, call sites."""

@@ -1,0 +1,160 @@
+"""When a job did its I/O: phases, the period at which they come back, and whom the job waited for.
+
+Frames in, frames out; all of it from slices alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from slicewise.analysis.job.io_span import process_bounds
+from slicewise.analysis.job.io_time import own_slices
+from slicewise.analysis.job.period import Period, find_period, runs_above
+from slicewise.digest.activity import DIRECTIONS, members
+from slicewise.digest.digest import Digest
+from slicewise.digest.processes import KINDS
+
+# A slice is part of a phase from this fraction of the rate at which the mean byte moved: a trickle (a log) is none.
+LEAST_OF_RATE = 0.05
+
+
+@dataclass(frozen=True)
+class TimeInIo:
+    """The share of its runtime that a process spent in I/O calls: of the process with the largest, and the median.
+
+    A process with several threads in I/O counts with their mean. label: whose the largest is; None: no runtime known.
+    """
+
+    label: str
+    slowest: float | None
+    median: float | None
+
+
+@dataclass(frozen=True)
+class Phases:
+    """phases: first_slice, end_slice (half open), start_ns, end_ns, seconds, low_seconds, high_seconds, read_bytes,
+    write_bytes, processes, rate and its bounds low_rate, high_rate (bytes/s); in order of time.
+
+    start_ns, end_ns are placed within their slices by the time in calls there, see analysis/job/io_span.py. between_bytes:
+    what moved outside of all phases. periods: of each direction that has one.
+    """
+
+    phases: pl.DataFrame
+    between_bytes: int
+    periods: list[Period]
+    time_in_io: TimeInIo
+
+
+def phases(digest: Digest) -> Phases:
+    """Everything that a job's own slices say about when it did its I/O."""
+    own = own_slices(digest)
+    moved = moved_bytes(own)
+    found = phase_slices(moved)
+    frame = _phase_frame(digest, own, found)
+    inside = int(frame["read_bytes"].sum() + frame["write_bytes"].sum())
+    total = int(own["read_bytes"].sum() + own["write_bytes"].sum())
+    periods = [
+        period
+        for direction in DIRECTIONS
+        if (period := find_period(moved[f"{direction}_bytes"].to_numpy(), digest.slice_ns / 1e9, direction))
+    ]
+    return Phases(frame, total - inside, periods, time_in_io(digest))
+
+
+def moved_bytes(own: pl.DataFrame) -> pl.DataFrame:
+    """slice, read_bytes, write_bytes, bytes (f64): a row for every slice from the first to the last with any bytes."""
+    summed = (
+        own.group_by("slice")
+        .agg(pl.col("read_bytes", "write_bytes").sum().cast(pl.Float64))
+        .with_columns(bytes=pl.col("read_bytes") + pl.col("write_bytes"))
+        .filter(pl.col("bytes") > 0)
+        .sort("slice")
+    )
+    if summed.is_empty():
+        return summed
+    every = pl.DataFrame({"slice": range(summed["slice"][0], summed["slice"][-1] + 1)}, schema={"slice": pl.Int64})
+    filled = every.join(summed, on="slice", how="left", maintain_order="left")
+    return filled.with_columns(pl.col("read_bytes", "write_bytes", "bytes").fill_null(0.0))
+
+
+def phase_slices(moved: pl.DataFrame) -> list[range]:
+    """The slices of each phase, from the frame of `moved_bytes`."""
+    if moved.is_empty():
+        return []
+    first = moved["slice"][0]
+    return [range(first + run.start, first + run.stop) for run in runs_above(moved["bytes"].to_numpy(), LEAST_OF_RATE)]
+
+
+def _phase_frame(digest: Digest, own: pl.DataFrame, found: list[range]) -> pl.DataFrame:
+    """The frame `Phases.phases` for phases of these slices."""
+    bounds = pl.DataFrame(
+        {"first_slice": [run.start for run in found], "end_slice": [run.stop for run in found]},
+        schema={"first_slice": pl.Int64, "end_slice": pl.Int64},
+    ).with_row_index("phase")
+    rows = (
+        own.filter(pl.col("read_bytes") + pl.col("write_bytes") > 0)
+        .sort("slice")
+        .join_asof(bounds, left_on="slice", right_on="first_slice", strategy="backward")
+        .filter(pl.col("slice") < pl.col("end_slice"))
+        .group_by("phase", "process", "slice")
+        .agg(
+            pl.col("read_bytes", "write_bytes").sum().cast(pl.Int64),
+            io_ns=sum(pl.col(f"{way}_{time}").sum() for way in DIRECTIONS for time in ("ns", "request_ns")),
+            threads=pl.col("threads").max(),
+        )
+    )
+    # A process in two phases is taken for two, so that every phase's ends are placed in one go.
+    each = pl.struct("phase", "process").alias("process")
+    known = rows.select("phase", "process").unique().join(digest.processes, on="process")
+    ends = process_bounds(
+        rows.select(each, "slice", "io_ns", "threads"), known.select(each, "start_ns", "end_ns"), digest.slice_ns
+    )
+    spans = ends.group_by(pl.col("process").struct.field("phase")).agg(
+        start_ns=pl.col("start").min(),
+        end_ns=pl.col("end").max(),
+        shortest=pl.max_horizontal(pl.col("end_low").max() - pl.col("start_high").min(), pl.col("least").max(), 1),
+        longest=pl.col("end_high").max() - pl.col("start_low").min(),
+    )
+    sums = rows.group_by("phase").agg(
+        pl.col("read_bytes", "write_bytes").sum(), processes=pl.col("process").n_unique()
+    )
+    seconds = (pl.col("end_ns") - pl.col("start_ns")) / 1e9
+    return (
+        bounds.join(spans, on="phase", how="left", maintain_order="left")
+        .join(sums, on="phase", how="left", maintain_order="left")
+        .with_columns(
+            seconds=seconds,
+            low_seconds=pl.min_horizontal(pl.col("shortest") / 1e9, seconds),
+            high_seconds=pl.col("longest") / 1e9,
+            bytes=pl.col("read_bytes") + pl.col("write_bytes"),
+        )
+        .with_columns(
+            rate=pl.col("bytes") / pl.col("seconds"),
+            low_rate=pl.col("bytes") / pl.col("high_seconds"),
+            high_rate=pl.col("bytes") / pl.col("low_seconds"),
+        )
+        .drop("phase", "shortest", "longest", "bytes")
+    )
+
+
+def time_in_io(digest: Digest) -> TimeInIo:
+    """Whose share of its runtime in I/O calls is the largest, how large, and the median process's."""
+    in_calls = (
+        digest.process_slices.group_by("process", "slice")
+        .agg(ns=pl.sum_horizontal(pl.col(f"{kind}_ns").sum() for kind in KINDS), threads=pl.col("threads").max())
+        .group_by("process")
+        .agg(busy_ns=pl.min_horizontal(pl.col("ns") / pl.col("threads"), pl.lit(float(digest.slice_ns))).sum())
+    )
+    shares = (
+        members(digest)
+        .join(in_calls, on="process", how="left")
+        .filter(pl.col("end_ns") > pl.col("start_ns"))
+        .with_columns(share=(pl.col("busy_ns").fill_null(0.0) / (pl.col("end_ns") - pl.col("start_ns"))).clip(0, 1))
+        .sort("share", "rank", "process", descending=[True, False, False])
+    )
+    if shares.is_empty():
+        return TimeInIo("", None, None)
+    row = shares.row(0, named=True)
+    return TimeInIo(row["label"], row["share"], shares["share"].median())

@@ -1,0 +1,1 @@
+"""Several jobs on one time axis: where they overlapped, and what that cost."""

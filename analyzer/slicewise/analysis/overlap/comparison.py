@@ -1,0 +1,394 @@
+"""Compares runs in one direction: from the digests' rows to a DirectionOverlap.
+
+Runs in, dataclasses and frames out. The definitions and their sources are in docs/models.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+
+from slicewise.analysis.job.io_span import IoSpan, io_span
+from slicewise.analysis.overlap.contention import Beside, Contention, contention
+from slicewise.analysis.overlap.direction import DirectionOverlap, JobInDirection, Ratio
+from slicewise.analysis.overlap.region import Region, in_region, regions
+from slicewise.analysis.overlap.uniformity import Uniformity, uniformity
+from slicewise.analysis.runs import storage
+from slicewise.analysis.runs.matching import Run
+from slicewise.analysis.runs.storage import StorageUse
+from slicewise.analysis.sharing import runtimes
+from slicewise.analysis.sharing.capacity import (
+    FEWEST_SLICES,
+    Capacity,
+    Demand,
+    StandaloneRun,
+    capacity,
+    mean_of_runs,
+    mean_rate,
+    own_slices_demand,
+    rates_of,
+    standalone_run,
+)
+from slicewise.analysis.sharing.runtimes import EQUAL_VOLUMES, WEIGHTS, Inverse, ObservedJob, Prediction
+from slicewise.digest.activity import ACTIVITY_SCHEMA, Direction, activity, bytes_by_storage, on_grid
+from slicewise.digest.full import full_slices
+from slicewise.estimate import Estimate
+
+DID = {"read": "read", "write": "wrote"}
+# A job that moved bytes in fewer of its slices than this is not what the models take a job to be.
+MOSTLY_BUSY = 0.8
+# More than this fraction of a job's bytes elsewhere is worth a word.
+WORTH_A_WORD = 0.05
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """What a run moved on the storage: its processes in this direction, its activity on the common grid, its span, its
+    use of storages.
+
+    overall_seconds: the length of its slices from the first to the last with bytes, on its own grid.
+    """
+
+    run: Run
+    processes: pl.DataFrame
+    activity: pl.DataFrame
+    span: IoSpan | None
+    use: StorageUse
+
+    @property
+    def name(self) -> str:
+        return self.run.name
+
+
+def compare(
+    runs: Sequence[Run], standalone: Mapping[str, Sequence[Run]], direction: Direction, grid_ns: int
+) -> DirectionOverlap:
+    """Compare runs in one direction on a grid of slices of grid_ns. standalone: a run's name -> its standalone runs."""
+    by_storage = {run.name: bytes_by_storage(run.digest, direction) for run in runs}
+    movers = {name: moved for name, moved in by_storage.items() if len(moved)}
+    key = storage.shared_storage(movers) if len(movers) > 1 else None
+    moved = [_moved(run, by_storage[run.name], key, direction, grid_ns) for run in runs]
+    # Only those that share the storage can be compared; the others are told of, and no more.
+    sharing = [job for job in moved if job.span] if key is not None else []
+    together = _all_activity(sharing)
+    found = regions(together, {job.name: len(job.processes) for job in sharing}, grid_ns)
+    basis = found.every_process or found.any_process
+
+    alone = {job.name: _standalone(standalone[job.name], job, key, direction) for job in moved if job.span}
+    demands = {job.name: _demand(job, alone[job.name], together, grid_ns) for job in sharing}
+    rates = _rates_throughout(sharing, grid_ns)
+    verdict = contention(
+        [
+            Beside(
+                job.name,
+                _mean(rates[job.name]),
+                demands[job.name],
+                job.span.seconds,
+                _alone_seconds(job, alone[job.name]),
+            )
+            for job in sharing
+        ]
+    )
+    limit = capacity(list(demands.values()), _combined_rates(rates, together, basis, grid_ns)) if basis else None
+    jobs = [_job(job, moved, basis, alone.get(job.name), demands.get(job.name), limit, verdict) for job in moved]
+    reason = _why_nothing(runs, movers, key, direction)
+    meet = not reason and _any_two_meet(sharing)
+    observed = _observed(jobs) if meet else []
+    return DirectionOverlap(
+        direction=direction,
+        storage=None if key is None else storage.describe(key, [run.digest for run in runs]),
+        jobs=jobs,
+        regions=found,
+        basis=basis,
+        ratio=_ratio(jobs),
+        uniformity=_uniformity(sharing, basis),
+        capacity=limit,
+        contention=verdict,
+        predictions=_predictions(observed, limit, grid_ns),
+        inverses=_inverses(observed, verdict, mean_rate(sum(rates.values())) if rates else None, grid_ns),
+        shares=_shares(together),
+        activity=_all_activity(moved),
+        not_applicable=reason,
+        notes=_notes(jobs, basis, verdict, direction),
+    )
+
+
+def _moved(run: Run, moved: pl.DataFrame, key: int | None, direction: Direction, grid_ns: int) -> _Moved:
+    own_grid = activity(run.digest, direction, key)
+    processes = run.members.join(own_grid, on="process", how="semi")
+    return _Moved(
+        run=run,
+        processes=processes,
+        activity=on_grid(own_grid, run.digest.slice_ns, grid_ns),
+        span=io_span(own_grid, processes, run.digest.slice_ns),
+        use=storage.use(run.name, moved, key),
+    )
+
+
+def _all_activity(moved: Sequence[_Moved]) -> pl.DataFrame:
+    return pl.concat([pl.DataFrame(schema=ACTIVITY_SCHEMA), *(job.activity for job in moved)])
+
+
+def _standalone(
+    runs: Sequence[Run], job: _Moved, key: int | None, direction: Direction
+) -> StandaloneRun | None:
+    """The mean of the standalone runs given for a job on the same storage; of several those of its volume, where there
+    are such.
+    """
+    found = []
+    for run in runs:
+        rows = activity(run.digest, direction, key)
+        span = io_span(rows, run.members, run.digest.slice_ns)
+        if span is not None:
+            found.append(standalone_run(run.name, rows, span, run.digest.slice_ns))
+    like = [run for run in found if abs(run.bytes - job.use.bytes) <= EQUAL_VOLUMES * max(run.bytes, job.use.bytes)]
+    return mean_of_runs(like or found)
+
+
+def _demand(job: _Moved, alone: StandaloneRun | None, together: pl.DataFrame, grid_ns: int) -> Demand | None:
+    if alone is not None:
+        return Demand(alone.bytes_per_second, "standalone run")
+    others = together.filter(pl.col("job") != job.name)
+    return own_slices_demand(job.activity, others, grid_ns)
+
+
+def _rates_throughout(sharing: Sequence[_Moved], grid_ns: int) -> dict[str, np.ndarray]:
+    """Each job's bytes/s in the slices, in order, that are full ones (`full_slices`) of all jobs."""
+    full = {job.name: full_slices(job.activity) for job in sharing}
+
+    def of_all(slices: pl.DataFrame) -> pl.DataFrame:
+        return reduce(lambda left, right: left.join(right, on="slice", how="semi"), full.values(), slices)
+
+    return {name: rates_of(of_all(slices), grid_ns) for name, slices in full.items()}
+
+
+def _mean(rates: np.ndarray) -> float | None:
+    return float(rates.mean()) if len(rates) >= FEWEST_SLICES else None
+
+
+def _combined_rates(rates: Mapping[str, np.ndarray], together: pl.DataFrame, basis: Region, grid_ns: int) -> np.ndarray:
+    """The combined rates of the full slices of all jobs, or, where there are too few, of the slices of the region."""
+    combined = sum(rates.values())
+    if len(combined) >= FEWEST_SLICES:
+        return combined
+    return rates_of(in_region(together, basis).group_by("slice").agg(pl.col("bytes").sum()), grid_ns)
+
+
+def _job(
+    job: _Moved,
+    moved: Sequence[_Moved],
+    basis: Region | None,
+    alone: StandaloneRun | None,
+    demand: Demand | None,
+    limit: Capacity | None,
+    verdict: Contention,
+) -> JobInDirection:
+    span, volume = job.span, job.use.bytes
+    in_basis = basis is not None and span is not None
+    region_bytes = int(in_region(job.activity, basis)["bytes"].sum()) if in_basis else None
+    all_bytes = sum(int(in_region(other.activity, basis)["bytes"].sum()) for other in moved) if in_basis else 0
+    alone_seconds = _alone_seconds(job, alone)
+    return JobInDirection(
+        job=job.name,
+        processes=len(job.processes),
+        nodes=_nodes(job),
+        idle_processes=_idle_ranks(job),
+        bytes=volume,
+        overall_bytes_per_second=volume / span.slice_seconds if span else None,
+        span=span,
+        span_bytes_per_second=span
+        and span.seconds.through(lambda seconds: volume / seconds, "bytes over the I/O time span"),
+        region_bytes=region_bytes,
+        region_bytes_per_second=region_bytes / basis.seconds if in_basis else None,
+        region_share=region_bytes / all_bytes if in_basis else None,
+        fair_share_by_process=_fair_share(len(job.processes), [len(other.processes) for other in moved]),
+        fair_share_by_node=_fair_share(_nodes(job), [_nodes(other) for other in moved]),
+        uniformity=_uniformity([job], basis) if in_basis else None,
+        alone=alone,
+        alone_seconds=alone_seconds,
+        alone_estimate=alone_seconds or _alone_estimate(volume, span, demand, limit, verdict),
+        demand=demand,
+        use=job.use,
+    )
+
+
+def _alone_seconds(job: _Moved, alone: StandaloneRun | None) -> Estimate | None:
+    """What the job's volume takes alone, as its standalone run has it."""
+    return alone and _time_of(job.use.bytes, alone.bytes_per_second, f"by its standalone run {alone.job}")
+
+
+def _idle_ranks(job: _Moved) -> int:
+    """How many of an MPI job's ranks moved nothing that matters here."""
+    ranks = job.run.digest.processes.filter("is_of_job", pl.col("rank") >= 0).height
+    return max(0, ranks - len(job.processes))
+
+
+def _nodes(job: _Moved) -> int:
+    return job.processes["node"].n_unique()
+
+
+def _fair_share(own: int, all_jobs: Sequence[int]) -> float:
+    return own / sum(all_jobs) if sum(all_jobs) else 0.0
+
+
+def _time_of(volume: int, rate: Estimate, how: str) -> Estimate:
+    return rate.through(lambda bytes_per_second: volume / bytes_per_second, how)
+
+
+def _alone_estimate(
+    volume: int, span: IoSpan | None, demand: Demand | None, limit: Capacity | None, verdict: Contention
+) -> Estimate | None:
+    """What the volume takes alone, where no standalone run says it."""
+    if span is None:
+        return None
+    if verdict.contended is False:
+        return replace(span.seconds, how="what it took, for nobody slowed it down")
+    if demand is not None:
+        return _time_of(volume, demand.bytes_per_second, "by the slices that it had to itself")
+    if limit is not None:
+        return _time_of(volume, limit.bytes_per_second, f"if it can fill the capacity: {limit.bytes_per_second.how}")
+    return None
+
+
+def _uniformity(jobs: Sequence[_Moved], basis: Region | None) -> Uniformity | None:
+    """Over all processes of the jobs, those that moved nothing in the region included."""
+    if basis is None:
+        return None
+    moved = in_region(_all_activity(jobs), basis).group_by("process").agg(pl.col("bytes").sum())
+    processes = pl.concat([job.processes.select("process") for job in jobs])
+    return uniformity(processes.join(moved, on="process", how="left")["bytes"].fill_null(0).to_numpy())
+
+
+def _ratio(jobs: Sequence[JobInDirection]) -> Ratio | None:
+    if len(jobs) != 2 or not all(job.span for job in jobs):
+        return None
+    one, other = jobs
+    has_region = one.region_bytes is not None and other.region_bytes is not None
+    return Ratio(
+        region=one.region_bytes / other.region_bytes if has_region else None,
+        overall=one.overall_bytes_per_second / other.overall_bytes_per_second,
+        processes=one.processes / other.processes,
+        nodes=one.nodes / other.nodes,
+    )
+
+
+def _any_two_meet(sharing: Sequence[_Moved]) -> bool:
+    """Whether any two jobs moved bytes in one and the same slice."""
+    slices = [set(job.activity["slice"].unique()) for job in sharing]
+    return any(one & other for one, other in combinations(slices, 2))
+
+
+def _observed(jobs: Sequence[JobInDirection]) -> list[ObservedJob]:
+    """The jobs that moved bytes, as the models of sharing see them."""
+    active = [job for job in jobs if job.span]
+    origin = min(job.span.start_ns for job in active)
+    return [
+        ObservedJob(
+            job=job.job,
+            bytes=job.bytes,
+            start=(job.span.start_ns - origin) / 1e9,
+            seconds=job.span.seconds,
+            processes=job.processes,
+            nodes=job.nodes,
+            demand=job.demand.bytes_per_second if job.demand else None,
+            alone_seconds=job.alone_seconds,
+        )
+        for job in active
+    ]
+
+
+def _predictions(observed: Sequence[ObservedJob], limit: Capacity | None, grid_ns: int) -> list[Prediction]:
+    if not observed:
+        return []
+    return [runtimes.predict(observed, limit, weight, grid_ns / 1e9) for weight in WEIGHTS]
+
+
+def _inverses(
+    observed: Sequence[ObservedJob], verdict: Contention, rate_together: Estimate | None, grid_ns: int
+) -> list[Inverse]:
+    if not observed:
+        return []
+    if verdict.contended is False:
+        reason = "the jobs did not slow each other down: alone, each would have taken what it took"
+        return [Inverse(None, "work conservation", [], reason)]
+    by_weight = [runtimes.invert(observed, weight, grid_ns / 1e9) for weight in WEIGHTS]
+    return [*by_weight, runtimes.conserve_work(observed, rate_together)]
+
+
+def _shares(together: pl.DataFrame) -> pl.DataFrame:
+    """Each job's share of the bytes of a slice beside its fair shares; see DirectionOverlap."""
+    per_slice = together.group_by("job", "slice", maintain_order=True).agg(
+        pl.col("bytes").sum(), processes=pl.col("process").n_unique(), nodes=pl.col("node").n_unique()
+    )
+
+    def part(column: str) -> pl.Expr:
+        return pl.col(column) / pl.col(column).sum().over("slice")
+
+    return (
+        per_slice.filter(pl.len().over("slice") > 1)
+        .with_columns(share=part("bytes"), fair_by_process=part("processes"), fair_by_node=part("nodes"))
+        .with_columns(
+            fair_bytes_by_process=pl.col("fair_by_process") * pl.col("bytes").sum().over("slice"),
+            fair_bytes_by_node=pl.col("fair_by_node") * pl.col("bytes").sum().over("slice"),
+        )
+        .drop("processes", "nodes")
+        .sort("job", "slice", maintain_order=True)
+    )
+
+
+def _why_nothing(
+    runs: Sequence[Run], movers: Mapping[str, pl.DataFrame], key: int | None, direction: Direction
+) -> str:
+    """Why the jobs cannot be compared in this direction; empty if they can."""
+    did = DID[direction]
+    if not movers:
+        return f"no job {did} any bytes of files"
+    if len(movers) == 1:
+        idle = [run.name for run in runs if run.name not in movers]
+        return f"only {next(iter(movers))} {did} bytes of files; {' and '.join(idle)} {did} none"
+    if key is None:
+        digests = {run.name: run.digest for run in runs}
+        where = [f"{name} {did} {storage.busiest(digests[name], moved)}" for name, moved in movers.items()]
+        return f"there is no file system on which all of them {did} bytes: {'; '.join(where)}"
+    return ""
+
+
+def _notes(
+    jobs: Sequence[JobInDirection], basis: Region | None, verdict: Contention, direction: Direction
+) -> list[str]:
+    did = DID[direction]
+    active = [job for job in jobs if job.span]
+    notes = [f"{job.job} {did} no bytes of files, and is left out" for job in jobs if not job.span and len(active) > 1]
+    notes += [
+        f"{job.job} {did} {100 * job.use.elsewhere_share:.0f} % of its bytes on other file systems"
+        for job in active
+        if job.use.elsewhere_share > WORTH_A_WORD
+    ]
+    notes += [
+        f"{job.idle_processes} of {job.idle_processes + job.processes} ranks of {job.job} {did} nothing there "
+        "themselves, as is so where I/O goes through a few of them (collective buffering, a single writer)"
+        for job in active
+        if job.idle_processes
+    ]
+    notes += [
+        f"{job.job} {did} bytes in only {100 * job.span.busy_share:.0f} % of its slices, "
+        "where the models take it to do I/O all the time"
+        for job in active
+        if job.span.busy_share < MOSTLY_BUSY
+    ]
+    if basis is not None and basis.kind == "any process":
+        notes.append(
+            "in no slice did every process of every job move bytes; "
+            "figures of the region are of the any-process variant"
+        )
+    if basis is not None and verdict.contended is None:
+        notes.append(
+            "estimates of standalone times take every job to be able to fill the storage alone, "
+            "which this run does not show"
+        )
+    return notes

@@ -1,0 +1,220 @@
+"""Many profiles as one campaign: who ran beside whom, what each job was, and the slices that say how it was shared.
+
+Digests in, frames out. The frames are what the models of sharing are fitted to; they can as well be made by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from slicewise.analysis.job.io_span import io_span
+from slicewise.analysis.runs import storage
+from slicewise.analysis.runs.matching import Run, run_of
+from slicewise.digest.activity import (
+    DIRECTIONS,
+    Direction,
+    activity,
+    bytes_by_storage,
+    common_slice_ns,
+    on_grid,
+)
+from slicewise.digest.digest import Digest
+from slicewise.digest.full import full_slices
+from slicewise.errors import UserError
+
+CampaignDirection = Literal["auto", "read", "write"]
+
+# The two jobs of a run by name; what ran alone is no such job.
+PARTNERS = re.compile(r"((?!.*\balone\b).+)-([ab12])")
+PAIRS = {"a": "ab", "b": "ab", "1": "12", "2": "12"}
+SIZE = ("program", "processes", "nodes", "mounts")
+JOBS_SCHEMA = pl.Schema(
+    {
+        "run": pl.String,
+        "pair": pl.String,
+        "job": pl.String,
+        "program": pl.String,
+        "processes": pl.Int64,
+        "nodes": pl.Int64,
+        "mounts": pl.Int64,
+        "outstanding": pl.Float64,
+        "bytes": pl.Int64,
+        "start": pl.Float64,
+        "seconds": pl.Float64,
+        "seconds_low": pl.Float64,
+        "seconds_high": pl.Float64,
+    }
+)
+SLICES_SCHEMA = pl.Schema(
+    {
+        "run": pl.String,
+        "pair": pl.String,
+        "slice": pl.Int64,
+        "job": pl.String,
+        "seconds": pl.Float64,
+        "bytes": pl.Int64,
+        "processes": pl.Int64,
+        "nodes": pl.Int64,
+        "mounts": pl.Int64,
+        "outstanding": pl.Float64,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Runs of one job alone and of several together on one storage, in one direction.
+
+    jobs (`JOBS_SCHEMA`), a row a job of a run: processes, nodes and mounts (of different nodes) that moved bytes there;
+    outstanding, the bytes that it kept under way on average, by Little's law: time in calls over the slice's length
+    times bytes a call; bytes; start (s after the first of its run); seconds (I/O time span, with its bounds; of writes
+    it reaches to the end of the last sync). `pair` names the sizes of the jobs of a run, and is the same for its
+    repeats; a run of one job is that job alone.
+
+    slices (`SLICES_SCHEMA`), a row a job and slice: of those slices alone in which every job that moved a byte was at
+    work throughout, with nearly all of its processes.
+    """
+
+    jobs: pl.DataFrame
+    slices: pl.DataFrame
+    slice_seconds: float
+    direction: Direction
+    storage: storage.Storage
+    digests: list[Digest]
+
+
+def campaign(digests: Sequence[Digest], direction: CampaignDirection = "auto", is_by_name: bool = False) -> Campaign:
+    """The campaign that jobs are of: those whose I/O overlapped in time were one run.
+
+    is_by_name: two jobs RUN-a and RUN-b, or RUN-1 and RUN-2, were one run even if their I/O never overlapped.
+    Raises UserError where they share no storage, or moved nothing, or their slices fit no common grid.
+    """
+    if not digests:
+        raise UserError("there is no profile; give those of jobs that ran alone and of jobs that ran together")
+    grid_ns = common_slice_ns(digests)
+    runs = [run_of(digest) for digest in digests]
+    chosen = _busier(runs) if direction == "auto" else direction
+    moved = {run.name: bytes_by_storage(run.digest, chosen) for run in runs}
+    for run in runs:
+        if moved[run.name].is_empty():
+            raise UserError(f"{run.digest.path}: moved no bytes of files ({chosen}); leave it out, or see --direction")
+    key = storage.shared_storage(moved)
+    if key is None:
+        raise UserError("there is no file system on which all of these jobs moved bytes; give jobs that share one")
+    jobs, slices = [], []
+    for run in runs:
+        mounts = _mounts_in_use(run, key, chosen)
+        own = activity(run.digest, chosen, key)
+        jobs.append(_job_row(run, mounts, own))
+        slices.append(on_grid(own, run.digest.slice_ns, grid_ns).filter(pl.col("bytes") > 0).join(mounts, on="process"))
+    table = _with_runs(pl.DataFrame(jobs), is_by_name)
+    return Campaign(
+        jobs=table.select(pl.col(name).cast(dtype) for name, dtype in JOBS_SCHEMA.items()),
+        slices=_shared_in_full(pl.concat(slices), table, grid_ns / 1e9),
+        slice_seconds=grid_ns / 1e9,
+        direction=chosen,
+        storage=storage.describe(key, digests),
+        digests=list(digests),
+    )
+
+
+def pair_of(sizes: Iterable[tuple[int, int, int]]) -> str:
+    """The name of a combination of jobs by (processes, nodes, mounts): "1 + 12", "4 on 2 nodes + 8 on 4 nodes"."""
+    return " + ".join(_size(*size) for size in sorted(sizes))
+
+
+def _size(processes: int, nodes: int, mounts: int) -> str:
+    where = f" on {nodes} nodes" if nodes > 1 else ""
+    return f"{processes}{where}{f' by {mounts} mounts' if mounts != nodes else ''}"
+
+
+def _busier(runs: Sequence[Run]) -> Direction:
+    totals = {
+        direction: sum(int(bytes_by_storage(run.digest, direction)["bytes"].sum()) for run in runs)
+        for direction in DIRECTIONS
+    }
+    return max(DIRECTIONS, key=lambda direction: totals[direction])
+
+
+def _mounts_in_use(run: Run, key: int, direction: Direction) -> pl.DataFrame:
+    """By how many mounts of a storage each process moved bytes: process, mounts (lists of node and point)."""
+    through = run.digest.mounts.filter((pl.col("storage") == key) & (pl.col(f"{direction}_bytes") > 0))
+    return (
+        through.join(run.members.select("process", "node"), on="process")
+        .group_by("process")
+        .agg(mounts=pl.struct("node", "point").unique())
+    )
+
+
+def _job_row(run: Run, mounts: pl.DataFrame, own: pl.DataFrame) -> dict[str, object]:
+    span = io_span(own, run.members, run.digest.slice_ns)
+    return {
+        "job": run.name,
+        "program": run.job.program,
+        "processes": own["process"].n_unique(),
+        "nodes": own["node"].n_unique(),
+        "mounts": mounts["mounts"].explode().n_unique(),
+        "outstanding": own["ns"].sum() / 1e9 / span.seconds.value * own["bytes"].sum() / max(own["ops"].sum(), 1),
+        "bytes": int(own["bytes"].sum()),
+        "start_ns": span.start_ns,
+        "end_ns": span.end_ns,
+        "seconds": span.seconds.value,
+        "seconds_low": span.seconds.low,
+        "seconds_high": span.seconds.high,
+    }
+
+
+def _with_runs(jobs: pl.DataFrame, is_by_name: bool) -> pl.DataFrame:
+    """The jobs with `run`, `pair` and `start`: those whose I/O overlaps in time, directly or through others, ran
+    together; by name also those that are the two jobs of one run, however far apart.
+    """
+    ordered = jobs.sort("start_ns", "job")
+    names = set(ordered["job"])
+    number, latest, numbers, named = -1, 0, [], {}
+    for name, start, end in ordered.select("job", "start_ns", "end_ns").iter_rows():
+        partners = PARTNERS.fullmatch(name) if is_by_name else None
+        is_one_of_two = partners is not None and {f"{partners[1]}-{last}" for last in PAIRS[partners[2]]} <= names
+        if is_one_of_two and partners[1] in named:
+            numbers.append(named[partners[1]])
+        else:
+            number += start >= latest or number < 0 or is_one_of_two
+            numbers.append(number)
+        if is_one_of_two:
+            named[partners[1]] = numbers[-1]
+        latest = max(latest, end)
+    rows = []
+    for _, run in ordered.with_columns(number=pl.Series(numbers)).group_by("number", maintain_order=True):
+        rows.append(
+            run.sort("job").with_columns(
+                run=pl.lit(" + ".join(run["job"].sort())),
+                pair=pl.lit(pair_of(run.select("processes", "nodes", "mounts").iter_rows())),
+                start=(pl.col("start_ns") - run["start_ns"].min()) / 1e9,
+            )
+        )
+    return pl.concat(rows)
+
+
+def _shared_in_full(rows: pl.DataFrame, jobs: pl.DataFrame, slice_seconds: float) -> pl.DataFrame:
+    """The rows of slices in which every job that moved a byte did so throughout; see `Campaign.slices`."""
+    in_flight = pl.col("ns").sum() / (slice_seconds * 1e9)
+    return (
+        rows.group_by("job", "slice")
+        .agg(
+            pl.col("bytes").sum(),
+            processes=pl.col("process").n_unique(),
+            nodes=pl.col("node").n_unique(),
+            mounts=pl.col("mounts").explode().n_unique(),
+            outstanding=in_flight * pl.col("bytes").sum() / pl.col("ops").sum().clip(1),
+        )
+        .join(jobs.select("job", "run", "pair"), on="job")
+        .join(full_slices(rows).select("job", "slice", is_full=True), on=["job", "slice"], how="left")
+        .filter(pl.col("is_full").fill_null(False).all().over("run", "slice"))
+        .with_columns(seconds=pl.lit(slice_seconds))
+        .select(pl.col(name).cast(dtype) for name, dtype in SLICES_SCHEMA.items())
+        .sort("run", "slice", "job")
+    )

@@ -1,0 +1,310 @@
+"""Runtimes that the models of sharing predict, and standalone runtimes estimated back, beside what was observed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from slicewise.analysis.sharing.capacity import Capacity
+from slicewise.analysis.sharing.proportional import (
+    SharingJob,
+    alone_from_common_start,
+    alone_from_spans,
+    common_start_times,
+    share_out,
+)
+from slicewise.estimate import Estimate, relative_error
+
+Weight = Literal["processes", "nodes"]
+WEIGHTS: tuple[Weight, ...] = ("processes", "nodes")
+Method = Literal["pair model", "N-job solver", "N-job closed form", "work conservation"]
+
+# Volumes count as equal up to this fraction of the larger one.
+EQUAL_VOLUMES = 0.05
+# A job fills the capacity alone if it reaches at least this fraction of it.
+SATURATING = 0.9
+
+
+@dataclass(frozen=True)
+class ObservedJob:
+    """What is known of a job: bytes moved, start (s after the first job's), seconds (its I/O time span), processes,
+    nodes.
+
+    demand: the rate that it reaches alone, bytes/s; alone_seconds: what a standalone run says that its bytes take
+    alone; None: unknown.
+    """
+
+    job: str
+    bytes: int
+    start: float
+    seconds: Estimate
+    processes: int
+    nodes: int
+    demand: Estimate | None = None
+    alone_seconds: Estimate | None = None
+
+    def weight(self, weight: Weight) -> float:
+        return float(self.processes if weight == "processes" else self.nodes)
+
+
+@dataclass(frozen=True)
+class PredictedRuntime:
+    """One job in a prediction. weight: its share's weight. seconds: predicted I/O time span. observed_seconds: the
+    measured one.
+
+    relative_error: (predicted - observed) / observed. alone_seconds: the standalone time that went into it;
+    interference: seconds / alone_seconds.
+    """
+
+    job: str
+    weight: float
+    seconds: Estimate
+    observed_seconds: float
+    relative_error: float | None
+    alone_seconds: float
+    interference: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a model says of the concurrent run with shares by `weight`. method_reason: why not the pair model; empty if
+    it was.
+
+    jobs is empty where not_applicable says why.
+    """
+
+    weight: Weight
+    method: Method
+    method_reason: str
+    jobs: list[PredictedRuntime]
+    not_applicable: str = ""
+
+    @property
+    def worst_relative_error(self) -> float | None:
+        """The largest |relative error| of a job; None where there is none."""
+        return max((abs(job.relative_error) for job in self.jobs if job.relative_error is not None), default=None)
+
+
+@dataclass(frozen=True)
+class StandaloneEstimate:
+    """What one job would have taken alone, estimated from the concurrent run only, without a look at standalone runs.
+
+    observed_seconds: a standalone run's time for this volume, where one was given; relative_error: against it.
+    """
+
+    job: str
+    seconds: Estimate
+    observed_seconds: float | None
+    relative_error: float | None
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """The models turned round, with shares by `weight` (None: by a method that needs no share). jobs is empty where
+    not_applicable says why.
+
+    disagreement: every job's bytes over its estimated time is an estimate of the one capacity; by what fraction the
+    largest of them exceeds the smallest. 0 is agreement; a large one says that shares are not by this weight, or that
+    a job cannot fill the storage alone. None where jobs is empty, and for a method that takes one capacity for granted.
+    """
+
+    weight: Weight | None
+    method: Method
+    jobs: list[StandaloneEstimate]
+    not_applicable: str = ""
+    disagreement: float | None = None
+
+
+def predict(jobs: Sequence[ObservedJob], capacity: Capacity | None, weight: Weight, slice_seconds: float) -> Prediction:
+    """Predict the jobs' I/O time spans beside each other: by the pair model where it applies, else by the N-job solver.
+
+    The solver takes the measured volumes and starts, the capacity, and as a cap what each job reaches alone where that
+    is known. Intervals: the same with everything at its low and at its high end.
+    """
+    obstacle = pair_obstacle(jobs, slice_seconds) or _alone_obstacle(jobs, capacity)
+    if not obstacle:
+        return _predict_pair(jobs, weight)
+    if capacity is None:
+        return Prediction(weight, "N-job solver", obstacle, [], "the capacity of the storage is not known")
+
+    def solve(end: Callable[[Estimate], float]) -> list[float]:
+        together = [
+            SharingJob(job.job, job.bytes, job.weight(weight), end(job.demand) if job.demand else math.inf, job.start)
+            for job in jobs
+        ]
+        return [served.t_co for served in share_out(end(capacity.bytes_per_second), together).jobs]
+
+    values, slowest, fastest = (solve(end) for end in (_value, _low, _high))
+    how = (
+        f"N-job solver, weights by {weight}; capacity: {capacity.source}; "
+        "from the capacity's and the demands' high to their low ends"
+    )
+    rate = capacity.bytes_per_second.value
+    alone = [job.bytes / min(job.demand.value if job.demand else rate, rate) for job in jobs]
+    return Prediction(weight, "N-job solver", obstacle, _predicted(jobs, weight, values, fastest, slowest, alone, how))
+
+
+def pair_obstacle(jobs: Sequence[ObservedJob], slice_seconds: float) -> str:
+    """Why the jobs are no pair of equal volumes with a common start; empty if they are."""
+    if len(jobs) != 2:
+        return f"there are {len(jobs)} jobs"
+    volumes = sorted(job.bytes for job in jobs)
+    if volumes[0] < (1 - EQUAL_VOLUMES) * volumes[1]:
+        return f"the volumes differ by {100 * (1 - volumes[0] / volumes[1]):.0f} %"
+    return _start_obstacle(jobs, slice_seconds)
+
+
+def invert(jobs: Sequence[ObservedJob], weight: Weight, slice_seconds: float) -> Inverse:
+    """Standalone times from when jobs that ran together began and ended: what the share of each adds up to.
+
+    It takes every job to fill the capacity alone and, of jobs with a common start, the jobs to end in the order of V/w;
+    where they did not, that weight is refuted.
+    """
+    is_staggered = bool(_start_obstacle(jobs, slice_seconds))
+    pair_or_more: Method = "N-job closed form" if pair_obstacle(jobs, slice_seconds) else "pair model"
+    method: Method = "N-job solver" if is_staggered else pair_or_more
+    obstacle = "" if is_staggered else _order_obstacle(jobs, weight, slice_seconds)
+    if obstacle:
+        return Inverse(weight, method, [], obstacle)
+
+    def alone_with(seconds: Sequence[float]) -> list[float]:
+        if not is_staggered:
+            return alone_from_common_start(seconds, weights)
+        spans = [(job.start, job.start + taken) for job, taken in zip(jobs, seconds, strict=True)]
+        return alone_from_spans(spans, weights)
+
+    weights = [job.weight(weight) for job in jobs]
+    observed = [job.seconds.value for job in jobs]
+    # What each result becomes with one span after the other at its low and at its high end.
+    deviations = [
+        alone_with([*observed[:i], end, *observed[i + 1 :]])
+        for i, job in enumerate(jobs)
+        for end in (job.seconds.low, job.seconds.high)
+    ]
+    how = (
+        f"{method}, weights by {weight}, from the concurrent run alone; "
+        "each span at either end in turn, and the deviations added up in squares"
+    )
+    alone = alone_with(observed)
+    capacities = [job.bytes / seconds for job, seconds in zip(jobs, alone, strict=True)]
+    estimates = [
+        _standalone(job, _combined(value, [deviation[i] for deviation in deviations], how))
+        for i, (job, value) in enumerate(zip(jobs, alone, strict=True))
+    ]
+    return Inverse(weight, method, estimates, disagreement=max(capacities) / min(capacities) - 1)
+
+
+def conserve_work(jobs: Sequence[ObservedJob], rate_together: Estimate | None) -> Inverse:
+    """Standalone times as each job's volume over the mean rate of all jobs while any of them was at it.
+
+    Needs no share law, but a storage that was busy all that time, and jobs that fill it alone. rate_together: the
+    jobs' combined rate where they overlapped; how much it varies over slices is part of the interval.
+    """
+    busy = 0.0
+    covered = -math.inf
+    for job in sorted(jobs, key=lambda job: job.start):
+        end = job.start + job.seconds.value
+        busy += max(0.0, end - max(job.start, covered))
+        covered = max(covered, end)
+    total = sum(job.bytes for job in jobs)
+    spread = rate_together.high / rate_together.value - 1 if rate_together else 0.0
+    doubt = math.hypot(busy * spread, max((job.seconds.high - job.seconds.low) / 2 for job in jobs))
+    how = (
+        "volume over the mean rate of all jobs while any was at it; "
+        "give or take half the widest interval of an I/O time span, and 1.96 standard errors of the combined rate"
+    )
+    time = Estimate(busy, max(busy - doubt, 0.0), busy + doubt, how)
+    return Inverse(
+        None,
+        "work conservation",
+        [_standalone(job, time.through(lambda seconds, job=job: seconds * job.bytes / total, how)) for job in jobs],
+    )
+
+
+def _predict_pair(jobs: Sequence[ObservedJob], weight: Weight) -> Prediction:
+    weights = [job.weight(weight) for job in jobs]
+    values, fastest, slowest = (
+        common_start_times(1.0, [end(job.alone_seconds) for job in jobs], weights) for end in (_value, _low, _high)
+    )
+    alone = [job.alone_seconds.value for job in jobs]
+    how = f"pair model, weights by {weight}; from both standalone times' low to their high ends"
+    return Prediction(weight, "pair model", "", _predicted(jobs, weight, values, fastest, slowest, alone, how))
+
+
+def _predicted(
+    jobs: Sequence[ObservedJob],
+    weight: Weight,
+    values: Sequence[float],
+    fastest: Sequence[float],
+    slowest: Sequence[float],
+    alone: Sequence[float],
+    how: str,
+) -> list[PredictedRuntime]:
+    return [
+        PredictedRuntime(
+            job=job.job,
+            weight=job.weight(weight),
+            # A neighbour that is slower too can make a job faster: the ends need not come out in order.
+            seconds=Estimate(value, min(value, fast, slow), max(value, fast, slow), how),
+            observed_seconds=job.seconds.value,
+            relative_error=relative_error(value, job.seconds.value),
+            alone_seconds=alone_seconds,
+            interference=value / alone_seconds,
+        )
+        for job, value, fast, slow, alone_seconds in zip(jobs, values, fastest, slowest, alone, strict=True)
+    ]
+
+
+def _alone_obstacle(jobs: Sequence[ObservedJob], capacity: Capacity | None) -> str:
+    """Why standalone times cannot go into the pair model; empty if they can."""
+    missing = [job.job for job in jobs if job.alone_seconds is None]
+    if missing:
+        return f"there is no standalone run of {' and '.join(missing)}"
+    for job in jobs:
+        reached = job.demand.value / capacity.bytes_per_second.value if capacity and job.demand else 1.0
+        if reached < SATURATING:
+            return f"{job.job} reaches {100 * reached:.0f} % of the capacity alone"
+    return ""
+
+
+def _start_obstacle(jobs: Sequence[ObservedJob], slice_seconds: float) -> str:
+    starts = [job.start for job in jobs]
+    apart = max(starts) - min(starts)
+    return f"the jobs began {apart:.1f} s apart, which is more than a slice" if apart > slice_seconds else ""
+
+
+def _order_obstacle(jobs: Sequence[ObservedJob], weight: Weight, slice_seconds: float) -> str:
+    """Whether the jobs ended in another order than shares by this weight allow, by more than a slice."""
+    by_share = sorted(jobs, key=lambda job: job.bytes / job.weight(weight))
+    for earlier, later in pairwise(by_share):
+        is_tie = earlier.bytes / earlier.weight(weight) > (1 - EQUAL_VOLUMES) * later.bytes / later.weight(weight)
+        if not is_tie and earlier.seconds.value > later.seconds.value + slice_seconds:
+            return f"{earlier.job} ended after {later.job}, which shares by {weight} do not allow"
+    return ""
+
+
+def _standalone(job: ObservedJob, seconds: Estimate) -> StandaloneEstimate:
+    observed = job.alone_seconds.value if job.alone_seconds else None
+    return StandaloneEstimate(job.job, seconds, observed, relative_error(seconds.value, observed) if observed else None)
+
+
+def _combined(value: float, corners: Sequence[float], how: str) -> Estimate:
+    """`value` with deviations to both sides, independent ones added up in squares."""
+    above = math.sqrt(sum(max(corner - value, 0.0) ** 2 for corner in corners))
+    below = math.sqrt(sum(max(value - corner, 0.0) ** 2 for corner in corners))
+    return Estimate(value, max(value - below, 0.0), value + above, how)
+
+
+def _value(estimate: Estimate) -> float:
+    return estimate.value
+
+
+def _low(estimate: Estimate) -> float:
+    return estimate.low
+
+
+def _high(estimate: Estimate) -> float:
+    return estimate.high

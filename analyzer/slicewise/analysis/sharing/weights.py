@@ -1,0 +1,259 @@
+"""By what a storage shares itself out among jobs: weights that can explain it, and which of them the slices bear out.
+
+Frames in (`campaign.SLICES_SCHEMA`), dataclasses out. The definitions and their sources are in docs/models.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from slicewise.analysis.sharing.runtimes import SATURATING
+from slicewise.estimate import Estimate
+
+Kind = Literal["processes", "nodes", "mounts", "equal", "outstanding", "processes^beta"]
+# The simplest first: of kinds that are about as good the first one is taken.
+KINDS: tuple[Kind, ...] = ("processes", "nodes", "mounts", "equal", "outstanding", "processes^beta")
+# About as good: an error up to this factor of the best one's, or so much above it.
+ABOUT_AS_GOOD = 1.25
+NEGLIGIBLE_ERROR = 0.01
+# Shares that two kinds predict count as the same up to this fraction.
+SAME_SHARES = 0.01
+# Errors that differ by less are the same: the rest is the order in which they were summed up.
+ROUNDING = 1e-9
+# A bootstrap of fewer runs says nothing of chance: they refute nothing.
+FEWEST_RUNS = 3
+RESAMPLES = 1000
+SEED = 20130901  # the same data give the same intervals
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """A kind of weight, with the exponent where it has one."""
+
+    kind: Kind
+    beta: float = 1.0
+
+    def of(self, processes: float, nodes: float, mounts: float, outstanding: float) -> float:
+        """The weight of a job."""
+        return {
+            "processes": processes,
+            "nodes": nodes,
+            "mounts": mounts,
+            "equal": 1.0,
+            "outstanding": outstanding,
+            "processes^beta": processes**self.beta,
+        }[self.kind]
+
+    def expression(self) -> pl.Expr:
+        """The weight as an expression over a frame with processes, nodes, mounts, outstanding."""
+        if self.kind == "equal":
+            return pl.col("processes").cast(pl.Float64) ** 0
+        if self.kind == "processes^beta":
+            return pl.col("processes").cast(pl.Float64) ** self.beta
+        return pl.col(self.kind).cast(pl.Float64)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kind of weight against the data. share_error: the root mean square of ln(predicted / observed share), each
+    pair's by a fit without it; of kinds without an exponent there is nothing to fit. is_refuted: it is not about as
+    good as the best kind, and by more than chance, by a bootstrap over the pairs that tell the two apart and their
+    runs, of which there must be `FEWEST_RUNS`.
+    """
+
+    kind: Kind
+    share_error: float
+    is_refuted: bool
+
+
+@dataclass(frozen=True)
+class WeightFit:
+    """chosen: the simplest of the kinds with about the smallest error; None where the data cannot tell at all, since
+    every kind predicts the same. candidates: in the order of `KINDS`. same: kinds that predict the same shares as the
+    chosen one in every run; possible: all that are not refuted. beta: the exponent of processes with its 95 % interval
+    by bootstrap over runs and their slices; None where all jobs have as many processes. pairs, runs, slices: what
+    stands behind it. reason: why nothing can be told; else empty.
+    """
+
+    chosen: Weighting | None
+    candidates: list[Candidate]
+    same: list[Kind]
+    possible: list[Kind]
+    beta: Estimate | None
+    pairs: int
+    runs: int
+    slices: int
+    reason: str
+
+
+def contended(slices: pl.DataFrame, alone: Mapping[str, float]) -> pl.DataFrame:
+    """The slices that say something of sharing: of two jobs or more, none of which gets all that it can take anyway.
+
+    alone: a job's name -> the rate that it reaches alone (bytes/s), where that is known. A job takes no part in sharing
+    where it gets nearly that rate and the storage serves more than it.
+    """
+    rates = pl.DataFrame(
+        {"job": list(alone), "alone": list(alone.values())}, schema={"job": pl.String, "alone": pl.Float64}
+    )
+    rate = pl.col("bytes") / pl.col("seconds")
+    is_sated = (rate >= SATURATING * pl.col("alone")) & (pl.col("alone") < SATURATING * rate.sum().over("run", "slice"))
+    return (
+        slices.join(rates, on="job", how="left", maintain_order="left")
+        .filter(pl.len().over("run", "slice") > 1)
+        .filter(~is_sated.fill_null(False).any().over("run", "slice"))
+        .drop("alone")
+    )
+
+
+def share_errors(slices: pl.DataFrame, weighting: Weighting) -> pl.DataFrame:
+    """How far off the shares by a weight are, a row a run: pair, run, error (mean of ln(predicted / observed share)
+    squared, over its jobs, each with the bytes of all slices of the run).
+    """
+    weight = weighting.expression()
+    predicted = weight / weight.sum().over("run", "slice") * pl.col("bytes").sum().over("run", "slice")
+    return (
+        slices.with_columns(predicted=predicted)
+        .group_by("pair", "run", "job")
+        .agg(pl.col("bytes", "predicted").sum())
+        .group_by("pair", "run")
+        .agg(error=((pl.col("predicted") / pl.col("bytes")).log() ** 2).mean())
+        .sort("pair", "run")
+    )
+
+
+def fit_beta(slices: pl.DataFrame) -> float | None:
+    """The exponent b that fits shares by processes^b best, by least squares of the logarithms of shares; None where no
+    two jobs of a slice differ in processes.
+    """
+    moments = _moments(slices)
+    across = float(moments["xx"].sum())
+    return float(moments["xy"].sum()) / across if across > 0 else None
+
+
+def beta_interval(slices: pl.DataFrame) -> Estimate | None:
+    """`fit_beta` with its 95 % interval: a bootstrap over runs, and over the slices within each of them, for slices of
+    one run are not independent of each other.
+    """
+    value = fit_beta(slices)
+    if value is None:
+        return None
+    by_run = [run.select("xx", "xy").to_numpy() for _, run in _moments(slices).group_by("run", maintain_order=True)]
+    across, along = _resampled([run.sum(axis=1) for run in _resamples(by_run)]).T
+    low, high = np.quantile(along[across > 0] / across[across > 0], (0.025, 0.975))
+    runs, count = len(by_run), slices.select("run", "slice").n_unique()
+    how = f"bootstrap of {RESAMPLES} over {runs} runs and their {count} slices, 95 %"
+    return Estimate(value, min(float(low), value), max(float(high), value), how)
+
+
+def fit_weight(slices: pl.DataFrame) -> WeightFit:
+    """Which weight explains the shares in `slices` (`contended` ones), judged on pairs that the fit has not seen.
+
+    Of the kinds that are about as good as the best one the simplest is chosen; none where all come to the same.
+    """
+    counts = (slices["pair"].n_unique(), slices["run"].n_unique(), slices.select("run", "slice").n_unique())
+    if slices.is_empty():
+        return WeightFit(None, [], [], [], None, *counts, "no slice shows jobs that compete for the storage")
+    errors = {kind: held_out_errors(slices, kind) for kind in KINDS}
+    known = {kind: table for kind, table in errors.items() if table is not None}
+    best = min(known, key=lambda kind: (_overall(known[kind]), KINDS.index(kind)))
+    scores = {kind: float(np.sqrt(_overall(known[kind]))) for kind in KINDS if kind in known}
+    enough = max(ABOUT_AS_GOOD * scores[best], scores[best] + NEGLIGIBLE_ERROR)
+    refuted = {kind for kind in scores if scores[kind] > enough and _is_worse(known[kind], known[best])}
+    possible = [kind for kind in scores if kind not in refuted]
+    candidates = [Candidate(kind, error, kind in refuted) for kind, error in scores.items()]
+    beta = beta_interval(slices)
+    simplest = next(kind for kind in possible if scores[kind] <= enough)
+    chosen = Weighting(simplest, beta.value if beta and simplest == "processes^beta" else 1.0)
+    same = [kind for kind in KINDS if kind != chosen.kind and kind in known and predict_the_same(slices, kind, chosen)]
+    reason = ""
+    if {chosen.kind, *same} >= set(KINDS) - {"processes^beta"}:
+        reason = "all jobs that ran together have as many processes, nodes, mounts and outstanding bytes"
+    elif {"processes", "nodes", "mounts", "equal"} <= {chosen.kind, *same}:
+        reason = "all jobs that ran together have as many processes, nodes and mounts"
+    return WeightFit(None if reason else chosen, candidates, same, possible, beta, *counts, reason)
+
+
+def held_out_errors(slices: pl.DataFrame, kind: Kind) -> pl.DataFrame | None:
+    """`share_errors` of each pair by a weight that was fitted to the other pairs; None where it cannot be fitted."""
+    if kind != "processes^beta":
+        return share_errors(slices, Weighting(kind))
+    tables = []
+    for pair in slices["pair"].unique(maintain_order=True):
+        beta = fit_beta(slices.filter(pl.col("pair") != pair))
+        if beta is None:
+            return None
+        tables.append(share_errors(slices.filter(pl.col("pair") == pair), Weighting(kind, beta)))
+    return pl.concat(tables).sort("pair", "run")
+
+
+def predict_the_same(slices: pl.DataFrame, kind: Kind, chosen: Weighting) -> bool:
+    """Whether a kind of weight predicts the same shares as the chosen one in all runs, up to rounding."""
+    other = Weighting(kind, fit_beta(slices) or 1.0)
+
+    def share(weighting: Weighting) -> pl.Expr:
+        weight = weighting.expression()
+        return weight / weight.sum().over("run", "slice")
+
+    runs = (
+        slices.with_columns(one=share(chosen), other=share(other))
+        .group_by("run", "job")
+        .agg(pl.col("one", "other").mean())
+    )
+    return bool(((runs["other"] / runs["one"] - 1).abs() <= SAME_SHARES).all())
+
+
+def _moments(slices: pl.DataFrame) -> pl.DataFrame:
+    """Of each run and slice xx and xy, with x the logarithms of processes and y those of bytes, less their means."""
+
+    def centred(column: str) -> pl.Expr:
+        logarithm = pl.col(column).cast(pl.Float64).log()
+        return logarithm - logarithm.mean().over("run", "slice")
+
+    return (
+        slices.with_columns(x=centred("processes"), y=centred("bytes"))
+        .group_by("run", "slice")
+        .agg(xx=(pl.col("x") ** 2).sum(), xy=(pl.col("x") * pl.col("y")).sum())
+        .with_columns(pl.when(pl.col("xx") > 1e-12).then(pl.col("xx", "xy")).otherwise(0.0))
+        .sort("run", "slice")
+    )
+
+
+def _overall(errors: pl.DataFrame) -> float:
+    """The mean over pairs of the mean over their runs."""
+    return float(errors.group_by("pair").agg(pl.col("error").mean())["error"].mean())
+
+
+def _is_worse(errors: pl.DataFrame, best: pl.DataFrame) -> bool:
+    """Whether errors exceed those of the best kind by more than chance: of resampled pairs and runs in 97.5 %.
+
+    Pairs for which both kinds predict the same shares are left out: with them, the sign of a rounding could decide.
+    """
+    joined = (
+        errors.join(best, on=["pair", "run"], suffix="_best")
+        .with_columns(more=pl.col("error") - pl.col("error_best"))
+        .filter((pl.col("more").abs() > ROUNDING).any().over("pair"))
+        .sort("pair", "run")
+    )
+    if joined.height < FEWEST_RUNS:
+        return False
+    by_pair = [pair["more"].to_numpy() for _, pair in joined.group_by("pair", maintain_order=True)]
+    return bool(np.quantile(_resampled([pair.mean(axis=1) for pair in _resamples(by_pair)]), 0.025) > 0)
+
+
+def _resamples(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Of each group's rows `RESAMPLES` draws with replacement: (resamples, rows, ...)."""
+    random = np.random.default_rng(SEED)
+    return [group[random.integers(len(group), size=(RESAMPLES, len(group)))] for group in groups]
+
+
+def _resampled(groups: Sequence[np.ndarray]) -> np.ndarray:
+    """The sum over groups, themselves drawn with replacement, of their figures: (resamples, ...)."""
+    random = np.random.default_rng(SEED + 1)
+    drawn = random.integers(len(groups), size=(len(groups), RESAMPLES))
+    stacked = np.stack(groups)
+    return sum(stacked[draw, np.arange(RESAMPLES)] for draw in drawn)

@@ -1,0 +1,1 @@
+"""How much was seen, as sections and words."""

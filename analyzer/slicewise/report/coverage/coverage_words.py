@@ -1,0 +1,131 @@
+"""How much of a job was seen, and what the rest may have been, in words: the same on the terminal and on every page.
+
+Pure functions that give plain text. A likely cause is always called a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from slicewise.analysis.coverage import STORAGE_CAUSES, Cause, Coverage, Gap, Rings, Unprofiled
+from slicewise.digest.activity import Direction
+from slicewise.text import words
+
+DONE = {"read": "read", "write": "written"}
+DID = {"read": "read", "write": "wrote"}
+ONLY_BELOW = 0.5
+LOADERS = " (the rest were small reads of the loader and libc)"
+MOST_NAMED = 4
+REASONS = {
+    "static": "static", "go": "Go", "privileged": "with other rights than their caller's",
+    "foreign": "for another kind of processor", "unknown": "why is not known",
+}  # fmt: skip
+CAUSES: dict[Cause, str] = {
+    "small": "the loader and libc", "bound_apart": "dlopen", "copied": "copies in the kernel",
+    "past_libc": "calls past libc", "io_uring": "io_uring", "mapped": "mmap", "pages": "whole pages",
+    "uncounted": "asynchronous",
+}  # fmt: skip
+GUESSES: dict[Cause, str] = {
+    "small": "small reads of the loader and of libc itself (headers of libraries, locales, user names)",
+    "bound_apart": "libraries opened so that they bind past Slicewise (dlopen with RTLD_DEEPBIND, dlmopen)",
+    "copied": "copies within the kernel (sendfile, copy_file_range, splice)",
+    "past_libc": "system calls past the functions that Slicewise wraps (docs/coverage.md lists them): syscall(), "
+    "inlined ones, or a statically linked library",
+    "io_uring": "io_uring, entered by instructions of the program's own or by the kernel's polling thread",
+    "mapped": "files mapped to memory (mmap), which programs and libraries are too",
+    "pages": "storage is fetched and sent in whole pages, and read ahead, around smaller calls; no call went by unseen",
+    "uncounted": "asynchronous I/O (io_uring, libaio) or splice, which the kernel does not count as calls",
+}
+
+
+def seen(coverage: Coverage, says_bytes: bool = False) -> str:
+    """What share was seen, with "only" where it is less than half, and the programs that could not be profiled: "saw
+    99.98 % of the bytes written and only 12 % of the bytes read that the kernel counted (over 3 of 4 processes): ..."
+    says_bytes: "of the 15.6 GiB written".
+    """
+    sides = [
+        ("write", coverage.write, coverage.kernel_write_bytes),
+        ("read", coverage.read, coverage.kernel_read_bytes),
+    ]
+    items = [
+        f"{_share_of(coverage, way, share)} of the {words.size(counted) if says_bytes else 'bytes'} {DONE[way]}"
+        f"{LOADERS if _lacks_small_alone(coverage, way) else ''}"
+        for way, share, counted in sides
+        if share is not None
+    ]
+    over = ""
+    if coverage.processes != coverage.of:
+        over = f" (over {coverage.processes:,} of {words.count(coverage.of, 'process')})"
+    said = f"saw {words.listing(items)} that the kernel counted{over}"
+    said = said if items else "the kernel counted no bytes to compare with"
+    return f"{said}: {could_not_be_profiled(coverage.unprofiled)}" if coverage.unprofiled else said
+
+
+def _lacks_small_alone(coverage: Coverage, way: Direction) -> bool:
+    """Whether nothing went by unseen but what the loader and libc read for themselves."""
+    causes = {gap.cause for gap in coverage.gaps if gap.direction == way}
+    return causes - set(STORAGE_CAUSES) == {"small"} and not getattr(coverage, f"unprofiled_{way}_bytes")
+
+
+def _share_of(coverage: Coverage, way: Direction, share: float) -> str:
+    return words.percent(share, 2) if _lacks_small_alone(coverage, way) else _share(share)
+
+
+def _share(share: float) -> str:
+    return f"only {words.percent(share, 2)}" if share < ONLY_BELOW else words.percent(share)
+
+
+def could_not_be_profiled(unprofiled: Iterable[Unprofiled]) -> str:
+    """Such as "2 processes could not be profiled (static): busybox, rclone"."""
+    unprofiled = list(unprofiled)
+    times = words.count(sum(program.times for program in unprofiled), "process")
+    reasons = words.listing(dict.fromkeys(REASONS.get(program.reason, program.reason) for program in unprofiled))
+    names = list(dict.fromkeys(Path(program.program).name or "not known which" for program in unprofiled))
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return f"{times} could not be profiled ({reasons}): {', '.join(names[:MOST_NAMED])}{more}"
+
+
+def gap_lines(coverage: Coverage, says_small: bool = True) -> Iterator[str]:
+    """What the programs moved that could not be profiled, each gap with its likely cause, the processes least seen.
+    says_small: also what the loader and libc read for themselves."""
+    moved = [
+        f"{DID[way]} {words.size(count)}"
+        for way, count in (("write", coverage.unprofiled_write_bytes), ("read", coverage.unprofiled_read_bytes))
+        if count is not None
+    ]
+    if coverage.unprofiled and moved:
+        yield f"By the kernel's count, what could not be profiled {words.listing(moved)}."
+    yield from (_gap_line(gap) for gap in coverage.gaps if gap.cause != "small" or says_small)
+    if coverage.io_uring:
+        yield _rings_line(coverage.io_uring)
+    if coverage.least_seen:
+        least = (
+            f"{row.process} ({Path(row.program).name}: {words.percent(row.share, 2)} of "
+            f"{words.size(row.kernel_bytes)} {DONE[row.direction]})"
+            for row in coverage.least_seen
+        )
+        yield f"Least was seen of {words.listing(least)}."
+
+
+def _rings_line(rings: Rings) -> str:
+    where = f"io_uring was in use in {words.count(rings.processes, 'process')}, and the kernel does not count its bytes"
+    known = rings.requests + rings.unseen
+    if not known:
+        return f"{where}: none of its requests was seen."
+    of = f"of its {words.count(known, 'request')}"
+    if not rings.unseen:
+        return f"{where}: all {of} were seen."
+    return f"{where}: {_share(rings.requests / known)} {of} were seen, and the bytes of the others are in no count."
+
+
+def _gap_line(gap: Gap) -> str:
+    bytes_done = f"{words.size(gap.bytes)} {DONE[gap.direction]}"
+    calls = f" in at most {words.count(gap.calls, 'call')}" if gap.calls else ""
+    who = f"by {words.count(gap.processes, 'process')}"
+    if gap.cause in STORAGE_CAUSES:
+        stored = {"read": "fetched from storage", "write": "sent to storage"}[gap.direction]
+        more = f"{words.size(gap.bytes)} more were {stored} than calls {DID[gap.direction]}"
+        return f"{more}, {who}; a guess: {GUESSES[gap.cause]}."
+    where = "seen, but not in the kernel's count" if gap.cause == "uncounted" else "not seen"
+    return f"{bytes_done}{calls} {who}: {where}; a guess: {GUESSES[gap.cause]}."

@@ -1,0 +1,61 @@
+"""What profiles could not see or have lost: the same lines, and the same table of processes, on every page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+from slicewise.analysis.coverage import Coverage, coverage
+from slicewise.digest.digest import Digest
+from slicewise.report.coverage import coverage_words
+from slicewise.report.job import job_tables
+from slicewise.report.page import Section
+from slicewise.text import words
+
+MOST_PROCESSES = 20
+
+
+def unseen_lines(digests: Iterable[Digest]) -> list[str]:
+    """What share of the kernel's bytes was seen and what the rest may be, damage, trouble that the profiler met,
+    processes that were killed."""
+    lines = []
+    for digest in digests:
+        lines.extend(coverage_lines(digest.job, coverage(digest)))
+        lines.extend(damage.message for damage in digest.damage)
+        lines.extend(_mishaps(digest))
+        killed = digest.processes.filter(pl.col("ending") == "killed").height
+        if killed:
+            lines.append(
+                f"{digest.job}: {words.count(killed, 'process')} ended without a word (killed, or out of time or "
+                "memory): what they counted is here, the kernel's own last count of them is not"
+            )
+    return lines
+
+
+def coverage_lines(job: str, seen: Coverage, says_small: bool = True) -> list[str]:
+    """What share of the kernel's bytes was seen of a job, and what the rest may be."""
+    return [f"{job}: {line}" for line in (coverage_words.seen(seen), *coverage_words.gap_lines(seen, says_small))]
+
+
+def seen_section(coverages: Mapping[str, Coverage]) -> list[Section]:
+    """What was seen of each process, by job; nothing where the kernel counted nothing."""
+    tables, notes = [], []
+    for job, seen in coverages.items():
+        table = job_tables.coverage_table(seen, MOST_PROCESSES, title=job if len(coverages) > 1 else "")
+        if table.rows:
+            tables.append(table)
+            processes = words.count(len(seen.by_process), "process")
+            notes.append(f"{job}: {len(table.rows):,} of {processes}, those of which most bytes went by unseen first.")
+    return [Section("How much was seen, by process", tables=tables, note=" ".join(notes))] if tables else []
+
+
+def _mishaps(digest: Digest) -> list[str]:
+    meanings = digest.meanings("mishaps")
+    met = digest.mishaps.group_by("mishap").agg(pl.col("count").sum(), pl.col("process").n_unique()).sort("mishap")
+    return [
+        f"{digest.job}: {meanings.get(name, name)} "
+        f"({words.count(times, 'time')} in {words.count(processes, 'process')})"
+        for name, times, processes in met.iter_rows()
+        if times
+    ]

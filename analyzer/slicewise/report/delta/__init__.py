@@ -1,0 +1,1 @@
+"""Delta-graphs, as a page and words."""

@@ -1,0 +1,109 @@
+"""The page and the words of Delta-graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from slicewise.analysis.delta import DeltaGraph
+from slicewise.charts import delta as charts
+from slicewise.report.model import outlier_words
+from slicewise.report.nodes.evidence import evidence_section
+from slicewise.report.page import Fact, Page, Section
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+FAIR, UNFAIR = 0.25, 0.5
+
+
+def verdict(graph: DeltaGraph) -> str:
+    """What a Delta-graph says of flow control, in a sentence."""
+    if graph.asymmetry is None:
+        return f"{graph.configuration}: no asymmetry index, for {graph.asymmetry_reason}."
+    index = f"asymmetry index {graph.asymmetry:.2f}"
+    if graph.asymmetry <= FAIR:
+        return f"{graph.configuration}: {index}: the jobs share, whoever comes first."
+    if graph.asymmetry >= UNFAIR:
+        return f"{graph.configuration}: {index}: who comes first wins."
+    return f"{graph.configuration}: {index}: who comes first has some advantage."
+
+
+def peaks(graph: DeltaGraph) -> str:
+    """The largest interference factors beside what sharing explains."""
+    told = [
+        f"{name} takes up to {graph.peak[name]:.2f} times as long as alone (sharing explains "
+        f"{graph.expected_peak[name]:.2f})"
+        for name in graph.peak
+    ]
+    return f"{words.listing(told)}."
+
+
+def points_table(graphs: Sequence[DeltaGraph]) -> Table:
+    """A row a point and job: means of its repeats, outliers left out."""
+    table = Table(
+        [
+            Column("configuration", is_figure=False),
+            Column("offset", "s"),
+            Column("job", is_figure=False),
+            Column("runs"),
+            Column("time", "s"),
+            Column("alone", "s"),
+            Column("throughput", "MiB/s"),
+            Column("interference"),
+        ]
+    )
+    for graph in graphs:
+        means = (
+            graph.points.filter(~pl.col("is_outlier"))
+            .group_by("point", "name")
+            .agg(pl.col("seconds", "bytes_per_second", "interference").mean(), runs=pl.len())
+            .sort("point", "name")
+        )
+        for row in means.iter_rows(named=True):
+            table.add(
+                graph.configuration,
+                Cell(f"{row['point']:+.2f} s", row["point"]),
+                row["name"],
+                Cell(f"{row['runs']}", row["runs"]),
+                Cell(words.seconds(row["seconds"]), row["seconds"]),
+                Cell(words.seconds(graph.alone_seconds[row["name"]]), graph.alone_seconds[row["name"]]),
+                Cell(words.rate(row["bytes_per_second"]), row["bytes_per_second"] / words.MIB),
+                Cell(words.number(row["interference"]), row["interference"]),
+            )
+    return table
+
+
+def delta_page(graphs: Sequence[DeltaGraph], evidence: Sequence[pl.DataFrame] = ()) -> Page:
+    """The page of one or more configurations side by side; evidence: for causes, one a configuration."""
+    points = {graph.configuration: graph.points for graph in graphs}
+    expected = {graph.configuration: graph.expected for graph in graphs}
+    drawn = (
+        ("Time", "seconds", "seconds together", 1.0),
+        ("Throughput", "bytes_per_second", "throughput (MiB/s)", float(words.MIB)),
+        ("Interference factor", "interference", "time / time alone", 1.0),
+    )
+    sections = [
+        Section(
+            heading,
+            chart=charts.over_offset(points, expected, column, title, scale),
+            note="Marks are runs, hollow ones outliers; lines are what proportional sharing predicts.",
+        )
+        for heading, column, title, scale in drawn
+    ]
+    return Page(
+        title=f"Delta-graph of {words.listing(points)}",
+        kicker=f"Slicewise Delta-graph, {words.count(sum(len(frame) for frame in points.values()) // 2, 'run')}",
+        sentences=[sentence for graph in graphs for sentence in (verdict(graph), peaks(graph))],
+        facts=[
+            Fact(f"asymmetry of {graph.configuration}", f"{graph.asymmetry:.2f}")
+            for graph in graphs
+            if graph.asymmetry is not None
+        ],
+        sections=[
+            *sections,
+            *(evidence_section(found) for found in evidence if len(found)),
+            Section("Points", tables=[points_table(graphs)]),
+        ],
+        unseen=outlier_words.dropped([run for graph in graphs for run in graph.dropped]),
+    )

@@ -1,0 +1,1 @@
+"""One job, as a page, tables and lines."""

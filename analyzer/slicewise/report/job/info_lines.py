@@ -1,0 +1,139 @@
+"""What `slicewise info` shows on the terminal: sentences and two small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from slicewise.analysis.job.phases import Phases
+from slicewise.analysis.job.totals import Summary
+from slicewise.analysis.nodes.samples import moved
+from slicewise.digest.digest import Digest
+from slicewise.report.coverage import coverage_words
+from slicewise.report.job.phase_words import phase_lines, phases_table
+from slicewise.report.nodes.node_words import node_lines, nodes_table
+from slicewise.report.tables import Cell, Column, Table, for_terminal
+from slicewise.text import words
+
+MOST_NAMED = 4
+MOST_MOUNTS = 8
+LAYER_TITLES = {"posix": "POSIX", "stdio": "stdio", "async": "requests", "mpiio": "MPI-IO"}
+KINDS = ("read", "write", "meta", "sync")
+
+
+def info_lines(digest: Digest, summary: Summary, phases: Phases | None) -> list[RenderableType]:
+    """Who and when, what was moved, its phases if given, what the nodes did, how much was seen, what is missing, what
+    to do next.
+    """
+    lines: list[RenderableType] = [*_job(digest, summary), Text()]
+    lines += [for_terminal(_totals_table(summary)), Text()]
+    if summary.mounts:
+        lines += [for_terminal(_mounts_table(summary)), Text()]
+    if phases is not None:
+        lines += [Text(line) for line in phase_lines(phases)]
+        lines += [for_terminal(phases_table(phases, digest.slice_ns))] if phases.phases.height else []
+        lines += [Text()]
+    of_nodes = moved(digest)
+    if of_nodes.height:
+        lines += [Text(line) for line in node_lines(of_nodes)]
+        lines += [for_terminal(nodes_table(of_nodes, digest.node_slice_ns)), Text()]
+    lines += [Text(line) for line in (*_elsewhere(summary), *_seen(summary), *_trouble(digest, summary))]
+    lines += [Text(damage.message, style="yellow") for damage in summary.damage]
+    lines += [Text(), Text(f"Next: slicewise report {digest.path}")]
+    return lines
+
+
+def _job(digest: Digest, summary: Summary) -> Iterator[Text]:
+    programs = _some(dict.fromkeys(Path(program).name for program in summary.programs))
+    where = words.processes_on_nodes(summary.processes, len(summary.hosts))
+    line = Text.assemble("Job ", (summary.job, "bold"), f": {programs}, {where} ({_some(summary.hosts)})")
+    if summary.ranks:
+        world = f" of {summary.ranks_of:,}" if summary.ranks_of > summary.ranks else ""
+        line.append(f", {summary.ranks:,}{world} MPI ranks")
+        if summary.other_processes:
+            helpers = words.count(summary.other_processes, "process without a rank", "processes without a rank")
+            line.append(f"; {helpers} (mpirun and the like) not counted here")
+    yield line
+    processes = digest.processes.filter("is_of_job")
+    start_ns, end_ns = processes["start_ns"].min(), processes["end_ns"].max()
+    if end_ns > start_ns:
+        when = f"{words.span(start_ns, end_ns, digest.slice_ns)} ({words.duration((end_ns - start_ns) / 1e9)})"
+    else:
+        when = f"from {words.clock(start_ns, digest.slice_ns)}"
+    slices = words.slices_of(summary.slices, digest.slice_ns)
+    yield Text(f"{words.date_and_zone(start_ns)}, {when}; I/O in {slices}")
+
+
+def _some(names: Iterable[str]) -> str:
+    names = list(names)
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _totals_table(summary: Summary) -> Table:
+    """Calls on files by layer and kind; what a layer has none of is left out."""
+    table = Table(
+        [Column("on files", is_figure=False), Column("", is_figure=False), Column("calls"), Column("bytes", "bytes"),
+         Column("time in calls", "s"), Column("slowest", "s")]
+    )  # fmt: skip
+    for layer, sums in summary.totals.items():
+        title = LAYER_TITLES[layer]
+        for kind in KINDS:
+            calls, moved = sums[f"{kind}_ops"], sums.get(f"{kind}_bytes")
+            if not calls and not moved:
+                continue
+            seconds, slowest = sums[f"{kind}_seconds"], sums[f"{kind}_slowest_seconds"]
+            table.add(
+                title, kind, Cell(f"{calls:,}", calls), Cell(words.size(moved), moved) if moved is not None else "",
+                Cell(words.duration(seconds), seconds), Cell(words.duration(slowest), slowest),
+            )  # fmt: skip
+            title = ""
+        if sums["errors"]:
+            table.add(title, "failed", Cell(f"{sums['errors']:,}", sums["errors"]), "", "", "")
+    if not table.rows:
+        table.add("nothing", "", "", "", "", "")
+    return table
+
+
+def _mounts_table(summary: Summary) -> Table:
+    table = Table(
+        [Column("mount", is_figure=False), Column("type", is_figure=False), Column("source", is_figure=False),
+         Column("processes"), Column("read", "bytes"), Column("written", "bytes")]
+    )  # fmt: skip
+    for mount in summary.mounts[:MOST_MOUNTS]:
+        table.add(
+            mount["point"] or "unknown", mount["type"], mount["source"], f"{mount['processes']:,}",
+            Cell(words.size(mount["read_bytes"]), mount["read_bytes"]),
+            Cell(words.size(mount["write_bytes"]), mount["write_bytes"]),
+        )  # fmt: skip
+    if len(summary.mounts) > MOST_MOUNTS:
+        table.add(f"and {len(summary.mounts) - MOST_MOUNTS:,} more", "", "", "", "", "")
+    return table
+
+
+def _elsewhere(summary: Summary) -> Iterator[str]:
+    """Bytes of pipes, sockets and the like, which are in no total."""
+    parts = [
+        f"{name} {words.size(moved)}"
+        for name, sums in summary.by_object.items()
+        if name != "file" and (moved := sums["read_bytes"] + sums["write_bytes"])
+    ]
+    if parts:
+        yield f"Not on files, and in none of these: {', '.join(parts)}."
+
+
+def _seen(summary: Summary) -> Iterator[str]:
+    coverage, cost = summary.coverage, summary.profiler
+    seen = coverage_words.seen(coverage, says_bytes=True)
+    profiling = f"profiling cost {words.percent(cost.share_of_runtime, 2)} of the runtime"
+    yield f"{seen[0].upper()}{seen[1:]}; {profiling}."
+    yield from coverage_words.gap_lines(coverage)
+
+
+def _trouble(digest: Digest, summary: Summary) -> Iterator[str]:
+    meanings = digest.meanings("mishaps")
+    for name, times in summary.mishaps.items():
+        yield f"Mishap {name}, {words.count(times, 'time')}: {meanings.get(name, 'unknown to this profile')}"

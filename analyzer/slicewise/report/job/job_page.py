@@ -1,0 +1,235 @@
+"""The page of one job: what stands on it, in which order, with which words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+
+import polars as pl
+
+from slicewise.analysis.job import io_time as analysis
+from slicewise.analysis.job.hardware import Hardware, hardware
+from slicewise.analysis.job.heat import heats
+from slicewise.analysis.job.phases import Phases
+from slicewise.analysis.job.phases import phases as find_phases
+from slicewise.analysis.job.sites import Sites, sites
+from slicewise.analysis.job.totals import Summary, summarize
+from slicewise.charts import distributions, heatmap, style, throughput
+from slicewise.digest.activity import DIRECTIONS, Direction, activity
+from slicewise.digest.digest import Digest
+from slicewise.report.coverage import coverage_words
+from slicewise.report.coverage.unseen import seen_section
+from slicewise.report.job import job_tables
+from slicewise.report.job.phase_words import phase_lines, phases_table
+from slicewise.report.job.site_words import site_lines, sites_section
+from slicewise.report.nodes.node_words import node_sections
+from slicewise.report.page import Fact, Page, Section
+from slicewise.text import words
+
+MOST_FILES = 20
+MORE = "more"
+DONE: dict[Direction, str] = {"read": "read", "write": "wrote"}
+
+
+@dataclass(frozen=True)
+class JobReport:
+    """All that the page, the terminal and the JSON of one job say.
+
+    per_slice, sizes, latencies, files: see analysis/job/io_time.py; phases, sites, hardware: the modules of these names there;
+    digest: what it was made of.
+    slices: the axis, which holds all of the job's I/O.
+    """
+
+    summary: Summary
+    slice_ns: int
+    slices: range
+    activity: dict[Direction, pl.DataFrame]
+    per_slice: pl.DataFrame
+    phases: Phases
+    io_time: analysis.IoTime
+    sizes: pl.DataFrame
+    latencies: pl.DataFrame
+    files: pl.DataFrame
+    sites: Sites
+    hardware: Hardware
+    digest: Digest
+
+
+def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
+    """Analyse one job, whose profile was read with its distributions. symbols: see analysis/job/sites.py."""
+    per_slice = analysis.per_slice(analysis.own_slices(digest))
+    first = per_slice["slice"].min() if per_slice.height else 0
+    return JobReport(
+        summary=summarize(digest),
+        slice_ns=digest.slice_ns,
+        slices=range(first, per_slice["slice"].max() + 1) if per_slice.height else range(0),
+        activity={direction: activity(digest, direction) for direction in DIRECTIONS},
+        per_slice=per_slice,
+        phases=find_phases(digest),
+        io_time=analysis.io_time(digest),
+        sizes=analysis.by_bin(digest, "size"),
+        latencies=analysis.by_bin(digest, "latency"),
+        files=analysis.busiest_files(digest, MOST_FILES),
+        sites=sites(digest, symbols),
+        hardware=hardware(digest),
+        digest=digest,
+    )
+
+
+def opening(report: JobReport) -> list[str]:
+    """What the job did, and how much of it was seen."""
+    summary = report.summary
+    moved = summary.by_object["file"]
+    runtime = words.duration_between(summary.start, summary.end)
+    who = words.processes_on_nodes(summary.processes, len(summary.hosts))
+    did = " and ".join(f"{DONE[way]} {words.size(moved[f'{way}_bytes'])}" for way in ("write", "read"))
+    in_io = ""
+    if report.io_time.slowest:
+        time = report.io_time
+        in_io = f"; in I/O calls its slowest process ({time.slowest_label}) spent {words.duration(time.slowest)}"
+        in_io += f", the median {words.duration(time.median)}"
+    seen = summary.coverage
+    cost = summary.profiler.share_of_runtime
+    profiling = f"; profiling cost {words.percent(cost, 2)} of the runtime" if cost is not None else ""
+    return [
+        f"Job {summary.job}: {who} {did} in {runtime}{in_io}.",
+        f"Slicewise {coverage_words.seen(seen)}{profiling}.",
+        *site_lines(report.sites),
+    ]
+
+
+def job_page(report: JobReport, unseen: Sequence[str]) -> Page:
+    """The page. unseen: lines on what the profile could not see or has lost."""
+    summary = report.summary
+    return Page(
+        title=f"{summary.job}: I/O",
+        kicker=f"Slicewise report of {summary.job}, {words.listing(summary.programs)}{_when(report)}",
+        sentences=opening(report),
+        facts=_facts(report),
+        sections=[
+            *(_over_time(report) if report.slices else [_no_io()]),
+            *_call_sites(report),
+            *_distributions(report),
+            *_tables(report),
+        ],
+        unseen=unseen,
+    )
+
+
+def _when(report: JobReport) -> str:
+    return f", {words.date_and_zone(report.slices.start * report.slice_ns)}" if report.slices else ""
+
+
+def _no_io() -> Section:
+    return Section("No I/O on files", text=["No process of this job read, wrote or looked at a file."])
+
+
+def _facts(report: JobReport) -> list[Fact]:
+    moved = report.summary.by_object["file"]
+    facts = [
+        Fact("written", words.size(moved["write_bytes"]), style.KIND_COLOURS["write"]),
+        Fact("read", words.size(moved["read_bytes"]), style.KIND_COLOURS["read"]),
+        Fact("write, read calls", f"{moved['write_ops']:,}, {moved['read_ops']:,}"),
+        Fact("metadata, sync calls", f"{moved['meta_ops']:,}, {moved['sync_ops']:,}"),
+        Fact("calls that failed", f"{moved['errors']:,}"),
+    ]
+    if report.io_time.slowest:
+        facts.append(Fact("slowest in I/O", words.duration(report.io_time.slowest)))
+        facts.append(Fact("median in I/O", words.duration(report.io_time.median)))
+    return facts
+
+
+def _over_time(report: JobReport) -> list[Section]:
+    behind = _behind(report)
+    slices, slice_ns, colours = report.slices, report.slice_ns, style.KIND_COLOURS
+    bytes_lines = {f"{direction}_bytes": (DONE[direction], colours[direction]) for direction in DIRECTIONS}
+    calls_lines = {"meta_ops": ("metadata", colours["meta"]), "sync_ops": ("sync", colours["sync"])}
+    sections = [
+        Section(
+            "Throughput",
+            chart=throughput.directions(report.per_slice, slices, slice_ns, bytes_lines, "MiB/s", words.MIB),
+            note=behind,
+            is_linked=True,
+        ),
+        Section(
+            "Metadata and sync calls",
+            chart=throughput.directions(report.per_slice, slices, slice_ns, calls_lines, "calls/s", 1),
+            note=behind,
+            is_linked=True,
+        ),
+    ]
+    sections[1:1] = _hardware(report, behind)
+    sections += node_sections(report.digest, slices, slice_ns)
+    sections.append(
+        Section("Phases", text=list(phase_lines(report.phases)), tables=[phases_table(report.phases, slice_ns)])
+    )
+    for direction, rows in report.activity.items():
+        if rows.height:
+            job = {report.summary.job: colours[direction]}
+            chart = heatmap.processes_by_slices(heats(rows, slices, slice_ns), job, slices, slice_ns)
+            heading = f"Who {DONE[direction]} when: processes by slices"
+            sections.append(Section(heading, chart=chart, note=behind, is_linked=True))
+    return sections
+
+
+def _hardware(report: JobReport, behind: str) -> list[Section]:
+    """A chart for each hardware event, on the axis of the throughput above: computing or waiting."""
+    found = report.hardware
+    frame = found.per_slice() if found.units else None
+    sections = []
+    for (event, unit), colour in zip(found.units.items(), cycle(style.JOB_COLOURS), strict=False):
+        in_seconds = unit == "ns"
+        lines = {event: (style.safe(event), colour)}
+        chart = throughput.directions(
+            frame, report.slices, report.slice_ns, lines, "s/s" if in_seconds else f"{unit or 'count'}/s",
+            1e9 if in_seconds else 1,
+        )  # fmt: skip
+        meaning = found.meanings.get(event) or "a hardware event"
+        sections.append(Section(event, text=[words.sentence(meaning)], chart=chart, note=behind, is_linked=True))
+    return sections
+
+
+def _call_sites(report: JobReport) -> list[Section]:
+    samples = report.sites.samples
+    if samples.is_empty():
+        return []
+    first, last = samples["slice"].min(), samples["slice"].max()
+    slices = range(min(first, report.slices.start or first), max(last + 1, report.slices.stop))
+    return [sites_section(report.sites, slices, report.slice_ns)]
+
+
+def _distributions(report: JobReport) -> list[Section]:
+    sections = []
+    processes = words.count(report.io_time.processes.height, "process")
+    if report.io_time.slowest:
+        chart = distributions.io_time_by_rank(report.io_time.processes)
+        sections.append(Section("Time in I/O calls, by process", chart=chart, note=f"{processes}, all of the run."))
+    for heading, frame, say, what in (
+        ("Transfer sizes", report.sizes, words.size, "size of a call, up to"),
+        ("Latencies", report.latencies, lambda most: words.duration((most + 1) / 1e9), "duration of a call, below"),
+    ):
+        if frame.height:
+            named = frame.with_columns(bin=pl.Series([MORE if most is None else say(most) for most in frame["most"]]))
+            note = f"{words.count(frame['calls'].sum(), 'call')} of {processes}."
+            sections.append(Section(heading, chart=distributions.by_bin(named, what), note=note))
+    return sections
+
+
+def _tables(report: JobReport) -> list[Section]:
+    summary = report.summary
+    sections = [
+        ("File systems", job_tables.mounts_table(summary)),
+        ("Busiest files", job_tables.files_table(report.files)),
+        ("Calls", job_tables.calls_table(summary)),
+    ]
+    return [
+        *(Section(heading, tables=[table]) for heading, table in sections if table.rows),
+        *seen_section({summary.job: summary.coverage}),
+    ]
+
+
+def _behind(report: JobReport) -> str:
+    slices = words.slices_of(report.per_slice.height, report.slice_ns)
+    return f"{slices} with I/O, {words.processes_on_nodes(report.summary.processes, len(report.summary.hosts))}."

@@ -1,0 +1,68 @@
+"""When a job did its I/O, in words, as a table and as JSON: the same for the terminal and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from slicewise.analysis.job.period import Period
+from slicewise.analysis.job.phases import Phases
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+MOST_PHASES = 20
+NOUNS = {"read": "Reads", "write": "Writes"}
+
+
+def phases_record(found: Phases) -> dict[str, Any]:
+    """The key `phases` of JSON output, see docs/commands.md."""
+    return {
+        "phases": found.phases.to_dicts(),
+        "between_bytes": found.between_bytes,
+        "periods": found.periods,
+        "time_in_io": found.time_in_io,
+    }
+
+
+def phase_lines(found: Phases) -> Iterator[str]:
+    """How many phases, how often they come back, and whom the job waited for; a sentence each."""
+    frame = found.phases
+    inside = int(frame["read_bytes"].sum() + frame["write_bytes"].sum())
+    if not inside:
+        yield "No I/O phases: no bytes of files were moved."
+    else:
+        share = inside / (inside + found.between_bytes)
+        yield f"{words.count(frame.height, 'I/O phase')} moved {words.percent(share)} of the bytes."
+        yield from map(_every, found.periods)
+        if not found.periods and frame.height > 1:
+            yield "No period: the phases do not come back at regular times, or too few of them were seen to tell."
+    time = found.time_in_io
+    if time.slowest is not None:
+        yield (
+            f"Of its runtime the process with most of it ({time.label}) spent {words.percent(time.slowest)} in I/O "
+            f"calls, the median process {words.percent(time.median)}."
+        )
+
+
+def _every(period: Period) -> str:
+    every, times = words.seconds(period.seconds), words.number(period.times, 2)
+    return f"{NOUNS[period.direction]} come back every {every} ({times} times; confidence {period.confidence:.2f})."
+
+
+def phases_table(found: Phases, slice_ns: int) -> Table:
+    """One row a phase, the first ones."""
+    table = Table(
+        [Column("phase", is_figure=False), Column("took", "s"), Column("written", "bytes"), Column("read", "bytes"),
+         Column("rate", "bytes/s"), Column("at least", "bytes/s"), Column("at most", "bytes/s"), Column("processes")]
+    )  # fmt: skip
+    for phase in found.phases.head(MOST_PHASES).iter_rows(named=True):
+        table.add(
+            words.span(phase["start_ns"], phase["end_ns"], slice_ns),
+            Cell(words.duration(phase["seconds"]), phase["seconds"]),
+            *(Cell(words.size(phase[name]), phase[name]) for name in ("write_bytes", "read_bytes")),
+            *(Cell(words.rate(phase[name]), phase[name]) for name in ("rate", "low_rate", "high_rate")),
+            Cell(f"{phase['processes']:,}", phase["processes"]),
+        )
+    if found.phases.height > MOST_PHASES:
+        table.add(f"and {found.phases.height - MOST_PHASES:,} more", *[""] * (len(table.columns) - 1))
+    return table

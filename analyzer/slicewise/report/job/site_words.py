@@ -1,0 +1,91 @@
+"""Call sites in words, as a table, as a part of a page and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from slicewise.analysis.job.sites import Sites, totals
+from slicewise.charts.flame import flame
+from slicewise.report.page import Section
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.symbols.resolve import Place
+from slicewise.text import words
+
+MOST_SITES = 20
+# Frames that the table shows of a site: who called the function, and who called that.
+SHOWN_FRAMES = 3
+
+
+def sites_record(found: Sites, slices: range | None = None) -> list[dict[str, Any]]:
+    """The key `sites` of JSON output, see docs/commands.md."""
+    return [
+        {
+            "stack": [vars(place) for place in found.stacks[row.pop("stack")]],
+            **row,
+        }
+        for row in totals(found, slices).to_dicts()
+    ]
+
+
+def site_lines(found: Sites) -> Iterator[str]:
+    """Where most of the I/O time went; nothing where no call site was sampled."""
+    frame = totals(found).head(1)
+    for row in frame.iter_rows(named=True):
+        stack = found.stacks[row["stack"]]
+        share = row["seconds"] / found.samples["seconds"].sum()
+        yield f"Most I/O time ({words.percent(share, 2)}) is spent in {_called(stack)}."
+
+
+def sites_section(found: Sites, slices: range, slice_ns: int) -> Section:
+    """The flame graph and the table of the sites with most time."""
+    samples = words.count(int(found.samples["samples"].sum()), "sample")
+    every = words.duration(found.sample_seconds)
+    return Section(
+        "Call sites: where in the program the I/O time goes",
+        text=["Each call is as wide as what it costs; click one to see it alone, and the top one to come back."],
+        flame=flame(found, slices, slice_ns),
+        tables=[sites_table(found, slice_ns)],
+        note=f"{samples}, one for every {every} of a thread's time in I/O calls; times, bytes and calls are estimated "
+        "from them.",
+    )
+
+
+def sites_table(found: Sites, slice_ns: int) -> Table:
+    """One row a call site, those with most time."""
+    table = Table(
+        [Column("call", is_figure=False), Column("from", is_figure=False), Column("at", is_figure=False),
+         Column("time", "s"), Column("of all"), Column("bytes", "bytes"), Column("calls"), Column("processes"),
+         Column("seen", is_figure=False)]
+    )  # fmt: skip
+    total = found.samples["seconds"].sum()
+    for row in totals(found).head(MOST_SITES).iter_rows(named=True):
+        stack = found.stacks[row["stack"]]
+        callers = stack[-1 - SHOWN_FRAMES : -1]
+        table.add(
+            stack[-1].function,
+            " → ".join(place.function for place in callers),
+            _short(callers[-1]) if callers else "",
+            Cell(words.duration(row["seconds"]), row["seconds"]),
+            words.percent(row["seconds"] / total, 2),
+            Cell(words.size(round(row["bytes"])), round(row["bytes"])),
+            Cell(f"{row['calls']:,.0f}", round(row["calls"])),
+            f"{row['processes']:,}",
+            words.span(row["first_slice"] * slice_ns, (row["last_slice"] + 1) * slice_ns, slice_ns),
+        )
+    return table
+
+
+def _called(stack: tuple[Place, ...]) -> str:
+    called = f"{stack[-1].function}()"
+    if len(stack) < 2:
+        return called
+    caller = stack[-2]
+    where = f" ({_short(caller)})" if caller.file else ""
+    return f"{called} called by {caller.function}{where}"
+
+
+def _short(place: Place) -> str:
+    """Where a frame is: file and line, else the module."""
+    return f"{Path(place.file).name}:{place.line}" if place.file else place.module

@@ -1,0 +1,1 @@
+"""What runs now, as a screen and as metrics."""

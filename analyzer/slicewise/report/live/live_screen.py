@@ -1,0 +1,133 @@
+"""The screen of `slicewise top`: jobs of this node, or the processes of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from slicewise.live import Activity, JobNow, ProcessNow
+from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
+from slicewise.text import words
+
+BARS = "▁▂▃▄▅▆▇█"
+ORDERS: dict[str, tuple[str, Callable[[Activity], float]]] = {
+    "t": ("throughput", lambda activity: activity.bytes_per_s),
+    "o": ("operations", lambda activity: activity.ops_per_s),
+    "l": ("latency", lambda activity: activity.latency_ms or 0.0),
+}
+KEYS = "t o l: sort by throughput, operations, latency   ↑ ↓: choose   Enter: its processes   Esc: back   q: quit"
+SELECTED_STYLE = "reverse"
+NAME_WIDTH = 24
+
+
+@dataclass
+class Screen:
+    """What is shown, as keys change it. opened: the job whose processes are shown."""
+
+    order: str = "t"
+    selected: int = 0
+    opened: str | None = None
+    is_over: bool = False
+
+    def press(self, key: str, jobs: list[JobNow]) -> None:
+        """A key, by its letter or name."""
+        if key == "q":
+            self.is_over = True
+        elif key in ORDERS:
+            self.order = key
+        elif key in ("down", "j"):
+            self.selected += 1
+        elif key in ("up", "k"):
+            self.selected = max(0, self.selected - 1)
+        elif key == "enter" and self.opened is None and jobs:
+            self.opened = self.sorted_jobs(jobs)[self._row(len(jobs))].job
+            self.selected = 0
+        elif key in ("escape", "b"):
+            self.opened = None
+            self.selected = 0
+
+    def sorted_jobs(self, jobs: list[JobNow]) -> list[JobNow]:
+        measure = ORDERS[self.order][1]
+        return sorted(jobs, key=lambda job: (-measure(job.activity), job.job))
+
+    def draw(self, jobs: list[JobNow], host: str) -> RenderableType:
+        """The screen with these jobs."""
+        opened = next((job for job in jobs if job.job == self.opened), None)
+        if opened is None:
+            self.opened = None
+            self.selected = self._row(len(jobs))
+            head = f"{host}: {words.count(len(jobs), 'job')}"
+            table = jobs_table(self.sorted_jobs(jobs))
+        else:
+            self.selected = self._row(len(opened.processes))
+            head = f"{host}: job {opened.job}, {words.count(len(opened.processes), 'process', 'processes')}"
+            table = processes_table(self._sorted_processes(opened))
+        shown = for_terminal(table)
+        if table.rows:
+            shown.rows[self.selected].style = SELECTED_STYLE
+        rest = [Text("no profiled process runs here now")] if not jobs else []
+        return Group(line_for_terminal(f"{head}, by {ORDERS[self.order][0]}"), shown, *rest, Text(KEYS, style="dim"))
+
+    def _row(self, rows: int) -> int:
+        return min(self.selected, max(0, rows - 1))
+
+    def _sorted_processes(self, job: JobNow) -> list[ProcessNow]:
+        measure = ORDERS[self.order][1]
+        return sorted(job.processes, key=lambda process: (-measure(process.activity), process.rank, process.pid))
+
+
+def jobs_table(jobs: list[JobNow]) -> Table:
+    """A row a job."""
+    table = Table(
+        [
+            Column("job", is_figure=False), Column("processes"), Column("read"), Column("written"), Column("calls/s"),
+            Column("ms a call"), Column("seen"), Column("mounts (share of this node's)", is_figure=False),
+            Column("", is_figure=False),
+        ]
+    )  # fmt: skip
+    for job in jobs:
+        shared = [mount for mount in job.mounts if mount.share is not None]
+        mounts = ", ".join(f"{mount.point or mount.type} {words.percent(mount.share)}" for mount in shared)
+        table.add(_shortened(job.job), str(len(job.processes)), *_cells(job.activity), mounts, sparkline(job.history))
+    return table
+
+
+def processes_table(processes: list[ProcessNow]) -> Table:
+    """A row a process."""
+    table = Table(
+        [
+            Column("pid"), Column("rank"), Column("read"), Column("written"), Column("calls/s"), Column("ms a call"),
+            Column("seen"), Column("program", is_figure=False),
+        ]
+    )  # fmt: skip
+    for process in processes:
+        rank = str(process.rank) if process.rank >= 0 else ""
+        table.add(str(process.pid), rank, *_cells(process.activity), _shortened(process.program.rpartition("/")[2]))
+    return table
+
+
+def _cells(activity: Activity) -> list[Cell]:
+    latency = "" if activity.latency_ms is None else words.number(activity.latency_ms)
+    seen = "" if activity.seen_share is None else words.percent(activity.seen_share)
+    return [
+        Cell(words.rate(activity.read_bytes_per_s)),
+        Cell(words.rate(activity.write_bytes_per_s)),
+        Cell(words.number(activity.ops_per_s)),
+        Cell(latency),
+        Cell(seen),
+    ]
+
+
+def sparkline(values: list[float]) -> str:
+    """Bars of eight heights, the highest for the greatest value."""
+    greatest = max(values, default=0.0)
+    if greatest <= 0:
+        return BARS[0] * len(values)
+    return "".join(BARS[min(len(BARS) - 1, int(value / greatest * len(BARS)))] for value in values)
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 1]}…"

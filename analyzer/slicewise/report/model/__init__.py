@@ -1,0 +1,1 @@
+"""Models of sharing, as a page, tables and words."""

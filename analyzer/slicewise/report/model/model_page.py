@@ -1,0 +1,39 @@
+"""The page of `slicewise model check`: predicted against observed runtimes of a campaign."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from slicewise.charts import model_checks
+from slicewise.report.model.model_tables import check_table, check_words, summary
+from slicewise.report.page import Fact, Page, Section
+from slicewise.text import words
+
+MEANS = ", means of the runs of a combination, without those that stood out among them"
+
+
+def check_page(checked: pl.DataFrame, how: str) -> Page:
+    """The page for a frame of `fitted.CHECK_SCHEMA`; how: by which model."""
+    found = summary(checked)
+    return Page(
+        title="Predicted and observed runtimes",
+        kicker=f"Slicewise model check of {words.count(found['runs'], 'run')}",
+        sentences=[check_words(checked, how)],
+        facts=[
+            Fact("largest |RE|", words.percent(found["max_relative_error"])),
+            Fact("mean |RE|", words.percent(found["mean_relative_error"])),
+            Fact("jobs", f"{found['jobs']}"),
+        ],
+        sections=[
+            Section(
+                "Every run",
+                text=[
+                    "Bars are what was observed, diamonds what was predicted, with intervals"
+                    f"{MEANS if model_checks.shows_means(checked) else ''}."
+                ],
+                chart=model_checks.predicted_and_observed(checked),
+                tables=[check_table(checked)],
+                note="A runtime is from the first to the last byte that the job moved beside the others.",
+            )
+        ],
+    )

@@ -1,0 +1,188 @@
+"""What `slicewise model` shows: tables and lines of fits, predictions, inverses and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from slicewise.analysis.sharing.fitted_model import FittedModel, ModelJob, ModelledRuntime
+from slicewise.analysis.sharing.proportional import Schedule, SharingJob
+from slicewise.analysis.sharing.weights import WeightFit, Weighting
+from slicewise.report.model import outlier_words
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+
+def schedule_table(jobs: Sequence[SharingJob], schedule: Schedule) -> Table:
+    """When jobs end that share a capacity by given weights."""
+    table = Table(
+        [
+            Column("job", is_figure=False),
+            *(Column(heading) for heading in ("weight", "start", "end", "together", "alone", "interference")),
+        ]
+    )
+    for job, served in zip(jobs, schedule.jobs, strict=True):
+        times = (job.start, served.end, served.t_co, served.t_alone)
+        table.add(
+            Cell(job.job),
+            Cell(f"{job.weight:g}", job.weight),
+            *(Cell(words.duration(value), value) for value in times),
+            Cell(words.number(served.interference), served.interference),
+        )
+    return table
+
+
+def modelled_table(jobs: Sequence[ModelJob], found: Sequence[ModelledRuntime]) -> Table:
+    """What a fitted model predicts."""
+    table = Table(
+        [
+            Column("job", is_figure=False),
+            *(Column(heading) for heading in ("processes", "nodes", "start", "end", "together")),
+            Column("interval", is_figure=False),
+            *(Column(heading) for heading in ("alone", "interference")),
+        ]
+    )
+    for job, runtime in zip(jobs, found, strict=True):
+        table.add(
+            Cell(job.job),
+            Cell(f"{job.processes:,}", job.processes),
+            Cell(f"{job.nodes:,}", job.nodes),
+            *(Cell(words.duration(value), value) for value in (job.start, runtime.end, runtime.t_co.value)),
+            Cell(words.interval(runtime.t_co.low, runtime.t_co.high)),
+            Cell(words.duration(runtime.t_alone), runtime.t_alone),
+            Cell(words.number(runtime.interference), runtime.interference),
+        )
+    return table
+
+
+def inverse_table(rows: Sequence[Mapping[str, Any]], alone: Sequence[float], weighting: Weighting) -> Table:
+    """Standalone times that were estimated from concurrent ones."""
+    table = Table(
+        [Column("job", is_figure=False), *(Column(name) for name in ("together", "alone", "interference"))],
+        title=f"shares by {weighting.kind}",
+    )
+    for row, time in zip(rows, alone, strict=True):
+        factor = row["seconds"] / time
+        table.add(
+            Cell(row["job"]),
+            Cell(words.duration(row["seconds"]), row["seconds"]),
+            Cell(words.duration(time), time),
+            Cell(words.number(factor), factor),
+        )
+    return table
+
+
+def candidates_table(fit: WeightFit) -> Table:
+    """The kinds of weight beside each other."""
+    table = Table(
+        [Column("share by", is_figure=False), Column("held-out error", "%"), Column("verdict", is_figure=False)]
+    )
+    for candidate in fit.candidates:
+        is_chosen = fit.chosen is not None and candidate.kind == fit.chosen.kind
+        if is_chosen:
+            verdict = "taken"
+        elif candidate.is_refuted:
+            verdict = "refuted"
+        else:
+            verdict = "comes to the same" if candidate.kind in fit.same else "not refuted"
+        error = 100 * candidate.share_error
+        table.add(Cell(candidate.kind), Cell(f"{words.number(error)} %", error), verdict)
+    return table
+
+
+def capacity_lines(model: FittedModel) -> list[str]:
+    """What there is to share, what a process can take by itself, and how well held-out runtimes came out."""
+    lines = []
+    curve = model.capacity
+    if curve is not None:
+        points = ", ".join(f"{words.rate(point.rate.value)} for {point.clients}" for point in curve.points)
+        if curve.by == "constant":
+            lines.append(f"Capacity: {words.rate(curve.points[0].rate.value)}, whoever is at it.")
+        else:
+            varies = "It is about constant" if curve.is_constant else "It is not constant"
+            lines.append(f"Capacity by active {curve.by}: {points}. {varies}.")
+    if model.process_demand is not None:
+        low, high = model.process_demand.low, model.process_demand.high
+        lines.append(
+            f"One process by itself takes {words.rate(model.process_demand.value)} "
+            f"{words.interval(low / words.MIB, high / words.MIB)}: {model.process_demand.how}."
+        )
+    if model.held_out is not None:
+        held = model.held_out
+        lines.append(
+            f"Runtimes of {words.count(held.combinations, 'combination')} of jobs, each by a fit without it: "
+            f"off by {words.percent(held.mean)} in the mean, {words.percent(held.worst)} at most."
+        )
+    return lines + outlier_words.dropped([name for rate in model.alone for name in rate.dropped])
+
+
+def check_table(checked: pl.DataFrame) -> Table:
+    """Predicted against observed runtimes, a row a job of a run."""
+    table = Table(
+        [
+            *(Column(name, is_figure=False) for name in ("jobs together", "job", "share by")),
+            Column("predicted", "s"),
+            Column("interval", "s", is_figure=False),
+            Column("observed", "s"),
+            Column("error", "%"),
+        ]
+    )
+    for row in checked.iter_rows(named=True):
+        is_known = row["predicted"] is not None
+        table.add(
+            row["pair"],
+            row["job"],
+            row["weight"] or "cannot tell",
+            Cell(words.seconds(row["predicted"]), row["predicted"]),
+            words.interval(row["low"], row["high"]) if is_known else "",
+            Cell(words.seconds(row["observed"]), row["observed"]),
+            Cell(
+                words.signed_percent(row["relative_error"]) + (" (stood out)" if row["is_outlier"] else ""),
+                row["relative_error"] and 100 * row["relative_error"],
+            ),
+        )
+    return table
+
+
+def summary(checked: pl.DataFrame) -> dict[str, float | int | list[str] | None]:
+    """The largest and the mean |relative error|, and over how many jobs of how many runs. Runs that stood out among
+    their repeats are left out of these, and named, with the largest error in any of them.
+    """
+    of_outliers = checked.filter("is_outlier")
+    checked = checked.filter(~pl.col("is_outlier"))
+    errors = checked["relative_error"].drop_nulls().abs()
+    return {
+        "jobs": len(errors),
+        "not_predicted": checked["relative_error"].null_count(),
+        "runs": checked["run"].n_unique(),
+        "max_relative_error": errors.max(),
+        "mean_relative_error": errors.mean(),
+        "outliers": of_outliers["run"].unique(maintain_order=True).to_list(),
+        "max_relative_error_of_outliers": of_outliers["relative_error"].abs().max(),
+    }
+
+
+def check_words(checked: pl.DataFrame, how: str) -> str:
+    """The same in a sentence."""
+    found = summary(checked)
+    if not found["jobs"]:
+        return "No runtime could be predicted: the runs cannot tell by what the storage is shared."
+    left = f" {words.count(found['not_predicted'], 'job')} could not be predicted." if found["not_predicted"] else ""
+    return (
+        f"Runtimes of {words.count(found['jobs'], 'job')} in {words.count(found['runs'], 'run')}, {how}: |RE| "
+        f"{words.percent(found['mean_relative_error'])} in the mean, {words.percent(found['max_relative_error'])} "
+        f"at most.{left}{_outliers_words(found)}"
+    )
+
+
+def _outliers_words(found: Mapping[str, Any]) -> str:
+    worst = found["max_relative_error_of_outliers"]
+    if worst is None:
+        return ""
+    return (
+        f" Without {words.count(len(found['outliers']), 'run')} that stood out among repeats (by "
+        f"{outlier_words.BY_HOW_MUCH}): {words.listing(found['outliers'])}; there |RE| is {words.percent(worst)} "
+        "at most."
+    )

@@ -1,0 +1,45 @@
+"""By what a storage is shared, and to whom it is fair, in sentences."""
+
+from __future__ import annotations
+
+from slicewise.analysis.sharing.weights import FEWEST_RUNS, Kind, WeightFit
+from slicewise.text import words
+
+MEANINGS: dict[Kind, str] = {
+    "processes": "its processes",
+    "nodes": "its compute nodes",
+    "mounts": "its mounts of the storage",
+    "equal": "nothing: every job gets as much",
+    "outstanding": "the bytes that it keeps outstanding",
+    "processes^beta": "a power of its processes",
+}
+
+
+def answer(fit: WeightFit) -> str:
+    """To whom the storage is fair, in words, with the evidence."""
+    behind = (
+        f"{words.count(fit.runs, 'run')} of {words.count(fit.pairs, 'combination')}, {words.count(fit.slices, 'slice')}"
+    )
+    if fit.chosen is None:
+        return f"Cannot tell by what the storage is shared: {fit.reason} ({behind})."
+    errors = {candidate.kind: candidate.share_error for candidate in fit.candidates}
+    kind = fit.chosen.kind
+    exponent = f" (exponent {fit.beta.value:.2f} [{fit.beta.low:.2f}-{fit.beta.high:.2f}])" if fit.beta else ""
+    said = f"A job's share goes by {MEANINGS[kind]}: held-out shares are off by {100 * errors[kind]:.1f} %"
+    others = ", ".join(f"{name} {100 * errors[name]:.1f} %" for name in errors if name != kind)
+    doubt = [name for name in fit.possible if name != kind]
+    undecided = f" These data do not tell it from {words.listing(doubt)}." if doubt else " All others are refuted."
+    if fit.runs < FEWEST_RUNS:
+        undecided += f" It takes {FEWEST_RUNS} runs to refute any."
+    return f"{said}, by {others}{exponent if kind != 'equal' else ''} ({behind}).{undecided} {_fairness(fit)}"
+
+
+def _fairness(fit: WeightFit) -> str:
+    """The question that Kuo et al. leave open (section 4.2), as far as these data answer it."""
+    by_process = {"processes", "outstanding"} & set(fit.possible)
+    by_node = {"nodes", "mounts", "equal"} & set(fit.possible)
+    if by_process and not by_node:
+        return "Fairness is addressed to processes, not to compute nodes."
+    if by_node and not by_process:
+        return "Fairness is addressed to compute nodes, or to what each has one of, not to processes."
+    return "Whether fairness is addressed to processes or to compute nodes stays open."

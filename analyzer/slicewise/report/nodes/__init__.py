@@ -1,0 +1,1 @@
+"""What nodes did, as sections, tables and words."""

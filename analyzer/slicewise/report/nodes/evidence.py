@@ -1,0 +1,70 @@
+"""Evidence for causes of interference, as a table and a sentence."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from slicewise.analysis.nodes.causes import FLOW_CONTROL
+from slicewise.report.page import Section
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+
+def evidence_table(evidence: pl.DataFrame) -> Table:
+    """A row a signal, for a frame of `causes.EVIDENCE_SCHEMA`."""
+    table = Table(
+        [
+            *(Column(name, is_figure=False) for name in ("cause", "signal")),
+            Column("alone"),
+            Column("together"),
+            Column("unit", is_figure=False),
+            Column("moved", is_figure=False),
+        ]
+    )
+    for row in evidence.iter_rows(named=True):
+        table.add(
+            row["cause"],
+            row["signal"].replace("_", " "),
+            Cell(words.number(row["alone"]), row["alone"]),
+            Cell(words.number(row["together"]), row["together"]),
+            row["unit"],
+            _moved(row["moved"], row["counts"]),
+        )
+    return table
+
+
+def _moved(moved: bool, counts: bool) -> str:
+    if moved and not counts:
+        return "yes, by itself no evidence"
+    return "yes" if moved else "no"
+
+
+def evidence_words(evidence: pl.DataFrame) -> str:
+    """Which causes have evidence, the strongest first; empty where nothing was measured."""
+    if evidence.is_empty():
+        return ""
+    if not evidence["moved"].any():
+        return "Of what the nodes counted nothing moved against the runs alone."
+    told = []
+    if causes := evidence.filter("counts")["cause"].unique(maintain_order=True).to_list():
+        told.append(
+            f"Against the runs alone the nodes' counters moved for: {words.listing(causes)}. That is evidence, not "
+            "proof."
+        )
+    if by_themselves := evidence.filter(pl.col("moved") & ~pl.col("counts"))["signal"].to_list():
+        signals = words.listing([signal.replace("_", " ") for signal in by_themselves])
+        told.append(
+            f"{signals[:1].upper()}{signals[1:]} moved{' too' if told else ''}, which is evidence for {FLOW_CONTROL} "
+            "only together with an advantage of whoever comes first."
+        )
+    return " ".join(told)
+
+
+def evidence_section(evidence: pl.DataFrame) -> Section:
+    """The section of a page."""
+    return Section(
+        "Evidence for causes",
+        text=[evidence_words(evidence)],
+        tables=[evidence_table(evidence)],
+        note="Of each slice the node counts on which a signal was highest; alone and together are means over slices.",
+    )

@@ -1,0 +1,1 @@
+"""Jobs on one time axis, as a page, tables, words and JSON."""

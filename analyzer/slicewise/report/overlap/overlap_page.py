@@ -1,0 +1,191 @@
+"""The page of jobs on one time axis: what stands on it, in which order, with which words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from slicewise.analysis.coverage import Coverage
+from slicewise.analysis.job.heat import heats
+from slicewise.analysis.overlap.overlap import DirectionOverlap, Overlap, is_negligible
+from slicewise.charts import heatmap, runtimes, throughput
+from slicewise.digest.activity import Direction
+from slicewise.report.coverage.unseen import seen_section
+from slicewise.report.overlap import overlap_tables as tables
+from slicewise.report.overlap import overlap_words
+from slicewise.report.overlap.overlap_tables import colours_of
+from slicewise.report.page import Fact, Page, Section
+from slicewise.text import words
+
+TITLES: dict[Direction, str] = {"read": "Reads", "write": "Writes"}
+
+
+def overlap_page(
+    overlap: Overlap, main: DirectionOverlap, coverages: Mapping[str, Coverage], unseen: Sequence[str]
+) -> Page:
+    """The page for `main`, a direction of `overlap`; the other one follows where there is something to show.
+
+    coverages: how much was seen of each job. unseen: lines on what the profiles could not see or have lost.
+    """
+    names = [job.job for job in overlap.jobs]
+    others = [direction for direction in overlap.directions.values() if direction is not main]
+    sections = _sections(overlap, main)
+    for other in others:
+        said = _nothing_to_show(main, other)
+        sections.extend([Section(TITLES[other.direction], text=[said])] if said else _sections(overlap, other))
+    sections.extend(seen_section(coverages))
+    start_ns = overlap.first_slice * overlap.slice_ns
+    return Page(
+        title=f"{words.listing(names)} on one time axis",
+        kicker=f"Slicewise overlap of {words.listing(names)}, {words.date_and_zone(start_ns)}",
+        sentences=overlap_words.opening(overlap, main),
+        verdict=overlap_words.verdict(main),
+        facts=_facts(overlap, main),
+        sections=sections,
+        unseen=[*main.notes, *(note for other in others for note in other.notes if note not in main.notes), *unseen],
+    )
+
+
+def _facts(overlap: Overlap, direction: DirectionOverlap) -> list[Fact]:
+    colours = colours_of(overlap)
+    facts = [
+        Fact(f"{job.job} in the region", words.rate(job.region_bytes_per_second), colours[job.job])
+        for job in direction.jobs
+        if job.region_bytes_per_second is not None
+    ]
+    if direction.ratio is not None:
+        facts.append(Fact("ratio of the two", words.one_to_other(direction.ratio.region)))
+    if direction.basis is not None:
+        facts.append(Fact("length of the region", f"{direction.basis.seconds:,.10g} s"))
+    if direction.uniformity is not None:
+        facts.append(Fact("RSD over all processes", words.percent(direction.uniformity.rsd, 2)))
+        facts.append(Fact("Jain's index", words.number(direction.uniformity.jain)))
+    return facts
+
+
+def _sections(overlap: Overlap, direction: DirectionOverlap) -> list[Section]:
+    slices = range(overlap.first_slice, overlap.end_slice)
+    region = (direction.basis.first_slice, direction.basis.end_slice) if direction.basis else None
+    behind = _behind(overlap, direction)
+    return [
+        _throughput_section(overlap, direction, slices, region, behind),
+        *([_shares_section(overlap, direction, slices, region)] if len(direction.shares) else []),
+        Section(
+            heading=f"Who {_did(direction)} when: processes by slices",
+            text=[
+                "A row is a process, grouped by job, node and rank; the stronger the colour, the more it moved in that "
+                "slice. Dotted lines mark the region."
+            ],
+            chart=heatmap.processes_by_slices(
+                heats(direction.activity, slices, overlap.slice_ns),
+                colours_of(overlap),
+                slices,
+                overlap.slice_ns,
+                region,
+            ),
+            note=behind,
+            is_linked=True,
+        ),
+        _runtimes_section(overlap, direction),
+        *([Section("Regions", tables=[tables.regions_table(overlap, direction)])] if direction.basis else []),
+    ]
+
+
+def _throughput_section(
+    overlap: Overlap, direction: DirectionOverlap, slices: range, region: tuple[int, int] | None, behind: str
+) -> Section:
+    prediction = overlap_words.closest(direction)
+    weight = prediction.weight if prediction else "processes"
+    fair_column = {"processes": "fair_bytes_by_process", "nodes": "fair_bytes_by_node"}[weight]
+    capacity = direction.capacity
+    text = []
+    if capacity is not None:
+        estimate = capacity.bytes_per_second
+        between = words.interval(estimate.low / words.MIB, estimate.high / words.MIB)
+        text = [f"Capacity {words.rate(estimate.value)} {between}: {estimate.how}."]
+    return Section(
+        heading=f"What {words.listing(job.job for job in overlap.jobs)} {_did(direction)}, stacked",
+        text=text,
+        chart=throughput.stacked(
+            direction.activity,
+            colours_of(overlap),
+            slices,
+            overlap.slice_ns,
+            fair=direction.shares.select("job", "slice", pl.col(fair_column).alias("bytes")),
+            fair_by=weight,
+            capacity=capacity.bytes_per_second if capacity else None,
+            region=region,
+            region_text="active overlapping region" if region else "",
+        ),
+        tables=[tables.jobs_table(overlap, direction)],
+        note=behind,
+        is_linked=True,
+    )
+
+
+def _shares_section(
+    overlap: Overlap, direction: DirectionOverlap, slices: range, region: tuple[int, int] | None
+) -> Section:
+    together = direction.shares["slice"].n_unique()
+    return Section(
+        heading="Each slice's bytes: the share that a job got, and its fair share",
+        text=["A fair share is a job's part of the processes, or of the nodes, that moved bytes in that slice."],
+        chart=throughput.shares(direction.shares, colours_of(overlap), slices, overlap.slice_ns, region),
+        note=f"{words.slices_of(together, overlap.slice_ns)} in which several jobs {_did(direction)}.",
+        is_linked=True,
+    )
+
+
+def _runtimes_section(overlap: Overlap, direction: DirectionOverlap) -> Section:
+    frame = _runtimes_frame(direction)
+    table = tables.predictions_table(overlap, direction)
+    return Section(
+        heading="Runtimes: observed, alone and predicted",
+        text=tables.inapplicable(direction),
+        chart=runtimes.observed_and_predicted(frame, colours_of(overlap)) if len(frame) else None,
+        tables=[table] if table.rows else [],
+        note="A runtime is from the first to the last byte that the job moved; bars are intervals.",
+    )
+
+
+def _runtimes_frame(direction: DirectionOverlap) -> pl.DataFrame:
+    """The rows of the chart of runtimes: job, kind, label, seconds, low, high."""
+    rows = []
+    for job in direction.jobs:
+        estimates = [("observed", "together, observed", job.span.seconds if job.span else None)]
+        for prediction in direction.predictions:
+            runtime = overlap_words.runtime_of(prediction, job.job)
+            estimates.append(("predicted", f"together, by {prediction.weight}", runtime and runtime.seconds))
+        estimates.append(("alone", "alone", job.alone_seconds))
+        rows.extend(
+            (job.job, kind, label, estimate.value, estimate.low, estimate.high)
+            for kind, label, estimate in estimates
+            if estimate is not None
+        )
+    schema = {"job": str, "kind": str, "label": str, "seconds": float, "low": float, "high": float}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _behind(overlap: Overlap, direction: DirectionOverlap) -> str:
+    """What stands behind a chart: slices, processes, nodes, and the processes that never moved a byte."""
+    active = direction.activity["slice"].n_unique()
+    nodes = overlap.members["node"].n_unique()
+    idle = sum(job.idle_processes for job in direction.jobs)
+    processes = words.processes_on_nodes(len(overlap.members), nodes)
+    note = f"{words.slices_of(active, overlap.slice_ns)} with bytes, {processes}"
+    return f"{note}; {words.count(idle, 'process')} of them moved none." if idle else f"{note}."
+
+
+def _did(direction: DirectionOverlap) -> str:
+    return {"read": "read", "write": "wrote"}[direction.direction]
+
+
+def _nothing_to_show(main: DirectionOverlap, other: DirectionOverlap) -> str:
+    """Why the other direction has no charts: nothing to compare, or hardly a byte; empty if it has them."""
+    if other.not_applicable:
+        return words.sentence(other.not_applicable)
+    if not is_negligible(other, main):
+        return ""
+    by_job = words.listing(f"{job.job} {_did(other)} {words.size(job.bytes)}" for job in other.jobs)
+    return f"{by_job}: too little beside the other direction to draw; --direction {other.direction} does."

@@ -1,0 +1,154 @@
+"""The tables of jobs on one time axis, the same for the terminal and for the page."""
+
+from __future__ import annotations
+
+from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap
+from slicewise.analysis.sharing.runtimes import Inverse, Prediction
+from slicewise.charts import style
+from slicewise.report.overlap.overlap_words import closest, runtime_of
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+NOTHING = Cell("-", "")
+
+
+def colours_of(overlap: Overlap) -> dict[str, str]:
+    """The colour that each job has in every chart and table, by its place among the jobs."""
+    return style.colours_of(job.job for job in overlap.jobs)
+
+
+def jobs_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
+    """One row a job: who it was, what it got overall and in the region, and how long it took, alone and together."""
+    prediction = closest(direction)
+    has_alone = any(job.alone_seconds is not None for job in direction.jobs)
+    columns = [
+        Column("job", is_figure=False),
+        Column("program", is_figure=False),
+        Column("processes"),
+        Column("nodes"),
+        Column("overall", "MiB/s"),
+        Column("region", "MiB/s"),
+        Column("per process", "bytes"),
+        Column("RSD", "%"),
+        *([Column("alone", "s")] if has_alone else []),
+        Column("together", "s"),
+        *([Column("predicted", "s"), Column("error", "%")] if prediction else []),
+    ]
+    fitting = f"Predicted with shares by {prediction.weight}, which fit this run best" if prediction else ""
+    table = Table(columns, title=fitting)
+    programs = {job.job: job.program for job in overlap.jobs}
+    colours = colours_of(overlap)
+    for job in direction.jobs:
+        even = job.uniformity
+        cells = [
+            Cell(job.job, colour=colours[job.job]),
+            Cell(programs[job.job]),
+            Cell(f"{job.processes:,}", job.processes),
+            Cell(f"{job.nodes:,}", job.nodes),
+            rate_cell(job.overall_bytes_per_second),
+            rate_cell(job.region_bytes_per_second),
+            Cell(words.size(even.mean_bytes), even.mean_bytes) if even else NOTHING,
+            Cell(words.percent(even.rsd, 2), even.rsd * 100) if even else NOTHING,
+        ]
+        if has_alone:
+            cells.append(_seconds_cell(job.alone_seconds.value) if job.alone_seconds else NOTHING)
+        cells.append(_seconds_cell(job.span.seconds.value) if job.span else NOTHING)
+        if prediction:
+            cells.extend(_predicted_cells(prediction, job))
+        table.add(*cells)
+    return table
+
+
+def regions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
+    """The active overlapping region and its variants, each with its definition."""
+    table = Table(
+        [
+            Column("region", is_figure=False),
+            Column("from", is_figure=False),
+            Column("to", is_figure=False),
+            Column("slices"),
+            Column("length", "s"),
+            Column("what it is", is_figure=False),
+        ],
+        title="The active overlapping region and its variants",
+    )
+    for region in (direction.regions.every_process, direction.regions.union, direction.regions.any_process):
+        if region is None:
+            continue
+        edges = [
+            words.clock(edge * overlap.slice_ns, overlap.slice_ns) for edge in (region.first_slice, region.end_slice)
+        ]
+        length = Cell(f"{region.seconds:,.10g} s", region.seconds)
+        table.add(region.kind, *edges, Cell(f"{region.slices:,}", region.slices), length, region.meaning)
+    return table
+
+
+def predictions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
+    """Every prediction and every estimate of a standalone time, one row a model, weight and job."""
+    table = Table(
+        [
+            Column("job", is_figure=False),
+            Column("what", is_figure=False),
+            Column("shares by", is_figure=False),
+            Column("model", is_figure=False),
+            Column("predicted", "s"),
+            Column("interval", "s", is_figure=False),
+            Column("observed", "s"),
+            Column("error", "%"),
+        ],
+        title="Models of sharing against what was observed",
+    )
+    colours = colours_of(overlap)
+    for said, models in (("together", direction.predictions), ("alone", direction.inverses)):
+        for model in models:
+            for row in model.jobs:
+                table.add(
+                    Cell(row.job, colour=colours[row.job]),
+                    said,
+                    model.weight or "-",
+                    model.method,
+                    _seconds_cell(row.seconds.value),
+                    words.interval(row.seconds.low, row.seconds.high),
+                    _seconds_cell(row.observed_seconds),
+                    _error_cell(row.relative_error),
+                )
+    return table
+
+
+def inapplicable(direction: DirectionOverlap) -> list[str]:
+    """Why models were not applied, or not the simplest one; a sentence each."""
+    reasons = []
+    for said, models in (("No prediction", direction.predictions), ("No standalone times", direction.inverses)):
+        reasons.extend(f"{said} {_by(model)}: {model.not_applicable}." for model in models if model.not_applicable)
+    reasons.extend(
+        f"Not the pair model: {model.method_reason}."
+        for model in direction.predictions
+        if model.jobs and model.method_reason
+    )
+    return list(dict.fromkeys(reasons))
+
+
+def _by(model: Prediction | Inverse) -> str:
+    return f"from shares by {model.weight}" if model.weight else f"by {model.method}"
+
+
+def rate_cell(bytes_per_second: float | None) -> Cell:
+    """A throughput, copied in MiB/s."""
+    if bytes_per_second is None:
+        return NOTHING
+    return Cell(words.rate(bytes_per_second), bytes_per_second / words.MIB)
+
+
+def _seconds_cell(seconds: float | None) -> Cell:
+    return NOTHING if seconds is None else Cell(words.seconds(seconds), float(seconds))
+
+
+def _error_cell(relative_error: float | None) -> Cell:
+    return NOTHING if relative_error is None else Cell(words.signed_percent(relative_error), relative_error * 100)
+
+
+def _predicted_cells(prediction: Prediction, job: JobInDirection) -> list[Cell]:
+    runtime = runtime_of(prediction, job.job)
+    if runtime is None:
+        return [NOTHING, NOTHING]
+    return [_seconds_cell(runtime.seconds.value), _error_cell(runtime.relative_error)]

@@ -1,0 +1,1 @@
+"""Running commands under the profiler, and whether that works here."""

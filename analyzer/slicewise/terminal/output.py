@@ -1,0 +1,84 @@
+"""Where a command's result goes: the one home of `--json` and `-o FILE`.
+
+A command takes `json: AsJson` and `output: OutputFile`, and ends with `write_json(result, output)` or
+`write_text(renderables, output)`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from slicewise.errors import UserError
+from slicewise.report.tables import line_for_terminal
+from slicewise.text import safe_text
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with the keys that docs/commands.md lists.")]
+OutputFile = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to FILE instead of the terminal.")
+]
+PageFile = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Where to write the page; else beside the profile.")
+]
+# Where there is no terminal, nothing wraps: a line of text stays one line for grep.
+UNWRAPPED_WIDTH = 10_000
+
+
+def write_json(result: Any, output: Path | None) -> None:
+    """Write a result of dicts, lists, dataclasses, numbers and text as JSON, to `output` or stdout.
+
+    A number that JSON has no word for (nan, infinity) becomes null. Raises UserError if `output` cannot be written.
+    """
+    _write(safe_text.json_text(_plain(result), indent=2, allow_nan=False) + "\n", output)
+
+
+def write_text(renderables: list[RenderableType], output: Path | None) -> None:
+    """Print rich renderables to the terminal, or as plain text to `output`. Raises UserError if that cannot be.
+
+    A string or a Text is one line, without markup; tables are those of `report.tables.for_terminal`.
+    """
+    renderables = [line_for_terminal(item) if isinstance(item, (str, Text)) else item for item in renderables]
+    if output is None:
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else UNWRAPPED_WIDTH)
+        console.print(*renderables, sep="\n")
+        return
+    console = Console(width=UNWRAPPED_WIDTH, highlight=False, no_color=True, force_terminal=False)
+    with console.capture() as captured:
+        console.print(*renderables, sep="\n")
+    _write("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n", output)
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        output.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UserError(f"{output}: cannot be written: {error.strerror}; give another file to -o") from error
+
+
+def _plain(value: Any) -> Any:
+    """`value` with nothing in it but what JSON knows."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset, range, np.ndarray)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Path):
+        return str(value)
+    return value
