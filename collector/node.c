@@ -176,12 +176,13 @@ void node_sample(struct node *node, uint64_t now_ns)
         node_drain(node);
 }
 
-/* A node without processes of the job has no profile, and we begin none unless told to. */
+/* A node without processes of the job has no profile, and we begin none unless told to. What was drained does not tell: another run of the
+ * same name, which writes elsewhere, has its segments in the same place. */
 static bool has_profile(const struct node *node)
 {
     char path[1100];
     spool_path(path, sizeof path, node->home.segment);
-    return node->is_for_samples || node->visits.drained_bytes > 0 || node->visits.finished > 0 || access(path, F_OK) == 0;
+    return node->is_for_samples || access(path, F_OK) == 0;
 }
 
 int node_drain(struct node *node)

@@ -220,8 +220,9 @@ struct segment *adopt_copy(int fd)
                                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (segment == MAP_FAILED)
         return NULL;
-    /* First the head, whose commit the rest must not be older than; nobody waits for the rest of what cannot be understood. */
-    bool is_read = read_part(fd, segment, 0, offsetof(struct segment, text)) && adopt_is_of_this_build(segment) &&
+    /* First the head, whose commit the rest must not be older than; nobody reads more of what cannot be understood than says so. */
+    bool is_read = read_part(fd, segment, 0, offsetof(struct segment, process)) && adopt_is_of_this_build(segment) &&
+                   read_part(fd, segment, 0, offsetof(struct segment, text)) &&
                    read_what_is_there(fd, segment, offsetof(struct segment, text), SEGMENT_FIXED_BYTES - offsetof(struct segment, text));
     uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
     if (is_read && read_part(fd, segment, SEGMENT_FIXED_BYTES, (size_t)lanes * LANE_BYTES))

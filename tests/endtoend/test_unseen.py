@@ -186,11 +186,19 @@ def test_programs_with_other_rights(look, apps, tmp_path):
     assert look(program)[0] == "unknown"
 
 
+def segments_of(folder: Path) -> Path:
+    """Where `run_command`'s segments lie, and nobody else's."""
+    segments = folder / "segments"
+    segments.mkdir(exist_ok=True)
+    return segments
+
+
 def run_command(folder: Path, *command: str | Path) -> tuple[str, dict]:
     """What `slicewise run` says, and the coverage as `info --json` tells it."""
     if not SLICEWISE.exists():
         pytest.skip(f"{SLICEWISE} is missing: run make")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLICEWISE_", "LD_PRELOAD"))}
+    kept["SLICEWISE_SEGMENT_DIR"] = str(segments_of(folder))
     done = subprocess.run(
         [SLICEWISE, "run", "--job", "job", "--", *command],
         cwd=folder,
@@ -237,6 +245,20 @@ def test_run_of_a_static_command_alone_says_why_there_is_nothing(tmp_path, stati
     )
     assert seen == {}
     assert not (tmp_path / "slicewise").exists()
+
+
+def test_run_of_a_static_command_finishes_what_another_run_of_its_name_left(tmp_path, job, static_writer):
+    """Its segment lies where this run's would, and its profile elsewhere: this run still has none."""
+    script = "import os; open('out', 'w').write('a'); os.kill(os.getpid(), 9)"
+    elsewhere = {"SLICEWISE_JOB": "job", "SLICEWISE_DIR": tmp_path / "elsewhere", "SLICEWISE_SEGMENT_DIR": segments_of(tmp_path)}
+    assert job.run(["/usr/bin/python3", "-I", "-c", script], **{name: str(value) for name, value in elsewhere.items()}).status == -9
+    assert not (tmp_path / "elsewhere").exists()
+    said, _ = run_command(tmp_path, static_writer, "out")
+    assert said.strip() == (
+        f"slicewise: nothing was profiled: 1 process could not be profiled (static): {static_writer.name}"
+    )
+    assert not (tmp_path / "slicewise").exists()
+    assert (tmp_path / "elsewhere" / "job").exists()
 
 
 def test_run_of_a_static_command_with_profiled_children(tmp_path, apps):
