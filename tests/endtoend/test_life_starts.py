@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.coverage import coverage, unprofiled_programs
 from slicewise.digest.digest import Digest
-from slicewise.profile.reader import Profile
+from slicewise.profile.reader import Profile, read_profile
 from support.programs import APPS, LIBRARY, SHARED_MEMORY, Apps, Job, calls, need, total
 
 EXECS = ("execve", "execvpe", "execle", "fexecve", "execveat", "execv", "execvp", "execl", "execlp")
@@ -213,11 +213,19 @@ def test_setuid_program(open_job: Job, apps: Apps) -> None:
     user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     ended = job.run([*user, "sh", "-c", f"{program} after; echo status $?"])
     assert (ended.status, ended.output, ended.errors) == (0, b"status 7\n", "")
-    job.recover(job.spool_dir)  # setpriv began as root, and what it left nobody else can reach
     profile = job.profile()
     assert (job.data / "exec").stat().st_size == 200
     assert total(profile, "write_bytes", obj="file") == 0
     assert "life_exec" not in profile.processes["program"].str.split("/").list.last().to_list()
+    # setpriv began as root, who does not write into another user's profile: what it left has one of its own
+    refused = job.recover()
+    assert refused.returncode == 1
+    assert "belongs to another user" in refused.stderr
+    assert len(job.segments()) == 1
+    recovered = job.recover("--into", job.folder / "roots")
+    assert (recovered.returncode, recovered.stderr) == (0, "")
+    (program,) = read_profile(job.folder / "roots" / "job").processes["program"]
+    assert Path(program).name == "setpriv"
     assert job.segments() == []
 
 
