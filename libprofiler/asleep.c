@@ -112,11 +112,11 @@ bool asleep_lived(enum operation operation, uint32_t times)
 void asleep_count(void)
 {
     for (unsigned operation = 0; operation < OPERATIONS; operation++) {
-        uint32_t times = atomic_exchange(&asleep_page.lived[operation], 0);
+        if (atomic_load_explicit(&asleep_page.lived[operation], memory_order_relaxed) == 0)
+            continue;
         struct call call = call_begin(operation);
         call_stop(&call);
-        if (times > 0)
-            call_lived_often(&call, times);
+        call_lived_often(&call, atomic_exchange(&asleep_page.lived[operation], 0));
     }
     uint32_t used = atomic_exchange(&asleep_page.put_off_used, 0);
     for (uint32_t i = 0; i < used && i < PUT_OFF_MAX; i++) {

@@ -1,7 +1,7 @@
 /* A process before its first counted call: it has no segment, no table of descriptors, nothing that is mapped or opened. What little it does
  * meanwhile is noted on one page, which a child of fork finds zeroed, however it was forked. Calls that move nothing and only keep house
- * among descriptors (close, dup, fclose of an empty stream) do not wake the engine: they wait on the page, and are counted at the end of a
- * process that has woken. For any thread at any time, signal handlers and vforked children included. */
+ * among descriptors (close, dup, fclose of an empty stream) do not wake the engine: they wait on the page, and are counted when the process
+ * wakes. For any thread at any time, signal handlers and vforked children included. */
 #ifndef SLICEWISE_ASLEEP_H
 #define SLICEWISE_ASLEEP_H
 

@@ -332,6 +332,8 @@ static bool rouse(bool is_counting)
             atomic_store(engine_switch, preparation == REFUSED ? ENGINE_OFF : ENGINE_ON);
     }
     atomic_store(&asleep_page.starter, 0);
+    if (is_counting && atomic_load(engine_switch) == ENGINE_ON)
+        asleep_count(); /* at once: nobody knows whether there will be an end */
     errno_put(saved_errno);
     return atomic_load(engine_switch) == ENGINE_ON;
 }
@@ -406,7 +408,7 @@ void engine_begin_child(void)
 
 static void look_last(void)
 {
-    asleep_count();
+    asleep_count(); /* what other threads were about to note when one woke us */
     if (engine_before_end != NULL)
         engine_before_end();
     engine.home.segment->mishaps[MISHAP_requests_unclaimed] = request_count();
