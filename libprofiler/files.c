@@ -226,7 +226,8 @@ void files_enter(struct segment_home *home, struct stream *stream, uint32_t moun
     struct file *file = &files->file[row];
     size_t length = strlen(path);
     /* A long path's end says more than its beginning. */
-    strcpy(files->names[row], length < FILE_NAME_BYTES ? path : path + length - (FILE_NAME_BYTES - 1));
+    size_t left_out = length < FILE_NAME_BYTES ? 0 : length - (FILE_NAME_BYTES - 1);
+    memcpy(files->names[row], path + left_out, length - left_out + 1);
     file->path_hash = length != 0 ? mix(mix_text(1, path), mount) | 1 : 0;
     memset(file->row, 0, sizeof file->row);
     file->row[files_file] = row;
@@ -269,7 +270,7 @@ void files_add(struct segment_home *home, struct lane *lane, struct stream *stre
 }
 
 /* Of twice as many places as rows; whoever finds one taken takes the next. */
-#define PATH_PLACES (2 * FILES_MAX)
+#define PATH_PLACES ((size_t)2 * FILES_MAX)
 
 unsigned files_rows(const struct segment *segment, uint64_t rows[FILES_MAX][FILE_COLUMNS])
 {

@@ -80,10 +80,12 @@ int spool_order(struct spool_order *order, const struct segment *segment, const 
     char *job = strrchr(order->profiles, '/');
     if (job == NULL || !is_plain_name(job + 1) || !is_plain_name(host))
         return -EINVAL;
-    if (strlen(job + 1) >= sizeof order->job || strlen(host) + sizeof ".swz" > sizeof order->file)
+    size_t job_bytes = strlen(job + 1) + 1, host_bytes = strlen(host);
+    if (job_bytes > sizeof order->job || host_bytes + sizeof ".swz" > sizeof order->file)
         return -ENAMETOOLONG;
-    strcpy(order->job, job + 1);
-    strcpy(stpcpy(order->file, host), ".swz");
+    memcpy(order->job, job + 1, job_bytes);
+    memcpy(order->file, host, host_bytes);
+    memcpy(order->file + host_bytes, ".swz", sizeof ".swz");
     job[job == order->profiles] = '\0';
     return 0;
 }

@@ -9,7 +9,8 @@
 /* So little that zeros cost less than their absence costs the caller. */
 enum { LITTLE_ROWS = 4096 };
 
-/* What one chunk does to one column of numbers: a loop for each width and merge, which the compiler then knows. */
+/* What one chunk does to one column of numbers: a loop for each width and merge, which the compiler then knows.
+ * NOLINTBEGIN(bugprone-macro-parentheses): `type` is a type's name, which takes no parentheses in a declaration. */
 #define FILL(type, value_of_row, put) \
     { \
         const type *values = (const void *)stored->values; \
@@ -20,6 +21,7 @@ enum { LITTLE_ROWS = 4096 };
         } \
         break; \
     }
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define FILL_BY_WIDTH(put) \
     switch (stored->width) { \
     case 0: FILL(uint8_t, stored->base, put) \

@@ -78,6 +78,7 @@ static int read_bytes(struct file *file, size_t most)
     int result = fstat(descriptor, &status) < 0 ? -errno : S_ISREG(status.st_mode) ? 0 : -EINVAL;
     if (result == 0) {
         size_t size = most > 0 && (size_t)status.st_size > most ? most : (size_t)status.st_size;
+        file->size = 0;
         file->bytes = malloc(size + 1);
         result = file->bytes == NULL ? -ENOMEM : 0;
         while (result == 0 && file->size < size) {

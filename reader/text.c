@@ -7,6 +7,8 @@
 #define FIRST_BUFFER_BYTES ((size_t)16 << 10)
 #define MOST_BUFFER_BYTES ((size_t)64 << 20)
 enum { FIRST_KNOWN = 256, INLINE_BYTES = 12 };
+/* What stands for bytes that are no character: U+FFFD. */
+static const unsigned char stand_in[] = { 0xef, 0xbf, 0xbd };
 
 /* How many bytes the character at `at` has: positive if it is sound, else minus how many of them one U+FFFD stands for (the longest part
  * that some character begins with, or 1). */
@@ -44,8 +46,8 @@ static size_t repair(const unsigned char *text, size_t bytes, unsigned char *int
             made += (size_t)character;
             at += (size_t)character;
         } else {
-            memcpy(into + made, "\xef\xbf\xbd", 3);
-            made += 3;
+            memcpy(into + made, stand_in, sizeof stand_in);
+            made += sizeof stand_in;
             at += (size_t)-character;
         }
     }
@@ -83,16 +85,16 @@ static struct arrow_view *find(const struct text_pool *pool, const unsigned char
 
 static bool grow_known(struct text_pool *pool)
 {
-    struct text_pool grown = *pool;
-    grown.known_room = pool->known_room > 0 ? pool->known_room * 2 : FIRST_KNOWN;
-    grown.known = calloc(grown.known_room, sizeof *grown.known);
-    if (grown.known == NULL)
+    size_t room = pool->known_room, grown_room = room > 0 ? room * 2 : FIRST_KNOWN;
+    struct arrow_view *known = pool->known, *grown = calloc(grown_room, sizeof *grown);
+    if (grown == NULL)
         return false;
-    for (size_t i = 0; i < pool->known_room; i++)
-        if (pool->known[i].bytes != 0)
-            *find(&grown, text_of(pool, &pool->known[i]), (size_t)pool->known[i].bytes) = pool->known[i];
-    free(pool->known);
-    *pool = grown;
+    pool->known = grown;
+    pool->known_room = grown_room;
+    for (size_t i = 0; i < room; i++)
+        if (known[i].bytes != 0)
+            *find(pool, text_of(pool, &known[i]), (size_t)known[i].bytes) = known[i];
+    free(known);
     return true;
 }
 

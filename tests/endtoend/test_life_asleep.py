@@ -1,4 +1,6 @@
-"""A process pays for what it does: before its first counted call it makes, opens and maps nothing, and what it then does is complete."""
+"""A process pays for what it does: before its first counted call it makes, opens and maps nothing; all of what it then
+does is counted.
+"""
 
 from __future__ import annotations
 

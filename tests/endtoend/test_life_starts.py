@@ -242,7 +242,9 @@ def test_ten_thousand_processes(job: Job) -> None:
 
 
 def test_a_build_of_many_short_programs(job: Job) -> None:
-    """make, its shells, and what these begin: what did I/O is there once, as the program that it became; what did nothing is not."""
+    """make, its shells, and what they begin: what did I/O is there once, as the program that it became; what did
+    nothing is not there.
+    """
     targets = [f"t{number}" for number in range(60)]
     rules = (
         f"all: {' '.join(targets)}\n{' '.join(targets)}:\n\t@/bin/true; /bin/true && /bin/echo $@ > $@; test -s $@\n"

@@ -1,4 +1,6 @@
-"""Functions that have the names of libc's and are not libc's: each caller reaches the one that it would have reached without us."""
+"""Functions that have the names of libc's and are not libc's: each caller reaches the one that it would have reached
+without us.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def built(apps: Apps, name: str, *options: str) -> Path:
 
 
 def test_a_librarys_own_functions(job: Job, apps: Apps) -> None:
-    """Other prototypes: results in memory, floating point, more arguments than registers, variadic ones; at the first call and later."""
+    """Other prototypes, at the first call and later: results in memory, floating point, more arguments than registers,
+    variadic ones.
+    """
     program = linked(apps, "namesakes", built(apps, "namesakes", "-DLIBRARY"))
     bare = job.run_plainly([program])
     assert bare.output.splitlines()[0] == b"2031 2 6 9"

@@ -325,8 +325,10 @@ def test_what_threads_counted_that_ended_is_known_when_children_were_waited_for(
     own = profile.processes.sort("start_ns")["process"][0]
     digest = Digest(profile)
     mine = coverage_by_process(digest, digest.processes.filter(process=own))
-    assert mine.select("write_seen", "write_kernel").row(0) == ((job.data / "reaped").stat().st_size - 700_000 * (
-        order.count("f") + order.count("l")),) * 2
+    assert (
+        mine.select("write_seen", "write_kernel").row(0)
+        == ((job.data / "reaped").stat().st_size - 700_000 * (order.count("f") + order.count("l")),) * 2
+    )
     assert mine["read_kernel"][0] <= 4096
 
 
@@ -360,10 +362,10 @@ def test_a_rust_program_whose_threads_ended_is_compared(job, tmp_path):
         "use std::{fs, process::Command, thread};\n"
         "fn put(name: String) { fs::write(name, vec![1u8; 1_000_000]).unwrap() }\n"
         "fn main() {\n"
-        "    let threads: Vec<_> = (0..3).map(|i| thread::spawn(move || put(format!(\"r{i}\")))).collect();\n"
+        '    let threads: Vec<_> = (0..3).map(|i| thread::spawn(move || put(format!("r{i}")))).collect();\n'
         "    for thread in threads { thread.join().unwrap() }\n"
-        "    assert!(Command::new(\"/bin/true\").status().unwrap().success());\n"
-        "    put(\"last\".to_string());\n"
+        '    assert!(Command::new("/bin/true").status().unwrap().success());\n'
+        '    put("last".to_string());\n'
         "}\n"
     )
     built = subprocess.run(["rustc", "-o", tmp_path / "threads", source], capture_output=True, check=False)
@@ -372,4 +374,5 @@ def test_a_rust_program_whose_threads_ended_is_compared(job, tmp_path):
     assert job.run([tmp_path / "threads"], cwd=job.data).status == 0
     profile = job.profile()
     seen = coverage(Digest(profile))
-    assert (seen.processes, seen.of, seen.write, seen.kernel_write_bytes) == (1, 1, 1.0, 4_000_000)  # `true` does nothing
+    # `true` does nothing, and so is no process of the job
+    assert (seen.processes, seen.of, seen.write, seen.kernel_write_bytes) == (1, 1, 1.0, 4_000_000)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import polars as pl
 import pytest
 from support.hanging import HangingFileSystem, hanging_file_system
 from support.programs import Apps, Job, need, total
@@ -46,7 +44,9 @@ def test_a_spool_on_a_server_that_answers(job: Job, apps: Apps, spool: HangingFi
 
 
 @pytest.mark.parametrize(("ending", "told"), [("exit", "exit"), ("_exit", "underscore_exit")])
-def test_an_exit_waits_no_longer_than_it_may(job: Job, apps: Apps, spool: HangingFileSystem, ending: str, told: str) -> None:
+def test_an_exit_waits_no_longer_than_it_may(
+    job: Job, apps: Apps, spool: HangingFileSystem, ending: str, told: str
+) -> None:
     spool.hang()
     began = time.monotonic()
     ended = job.run([apps.build("life_ending"), ending], **settings(spool, SLICEWISE_EXIT_WAIT="1"))
@@ -62,8 +62,12 @@ def test_an_exit_waits_no_longer_than_it_may(job: Job, apps: Apps, spool: Hangin
 
 
 @pytest.mark.parametrize("way", ["below/it", "link", "link/below/it"])
-def test_a_directory_that_is_reached_through_what_hangs(job: Job, apps: Apps, spool: HangingFileSystem, way: str) -> None:
-    """The program's start and its first call look for where its profile belongs, and wait for nobody; its exit waits as long as it may."""
+def test_a_directory_that_is_reached_through_what_hangs(
+    job: Job, apps: Apps, spool: HangingFileSystem, way: str
+) -> None:
+    """The program's start and its first call look for where its profile belongs, and wait for nobody; its exit waits as
+    long as it may.
+    """
     link = spool.point.parent / "link"
     link.symlink_to(spool.point)
     directory = link.parent / way if way.startswith("link") else spool.point / way
@@ -131,7 +135,9 @@ def test_a_new_process_beside_a_dead_one_whose_spool_hangs(job: Job, apps: Apps,
     assert job.profile().processes["ending"].to_list() == ["killed"]
 
 
-def test_a_job_named_by_its_first_process_ends_beside_a_hung_one(job: Job, apps: Apps, spool: HangingFileSystem) -> None:
+def test_a_job_named_by_its_first_process_ends_beside_a_hung_one(
+    job: Job, apps: Apps, spool: HangingFileSystem
+) -> None:
     """The first process looks at all others when it ends."""
     killed = f"SLICEWISE_DIR={spool.point} {apps.build('life_ending')} kill"
     script = f"{killed}; kill -STOP $SERVER; exit 5"

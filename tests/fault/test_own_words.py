@@ -76,7 +76,9 @@ def test_file_at_its_size_limit(job: Job, apps: Apps, tmp_path: Path) -> None:
 
 
 def test_a_spool_that_others_brought_to_the_size_limit(job: Job, apps: Apps) -> None:
-    """Between our look at the limit and our write: here the look fails, so that it is the kernel that refuses the write."""
+    """The limit is lowered between our look at it and our write. Here the look fails, so that the kernel refuses the
+    write.
+    """
     need("strace", "prlimit")
     trace = job.folder / "trace"
     program = ["prlimit", "--fsize=1000:1000", "env", f"LD_PRELOAD={LIBRARY}", apps.build("life_ending"), "exit"]

@@ -47,7 +47,9 @@ def test_filter_that_we_cannot_live_under(job: Job, apps: Apps, how: str, action
     assert job.segments() == []
 
 
-@pytest.mark.parametrize("call", ["openat2", "getppid", "faccessat", "renameat2", "lseek", "close_range", "wait4", "clone"])
+@pytest.mark.parametrize(
+    "call", ["openat2", "getppid", "faccessat", "renameat2", "lseek", "close_range", "wait4", "clone"]
+)
 def test_filter_that_traps_what_we_seldom_call(job: Job, apps: Apps, call: str) -> None:
     run_both(job, apps, "prctl", "trap", call)
     assert stood_down(job.profile()) == {"stood_down_seccomp": 1}

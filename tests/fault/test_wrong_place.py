@@ -1,4 +1,6 @@
-"""Places that a profile does not belong to: another root directory, a deleted one, one that somebody else planted or may write to."""
+"""Places that a profile does not belong to: another root directory, a deleted one, one that somebody else planted or
+may write to.
+"""
 
 from __future__ import annotations
 
@@ -197,7 +199,7 @@ def test_a_directory_of_a_users_own_among_others(site: Site) -> None:
 
 
 def test_a_directory_that_a_group_shares(site: Site) -> None:
-    """Where the group is to read, SLICEWISE_DIR may be the group's; a job's directory is still its user's alone to write to."""
+    """Where the group is to read, SLICEWISE_DIR may be the group's; only its user may write to a job's directory."""
     site.plant(site.profiles, STRANGER, 0o2770)
     os.chown(site.profiles, STRANGER, VICTIM)
     assert "others may write" in site.run(VICTIM).errors

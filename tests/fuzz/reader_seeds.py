@@ -1,6 +1,6 @@
 """Seeds for the fuzz target reader.c: golden files as they are, and their payloads.
 
-    PYTHONPATH=tests python -m fuzz.reader_seeds DIRECTORY
+PYTHONPATH=tests python -m fuzz.reader_seeds DIRECTORY
 """
 
 from __future__ import annotations

@@ -137,9 +137,7 @@ def test_slices_of_a_collector_need_not_be_the_jobs(tmp_path):
 
 
 def sections_of(profile):
-    return {
-        section.heading: section for section in node_sections(Digest(profile), range(FIRST, FIRST + 4), TAU_NS)
-    }
+    return {section.heading: section for section in node_sections(Digest(profile), range(FIRST, FIRST + 4), TAU_NS)}
 
 
 def test_charts_are_on_the_axis_of_the_job_and_only_of_what_moved(profile):

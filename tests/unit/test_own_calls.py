@@ -1,4 +1,4 @@
-"""Every system call that the library makes by number is in the list that a program's seccomp filter is tried against."""
+"""All system calls of the library are in the list that a program's seccomp filter is tried against."""
 
 from __future__ import annotations
 

@@ -221,9 +221,7 @@ def _launched_unprofiled(digest: Digest) -> list[tuple[str, str]]:
     if digest.launches.is_empty():
         return []
     launched = digest.launches.filter(pl.col("reason") != "unknown")
-    return list(
-        launched.join(digest.processes, on=["node", "pid"], how="anti").select("program", "reason").iter_rows()
-    )
+    return list(launched.join(digest.processes, on=["node", "pid"], how="anti").select("program", "reason").iter_rows())
 
 
 def _go_programs(digest: Digest) -> list[tuple[str, str]]:

@@ -21,5 +21,6 @@ def recover(
     ] = None,
 ) -> None:
     """Finish the profiles of processes that were killed: what they had counted is still in this node's memory."""
-    command = [find_installation().collector, "recover", *(["--into", into] if into else []), *([job_dir] if job_dir else [])]
+    options = ["--into", into] if into else []
+    command = [find_installation().collector, "recover", *options, *([job_dir] if job_dir else [])]
     raise typer.Exit(subprocess.run(command, check=False).returncode)

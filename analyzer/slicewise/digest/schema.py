@@ -161,7 +161,8 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "files": Frame(
-        "one row a process and file that moved much or took long; all its other files are in its row with an empty path",
+        "one row a process and file that moved much or took long; "
+        "all its other files are in its row with an empty path",
         ("process", "file"),
         {
             "process": PROCESS,

@@ -71,7 +71,7 @@ def _ranges(byte_ranges: Sequence[tuple[int, int]]) -> str:
 
 
 def _lost(losses: Sequence[Loss], pids: Mapping[int, int], slice_ns: int) -> str:
-    """"8 s of process 4411 and 2 frames of process 4412 are"."""
+    """ "8 s of process 4411 and 2 frames of process 4412 are"."""
     parts = []
     for loss in losses[:MOST_NAMED]:
         if loss.slices:

@@ -164,9 +164,7 @@ def _column(
 ) -> native.Column:
     places = _array(c_int32, [-1 if table is None else table.places.get(column.name, -1) for table in tables])
     kept.append(places)
-    made = native.Column(
-        name=column.name.encode(), type=_type(column, want), merge=MERGES[column.merge], places=places
-    )
+    made = native.Column(name=column.name.encode(), type=_type(column, want), merge=MERGES[column.merge], places=places)
     if column.type == "ENUM":
         listed = [_names(column.name, schema, table) for schema, table in zip(added, tables, strict=True)]
         names = {UNKNOWN_NAME: 0}

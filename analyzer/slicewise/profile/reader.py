@@ -69,9 +69,7 @@ DISTRIBUTIONS = Want("slices", columns=(), bins=True, summed_over=("slice",))
 NO_DISTRIBUTIONS = Want("")
 
 
-def read_profile(
-    path: str | Path, bins: bool = False, needs_axis: bool = True, distributions: bool = False
-) -> Profile:
+def read_profile(path: str | Path, bins: bool = False, needs_axis: bool = True, distributions: bool = False) -> Profile:
     """Read a job's directory, or one node's `.swz` file of it.
 
     bins: whether the columns of bins (sizes, latencies) are wanted slice by slice: they need several times the memory

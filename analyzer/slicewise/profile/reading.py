@@ -85,9 +85,7 @@ def read(
     return read_jobs(job_places(Path(path) for path in paths), tables, threads=threads)
 
 
-def read_jobs(
-    places: Sequence[Path], wants: Mapping[str, Want], is_named: bool = True, threads: int = 0
-) -> Reading:
+def read_jobs(places: Sequence[Path], wants: Mapping[str, Want], is_named: bool = True, threads: int = 0) -> Reading:
     """As `read`, of jobs that are known to be jobs. is_named: whether the frames have a column `profile`."""
     files = [profile_files(place) for place in places]
     loading = _Loading(places, files, (*wants.values(), IDENTITY))
@@ -220,9 +218,7 @@ def _jobs_of_processes(identity: pl.DataFrame) -> Iterable[tuple[int, str, int]]
     return zip(*(identity[column].to_list() for column in columns), strict=True)
 
 
-def _why_nothing(
-    path: Path, source: int, loading: _Loading, found: native.Source, holes: list[native.Hole]
-) -> str:
+def _why_nothing(path: Path, source: int, loading: _Loading, found: native.Source, holes: list[native.Hole]) -> str:
     """The line for a profile of which no frame could be read."""
     own = {at for at, (_, whose) in enumerate(loading.flat) if whose == source}
     if not any(loading.states[at].bytes for at in own):

@@ -32,10 +32,7 @@ def hardware(digest: Digest) -> Hardware:
     """What a job counted of hardware events; no columns of events where it counted none."""
     if digest.hardware.is_empty():
         return Hardware(digest.hardware.select("process", "slice"), {}, {})
-    counted = (
-        digest.hardware.pivot("event", index=["process", "slice"], values="value")
-        .sort("process", "slice")
-    )
+    counted = digest.hardware.pivot("event", index=["process", "slice"], values="value").sort("process", "slice")
     # An event without a column was never counted.
     events = digest.events.filter(pl.col("event").is_in(counted.columns))
     counted = counted.select("process", "slice", *events["event"])

@@ -117,9 +117,7 @@ def _phase_frame(digest: Digest, own: pl.DataFrame, found: list[range]) -> pl.Da
         shortest=pl.max_horizontal(pl.col("end_low").max() - pl.col("start_high").min(), pl.col("least").max(), 1),
         longest=pl.col("end_high").max() - pl.col("start_low").min(),
     )
-    sums = rows.group_by("phase").agg(
-        pl.col("read_bytes", "write_bytes").sum(), processes=pl.col("process").n_unique()
-    )
+    sums = rows.group_by("phase").agg(pl.col("read_bytes", "write_bytes").sum(), processes=pl.col("process").n_unique())
     seconds = (pl.col("end_ns") - pl.col("start_ns")) / 1e9
     return (
         bounds.join(spans, on="phase", how="left", maintain_order="left")

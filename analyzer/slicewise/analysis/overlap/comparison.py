@@ -134,9 +134,7 @@ def _all_activity(moved: Sequence[_Moved]) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=ACTIVITY_SCHEMA), *(job.activity for job in moved)])
 
 
-def _standalone(
-    runs: Sequence[Run], job: _Moved, key: int | None, direction: Direction
-) -> StandaloneRun | None:
+def _standalone(runs: Sequence[Run], job: _Moved, key: int | None, direction: Direction) -> StandaloneRun | None:
     """The mean of the standalone runs given for a job on the same storage; of several those of its volume, where there
     are such.
     """
@@ -341,9 +339,7 @@ def _shares(together: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _why_nothing(
-    runs: Sequence[Run], movers: Mapping[str, pl.DataFrame], key: int | None, direction: Direction
-) -> str:
+def _why_nothing(runs: Sequence[Run], movers: Mapping[str, pl.DataFrame], key: int | None, direction: Direction) -> str:
     """Why the jobs cannot be compared in this direction; empty if they can."""
     did = DID[direction]
     if not movers:

@@ -55,8 +55,7 @@ class JobInDirection:
 
 @dataclass(frozen=True)
 class Ratio:
-    """The first job's figure over the second's (two jobs only): throughput in the region and overall, processes, nodes.
-    """
+    """The first job's figure over the second's (two jobs only): bandwidth in the region, overall; processes, nodes."""
 
     region: float | None
     overall: float | None

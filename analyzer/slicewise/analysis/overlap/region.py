@@ -37,8 +37,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Regions:
-    """The active overlapping region (Kuo et al., section 4.2) and the two variants; None where there is no such slice.
-    """
+    """The active overlapping region (Kuo et al., section 4.2) and two variants; None where there is no such slice."""
 
     every_process: Region | None
     union: Region | None
