@@ -236,7 +236,7 @@ static struct effect touch(const struct call *call, bool is_error)
 /* Before the engine woke nothing but the descriptor's device was looked up. */
 static uint32_t mount_of_look(descriptor look)
 {
-    return is_on() ? mount_of_device(asleep_object(look), asleep_device(look), -1) : MOUNT_OTHER;
+    return is_on() ? mount_of_device(asleep_object(look), asleep_device(look)) : MOUNT_OTHER;
 }
 
 static uint32_t mount_of_word(descriptor word)
@@ -345,7 +345,7 @@ void call_named_on(const struct call *call, uint64_t device, uint32_t mode)
     if (!is_on())
         return;
     struct effect effect = touch(call, false);
-    count(call, mount_of_device(object_of_mode(mode), device, -1), &effect);
+    count(call, mount_of_device(object_of_mode(mode), device), &effect);
 }
 
 void call_opened(const struct call *call, int fd, int dirfd, const char *path)

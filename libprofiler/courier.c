@@ -3,6 +3,7 @@
 #include "errand.h"
 #include "identity.h"
 #include "record.h"
+#include "statmount.h"
 #include "state.h"
 
 #include <stdio.h>
@@ -29,15 +30,18 @@ static const char *const local_types[] = { "tmpfs", "overlay", "btrfs", "zfs", "
 static bool is_local_type(const char *type)
 {
     for (const char *const *local = local_types; *local != NULL; local++)
-        if (strncmp(type, *local, strlen(*local)) == 0 && type[strlen(*local)] == ' ')
+        if (strncmp(type, *local, strlen(*local)) == 0 && (type[strlen(*local)] == ' ' || type[strlen(*local)] == '\0'))
             return true;
     return false;
 }
 
-/* Whether the mount of that number is of a local type, as the kernel's list says, which asks no server. */
-static bool is_local_mount(uint64_t mount)
+/* The same, as the kernel's list says. */
+static bool is_local_mount_of_list(int fd_on_it)
 {
     static char chunk[4096 + 1];
+    struct statx status;
+    if (syscall(SYS_statx, fd_on_it, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &status) != 0 || (status.stx_mask & STATX_MNT_ID) == 0)
+        return false;
     int fd = raw_open("/proc/self/mountinfo", O_RDONLY, 0);
     size_t kept = 0;
     long got = 1;
@@ -47,7 +51,7 @@ static bool is_local_mount(uint64_t mount)
         chunk[kept + (size_t)got] = '\0';
         for (; !is_found && (end = strchr(line, '\n')) != NULL; line = end + 1) {
             *end = '\0';
-            is_found = strtoull(line, NULL, 10) == mount;
+            is_found = strtoull(line, NULL, 10) == status.stx_mnt_id;
             const char *type = is_found ? strstr(line, " - ") : NULL;
             is_local = type != NULL && is_local_type(type + 3);
         }
@@ -59,8 +63,15 @@ static bool is_local_mount(uint64_t mount)
     return is_local;
 }
 
+/* Whether a directory lies on a mount of a local type. Asks no server. */
+static bool is_on_local_mount(int fd, const struct statx *status)
+{
+    struct one_mount one;
+    return statmount_of(status, &one) ? is_local_type(one.type) : is_local_mount_of_list(fd);
+}
+
 /* Whether the directory of profiles is known to be there, and to lie on this node: on a disk, or in memory. Asks no server. */
-static bool is_local(const struct segment *segment)
+static bool is_spool_local(const struct segment *segment)
 {
     static char profiles[sizeof segment->spool_dir];
     struct statx status;
@@ -72,9 +83,9 @@ static bool is_local(const struct segment *segment)
     int fd = spool_open_known(profiles);
     if (fd < 0)
         return false;
-    bool is_seen = syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &status) == 0;
+    bool is_local = raw_statx_descriptor(fd, &status) == 0 && (status.stx_dev_major != 0 || is_on_local_mount(fd, &status));
     raw_close(fd);
-    return is_seen && (status.stx_dev_major != 0 || ((status.stx_mask & STATX_MNT_ID) != 0 && is_local_mount(status.stx_mnt_id)));
+    return is_local;
 }
 
 /* Another process's spool that is not ours as well is nothing to wait for: it may be why that process is dead. */
@@ -85,7 +96,7 @@ static bool may_wait_for(const struct segment *segment)
 
 static int append(struct segment *segment, const void *frames, size_t bytes)
 {
-    if (is_local(segment))
+    if (is_spool_local(segment))
         return spool_append_ourselves(segment, frames, bytes);
     if (!may_wait_for(segment) || clock_read(CLOCK_MONOTONIC) >= courier.end_ns)
         return -SPOOL_LATE;

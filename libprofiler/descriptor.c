@@ -77,15 +77,29 @@ static const char *path_of_descriptor(int fd)
     return path;
 }
 
-uint32_t mount_of_device(enum object object, uint64_t device, int fd)
+/* `status` may be NULL. */
+static uint32_t mount_of(enum object object, uint64_t device, const struct statx *status, int fd)
 {
     uint32_t mount = mount_find(engine.home.segment, object, device);
     if (mount != MOUNT_NOT_KNOWN)
         return mount;
     struct held_lock held = lock_take(&engine.lock);
-    mount = mount_enter(&engine.home, object, device, object == OBJECT_file && fd >= 0 ? path_of_descriptor(fd) : NULL);
+    if (object == OBJECT_file && status != NULL)
+        mount = mount_enter_seen(&engine.home, status);
+    if (mount == MOUNT_NOT_KNOWN)
+        mount = mount_enter(&engine.home, object, device, object == OBJECT_file && fd >= 0 ? path_of_descriptor(fd) : NULL);
     lock_give(held);
     return mount;
+}
+
+uint32_t mount_of_device(enum object object, uint64_t device)
+{
+    return mount_of(object, device, NULL, -1);
+}
+
+uint32_t mount_of_seen(enum object object, const struct statx *status, int fd)
+{
+    return mount_of(object, makedev(status->stx_dev_major, status->stx_dev_minor), status, fd);
 }
 
 /* A file is known by its inode, when that was made, and the name that it was opened by: inodes' numbers are used again at once, and not all file
@@ -123,7 +137,7 @@ static descriptor classify(int fd, uint64_t name)
     if (fd < 0 || raw_statx_descriptor(fd, &status) < 0)
         return DESCRIPTOR_KNOWN | (uint64_t)FILE_NONE << 16 | MOUNT_OTHER;
     enum object object = object_of_mode(status.stx_mode);
-    uint32_t mount = mount_of_device(object, makedev(status.stx_dev_major, status.stx_dev_minor), fd);
+    uint32_t mount = mount_of_seen(object, &status, fd);
     if (engine.home.segment->mounts[mount][mounts_object] != object)
         object = OBJECT_other;
     descriptor word = word_of(mount, object, object == OBJECT_file && S_ISREG(status.stx_mode) ? FILE_NOT_USED : FILE_NONE);

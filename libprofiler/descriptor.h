@@ -42,7 +42,8 @@ descriptor descriptor_opened(int fd, int dirfd, const char *path);
 void descriptor_settle(struct thread *thread);
 void descriptor_name_all(void);
 
-/* The mount of an object on a device; `fd` (or -1) helps to find out which it is. */
-uint32_t mount_of_device(enum object object, uint64_t device, int fd);
+/* The mount of an object on a device; of one that raw_statx looked at, of which `fd` (or -1) is a descriptor. */
+uint32_t mount_of_device(enum object object, uint64_t device);
+uint32_t mount_of_seen(enum object object, const struct statx *status, int fd);
 
 #endif

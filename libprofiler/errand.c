@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "raw.h"
+#include "valgrind.h"
 
 #include <linux/futex.h>
 #include <signal.h>
@@ -21,19 +22,6 @@ static char *thread_pointer(void)
     __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
 #endif
     return pointer;
-}
-
-/* Valgrind ends a program that shares its memory with another process. Its own sign: instructions that change nothing, and that it answers. */
-static bool is_under_valgrind(void)
-{
-#if defined(__x86_64__)
-    uint64_t request[6] = { 0x1001 /* RUNNING_ON_VALGRIND */ }, answer = 0;
-    __asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi; xchgq %%rbx, %%rbx"
-                     : "+d"(answer) : "a"(request) : "cc", "memory", "rdi");
-    return answer != 0;
-#else
-    return false;
-#endif
 }
 
 /* clone() as the kernel has it: libc's own is wrapped by us, and allocates. Returns the process's id, or -errno. */
@@ -84,7 +72,7 @@ struct errand *errand_begin(const struct segment *segment, const void *frames, s
     *wrong = 0;
     ptrdiff_t errno_at = (char *)&errno - thread_pointer();
     size_t before = errno_at < 0 ? (size_t)-errno_at : 0, after = errno_at > 0 ? (size_t)errno_at : 0;
-    if (before + after > ERRNO_FARTHEST || is_under_valgrind())
+    if (before + after > ERRNO_FARTHEST || valgrind_is_here())
         return NULL;
     before = (before + sizeof(struct errand) + THREAD_BYTES) & ~(size_t)63;
     size_t stack = (before + after + THREAD_BYTES + STACK_BYTES) & ~(size_t)63, mapped = stack + bytes;

@@ -1,6 +1,7 @@
 #include "mount.h"
 
 #include "raw.h"
+#include "statmount.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -198,6 +199,18 @@ uint32_t mount_enter(struct segment_home *home, enum object object, uint64_t dev
     if (mount == NULL)
         return add(home, OBJECT_file, device, &nameless);
     return add(home, is_pseudo(mount->type) ? OBJECT_other : OBJECT_file, device, mount);
+}
+
+uint32_t mount_enter_seen(struct segment_home *home, const struct statx *status)
+{
+    struct one_mount one;
+    uint64_t device = makedev(status->stx_dev_major, status->stx_dev_minor);
+    uint32_t known = mount_find(home->segment, OBJECT_file, device);
+    if (known != MOUNT_NOT_KNOWN || !statmount_of(status, &one))
+        return known;
+    if (by_device(device, NULL) == NULL) /* the list was read before there was this mount */
+        table.count = 0;
+    return add(home, is_pseudo(one.type) ? OBJECT_other : OBJECT_file, device, &(struct system_mount){ device, one.point, one.type, one.source });
 }
 
 uint32_t mount_enter_path(struct segment_home *home, const char *path)

@@ -5,6 +5,8 @@
 
 #include "segment.h"
 
+#include <sys/stat.h>
+
 #define MOUNT_PROCESS 0u /* the kernel's count of the process */
 #define MOUNT_OTHER 1u   /* what could not be looked at, or did not fit */
 #define MOUNT_NOT_KNOWN UINT32_MAX
@@ -18,6 +20,9 @@ uint32_t mount_find(const struct segment *segment, enum object object, uint64_t 
 
 /* The same, entering it if need be. `path` (may be NULL) helps where the device is not in the system's list. */
 uint32_t mount_enter(struct segment_home *home, enum object object, uint64_t device, const char *path);
+
+/* The same of a file by what raw_statx said of it; MOUNT_NOT_KNOWN if the kernel has no more to say. */
+uint32_t mount_enter_seen(struct segment_home *home, const struct statx *status);
 
 /* The mount of an absolute path, by the longest mount point that it begins with. */
 uint32_t mount_enter_path(struct segment_home *home, const char *path);

@@ -21,13 +21,16 @@ static uint32_t mount_of_directory(int dirfd)
         return descriptor_mount(descriptor_of(dirfd));
     if (raw_statx(AT_FDCWD, "", AT_EMPTY_PATH, &status) < 0)
         return MOUNT_OTHER;
-    return mount_of_device(OBJECT_file, device_of(&status), -1);
+    return mount_of_seen(OBJECT_file, &status, -1);
 }
 
 /* Caller holds the lock. `status` is NULL where nothing has that name. */
 static uint32_t enter(const char *path, const struct statx *status)
 {
-    return status != NULL ? mount_enter(&engine.home, OBJECT_file, device_of(status), path) : mount_enter_path(&engine.home, path);
+    if (status == NULL)
+        return mount_enter_path(&engine.home, path);
+    uint32_t seen = mount_enter_seen(&engine.home, status);
+    return seen != MOUNT_NOT_KNOWN ? seen : mount_enter(&engine.home, OBJECT_file, device_of(status), path);
 }
 
 uint32_t engine_mount_of_path(const char *path)

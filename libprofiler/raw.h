@@ -110,11 +110,15 @@ static inline long raw_readlink(const char *path, char *buffer, size_t size)
     return raw_result(syscall(SYS_readlinkat, AT_FDCWD, path, buffer, size));
 }
 
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x4000u
+#endif
+
 /* A stat as the kernel gives it: one layout on every architecture, whatever glibc calls its own. It asks no server. */
 static inline int raw_statx(int dirfd, const char *path, int flags, struct statx *status)
 {
-    return (int)raw_result(syscall(SYS_statx, dirfd, path, flags | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MODE | STATX_UID | STATX_NLINK | STATX_SIZE | STATX_INO | STATX_BTIME,
-                                   status));
+    const unsigned wanted = STATX_TYPE | STATX_MODE | STATX_UID | STATX_NLINK | STATX_SIZE | STATX_INO | STATX_BTIME | STATX_MNT_ID_UNIQUE;
+    return (int)raw_result(syscall(SYS_statx, dirfd, path, flags | AT_STATX_DONT_SYNC, wanted, status));
 }
 
 /* The same of what a descriptor leads to. By an empty name: no name at all, which new kernels take as well, is a bad pointer to valgrind. */

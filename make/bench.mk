@@ -1,7 +1,7 @@
 # What the library costs: programs and targets of tests/bench. Included by Makefile.
 
 BENCH_PYTHON = $(if $(wildcard $(VENV)/bin/python),$(VENV)/bin/python,python3)
-BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,calls life sites endure floor.so skewed_clock.so)
+BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,calls life processes sites endure floor.so skewed_clock.so)
 BENCH_MPI_PROGRAMS = $(if $(MPICC),$(BUILD)/bench/ior_like)
 
 $(BUILD)/bench/%: tests/bench/%.c

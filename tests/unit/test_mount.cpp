@@ -121,3 +121,30 @@ TEST_CASE("what st_mode says a thing is", "[mount]")
     CHECK(object_of_mode(S_IFSOCK) == OBJECT_socket);
     CHECK(object_of_mode(0) == OBJECT_other);
 }
+
+TEST_CASE("what the kernel says of one mount alone is what its list says", "[mount]")
+{
+    Sandbox sandbox;
+    Segment alone{ sandbox }, listed{ sandbox };
+    auto mount_of = [](Segment &segment, uint32_t mount) {
+        auto text = [&](enum column column) { return std::string(segment_text(segment.home.segment, segment->mounts[mount][column])); };
+        return text(mounts_point) + " " + text(mounts_type) + " " + text(mounts_source);
+    };
+    mount_start(&alone.home);
+    mount_start(&listed.home);
+    int told = 0;
+    for (const char *path : { "/", "/proc", "/dev", "/dev/shm", "/sys" }) {
+        struct statx status;
+        if (raw_statx(AT_FDCWD, path, 0, &status) < 0 || (status.stx_mask & STATX_MNT_ID_UNIQUE) == 0)
+            continue;
+        uint32_t seen = mount_enter_seen(&alone.home, &status);
+        if (seen == MOUNT_NOT_KNOWN)
+            continue;
+        told++;
+        uint64_t device = makedev(status.stx_dev_major, status.stx_dev_minor);
+        CHECK(mount_of(alone, seen) == mount_of(listed, mount_enter(&listed.home, OBJECT_file, device, path)));
+        CHECK(alone->mounts[seen][mounts_object] == listed->mounts[mount_find(listed.home.segment, OBJECT_file, device)][mounts_object]);
+    }
+    if (told == 0)
+        WARN("this kernel tells of no mount alone");
+}

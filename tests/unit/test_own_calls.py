@@ -9,6 +9,7 @@ from support.programs import ROOT
 # Not made in a process that may have such a filter.
 NOT_OURS = {
     "fdatasync": "the collector's alone (spool_is_kept)",
+    "statmount": "not made where a filter is in force",
     "mremap": "the program's own call, passed on",
 }
 LIST = re.compile(r"own_calls\[\] = \{\n(.*?)\n\};", re.DOTALL)
