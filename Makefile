@@ -133,6 +133,7 @@ docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made fro
 	$< counters > docs/counters.md
 	$< coverage > docs/coverage.md
 	$(VENV)/bin/python -m slicewise.digest.describe > docs/digest.md
+	$(VENV)/bin/python -m slicewise.digest.describe python > docs/python.md
 
 .PHONY: clean
 clean:  ## remove what was built

@@ -1,7 +1,18 @@
-"""The digest's frames as a page of the documentation, made from the schema: `python -m slicewise.digest.describe`."""
+"""Two pages of the documentation: the digest's frames, made from the schema (`python -m slicewise.digest.describe`),
+and its functions, made from their docstrings (`python -m slicewise.digest.describe python`).
+"""
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from types import ModuleType
+
+from slicewise.digest import activity, full, layers, nodes, processes, slices, storages
+from slicewise.digest.digest import Digest, several
 from slicewise.digest.schema import FRAMES
 
 OPENING = """# The digest
@@ -40,5 +51,93 @@ def page() -> str:
     return "\n".join(parts)
 
 
+PYTHON_OPENING = """# Slicewise in Python
+
+Everything that `slicewise report` shows comes from a few polars frames, and they are yours to ask: `slicewise.read`
+gives a job as a digest, whose frames [digest.md](digest.md) describes column by column. The package has type hints.
+
+```python
+import polars as pl
+import slicewise
+
+job = slicewise.read("profiles/48213")
+
+# What the job wrote in each slice, in MiB/s.
+tau = job.slice_ns / 1e9
+rates = job.process_slices.group_by("slice").agg(pl.col("write_bytes").sum() / tau / 2**20).sort("slice")
+
+# Which of its processes waited longest for I/O.
+waited = pl.sum_horizontal("read_ns", "write_ns", "meta_ns", "sync_ns") / 1e9
+slowest = job.processes.filter("matters").select("label", seconds=waited).sort("seconds", descending=True)
+
+# What was moved by all jobs below a directory, a row a job.
+jobs = pl.concat(job.jobs for job in slicewise.read_jobs(["profiles"]))
+totals = jobs.select("job", "program", "nodes", "read_bytes", "write_bytes")
+```
+
+A frame is made when it is first asked for, and then kept. Do not ask a job's files again where a frame has the answer:
+who the job's processes are, which of them matter and which layers add up is decided in the digest (see
+[models.md](models.md)).
+
+This page is made from the functions themselves by `make docs`; a test runs the example.
+"""
+MODULES = (activity, full, processes, layers, slices, storages, nodes)
+
+
+def python_page() -> str:
+    """The page of functions: reading, the digest's frames, and every public function that works on them."""
+    package = importlib.import_module("slicewise")
+    readers = [getattr(package, name) for name in ("read", "read_jobs", "read_tables")]
+    parts = [PYTHON_OPENING, "## Reading\n", *(_function(reader, "slicewise") for reader in readers)]
+    parts += ["## Digest\n", f"{_text(Digest)}\n", *_members_of_digest()]
+    parts += [_function(several, "slicewise.digest"), "## Functions on frames\n"]
+    parts += [_function(function, module.__name__) for module in MODULES for function in public_functions(module)]
+    return "\n".join(parts)
+
+
+def public_functions(module: ModuleType) -> list[Callable[..., object]]:
+    """The functions that a module defines for others, in its order."""
+    return [
+        value
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    ]
+
+
+def _members_of_digest() -> Iterator[str]:
+    frames = [f"[`{name}`](digest.md#{name})" for name in FRAMES]
+    yield f"Frames, each a property with the columns of [digest.md](digest.md): {', '.join(frames)}.\n"
+    yield "Besides these `job` (its name), `path`, `slice_ns` (the length of its slices), and:\n"
+    for name, member in vars(Digest).items():
+        if name.startswith("_") or name in FRAMES:
+            continue
+        if isinstance(member, cached_property):
+            yield f"- `{name}`: {_line(member.func)}"
+        elif isinstance(member, property) and member.fget is not None:
+            yield f"- `{name}`: {_line(member.fget)}"
+        elif inspect.isfunction(member):
+            yield f"- `{name}{_signature(member)}`: {_line(member)}"
+    yield ""
+
+
+def _function(function: Callable[..., object], module: str) -> str:
+    name = f"{module}.{function.__name__}"
+    return f"### {name}\n\n```\n{function.__name__}{_signature(function)}\n```\n\n{_text(function)}\n"
+
+
+def _signature(function: Callable[..., object]) -> str:
+    signature = inspect.signature(function)
+    parameters = [each for name, each in signature.parameters.items() if name != "self"]
+    return str(signature.replace(parameters=parameters)).replace("'", "")
+
+
+def _text(documented: object) -> str:
+    return inspect.getdoc(documented) or ""
+
+
+def _line(documented: object) -> str:
+    return " ".join(_text(documented).split())
+
+
 if __name__ == "__main__":
-    print(page(), end="")
+    print(python_page() if sys.argv[1:] == ["python"] else page(), end="")
