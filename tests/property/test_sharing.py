@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from slicewise.analysis.sharing.proportional import SharingJob, alone_from_common_start, common_start_times, share_out
+from slicewise.analysis.sharing.proportional import SharingJob, common_start_times, share_out
+from support.closed_forms import alone_from_common_start
 
 amounts = st.floats(0.01, 1000)
 capacities = st.floats(1, 1000)
@@ -16,6 +17,7 @@ caps = st.one_of(st.just(math.inf), st.floats(0.1, 2000))
 jobs_of_all_kinds = st.lists(
     st.builds(SharingJob, st.just("job"), amounts, amounts, caps, st.floats(0, 100)), min_size=1, max_size=6
 )
+
 jobs_that_start_together = st.lists(st.builds(SharingJob, st.just("job"), amounts, amounts), min_size=1, max_size=6)
 
 

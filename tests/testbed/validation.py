@@ -209,19 +209,19 @@ def _together(data: Campaign) -> str:
     overlap = (
         data.slices.filter(pl.len().over("run", "slice") > 1)
         .group_by("pair", "run", "job")
-        .agg(rate=pl.col("bytes").sum() / pl.col("seconds").sum() / MIB)
+        .agg(in_overlap=pl.col("bytes").sum() / pl.col("seconds").sum() / MIB)
     )
     jobs = (
         data.jobs.filter(pl.len().over("run") > 1)
         .with_columns(overall=pl.col("bytes") / pl.col("seconds") / MIB)
-        .join(overlap.select("run", "job", "rate"), on=["run", "job"], how="left")
+        .join(overlap.select("run", "job", "in_overlap"), on=["run", "job"], how="left")
         .sort("pair", "run", "processes", "job")
         .with_columns(place=pl.int_range(pl.len()).over("run"))
     )
     rows = []
     for (pair,), runs in jobs.group_by("pair", maintain_order=True):
         by_place = runs.group_by("place", maintain_order=True).agg(
-            pl.col("overall").mean(), mean=pl.col("rate").mean(), rates="rate"
+            pl.col("overall").mean(), mean=pl.col("in_overlap").mean(), rates="in_overlap"
         )
         in_overlap = by_place["mean"].to_list()
         known = None not in in_overlap

@@ -15,12 +15,13 @@ from slicewise.analysis.sharing import weights
 from slicewise.analysis.sharing.capacity_curve import CapacityCurve, CurvePoint, combined_rates, fit_capacity
 from slicewise.analysis.sharing.fitted_model import ModelJob, check, cross_check, fit_model, predict, with_held_out
 from slicewise.analysis.sharing.model_file import read_model, write_model
-from slicewise.analysis.sharing.proportional import alone_from_common_start, alone_from_spans, common_start_times
+from slicewise.analysis.sharing.proportional import alone_from_spans, common_start_times
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.report.model.model_tables import check_words, summary
 from slicewise.report.model.weight_words import answer
+from support.closed_forms import alone_from_common_start
 from support.published import jobs_of, slices_of
 from support.synthetic import MIB, Size, campaign
 

@@ -7,11 +7,11 @@ import math
 import pytest
 from slicewise.analysis.sharing.proportional import (
     SharingJob,
-    alone_from_common_start,
     common_start_times,
     fair_rates,
     share_out,
 )
+from support.closed_forms import alone_from_common_start
 
 PAIRS = [
     # weight and standalone time of the first and of the other job, their times together

@@ -13,8 +13,9 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.nodes.causes import Window, evidence_of, window_of
-from slicewise.analysis.runs.campaign import SIZE, Campaign
+from slicewise.analysis.runs.campaign import SIZE, Campaign, rates_of_runs
 from slicewise.analysis.runs.outliers import outliers
+from slicewise.analysis.runs.rates import is_like, mean_of_repeats
 from slicewise.analysis.sharing.proportional import SharingJob, share_out
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.errors import UserError
@@ -164,17 +165,17 @@ def _alone(configuration: str, runs: pl.DataFrame, named: pl.DataFrame) -> tuple
         like = named.filter(pl.col("name") == name).row(0, named=True)
         fitting = runs.filter(pl.all_horizontal(pl.col(key) == like[key] for key in SIZE))
         fitting = _if_any(fitting, pl.col("job").str.starts_with(f"{name.lower()}-"))
-        fitting = _if_any(fitting, (pl.col("bytes") / like["bytes"] - 1).abs() < EQUAL_TIMES)
+        is_of_volume = [is_like(volume, like["bytes"]) for volume in fitting["bytes"]]
+        fitting = _if_any(fitting, pl.Series(is_of_volume, dtype=pl.Boolean))
         if fitting.is_empty():
             raise UserError(f"{configuration}: holds no run of {like['job']}'s program alone; profile it alone too")
-        times = fitting["seconds"] / fitting["bytes"] * like["bytes"]
-        out = pl.Series(outliers(times.to_list()), dtype=pl.Boolean)
-        alone[name] = float(times.filter(~out).mean())
-        dropped += fitting.filter(out)["run"].to_list()
+        rate, stood_out = mean_of_repeats(rates_of_runs(fitting))
+        alone[name] = like["bytes"] / rate.value
+        dropped += fitting.filter(pl.Series(stood_out, dtype=pl.Boolean))["run"].to_list()
     return alone, list(dict.fromkeys(dropped))
 
 
-def _if_any(runs: pl.DataFrame, wanted: pl.Expr) -> pl.DataFrame:
+def _if_any(runs: pl.DataFrame, wanted: pl.Expr | pl.Series) -> pl.DataFrame:
     """The runs that are wanted; all of them where none is."""
     found = runs.filter(wanted)
     return found if len(found) else runs

@@ -37,8 +37,8 @@ class Phases:
     """phases: first_slice, end_slice (half open), start_ns, end_ns, seconds, low_seconds, high_seconds, read_bytes,
     write_bytes, processes, rate and its bounds low_rate, high_rate (bytes/s); in order of time.
 
-    start_ns, end_ns are placed within their slices by the time in calls there, see analysis/job/io_span.py. between_bytes:
-    what moved outside of all phases. periods: of each direction that has one.
+    start_ns, end_ns are placed within their slices by the time in calls there, see io_span.py. between_bytes: what
+    moved outside of all phases. periods: of each direction that has one.
     """
 
     phases: pl.DataFrame

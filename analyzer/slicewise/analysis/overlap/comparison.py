@@ -13,29 +13,27 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.job.io_span import IoSpan, io_span
+from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.overlap.contention import Beside, Contention, contention
 from slicewise.analysis.overlap.direction import DirectionOverlap, JobInDirection, Ratio
 from slicewise.analysis.overlap.region import Region, in_region, regions
 from slicewise.analysis.overlap.uniformity import Uniformity, uniformity
 from slicewise.analysis.runs import storage
 from slicewise.analysis.runs.matching import Run
-from slicewise.analysis.runs.storage import StorageUse
-from slicewise.analysis.sharing import runtimes
-from slicewise.analysis.sharing.capacity import (
+from slicewise.analysis.runs.on_storage import OnStorage, on_storage
+from slicewise.analysis.runs.rates import (
     FEWEST_SLICES,
-    Capacity,
-    Demand,
     StandaloneRun,
-    capacity,
+    is_like,
     mean_of_runs,
     mean_rate,
-    own_slices_demand,
     rates_of,
-    standalone_run,
 )
-from slicewise.analysis.sharing.runtimes import EQUAL_VOLUMES, WEIGHTS, Inverse, ObservedJob, Prediction
-from slicewise.digest.activity import ACTIVITY_SCHEMA, Direction, activity, bytes_by_storage, on_grid
+from slicewise.analysis.runs.storage import StorageUse
+from slicewise.analysis.sharing import runtimes
+from slicewise.analysis.sharing.capacity import Capacity, Demand, capacity, own_slices_demand
+from slicewise.analysis.sharing.runtimes import WEIGHTS, Inverse, ObservedJob, Prediction
+from slicewise.digest.activity import ACTIVITY_SCHEMA, Direction, bytes_by_storage, on_grid
 from slicewise.digest.full import full_slices
 from slicewise.estimate import Estimate
 
@@ -48,21 +46,27 @@ WORTH_A_WORD = 0.05
 
 @dataclass(frozen=True)
 class _Moved:
-    """What a run moved on the storage: its processes in this direction, its activity on the common grid, its span, its
-    use of storages.
+    """What a run moved on the storage: who and when, its activity on the common grid, its use of storages."""
 
-    overall_seconds: the length of its slices from the first to the last with bytes, on its own grid.
-    """
-
-    run: Run
-    processes: pl.DataFrame
+    there: OnStorage
     activity: pl.DataFrame
-    span: IoSpan | None
     use: StorageUse
 
     @property
+    def run(self) -> Run:
+        return self.there.run
+
+    @property
     def name(self) -> str:
-        return self.run.name
+        return self.there.name
+
+    @property
+    def processes(self) -> pl.DataFrame:
+        return self.there.processes
+
+    @property
+    def span(self) -> IoSpan | None:
+        return self.there.span
 
 
 def compare(
@@ -119,15 +123,9 @@ def compare(
 
 
 def _moved(run: Run, moved: pl.DataFrame, key: int | None, direction: Direction, grid_ns: int) -> _Moved:
-    own_grid = activity(run.digest, direction, key)
-    processes = run.members.join(own_grid, on="process", how="semi")
-    return _Moved(
-        run=run,
-        processes=processes,
-        activity=on_grid(own_grid, run.digest.slice_ns, grid_ns),
-        span=io_span(own_grid, processes, run.digest.slice_ns),
-        use=storage.use(run.name, moved, key),
-    )
+    there = on_storage(run, key, direction)
+    activity = on_grid(there.activity, run.digest.slice_ns, grid_ns)
+    return _Moved(there, activity, storage.use(run.name, moved, key))
 
 
 def _all_activity(moved: Sequence[_Moved]) -> pl.DataFrame:
@@ -138,13 +136,9 @@ def _standalone(runs: Sequence[Run], job: _Moved, key: int | None, direction: Di
     """The mean of the standalone runs given for a job on the same storage; of several those of its volume, where there
     are such.
     """
-    found = []
-    for run in runs:
-        rows = activity(run.digest, direction, key)
-        span = io_span(rows, run.members, run.digest.slice_ns)
-        if span is not None:
-            found.append(standalone_run(run.name, rows, span, run.digest.slice_ns))
-    like = [run for run in found if abs(run.bytes - job.use.bytes) <= EQUAL_VOLUMES * max(run.bytes, job.use.bytes)]
+    there = [on_storage(run, key, direction) for run in runs]
+    found = [run.as_standalone() for run in there if run.span is not None]
+    like = [run for run in found if is_like(run.bytes, job.use.bytes)]
     return mean_of_runs(like or found)
 
 
@@ -194,7 +188,7 @@ def _job(
     return JobInDirection(
         job=job.name,
         processes=len(job.processes),
-        nodes=_nodes(job),
+        nodes=job.there.nodes,
         idle_processes=_idle_ranks(job),
         bytes=volume,
         overall_bytes_per_second=volume / span.slice_seconds if span else None,
@@ -205,7 +199,7 @@ def _job(
         region_bytes_per_second=region_bytes / basis.seconds if in_basis else None,
         region_share=region_bytes / all_bytes if in_basis else None,
         fair_share_by_process=_fair_share(len(job.processes), [len(other.processes) for other in moved]),
-        fair_share_by_node=_fair_share(_nodes(job), [_nodes(other) for other in moved]),
+        fair_share_by_node=_fair_share(job.there.nodes, [other.there.nodes for other in moved]),
         uniformity=_uniformity([job], basis) if in_basis else None,
         alone=alone,
         alone_seconds=alone_seconds,
@@ -224,10 +218,6 @@ def _idle_ranks(job: _Moved) -> int:
     """How many of an MPI job's ranks moved nothing that matters here."""
     ranks = job.run.digest.processes.filter("is_of_job", pl.col("rank") >= 0).height
     return max(0, ranks - len(job.processes))
-
-
-def _nodes(job: _Moved) -> int:
-    return job.processes["node"].n_unique()
 
 
 def _fair_share(own: int, all_jobs: Sequence[int]) -> float:
@@ -364,6 +354,11 @@ def _notes(
         f"{job.job} {did} {100 * job.use.elsewhere_share:.0f} % of its bytes on other file systems"
         for job in active
         if job.use.elsewhere_share > WORTH_A_WORD
+    ]
+    notes += [
+        f"{' and '.join(job.alone.dropped)} stood out among the standalone runs of {job.job}, and is left out"
+        for job in active
+        if job.alone and job.alone.dropped
     ]
     notes += [
         f"{job.idle_processes} of {job.idle_processes + job.processes} ranks of {job.job} {did} nothing there "

@@ -10,8 +10,9 @@ from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.overlap.contention import Contention
 from slicewise.analysis.overlap.region import Region, Regions
 from slicewise.analysis.overlap.uniformity import Uniformity
+from slicewise.analysis.runs.rates import StandaloneRun
 from slicewise.analysis.runs.storage import Storage, StorageUse
-from slicewise.analysis.sharing.capacity import Capacity, Demand, StandaloneRun
+from slicewise.analysis.sharing.capacity import Capacity, Demand
 from slicewise.analysis.sharing.runtimes import Inverse, Prediction
 from slicewise.digest.activity import Direction
 from slicewise.estimate import Estimate

@@ -12,13 +12,12 @@ from typing import Literal
 
 import polars as pl
 
-from slicewise.analysis.job.io_span import io_span
 from slicewise.analysis.runs import storage
 from slicewise.analysis.runs.matching import Run, run_of
+from slicewise.analysis.runs.on_storage import OnStorage, on_storage
 from slicewise.digest.activity import (
     DIRECTIONS,
     Direction,
-    activity,
     bytes_by_storage,
     common_slice_ns,
     on_grid,
@@ -26,6 +25,7 @@ from slicewise.digest.activity import (
 from slicewise.digest.digest import Digest
 from slicewise.digest.full import full_slices
 from slicewise.errors import UserError
+from slicewise.estimate import Estimate
 
 CampaignDirection = Literal["auto", "read", "write"]
 
@@ -48,6 +48,9 @@ JOBS_SCHEMA = pl.Schema(
         "seconds": pl.Float64,
         "seconds_low": pl.Float64,
         "seconds_high": pl.Float64,
+        "rate": pl.Float64,
+        "rate_low": pl.Float64,
+        "rate_high": pl.Float64,
     }
 )
 SLICES_SCHEMA = pl.Schema(
@@ -73,7 +76,8 @@ class Campaign:
     jobs (`JOBS_SCHEMA`), a row a job of a run: processes, nodes and mounts (of different nodes) that moved bytes there;
     outstanding, the bytes that it kept under way on average, by Little's law: time in calls over the slice's length
     times bytes a call; bytes; start (s after the first of its run); seconds (I/O time span, with its bounds; of writes
-    it reaches to the end of the last sync). `pair` names the sizes of the jobs of a run, and is the same for its
+    it reaches to the end of the last sync); rate (bytes/s over that span, with its bounds; where a frame made by hand
+    has none, they follow from those of seconds). `pair` names the sizes of the jobs of a run, and is the same for its
     repeats; a run of one job is that job alone.
 
     slices (`SLICES_SCHEMA`), a row a job and slice: of those slices alone in which every job that moved a byte was at
@@ -109,9 +113,10 @@ def campaign(digests: Sequence[Digest], direction: CampaignDirection = "auto", i
     jobs, slices = [], []
     for run in runs:
         mounts = _mounts_in_use(run, key, chosen)
-        own = activity(run.digest, chosen, key)
-        jobs.append(_job_row(run, mounts, own))
-        slices.append(on_grid(own, run.digest.slice_ns, grid_ns).filter(pl.col("bytes") > 0).join(mounts, on="process"))
+        moved_there = on_storage(run, key, chosen)
+        jobs.append(_job_row(moved_there, mounts))
+        rows = on_grid(moved_there.activity, run.digest.slice_ns, grid_ns)
+        slices.append(rows.filter(pl.col("bytes") > 0).join(mounts, on="process"))
     table = _with_runs(pl.DataFrame(jobs), is_by_name)
     return Campaign(
         jobs=table.select(pl.col(name).cast(dtype) for name, dtype in JOBS_SCHEMA.items()),
@@ -121,6 +126,17 @@ def campaign(digests: Sequence[Digest], direction: CampaignDirection = "auto", i
         storage=storage.describe(key, digests),
         digests=list(digests),
     )
+
+
+def rates_of_runs(jobs: pl.DataFrame) -> list[Estimate]:
+    """The rate over its I/O time span (bytes/s) of each row of a campaign's jobs."""
+    volume = pl.col("bytes")
+    known = jobs.select(
+        pl.col("rate").fill_null(volume / pl.col("seconds")),
+        pl.col("rate_low").fill_null(volume / pl.col("seconds_high")),
+        pl.col("rate_high").fill_null(volume / pl.col("seconds_low")),
+    )
+    return [Estimate(*row, "bytes over the I/O time span") for row in known.iter_rows()]
 
 
 def pair_of(sizes: Iterable[tuple[int, int, int]]) -> str:
@@ -151,21 +167,25 @@ def _mounts_in_use(run: Run, key: int, direction: Direction) -> pl.DataFrame:
     )
 
 
-def _job_row(run: Run, mounts: pl.DataFrame, own: pl.DataFrame) -> dict[str, object]:
-    span = io_span(own, run.members, run.digest.slice_ns)
+def _job_row(job: OnStorage, mounts: pl.DataFrame) -> dict[str, object]:
+    own, span, rate = job.activity, job.span, job.rate()
+    assert span is not None
     return {
-        "job": run.name,
-        "program": run.job.program,
-        "processes": own["process"].n_unique(),
-        "nodes": own["node"].n_unique(),
+        "job": job.name,
+        "program": job.run.job.program,
+        "processes": len(job.processes),
+        "nodes": job.nodes,
         "mounts": mounts["mounts"].explode().n_unique(),
         "outstanding": own["ns"].sum() / 1e9 / span.seconds.value * own["bytes"].sum() / max(own["ops"].sum(), 1),
-        "bytes": int(own["bytes"].sum()),
+        "bytes": job.bytes,
         "start_ns": span.start_ns,
         "end_ns": span.end_ns,
         "seconds": span.seconds.value,
         "seconds_low": span.seconds.low,
         "seconds_high": span.seconds.high,
+        "rate": rate.value,
+        "rate_low": rate.low,
+        "rate_high": rate.high,
     }
 
 

@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.sharing.capacity import ERRORS_OF_95_PERCENT, SATURATING_RUNS
+from slicewise.analysis.runs.rates import mean_of
+from slicewise.analysis.sharing.capacity import SATURATING_RUNS
 from slicewise.estimate import Estimate
 
 Clients = Literal["constant", "processes", "nodes", "mounts", "jobs"]
@@ -131,13 +132,10 @@ def _clients(rates: pl.DataFrame, by: Clients) -> list[int]:
 
 
 def _points(rates: pl.DataFrame, by: Clients) -> list[CurvePoint]:
-    """A point a number of clients: the mean over runs; its interval from their spread, or as wide as they are apart."""
+    """A point a number of clients: the mean over runs."""
     points = []
     grouped = rates.with_columns(clients=pl.Series(_clients(rates, by), dtype=pl.Int64)).group_by("clients")
     for (clients,), runs in grouped:
-        found = runs["rate"].to_numpy()
-        mean = float(found.mean())
-        spread = ERRORS_OF_95_PERCENT * float(found.std(ddof=1)) / math.sqrt(len(found)) if len(found) > 1 else 0.0
-        how = f"mean of {len(found)} runs, give or take 1.96 standard errors"
-        points.append(CurvePoint(int(clients), Estimate(mean, max(mean - spread, 0.0), mean + spread, how), len(found)))
+        rate = mean_of(runs["rate"].to_list(), f"mean of {len(runs)} runs, give or take 1.96 standard errors")
+        points.append(CurvePoint(int(clients), rate, len(runs)))
     return sorted(points, key=lambda point: point.clients)

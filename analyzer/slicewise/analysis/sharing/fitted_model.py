@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from slicewise.analysis.runs.campaign import SIZE
+from slicewise.analysis.runs.campaign import SIZE, rates_of_runs
 from slicewise.analysis.runs.outliers import outliers
-from slicewise.analysis.sharing.capacity import ERRORS_OF_95_PERCENT
+from slicewise.analysis.runs.rates import ERRORS_OF_95_PERCENT, mean_of_repeats
 from slicewise.analysis.sharing.capacity_curve import NEGLIGIBLE_ERROR, CapacityCurve, combined_rates, fit_capacity
 from slicewise.analysis.sharing.proportional import SharingJob, share_out
 from slicewise.analysis.sharing.runtimes import SATURATING
@@ -165,24 +165,19 @@ def with_held_out(model: FittedModel, checked: pl.DataFrame) -> FittedModel:
 
 def alone_rates(jobs: pl.DataFrame) -> list[AloneRate]:
     """What jobs reach alone, by size, from the runs of one job; of four repeats or more outliers are dropped."""
-    alone = jobs.filter(pl.len().over("run") == 1).with_columns(rate=pl.col("bytes") / pl.col("seconds"))
+    alone = jobs.filter(pl.len().over("run") == 1)
     found = []
     for size, runs in alone.group_by(SIZE, maintain_order=True):
-        dropped = outliers(runs["rate"].to_list())
-        kept = runs.filter(~pl.Series(dropped, dtype=pl.Boolean))
-        rates = kept["rate"]
-        spread = ERRORS_OF_95_PERCENT * float(rates.std()) / math.sqrt(len(rates)) if len(rates) > 1 else 0.0
-        mean = float(rates.mean())
-        low = min(mean - spread, float((kept["bytes"] / kept["seconds_high"]).mean()))
-        high = max(mean + spread, float((kept["bytes"] / kept["seconds_low"]).mean()))
-        how = f"mean of {len(rates)} standalone runs, within their spans' bounds or 1.96 standard errors"
+        rate, dropped = mean_of_repeats(rates_of_runs(runs))
+        stood_out = pl.Series(dropped, dtype=pl.Boolean)
+        kept = runs.filter(~stood_out)
         found.append(
             AloneRate(
                 *size,
-                Estimate(mean, max(low, 0.0), high, how),
+                rate,
                 float(kept["outstanding"].mean()),
-                len(rates),
-                runs.filter(pl.Series(dropped, dtype=pl.Boolean))["run"].to_list(),
+                len(kept),
+                runs.filter(stood_out)["run"].to_list(),
             )
         )
     return sorted(found, key=lambda rate: (rate.program, rate.processes, rate.nodes, rate.mounts))

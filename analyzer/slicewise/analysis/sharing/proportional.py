@@ -179,28 +179,12 @@ def common_start_times(capacity: float, volumes: Sequence[float], weights: Seque
     return times
 
 
-def alone_from_common_start(times: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Standalone times V_k / C from the concurrent times of such jobs: the inverse of `common_start_times`.
-
-    In the order of ends: V_k / C = (t_k - sum_{j<k} V_j / C) / (1 + sum_{j>k} w_j / w_k). For two jobs these are
-    equations 3 and 4 of Kuo et al.
-    """
-    order = sorted(range(len(times)), key=lambda i: times[i])
-    alone = [0.0] * len(times)
-    before = 0.0
-    for place, k in enumerate(order):
-        waiting = math.fsum(weights[j] for j in order[place + 1 :])
-        alone[k] = (times[k] - before) / (1 + waiting / weights[k])
-        before += alone[k]
-    return alone
-
-
 def alone_from_spans(spans: Sequence[tuple[float, float]], weights: Sequence[float]) -> list[float]:
     """Standalone times V_i / C of uncapped jobs from when each began and ended: what its share of the capacity adds up
     to.
 
-    V_i / C is the integral of w_i / sum w_j over the jobs j that are at work, from its start to its end; with a common
-    start it is `alone_from_common_start`.
+    V_i / C is the integral of w_i / sum w_j over the jobs j that are at work, from its start to its end. With a common
+    start it is the inverse of `common_start_times`, and for two jobs equations 3 and 4 of Kuo et al.
     """
     alone = [0.0] * len(spans)
     edges = sorted({edge for span in spans for edge in span})

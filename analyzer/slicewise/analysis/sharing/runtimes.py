@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from slicewise.analysis.runs.rates import EQUAL_VOLUMES, is_like
 from slicewise.analysis.sharing.capacity import Capacity
 from slicewise.analysis.sharing.proportional import (
     SharingJob,
-    alone_from_common_start,
     alone_from_spans,
     common_start_times,
     share_out,
@@ -22,8 +22,6 @@ Weight = Literal["processes", "nodes"]
 WEIGHTS: tuple[Weight, ...] = ("processes", "nodes")
 Method = Literal["pair model", "N-job solver", "N-job closed form", "work conservation"]
 
-# Volumes count as equal up to this fraction of the larger one.
-EQUAL_VOLUMES = 0.05
 # A job fills the capacity alone if it reaches at least this fraction of it.
 SATURATING = 0.9
 
@@ -152,7 +150,7 @@ def pair_obstacle(jobs: Sequence[ObservedJob], slice_seconds: float) -> str:
     if len(jobs) != 2:
         return f"there are {len(jobs)} jobs"
     volumes = sorted(job.bytes for job in jobs)
-    if volumes[0] < (1 - EQUAL_VOLUMES) * volumes[1]:
+    if not is_like(volumes[0], volumes[1]):
         return f"the volumes differ by {100 * (1 - volumes[0] / volumes[1]):.0f} %"
     return _start_obstacle(jobs, slice_seconds)
 
@@ -171,8 +169,6 @@ def invert(jobs: Sequence[ObservedJob], weight: Weight, slice_seconds: float) ->
         return Inverse(weight, method, [], obstacle)
 
     def alone_with(seconds: Sequence[float]) -> list[float]:
-        if not is_staggered:
-            return alone_from_common_start(seconds, weights)
         spans = [(job.start, job.start + taken) for job, taken in zip(jobs, seconds, strict=True)]
         return alone_from_spans(spans, weights)
 

@@ -37,8 +37,8 @@ DONE: dict[Direction, str] = {"read": "read", "write": "wrote"}
 class JobReport:
     """All that the page, the terminal and the JSON of one job say.
 
-    per_slice, sizes, latencies, files: see analysis/job/io_time.py; phases, sites, hardware: the modules of these names there;
-    digest: what it was made of.
+    per_slice, sizes, latencies, files: see analysis/job/io_time.py; phases, sites, hardware: the modules of these names
+    there; digest: what it was made of.
     slices: the axis, which holds all of the job's I/O.
     """
 

@@ -1,0 +1,122 @@
+"""Rates with their intervals: of slices, of a run alone, of repeats. The one home of what a rate may lie between.
+
+An interval of a mean is 1.96 standard errors of what it is a mean of, as a factor to both sides: no rate falls to 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from slicewise.analysis.job.io_span import IoSpan
+from slicewise.analysis.runs.outliers import outliers
+from slicewise.digest.full import full_slices
+from slicewise.estimate import Estimate
+
+Rates = npt.NDArray[np.float64]
+
+# A mean over fewer slices has no spread to speak of.
+FEWEST_SLICES = 2
+# Standard errors to either side that hold 95 % of a normal distribution.
+ERRORS_OF_95_PERCENT = 1.96
+# Volumes count as equal up to this fraction of the larger one.
+EQUAL_VOLUMES = 0.05
+
+
+@dataclass(frozen=True)
+class StandaloneRun:
+    """A job's run alone, or several: job (the profiles' names), bytes, seconds (the I/O time span), bytes_per_second;
+    dropped: the names of repeats that stood out and are in none of these.
+    """
+
+    job: str
+    bytes: int
+    seconds: Estimate
+    bytes_per_second: Estimate
+    dropped: list[str] = field(default_factory=list)
+
+
+def rates_of(slices: pl.DataFrame, slice_ns: int) -> Rates:
+    """The bytes of slices as bytes/s."""
+    return slices["bytes"].to_numpy() * (1e9 / slice_ns)
+
+
+def mean_rate(rates: Rates) -> Estimate | None:
+    """The mean of slices' rates with its 95 % interval, slices taken to be independent; None of fewer than two."""
+    if len(rates) < FEWEST_SLICES:
+        return None
+    return mean_of(rates.tolist(), f"mean of {len(rates)} slices, give or take 1.96 standard errors of their spread")
+
+
+def mean_of(values: Sequence[float], how: str) -> Estimate:
+    """The mean of rates that were measured independently; a single one is taken to be exact."""
+    mean = fmean(values)
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    factor = 1 + ERRORS_OF_95_PERCENT * error / mean
+    return Estimate(mean, mean / factor, mean * factor, how)
+
+
+def rate_alone(activity: pl.DataFrame, span: IoSpan, slice_ns: int) -> Estimate:
+    """The rate of a run from its activity on its own grid: bytes over its I/O time span.
+
+    It may lie as far off as the bounds of the span, or the spread of the full slices, allow.
+    """
+    moved = int(activity["bytes"].sum())
+    rate = span.seconds.through(lambda seconds: moved / seconds, "bytes over the I/O time span")
+    over_slices = mean_rate(rates_of(full_slices(activity), slice_ns))
+    if over_slices is None:
+        return rate
+    factor = over_slices.high / over_slices.value
+    return Estimate(
+        rate.value,
+        min(rate.low, rate.value / factor),
+        max(rate.high, rate.value * factor),
+        f"{rate.how}, within that span's bounds or 1.96 standard errors of its slices, whichever is wider",
+    )
+
+
+def mean_of_repeats(rates: Sequence[Estimate]) -> tuple[Estimate, list[bool]]:
+    """The rate of repeats of one run, and which of them stood out and are left out (outliers.py).
+
+    Its interval is that of their mean, and no narrower than theirs are on average.
+    """
+    stood_out = outliers([rate.value for rate in rates])
+    kept = [rate for rate, is_out in zip(rates, stood_out, strict=True) if not is_out]
+    if len(kept) == 1:
+        return kept[0], stood_out
+    how = f"mean of {len(kept)} standalone runs, within their own intervals or 1.96 standard errors"
+    mean = mean_of([rate.value for rate in kept], how)
+    low = min(mean.low, fmean(rate.low for rate in kept))
+    high = max(mean.high, fmean(rate.high for rate in kept))
+    return Estimate(mean.value, low, high, how), stood_out
+
+
+def mean_of_runs(runs: Sequence[StandaloneRun]) -> StandaloneRun | None:
+    """Several standalone runs of one job as one, without those that stood out; None without any."""
+    if len(runs) <= 1:
+        return runs[0] if runs else None
+    rate, stood_out = mean_of_repeats([run.bytes_per_second for run in runs])
+    kept = [run for run, is_out in zip(runs, stood_out, strict=True) if not is_out]
+    return StandaloneRun(
+        job=", ".join(run.job for run in kept),
+        bytes=round(fmean(run.bytes for run in kept)),
+        seconds=Estimate(
+            fmean(run.seconds.value for run in kept),
+            min(run.seconds.low for run in kept),
+            max(run.seconds.high for run in kept),
+            f"mean of {len(kept)} runs, with the extremes of all of them",
+        ),
+        bytes_per_second=rate,
+        dropped=[run.job for run, is_out in zip(runs, stood_out, strict=True) if is_out],
+    )
+
+
+def is_like(volume: int, other: int) -> bool:
+    """Whether two runs moved the same volume."""
+    return abs(volume - other) <= EQUAL_VOLUMES * max(volume, other)
