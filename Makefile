@@ -9,7 +9,7 @@ MPICC ?= $(firstword $(foreach name,mpicc.openmpi mpicc,$(shell command -v $(nam
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers
 CFLAGS ?= -O2 -g
-C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -Ischema -Ilibprofiler -I$(BUILD)/generated -MMD -MP
+C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fdata-sections -fvisibility=hidden -ftls-model=initial-exec -Ischema -Ilibprofiler -I$(BUILD)/generated -MMD -MP
 CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-initializers -Ischema -Ilibprofiler -I$(BUILD)/generated -MMD -MP
 ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a /usr/lib/libzstd.a /usr/local/lib/libzstd.a))
 
@@ -48,7 +48,7 @@ $(BUILD)/objects/%.o: %.c $(GENERATED)
 $(BUILD)/lib/libslicewise.so: $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(BUILD)/generated/exports.map
 	@mkdir -p $(@D)
 	$(CC) -shared -nostartfiles -o $@ $(FIRST_WRAPPERS) $(ENGINE_OBJECTS) $(filter-out $(FIRST_WRAPPERS),$(WRAPPER_OBJECTS)) $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--version-script=$(BUILD)/generated/exports.map \
-	  -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,-z,noseparate-code -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -ldl -lpthread
+	  -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--sort-section=alignment -Wl,-z,noseparate-code -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -ldl -lpthread
 
 # An archive, so that the collector takes what it needs of the engine and not the constructor that would profile the collector itself.
 $(BUILD)/objects/libprofiler.a: $(ENGINE_OBJECTS)

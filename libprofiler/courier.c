@@ -16,7 +16,7 @@
 #define STATX_MNT_ID 0x1000u
 #endif
 
-static struct {
+static START_DATA struct {
     struct errand *errand; /* under way; the lock's holder alone looks into it */
     _Atomic uint32_t task; /* not 0 until it has ended */
     uint64_t patient_until_ns; /* until then a program that closes records faster than they are taken waits for it */
@@ -70,22 +70,22 @@ static bool is_on_local_mount(int fd, const struct statx *status)
     return statmount_of(status, &one) ? is_local_type(one.type) : is_local_mount_of_list(fd);
 }
 
-/* Whether the directory of profiles is known to be there, and to lie on this node: on a disk, or in memory. Asks no server. */
-static bool is_spool_local(const struct segment *segment)
+/* Opens the directory of profiles if it is known to be there, and to lie on this node: on a disk, or in memory. Asks no server. Returns a
+ * descriptor, or less than 0. */
+static int open_local_profiles(const struct segment *segment)
 {
     static char profiles[sizeof segment->spool_dir];
     struct statx status;
     memcpy(profiles, segment->spool_dir, sizeof profiles - 1);
     char *job = strrchr(profiles, '/');
     if (job == NULL)
-        return true; /* no spool at all */
+        return -ENOENT;
     job[job == profiles] = '\0';
     int fd = spool_open_known(profiles);
-    if (fd < 0)
-        return false;
-    bool is_local = raw_statx_descriptor(fd, &status) == 0 && (status.stx_dev_major != 0 || is_on_local_mount(fd, &status));
+    if (fd < 0 || (raw_statx_descriptor(fd, &status) == 0 && (status.stx_dev_major != 0 || is_on_local_mount(fd, &status))))
+        return fd;
     raw_close(fd);
-    return is_local;
+    return -EAGAIN;
 }
 
 /* Another process's spool that is not ours as well is nothing to wait for: it may be why that process is dead. */
@@ -96,15 +96,21 @@ static bool may_wait_for(const struct segment *segment)
 
 static int append(struct segment *segment, const void *frames, size_t bytes)
 {
-    if (is_spool_local(segment))
-        return spool_append_ourselves(segment, frames, bytes);
+    if (strchr(segment->spool_dir, '/') == NULL) /* no spool at all: it says why */
+        return spool_append_ourselves(segment, frames, bytes, NULL);
+    int profiles = open_local_profiles(segment);
+    if (profiles >= 0) {
+        int appended = spool_append_ourselves(segment, frames, bytes, &profiles);
+        raw_close(profiles);
+        return appended;
+    }
     if (!may_wait_for(segment) || clock_read(CLOCK_MONOTONIC) >= courier.end_ns)
         return -SPOOL_LATE;
     int wrong;
     static _Atomic uint32_t task;
     struct errand *errand = errand_begin(segment, frames, bytes, &task, &wrong);
     if (errand == NULL)
-        return wrong < 0 ? wrong : spool_append_ourselves(segment, frames, bytes);
+        return wrong < 0 ? wrong : spool_append_ourselves(segment, frames, bytes, NULL);
     if (errand_wait(&task, courier.end_ns))
         return errand_settle(errand, segment);
     errand_abandon(errand);
@@ -168,7 +174,7 @@ static void drain_ourselves(void)
     size_t collected = frames_before(segment->frames, commit.frame_bytes, collected_frames(segment));
     if (collected == commit.frame_bytes || atomic_exchange(&is_under_way, true))
         return;
-    int drained = spool_append_ourselves(segment, segment->frames + collected, commit.frame_bytes - collected);
+    int drained = spool_append_ourselves(segment, segment->frames + collected, commit.frame_bytes - collected, NULL);
     struct held_lock held = lock_take(&engine.lock);
     if (drained == 0)
         note_drained(segment, commit.next_frame);

@@ -40,11 +40,25 @@ static bool is_prefixed(const char *entry, const char *prefix)
     return strncmp(entry, prefix, strlen(prefix)) == 0;
 }
 
+/* Bytes before the first of two letters, or before the end. Not by strcspn, whose code a process that does little would have to bring in. */
+static size_t length_until(const char *text, char one, char other)
+{
+    size_t length = 0;
+    while (text[length] != '\0' && text[length] != one && text[length] != other)
+        length++;
+    return length;
+}
+
+static size_t name_length(const char *entry)
+{
+    return length_until(entry, '=', '=');
+}
+
 /* The list's element that is our library, as it was given to the loader; NULL if there is none. */
 static const char *our_element(const char *list, size_t *length)
 {
     while (*list != '\0') {
-        *length = strcspn(list, ": ");
+        *length = length_until(list, ':', ' ');
         const char *found = strstr(list, LIBRARY);
         if (found != NULL && found < list + *length)
             return list;
@@ -55,7 +69,7 @@ static const char *our_element(const char *list, size_t *length)
 
 static bool is_same_variable(const char *entry, const char *other)
 {
-    size_t name = strcspn(entry, "=");
+    size_t name = name_length(entry);
     return strncmp(entry, other, name) == 0 && other[name] == '=';
 }
 
@@ -262,7 +276,7 @@ static bool is_name(const char *entry, size_t length)
 
 static bool is_told_to_shell(const char *entry)
 {
-    return (is_prefixed(entry, PRELOAD) || is_prefixed(entry, OURS)) && is_name(entry, strcspn(entry, "="));
+    return (is_prefixed(entry, PRELOAD) || is_prefixed(entry, OURS)) && is_name(entry, name_length(entry));
 }
 
 static size_t quoted_bytes(const char *text)
@@ -291,7 +305,7 @@ const char *environment_command(char *const *envp, const char *command)
         return command;
     char *end = mempcpy(text, "export", strlen("export"));
     for (; *envp != NULL; envp++) {
-        size_t name = strcspn(*envp, "=") + 1;
+        size_t name = name_length(*envp) + 1;
         if (is_told_to_shell(*envp))
             end = quote(mempcpy(mempcpy(end, " ", 1), *envp, name), *envp + name);
     }

@@ -46,7 +46,7 @@ static bool acquire(struct thread *thread)
         }
     }
     struct lane *lane = segment_lane(segment, used);
-    if (used == LANES_MAX || segment_reserve(&engine.home, lane, LANE_BYTES) < 0)
+    if (used == LANES_MAX || (used > 0 && segment_reserve(&engine.home, lane, LANE_BYTES) < 0)) /* the first one is reserved already */
         return false;
     atomic_store_explicit(&lane->owner, me, memory_order_relaxed);
     segment->lanes_used = used + 1;
@@ -126,6 +126,8 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
     uint64_t last = end_ns / slice_ns, first = (end_ns - share->ns) / slice_ns;
     bool is_turned = lane->slice != last;
     if (is_turned) {
+        if (lane->slice != 0)
+            segment_reserve(&engine.home, segment->frames, FRAMES_KEPT_BYTES);
         hardware_read(end_ns, false);
         site_settle(thread);
         lane_close(&engine.home, thread->lane_index);

@@ -1,6 +1,7 @@
 #include "record.h"
 
 #include "encode.h"
+#include "files.h"
 #include "format.h"
 #include "python.h"
 #include "raw.h"

@@ -86,13 +86,13 @@ int segment_reserve(struct segment_home *home, const void *part, size_t bytes)
     return reserved;
 }
 
-/* What every process touches sooner or later, and no page more. */
+/* What every process touches sooner or later, and no page more: the first lane is in it. */
 static int reserve_beginning(struct segment_home *home)
 {
     const struct { const void *part; size_t bytes; } parts[] = {
         { home->segment, offsetof(struct segment, text) + 512 },
         { home->segment->records, CELLS * sizeof *home->segment->records },
-        { home->segment->frames, FRAMES_KEPT_BYTES },
+        { home->segment->frames, PAGE_BYTES },
         { home->segment->lanes, LANE_BYTES },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

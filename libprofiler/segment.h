@@ -26,7 +26,7 @@ enum {
     RECORDS_MAX = 96,
     FRAMES_DUE_BYTES = 96 << 10, /* of frames: then a process drains while it runs */
     FRAMES_BYTES = 256 << 10,    /* what there is room for while the spool does not answer */
-    FRAMES_KEPT_BYTES = 16 << 10, /* of memory that a process has for them wherever it has memory at all */
+    FRAMES_KEPT_BYTES = 16 << 10, /* of memory that a process has for them, from its first slice's turn on, wherever it has memory at all */
     LANES_MAX = 4096,
     LANE_BYTES = 8192,
     CELL_UNIT_BYTES = 32, /* where a cell lies in its lane is a byte that counts these */

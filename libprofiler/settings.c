@@ -103,23 +103,49 @@ static bool is_known(const char *entry)
     return false;
 }
 
+/* Our variables of the environment, found in one pass: it may have tens of thousands, and getenv would look through all of them for each setting. */
+enum { GIVEN_MAX = 64 };
+struct given {
+    unsigned count;
+    char *entry[GIVEN_MAX];
+};
+
+static void find_given(struct given *given)
+{
+    given->count = 0;
+    for (char **entry = environ; entry != NULL && *entry != NULL && given->count < GIVEN_MAX; entry++)
+        if ((*entry)[0] == 'S' && strncmp(*entry, "SLICEWISE_", 10) == 0)
+            given->entry[given->count++] = *entry;
+}
+
+static const char *value_of(const struct given *given, const char *variable)
+{
+    size_t length = strlen(variable);
+    for (unsigned i = 0; i < given->count; i++)
+        if (strncmp(given->entry[i], variable, length) == 0 && given->entry[i][length] == '=')
+            return given->entry[i] + length + 1;
+    return NULL;
+}
+
 void settings_read(struct settings *settings, void (*complain)(const char *variable, const char *value, const char *wrong))
 {
     const char *value, *wrong;
+    struct given given;
+    find_given(&given);
     settings->bad = 0;
     texts_used = 0;
 #define SETTING(name, variable, type, standard, least, most, meaning) \
     READ_##type(&settings->name, standard, least, most); \
-    value = getenv(variable); \
+    value = value_of(&given, variable); \
     wrong = value != NULL && value[0] != '\0' ? READ_##type(&settings->name, value, least, most) : NULL; \
     if (wrong != NULL) { \
         settings->bad++; \
         complain(variable, value, wrong); \
     }
 #include "settings.def"
-    for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
-        if (strncmp(*entry, "SLICEWISE_", 10) == 0 && !is_known(*entry)) {
+    for (unsigned i = 0; i < given.count; i++)
+        if (!is_known(given.entry[i])) {
             settings->bad++;
-            complain(*entry, NULL, "no such setting");
+            complain(given.entry[i], NULL, "no such setting");
         }
 }

@@ -20,7 +20,7 @@ enum { SCHEMA_WAITS = 10, SCHEMA_WAIT_NS = 20000, ANCHOR_LOOKS = 8 };
 #define BY_OTHERS 0022
 #define BY_EVERYBODY 0002
 
-int (*spool_carrier)(struct segment *segment, const void *frames, size_t bytes);
+START_DATA int (*spool_carrier)(struct segment *segment, const void *frames, size_t bytes);
 bool spool_is_kept;
 const char *spool_into;
 
@@ -290,13 +290,14 @@ static int open_spool(struct spool_order *order, bool *is_made)
     int wrong = see_anchor(order);
     if (wrong < 0)
         return wrong;
-    int all = open_profiles(order->profiles, dir_mode);
+    int all = order->profiles_fd != NULL ? *order->profiles_fd : open_profiles(order->profiles, dir_mode);
     if (all < 0)
         return all;
     int dir = see_dir(order, all, true);
     if (dir == 0)
         dir = open_or_make_dir(all, order->job, dir_mode, order->is_shared);
-    raw_close(all);
+    if (order->profiles_fd == NULL)
+        raw_close(all);
     if (dir < 0)
         return dir;
     int fd = see_dir(order, dir, false);
@@ -352,22 +353,36 @@ int spool_carry_out(struct spool_order *order)
     return appended < 0 ? appended : closed < 0 ? closed : 0;
 }
 
-int spool_append_ourselves(struct segment *segment, const void *frames, size_t bytes)
+static int append_by(struct spool_order *order, struct segment *segment, const void *frames, size_t bytes, const int *profiles)
+{
+    int appended = spool_order(order, segment, frames, bytes);
+    if (appended < 0)
+        return appended;
+    order->profiles_fd = profiles;
+    appended = spool_carry_out(order);
+    spool_settle(segment, order);
+    return appended;
+}
+
+int spool_append_ourselves(struct segment *segment, const void *frames, size_t bytes, const int *profiles)
 {
     /* Not on the stack, which may be a signal handler's small one. */
+    static struct spool_order usual;
+    static _Atomic bool is_taken;
+    if (!atomic_exchange(&is_taken, true)) {
+        int appended = append_by(&usual, segment, frames, bytes, profiles);
+        atomic_store(&is_taken, false);
+        return appended;
+    }
     struct spool_order *order = (struct spool_order *)syscall(SYS_mmap, NULL, sizeof *order, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (order == MAP_FAILED)
         return -ENOMEM;
-    int appended = spool_order(order, segment, frames, bytes);
-    if (appended == 0) {
-        appended = spool_carry_out(order);
-        spool_settle(segment, order);
-    }
+    int appended = append_by(order, segment, frames, bytes, profiles);
     syscall(SYS_munmap, order, sizeof *order);
     return appended;
 }
 
 int spool_append(struct segment *segment, const void *frames, size_t bytes)
 {
-    return spool_carrier != NULL ? spool_carrier(segment, frames, bytes) : spool_append_ourselves(segment, frames, bytes);
+    return spool_carrier != NULL ? spool_carrier(segment, frames, bytes) : spool_append_ourselves(segment, frames, bytes, NULL);
 }

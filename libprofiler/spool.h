@@ -18,6 +18,7 @@ enum spool_trouble {
 
 struct spool_order {
     char profiles[sizeof((struct segment *)0)->spool_dir]; /* SLICEWISE_DIR in full */
+    const int *profiles_fd; /* a descriptor of it, where there is one already; the caller's to close */
     char job[256], file[256];
     struct spool_anchor anchor;
     unsigned user;
@@ -39,8 +40,9 @@ int spool_carry_out(struct spool_order *order);
 /* Notes in the segment, and in what we count of our own I/O, what an order that was carried out took. */
 void spool_settle(struct segment *segment, const struct spool_order *order);
 
-/* Appends whole frames to the spool of the segment's process, however long that takes. Returns 0 or -error. */
-int spool_append_ourselves(struct segment *segment, const void *frames, size_t bytes);
+/* Appends whole frames to the spool of the segment's process, however long that takes. `profiles`: a descriptor of SLICEWISE_DIR, or NULL.
+ * Returns 0 or -error. */
+int spool_append_ourselves(struct segment *segment, const void *frames, size_t bytes, const int *profiles);
 
 /* The same, or what `spool_carrier` does in its place, where there is one. */
 int spool_append(struct segment *segment, const void *frames, size_t bytes);

@@ -26,7 +26,7 @@ from measures import Bench
 GROUPS = [
     "calls",
     "calls_by_vdso",
-    "start_and_end",
+    "short_processes",
     "exits",
     "memory",
     "disk",

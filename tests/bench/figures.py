@@ -64,7 +64,10 @@ class Goal:
 
 def goal_of(row: Row, budget: dict, others: dict[str, Row]) -> Goal | None:
     """Of a row's section in budgets.toml: `goal_UNIT`, added at most; `goal_ratio`, over the bare program;
-    `goal_times`, added over what is added to the row `times_of`."""
+    `goal_times`, added over what is added to the row `times_of`; `goal_floors`, added over what the floor adds."""
+    if (most := budget.get("goal_floors")) is not None and FLOOR in row.values:
+        floors = statistics.median(row.added(OURS)) / max(statistics.median(row.added(FLOOR)), 1e-9)
+        return Goal(f"{most:g} x floor", floors <= most)
     if (most := budget.get(f"goal_{row.unit}")) is not None:
         return Goal(f"{most:g} {row.unit}", statistics.median(row.added(OURS)) <= most)
     if (most := budget.get("goal_ratio")) is not None:

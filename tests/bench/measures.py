@@ -30,6 +30,7 @@ STDIO = ["getc", "putc", "fgets", "fread_8", "fread", "fwrite", "fprintf"]
 CALLS = ["write", "write_to_file", "pwrite", "pread", "lseek", *STDIO, "stat", "open"]
 NEW_FILES = ["new_file", "new_file_1000", "new_file_20000"]
 CALLS_OF_TWO = ["write", "pwrite", "pread", "lseek"]
+SHORT = ["true", "few_calls"]
 
 
 class Bench:
@@ -57,19 +58,26 @@ class Bench:
         )
         return [self._row("vdso", "ns", values["ns"])]
 
-    def start_and_end(self) -> list[Row]:
-        """Microseconds from fork to the end of `true`."""
+    def short_processes(self) -> list[Row]:
+        """Microseconds: of a child that only leaves, from fork to its end; from the spawn to the end of `true`, and of a
+        program with ten small calls."""
 
         def measure(library: Library) -> dict[str, float]:
-            environment = library.environment()
-            us = []
-            for _ in range(STARTS):
-                began = time.perf_counter()
-                os.waitpid(os.posix_spawn("/bin/true", ["true"], environment), 0)
-                us.append((time.perf_counter() - began) * 1e6)
-            return {"us": statistics.median(us)}
+            forks = float(self._run([self.programs / "processes", "fork", str(STARTS)], library)) / 1e3
+            spawned = {name: statistics.median(self._spawned(name, library)["us"]) for name in SHORT}
+            return {"fork": forks} | spawned
 
-        return [self._row("true", "us", in_turns(self.libraries.values(), ROUNDS, measure)["us"])]
+        values = in_turns(self.libraries.values(), ROUNDS, measure)
+        return [self._row(name, "us", of) for name, of in values.items()]
+
+    def faults(self, rounds: int = 3) -> list[Row]:
+        """Page faults of short processes: the same on a busy machine."""
+
+        def measure(library: Library) -> dict[str, float]:
+            return {name: statistics.median(self._spawned(name, library)["faults"]) for name in SHORT}
+
+        values = in_turns(self.libraries.values(), rounds, measure)
+        return [self._row(name, "faults", of) for name, of in values.items()]
 
     def exits(self) -> list[Row]:
         """Milliseconds from a program's last deed to its end."""
@@ -155,6 +163,22 @@ class Bench:
         values = in_turns(self.libraries.values(), ROUNDS, measure)
         units = {"ior_wall": "s", "ior_io": "s", "ior_finalize": "ms", "ior_bytes": "bytes"}
         return [self._row(name, units[name], of) for name, of in values.items()]
+
+    def _spawned(self, name: str, library: Library) -> dict[str, list[float]]:
+        """Of STARTS processes, microseconds from the spawn to the end, and page faults."""
+        own = str(self.programs / "processes")
+        command = {"true": ["/bin/true"], "few_calls": [own, "few", str(self.data)]}[name]
+        environment = library.environment()
+        spent: dict[str, list[float]] = {"us": [], "faults": []}
+        for _ in range(STARTS):
+            began = time.perf_counter()
+            process = os.posix_spawn(command[0], command, environment)
+            _, status, usage = os.wait4(process, 0)
+            spent["us"].append((time.perf_counter() - began) * 1e6)
+            spent["faults"].append(usage.ru_minflt)
+            if status != 0:
+                raise RuntimeError(f"{' '.join(command)} under {library.name} failed")
+        return spent
 
     def _timed(self, kind: str, threads: int) -> Row:
         values = in_turns(self.libraries.values(), ROUNDS, lambda library: self._ns(kind, threads, library))
