@@ -34,6 +34,19 @@ HIDDEN void *entry_decide(const struct entry *entry);
 #error "how an entry is written on this processor is not known yet"
 #endif
 
+/* Decides an entry of the same source file before anybody has called it. */
+#if defined(__x86_64__)
+#define ENTRY_ADDRESS(symbol, entry) __asm__("lea .Lentry_of_" #symbol "(%%rip), %0" : "=r"(entry))
+#else
+#define ENTRY_ADDRESS(symbol, entry) __asm__("adrp %0, .Lentry_of_" #symbol "\n\tadd %0, %0, :lo12:.Lentry_of_" #symbol : "=r"(entry))
+#endif
+#define ENTRY_DECIDE(symbol)                 \
+    do {                                     \
+        const struct entry *of_##symbol;     \
+        ENTRY_ADDRESS(symbol, of_##symbol);  \
+        entry_decide(of_##symbol);           \
+    } while (0)
+
 #define ENTRY(symbol, name) \
     __asm__(".pushsection .text\n\t.p2align 4\n\t.globl " #symbol "\n\t.type " #symbol ", %function\n" #symbol ":\n\t.cfi_startproc\n\t" \
             ENTRY_CODE(symbol, name) \

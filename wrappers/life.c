@@ -170,4 +170,5 @@ SAME_AS(_Exit, _exit);
 static void look_up_exit(void)
 {
     (void)REAL(_exit);
+    ENTRY_DECIDE(_exit);
 }
