@@ -128,6 +128,8 @@ install: all  ## install below PREFIX (/usr/local); the clone is not needed afte
 	sed 's|@VENV@|../lib/slicewise/venv|' bin/slicewise.in > $(BUILD)/wheel/slicewise
 	install -m 755 $(BUILD)/wheel/slicewise $(DESTDIR)$(PREFIX)/bin/slicewise
 
+include make/analyzer.mk
+
 .PHONY: docs
 docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made from schema/
 	$< counters > docs/counters.md

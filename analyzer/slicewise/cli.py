@@ -6,9 +6,11 @@ A command's module is imported when it is asked for, so that `slicewise run` doe
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import pkgutil
 import sys
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -27,10 +29,10 @@ Command = TyperCommand | TyperGroup
 class CommandFiles(TyperGroup):
     """The group of all commands: one for each module of `slicewise.commands`."""
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         return sorted(module.name.rstrip("_").replace("_", "-") for module in pkgutil.iter_modules(commands.__path__))
 
-    def get_command(self, ctx: typer.Context, name: str) -> Command | None:
+    def get_command(self, ctx: Any, name: str) -> Command | None:
         if name not in self.list_commands(ctx):
             return None
         return _load(name)
@@ -46,7 +48,7 @@ def _load(name: str) -> Command:
         application = typer.Typer(add_completion=False)
         body = getattr(module, function)
         application.command(name, help=body.__doc__ or module.__doc__)(body)
-    command = get_command(application)
+    command: Command = get_command(application)  # type: ignore[assignment]
     command.name = name
     if not command.help:
         command.help = module.__doc__
@@ -78,7 +80,9 @@ def main() -> None:
     """Run this process's command line and exit: 0, 2 with one line for a user's error, or what the command says."""
     for stream in (sys.stdout, sys.stderr):
         # Paths may hold bytes that are no text, and a terminal may lack letters; neither is worth a traceback.
-        stream.reconfigure(errors="backslashreplace")
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    status: object = None
     try:
         status = get_command(application).main(prog_name="slicewise", standalone_mode=False)
     except UserError as error:

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from slicewise.errors import UserError
 
@@ -147,7 +148,7 @@ def parse_look(line: str) -> Look:
     return Look(parsed["time_ns"], parsed["steady_ns"], processes)
 
 
-def _process(entry: Mapping) -> ProcessLook:
+def _process(entry: Mapping[str, Any]) -> ProcessLook:
     mounts: dict[Mount, Counts] = {}
     for mount in entry["mounts"]:
         if mount["object"] != FILE:
@@ -257,9 +258,10 @@ def _share(part: int, whole: int) -> float | None:
 def looks(collector: Path, every_seconds: float, is_for_all: bool) -> Iterator[Look]:
     """Looks at this node's processes, one now and then one each so many seconds. Raises UserError if there are none to
     be had."""
-    command = [collector, "live", "--every", f"{every_seconds:g}", *(["--all-users"] if is_for_all else [])]
+    command = [str(collector), "live", "--every", f"{every_seconds:g}", *(["--all-users"] if is_for_all else [])]
     # The profiler's own programs are not to be profiled, whatever this shell is.
     process = subprocess.Popen(command, env=_without_library(), stdout=subprocess.PIPE, text=True, errors="replace")
+    assert process.stdout is not None
     try:
         for line in process.stdout:
             yield parse_look(line)

@@ -22,7 +22,7 @@ from slicewise.digest.digest import Digest
 from slicewise.profile.launch_row import append_launch
 from slicewise.profile.reader import read_profile
 from slicewise.report.coverage import coverage_words
-from slicewise.report.job.job_tables import coverage_table
+from slicewise.report.coverage.coverage_table import coverage_table
 from support.swz import START_NS, Writer, build_profile
 
 MIB = 1 << 20

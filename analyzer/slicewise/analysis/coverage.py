@@ -14,6 +14,7 @@ import polars as pl
 from slicewise.digest.activity import DIRECTIONS, Direction
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import count_processes
+from slicewise.scalars import whole
 
 # The kernel's last count of a process is there only if it ended by itself, and is complete only without these mishaps.
 ENDINGS_WITH_KERNEL_COUNT = ("exit", "underscore_exit", "exec", "stood_down")
@@ -37,6 +38,7 @@ LEAST_BYTES_TO_NAME, MOST_SHARE_TO_NAME = 4096, 0.99
 Cause = Literal["small", "copied", "bound_apart", "past_libc", "io_uring", "mapped", "pages", "uncounted"]
 # Not about calls: what was fetched from or sent to storage beyond what calls moved.
 STORAGE_CAUSES: tuple[Cause, ...] = ("io_uring", "mapped", "pages")
+NOT_MEASURED: dict[Direction, int | None] = {"read": None, "write": None}
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,11 @@ class Coverage:
     by_process: list[ProcessCoverage]
 
 
+def _share(seen: int, kernel: int) -> float | None:
+    """What share of the kernel's count was seen; None where that is 0."""
+    return min(1.0, seen / kernel) if kernel else None
+
+
 def coverage(digest: Digest) -> Coverage:
     """What share of the kernel's count of bytes the wrappers saw.
 
@@ -142,17 +149,20 @@ def coverage(digest: Digest) -> Coverage:
     complete = _with_whole_kernel_count(digest, processes)
     by_process = coverage_by_process(digest, complete)
     unprofiled = unprofiled_programs(digest)
-    unprofiled_bytes = _unprofiled_bytes(digest) if unprofiled else dict.fromkeys(DIRECTIONS)
-    kernel = {way: by_process[f"{way}_kernel"].sum() + (unprofiled_bytes[way] or 0) for way in DIRECTIONS}
-    seen = {way: by_process[f"{way}_seen"].sum() for way in DIRECTIONS}
+    unprofiled_bytes = _unprofiled_bytes(digest) if unprofiled else NOT_MEASURED
+    kernel = {way: whole(by_process[f"{way}_kernel"].sum()) + (unprofiled_bytes[way] or 0) for way in DIRECTIONS}
+    seen = {way: whole(by_process[f"{way}_seen"].sum()) for way in DIRECTIONS}
     gap_rows = _gap_rows(by_process)
     return Coverage(
-        **{way: min(1.0, seen[way] / kernel[way]) if kernel[way] else None for way in DIRECTIONS},
-        **{f"kernel_{way}_bytes": kernel[way] for way in DIRECTIONS},
+        read=_share(seen["read"], kernel["read"]),
+        write=_share(seen["write"], kernel["write"]),
+        kernel_read_bytes=kernel["read"],
+        kernel_write_bytes=kernel["write"],
         processes=count_processes(complete),
         of=count_processes(processes),
         unprofiled=unprofiled,
-        **{f"unprofiled_{way}_bytes": unprofiled_bytes[way] for way in DIRECTIONS},
+        unprofiled_read_bytes=unprofiled_bytes["read"],
+        unprofiled_write_bytes=unprofiled_bytes["write"],
         gaps=_gaps(gap_rows),
         least_seen=_least_seen(by_process),
         io_uring=_rings(digest, processes),
@@ -237,16 +247,16 @@ def _unprofiled_bytes(digest: Digest) -> dict[Direction, int | None]:
     it is taken for all of it, if that is more than what was last looked at.
     """
     if digest.launches.is_empty():
-        return dict.fromkeys(DIRECTIONS)
+        return NOT_MEASURED
     there = digest.processes.join(digest.launches, on="node", how="semi")
     seen = coverage_by_process(digest, there).select("process", "read_seen", "write_seen")
     own = there.join(seen, on="process", how="left").group_by("node", "pid")
-    ours = {"read": 0, "write": digest.launches["own_bytes"].sum()}
-    moved = {}
+    ours = {"read": 0, "write": whole(digest.launches["own_bytes"].sum())}
+    moved: dict[Direction, int | None] = {}
     for way in DIRECTIONS:
         counted = pl.col(f"all_{way}_bytes").max()  # not the sum: exec goes on counting
-        known = own.agg(known=pl.max_horizontal(counted, pl.col(f"{way}_seen").sum()))["known"].sum()
-        moved[way] = max(0, digest.launches[f"{way}_bytes"].sum() - known - ours[way])
+        known = whole(own.agg(known=pl.max_horizontal(counted, pl.col(f"{way}_seen").sum()))["known"].sum())
+        moved[way] = max(0, whole(digest.launches[f"{way}_bytes"].sum()) - known - ours[way])
     return moved
 
 
@@ -342,12 +352,12 @@ def _each_process(by_process: pl.DataFrame, gap_rows: pl.DataFrame) -> list[Proc
         ProcessCoverage(
             process=row["label"],
             program=row["program"],
-            **{
-                way: min(1.0, row[f"{way}_seen"] / row[f"{way}_kernel"]) if row[f"{way}_kernel"] else None
-                for way in DIRECTIONS
-            },
-            **{f"{way}_seen_bytes": row[f"{way}_seen"] for way in DIRECTIONS},
-            **{f"kernel_{way}_bytes": row[f"{way}_kernel"] for way in DIRECTIONS},
+            read=_share(row["read_seen"], row["read_kernel"]),
+            write=_share(row["write_seen"], row["write_kernel"]),
+            read_seen_bytes=row["read_seen"],
+            write_seen_bytes=row["write_seen"],
+            kernel_read_bytes=row["read_kernel"],
+            kernel_write_bytes=row["write_kernel"],
             causes=row["causes"] or [],
         )
         for row in rows.iter_rows(named=True)

@@ -19,6 +19,7 @@ from slicewise.analysis.runs.rates import is_like, mean_of_repeats
 from slicewise.analysis.sharing.proportional import SharingJob, share_out
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.errors import UserError
+from slicewise.scalars import real
 
 NAMES = ("A", "B")
 # Runs whose measured offsets lie closer together than this (s) are repeats of one point.
@@ -94,7 +95,7 @@ def delta_graph(configuration: str, jobs: pl.DataFrame, weights: tuple[float, fl
     alone, dropped = _alone(configuration, jobs.filter(pl.len().over("run") == 1), named)
     points = _points(named, alone)
     dropped += points.filter("is_outlier")["run"].unique(maintain_order=True).to_list()
-    volumes = {name: float(named.filter(pl.col("name") == name)["bytes"].mean()) for name in NAMES}
+    volumes = {name: real(named.filter(pl.col("name") == name)["bytes"].mean()) for name in NAMES}
     expected = expected_curve(alone, volumes, weights, _reach(points, alone))
     asymmetry, reason = asymmetry_index(points, alone)
     means = points.filter(~pl.col("is_outlier")).group_by("point", "name").agg(pl.col("interference").mean())
@@ -200,7 +201,7 @@ def _points(named: pl.DataFrame, alone: dict[str, float]) -> pl.DataFrame:
 
 def _reach(points: pl.DataFrame, alone: dict[str, float]) -> list[float]:
     """Offsets for a curve: from the first point to the last, and all at which it has a corner."""
-    low, high = float(points["dt"].min()), float(points["dt"].max())
+    low, high = real(points["dt"].min()), real(points["dt"].max())
     corners = {corner for corner in (-alone["B"], 0.0, alone["A"]) if low <= corner <= high}
     return sorted({*np.linspace(low, high, CURVE_POINTS).tolist(), *corners})
 

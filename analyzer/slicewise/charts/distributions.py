@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.scalars import whole
 
 MOST_LEVEL_NAMES = 10
 
@@ -36,7 +37,7 @@ def io_time_by_rank(frame: pl.DataFrame) -> go.Figure:
     frame: rank (-1 without MPI), label, read_seconds, write_seconds, meta_seconds, sync_seconds; in the order to draw.
     """
     chart = style.figure(height=240, barmode="stack", bargap=0.1 if len(frame) < 100 else 0)
-    has_ranks = bool(len(frame)) and frame["rank"].min() >= 0
+    has_ranks = bool(len(frame)) and whole(frame["rank"].min()) >= 0
     places = frame["rank"].to_list() if has_ranks else list(range(1, len(frame) + 1))
     for kind, colour in style.KIND_COLOURS.items():
         seconds = frame[f"{kind}_seconds"]

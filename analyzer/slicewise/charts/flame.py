@@ -42,5 +42,5 @@ def flame(found: Sites, slices: range, slice_ns: int) -> dict[str, Any]:
         "first_ms": slices.start * slice_ns / 1e6,
         "column_ms": per_column * slice_ns / 1e6,
         "end_ms": slices.stop * slice_ns / 1e6,
-        "offset_ms": words.local_time(slices.start * slice_ns).utcoffset().total_seconds() * 1000,
+        "offset_ms": words.utc_offset_ns(slices.start * slice_ns) / 1e6,
     }

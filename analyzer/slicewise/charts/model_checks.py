@@ -31,9 +31,10 @@ def predicted_and_observed(frame: pl.DataFrame) -> go.Figure:
         placed = placed.filter(~pl.col("is_outlier")).group_by("pair", "place", maintain_order=True).agg(times)
     for (place,), rows in placed.group_by("place", maintain_order=True):
         colour = style.JOB_COLOURS[place % len(style.JOB_COLOURS)]
-        labels = [style.safe(pair) for pair in rows["pair"]]
+        pairs = [style.safe(pair) for pair in rows["pair"]]
+        labels: list[str] | list[list[str]] = pairs
         if "run" in rows.columns:
-            labels = [labels, [style.safe(style.shortened(run, 24)) for run in rows["run"]]]
+            labels = [pairs, [style.safe(style.shortened(run, 24)) for run in rows["run"]]]
         chart.add_bar(
             x=labels,
             y=rows["observed"].to_list(),

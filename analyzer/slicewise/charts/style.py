@@ -61,8 +61,9 @@ def clock_times(slices: Sequence[int] | np.ndarray, slice_ns: int) -> np.ndarray
     if not len(slices):
         return np.empty(0, dtype="datetime64[ms]")
     starts_ms = slices * slice_ns // 1_000_000
-    offset = words.local_time(int(starts_ms[0]) * 1_000_000).utcoffset()
-    return (starts_ms + int(offset.total_seconds() * 1000)).astype("datetime64[ms]")
+    offset_ms = words.utc_offset_ns(int(starts_ms[0]) * 1_000_000) // 1_000_000
+    times: np.ndarray = (starts_ms + offset_ms).astype("datetime64[ms]")
+    return times
 
 
 def figure(height: int, **layout: object) -> go.Figure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import polars as pl
 import typer
@@ -21,6 +21,7 @@ from slicewise.report.model import outlier_words
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
+from slicewise.running.command import LONGEST_SLICE_SECONDS, SHORTEST_SLICE_SECONDS
 from slicewise.running.delta_campaign import DeltaPlan, run_campaign
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.text.safe_text import visible
@@ -28,9 +29,8 @@ from slicewise.text.safe_text import visible
 app = typer.Typer(add_completion=False, invoke_without_command=True)
 
 MOST_OFFSETS = 1000
-Weight = Annotated[
-    Literal["processes", "nodes", "mounts", "equal"], typer.Option(help="What the expected curve's shares go by.")
-]
+CurveKind = Literal["processes", "nodes", "mounts", "equal"]
+Weight = Annotated[CurveKind, typer.Option(help="What the expected curve's shares go by.")]
 
 
 @app.callback()
@@ -52,7 +52,14 @@ def run(
         Path, typer.Option("--dir", metavar="DIR", help="Where the campaign's profiles go; the same DIR goes on.")
     ] = Path("slicewise-delta"),
     slice_seconds: Annotated[
-        float | None, typer.Option("--slice", metavar="SECONDS", min=0.1, max=60, help="Length of a slice; else 4.")
+        float | None,
+        typer.Option(
+            "--slice",
+            metavar="SECONDS",
+            min=SHORTEST_SLICE_SECONDS,
+            max=LONGEST_SLICE_SECONDS,
+            help="Length of a slice; else 4.",
+        ),
     ] = None,
     weight: Weight = "processes",
     html: PageFile = None,
@@ -65,7 +72,7 @@ def run(
     offsets = [first + place * step for place in range(int((last - first) / step + 1e-9) + 1)]
     plan = DeltaPlan(a, b, offsets, repeat, slice_seconds)
     run_campaign(plan, directory, lambda line: print(visible(line), file=sys.stderr))
-    _tell([directory], weight, "auto", html, json, output)
+    _show_graphs([directory], weight, "auto", html, json, output)
 
 
 @app.command()
@@ -83,12 +90,12 @@ def read(
 
     Of a run A is the job whose name comes first. Offsets are measured, from first byte to first byte.
     """
-    _tell(directories, weight, direction, html, json, output)
+    _show_graphs(directories, weight, direction, html, json, output)
 
 
-def _tell(
+def _show_graphs(
     directories: list[Path],
-    weight: str,
+    weight: CurveKind,
     direction: CampaignDirection,
     html: Path | None,
     json: bool,
@@ -118,12 +125,12 @@ def _tell(
     )
 
 
-def _graph(directory: Path, weight: str, direction: CampaignDirection) -> tuple[DeltaGraph, pl.DataFrame]:
+def _graph(directory: Path, weight: CurveKind, direction: CampaignDirection) -> tuple[DeltaGraph, pl.DataFrame]:
     data = campaign(several(read_profiles([directory])), direction, is_by_name=True)
     return graph_and_evidence(directory.resolve().name, data, Weighting(weight))
 
 
-def _record(graph: DeltaGraph, evidence: pl.DataFrame) -> dict:
+def _record(graph: DeltaGraph, evidence: pl.DataFrame) -> dict[str, Any]:
     return {
         "configuration": graph.configuration,
         "alone_seconds": graph.alone_seconds,

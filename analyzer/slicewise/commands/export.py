@@ -48,7 +48,7 @@ def export(
     if output is None and format in IS_BINARY and sys.stdout.isatty():
         raise UserError(f"--format {format}: is not text for a terminal; name a file with -o FILE")
     read = read_profile(profile, bins=format in (Format.CSV, Format.PARQUET), needs_axis=format is Format.FTIO)
-    content = _content(read, format, table, cost, symbols or ())
+    content = _content(read, format, table, cost, symbols or [])
     try:
         if output is None:
             sys.stdout.buffer.write(content)

@@ -16,6 +16,7 @@ from slicewise.profile.reader import read_profile
 from slicewise.report.job.site_words import site_lines, sites_record, sites_section, sites_table
 from slicewise.report.page import Page, page_path, write_page
 from slicewise.report.tables import for_terminal
+from slicewise.scalars import whole
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.text import words
 
@@ -60,18 +61,19 @@ def _within(found: Sites, read: Digest, slices: str) -> tuple[Sites, range]:
             f"{read.path}: has no samples of call sites: the job spent too little time in I/O for one, or ran with "
             "SLICEWISE_SITE_MS=0"
         )
-    whole = range(found.samples["slice"].min(), found.samples["slice"].max() + 1)
+    all_slices = range(whole(found.samples["slice"].min()), whole(found.samples["slice"].max()) + 1)
     if not slices:
-        return found, whole
+        return found, all_slices
     try:
         first, end = (int(word) if word else default for word, default in
-                      zip(slices.split(":"), (whole.start, whole.stop), strict=True))  # fmt: skip
+                      zip(slices.split(":"), (all_slices.start, all_slices.stop), strict=True))  # fmt: skip
     except ValueError as error:
-        raise UserError(f"--slices {slices}: is not FIRST:END, such as {whole.start}:{whole.stop}") from error
+        raise UserError(f"--slices {slices}: is not FIRST:END, such as {all_slices.start}:{all_slices.stop}") from error
     chosen = found.samples.filter((found.samples["slice"] >= first) & (found.samples["slice"] < end))
     if chosen.is_empty():
         raise UserError(
-            f"--slices {slices}: no call site was sampled there; the run's slices are {whole.start}:{whole.stop}"
+            f"--slices {slices}: no call site was sampled there; "
+            f"the run's slices are {all_slices.start}:{all_slices.stop}"
         )
     return Sites(found.stacks, chosen, found.sample_seconds), range(first, end)
 

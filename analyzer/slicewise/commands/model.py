@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.text import Text
@@ -155,7 +155,7 @@ def invert(
             raise UserError("these profiles are not of jobs that ran together; give those of one run")
         rows = data.jobs.to_dicts()
     else:
-        rows = [_observed(job_option(text, INVERT_KEYS, INVERT_FORM), weighting.kind) for text in job]
+        rows = [_observed(job_option(text, INVERT_KEYS, INVERT_FORM), weighting.kind) for text in job or []]
         require_names_of_their_own([row["job"] for row in rows])
     spans = [(row["start"], row["start"] + row["seconds"]) for row in rows]
     alone = alone_from_spans(
@@ -264,7 +264,7 @@ def _model_job(option: JobOption) -> fitted.ModelJob:
     return fitted.ModelJob(
         option.name,
         amounts["volume"],
-        option.count("processes"),
+        option.count("processes") or 1,
         nodes,
         option.count("mounts") or nodes,
         amounts.get("outstanding"),
@@ -283,7 +283,7 @@ def _bytes(option: JobOption, key: str) -> float:
     return found
 
 
-def _observed(option: JobOption, kind: weights.Kind) -> dict:
+def _observed(option: JobOption, kind: weights.Kind) -> dict[str, Any]:
     seconds = option.number("seconds")
     if not (math.isfinite(seconds) and seconds > 0):
         raise UserError(f"{option.option}: seconds={option.given['seconds']} must be more than 0")
@@ -293,7 +293,7 @@ def _observed(option: JobOption, kind: weights.Kind) -> dict:
     return {"job": option.name, "seconds": seconds, "start": option.number("start", "0")} | counts
 
 
-def _provenance(data: Campaign) -> dict:
+def _provenance(data: Campaign) -> dict[str, Any]:
     return {
         "direction": data.direction,
         "storage": {"type": data.storage.type, "source": data.storage.source, "point": data.storage.point},

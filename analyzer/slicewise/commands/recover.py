@@ -21,6 +21,6 @@ def recover(
     ] = None,
 ) -> None:
     """Finish the profiles of processes that were killed: what they had counted is still in this node's memory."""
-    options = ["--into", into] if into else []
-    command = [find_installation().collector, "recover", *options, *([job_dir] if job_dir else [])]
+    options = ["--into", str(into)] if into else []
+    command = [str(find_installation().collector), "recover", *options, *([str(job_dir)] if job_dir else [])]
     raise typer.Exit(subprocess.run(command, check=False).returncode)

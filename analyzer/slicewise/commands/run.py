@@ -11,6 +11,8 @@ import typer
 
 from slicewise.errors import UserError
 from slicewise.running.command import (
+    LONGEST_SLICE_SECONDS,
+    SHORTEST_SLICE_SECONDS,
     Ended,
     NodeCollector,
     NotStarted,
@@ -22,9 +24,6 @@ from slicewise.running.command import (
 from slicewise.running.installation import Installation, find_installation
 from slicewise.text.safe_text import say
 
-# As in schema/settings.def.
-SHORTEST_SLICE_SECONDS = 0.1
-LONGEST_SLICE_SECONDS = 60
 # What the loaders and the libc of a few processes read for themselves.
 LITTLE_BYTES = 1 << 20
 
@@ -85,11 +84,12 @@ def _size(file: Path) -> int:
 
 def _launch_row(installation: Installation, command: list[str], ended: Ended, own_bytes: int) -> dict[str, int | str]:
     """What the profile shall know of the command as a whole (the table `launches`)."""
-    look = [installation.collector, "look", command[0]]
+    look = [str(installation.collector), "look", command[0]]
     reason, _, program = subprocess.run(look, capture_output=True, text=True, check=False).stdout.strip().partition(" ")
-    row = {"pid": ended.pid, "host": os.uname().nodename, "program": program, "reason": reason or "unknown"}
+    row: dict[str, int | str] = {"pid": ended.pid, "own_bytes": own_bytes}
+    row |= {"host": os.uname().nodename, "program": program, "reason": reason or "unknown"}
     counts = {"read_bytes": "rchar", "write_bytes": "wchar", "read_ops": "syscr", "write_ops": "syscw"}
-    return row | {column: ended.counts.get(name, 0) for column, name in counts.items()} | {"own_bytes": own_bytes}
+    return row | {column: ended.counts.get(name, 0) for column, name in counts.items()}
 
 
 def _finish(installation: Installation, job_dir: Path, launch: dict[str, int | str], spool: Path) -> None:
@@ -108,7 +108,7 @@ def _finish(installation: Installation, job_dir: Path, launch: dict[str, int | s
 
     if not any(job_dir.glob("*.swz")):
         remove_if_empty(job_dir)
-        if launch["reason"] == "unknown" and launch["read_bytes"] + launch["write_bytes"] < LITTLE_BYTES:
+        if launch["reason"] == "unknown" and int(launch["read_bytes"]) + int(launch["write_bytes"]) < LITTLE_BYTES:
             say("nothing was profiled: no process of the command read or wrote anything itself")
         elif launch["reason"] == "unknown":
             say(

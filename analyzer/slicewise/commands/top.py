@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -43,7 +44,7 @@ def top(
         _show(collector, every, all_users)
 
 
-def _jobs_after_one_interval(collector: os.PathLike, every: float, all_users: bool) -> list[JobNow]:
+def _jobs_after_one_interval(collector: Path, every: float, all_users: bool) -> list[JobNow]:
     watch = Watch()
     for number, look in enumerate(looks(collector, every, all_users)):
         jobs = watch.jobs(look)
@@ -61,8 +62,9 @@ def _print_once(jobs: list[JobNow], json: bool) -> None:
         write_text(["No profiled process runs here now."], None)
 
 
-def _show(collector: os.PathLike, every: float, all_users: bool) -> None:
-    screen, jobs = Screen(), []
+def _show(collector: Path, every: float, all_users: bool) -> None:
+    screen = Screen()
+    jobs: list[JobNow] = []
     wake, woken = os.pipe()
     failed: list[UserError] = []
 

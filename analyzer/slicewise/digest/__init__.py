@@ -1,5 +1,6 @@
 """One job as a few narrow, typed, documented frames: see docs/digest.md."""
 
 from slicewise.digest.digest import Digest, several
+from slicewise.profile.damage import Damage
 
-__all__ = ["Digest", "several"]
+__all__ = ["Damage", "Digest", "several"]

@@ -23,6 +23,7 @@ from slicewise.digest.storages import mounts_with_storage
 from slicewise.profile.damage import Damage
 from slicewise.profile.reader import Profile
 from slicewise.profile.schema import Column as ProfileColumn
+from slicewise.scalars import whole, whole_or_none
 
 PROCESS_FIGURES = ("profiler_ns", "call_cost_ps", "site_ns", "all_read_bytes", "all_write_bytes")
 WITHOUT_PATH = r"[^/]*$"
@@ -131,7 +132,7 @@ class Digest:
             "is_mpi": bool((known["rank"] >= 0).any()),
             "processes": counted.height,
             "nodes": counted["node"].n_unique(),
-            "user": int(self._profile.processes["user"].max() or 0),
+            "user": whole_or_none(self._profile.processes["user"].max()) or 0,
             "account": str(self._of_later_version("account").max() or ""),
             "slice_ns": self.slice_ns,
             "start_ns": known["start_ns"].min(),
@@ -308,7 +309,7 @@ class Digest:
     @cached_property
     def node_slice_ns(self) -> int:
         """The length of a slice of the nodes' frames, which need not be the job's."""
-        return int(self._profile.nodes["slice_ns"].max()) if self._has_nodes else self.slice_ns
+        return whole(self._profile.nodes["slice_ns"].max()) if self._has_nodes else self.slice_ns
 
     @property
     def _has_nodes(self) -> bool:
@@ -350,7 +351,7 @@ def main_program(processes: pl.DataFrame) -> str:
     by_program = processes.group_by("program").agg(
         bytes=(pl.col("read_bytes") + pl.col("write_bytes")).sum(), processes=pl.len()
     )
-    return by_program.sort("bytes", "processes", "program", descending=[True, True, False])["program"][0]
+    return str(by_program.sort("bytes", "processes", "program", descending=[True, True, False])["program"][0])
 
 
 def several(profiles: list[Profile]) -> list[Digest]:

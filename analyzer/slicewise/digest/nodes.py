@@ -5,8 +5,10 @@ Nodes are counted as a whole: whatever else ran there is in these figures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Literal
 
 import polars as pl
@@ -39,12 +41,16 @@ def _level(column: str) -> pl.Expr:
     return pl.col(column) * pl.col("seconds")
 
 
+def _added(columns: Iterable[str]) -> pl.Expr:
+    return reduce(add, map(pl.col, columns))
+
+
 def _lost_packets() -> pl.Expr:
-    return sum(pl.col(f"{way}_{what}") for way in ("received", "sent") for what in ("drops", "errors"))
+    return _added(f"{way}_{what}" for way in ("received", "sent") for what in ("drops", "errors"))
 
 
 def _of_requests(column: str) -> pl.Expr:
-    return sum(pl.col(f"{kind}_{column}") for kind in ("read", "write", "other"))
+    return _added(f"{kind}_{column}" for kind in ("read", "write", "other"))
 
 
 SIGNALS: dict[str, Signal] = {
@@ -62,7 +68,7 @@ SIGNALS: dict[str, Signal] = {
         "node_slices",
         "TCP windows closed, opened again or to be closed",
         "times/s",
-        sum(pl.col(f"tcp_{way}_zero_window") for way in ("to", "from", "want")),
+        _added(f"tcp_{way}_zero_window" for way in ("to", "from", "want")),
     ),
     "tcp_want_zero_window": Signal(
         "node_slices", "TCP windows that should have closed", "times/s", pl.col("tcp_want_zero_window")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
+
 import polars as pl
 
 KINDS = ("read", "write", "meta", "sync")
@@ -40,13 +43,13 @@ def matters() -> pl.Expr:
     def most(amount: pl.Expr) -> pl.Expr:
         return amount.filter(of_job).max().over("job")
 
-    job_bytes = sum(of_all(pl.col(f"{direction}_bytes")) for direction in DIRECTIONS)
+    job_bytes = reduce(add, (of_all(pl.col(f"{direction}_bytes")) for direction in DIRECTIONS))
     by_bytes = pl.lit(False)
     for direction in DIRECTIONS:
         moved = pl.col(f"{direction}_bytes")
         is_used = of_all(moved) >= LEAST_SHARE_OF_JOB * job_bytes
         by_bytes = by_bytes | (is_used & (moved > 0) & (moved >= LEAST_SHARE_OF_BYTES * most(moved)))
-    spent = sum(pl.col(f"{kind}_ns") for kind in KINDS)
+    spent = reduce(add, (pl.col(f"{kind}_ns") for kind in KINDS))
     by_time = (spent > 0) & (spent >= LEAST_SHARE_OF_TIME * most(spent))
     return (of_job & (by_bytes | by_time)).fill_null(False)
 

@@ -76,6 +76,16 @@ def _of_kinds(where: str) -> dict[str, Column]:
     }
 
 
+SEEN_AND_COUNTED: tuple[tuple[str, Unit, str], ...] = (
+    ("seen", "bytes", "bytes of calls that were seen"),
+    ("kernel", "bytes", "bytes that the kernel counted"),
+    ("calls_seen", "calls", "calls that were seen"),
+    ("calls_kernel", "calls", "calls that the kernel counted"),
+    ("storage", "bytes", "bytes that the kernel fetched from or sent to storage"),
+    ("requested", "bytes", "bytes of requests that were seen and are not in the kernel's count"),
+    ("touches", "calls", "calls and requests that may each have made the kernel count a page"),
+)
+
 FRAMES: dict[str, Frame] = {
     "jobs": Frame(
         "one row a job",
@@ -191,15 +201,7 @@ FRAMES: dict[str, Frame] = {
             **{
                 f"{way}_{what}": _number(unit, f"{way}: {meaning}")
                 for way in ("read", "write")
-                for what, unit, meaning in (
-                    ("seen", "bytes", "bytes of calls that were seen"),
-                    ("kernel", "bytes", "bytes that the kernel counted"),
-                    ("calls_seen", "calls", "calls that were seen"),
-                    ("calls_kernel", "calls", "calls that the kernel counted"),
-                    ("storage", "bytes", "bytes that the kernel fetched from or sent to storage"),
-                    ("requested", "bytes", "bytes of requests that were seen and are not in the kernel's count"),
-                    ("touches", "calls", "calls and requests that may each have made the kernel count a page"),
-                )
+                for what, unit, meaning in SEEN_AND_COUNTED
             },
             "has_stdio": _yes_or_no("it used stdio, of whose calls underneath only the bytes are known"),
             "mapped": _number("bytes", "bytes of files on storage that it mapped into memory; null: not known"),

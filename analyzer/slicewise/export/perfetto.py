@@ -6,7 +6,8 @@ Written as the protobuf messages of perfetto/trace/trace.proto, by hand: fifteen
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
 
 import polars as pl
 
@@ -14,6 +15,7 @@ from slicewise.analysis.job.hardware import Hardware
 from slicewise.analysis.job.sites import Sites
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import KINDS
+from slicewise.scalars import whole
 from slicewise.text.safe_text import utf8
 
 REALTIME = 1
@@ -45,7 +47,7 @@ def perfetto_trace(digest: Digest, hardware: Hardware, found: Sites) -> bytes:
 
 def _first_ns(digest: Digest, hardware: Hardware, found: Sites) -> int:
     frames = (digest.process_slices, found.samples, hardware.per_process)
-    return int(min((frame["slice"].min() for frame in frames if frame.height), default=0)) * digest.slice_ns
+    return min((whole(frame["slice"].min()) for frame in frames if frame.height), default=0) * digest.slice_ns
 
 
 def _clocks(time_ns: int) -> bytes:
@@ -62,7 +64,7 @@ def _track(place: int, number: int = 0) -> int:
     return FIRST_TRACK + place * TRACKS_A_PROCESS + number
 
 
-def _process(row: dict) -> bytes:
+def _process(row: Mapping[str, Any]) -> bytes:
     rank = f"rank {row['rank']} on {row['node']}" if row["rank"] >= 0 else f"process on {row['node']}"
     described = _field(1, row["order"] + 1) + _field(6, utf8(f"{rank} ({row['program']}, pid {row['pid']})"))
     return _packet(_field(60, _field(1, _track(row["order"])) + _field(3, described)))
@@ -125,9 +127,9 @@ def _samples(found: Sites, places: dict[int, int], slice_ns: int) -> Iterator[by
     """A packet with every name, frame and stack, then one a sample."""
     if not found.stacks:
         return
-    functions = _Numbers()
-    frames = _Numbers()
-    modules = _Numbers()
+    functions: _Numbers[str] = _Numbers()
+    frames: _Numbers[tuple[int, int]] = _Numbers()
+    modules: _Numbers[str] = _Numbers()
     stacks = [
         [frames.of((functions.of(place.function), modules.of(place.module))) for place in stack]
         for stack in found.stacks
@@ -153,10 +155,13 @@ def _samples(found: Sites, places: dict[int, int], slice_ns: int) -> Iterator[by
             yield _packet(_field(66, event), time_ns)
 
 
-class _Numbers(dict):
+Thing = TypeVar("Thing")
+
+
+class _Numbers(dict[Thing, int], Generic[Thing]):
     """Numbers from 1 for things as they come."""
 
-    def of(self, thing: object) -> int:
+    def of(self, thing: Thing) -> int:
         return self.setdefault(thing, len(self) + 1)
 
 

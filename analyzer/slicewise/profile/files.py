@@ -24,7 +24,7 @@ def profile_files(path: Path) -> list[Path]:
         files = sorted(_own_files(path))
         below = [] if files else sorted({str(file.parent) for file in path.glob(f"*/*{SUFFIX}")})
     except OSError as error:
-        raise UserError(unreadable(path, error.strerror)) from error
+        raise UserError(unreadable(path, error.strerror or str(error))) from error
     if below:
         raise UserError(f"{path}: holds jobs, not a job; give one of {some(below)}")
     if not files:

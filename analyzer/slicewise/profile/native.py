@@ -28,6 +28,7 @@ from ctypes import (
     py_object,
 )
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -278,7 +279,7 @@ class Decoder:
 
     def holes(self) -> list[Hole]:
         """What of the files is no frame."""
-        return self._list("holes")
+        return list(self._list("holes"))
 
     def losses(self) -> list[Loss]:
         """Whose frames are missing."""
@@ -290,13 +291,13 @@ class Decoder:
 
     def sources(self) -> list[Source]:
         """What was found of each source."""
-        return library().slicewise_reader_sources(self._reader)[: self._source_count]
+        return list(library().slicewise_reader_sources(self._reader)[: self._source_count])
 
     def first_schema(self, source: int) -> int:
         """The source's schema by its place in the order in which schemas were met; -1 if it has none."""
-        return library().slicewise_reader_first_schema(self._reader, source)
+        return int(library().slicewise_reader_first_schema(self._reader, source))
 
-    def table(self, plan: Plan) -> tuple[pl.DataFrame, ctypes.Array] | None:
+    def table(self, plan: Plan) -> tuple[pl.DataFrame, ctypes.Array[Bound]] | None:
         """The table, and the bound of each of the plan's columns; None if it has no rows. Columns that no row holds may
         be left out. Raises MemoryError.
         """
@@ -309,10 +310,10 @@ class Decoder:
         finally:
             arrow.release()
 
-    def _list(self, what: str) -> list:
+    def _list(self, what: str) -> list[Any]:
         count = c_uint64()
         items = getattr(library(), f"slicewise_reader_{what}")(self._reader, byref(count))
-        return items[: count.value]
+        return list(items[: count.value])
 
 
 def _check(result: int) -> None:

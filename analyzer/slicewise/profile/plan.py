@@ -10,10 +10,12 @@ import ctypes
 import functools
 from ctypes import POINTER, c_char_p, c_int32, c_uint32
 from dataclasses import dataclass
+from typing import TypeVar
 
 import polars as pl
 
 from slicewise.profile import native
+from slicewise.profile.native import Decoder
 from slicewise.profile.schema import Column, Schema, Table
 
 UNKNOWN_NAME = "unknown"
@@ -88,7 +90,7 @@ class TablePlan:
     empty: pl.DataFrame
     kept: list[object]  # what the plan's pointers point to
 
-    def frame(self, decoder: native.Decoder) -> tuple[pl.DataFrame, frozenset[str]]:
+    def frame(self, decoder: Decoder) -> tuple[pl.DataFrame, frozenset[str]]:
         """The table of what the decoder has loaded: all columns, in the order of the schemas; and which of its columns
         hold numbers so large that one should ask whether a job can have them.
         """
@@ -122,8 +124,8 @@ def plan(want: Want, added: tuple[Schema, ...], order: tuple[int, ...], is_named
     tables = [next((table for table in schema.tables if table.name == want.table), None) for schema in added]
     columns: dict[str, Column] = {}
     for place in order:
-        if tables[place] is not None:
-            for column in tables[place].columns:
+        if (table_there := tables[place]) is not None:
+            for column in table_there.columns:
                 if want.takes(column, column.merge == "KEY"):
                     columns.setdefault(column.name, column)
     numbers = [-1 if table is None else added[at].tables.index(table) for at, table in enumerate(tables)]
@@ -141,7 +143,8 @@ def plan(want: Want, added: tuple[Schema, ...], order: tuple[int, ...], is_named
         adds_up=int(first is not None and first.rows == "ADD"),
         source_name=SOURCE.encode() if is_named else None,
     )
-    schema = ({SOURCE: pl.UInt32} if is_named else {}) | {"process": pl.UInt64}
+    schema: dict[str, type[pl.DataType]] = {SOURCE: pl.UInt32} if is_named else {}
+    schema["process"] = pl.UInt64
     schema |= {
         column.name: pl.Int64 if _type(column, want) == native.I64 else DTYPES[column.type]
         for column in columns.values()
@@ -185,8 +188,11 @@ def _column(
 def _names(column: str, schema: Schema, table: Table | None) -> tuple[str, ...]:
     """What a schema's numbers in that column stand for."""
     place = None if table is None else table.places.get(column)
-    return () if place is None else schema.enumerations.get(table.columns[place].enumeration, ())
+    return () if table is None or place is None else schema.enumerations.get(table.columns[place].enumeration, ())
 
 
-def _array(kind: type, values: list[int]) -> ctypes.Array:
+Number = TypeVar("Number", c_int32, c_uint32)
+
+
+def _array(kind: type[Number], values: list[int]) -> ctypes.Array[Number]:
     return (kind * max(1, len(values)))(*values)

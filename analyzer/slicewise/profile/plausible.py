@@ -7,16 +7,14 @@ machine whose memory fails. No counter's name is known here; limits go by unit.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from slicewise.errors import UserError
 from slicewise.profile.plan import SOURCE as PROFILE
 from slicewise.profile.schema import Schema
-
-if TYPE_CHECKING:
-    from slicewise.profile.reading import Source
+from slicewise.profile.source import Source
+from slicewise.scalars import whole, whole_or_none
 
 # Times are ns since 1970, until 2116. Sums of what is below the other limit, of millions of rows, stay below 2^63.
 MOST_NS = (1 << 62) - 1
@@ -82,24 +80,26 @@ def _implausible(
         length = _slice_ns_of(names[name], by_name, slice_ns)
         for column, (most, most_sum) in _limits(names[name], frame, asked, schema, length):
             values = frame[column]
-            if values.max() > most or (most_sum < float("inf") and values.cast(pl.Float64).sum() >= most_sum):
-                return f"{names[name]}.{column}: {values.max()}"
-        if RANK in asked and frame[RANK].min() < -1:
-            return f"{names[name]}.{RANK}: {frame[RANK].min()}"
+            highest = whole(values.max())
+            if highest > most or (most_sum < float("inf") and values.cast(pl.Float64).sum() >= most_sum):
+                return f"{names[name]}.{column}: {highest}"
+        if RANK in asked and (lowest := whole(frame[RANK].min())) < -1:
+            return f"{names[name]}.{RANK}: {lowest}"
     return ""
 
 
 def _slice_ns_of(name: str, tables: Mapping[str, pl.DataFrame], slice_ns: int) -> int:
     """The length of a slice of a table: that of the collectors for tables of nodes, else the job's."""
     nodes = tables.get(NODES)
-    is_of_node = name.startswith(OF_NODES) and nodes is not None and SLICE_NS in nodes.columns
-    return (nodes[SLICE_NS].max() or slice_ns) if is_of_node else slice_ns
+    if not name.startswith(OF_NODES) or nodes is None or SLICE_NS not in nodes.columns:
+        return slice_ns
+    return whole_or_none(nodes[SLICE_NS].max()) or slice_ns
 
 
 def _span_ns(tables: Mapping[str, pl.DataFrame], slice_ns: int) -> int:
     """From the first slice of anything to the last one."""
     spans = [
-        (int(frame[SLICE].min()) * length, int(frame[SLICE].max()) * length)
+        (whole(frame[SLICE].min()) * length, whole(frame[SLICE].max()) * length)
         for name, frame in tables.items()
         if SLICE in frame.columns and not frame.is_empty()
         for length in (_slice_ns_of(name, tables, slice_ns),)

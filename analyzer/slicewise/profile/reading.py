@@ -21,6 +21,7 @@ from slicewise.profile.files import WAY_OUT, job_places, profile_files, some, un
 from slicewise.profile.plan import Want
 from slicewise.profile.plausible import require_plausible
 from slicewise.profile.schema import FORMAT_VERSION, BadSchema, Schema, UnsupportedFormat, parse_schema
+from slicewise.profile.source import Source
 
 SEARCHED_BYTES = 1 << 20
 FEW_PROCESSES = 1000
@@ -29,20 +30,6 @@ REQUIRED_TABLES = ("processes", "mounts", "slices", "files", "calls", "mishaps")
 PROCESSES = "processes"
 # What of its processes a job is known by.
 IDENTITY = Want(PROCESSES, ("job", "slice_ns", "pid"))
-
-
-@dataclass(frozen=True)
-class Source:
-    """One job that was read. number: the value of its rows' column `profile`; slice_ns: the length of its slices;
-    schema: that of its first file; damage: what could not be read, empty where all is well.
-    """
-
-    number: int
-    path: Path
-    job: str
-    slice_ns: int
-    schema: Schema
-    damage: tuple[Damage, ...]
 
 
 @dataclass(frozen=True)
@@ -187,16 +174,16 @@ def _sources(loading: _Loading, decoder: native.Decoder, identity: pl.DataFrame)
     found = decoder.sources()
     jobs: dict[int, tuple[set[str], set[int]]] = {}
     for whose, job, slice_ns in _jobs_of_processes(identity):
-        names, lengths = jobs.setdefault(whose, (set(), set()))
-        names.add(job)
-        lengths.add(slice_ns)
+        names_met, lengths_met = jobs.setdefault(whose, (set(), set()))
+        names_met.add(job)
+        lengths_met.add(slice_ns)
     damages = _damages(loading, decoder, identity)
     for source, path in enumerate(loading.places):
         if not found[source].frames:
             raise UserError(_why_nothing(path, source, loading, found[source], decoder.holes()))
         if source not in jobs:
             raise UserError(f"{path}: none of its sound frames describes a process; take an undamaged copy")
-        names, lengths = map(sorted, jobs[source])
+        names, lengths = sorted(jobs[source][0]), sorted(jobs[source][1])
         if len(names) > 1:
             listed = some(names)
             raise UserError(f"{path}: holds several jobs ({listed}); keep each job's files in a directory of its own")

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 FORMAT_VERSION = 1
 TYPES = ("U64", "I64", "STRING", "ENUM")
@@ -119,7 +121,7 @@ def parse_schema(text: bytes) -> Schema:
         raise BadSchema(f"{type(error).__name__}: {error}") from error
 
 
-def _table(table: dict, enumerations: dict[str, tuple[str, ...]]) -> Table:
+def _table(table: Mapping[str, Any], enumerations: dict[str, tuple[str, ...]]) -> Table:
     if table["rows"] not in ("ADD", "LAST"):
         raise BadSchema(f"rows of {table['name']}: {table['rows']}")
     columns = tuple(part for column in table["columns"] for part in _columns(column, enumerations))
@@ -131,7 +133,7 @@ def _table(table: dict, enumerations: dict[str, tuple[str, ...]]) -> Table:
     return Table(str(table["name"]), table["rows"], str(table.get("meaning", "")), columns)
 
 
-def _columns(column: dict, enumerations: dict[str, tuple[str, ...]]) -> list[Column]:
+def _columns(column: Mapping[str, Any], enumerations: dict[str, tuple[str, ...]]) -> list[Column]:
     name, kind, merge, enumeration = str(column["name"]), column["type"], column["merge"], column.get("enumeration", "")
     if kind not in TYPES or merge not in MERGES or (kind == "ENUM" and enumeration not in enumerations):
         raise BadSchema(f"column {name}")
@@ -144,7 +146,7 @@ def _columns(column: dict, enumerations: dict[str, tuple[str, ...]]) -> list[Col
     return [Column(f"{name}_{number}", *rest, bins=name) for number in range(bins)]
 
 
-def _edges(column: dict) -> tuple[int, ...]:
+def _edges(column: Mapping[str, Any]) -> tuple[int, ...]:
     """The lower edge of each bin; after the word `doubling` each edge is twice the one before it."""
     edges = [int(word) for word in column["edges"].split() if word != "doubling"]
     while len(edges) < column["bins"]:

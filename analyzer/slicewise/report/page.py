@@ -146,6 +146,7 @@ def hash_of(script: bytes) -> str:
 
 
 def _template_text(templates: jinja2.Environment, name: str) -> str:
+    assert templates.loader is not None
     return templates.loader.get_source(templates, name)[0]
 
 

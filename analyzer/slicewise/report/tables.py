@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -88,7 +89,7 @@ def for_terminal(table: Table) -> RichTable:
     """The table for a rich console: no lines, narrow gaps, and no markup in what the cells say."""
     shown = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column in table.columns:
-        justify = "right" if column.is_figure else "left"
+        justify: Literal["right", "left"] = "right" if column.is_figure else "left"
         shown.add_column(line_for_terminal(column.heading), justify=justify, overflow="fold")
     for row in table.rows:
         shown.add_row(*(line_for_terminal(Text(cell.text, style=cell.colour)) for cell in row))

@@ -23,6 +23,10 @@ from pathlib import Path
 from slicewise.errors import UserError
 
 DEFAULT_DIR = "slicewise"
+# As the library has them; tests/unit/test_contracts.py holds these to it.
+SHORTEST_SLICE_SECONDS = 0.1
+LONGEST_SLICE_SECONDS = 60
+LONGEST_JOB_NAME = 127
 # As the library takes them, in its order: a job that has a name there gets no name from here.
 SCHEDULER_JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
 OPEN_MPI_LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun)([.-].*)?")
@@ -57,16 +61,17 @@ def job_directory(
     name is made of the program and the time. A given name may have a profile already: the processes of one job need
     not all come from one launcher.
     """
-    if job is not None and job != _as_file_name(job):
+    if job is not None and job != as_file_name(job):
         raise UserError(
-            f"--job {job!r}: a job's name has letters, digits and any of -_+=.,:@ and does not begin with a dot"
+            f"--job {job!r}: a job's name has letters, digits and any of -_+=.,:@, does not begin with a dot, "
+            f"and has at most {LONGEST_JOB_NAME} of them"
         )
     profiles = Path(os.path.realpath(directory or environment.get("SLICEWISE_DIR") or DEFAULT_DIR))
     given = job or environment.get("SLICEWISE_JOB") or _first(environment, SCHEDULER_JOB_VARIABLES)
     mode = _directory_mode(environment)
     try:
         profiles.mkdir(mode, parents=True, exist_ok=True)
-        made = _make_named(profiles / _as_file_name(given), mode) if given else _make_new(profiles, command, mode)
+        made = _make_named(profiles / as_file_name(given), mode) if given else _make_new(profiles, command, mode)
         with tempfile.TemporaryFile(dir=made):
             return made
     except OSError as error:
@@ -79,9 +84,9 @@ def _first(environment: Mapping[str, str], variables: Sequence[str]) -> str | No
     return next((environment[variable] for variable in variables if environment.get(variable)), None)
 
 
-def _as_file_name(name: str) -> str:
-    """The name that the library makes of a job's name."""
-    return re.sub(r"^\.|[^-A-Za-z0-9_+=.,:@]", "_", name)
+def as_file_name(name: str) -> str:
+    """The name that the library makes of a job's name, byte by byte (libprofiler/identity.c)."""
+    return re.sub(rb"^\.|[^-A-Za-z0-9_+=.,:@]", b"_", os.fsencode(name)[:LONGEST_JOB_NAME]).decode("ascii")
 
 
 def _directory_mode(environment: Mapping[str, str]) -> int:
@@ -96,7 +101,7 @@ def _make_named(path: Path, mode: int) -> Path:
 
 def _make_new(profiles: Path, command: Sequence[str], mode: int) -> Path:
     """A directory that was not there before, whoever else makes one at the same time."""
-    name = _as_file_name(f"{Path(command[0]).name[:100]}-{datetime.now():%Y%m%d-%H%M%S}")
+    name = as_file_name(f"{Path(command[0]).name[:100]}-{datetime.now():%Y%m%d-%H%M%S}")
     for number in range(1, 1000):
         path = profiles / (name if number == 1 else f"{name}-{number}")
         with contextlib.suppress(FileExistsError):
@@ -197,7 +202,7 @@ def run_command(command: Sequence[str], environment: Mapping[str, str]) -> Ended
 def _spawn(command: Sequence[str], environment: Mapping[str, str], mask: Iterable[int]) -> int:
     spawn = partial(os.posix_spawnp, setsigmask=mask, setsigdef=IGNORED_BY_PYTHON)
     try:
-        return spawn(command[0], command, environment)
+        return spawn(command[0], list(command), environment)
     except OSError as error:
         if error.errno != errno.ENOEXEC:
             raise

@@ -17,7 +17,7 @@ from pathlib import Path
 from slicewise.symbols.elf import Elf, NotElf, read_elf
 
 DEBUG_DIRECTORY = Path("/usr/lib/debug")
-SYMBOLIZERS = (("llvm-symbolizer", ["--output-style=GNU"]), ("addr2line", []))
+SYMBOLIZERS: tuple[tuple[str, list[str]], ...] = (("llvm-symbolizer", ["--output-style=GNU"]), ("addr2line", []))
 SYMBOLIZER_SECONDS = 120
 UNKNOWN = "??"
 
@@ -67,8 +67,8 @@ def _candidates(path: str, build_id: str, search: Sequence[Path]) -> Iterable[El
     """The files that are the module, or its debug information."""
     by_id = Path(".build-id", build_id[:2], f"{build_id[2:]}.debug") if len(build_id) > 2 else None
     for directory in (*search, DEBUG_DIRECTORY):
-        for file in filter(None, (by_id, Path(path).name if directory in search else None)):
-            elf = _readable(directory / file)
+        for file in (by_id, Path(Path(path).name) if directory in search else None):
+            elf = None if file is None else _readable(directory / file)
             if elf is not None and elf.build_id == build_id:
                 yield elf
     elf = _readable(Path(path))

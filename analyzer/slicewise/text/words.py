@@ -154,6 +154,12 @@ def local_time(time_ns: int) -> datetime:
     return datetime.fromtimestamp(time_ns / 1e9).astimezone()
 
 
+def utc_offset_ns(time_ns: int) -> int:
+    """By how much the reader's time zone is ahead of UTC at a CLOCK_REALTIME instant."""
+    offset = local_time(time_ns).utcoffset()
+    return 0 if offset is None else round(offset.total_seconds()) * 1_000_000_000
+
+
 def clock(time_ns: int, slice_ns: int = 1_000_000_000) -> str:
     """The time of day, "10:31:04", with a tenth where slices are shorter than a second."""
     time = local_time(time_ns)

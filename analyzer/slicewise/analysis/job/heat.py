@@ -5,7 +5,9 @@ Frames in, arrays out; nothing is drawn or printed here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -95,7 +97,7 @@ def _heat(
     )
 
 
-def _label(row: dict[str, object]) -> str:
+def _label(row: Mapping[str, Any]) -> str:
     """A row's name: its ranks, or its place among the processes where there is no MPI, and its node."""
     if row["first_rank"] >= 0:
         ranks = (

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from slicewise.estimate import Estimate
+from slicewise.scalars import real, whole
 
 # Keeps a rate finite where no time in calls was counted at all.
 SHORTEST_NS = 1
@@ -51,11 +52,11 @@ def io_span(activity: pl.DataFrame, processes: pl.DataFrame, slice_ns: int) -> I
     if activity.is_empty():
         return None
     bounds = process_bounds(activity, processes, slice_ns)
-    start, start_low, start_high = (int(bounds[name].min()) for name in ("start", "start_low", "start_high"))
-    end, end_low, end_high = (int(bounds[name].max()) for name in ("end", "end_low", "end_high"))
-    least = max(end_low - start_high, int(bounds["least"].max()), SHORTEST_NS)
+    start, start_low, start_high = (whole(bounds[name].min()) for name in ("start", "start_low", "start_high"))
+    end, end_low, end_high = (whole(bounds[name].max()) for name in ("end", "end_low", "end_high"))
+    least = max(end_low - start_high, int(real(bounds["least"].max())), SHORTEST_NS)
     slices = activity["slice"].unique()
-    spanned = int(slices.max()) - int(slices.min()) + 1
+    spanned = whole(slices.max()) - whole(slices.min()) + 1
     seconds = Estimate((end - start) / 1e9, min(least, end - start) / 1e9, (end_high - start_low) / 1e9, HOW)
     return IoSpan(start, end, seconds, spanned * slice_ns / 1e9, len(slices) / spanned)
 

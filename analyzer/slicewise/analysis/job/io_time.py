@@ -13,6 +13,7 @@ import polars as pl
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import KINDS
+from slicewise.scalars import real
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def io_time(digest: Digest) -> IoTime:
     if not processes.height:
         return IoTime(processes, 0.0, "", 0.0)
     slowest = processes.row(processes["seconds"].arg_max(), named=True)
-    return IoTime(processes, slowest["seconds"], slowest["label"], processes["seconds"].median())
+    return IoTime(processes, slowest["seconds"], slowest["label"], real(processes["seconds"].median()))
 
 
 def by_bin(digest: Digest, what: str) -> pl.DataFrame:

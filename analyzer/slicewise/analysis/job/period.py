@@ -102,7 +102,9 @@ def _autocorrelation(series: np.ndarray) -> np.ndarray:
     head_variance = squares[overlap] - head**2 / overlap
     tail_variance = squares[size] - squares[lags] - tail**2 / overlap
     both = np.sqrt(np.maximum(head_variance, 0) * np.maximum(tail_variance, 0))
-    return np.divide(products - head * tail / overlap, both, out=np.zeros(len(lags)), where=both > 1e-9 * squares[size])
+    is_known = both > 1e-9 * squares[size]
+    found: np.ndarray = np.divide(products - head * tail / overlap, both, out=np.zeros(len(lags)), where=is_known)
+    return found
 
 
 def _best_lag(r: np.ndarray, slices: int, bursts: int) -> tuple[float, float, float]:

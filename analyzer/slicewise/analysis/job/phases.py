@@ -15,6 +15,7 @@ from slicewise.analysis.job.period import Period, find_period, runs_above
 from slicewise.digest.activity import DIRECTIONS, members
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import KINDS
+from slicewise.scalars import real, whole
 
 # A slice is part of a phase from this fraction of the rate at which the mean byte moved: a trickle (a log) is none.
 LEAST_OF_RATE = 0.05
@@ -53,8 +54,8 @@ def phases(digest: Digest) -> Phases:
     moved = moved_bytes(own)
     found = phase_slices(moved)
     frame = _phase_frame(digest, own, found)
-    inside = int(frame["read_bytes"].sum() + frame["write_bytes"].sum())
-    total = int(own["read_bytes"].sum() + own["write_bytes"].sum())
+    inside = whole(frame["read_bytes"].sum()) + whole(frame["write_bytes"].sum())
+    total = whole(own["read_bytes"].sum()) + whole(own["write_bytes"].sum())
     periods = [
         period
         for direction in DIRECTIONS
@@ -155,4 +156,4 @@ def time_in_io(digest: Digest) -> TimeInIo:
     if shares.is_empty():
         return TimeInIo("", None, None)
     row = shares.row(0, named=True)
-    return TimeInIo(row["label"], row["share"], shares["share"].median())
+    return TimeInIo(row["label"], row["share"], real(shares["share"].median()))

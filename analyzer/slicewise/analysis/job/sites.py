@@ -14,6 +14,7 @@ from typing import Literal
 import polars as pl
 
 from slicewise.digest.digest import Digest
+from slicewise.scalars import whole
 from slicewise.symbols.resolve import Place, resolve
 
 Cost = Literal["time", "bytes", "calls"]
@@ -64,7 +65,7 @@ def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
         .select(pl.col(name).cast(dtype) for name, dtype in SAMPLES_SCHEMA.items())
         .sort("stack", "process", "slice")
     )
-    return Sites(list(numbers), samples, float(digest.processes["site_ns"].max()) / 1e9)
+    return Sites(list(numbers), samples, whole(digest.processes["site_ns"].max()) / 1e9)
 
 
 def _stacks(digest: Digest, search: Sequence[Path]) -> dict[tuple[int, int], tuple[Place, ...]]:

@@ -13,10 +13,10 @@ from typing import Any
 import polars as pl
 
 from slicewise.analysis.coverage import Coverage, coverage
-from slicewise.digest.digest import Digest
+from slicewise.digest import Damage, Digest
 from slicewise.digest.layers import MPIIO_LAYERS, OWN_LAYERS, is_own
 from slicewise.digest.processes import count_processes
-from slicewise.profile.damage import Damage
+from slicewise.scalars import real, whole, whole_or_none
 
 OBJECTS = ("file", "device", "pipe", "socket", "other")
 
@@ -68,21 +68,21 @@ def summarize(digest: Digest) -> Summary:
     of_files = sums.filter(pl.col("object") == "file")
     active = digest.active_slices
     ranked = processes.filter(pl.col("rank") >= 0)
-    ended = None if digest.jobs["is_running"].item() else processes["end_ns"].max()
+    ended = None if digest.jobs["is_running"].item() else whole_or_none(processes["end_ns"].max())
     return Summary(
         job=digest.job,
         slice_seconds=digest.slice_ns / 1e9,
         processes=count_processes(processes),
         other_processes=count_processes(digest.processes) - count_processes(processes),
         ranks=ranked["rank"].n_unique(),
-        ranks_of=ranked["ranks"].max() or 0,
+        ranks_of=whole_or_none(ranked["ranks"].max()) or 0,
         hosts=processes["node"].unique().sort().to_list(),
         programs=processes["path"].unique().sort().to_list(),
-        start=_iso(processes["start_ns"].min()),
+        start=_iso(whole_or_none(processes["start_ns"].min())),
         end=_iso(ended),
         slices=len(active),
-        first_slice=active.min(),
-        end_slice=None if active.is_empty() else active.max() + 1,
+        first_slice=whole_or_none(active.min()),
+        end_slice=None if active.is_empty() else whole(active.max()) + 1,
         totals={
             name: _record(of_files.filter(pl.col("layer").is_in(layers)), digest)
             for name, layers in [*((layer, [layer]) for layer in OWN_LAYERS), ("mpiio", MPIIO_LAYERS)]
@@ -105,7 +105,7 @@ def profiler_cost(digest: Digest) -> ProfilerCost:
         cost_ns=pl.col("profiler_ns") + pl.col("calls").fill_null(0) * (pl.col("call_cost_ps") / 1000),
         runtime_ns=(pl.col("end_ns") - pl.col("start_ns")).clip(0),
     )
-    cost_ns, runtime_ns = costs["cost_ns"].sum(), costs["runtime_ns"].sum()
+    cost_ns, runtime_ns = real(costs["cost_ns"].sum()), whole(costs["runtime_ns"].sum())
     return ProfilerCost(cost_ns / 1e9, cost_ns / runtime_ns if runtime_ns else None)
 
 

@@ -16,6 +16,7 @@ from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.nodes import SIGNALS as NODE_SIGNALS
 from slicewise.digest.nodes import by_node
+from slicewise.scalars import real, whole
 
 Cause = Literal[
     "client processors", "client network interface", "link", "server and flow control", "device", "small requests",
@@ -76,7 +77,7 @@ class Window:
 def window_of(digest: Digest) -> Window:
     """From the start of a job's first process that matters to the end of its last one."""
     processes = members(digest)
-    return Window(digest, int(processes["start_ns"].min()), int(processes["end_ns"].max()))
+    return Window(digest, whole(processes["start_ns"].min()), whole(processes["end_ns"].max()))
 
 
 def evidence_of(alone: Sequence[Window], together: Sequence[Window], asymmetry: float | None = None) -> pl.DataFrame:
@@ -158,7 +159,7 @@ def request_signals(slices: pl.DataFrame, files: pl.DataFrame, seconds: float) -
         .group_by("path")
         .agg(pl.col("process").n_unique(), pl.col("bytes").sum())
     )
-    sharers = float((sharing["process"] * sharing["bytes"]).sum() / max(sharing["bytes"].sum(), 1))
+    sharers = real((sharing["process"] * sharing["bytes"]).sum()) / max(whole(sharing["bytes"].sum()), 1)
     shared = small.with_columns(signal=pl.lit("shared_file"), value=pl.lit(sharers))
     return pl.concat([_typed(small), _typed(shared)])
 

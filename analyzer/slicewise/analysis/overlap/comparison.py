@@ -23,6 +23,7 @@ from slicewise.analysis.runs.matching import Run
 from slicewise.analysis.runs.on_storage import OnStorage, on_storage
 from slicewise.analysis.runs.rates import (
     FEWEST_SLICES,
+    Rates,
     StandaloneRun,
     is_like,
     mean_of_runs,
@@ -36,6 +37,7 @@ from slicewise.analysis.sharing.runtimes import WEIGHTS, Inverse, ObservedJob, P
 from slicewise.digest.activity import ACTIVITY_SCHEMA, Direction, bytes_by_storage, on_grid
 from slicewise.digest.full import full_slices
 from slicewise.estimate import Estimate
+from slicewise.scalars import whole
 
 DID = {"read": "read", "write": "wrote"}
 # A job that moved bytes in fewer of its slices than this is not what the models take a job to be.
@@ -96,6 +98,7 @@ def compare(
                 _alone_seconds(job, alone[job.name]),
             )
             for job in sharing
+            if job.span is not None
         ]
     )
     limit = capacity(list(demands.values()), _combined_rates(rates, together, basis, grid_ns)) if basis else None
@@ -114,7 +117,7 @@ def compare(
         capacity=limit,
         contention=verdict,
         predictions=_predictions(observed, limit, grid_ns),
-        inverses=_inverses(observed, verdict, mean_rate(sum(rates.values())) if rates else None, grid_ns),
+        inverses=_inverses(observed, verdict, mean_rate(_summed(rates)) if rates else None, grid_ns),
         shares=_shares(together),
         activity=_all_activity(moved),
         not_applicable=reason,
@@ -163,9 +166,14 @@ def _mean(rates: np.ndarray) -> float | None:
     return float(rates.mean()) if len(rates) >= FEWEST_SLICES else None
 
 
+def _summed(rates: Mapping[str, Rates]) -> Rates:
+    """What jobs moved together in the slices that their rates are of; at least one job."""
+    return reduce(np.add, rates.values())
+
+
 def _combined_rates(rates: Mapping[str, np.ndarray], together: pl.DataFrame, basis: Region, grid_ns: int) -> np.ndarray:
     """The combined rates of the full slices of all jobs, or, where there are too few, of the slices of the region."""
-    combined = sum(rates.values())
+    combined = _summed(rates)
     if len(combined) >= FEWEST_SLICES:
         return combined
     return rates_of(in_region(together, basis).group_by("slice").agg(pl.col("bytes").sum()), grid_ns)
@@ -181,9 +189,9 @@ def _job(
     verdict: Contention,
 ) -> JobInDirection:
     span, volume = job.span, job.use.bytes
-    in_basis = basis is not None and span is not None
-    region_bytes = int(in_region(job.activity, basis)["bytes"].sum()) if in_basis else None
-    all_bytes = sum(int(in_region(other.activity, basis)["bytes"].sum()) for other in moved) if in_basis else 0
+    region = basis if span is not None else None
+    region_bytes = None if region is None else _bytes_in(region, job)
+    all_bytes = 0 if region is None else sum(_bytes_in(region, other) for other in moved)
     alone_seconds = _alone_seconds(job, alone)
     return JobInDirection(
         job=job.name,
@@ -193,14 +201,13 @@ def _job(
         bytes=volume,
         overall_bytes_per_second=volume / span.slice_seconds if span else None,
         span=span,
-        span_bytes_per_second=span
-        and span.seconds.through(lambda seconds: volume / seconds, "bytes over the I/O time span"),
+        span_bytes_per_second=_rate_of(volume, span),
         region_bytes=region_bytes,
-        region_bytes_per_second=region_bytes / basis.seconds if in_basis else None,
-        region_share=region_bytes / all_bytes if in_basis else None,
+        region_bytes_per_second=None if region is None or region_bytes is None else region_bytes / region.seconds,
+        region_share=None if region_bytes is None else region_bytes / all_bytes,
         fair_share_by_process=_fair_share(len(job.processes), [len(other.processes) for other in moved]),
         fair_share_by_node=_fair_share(job.there.nodes, [other.there.nodes for other in moved]),
-        uniformity=_uniformity([job], basis) if in_basis else None,
+        uniformity=_uniformity([job], region),
         alone=alone,
         alone_seconds=alone_seconds,
         alone_estimate=alone_seconds or _alone_estimate(volume, span, demand, limit, verdict),
@@ -211,7 +218,9 @@ def _job(
 
 def _alone_seconds(job: _Moved, alone: StandaloneRun | None) -> Estimate | None:
     """What the job's volume takes alone, as its standalone run has it."""
-    return alone and _time_of(job.use.bytes, alone.bytes_per_second, f"by its standalone run {alone.job}")
+    if alone is None:
+        return None
+    return _time_of(job.use.bytes, alone.bytes_per_second, f"by its standalone run {alone.job}")
 
 
 def _idle_ranks(job: _Moved) -> int:
@@ -222,6 +231,15 @@ def _idle_ranks(job: _Moved) -> int:
 
 def _fair_share(own: int, all_jobs: Sequence[int]) -> float:
     return own / sum(all_jobs) if sum(all_jobs) else 0.0
+
+
+def _rate_of(volume: int, span: IoSpan | None) -> Estimate | None:
+    how = "bytes over the I/O time span"
+    return None if span is None else span.seconds.through(lambda seconds: volume / seconds, how)
+
+
+def _bytes_in(region: Region, job: _Moved) -> int:
+    return whole(in_region(job.activity, region)["bytes"].sum())
 
 
 def _time_of(volume: int, rate: Estimate, how: str) -> Estimate:
@@ -256,13 +274,16 @@ def _ratio(jobs: Sequence[JobInDirection]) -> Ratio | None:
     if len(jobs) != 2 or not all(job.span for job in jobs):
         return None
     one, other = jobs
-    has_region = one.region_bytes is not None and other.region_bytes is not None
     return Ratio(
-        region=one.region_bytes / other.region_bytes if has_region else None,
-        overall=one.overall_bytes_per_second / other.overall_bytes_per_second,
+        region=_over(one.region_bytes, other.region_bytes),
+        overall=_over(one.overall_bytes_per_second, other.overall_bytes_per_second),
         processes=one.processes / other.processes,
         nodes=one.nodes / other.nodes,
     )
+
+
+def _over(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one / other
 
 
 def _any_two_meet(sharing: Sequence[_Moved]) -> bool:
@@ -273,20 +294,20 @@ def _any_two_meet(sharing: Sequence[_Moved]) -> bool:
 
 def _observed(jobs: Sequence[JobInDirection]) -> list[ObservedJob]:
     """The jobs that moved bytes, as the models of sharing see them."""
-    active = [job for job in jobs if job.span]
-    origin = min(job.span.start_ns for job in active)
+    active = [(job, job.span) for job in jobs if job.span is not None]
+    origin = min(span.start_ns for _, span in active)
     return [
         ObservedJob(
             job=job.job,
             bytes=job.bytes,
-            start=(job.span.start_ns - origin) / 1e9,
-            seconds=job.span.seconds,
+            start=(span.start_ns - origin) / 1e9,
+            seconds=span.seconds,
             processes=job.processes,
             nodes=job.nodes,
             demand=job.demand.bytes_per_second if job.demand else None,
             alone_seconds=job.alone_seconds,
         )
-        for job in active
+        for job, span in active
     ]
 
 
@@ -369,8 +390,8 @@ def _notes(
     notes += [
         f"{job.job} {did} bytes in only {100 * job.span.busy_share:.0f} % of its slices, "
         "where the models take it to do I/O all the time"
-        for job in active
-        if job.span.busy_share < MOSTLY_BUSY
+        for job in jobs
+        if job.span is not None and job.span.busy_share < MOSTLY_BUSY
     ]
     if basis is not None and basis.kind == "any process":
         notes.append(

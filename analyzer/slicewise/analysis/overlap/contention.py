@@ -57,21 +57,24 @@ class Beside:
             return None if self.is_unexplained() else False
         if self.demand and self.rate is not None:
             return True if self.rate < self.demand.bytes_per_second.low else None
-        return True if self.seconds.low > self.alone_seconds.high else None
+        return True if self.alone_seconds is not None and self.seconds.low > self.alone_seconds.high else None
 
     def is_unexplained(self) -> bool:
         """Whether it took longer than alone, and the slices that all jobs shared do not show why."""
+        share = self.share_of_alone()
         return (
             self.alone_seconds is not None
-            and self.share_of_alone() >= 1 - LEAST_LOSS
+            and share is not None
+            and share >= 1 - LEAST_LOSS
             and self.seconds.low * (1 - LEAST_LOSS) > self.alone_seconds.high
         )
 
     def evidence(self) -> str:
         """A clause that says what share it got; it must be known."""
-        source = "in slices that it had to itself" if self.demand.source == "own slices" else "in a standalone run"
-        got = f"{self.job} got {100 * self.share_of_alone():.0f} % of the rate that it reached {source}"
-        if self.is_unexplained():
+        is_by_own_slices = self.demand is not None and self.demand.source == "own slices"
+        source = "in slices that it had to itself" if is_by_own_slices else "in a standalone run"
+        got = f"{self.job} got {100 * (self.share_of_alone() or 0.0):.0f} % of the rate that it reached {source}"
+        if self.alone_seconds is not None and self.is_unexplained():
             longer = self.seconds.value / self.alone_seconds.value
             return f"{got}, but took {longer:.1f} times as long, and not because of the slices that all jobs shared"
         return f"{got}, which is within the error" if self.is_slowed() is None else got
@@ -107,5 +110,6 @@ def _evidence(jobs: Sequence[Beside]) -> list[str]:
 
 
 def _sum_if_known(rates: Iterable[float | None]) -> float | None:
-    rates = list(rates)
-    return None if not rates or None in rates else sum(rates)
+    found = list(rates)
+    known = [rate for rate in found if rate is not None]
+    return sum(known) if known and len(known) == len(found) else None

@@ -6,7 +6,7 @@ Digests in, frames out. The frames are what the models of sharing are fitted to;
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,6 +26,7 @@ from slicewise.digest.digest import Digest
 from slicewise.digest.full import full_slices
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
+from slicewise.scalars import whole
 
 CampaignDirection = Literal["auto", "read", "write"]
 
@@ -136,7 +137,8 @@ def rates_of_runs(jobs: pl.DataFrame) -> list[Estimate]:
         pl.col("rate_low").fill_null(volume / pl.col("seconds_high")),
         pl.col("rate_high").fill_null(volume / pl.col("seconds_low")),
     )
-    return [Estimate(*row, "bytes over the I/O time span") for row in known.iter_rows()]
+    how = "bytes over the I/O time span"
+    return [Estimate(value, low, high, how) for value, low, high in known.iter_rows()]
 
 
 def pair_of(sizes: Iterable[tuple[int, int, int]]) -> str:
@@ -176,7 +178,7 @@ def _job_row(job: OnStorage, mounts: pl.DataFrame) -> dict[str, object]:
         "processes": len(job.processes),
         "nodes": job.nodes,
         "mounts": mounts["mounts"].explode().n_unique(),
-        "outstanding": own["ns"].sum() / 1e9 / span.seconds.value * own["bytes"].sum() / max(own["ops"].sum(), 1),
+        "outstanding": whole(own["ns"].sum()) / 1e9 / span.seconds.value * job.bytes / max(whole(own["ops"].sum()), 1),
         "bytes": job.bytes,
         "start_ns": span.start_ns,
         "end_ns": span.end_ns,
@@ -189,23 +191,32 @@ def _job_row(job: OnStorage, mounts: pl.DataFrame) -> dict[str, object]:
     }
 
 
+def _pair_by_name(name: str, names: Collection[str]) -> str | None:
+    """The run that a job is one of two of by its name, if the other one is there."""
+    partners = PARTNERS.fullmatch(name)
+    if partners is None or not all(f"{partners[1]}-{last}" in names for last in PAIRS[partners[2]]):
+        return None
+    return partners[1]
+
+
 def _with_runs(jobs: pl.DataFrame, is_by_name: bool) -> pl.DataFrame:
     """The jobs with `run`, `pair` and `start`: those whose I/O overlaps in time, directly or through others, ran
     together; by name also those that are the two jobs of one run, however far apart.
     """
     ordered = jobs.sort("start_ns", "job")
     names = set(ordered["job"])
-    number, latest, numbers, named = -1, 0, [], {}
+    number, latest = -1, 0
+    numbers: list[int] = []
+    named: dict[str, int] = {}
     for name, start, end in ordered.select("job", "start_ns", "end_ns").iter_rows():
-        partners = PARTNERS.fullmatch(name) if is_by_name else None
-        is_one_of_two = partners is not None and {f"{partners[1]}-{last}" for last in PAIRS[partners[2]]} <= names
-        if is_one_of_two and partners[1] in named:
-            numbers.append(named[partners[1]])
+        pair = _pair_by_name(name, names) if is_by_name else None
+        if pair is not None and pair in named:
+            numbers.append(named[pair])
         else:
-            number += start >= latest or number < 0 or is_one_of_two
+            number += start >= latest or number < 0 or pair is not None
             numbers.append(number)
-        if is_one_of_two:
-            named[partners[1]] = numbers[-1]
+        if pair is not None:
+            named[pair] = numbers[-1]
         latest = max(latest, end)
     rows = []
     for _, run in ordered.with_columns(number=pl.Series(numbers)).group_by("number", maintain_order=True):

@@ -23,4 +23,4 @@ def outliers(values: Sequence[float]) -> list[bool]:
     deviation = float(found.std())
     if deviation <= NO_SPREAD * abs(float(found.mean())):
         return [False] * len(found)
-    return (np.abs(found - found.mean()) > MOST_DEVIATIONS * deviation).tolist()
+    return [bool(is_far) for is_far in np.abs(found - found.mean()) > MOST_DEVIATIONS * deviation]

@@ -110,8 +110,9 @@ def fit_capacity(rates: pl.DataFrame) -> CapacityCurve | None:
 
 def saturating(rates: pl.DataFrame) -> pl.DataFrame:
     """Without the jobs alone that moved less than half of the highest rate: they held themselves back."""
-    most = rates["rate"].max()
-    return rates.filter((pl.col("jobs") > 1) | (pl.col("rate") >= SATURATING_RUNS * most)) if most else rates
+    if rates.is_empty():
+        return rates
+    return rates.filter((pl.col("jobs") > 1) | (pl.col("rate") >= SATURATING_RUNS * pl.col("rate").max()))
 
 
 def _held_out_error(rates: pl.DataFrame, by: Clients) -> float | None:

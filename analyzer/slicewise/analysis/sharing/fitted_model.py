@@ -22,6 +22,7 @@ from slicewise.analysis.sharing.proportional import SharingJob, share_out
 from slicewise.analysis.sharing.runtimes import SATURATING
 from slicewise.analysis.sharing.weights import WeightFit, Weighting, contended, fit_weight
 from slicewise.estimate import Estimate
+from slicewise.scalars import real, whole
 
 Basis = Literal["standalone times", "capacity curve"]
 
@@ -155,27 +156,27 @@ def with_held_out(model: FittedModel, checked: pl.DataFrame) -> FittedModel:
     errors = checked.filter(~pl.col("is_outlier"))["relative_error"].drop_nulls().abs()
     if errors.is_empty():
         return model
-    return replace(
-        model,
-        held_out=HeldOut(
-            float(errors.mean()), float(errors.max()), math.sqrt(float((errors**2).mean())), checked["pair"].n_unique()
-        ),
-    )
+    root_mean_square = math.sqrt(real((errors**2).mean()))
+    held_out = HeldOut(real(errors.mean()), real(errors.max()), root_mean_square, checked["pair"].n_unique())
+    return replace(model, held_out=held_out)
 
 
 def alone_rates(jobs: pl.DataFrame) -> list[AloneRate]:
     """What jobs reach alone, by size, from the runs of one job; of four repeats or more outliers are dropped."""
     alone = jobs.filter(pl.len().over("run") == 1)
     found = []
-    for size, runs in alone.group_by(SIZE, maintain_order=True):
+    for (program, processes, nodes, mounts), runs in alone.group_by(SIZE, maintain_order=True):
         rate, dropped = mean_of_repeats(rates_of_runs(runs))
         stood_out = pl.Series(dropped, dtype=pl.Boolean)
         kept = runs.filter(~stood_out)
         found.append(
             AloneRate(
-                *size,
+                str(program),
+                whole(processes),
+                whole(nodes),
+                whole(mounts),
                 rate,
-                float(kept["outstanding"].mean()),
+                real(kept["outstanding"].mean()),
                 len(kept),
                 runs.filter(stood_out)["run"].to_list(),
             )
@@ -187,7 +188,7 @@ def process_demand(alone: Sequence[AloneRate], rates: pl.DataFrame) -> Estimate 
     """The rate of one process by itself, from jobs so small that alone they stay below what the storage can serve."""
     if rates.is_empty():
         return None
-    enough = SATURATING * float(rates["rate"].max())
+    enough = SATURATING * real(rates["rate"].max())
     fewest = min((rate.processes for rate in alone if rate.rate.value >= enough), default=math.inf)
     held_back = [rate for rate in alone if rate.rate.value < enough and rate.processes < fewest]
     if not held_back:
@@ -211,10 +212,10 @@ def predict(model: FittedModel, jobs: Sequence[ModelJob], weighting: Weighting |
         raise ValueError(f"the model cannot tell by what the storage is shared: {model.weight.reason}")
     middle = _solve(model, jobs, chosen, 0)
     corners = [_solve(model, jobs, corner, end) for corner, end in product(_weightings(model, chosen), (-1, 1))]
-    spread = ERRORS_OF_95_PERCENT * model.held_out.root_mean_square if model.held_out else 0.0
-    how = "exponent, capacity and standalone rates at their ends" + (
-        f"; at least 1.96 times the error of {model.held_out.combinations} held-out combinations" if spread else ""
-    )
+    spread, how = 0.0, "exponent, capacity and standalone rates at their ends"
+    if model.held_out is not None and model.held_out.root_mean_square:
+        spread = ERRORS_OF_95_PERCENT * model.held_out.root_mean_square
+        how += f"; at least 1.96 times the error of {model.held_out.combinations} held-out combinations"
     found = []
     for place, (job, (end, seconds, alone)) in enumerate(zip(jobs, middle, strict=True)):
         times = [seconds, *(corner[place][1] for corner in corners)]
@@ -230,24 +231,25 @@ def check(model: FittedModel, jobs: pl.DataFrame, weighting: Weighting | None = 
     rows, stood_out = [], _runs_that_stood_out(jobs)
     for (run,), table in jobs.filter(pl.len().over("run") > 1).group_by("run", maintain_order=True):
         chosen = weighting or model.weight.chosen
+        predicted: Sequence[ModelledRuntime | None]
         try:
             predicted = predict(model, [_model_job(model, row) for row in table.iter_rows(named=True)], weighting)
         except ValueError:
             predicted = [None] * len(table)
         for row, runtime in zip(table.iter_rows(named=True), predicted, strict=True):
-            time = runtime and runtime.t_co
+            time = None if runtime is None else runtime.t_co
             rows.append(
                 (
                     run,
                     row["pair"],
                     row["job"],
-                    chosen and chosen.kind,
+                    None if chosen is None else chosen.kind,
                     model.basis,
-                    time and time.value,
-                    time and time.low,
-                    time and time.high,
+                    None if time is None else time.value,
+                    None if time is None else time.low,
+                    None if time is None else time.high,
                     row["seconds"],
-                    time and time.value / row["seconds"] - 1,
+                    None if time is None else time.value / row["seconds"] - 1,
                     run in stood_out,
                 )
             )
@@ -308,15 +310,16 @@ def _solve(
     """end, t_co, t_alone of each job; end: -1, 0, 1 for rates at the low end, in the middle, at the high end."""
     alone = [_alone(model, job, end) for job in jobs]
     weights = [_weight(model, job, weighting) for job in jobs]
-    if model.basis == "standalone times":
+    curve = model.capacity
+    if model.basis == "standalone times" or curve is None:
         served = [
             SharingJob(job.job, job.bytes / rate, weight, start=job.start)
             for job, rate, weight in zip(jobs, alone, weights, strict=True)
         ]
         schedule = share_out(1.0, served)
     else:
-        rate_of = {-1: model.capacity.low, 0: model.capacity.at, 1: model.capacity.high}[end]
-        by = model.capacity.by
+        rate_of = {-1: curve.low, 0: curve.at, 1: curve.high}[end]
+        by = curve.by
         served = [
             SharingJob(job.job, job.bytes, weight, rate, job.start)
             for job, rate, weight in zip(jobs, alone, weights, strict=True)
@@ -379,4 +382,4 @@ def _standalone_error(
         .group_by("pair", "run")
         .agg(error=(pl.col("served").sum() / pl.col("bytes").sum()).log() ** 2)
     )
-    return math.sqrt(float(by_run.group_by("pair").agg(pl.col("error").mean())["error"].mean()))
+    return math.sqrt(real(by_run.group_by("pair").agg(pl.col("error").mean())["error"].mean()))

@@ -63,7 +63,7 @@ def _model(record: dict[str, Any]) -> FittedModel:
         capacity=capacity
         and CapacityCurve(
             capacity["by"],
-            [CurvePoint(point["clients"], _estimate(point["rate"]), point["runs"]) for point in capacity["points"]],
+            [CurvePoint(point["clients"], Estimate(**point["rate"]), point["runs"]) for point in capacity["points"]],
             capacity["held_out_error"],
         ),
         basis=record["basis"],
@@ -75,4 +75,4 @@ def _model(record: dict[str, Any]) -> FittedModel:
 
 
 def _estimate(record: dict[str, Any] | None) -> Estimate | None:
-    return record and Estimate(**record)
+    return Estimate(**record) if record else None

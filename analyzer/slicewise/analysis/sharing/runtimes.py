@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
+from operator import mul
 from typing import Literal
 
 from slicewise.analysis.runs.rates import EQUAL_VOLUMES, is_like
@@ -216,16 +218,17 @@ def conserve_work(jobs: Sequence[ObservedJob], rate_together: Estimate | None) -
     return Inverse(
         None,
         "work conservation",
-        [_standalone(job, time.through(lambda seconds, job=job: seconds * job.bytes / total, how)) for job in jobs],
+        [_standalone(job, time.through(partial(mul, job.bytes / total), how)) for job in jobs],
     )
 
 
 def _predict_pair(jobs: Sequence[ObservedJob], weight: Weight) -> Prediction:
     weights = [job.weight(weight) for job in jobs]
+    known = [job.alone_seconds for job in jobs if job.alone_seconds is not None]
     values, fastest, slowest = (
-        common_start_times(1.0, [end(job.alone_seconds) for job in jobs], weights) for end in (_value, _low, _high)
+        common_start_times(1.0, [end(seconds) for seconds in known], weights) for end in (_value, _low, _high)
     )
-    alone = [job.alone_seconds.value for job in jobs]
+    alone = [seconds.value for seconds in known]
     how = f"pair model, weights by {weight}; from both standalone times' low to their high ends"
     return Prediction(weight, "pair model", "", _predicted(jobs, weight, values, fastest, slowest, alone, how))
 

@@ -14,6 +14,7 @@ import polars as pl
 
 from slicewise.analysis.sharing.runtimes import SATURATING
 from slicewise.estimate import Estimate
+from slicewise.scalars import real
 
 Kind = Literal["processes", "nodes", "mounts", "equal", "outstanding", "processes^beta"]
 # The simplest first: of kinds that are about as good the first one is taken.
@@ -40,14 +41,15 @@ class Weighting:
 
     def of(self, processes: float, nodes: float, mounts: float, outstanding: float) -> float:
         """The weight of a job."""
-        return {
+        weights: dict[Kind, float] = {
             "processes": processes,
             "nodes": nodes,
             "mounts": mounts,
             "equal": 1.0,
             "outstanding": outstanding,
             "processes^beta": processes**self.beta,
-        }[self.kind]
+        }
+        return weights[self.kind]
 
     def expression(self) -> pl.Expr:
         """The weight as an expression over a frame with processes, nodes, mounts, outstanding."""
@@ -225,7 +227,7 @@ def _moments(slices: pl.DataFrame) -> pl.DataFrame:
 
 def _overall(errors: pl.DataFrame) -> float:
     """The mean over pairs of the mean over their runs."""
-    return float(errors.group_by("pair").agg(pl.col("error").mean())["error"].mean())
+    return real(errors.group_by("pair").agg(pl.col("error").mean())["error"].mean())
 
 
 def _is_worse(errors: pl.DataFrame, best: pl.DataFrame) -> bool:
@@ -256,4 +258,5 @@ def _resampled(groups: Sequence[np.ndarray]) -> np.ndarray:
     random = np.random.default_rng(SEED + 1)
     drawn = random.integers(len(groups), size=(len(groups), RESAMPLES))
     stacked = np.stack(groups)
-    return sum(stacked[draw, np.arange(RESAMPLES)] for draw in drawn)
+    summed: np.ndarray = sum(stacked[draw, np.arange(RESAMPLES)] for draw in drawn)
+    return summed

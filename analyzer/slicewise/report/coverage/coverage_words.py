@@ -44,7 +44,7 @@ def seen(coverage: Coverage, says_bytes: bool = False) -> str:
     99.98 % of the bytes written and only 12 % of the bytes read that the kernel counted (over 3 of 4 processes): ..."
     says_bytes: "of the 15.6 GiB written".
     """
-    sides = [
+    sides: list[tuple[Direction, float | None, int]] = [
         ("write", coverage.write, coverage.kernel_write_bytes),
         ("read", coverage.read, coverage.kernel_read_bytes),
     ]

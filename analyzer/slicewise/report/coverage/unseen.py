@@ -9,7 +9,7 @@ import polars as pl
 from slicewise.analysis.coverage import Coverage, coverage
 from slicewise.digest.digest import Digest
 from slicewise.report.coverage import coverage_words
-from slicewise.report.job import job_tables
+from slicewise.report.coverage.coverage_table import coverage_table
 from slicewise.report.page import Section
 from slicewise.text import words
 
@@ -42,7 +42,7 @@ def seen_section(coverages: Mapping[str, Coverage]) -> list[Section]:
     """What was seen of each process, by job; nothing where the kernel counted nothing."""
     tables, notes = [], []
     for job, seen in coverages.items():
-        table = job_tables.coverage_table(seen, MOST_PROCESSES, title=job if len(coverages) > 1 else "")
+        table = coverage_table(seen, MOST_PROCESSES, title=job if len(coverages) > 1 else "")
         if table.rows:
             tables.append(table)
             processes = words.count(len(seen.by_process), "process")

@@ -16,6 +16,7 @@ from slicewise.report.coverage import coverage_words
 from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.nodes.node_words import node_lines, nodes_table
 from slicewise.report.tables import Cell, Column, Table, for_terminal
+from slicewise.scalars import whole
 from slicewise.text import words
 
 MOST_NAMED = 4
@@ -58,7 +59,7 @@ def _job(digest: Digest, summary: Summary) -> Iterator[Text]:
             line.append(f"; {helpers} (mpirun and the like) not counted here")
     yield line
     processes = digest.processes.filter("is_of_job")
-    start_ns, end_ns = processes["start_ns"].min(), processes["end_ns"].max()
+    start_ns, end_ns = whole(processes["start_ns"].min()), whole(processes["end_ns"].max())
     if end_ns > start_ns:
         when = f"{words.span(start_ns, end_ns, digest.slice_ns)} ({words.duration((end_ns - start_ns) / 1e9)})"
     else:

@@ -26,6 +26,7 @@ from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.job.site_words import site_lines, sites_section
 from slicewise.report.nodes.node_words import node_sections
 from slicewise.report.page import Fact, Page, Section
+from slicewise.scalars import whole
 from slicewise.text import words
 
 MOST_FILES = 20
@@ -60,11 +61,11 @@ class JobReport:
 def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
     """Analyse one job, whose profile was read with its distributions. symbols: see analysis/job/sites.py."""
     per_slice = analysis.per_slice(analysis.own_slices(digest))
-    first = per_slice["slice"].min() if per_slice.height else 0
+    first = whole(per_slice["slice"].min()) if per_slice.height else 0
     return JobReport(
         summary=summarize(digest),
         slice_ns=digest.slice_ns,
-        slices=range(first, per_slice["slice"].max() + 1) if per_slice.height else range(0),
+        slices=range(first, whole(per_slice["slice"].max()) + 1) if per_slice.height else range(0),
         activity={direction: activity(digest, direction) for direction in DIRECTIONS},
         per_slice=per_slice,
         phases=find_phases(digest),
@@ -177,7 +178,9 @@ def _over_time(report: JobReport) -> list[Section]:
 def _hardware(report: JobReport, behind: str) -> list[Section]:
     """A chart for each hardware event, on the axis of the throughput above: computing or waiting."""
     found = report.hardware
-    frame = found.per_slice() if found.units else None
+    if not found.units:
+        return []
+    frame = found.per_slice()
     sections = []
     for (event, unit), colour in zip(found.units.items(), cycle(style.JOB_COLOURS), strict=False):
         in_seconds = unit == "ns"
@@ -195,7 +198,7 @@ def _call_sites(report: JobReport) -> list[Section]:
     samples = report.sites.samples
     if samples.is_empty():
         return []
-    first, last = samples["slice"].min(), samples["slice"].max()
+    first, last = whole(samples["slice"].min()), whole(samples["slice"].max())
     slices = range(min(first, report.slices.start or first), max(last + 1, report.slices.stop))
     return [sites_section(report.sites, slices, report.slice_ns)]
 
@@ -212,7 +215,7 @@ def _distributions(report: JobReport) -> list[Section]:
     ):
         if frame.height:
             named = frame.with_columns(bin=pl.Series([MORE if most is None else say(most) for most in frame["most"]]))
-            note = f"{words.count(frame['calls'].sum(), 'call')} of {processes}."
+            note = f"{words.count(whole(frame['calls'].sum()), 'call')} of {processes}."
             sections.append(Section(heading, chart=distributions.by_bin(named, what), note=note))
     return sections
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import polars as pl
 
-from slicewise.analysis.coverage import Coverage
 from slicewise.analysis.job.totals import Summary
-from slicewise.report.coverage.coverage_words import CAUSES
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
@@ -74,7 +70,7 @@ def files_table(files: pl.DataFrame) -> Table:
     return table
 
 
-def _size_at_most(known: int, error: int) -> Cell:
+def _size_at_most(known: int, error: int) -> Cell | str:
     """What is known and may be missing, where that matters."""
     return _size(known + error) if error > known / 200 else ""
 
@@ -85,37 +81,6 @@ def calls_table(summary: Summary) -> Table:
     for operation, calls in summary.calls.items():
         table.add(operation, _count(calls))
     return table
-
-
-def coverage_table(coverage: Coverage, most: int, title: str = "") -> Table:
-    """One row a process, the least seen first: what the kernel counted, and what share of that was seen."""
-    table = Table(
-        [
-            Column("process", is_figure=False),
-            Column("program", is_figure=False),
-            Column("written", "bytes"),
-            Column("of that seen", "%"),
-            Column("read", "bytes"),
-            Column("of that seen", "%"),
-            Column("likely cause of the rest", is_figure=False),
-        ],
-        title=title,
-    )
-    for row in coverage.by_process[:most]:
-        table.add(
-            row.process,
-            Path(row.program).name,
-            _size(row.kernel_write_bytes),
-            _share(row.write),
-            _size(row.kernel_read_bytes),
-            _share(row.read),
-            ", ".join(CAUSES[cause] for cause in row.causes),
-        )
-    return table
-
-
-def _share(share: float | None) -> Cell:
-    return Cell("-", "") if share is None else Cell(words.percent(share, 2), share * 100)
 
 
 def _count(value: int) -> Cell:

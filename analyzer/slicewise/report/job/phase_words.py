@@ -8,6 +8,7 @@ from typing import Any
 from slicewise.analysis.job.period import Period
 from slicewise.analysis.job.phases import Phases
 from slicewise.report.tables import Cell, Column, Table
+from slicewise.scalars import whole
 from slicewise.text import words
 
 MOST_PHASES = 20
@@ -27,7 +28,7 @@ def phases_record(found: Phases) -> dict[str, Any]:
 def phase_lines(found: Phases) -> Iterator[str]:
     """How many phases, how often they come back, and whom the job waited for; a sentence each."""
     frame = found.phases
-    inside = int(frame["read_bytes"].sum() + frame["write_bytes"].sum())
+    inside = whole(frame["read_bytes"].sum()) + whole(frame["write_bytes"].sum())
     if not inside:
         yield "No I/O phases: no bytes of files were moved."
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import polars as pl
 
@@ -12,6 +12,7 @@ from slicewise.analysis.sharing.proportional import Schedule, SharingJob
 from slicewise.analysis.sharing.weights import WeightFit, Weighting
 from slicewise.report.model import outlier_words
 from slicewise.report.tables import Cell, Column, Table
+from slicewise.scalars import real_or_none
 from slicewise.text import words
 
 
@@ -146,7 +147,19 @@ def check_table(checked: pl.DataFrame) -> Table:
     return table
 
 
-def summary(checked: pl.DataFrame) -> dict[str, float | int | list[str] | None]:
+class CheckSummary(TypedDict):
+    """The keys of `slicewise model check --json`; see `summary`."""
+
+    jobs: int
+    not_predicted: int
+    runs: int
+    max_relative_error: float | None
+    mean_relative_error: float | None
+    outliers: list[str]
+    max_relative_error_of_outliers: float | None
+
+
+def summary(checked: pl.DataFrame) -> CheckSummary:
     """The largest and the mean |relative error|, and over how many jobs of how many runs. Runs that stood out among
     their repeats are left out of these, and named, with the largest error in any of them.
     """
@@ -157,10 +170,10 @@ def summary(checked: pl.DataFrame) -> dict[str, float | int | list[str] | None]:
         "jobs": len(errors),
         "not_predicted": checked["relative_error"].null_count(),
         "runs": checked["run"].n_unique(),
-        "max_relative_error": errors.max(),
-        "mean_relative_error": errors.mean(),
+        "max_relative_error": real_or_none(errors.max()),
+        "mean_relative_error": real_or_none(errors.mean()),
         "outliers": of_outliers["run"].unique(maintain_order=True).to_list(),
-        "max_relative_error_of_outliers": of_outliers["relative_error"].abs().max(),
+        "max_relative_error_of_outliers": real_or_none(of_outliers["relative_error"].abs().max()),
     }
 
 
@@ -177,7 +190,7 @@ def check_words(checked: pl.DataFrame, how: str) -> str:
     )
 
 
-def _outliers_words(found: Mapping[str, Any]) -> str:
+def _outliers_words(found: CheckSummary) -> str:
     worst = found["max_relative_error_of_outliers"]
     if worst is None:
         return ""

@@ -97,7 +97,9 @@ def _job(job: JobInDirection, program: str) -> dict[str, Any]:
 
 
 def _region(overlap: Overlap, region: Region | None) -> dict[str, Any] | None:
-    return region and {
+    if region is None:
+        return None
+    return {
         "kind": region.kind.replace(" ", "_"),
         "meaning": region.meaning,
         "first_slice": region.first_slice,
@@ -110,7 +112,9 @@ def _region(overlap: Overlap, region: Region | None) -> dict[str, Any] | None:
 
 
 def _uniformity(uniformity: Uniformity | None) -> dict[str, Any] | None:
-    return uniformity and {"mean": uniformity.mean_bytes, "rsd": uniformity.rsd, "jain": uniformity.jain}
+    if uniformity is None:
+        return None
+    return {"mean": uniformity.mean_bytes, "rsd": uniformity.rsd, "jain": uniformity.jain}
 
 
 def _rate_estimate(estimate: Estimate) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from slicewise.analysis.job.heat import heats
 from slicewise.analysis.overlap.overlap import DirectionOverlap, Overlap, is_negligible
 from slicewise.charts import heatmap, runtimes, throughput
 from slicewise.digest.activity import Direction
+from slicewise.estimate import Estimate
 from slicewise.report.coverage.unseen import seen_section
 from slicewise.report.overlap import overlap_tables as tables
 from slicewise.report.overlap import overlap_words
@@ -151,12 +152,14 @@ def _runtimes_section(overlap: Overlap, direction: DirectionOverlap) -> Section:
 
 def _runtimes_frame(direction: DirectionOverlap) -> pl.DataFrame:
     """The rows of the chart of runtimes: job, kind, label, seconds, low, high."""
-    rows = []
+    rows: list[tuple[str, str, str, float, float, float]] = []
     for job in direction.jobs:
-        estimates = [("observed", "together, observed", job.span.seconds if job.span else None)]
+        estimates: list[tuple[str, str, Estimate | None]] = [
+            ("observed", "together, observed", job.span.seconds if job.span else None)
+        ]
         for prediction in direction.predictions:
             runtime = overlap_words.runtime_of(prediction, job.job)
-            estimates.append(("predicted", f"together, by {prediction.weight}", runtime and runtime.seconds))
+            estimates.append(("predicted", f"together, by {prediction.weight}", runtime.seconds if runtime else None))
         estimates.append(("alone", "alone", job.alone_seconds))
         rows.extend(
             (job.job, kind, label, estimate.value, estimate.low, estimate.high)

@@ -117,7 +117,7 @@ def predictions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
 
 def inapplicable(direction: DirectionOverlap) -> list[str]:
     """Why models were not applied, or not the simplest one; a sentence each."""
-    reasons = []
+    reasons: list[str] = []
     for said, models in (("No prediction", direction.predictions), ("No standalone times", direction.inverses)):
         reasons.extend(f"{said} {_by(model)}: {model.not_applicable}." for model in models if model.not_applicable)
     reasons.extend(

@@ -65,14 +65,14 @@ def who_got_what(direction: DirectionOverlap) -> str:
 
 def what_it_cost(direction: DirectionOverlap) -> str:
     """Such as: Alone, A would have taken about 171 s [164-178]; beside B it took 203 s. Shares by nodes predict ..."""
-    known = [job for job in direction.jobs if job.alone_seconds is not None and job.span is not None]
+    known = [(job, job.span.seconds, job.alone_seconds) for job in direction.jobs if job.span and job.alone_seconds]
     if not known:
         return _estimated_cost(direction)
-    told = max(known, key=lambda job: job.span.seconds.value / job.alone_seconds.value)
+    told, seconds, alone = max(known, key=lambda of_job: of_job[1].value / of_job[2].value)
     others = words.listing(job.job for job in direction.jobs if job is not told)
     sentence = (
-        f"Alone, {told.job} would have taken about {words.estimate_of_seconds(told.alone_seconds)}; "
-        f"beside {others} it took {words.seconds(told.span.seconds.value)}."
+        f"Alone, {told.job} would have taken about {words.estimate_of_seconds(alone)}; "
+        f"beside {others} it took {words.seconds(seconds.value)}."
     )
     return f"{sentence} {_predicted(direction, told.job)}".rstrip()
 

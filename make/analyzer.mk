@@ -1,0 +1,11 @@
+# The analyzer's types and rooms, a part of `make lint`. Included by Makefile.
+
+.PHONY: lint-types
+lint-types: $(VENV)/.installed  ## check the analyzer's types
+	cd analyzer && $(abspath $(VENV))/bin/mypy --cache-dir $(abspath $(BUILD))/mypy
+
+.PHONY: lint-rooms
+lint-rooms: $(VENV)/.installed  ## check that no part of the analyzer imports what lies above it
+	cd analyzer && $(abspath $(VENV))/bin/lint-imports --cache-dir $(abspath $(BUILD))/import-linter
+
+lint: lint-types lint-rooms
