@@ -99,20 +99,39 @@ PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
 # Those whose results do not depend on what else the machine does.
 SIDE_BY_SIDE = tests/fuzz tests/golden tests/property tests/unit $(addprefix tests/endtoend/,test_programs.py test_unseen.py) $(wildcard tests/endtoend/test_mpi*.py)
 
+# What `make check` leaves to `make test`: it compiles everything once more, or takes longer than all the others together.
+NOT_DAILY = $(addprefix tests/unit/,test_aarch64.py test_skips.py)
+
+.PHONY: check
+check: all $(BUILD)/bin/unit $(BUILD)/peers/.installed  ## for daily work: unit and property tests, lint of what changed
+	$(BUILD)/bin/unit '~[crash]'
+	$(PYTEST) -q -n $(PROCESSORS) $(NOT_DAILY:%=--ignore=%) tests/unit tests/property
+	@$(MAKE) --no-print-directory -j$(PROCESSORS) --keep-going lint-changed
+
+# With PYTEST_OPTIONS=--listed-skips, a test that skips fails the run unless tests/may_skip.txt has it.
 .PHONY: test
-test:  ## run all tests
+test:  ## run all tests, and lint
 	make/setup test
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all $(BUILD)/bin/unit $(BUILD)/peers/.installed
 	$(MAKE) --no-print-directory unit
-	$(PYTEST) -n $(PROCESSORS) $(SIDE_BY_SIDE); side_by_side=$$?; $(PYTEST) $(SIDE_BY_SIDE:%=--ignore=%) tests && exit $$side_by_side
+	$(PYTEST) $(PYTEST_OPTIONS) -n $(PROCESSORS) $(SIDE_BY_SIDE); side_by_side=$$?; \
+	  $(PYTEST) $(PYTEST_OPTIONS) $(SIDE_BY_SIDE:%=--ignore=%) tests; rest=$$?; \
+	  $(MAKE) --no-print-directory lint && exit $$((side_by_side | rest))
 
-.PHONY: lint
-lint: $(GENERATED) $(BUILD)/lib/libslicewise.so $(VENV)/.installed  ## look for mistakes in all sources
-	make/setup lint
-	make/exports $(BUILD)/generate $(BUILD)/lib/libslicewise.so
-	clang-tidy --quiet $(wildcard libprofiler/*.c wrappers/*.c collector/*.c reader/*.c schema/*.c) -- $(filter-out -M%,$(C_FLAGS))
-	$(VENV)/bin/ruff check --config analyzer/pyproject.toml analyzer tests demo
-	shellcheck make/setup make/python make/environment make/wheel make/exports bin/slicewise.in scheduler/slurm-*.in tests/fuzz/run .ci/run
+# SOAK_ROUNDS: how often each fault is tried. What fails ends it, and says in which round.
+SOAK_ROUNDS ?= 50
+SOAK_FUZZ_SECONDS ?= 600
+
+.PHONY: soak
+soak:  ## what takes long: sanitizers, fuzzing, endurance, stress, and each fault SOAK_ROUNDS times
+	make/setup test
+	$(MAKE) --no-print-directory -j$(PROCESSORS) all
+	$(MAKE) --no-print-directory -j$(PROCESSORS) sanitize
+	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(SOAK_FUZZ_SECONDS)
+	$(MAKE) --no-print-directory bench-endurance
+	for round in $$(seq $(SOAK_ROUNDS)); do \
+	  echo "soak: round $$round of $(SOAK_ROUNDS)"; $(PYTEST) -q tests/fault tests/endtoend/test_real_stress.py tests/endtoend/test_life_starts.py || exit; \
+	done
 
 .PHONY: install
 install: all  ## install below PREFIX (/usr/local); the clone is not needed afterwards
@@ -137,6 +156,11 @@ docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made fro
 	$(VENV)/bin/python -m slicewise.digest.describe > docs/digest.md
 	$(VENV)/bin/python -m slicewise.digest.describe python > docs/python.md
 
+.PHONY: docs-check
+docs-check: $(BUILD)/generate $(VENV)/.installed
+	$< counters | diff docs/counters.md - && $< coverage | diff docs/coverage.md - || { echo "run make docs" >&2; exit 1; }
+	$(VENV)/bin/python -m slicewise.digest.describe | diff docs/digest.md - || { echo "run make docs" >&2; exit 1; }
+
 .PHONY: clean
 clean:  ## remove what was built
 	rm -rf $(BUILD)
@@ -145,6 +169,6 @@ clean:  ## remove what was built
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-include make/engine.mk make/fuzz.mk make/bench.mk make/cross.mk make/validation.mk
+include make/engine.mk make/lint.mk make/fuzz.mk make/bench.mk make/cross.mk make/validation.mk
 
 -include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS))

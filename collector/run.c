@@ -117,7 +117,8 @@ static void say_end(const struct node *node, const struct node_options *options,
                node->samples, (double)ran_ns / 1e9, (double)cost_ns / 1e9, share, node_most_bytes(), own_io.spool_bytes,
                node->visits.drained_bytes, node->visits.finished, node->most_alive);
     else
-        tell(stdout, "slicewise: %lu samples in %.1f s; cost %.3f %% of one core and %.1f MiB; wrote %lu bytes to the profile, for up to %u processes at once\n",
+        tell(stdout, "slicewise: %lu samples in %.1f s; cost %.3f %% of one core and %.1f MiB; "
+               "wrote %lu bytes to the profile, for up to %u processes at once\n",
                node->samples, (double)ran_ns / 1e9, share, (double)node_most_bytes() / (1 << 20), own_io.spool_bytes, node->most_alive);
     fflush(stdout);
 }

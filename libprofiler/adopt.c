@@ -167,8 +167,8 @@ bool adopt_is_sound(const struct segment *segment)
 {
     union commit commit = { .word = atomic_load(&segment->commit) };
     return segment->mounts_used <= MOUNTS_MAX && segment->mounts_packed <= segment->mounts_used && segment->files_used <= FILES_MAX &&
-           segment->text_used <= TEXT_BYTES && segment->lanes_used <= LANES_MAX && segment->unprofiled_used <= UNPROFILED_MAX && commit.records <= RECORDS_MAX &&
-           commit.frame_bytes <= FRAMES_BYTES && memchr(segment->spool_dir, '\0', sizeof segment->spool_dir) != NULL &&
+           segment->text_used <= TEXT_BYTES && segment->lanes_used <= LANES_MAX && segment->unprofiled_used <= UNPROFILED_MAX &&
+           commit.records <= RECORDS_MAX && commit.frame_bytes <= FRAMES_BYTES && memchr(segment->spool_dir, '\0', sizeof segment->spool_dir) != NULL &&
            segment->text[TEXT_BYTES - 1] == '\0' && has_whole_names(segment) && segment->process_row[processes_slice_ns] != 0;
 }
 

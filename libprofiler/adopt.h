@@ -34,8 +34,8 @@ void adopt_all(const char *dir, const char *prefix, const char *only_spool_dir,
 /* Whether a collector has promised to come by a segment soon: who need not wait for the spool does not. */
 bool adopt_is_promised(uint64_t collector_until_ns);
 
-/* The same, in passing: of the first segments that are found, those whose processes' ids nobody has any more and no collector sees to. One look into the directory
- * and one system call a segment, however many processes a job has. */
+/* The same, in passing: of the first segments that are found, those whose processes' ids nobody has any more and no collector sees to. One
+ * look into the directory and one system call a segment, however many processes a job has. */
 void adopt_gone(const char *dir, const char *prefix);
 
 /* Opens a directory of segments. Returns -errno if there is none, or if it is not this user's alone to write to. */

@@ -402,7 +402,8 @@ void engine_begin_child(void)
     if (is_on()) /* it began in a handler of the program's that libc calls before fork returns */
         return;
     asleep_begin_child();
-    if (thread_state.frame != NULL && thread_state.frame != GUARD_LENT) /* forked by a signal handler: the bookkeeping that it interrupted goes on here too, on our parent's lane */
+    /* Forked by a signal handler: the bookkeeping that it interrupted goes on here too, on our parent's lane. */
+    if (thread_state.frame != NULL && thread_state.frame != GUARD_LENT)
         engine_wake();
 }
 

@@ -15,8 +15,9 @@
 /* The most that a payload takes: a full table of files with its text, a full batch of records of 8-byte values, and full tables of call
  * sites, whose stacks are packed before there are more. */
 #define PAYLOAD_BYTES                                                                                                                        \
-    (sizeof(uint64_t) * (FILES_MAX * (FILE_COLUMNS + FILE_NAME_BYTES / 8) + SITE_ROWS_MAX * SITE_COLUMNS + HARDWARE_ROWS_MAX * HARDWARE_COLUMNS) + TEXT_BYTES +       \
-     RECORDS_MAX * sizeof(struct record) * 2 + SITE_MODULES_MAX * (size_t)512 + (16 << 10) +                                                 \
+    (sizeof(uint64_t) *                                                                                                                      \
+         (FILES_MAX * (FILE_COLUMNS + FILE_NAME_BYTES / 8) + SITE_ROWS_MAX * SITE_COLUMNS + HARDWARE_ROWS_MAX * HARDWARE_COLUMNS) +          \
+     TEXT_BYTES + RECORDS_MAX * sizeof(struct record) * 2 + SITE_MODULES_MAX * (size_t)512 + (16 << 10) +                                    \
      (SITE_FRAMES_UNPACKED_MAX + SITE_DEPTH_MAX) * (FRAME_COLUMNS * sizeof(uint64_t) + PYTHON_NAME_BYTES + PYTHON_FILE_BYTES))
 
 /* A small window and small tables: the context costs the application some tens of kilobytes while it packs, and none afterwards. */

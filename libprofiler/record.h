@@ -21,7 +21,8 @@ int pack_records(struct segment_home *home, bool is_last, uint32_t flags);
 struct encoder;
 int pack_payload(struct segment_home *home, void (*encode)(struct encoder *, const struct segment *, const void *), const void *argument, uint32_t flags);
 
-/* Appends the packed frames to the spool, but for those that a collector has put there. Returns 0 (also if there is nothing to do) or -errno; then everything stays where it is. */
+/* Appends the packed frames to the spool, but for those that a collector has put there. Returns 0 (also if there is nothing to do) or
+ * -errno; then everything stays where it is. */
 int drain_frames(struct segment_home *home);
 
 /* Appends a frame that the segment has no memory for, after those that it holds. Returns 0 or -errno. */

@@ -264,7 +264,8 @@ static inline uint64_t segment_layout_of(uint32_t schema)
         offsetof(struct segment, mounts), offsetof(struct segment, unprofiled), offsetof(struct segment, text),
         offsetof(struct segment, files), offsetof(struct segment, records), offsetof(struct segment, frames),
         offsetof(struct lane, cell_of), offsetof(struct lane, streams), offsetof(struct lane, calls), offsetof(struct lane, cells),
-        sizeof(struct file), offsetof(struct files, heads), offsetof(struct lane, other_files), offsetof(struct stream, file), offsetof(struct stream, counter), offsetof(struct counts, bin),
+        sizeof(struct file), offsetof(struct files, heads), offsetof(struct lane, other_files), offsetof(struct stream, file),
+        offsetof(struct stream, counter), offsetof(struct counts, bin),
     };
     uint64_t layout = 0;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)

@@ -85,7 +85,8 @@ struct row {
 };
 static const struct row table_rows[] = {
 #define TABLE(name, rows, meaning) { ROW_TABLE, #name, #name, NULL, NULL, #rows, meaning, NULL, 0, NULL },
-#define COLUMN(table, name, type, unit, merge, ...) { ROW_COLUMN, #table, #name, #type, #unit, #merge, MEANING(__VA_ARGS__, ), ENUMERATION(__VA_ARGS__, , ), 0, NULL },
+#define COLUMN(table, name, type, unit, merge, ...) \
+    { ROW_COLUMN, #table, #name, #type, #unit, #merge, MEANING(__VA_ARGS__, ), ENUMERATION(__VA_ARGS__, , ), 0, NULL },
 #define MEANING(meaning, ...) meaning
 #define ENUMERATION(meaning, enumeration, ...) #enumeration
 #include "tables.def"
@@ -353,8 +354,8 @@ static void print_coverage_page(FILE *out)
 #define UNSEEN(calls, why, told_by) fprintf(out, "| %s | %s | %s |\n", calls, why, told_by);
 #include "unseen.def"
 
-    fprintf(out, "\n## Seen elsewhere, not here\n\nSymbols that another profiler intercepts and Slicewise does not. The bytes that they move are in the kernel's "
-                 "count all the same.\n\n");
+    fprintf(out, "\n## Seen elsewhere, not here\n\nSymbols that another profiler intercepts and Slicewise does not. "
+                 "The bytes that they move are in the kernel's count all the same.\n\n");
     for (size_t peer = 0; peer < COUNT_OF(wraps); peer++) {
         fprintf(out, "- %s:", peers[peer].name);
         size_t missing = 0;
@@ -370,7 +371,8 @@ static void print_coverage_page(FILE *out)
 int main(int argc, char **argv)
 {
     const struct { const char *what; void (*print)(FILE *); } prints[] = {
-        { "json", print_json }, { "frame", print_frame }, { "exports", print_exports }, { "counters", print_counters_page }, { "coverage", print_coverage_page },
+        { "json", print_json }, { "frame", print_frame }, { "exports", print_exports },
+        { "counters", print_counters_page }, { "coverage", print_coverage_page },
     };
     for (size_t i = 0; argc == 2 && i < COUNT_OF(prints); i++)
         if (strcmp(argv[1], prints[i].what) == 0) {

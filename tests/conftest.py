@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from support.programs import Apps, Job, job_in
 
+pytest_plugins = ["support.skips"]
+
 
 def pytest_configure() -> None:
     """Begun in the background or by nohup, tests find signals ignored, and so would programs that are to answer them.

@@ -28,7 +28,8 @@ HIDDEN void *entry_decide(const struct entry *entry);
     "1:\tlea .Lentry_of_" #symbol "(%rip), %r11\n\tjmp entry_slowly\n\t"
 #elif defined(__aarch64__)
 #define ENTRY_CODE(symbol, name) \
-    "adrp x16, .Lentry_state_" #symbol "\n\tadd x16, x16, :lo12:.Lentry_state_" #symbol "\n\tldar x17, [x16]\n\tcmp x17, #1\n\tb.ne 1f\n\tb wrapper_" #name "\n" \
+    "adrp x16, .Lentry_state_" #symbol "\n\tadd x16, x16, :lo12:.Lentry_state_" #symbol "\n\tldar x17, [x16]\n\t" \
+    "cmp x17, #1\n\tb.ne 1f\n\tb wrapper_" #name "\n" \
     "1:\tadrp x16, .Lentry_of_" #symbol "\n\tadd x16, x16, :lo12:.Lentry_of_" #symbol "\n\tb entry_slowly\n\t"
 #else
 #error "how an entry is written on this processor is not known yet"

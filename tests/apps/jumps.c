@@ -1,6 +1,7 @@
 /* pwrite in a loop while a timer's handler jumps out of whatever it interrupted: jumps FILE SECONDS HERTZ jump|return|deep|alternate.
- * Tells how many calls returned, how many handlers ran, and how much processor time that took. `return`: the handler comes back instead. `deep`: the loop goes on further down the
- * stack than where it was left. `alternate`: the handler has a stack of its own, and writes too before it jumps. */
+ * Tells how many calls returned, how many handlers ran, and how much processor time that took. `return`: the handler comes
+ * back instead. `deep`: the loop goes on further down the stack than where it was left. `alternate`: the handler
+ * has a stack of its own, and writes too before it jumps. */
 #include "scenario.h"
 
 #include <setjmp.h>

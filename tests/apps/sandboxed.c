@@ -1,6 +1,7 @@
 /* Programs that forbid themselves system calls: sandboxed HOW ACTION CALL[,CALL...] [PROGRAM ARGUMENTS].
  * Writes 100 bytes to `before` ten times, installs a filter (by prctl, by seccomp, or `raw`, as no library sees it) that answers the calls by
- * `trap` (the handler of SIGSYS answers -EACCES), `errno` or `kill`, or only for descriptors above 100 (`kill_far`), and then reads, opens, prints and writes, or becomes PROGRAM.
+ * `trap` (the handler of SIGSYS answers -EACCES), `errno` or `kill`, or only for descriptors above 100 (`kill_far`), and then reads,
+ * opens, prints and writes, or becomes PROGRAM.
  * HOW can also be `strict` (what is left then are read, write and exit) and `tsc` (the tick counter is forbidden). */
 #include "scenario.h"
 

@@ -145,7 +145,7 @@ int main(int argc, char **argv)
         double cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
         long writes = total(workers, threads), new = writes - writes_before;
         double ns = new > 0 ? (cpu - cpu_before) / (double)new : 0.0;
-        long kib = number_after("/proc/self/status", "VmRSS:");
+        long kib = number_after("/proc/self/smaps_rollup", "Rss:");
         printf("seconds %.1f writes %ld cpu_ns_a_write %.1f rss_kib %ld\n", passed, new, ns, kib);
         cpu_before = cpu;
         writes_before = writes;

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from slicewise.running.command import SCHEDULER_JOB_VARIABLES, profiled_environment
-from support.programs import BUILD, LIBRARY, ROOT
+from support.programs import BUILD, LIBRARY, ROOT, need_built
 
 SLICEWISE = BUILD / "bin" / "slicewise"
 TIMEOUT_SECONDS = 60
@@ -33,8 +33,7 @@ def environment(**more: str) -> dict[str, str]:
 @pytest.fixture
 def slicewise(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """slicewise(argument, ..., NAME=value, ...): the finished command, run in an empty directory."""
-    if not SLICEWISE.exists():
-        pytest.skip(f"{SLICEWISE} is missing: run make")
+    need_built(SLICEWISE)
 
     def call(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -15,16 +15,19 @@ from slicewise.analysis.sharing.fitted_model import fit_model
 from slicewise.digest.digest import several
 from slicewise.profile.many import read_profiles
 from support.programs import BUILD
+from support.workload import require_load
 from testbed import nodes, servers
 
 TESTS = Path(__file__).resolve().parents[1]
+SEGMENT_HEAD_BYTES = 256 << 10
 # So slow that the link is the bottleneck on any machine; small transfers, so that slices see every process.
 SLOW = ["--link", "100mbit", "--volume", "64", "--slice", "1", "--load", "--fsync --transfer 64K"]
 
 
 def run_campaign(server: str, profiles: Path, runs: str, *options: str) -> None:
+    require_load()
     try:
-        nodes.require("mpirun.openmpi", *servers.needs(server), str(BUILD / "bin" / "slicewise-load"))
+        nodes.require("mpirun.openmpi", *servers.needs(server))
     except nodes.Missing as reason:
         pytest.skip(f"{reason}: make/setup test installs what packages there are for it")
     command = [
@@ -47,18 +50,26 @@ def run_campaign(server: str, profiles: Path, runs: str, *options: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def traces() -> set[str]:
-    """What a testbed would leave behind: links, mounts of its file systems, segments of its jobs' processes."""
+def traces(folder: Path) -> set[str]:
+    """What a testbed would leave behind: links, mounts, segments of jobs that have their profiles in `folder`."""
     links = {name for name in os.listdir("/sys/class/net") if name == "switch" or name.startswith("p-")}
     mounts = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if "testbed" in line}
-    segments = Path(f"/dev/shm/slicewise-{os.geteuid()}")
-    return links | mounts | ({path.name for path in segments.iterdir()} if segments.is_dir() else set())
+    return links | mounts | {str(path) for path in Path("/dev/shm").glob("slicewise-*/*") if belongs_to(path, folder)}
+
+
+def belongs_to(segment: Path, folder: Path) -> bool:
+    """Whether its profile's place, which stands near its beginning, is below `folder`: others run jobs here too."""
+    try:
+        with segment.open("rb") as file:
+            return bytes(folder) in file.read(SEGMENT_HEAD_BYTES)
+    except OSError:  # gone meanwhile, or somebody else's
+        return False
 
 
 @pytest.mark.flaky(reruns=2)  # what else the machine does competes too
 @pytest.mark.parametrize(("server", "is_by_process"), [("glusterfs", True), ("sshfs", False)])
 def test_by_what_a_server_shares(tmp_path, server, is_by_process):
-    before = traces()
+    before = traces(tmp_path)
     run_campaign(server, tmp_path / "profiles", "4 1+4")
     data = campaign(several(read_profiles([tmp_path / "profiles"])))
     assert data.jobs["pair"].unique().sort().to_list() == ["1 + 4", "4"]
@@ -70,11 +81,11 @@ def test_by_what_a_server_shares(tmp_path, server, is_by_process):
         fit = fit_model(data.jobs, data.slices).weight
         assert fit.chosen.kind in ("processes", "outstanding", "processes^beta"), fit
         assert fit.beta.value > 0.5, fit
-    assert traces() == before
+    assert traces(tmp_path) == before
 
 
 def test_a_testbed_that_is_killed_leaves_nothing(tmp_path):
-    before = traces()
+    before = traces(tmp_path)
     try:
         nodes.require("mpirun.openmpi", *servers.needs("glusterfs"))
     except nodes.Missing as reason:
@@ -84,7 +95,7 @@ def test_a_testbed_that_is_killed_leaves_nothing(tmp_path):
         [*map(str, command), "--timeout", "0.5"], env=os.environ | {"PYTHONPATH": str(TESTS)}, stdout=subprocess.DEVNULL
     )
     assert process.wait(120) == 124
-    assert traces() == before
+    assert traces(tmp_path) == before
 
 
 def test_what_is_missing_is_said_in_one_line():
@@ -99,7 +110,7 @@ def test_what_is_missing_is_said_in_one_line():
 
 def test_another_program_takes_the_place_of_the_workload(tmp_path):
     """A program that knows of no start: it is told its file and its share of the volume, and runs profiled and bare."""
-    before = traces()
+    before = traces(tmp_path)
     run_campaign(
         "glusterfs",
         tmp_path / "profiles",
@@ -115,4 +126,4 @@ def test_another_program_takes_the_place_of_the_workload(tmp_path):
     assert {name: len(seconds) for name, seconds in json.loads(line).items() if name != "run"} == {
         "profiled": 1, "bare": 1
     }  # fmt: skip
-    assert traces() == before
+    assert traces(tmp_path) == before

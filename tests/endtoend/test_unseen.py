@@ -18,7 +18,7 @@ from slicewise.analysis.coverage import (
 )
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import count_processes
-from support.programs import APPS, BUILD, COLLECTOR, Apps, Job, calls, need
+from support.programs import APPS, BUILD, COLLECTOR, Apps, Job, calls, need, need_built
 
 SLICEWISE = BUILD / "bin" / "slicewise"
 MIB = 1 << 20
@@ -195,8 +195,7 @@ def segments_of(folder: Path) -> Path:
 
 def run_command(folder: Path, *command: str | Path) -> tuple[str, dict]:
     """What `slicewise run` says, and the coverage as `info --json` tells it."""
-    if not SLICEWISE.exists():
-        pytest.skip(f"{SLICEWISE} is missing: run make")
+    need_built(SLICEWISE)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLICEWISE_", "LD_PRELOAD"))}
     kept["SLICEWISE_SEGMENT_DIR"] = str(segments_of(folder))
     done = subprocess.run(
@@ -250,8 +249,17 @@ def test_run_of_a_static_command_alone_says_why_there_is_nothing(tmp_path, stati
 def test_run_of_a_static_command_finishes_what_another_run_of_its_name_left(tmp_path, job, static_writer):
     """Its segment lies where this run's would, and its profile elsewhere: this run still has none."""
     script = "import os; open('out', 'w').write('a'); os.kill(os.getpid(), 9)"
-    elsewhere = {"SLICEWISE_JOB": "job", "SLICEWISE_DIR": tmp_path / "elsewhere", "SLICEWISE_SEGMENT_DIR": segments_of(tmp_path)}
-    assert job.run(["/usr/bin/python3", "-I", "-c", script], **{name: str(value) for name, value in elsewhere.items()}).status == -9
+    elsewhere = {
+        "SLICEWISE_JOB": "job",
+        "SLICEWISE_DIR": tmp_path / "elsewhere",
+        "SLICEWISE_SEGMENT_DIR": segments_of(tmp_path),
+    }
+    assert (
+        job.run(
+            ["/usr/bin/python3", "-I", "-c", script], **{name: str(value) for name, value in elsewhere.items()}
+        ).status
+        == -9
+    )
     assert not (tmp_path / "elsewhere").exists()
     said, _ = run_command(tmp_path, static_writer, "out")
     assert said.strip() == (

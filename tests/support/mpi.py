@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile, read_profile
+from support.programs import need_built
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ROOT / "tests" / "apps"
@@ -135,8 +136,7 @@ class Job:
 
 @pytest.fixture(name="job")
 def make_job(tmp_path: Path) -> Job:
-    if not LIBRARY.exists():
-        pytest.skip(f"{LIBRARY} is missing: run make")
+    need_built(LIBRARY)
     return Job(tmp_path)
 
 

@@ -164,11 +164,16 @@ class Job:
 @contextmanager
 def job_in(folder: Path) -> Iterator[Job]:
     """A job below `folder` whose segments lie in shared memory, in a directory that is removed at the end."""
-    for needed in (LIBRARY, COLLECTOR):
-        if not needed.exists():
-            pytest.skip(f"{needed} is missing: run make")
+    need_built(LIBRARY, COLLECTOR)
     with tempfile.TemporaryDirectory(prefix="slicewise-test-", dir=SHARED_MEMORY) as segment_dir:
         yield Job(folder, Path(segment_dir))
+
+
+def need_built(*products: Path, how: str = "make") -> None:
+    """Fail the test unless all of our own build is there: a skip would pass where nothing was tested."""
+    missing = [str(product) for product in products if not product.exists()]
+    if missing:
+        pytest.fail(f"not built: {' '.join(missing)}: run {how}", pytrace=False)
 
 
 def need(*commands: str) -> None:

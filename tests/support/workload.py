@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-from support.programs import BUILD
+from support.programs import BUILD, need, need_built
 
 LOAD = BUILD / "bin" / "slicewise-load"
 MPIRUN = ("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n")
 
 
 def require_load() -> None:
-    """Skips a test where the program could not be built."""
-    if not LOAD.exists():
-        pytest.skip(f"{LOAD} is missing: apt install openmpi-bin libopenmpi-dev, and make")
+    """Skips a test where there is no MPI to build the program with; fails it where there is one, and no program."""
+    need("mpicc.openmpi", "mpirun.openmpi")
+    need_built(LOAD)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.programs import BUILD
+from support.programs import BUILD, need_built
 from support.swz import build_profile
 
 PEERS = BUILD / "peers" / "bin"
@@ -21,9 +21,12 @@ MIB = 1 << 20
 S = 1_000_000_000
 TAU = 4
 FIRST = 425_000_000
-needs_peers = pytest.mark.skipif(
-    not (PEERS / "python").exists(), reason="no FTIO and Perfetto to open exports with: make build/peers/.installed"
-)
+
+
+@pytest.fixture
+def _needs_peers() -> None:
+    """FTIO and Perfetto, to open exports with."""
+    need_built(PEERS / "python", how="make build/peers/.installed")
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +70,7 @@ def export(profile: Path, *arguments: object) -> bytes:
     return subprocess.run(command, check=True, capture_output=True, timeout=120).stdout
 
 
-@needs_peers
+@pytest.mark.usefixtures("_needs_peers")
 def test_ftio_reads_its_json_and_finds_the_period(profile, tmp_path):
     file = tmp_path / "job.json"
     export(profile, "--format", "ftio", "-o", file)
@@ -116,7 +119,7 @@ def packets(profile):
     return json.loads(told)
 
 
-@needs_peers
+@pytest.mark.usefixtures("_needs_peers")
 def test_a_perfetto_trace_has_each_processs_counters(packets):
     described = [packet["trackDescriptor"] for packet in packets if "trackDescriptor" in packet]
     tracks = {track["uuid"]: track for track in described}
@@ -142,7 +145,7 @@ def test_a_perfetto_trace_has_each_processs_counters(packets):
     assert values[1, "perf::TASK-CLOCK", "ns/s"][0][1] == 1250
 
 
-@needs_peers
+@pytest.mark.usefixtures("_needs_peers")
 def test_a_perfetto_trace_has_the_call_sites_as_samples(packets):
     (interned,) = [packet["internedData"] for packet in packets if "internedData" in packet]
     names = {entry["iid"]: base64.b64decode(entry["str"]).decode() for entry in interned["functionNames"]}

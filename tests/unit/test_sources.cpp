@@ -146,8 +146,8 @@ TEST_CASE("what is not there, or is not as expected, counts nothing", "[sources]
     reading = {};
     reading.root = root.path.c_str();
     sources_read(&reading);
-    for (const char *text : { "", "\n", "some total=", "some\nfull\n", "Tcp: A B\n", "TcpExt: ListenDrops\nTcpExt:", "eth0: 1 2 3\n", " 8 0 sda 1 2\n", ":::::\n",
-                              "device a mounted on", "device a mounted on b with fstype nfs4\n\tper-op statistics\n\tREAD: 1\n\tbytes: 1\n" })
+    for (const char *text : { "", "\n", "some total=", "some\nfull\n", "Tcp: A B\n", "TcpExt: ListenDrops\nTcpExt:", "eth0: 1 2 3\n", " 8 0 sda 1 2\n",
+                              ":::::\n", "device a mounted on", "device a mounted on b with fstype nfs4\n\tper-op statistics\n\tREAD: 1\n\tbytes: 1\n" })
         for (const char *file : { "/proc/pressure/io", "/proc/net/snmp", "/proc/net/netstat", "/proc/net/dev", "/proc/diskstats", "/proc/self/mountstats",
                                   "/proc/meminfo", "/proc/fs/lustre/osc/x/stats" }) {
             root.write(file, text);

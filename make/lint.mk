@@ -1,0 +1,42 @@
+# Looking for mistakes in all sources, and in those that changed. Included by Makefile.
+# clang-tidy leaves a stamp for each file that it found nothing in; it looks again when the file or a header of it changes.
+
+TIDY_SOURCES = $(wildcard libprofiler/*.c libprofiler/*/*.c wrappers/*.c collector/*.c reader/*.c schema/*.c)
+PYTHON_SOURCES = analyzer tests demo make/layout
+RUFF = $(VENV)/bin/ruff
+LINT_PARTS = lint-exports lint-c lint-python lint-shell lint-layout
+# What is not committed yet; in a clean tree, what the last commit changed. Asked only where it is the question.
+CHANGED = $(if $(filter lint-changed%,$(MAKECMDGOALS)),$(shell \
+  { git diff --name-only HEAD; git ls-files --others --exclude-standard; } | grep . || git diff --name-only HEAD~1))
+
+$(BUILD)/lint/%.tidy: %.c $(BUILD)/objects/%.o .clang-tidy
+	@mkdir -p $(@D)
+	@clang-tidy --quiet $< -- $(filter-out -M%,$(C_FLAGS)) 2> $@.log || { cat $@.log; exit 1; }
+	@touch $@
+
+.PHONY: lint
+lint:  ## look for mistakes in all sources
+	make/setup lint
+	$(MAKE) --no-print-directory -j$(PROCESSORS) $(GENERATED) $(BUILD)/lib/libslicewise.so $(VENV)/.installed
+	@$(MAKE) --no-print-directory -j$(PROCESSORS) --keep-going --output-sync=target $(LINT_PARTS) docs-check
+
+# As lint, but clang-tidy, which takes minutes, looks at the changed files alone.
+.PHONY: lint-changed lint-changed-c
+lint-changed: lint-exports lint-python lint-shell lint-layout docs-check lint-changed-c
+lint-changed-c: $(patsubst %.c,$(BUILD)/lint/%.tidy,$(filter $(TIDY_SOURCES),$(CHANGED)))
+
+.PHONY: $(LINT_PARTS)
+lint-exports: $(BUILD)/generate $(BUILD)/lib/libslicewise.so
+	make/exports $^
+
+lint-c: $(TIDY_SOURCES:%.c=$(BUILD)/lint/%.tidy)
+
+lint-python: $(VENV)/.installed
+	$(RUFF) check --config analyzer/pyproject.toml $(PYTHON_SOURCES)
+	$(RUFF) format --check --config analyzer/pyproject.toml $(PYTHON_SOURCES)
+
+lint-shell:
+	shellcheck $$(grep -rlIE '^#!.*\bsh$$' --exclude-dir=build .ci bin make scheduler tests)
+
+lint-layout: $(VENV)/.installed
+	$(VENV)/bin/python make/layout
