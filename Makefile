@@ -21,7 +21,7 @@ FIRST_WRAPPERS = $(BUILD)/objects/wrappers/raw_syscall.o $(BUILD)/objects/wrappe
 WRAPPER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(USUAL_WRAPPERS) $(filter-out $(USUAL_WRAPPERS),$(sort $(wildcard wrappers/*.c))))
 COLLECTOR_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard collector/*.c))
 READER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard reader/*.c))
-GENERATED = $(BUILD)/generated/schema_frame.inc $(BUILD)/generated/exports.map
+GENERATED = $(addprefix $(BUILD)/generated/,schema_frame.inc size_bins.inc exports.map)
 
 SCHEDULER_FILES = $(patsubst scheduler/%.in,%,$(wildcard scheduler/*.in))
 
@@ -36,6 +36,10 @@ $(BUILD)/generate: schema/generate.c schema/format.h $(wildcard schema/*.def)
 $(BUILD)/generated/schema_frame.inc: $(BUILD)/generate
 	@mkdir -p $(@D)
 	$< frame > $@
+
+$(BUILD)/generated/size_bins.inc: $(BUILD)/generate
+	@mkdir -p $(@D)
+	$< bins > $@
 
 $(BUILD)/generated/exports.map: $(BUILD)/generate
 	@mkdir -p $(@D)
@@ -153,12 +157,13 @@ include make/analyzer.mk
 docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made from schema/
 	$< counters > docs/counters.md
 	$< coverage > docs/coverage.md
+	$< contract > analyzer/slicewise/contract.json
 	$(VENV)/bin/python -m slicewise.digest.describe > docs/digest.md
 	$(VENV)/bin/python -m slicewise.digest.describe python > docs/python.md
 
 .PHONY: docs-check
 docs-check: $(BUILD)/generate $(VENV)/.installed
-	$< counters | diff docs/counters.md - && $< coverage | diff docs/coverage.md - || { echo "run make docs" >&2; exit 1; }
+	$< counters | diff docs/counters.md - && $< coverage | diff docs/coverage.md - && $< contract | diff analyzer/slicewise/contract.json - || { echo "run make docs" >&2; exit 1; }
 	$(VENV)/bin/python -m slicewise.digest.describe | diff docs/digest.md - || { echo "run make docs" >&2; exit 1; }
 
 .PHONY: clean

@@ -218,7 +218,7 @@ static bool settle(struct settings *settings, const char *given, char *job, size
 int node_run(const struct node_options *options)
 {
     struct settings settings;
-    char job[128];
+    char job[JOB_NAME_BYTES];
     int status, ready = -1;
     if (!settle(&settings, options->job, job, sizeof job))
         return 2;
@@ -233,7 +233,7 @@ int node_run(const struct node_options *options)
 int node_stop(const char *given)
 {
     struct settings settings;
-    char job[128];
+    char job[JOB_NAME_BYTES];
     if (!settle(&settings, given, job, sizeof job))
         return 2;
     char path[512];

@@ -82,12 +82,7 @@ static void follow(struct lane *lane, const struct call *call, uint64_t whole_ns
     add_to_stream(stream, &stream_cell(lane, stream)->counts, whole_ns, offset, effect);
 }
 
-const struct size_bins size_bins = {
-#define BIN(first_bit, last_bit, number, end) .upper_end[(first_bit)...(last_bit)] = (end), .bin[(first_bit)...(last_bit)] = (number)
-    BIN(0, 6, 0, SIZE_BIN_0_END), BIN(7, 10, 1, 1024), BIN(11, 13, 2, 10240), BIN(14, 16, 3, 102400), BIN(17, 20, 4, 1048576), BIN(21, 22, 5, 4194304),
-    BIN(23, 23, 6, 10485760), BIN(24, 26, 7, 104857600), BIN(27, 30, 8, 1073741824), BIN(31, 63, 9, UINT64_MAX),
-#undef BIN
-};
+const struct size_bins size_bins = { SIZE_BINS_BY_BIT };
 
 /* What stands for a descriptor where only the mount is known. */
 static inline descriptor no_file_on(uint32_t mount)

@@ -24,10 +24,14 @@ static const char *first_of(const char *const *variables)
 
 static void copy_as_file_name(char *name, size_t room, const char *text)
 {
+    static const char plain[] =
+#define JOB_NAME(most_bytes, plain) plain
+#include "contract.def"
+        ;
     size_t i = 0;
     for (; i + 1 < room && text[i] != '\0'; i++) {
         char c = text[i];
-        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-_+=.,:@", c) != NULL;
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr(plain, c) != NULL;
         name[i] = is_plain && !(i == 0 && c == '.') ? c : '_';
     }
     name[i] = '\0';

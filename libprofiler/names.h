@@ -2,10 +2,16 @@
 #ifndef SLICEWISE_NAMES_H
 #define SLICEWISE_NAMES_H
 
+#include "size_bins.inc"
+
 #include <stdint.h>
 
+enum {
+#define JOB_NAME(most_bytes, plain) JOB_NAME_BYTES = (most_bytes) + 1, /* with the 0 at its end */
+#include "contract.def"
+};
 enum layer {
-#define LAYER(name, meaning) LAYER_##name,
+#define LAYER(name, part, meaning) LAYER_##name,
 #include "enums.def"
     LAYERS,
 };

@@ -41,7 +41,6 @@ enum {
     SITE_ROWS_MAX = LEDGER_ROWS_MAX,
     SERVED_A_READING = 64,    /* stdio calls that buffers served between two readings of the clock */
     SERVED_APART_NS = 100000, /* of calls that come further apart each reads it */
-    SIZE_BIN_0_END = 100,
     MOVING_KINDS = 2, /* of calls: reads and writes */
     EVENTS_MAX = 8,
     HARDWARE_ROWS_MAX = 64,

@@ -13,7 +13,7 @@ struct engine {
     struct segment_home home;
     struct lock lock;
     struct settings settings;
-    char job[128];
+    char job[JOB_NAME_BYTES];
     bool is_first_of_job; /* the job has its name from this process, and not from a setting or the scheduler */
     uint64_t kernel_slice; /* what the kernel counts now belongs to: the latest slice that any lane has turned to */
     pthread_key_t thread_key;

@@ -3,10 +3,13 @@
  *   generate frame      the same as a C array: a complete frame with its envelope, ready to be written
  *   generate exports    the version script of the library: the interposed symbols and nothing else
  *   generate counters   docs/counters.md
- *   generate coverage   docs/coverage.md */
+ *   generate coverage   docs/coverage.md
+ *   generate contract   analyzer/slicewise/contract.json: what the analyzer must know beside what a profile tells
+ *   generate bins       the table by which the engine finds the bin of a transfer's size */
 #include "format.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +20,12 @@ struct named { const char *name, *meaning; };
 struct operation { const char *name, *layer, *kind, *symbols; };
 
 #define ENTRY(name, meaning) { #name, meaning },
-#define LAYER ENTRY
+#define LAYER(name, part, meaning) { #name, meaning },
 static const struct named layers[] = {
+#include "enums.def"
+};
+#define LAYER(name, part, meaning) #part,
+static const char *const layer_parts[] = {
 #include "enums.def"
 };
 #define OBJECT ENTRY
@@ -52,6 +59,19 @@ static const struct named mishaps[] = {
 #define OPERATION(name, layer, kind, symbols) { #name, #layer, #kind, symbols },
 static const struct operation operations[] = {
 #include "operations.def"
+};
+
+static const struct { const char *name, *variable, *type, *standard; uint64_t least, most; const char *meaning; } settings[] = {
+#define SETTING(name, variable, type, standard, least, most, meaning) { #name, variable, #type, standard, least, most, meaning },
+#include "settings.def"
+};
+#define SIZE_BIN(most) most,
+static const uint64_t size_bin_ends[] = {
+#include "contract.def"
+};
+#define JOB_NAME(most_bytes, plain) { most_bytes, plain },
+static const struct { int most_bytes; const char *plain; } job_names[] = {
+#include "contract.def"
 };
 
 /* Other profilers, and the symbols that they intercept. */
@@ -106,6 +126,18 @@ static const char *unit_in_file(const char *unit)
     return "";
 }
 
+/* Lower edges of bins as the file names them. */
+static const char *edges_in_file(const char *edges)
+{
+    static char sizes[256];
+    if (strcmp(edges, "sizes") != 0)
+        return edges;
+    int length = snprintf(sizes, sizeof sizes, "0");
+    for (size_t i = 0; i < COUNT_OF(size_bin_ends); i++)
+        length += snprintf(sizes + length, sizeof sizes - (size_t)length, " %" PRIu64, size_bin_ends[i] + 1);
+    return sizes;
+}
+
 static void print_column(FILE *out, const struct row *row, const char *separator)
 {
     fprintf(out, "%s\n    {\"name\": \"%s\", \"type\": \"%s\", \"unit\": \"%s\", \"merge\": \"%s\"", separator, row->name, row->type,
@@ -113,7 +145,7 @@ static void print_column(FILE *out, const struct row *row, const char *separator
     if (row->enumeration[0] != '\0')
         fprintf(out, ", \"enumeration\": \"%s\"", row->enumeration);
     if (row->bins > 0)
-        fprintf(out, ", \"bins\": %d, \"edges\": \"%s\"", row->bins, row->edges);
+        fprintf(out, ", \"bins\": %d, \"edges\": \"%s\"", row->bins, edges_in_file(row->edges));
     fprintf(out, ", \"meaning\": \"%s\"}", row->meaning);
 }
 
@@ -188,6 +220,49 @@ static void print_frame(FILE *out)
     free(text);
 }
 
+static void print_contract(FILE *out)
+{
+    fprintf(out, "{\n \"layers\": {");
+    for (size_t i = 0; i < COUNT_OF(layers); i++)
+        fprintf(out, "%s\n  \"%s\": \"%s\"", i > 0 ? "," : "", layers[i].name, layer_parts[i]);
+    fprintf(out, "\n },\n \"size_bins\": [");
+    for (size_t i = 0; i < COUNT_OF(size_bin_ends); i++)
+        fprintf(out, "%s%" PRIu64, i > 0 ? ", " : "", size_bin_ends[i]);
+    fprintf(out, "],\n \"job_name\": {\"most_bytes\": %d, \"plain\": \"%s\"},\n \"settings\": {", job_names[0].most_bytes, job_names[0].plain);
+    for (size_t i = 0; i < COUNT_OF(settings); i++)
+        fprintf(out,
+                "%s\n  \"%s\": {\"name\": \"%s\", \"type\": \"%s\", \"default\": \"%s\", \"least\": %" PRIu64 ", \"most\": %" PRIu64
+                ",\n   \"meaning\": \"%s\"}",
+                i > 0 ? "," : "", settings[i].variable, settings[i].name, settings[i].type, settings[i].standard, settings[i].least,
+                settings[i].most, settings[i].meaning);
+    fprintf(out, "\n }\n}\n");
+}
+
+static size_t size_bin(uint64_t bytes)
+{
+    size_t bin = 0;
+    while (bin < COUNT_OF(size_bin_ends) && bytes > size_bin_ends[bin])
+        bin++;
+    return bin;
+}
+
+/* By the number of a size's highest bit: the lowest bin that it can be, and that bin's upper end. No size is in one of two bins further. */
+static void print_bins(FILE *out)
+{
+    fprintf(out, "#define SIZE_BIN_0_END %" PRIu64 "\n#define SIZE_BINS_BY_BIT ", size_bin_ends[0]);
+    for (int bit = 0; bit < 64; bit++) {
+        uint64_t least = bit > 0 ? UINT64_C(1) << bit : 0, most = least + (least > 0 ? least - 1 : 1);
+        size_t bin = size_bin(least);
+        if (size_bin(most) > bin + 1) {
+            fprintf(stderr, "generate: sizes of %d bits are in more than two bins\n", bit + 1);
+            exit(1);
+        }
+        fprintf(out, "%s\\\n    .bin[%d] = %zu, .upper_end[%d] = UINT64_C(%" PRIu64 ")", bit > 0 ? ", " : "", bit, bin, bit,
+                bin < COUNT_OF(size_bin_ends) ? size_bin_ends[bin] : UINT64_MAX);
+    }
+    fprintf(out, "\n");
+}
+
 /* Fortran has no names of their own for large counts. */
 static int has_fortran_names(const char *symbol)
 {
@@ -231,7 +306,7 @@ static void print_row_in_words(FILE *out, const struct row *row)
     else
         snprintf(name, sizeof name, "%s", row->name);
     fprintf(out, "| `%s` | %s | %s | %s%s%s%s |\n", name, unit_in_file(row->unit), row->merge, row->meaning,
-            row->bins > 0 ? "; lower edges: " : "", row->bins > 0 ? row->edges : "", "");
+            row->bins > 0 ? "; lower edges: " : "", row->bins > 0 ? edges_in_file(row->edges) : "", "");
 }
 
 static void print_counters_page(FILE *out)
@@ -325,9 +400,9 @@ static void print_coverage_page(FILE *out)
             theirs[peer]++;
 
     fprintf(out, "# Functions that are seen\n\nMade from `schema/` by `make docs`; do not edit.\n\n"
-                 "Slicewise intercepts %zu functions by their %zu C symbols; an MPI function by its Fortran names, too. What they did not see, the\n"
-                 "kernel's own count tells: see *coverage* in the summaries of `slicewise info`, `report` and `run`. Beside each function stands what\n"
-                 "other profilers intercept, by their sources:\n\n"
+                 "Slicewise intercepts %zu functions by their %zu C symbols; an MPI function by its Fortran names, too. The kernel's own count\n"
+                 "shows what these functions did not see: *coverage* in the summaries of `slicewise info`, `report` and `run`. The last columns say\n"
+                 "what other profilers intercept, by their sources:\n\n"
                  "| | version | symbols | of them also here | its list | to be known |\n|---|---|---|---|---|---|\n",
             COUNT_OF(operations), symbols);
     for (size_t peer = 0; peer < COUNT_OF(peers); peer++)
@@ -355,7 +430,7 @@ static void print_coverage_page(FILE *out)
 #include "unseen.def"
 
     fprintf(out, "\n## Seen elsewhere, not here\n\nSymbols that another profiler intercepts and Slicewise does not. "
-                 "The bytes that they move are in the kernel's count all the same.\n\n");
+                 "Their bytes are in the kernel's count nevertheless.\n\n");
     for (size_t peer = 0; peer < COUNT_OF(wraps); peer++) {
         fprintf(out, "- %s:", peers[peer].name);
         size_t missing = 0;
@@ -372,7 +447,7 @@ int main(int argc, char **argv)
 {
     const struct { const char *what; void (*print)(FILE *); } prints[] = {
         { "json", print_json }, { "frame", print_frame }, { "exports", print_exports },
-        { "counters", print_counters_page }, { "coverage", print_coverage_page },
+        { "counters", print_counters_page }, { "coverage", print_coverage_page }, { "contract", print_contract }, { "bins", print_bins },
     };
     for (size_t i = 0; argc == 2 && i < COUNT_OF(prints); i++)
         if (strcmp(argv[1], prints[i].what) == 0) {

@@ -1,26 +1,21 @@
-"""What the library and the analyzer must agree on, where each has to say it: settings, layers, the names of jobs."""
+"""What schema/ says is what both the library and the analyzer do: settings, layers, the names of jobs."""
 
 from __future__ import annotations
 
 import re
-import string
 from pathlib import Path
 
 import pytest
+from slicewise.contract import job_name, layers_of, seconds_allowed
 from slicewise.digest import layers
-from slicewise.running import command
+from support.programs import Apps, Job
 
 ROOT = Path(__file__).resolve().parents[2]
+GIVEN = ["plain-1_2+3=4.5,6:7@8", ".hidden", "..", "a/b c", "ärger", "x" * 126 + "ä", "y" * 200]
 
 
 def text_of(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
-
-
-def test_the_range_of_a_slice_is_that_of_the_setting():
-    row = re.search(r'SETTING\(slice_ns, .*SECONDS, +"(\d+)", +(\d+), +(\d+),', text_of("schema/settings.def"))
-    least, most = int(row[2]) / 1e9, int(row[3]) / 1e9
-    assert (least, most) == (command.SHORTEST_SLICE_SECONDS, command.LONGEST_SLICE_SECONDS)
 
 
 def test_every_layer_is_known_and_has_its_place():
@@ -28,14 +23,6 @@ def test_every_layer_is_known_and_has_its_place():
     listed = re.findall(r"^LAYER\((\w+),", text_of("schema/enums.def"), re.MULTILINE)
     placed = [*layers.OWN_LAYERS, *layers.MPIIO_LAYERS, layers.KERNEL_LAYER]
     assert sorted(listed) == sorted(placed)
-
-
-def test_a_jobs_name_is_as_long_as_the_library_keeps_it():
-    (room,) = re.findall(r"^\s*char job\[(\d+)\];", text_of("libprofiler/state.h"), re.MULTILINE)
-    assert int(room) - 1 == command.LONGEST_JOB_NAME
-    (others,) = re.findall(r'is_plain = .*strchr\("([^"]+)", c\)', text_of("libprofiler/identity.c"))
-    plain = string.ascii_letters + string.digits + others
-    assert command.as_file_name(plain) == plain
 
 
 @pytest.mark.parametrize(
@@ -51,4 +38,20 @@ def test_a_jobs_name_is_as_long_as_the_library_keeps_it():
     ],
 )
 def test_names_of_jobs(given: str, name: str):
-    assert command.as_file_name(given) == name
+    assert job_name(given) == name
+
+
+@pytest.mark.parametrize("given", GIVEN, ids=range(len(GIVEN)))
+def test_the_library_makes_the_same_name_of_a_job(job: Job, apps: Apps, given: str):
+    profiles = job.folder / "profiles"
+    ended = job.run(
+        [apps.build("posix_transfers"), job.data / "file"], SLICEWISE_JOB=given, SLICEWISE_DIR=str(profiles)
+    )
+    assert (ended.status, ended.errors) == (0, "")
+    assert [path.name for path in profiles.iterdir()] == [job_name(given)]
+
+
+def test_parts_and_ranges():
+    assert layers_of("call") == ("posix", "stdio")
+    assert layers_of("mpiio") == ("mpiio", "mpiio_coll")
+    assert seconds_allowed("SLICEWISE_SLICE") == (0.1, 60.0)

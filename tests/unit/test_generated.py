@@ -18,6 +18,11 @@ def test_page_is_up_to_date(page):
     assert (ROOT / "docs" / f"{page}.md").read_text() == made, "run `make docs`"
 
 
+def test_the_contract_is_up_to_date():
+    made = output_of(ROOT / "build" / "generate", "contract")
+    assert (ROOT / "analyzer" / "slicewise" / "contract.json").read_text() == made, "run `make docs`"
+
+
 def test_the_check_of_exports_finds_a_symbol_too_few_and_one_too_many(tmp_path):
     listing = tmp_path / "generate"
     listing.write_text("#!/bin/sh\nprintf '{\\nglobal:\\n    here;\\n    nowhere;\\nlocal:\\n    *;\\n};\\n'\n")

@@ -1,4 +1,4 @@
-"""Which layers of the I/O stack add up: decided here and nowhere else.
+"""Which layers of the I/O stack add up: decided in schema/enums.def, and taken from there here and nowhere else.
 
 A layer that lies on another moves the same bytes again: stdio and requests bypass the POSIX calls that are interposed,
 so these three add up; MPI-IO ends in one of them, and the kernel counts all of them once more.
@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import polars as pl
 
+from slicewise.contract import layers_of
+
 # Layers whose times are those of the program's own threads.
-CALL_LAYERS = ("posix", "stdio")
+CALL_LAYERS = layers_of("call")
 # Requests are under way while the program computes: their bytes add to the calls', their times do not.
-REQUEST_LAYER = "async"
+(REQUEST_LAYER,) = layers_of("request")
 OWN_LAYERS = (*CALL_LAYERS, REQUEST_LAYER)
-MPIIO_LAYERS = ("mpiio", "mpiio_coll")
-KERNEL_LAYER = "kernel"
+MPIIO_LAYERS = layers_of("mpiio")
+(KERNEL_LAYER,) = layers_of("kernel")
 
 
 def is_own() -> pl.Expr:

@@ -20,13 +20,11 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from slicewise.contract import JOB_NAME_RULE, job_name, seconds_allowed
 from slicewise.errors import UserError
 
 DEFAULT_DIR = "slicewise"
-# As the library has them; tests/unit/test_contracts.py holds these to it.
-SHORTEST_SLICE_SECONDS = 0.1
-LONGEST_SLICE_SECONDS = 60
-LONGEST_JOB_NAME = 127
+SHORTEST_SLICE_SECONDS, LONGEST_SLICE_SECONDS = seconds_allowed("SLICEWISE_SLICE")
 # As the library takes them, in its order: a job that has a name there gets no name from here.
 SCHEDULER_JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
 OPEN_MPI_LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun)([.-].*)?")
@@ -61,17 +59,14 @@ def job_directory(
     name is made of the program and the time. A given name may have a profile already: the processes of one job need
     not all come from one launcher.
     """
-    if job is not None and job != as_file_name(job):
-        raise UserError(
-            f"--job {job!r}: a job's name has letters, digits and any of -_+=.,:@, does not begin with a dot, "
-            f"and has at most {LONGEST_JOB_NAME} of them"
-        )
+    if job is not None and job != job_name(job):
+        raise UserError(f"--job {job!r}: a job's name has {JOB_NAME_RULE}")
     profiles = Path(os.path.realpath(directory or environment.get("SLICEWISE_DIR") or DEFAULT_DIR))
     given = job or environment.get("SLICEWISE_JOB") or _first(environment, SCHEDULER_JOB_VARIABLES)
     mode = _directory_mode(environment)
     try:
         profiles.mkdir(mode, parents=True, exist_ok=True)
-        made = _make_named(profiles / as_file_name(given), mode) if given else _make_new(profiles, command, mode)
+        made = _make_named(profiles / job_name(given), mode) if given else _make_new(profiles, command, mode)
         with tempfile.TemporaryFile(dir=made):
             return made
     except OSError as error:
@@ -82,11 +77,6 @@ def job_directory(
 
 def _first(environment: Mapping[str, str], variables: Sequence[str]) -> str | None:
     return next((environment[variable] for variable in variables if environment.get(variable)), None)
-
-
-def as_file_name(name: str) -> str:
-    """The name that the library makes of a job's name, byte by byte (libprofiler/identity.c)."""
-    return re.sub(rb"^\.|[^-A-Za-z0-9_+=.,:@]", b"_", os.fsencode(name)[:LONGEST_JOB_NAME]).decode("ascii")
 
 
 def _directory_mode(environment: Mapping[str, str]) -> int:
@@ -101,7 +91,7 @@ def _make_named(path: Path, mode: int) -> Path:
 
 def _make_new(profiles: Path, command: Sequence[str], mode: int) -> Path:
     """A directory that was not there before, whoever else makes one at the same time."""
-    name = as_file_name(f"{Path(command[0]).name[:100]}-{datetime.now():%Y%m%d-%H%M%S}")
+    name = job_name(f"{Path(command[0]).name[:100]}-{datetime.now():%Y%m%d-%H%M%S}")
     for number in range(1, 1000):
         path = profiles / (name if number == 1 else f"{name}-{number}")
         with contextlib.suppress(FileExistsError):
