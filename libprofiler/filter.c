@@ -61,8 +61,8 @@ static const struct own_call own_calls[] = {
     PERHAPS_2ND(SYS_ioctl, TCGETS), PERHAPS_2ND(SYS_ioctl, PERF_EVENT_IOC_ID),
     PERHAPS_3RD(SYS_openat, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), PERHAPS_3RD(SYS_openat, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC),
     /* The errand, which would never end if its exit were refused. */
-    PERHAPS_1ST(SYS_clone, ERRAND_FLAGS), PERHAPS_3RD(SYS_close_range, CLOSE_RANGE_UNSHARE), PERHAPS_1ST(SYS_prctl, PR_SET_NAME), PERHAPS_1ST(SYS_prctl, PR_GET_SECCOMP), PERHAPS(SYS_wait4),
-    ALWAYS(SYS_exit),
+    PERHAPS_1ST(SYS_clone, ERRAND_FLAGS), PERHAPS_3RD(SYS_close_range, CLOSE_RANGE_UNSHARE), PERHAPS_1ST(SYS_prctl, PR_SET_NAME),
+    PERHAPS_1ST(SYS_prctl, PR_GET_SECCOMP), PERHAPS(SYS_wait4), ALWAYS(SYS_exit),
 };
 
 /* A word that the filter computes with, as far as it is known. */
