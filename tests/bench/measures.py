@@ -59,8 +59,9 @@ class Bench:
         return [self._row("vdso", "ns", values["ns"])]
 
     def short_processes(self) -> list[Row]:
-        """Microseconds: of a child that only leaves, from fork to its end; from the spawn to the end of `true`, and of a
-        program with ten small calls."""
+        """Microseconds: of a child that only leaves, from fork to its end; from the spawn to the end of `true`, and of
+        a program with ten small calls.
+        """
 
         def measure(library: Library) -> dict[str, float]:
             forks = float(self._run([self.programs / "processes", "fork", str(STARTS)], library)) / 1e3
