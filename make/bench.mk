@@ -37,6 +37,11 @@ bench-endurance: $(BUILD)/lib/libslicewise.so $(BUILD)/bench/endure $(VENV)/.ins
 .PHONY: bench-analyzer
 bench-analyzer: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## what reading profiles costs, beside unpacking and Parquet
 	@PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.analyzer $(ANALYZER)
+	@$(if $(ANALYZER),,PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.commands)
+
+.PHONY: bench-commands
+bench-commands: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## what whole commands cost on jobs of all sizes
+	@PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.commands $(COMMANDS)
 
 .PHONY: bench-two-jobs
 bench-two-jobs: all $(BUILD)/bin/slicewise-load  ## two competing jobs on the testbed, under Slicewise and bare in turn: as root, minutes

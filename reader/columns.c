@@ -31,9 +31,14 @@ enum { LITTLE_ROWS = 4096 };
     default: FILL(uint64_t, stored->base + values[row], put) \
     }
 
-static void fill_numbers(const struct output *output, const struct stored *stored, const target *targets, uint32_t rows, uint64_t *made)
+static void fill_numbers(const struct output *output, const struct stored *stored, const target *targets, uint32_t rows, bool leaves_out,
+                         uint64_t *made)
 {
-    if (output->is_by_last)
+    if (leaves_out && !output->is_by_last && output->column->merge == READER_MAX)
+        FILL_BY_WIDTH(if (targets[row] != TARGET_NONE && value > *into) *into = value)
+    else if (leaves_out && !output->is_by_last)
+        FILL_BY_WIDTH(if (targets[row] != TARGET_NONE) *into += value)
+    else if (output->is_by_last)
         FILL_BY_WIDTH(if (targets[row] & TARGET_IS_LAST) *into = value)
     else if (output->column->merge == READER_MAX)
         FILL_BY_WIDTH(*into = value > *into ? value : *into)
@@ -98,7 +103,7 @@ static void fill_part(const struct table *table, const struct part_of_table *par
             continue;
         struct output *output = &table->outputs[outputs[stored->place]];
         if (output->numbers != NULL && stored->width != WIDTH_TEXT)
-            fill_numbers(output, stored, targets, chunk->rows, output->numbers + group->first_made);
+            fill_numbers(output, stored, targets, chunk->rows, table->leaves_out, output->numbers + group->first_made);
         else if (output->column->type == READER_NAME && stored->width != WIDTH_TEXT)
             fill_names(output, part->schema, stored, targets, chunk->rows, output->views + group->first_made);
     }
@@ -267,6 +272,7 @@ static int map_outputs(struct table *table)
         const struct reader_column *column = &table->plan->columns[i];
         table->outputs[i].column = column;
         table->has_names = table->has_names || column->type == READER_NAME;
+        table->leaves_out = table->leaves_out || column->is_kept != NULL;
         table->outputs[i].is_by_last = !table->plan->adds_up || (column->merge != READER_SUM && column->merge != READER_MAX);
     }
     for (unsigned s = 0; s < schemas; s++) {

@@ -11,7 +11,7 @@
 #define READER_API __attribute__((visibility("default")))
 
 /* Changes with any change of what this header declares. */
-enum { READER_INTERFACE = 2 };
+enum { READER_INTERFACE = 3 };
 
 /* A schema's column (bins one by one), as far as decoding needs to know it. */
 enum reader_column_flags {
@@ -67,7 +67,8 @@ enum reader_type { READER_U64, READER_I64, READER_NAME, READER_TEXT };
 enum reader_merge { READER_KEY, READER_SUM, READER_MAX, READER_LAST };
 
 /* A column of a table to be made. Of each schema of the reading, in the order in which they were added: the place of the column in its
- * table, or -1. READER_NAME: how a schema's numbers translate into places in `names`, whose first entry is for unknown numbers. */
+ * table, or -1. READER_NAME: how a schema's numbers translate into places in `names`, whose first entry is for unknown numbers; of a key of
+ * that type, is_kept says of each name whether its rows are in the table at all (NULL: all are). */
 struct reader_column {
     const char *name;
     uint32_t type, merge;
@@ -77,6 +78,7 @@ struct reader_column {
     const char *const *names;
     const uint32_t *name_bytes;
     uint32_t name_count, unused;
+    const uint8_t *is_kept;
 };
 
 /* A table to be made: rows of one source, process and keys become one. adds_up: each column by its merge; else the row of the highest

@@ -109,7 +109,7 @@ static bool group_rows(struct worker *worker, struct table *table, struct group 
 {
     size_t count = group->rows, keys = 0;
     target *targets = table->targets + group->first_row;
-    if (count == 1) {
+    if (count == 1 && !table->leaves_out) {
         targets[0] = TARGET_IS_LAST;
         group->made = 1;
         return true;
@@ -123,6 +123,7 @@ static bool group_rows(struct worker *worker, struct table *table, struct group 
         return false;
     for (size_t i = 0; i < count; i++)
         rows[i] = (struct sortable){ .row = (uint32_t)i };
+    memset(targets, 0, count * sizeof *targets);
     unsigned bits = 0;
     size_t key = 0;
     for (uint32_t i = 0; i < table->plan->column_count; i++) {
@@ -132,6 +133,8 @@ static bool group_rows(struct worker *worker, struct table *table, struct group 
             continue;
         key++;
         gather_key(table, group, column, own);
+        for (size_t row = 0; row < count && column->is_kept != NULL; row++)
+            targets[row] = column->is_kept[own[row]] ? targets[row] : TARGET_NONE;
         for (size_t row = 0; row < count; row++) {
             least = own[row] < least ? own[row] : least;
             most = own[row] > most ? own[row] : most;
@@ -146,6 +149,8 @@ static bool group_rows(struct worker *worker, struct table *table, struct group 
     uint32_t made = 0;
     for (size_t i = 0; i < count; i++) {
         bool is_last = i + 1 == count || sorted[i + 1].keys != sorted[i].keys;
+        if (targets[sorted[i].row] == TARGET_NONE)
+            continue;
         targets[sorted[i].row] = made | (is_last ? TARGET_IS_LAST : 0);
         made += is_last;
     }

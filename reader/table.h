@@ -21,9 +21,10 @@ struct group {
     uint32_t source;
 };
 
-/* Where a row goes: its row among those of its group; the last of a key's rows is marked. */
+/* Where a row goes: its row among those of its group; the last of a key's rows is marked. A row that is left out goes nowhere. */
 typedef uint32_t target;
 #define TARGET_IS_LAST 0x80000000u
+#define TARGET_NONE 0x7fffffffu
 
 /* A column: where its values go, and by schema which place it has. */
 struct output {
@@ -44,7 +45,7 @@ struct table {
     struct list groups;  /* struct group */
     struct list batches; /* struct batch */
     size_t rows, made;
-    bool has_names;
+    bool has_names, leaves_out; /* leaves_out: some rows go nowhere */
     target *targets;
     struct output *outputs;
     int16_t **outputs_of_places; /* by schema: of each place the output, or -1 */

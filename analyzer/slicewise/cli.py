@@ -1,15 +1,18 @@
 """The command line `slicewise`: finds the subcommands in commands/, runs one, and alone reports errors.
 
-A command's module is imported when it is asked for, so that `slicewise run` does not wait for what `report` needs.
+A command's module is imported when it is asked for, so that `slicewise run` does not wait for what `report` needs. The
+list of all commands is made without importing any, and without rich, which takes longer than all else.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import io
 import os
-import pkgutil
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -30,19 +33,40 @@ class CommandFiles(TyperGroup):
     """The group of all commands: one for each module of `slicewise.commands`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(module.name.rstrip("_").replace("_", "-") for module in pkgutil.iter_modules(commands.__path__))
+        return sorted(_files())
 
     def get_command(self, ctx: Any, name: str) -> Command | None:
-        if name not in self.list_commands(ctx):
-            return None
-        return _load(name)
+        return _load(name) if name in _files() else None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Every command with all of its summary; typer would import the commands, and cut the summaries."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _summary(name)) for name in self.list_commands(ctx)])
+
+
+def _files() -> dict[str, Path]:
+    """The commands' files by the commands' names: NAME.py, or NAME_.py where the name is a Python keyword."""
+    return {file.stem.rstrip("_").replace("_", "-"): file for file in _modules() if file.stem != "__init__"}
+
+
+def _modules() -> Iterator[Path]:
+    for place in commands.__path__:
+        yield from Path(place).glob("*.py")
+
+
+def _summary(name: str) -> str:
+    """What the command's own help says, read from its source."""
+    module = ast.parse(_files()[name].read_bytes())
+    function = name.replace("-", "_")
+    bodies = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == function]
+    text = next((said for node in (*bodies, module) if (said := ast.get_docstring(node))), "")
+    return " ".join(text.partition("\n\n")[0].split())
 
 
 def _load(name: str) -> Command:
-    """The command in commands/NAME.py, or NAME_.py where the name is a Python keyword."""
+    """The command in its file."""
     function = name.replace("-", "_")
-    module_names = {module.name for module in pkgutil.iter_modules(commands.__path__)}
-    module = importlib.import_module(f"{commands.__name__}.{function if function in module_names else function + '_'}")
+    module = importlib.import_module(f"{commands.__name__}.{_files()[name].stem}")
     application = getattr(module, "app", None)
     if application is None:
         application = typer.Typer(add_completion=False)
@@ -61,9 +85,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-application = typer.Typer(
-    cls=CommandFiles, add_completion=False, invoke_without_command=True, rich_markup_mode="markdown"
-)
+application = typer.Typer(cls=CommandFiles, add_completion=False, invoke_without_command=True, rich_markup_mode=None)
 
 
 @application.callback()

@@ -6,7 +6,7 @@ process's none the less, and unpacks and decodes as any other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,26 +15,26 @@ from support.swz import LAST_FRAME, START_NS, Writer
 SLICE_NS = 4_000_000_000
 FIRST_SLICE = START_NS // SLICE_NS
 SLICES_A_FRAME = 32
-PROCESSES_A_NODE = 52
 DIFFERENT = 16
 
 
 @dataclass(frozen=True)
 class Shape:
     """A kind of job. slices: of each process; has_collector: whether each node was sampled over these slices;
-    samples_a_frame: how many samples a collector's frame holds."""
+    samples_a_frame: how many samples a collector's frame holds; processes_a_node: its last node may have fewer."""
 
     processes: int
     slices: int
     jobs: int = 1
     has_collector: bool = False
     samples_a_frame: int = 1
+    processes_a_node: int = 52
 
     def doubled(self) -> Shape:
         """Twice the processes, or twice the slices of one."""
         if self.processes == 1:
-            return Shape(1, 2 * self.slices, self.jobs, self.has_collector, self.samples_a_frame)
-        return Shape(2 * self.processes, self.slices, self.jobs, self.has_collector, self.samples_a_frame)
+            return replace(self, slices=2 * self.slices)
+        return replace(self, processes=2 * self.processes)
 
 
 def build(directory: Path, shape: Shape) -> list[Path]:
@@ -46,9 +46,9 @@ def build(directory: Path, shape: Shape) -> list[Path]:
 
 def _job(directory: Path, writer: Writer, bodies: list[list[bytes]], shape: Shape) -> Path:
     directory.mkdir(parents=True)
-    for node in range(-(-shape.processes // PROCESSES_A_NODE)):
-        first = node * PROCESSES_A_NODE
-        processes = range(first + 1, min(first + PROCESSES_A_NODE, shape.processes) + 1)
+    for node in range(-(-shape.processes // shape.processes_a_node)):
+        first = node * shape.processes_a_node
+        processes = range(first + 1, min(first + shape.processes_a_node, shape.processes) + 1)
         with (directory / f"n{node:03}.swz").open("wb") as file:
             file.write(writer.schema_frame())
             for process in processes:

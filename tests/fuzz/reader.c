@@ -118,6 +118,7 @@ static void make_tables(struct reader *reader, unsigned schemas, uint8_t choice)
 {
     static const char *const names[] = { "unknown", "a name", "a name that is longer than twelve bytes" };
     static const uint32_t name_bytes[] = { 7, 6, 39 }, codes[] = { 1, 2, 0 };
+    static const uint8_t is_kept[] = { 1, 0, 1 };
     static int32_t tables[1024], places[LISTED + COUNTER_COLUMNS][1024];
     static const uint32_t *codes_of[1024];
     static uint32_t code_counts[1024];
@@ -143,6 +144,7 @@ static void make_tables(struct reader *reader, unsigned schemas, uint8_t choice)
                 .name = "a column", .type = own & IS_STRING ? READER_TEXT : own & TYPE_ENUM ? READER_NAME : READER_U64,
                 .merge = own & IS_KEY ? READER_KEY : i % 4 == 1 ? READER_MAX : i % 4 == 2 ? READER_LAST : READER_SUM,
                 .places = places[count], .codes = codes_of, .code_counts = code_counts, .names = names, .name_bytes = name_bytes, .name_count = 3,
+                .is_kept = (own & IS_KEY) && (own & TYPE_ENUM) && (choice & 32) ? is_kept : NULL,
             };
             count++;
         }

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+import polars.selectors as cs
 import pytest
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.digest import Digest
 from slicewise.digest.describe import page
+from slicewise.digest.digest import read_digest
 from slicewise.digest.full import full_slices
 from slicewise.digest.schema import FRAMES
 from slicewise.profile.reader import read_profile
@@ -43,6 +45,66 @@ def test_layers_that_lie_on_each_other_count_once(tmp_path):
     (row,) = digest.process_slices.iter_rows(named=True)
     assert (row["write_bytes"], row["write_ops"]) == (9 * MIB, 5)
     assert (row["write_ns"], row["write_request_ns"]) == (2 * S, 9 * S)
+
+
+def test_a_digest_that_reads_what_it_needs_is_the_same(tmp_path):
+    """Whether rows have to be added up over layers and mounts or not, with storages in whatever order."""
+    mounts = [
+        {"process": process, "mount": mount, "point": f"/{mount}", "source": f"server{mount}:/"}
+        for process in (1, 2, 3)
+        for mount in (1, 2, 3, 4, 5)
+    ] + [{"process": 2, "mount": 6, "object": "pipe", "point": "", "type": "", "source": ""}]
+    one_each = [
+        {"process": process, "mount": mount, "slice": number, "layer": layer, "write_bytes": number, "write_ns": mount}
+        for process in (1, 2)
+        for mount, layer in ((1, "posix"), (2, "stdio"), (3, "async"), (4, "posix"), (5, "posix"))
+        for number in range(7, 12)
+    ]
+    pipes = [{"process": 2, "mount": 6, "slice": 90, "layer": "posix", "write_bytes": 5}]
+    above = [{"process": 1, "mount": 1, "slice": 95, "layer": layer, "write_bytes": 5} for layer in ("mpiio", "kernel")]
+    several = [row | {"layer": "stdio", "threads": 3} for row in one_each if row["mount"] == 1]
+    for name, slices in (("plain", one_each + pipes + above), ("several", one_each + pipes + above + several)):
+        job = build_profile(tmp_path / name, [{"process": 1}, {"process": 2}, {"process": 3}], slices, mounts)
+        whole, digest, in_sum = Digest(read_profile(job)), read_digest(job), read_digest(job, in_sum=True)
+        expected = slow_process_slices(read_profile(job).slices, whole)
+        for found in (whole, digest):
+            assert found.process_slices.equals(expected), name
+        for frame in ("processes", "mounts", "coverage", "counters"):
+            told = in_order(getattr(whole, frame))
+            assert in_order(getattr(digest, frame)).equals(told), frame
+            assert in_order(getattr(in_sum, frame)).equals(told), frame
+        for found in (whole, digest, in_sum):
+            assert sorted(found.active_slices) == [7, 8, 9, 10, 11, 90, 95]
+        with pytest.raises(ValueError, match="read in sum"):
+            _ = in_sum.process_slices
+
+
+def in_order(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with its lists, which are sets, in order."""
+    return frame.with_columns(cs.list().list.sort())
+
+
+def slow_process_slices(rows: pl.DataFrame, digest: Digest) -> pl.DataFrame:
+    """By its definition."""
+    found: dict[tuple, dict] = {}
+    storages = {(process, point): storage for process, storage, point in digest.mounts.select(
+        "process", "storage", "point").iter_rows()}  # fmt: skip
+    for row in rows.iter_rows(named=True):
+        storage = storages.get((row["process"], f"/{row['mount']}"))
+        if storage is None or row["layer"] not in ("posix", "stdio", "async"):
+            continue
+        key = {"process": row["process"], "storage": storage, "slice": row["slice"]}
+        into = found.setdefault(tuple(key.values()), key | {"threads": 1, "spread": 1})
+        for name, value in row.items():
+            if name.endswith(("_bytes", "_ops")):
+                into[name] = into.get(name, 0) + value
+            elif name.endswith("_ns"):
+                name = name.replace("_ns", "_request_ns") if row["layer"] == "async" else name
+                into[name] = into.get(name, 0) + value
+        into["threads"] = max(into["threads"], row["threads"])
+    columns = FRAMES["process_slices"].polars_schema
+    full = [{name: row.get(name, 0) for name in columns} for _, row in sorted(found.items())]
+    return pl.DataFrame(full, schema=columns)
 
 
 def test_mpirun_is_not_the_job(tmp_path):

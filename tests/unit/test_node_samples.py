@@ -13,7 +13,8 @@ from slicewise.charts import nodes as charts
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.job.job_page import job_page, job_report
-from slicewise.report.nodes.node_words import MOST_DEVICES, MOST_NODES, node_lines, node_sections, nodes_table
+from slicewise.report.nodes.node_sections import node_sections
+from slicewise.report.nodes.node_words import MOST_DEVICES, MOST_NODES, node_lines, nodes_table
 from support.swz import build_profile
 
 S = 1_000_000_000

@@ -65,6 +65,29 @@ def test_sums_over_slices(jobs):
     assert reading.tables["slices"].columns == ["profile", "process", "mount", "layer", "slice"]
 
 
+def test_layers_that_are_left_out_and_the_last_slice_of_sums(tmp_path):
+    rows = [
+        {"process": process, "layer": layer, "slice": number, "write_bytes": number, "write_slowest_ns": 200 - number}
+        for process in (1, 2, 3)
+        for layer in (("posix", "stdio", "kernel") if process < 3 else ("kernel",))
+        for number in (100, 101, 105)
+    ]
+    job = build_profile(tmp_path / "48213", [{"process": process} for process in (1, 2, 3)], rows, rows_a_frame=2)
+    wants = {
+        "all": Want("slices", ("write_bytes", "write_slowest_ns")),
+        "some": Want("slices", ("write_bytes", "write_slowest_ns"), without=("layer", ("posix", "kernel"))),
+        "sums": Want("slices", ("write_bytes",), last_of=("slice",), without=("layer", ("stdio",))),
+        "none": Want("slices", ("write_bytes",), without=("layer", ("posix", "kernel", "stdio"))),
+    }
+    tables = read([job], wants).tables
+    assert tables["some"].equals(tables["all"].filter(pl.col("layer") == "stdio"))
+    assert tables["sums"].select("process", "layer", "slice", "write_bytes").rows() == [
+        (1, "posix", 105, 306), (1, "kernel", 105, 306), (2, "posix", 105, 306), (2, "kernel", 105, 306),
+        (3, "kernel", 105, 306),
+    ]  # fmt: skip
+    assert tables["none"].is_empty()
+
+
 def test_rows_that_replace_each_other_are_not_summed(jobs):
     with pytest.raises(ValueError, match="do not add up"):
         read([jobs], {"mounts": Want("mounts", summed_over=("mount",))})

@@ -7,11 +7,9 @@ from typing import Annotated
 
 import typer
 
-from slicewise.analysis.job.phases import phases as find_phases
 from slicewise.analysis.job.totals import summarize
 from slicewise.analysis.nodes.samples import moved
-from slicewise.digest.digest import Digest
-from slicewise.profile.reader import read_profile
+from slicewise.digest.digest import read_digest
 from slicewise.report.job.info_lines import info_lines
 from slicewise.report.job.phase_words import phases_record
 from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
@@ -24,9 +22,13 @@ def info(
     output: OutputFile = None,
 ) -> None:
     """Say what a profile holds: the job, its totals, how much of it was seen, and what is missing."""
-    digest = Digest(read_profile(profile, needs_axis=phases))
+    digest = read_digest(profile, in_sum=not phases, needs_axis=phases)
     summary = summarize(digest)
-    found = find_phases(digest) if phases else None
+    found = None
+    if phases:
+        from slicewise.analysis.job.phases import phases as find_phases  # numpy comes along
+
+        found = find_phases(digest)
     if json:
         record = vars(summary) | {"nodes": moved(digest).to_dicts()}
         write_json(record | ({"phases": phases_record(found)} if found else {}), output)

@@ -9,8 +9,7 @@ import typer
 from rich.text import Text
 
 from slicewise.analysis.nodes.samples import moved
-from slicewise.digest.digest import Digest
-from slicewise.profile.reader import read_profile
+from slicewise.digest.digest import read_digest
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.job.job_page import job_page, job_report, opening
@@ -33,7 +32,7 @@ def report(
     output: OutputFile = None,
 ) -> None:
     """One job: a page of its I/O, and a summary on the terminal."""
-    digest = Digest(read_profile(profile, distributions=True))
+    digest = read_digest(profile, distributions=True)
     result = job_report(digest, symbols or ())
     page = html or page_path(profile, f"report-{digest.job}")
     write_page(job_page(result, unseen_lines([digest])), page)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
+from pathlib import Path
 
 import polars as pl
 
@@ -21,7 +23,7 @@ from slicewise.digest.layers import KERNEL_LAYER, is_own
 from slicewise.digest.schema import FRAMES, conform
 from slicewise.digest.storages import mounts_with_storage
 from slicewise.profile.damage import Damage
-from slicewise.profile.reader import Profile
+from slicewise.profile.reader import Profile, read_profile
 from slicewise.profile.schema import Column as ProfileColumn
 from slicewise.scalars import whole, whole_or_none
 
@@ -34,7 +36,9 @@ class Digest:
 
     def __init__(self, profile: Profile, job: str | None = None) -> None:
         """job: another name than the profile's own, for one of several jobs with one name."""
-        self._profile = profile
+        # The rows of slices are most of a profile: they go when `process_slices` has been made of them.
+        self._profile = replace(profile, slices=pl.DataFrame())
+        self._slices: pl.DataFrame | None = profile.slices
         self.job = job or profile.job
         self.path = profile.path
         self.slice_ns = profile.slice_ns
@@ -48,7 +52,7 @@ class Digest:
         """The profile's processes by the digest's names, without what they did."""
         processes = self._profile.processes
         has_rank = pl.col("rank") >= 0
-        last_slices = self._profile.slices.lazy().group_by("process").agg(pl.col("slice").max()).collect()
+        last_slices = self._profile.sums.group_by("process").agg(pl.col("slice").max())
         last_seen = (pl.col("slice") * self.slice_ns).fill_null(0)
         return (
             processes.with_columns(
@@ -79,12 +83,15 @@ class Digest:
     @cached_property
     def process_slices(self) -> pl.DataFrame:
         """What each process did on each storage in each slice."""
-        return conform("process_slices", slices.process_slices(self._profile.slices.lazy(), self._mounts).collect())
+        _ = self.active_slices  # made of the same rows, which are gone afterwards
+        taken = {column.name: column for column in self._slices.get_columns()}
+        self._slices = None
+        return slices.process_slices(taken, self._profile.sums, self._mounts)
 
     @cached_property
     def processes(self) -> pl.DataFrame:
         """Every process of the profile: who it is, whether it matters, and what it did in sum."""
-        did = self.process_slices.group_by("process").agg(slices.sums())
+        did = slices.process_sums(self._profile.sums, self._mounts)
         known = self._who.join(did, on="process", how="left", maintain_order="left").with_columns(
             pl.col(slices.SUMS).fill_null(0)
         )
@@ -94,13 +101,8 @@ class Digest:
     @cached_property
     def mounts(self) -> pl.DataFrame:
         """Which file systems each process saw, where, and what went through there."""
-        moved = (
-            self._profile.slices.lazy()
-            .filter(is_own())
-            .group_by("process", "mount")
-            .agg(pl.col("read_bytes", "write_bytes").sum())
-            .collect()
-        )
+        own = self._profile.sums.filter(is_own())
+        moved = own.group_by("process", "mount").agg(pl.col("read_bytes", "write_bytes").sum())
         through = self._mounts.join(moved, on=["process", "mount"], how="left").with_columns(
             pl.col("read_bytes", "write_bytes").fill_null(0)
         )
@@ -157,7 +159,7 @@ class Digest:
     @cached_property
     def coverage(self) -> pl.DataFrame:
         """What was seen of each process, and what the kernel counted of it."""
-        return conform("coverage", process_coverage(self._profile.slices.lazy(), self._profile.mounts))
+        return conform("coverage", process_coverage(self._profile.sums.lazy(), self._profile.mounts))
 
     @cached_property
     def calls(self) -> pl.DataFrame:
@@ -199,7 +201,7 @@ class Digest:
             for column in self.counter_columns
         ]
         return (
-            self._profile.slices.lazy()
+            self._profile.sums.lazy()
             .join(own, on="process", how="semi")
             .join(numbered.lazy(), on=["process", "mount"], how="left")
             .group_by("place", "layer")
@@ -214,9 +216,11 @@ class Digest:
     @cached_property
     def active_slices(self) -> pl.Series:
         """The numbers of the slices in which any of the job's own processes made a call, on whatever descriptor."""
-        own = self.processes.lazy().filter("is_of_job").select("process")
-        calls = self._profile.slices.lazy().filter(pl.col("layer") != KERNEL_LAYER)
-        return calls.join(own, on="process", how="semi").select(pl.col("slice").unique()).collect()["slice"]
+        others = self._who.lazy().filter(~pl.col("is_of_job")).select("process")
+        rows = [frame.lazy() for frame in (self._slices, self._profile.other_slices) if not frame.is_empty()]
+        calls = [frame.filter(pl.col("layer") != KERNEL_LAYER).join(others, on="process", how="anti") for frame in rows]
+        numbers = pl.collect_all([frame.select(pl.col("slice").unique()) for frame in calls])
+        return pl.concat(numbers)["slice"].unique() if numbers else pl.Series("slice", [], pl.Int64)
 
     @property
     def counter_columns(self) -> list[ProfileColumn]:
@@ -242,7 +246,7 @@ class Digest:
         """How large and how slow the job's calls were; from a profile that was read with its distributions."""
         edges = self._profile.schema.bin_edges
         own = self.processes.lazy().filter("is_of_job").select("process")
-        rows = self._profile.distributions.lazy().filter(is_own()).join(own, on="process", how="semi")
+        rows = self._profile.sums.lazy().filter(is_own()).join(own, on="process", how="semi")
         of_files = rows.join(self._mounts.lazy(), on=["process", "mount"], how="semi")
         names = [f"{name}_{place}" for name, lower in edges.items() for place in range(len(lower))]
         calls = of_files.select(pl.col(names).sum()).collect().row(0, named=True)
@@ -339,6 +343,20 @@ class Digest:
         if not self._has_nodes:
             return pl.DataFrame(schema=FRAMES["node_slices"].polars_schema)
         return conform("node_slices", nodes.counted(self._node_tables, self._node_times))
+
+
+def read_digest(
+    path: str | Path, *, in_sum: bool = False, distributions: bool = False, needs_axis: bool = True
+) -> Digest:
+    """The digest of a job's directory or file, for which no more is read than its frames need.
+
+    in_sum: without `process_slices` and what is made of it, which are most of a large job. distributions, needs_axis:
+    see `read_profile`.
+    """
+    wanted = (slices.NONE, slices.IN_WHICH) if in_sum else (slices.WANTED, slices.OTHERS)
+    return Digest(
+        read_profile(path, needs_axis=needs_axis, distributions=distributions, slices=wanted[0], other_slices=wanted[1])
+    )
 
 
 def _or_zero(processes: pl.DataFrame, name: str) -> pl.Expr:

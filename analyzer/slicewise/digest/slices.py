@@ -2,44 +2,125 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
-from slicewise.digest.layers import REQUEST_LAYER, is_call, is_own
+from slicewise.digest.layers import KERNEL_LAYER, MPIIO_LAYERS, OWN_LAYERS, REQUEST_LAYER, is_call, is_own
 from slicewise.digest.processes import DIRECTIONS, KINDS
+from slicewise.digest.schema import FRAMES, conform
+from slicewise.profile.plan import Want
 
-SUMS = (
-    *(f"{direction}_bytes" for direction in DIRECTIONS),
-    *(f"{kind}_ops" for kind in KINDS),
-    *(f"{kind}_ns" for kind in KINDS),
-    *(f"{direction}_request_ns" for direction in DIRECTIONS),
-)
+BYTES = tuple(f"{direction}_bytes" for direction in DIRECTIONS)
+OPS = tuple(f"{kind}_ops" for kind in KINDS)
+TIMES = tuple(f"{kind}_ns" for kind in KINDS)
+REQUEST_TIMES = tuple(f"{direction}_request_ns" for direction in DIRECTIONS)
+SUMS = (*BYTES, *OPS, *TIMES, *REQUEST_TIMES)
+
+# What of a profile's slices the digest is made of: of the layers that add up what they did, of the others when.
+WANTED = Want("slices", (*BYTES, *OPS, *TIMES, "threads"), without=("layer", (*MPIIO_LAYERS, KERNEL_LAYER)))
+OTHERS = Want("slices", (), summed_over=("mount",), without=("layer", (*OWN_LAYERS, KERNEL_LAYER)))
+# The same where sums over all slices are enough: only when there were any calls.
+IN_WHICH = Want("slices", (), summed_over=("mount",), without=("layer", (KERNEL_LAYER,)))
+NONE = Want("")
+
+KEYS = ["process", "storage", "slice"]
+# Rows that are grouped at once, so that memory does not grow with the job.
+ROWS_AT_ONCE = 1 << 19
 
 
-def process_slices(slices: pl.LazyFrame, mounts: pl.DataFrame) -> pl.LazyFrame:
-    """The frame `process_slices` from a profile's rows of (process, mount, layer, slice) and its mounts with their
-    storage (see storages.py); rows on anything but files drop out.
+def process_slices(rows: dict[str, pl.Series], sums: pl.DataFrame, mounts: pl.DataFrame) -> pl.DataFrame:
+    """The frame `process_slices`.
 
-    A thread is in the counts of several layers and mounts: `threads` is the largest of them, at least 1.
+    rows: the columns of a profile's slices, sorted by process, mount, layer and slice; they are taken out of the dict
+    and freed one by one. sums: the same added up over slices. mounts: with their storage (see storages.py); rows on
+    anything but files drop out. A thread is in the counts of several layers and mounts: `threads` is the largest of
+    them, at least 1.
     """
-    is_request = pl.col("layer") == REQUEST_LAYER
-    times = [pl.col(f"{kind}_ns").filter(is_call()).sum() for kind in KINDS]
-    requests = [
-        pl.col(f"{direction}_ns").filter(is_request).sum().alias(f"{direction}_request_ns") for direction in DIRECTIONS
-    ]
+    if "slice" not in rows:
+        raise ValueError("this job was read in sum: what it did in each slice is not known")
+    if not len(rows["slice"]):
+        return pl.DataFrame(schema=FRAMES["process_slices"].polars_schema)
+    storages = mounts.select("process", "mount", "storage")
+    places = sums.filter(is_own()).select("process", "mount", "layer").join(storages, on=["process", "mount"])
+    is_one_each = not places.select("process", "storage").is_duplicated().any()
+    keys = pl.DataFrame([rows[name] for name in ("process", "mount", "layer")])
+    keyed = keys.join(storages, on=["process", "mount"], how="left", maintain_order="left").select("layer", "storage")
+    del keys
+    is_file = keyed.select(is_own() & pl.col("storage").is_not_null()).to_series()
+    rows.pop("mount")
+    rows |= {"storage": keyed["storage"], "layer": keyed["layer"]}
+    del keyed
+    if is_one_each:
+        has_requests = bool((places["layer"] == REQUEST_LAYER).any())
+        taken = _taken(rows, None if is_file.all() else is_file, has_requests)
+        in_order = places.sort("process", "mount", "layer").select("process", "storage")
+        return taken if in_order.equals(in_order.sort("process", "storage")) else taken.sort(KEYS)
+    frame = pl.DataFrame(list(rows.values()))
+    rows.clear()
+    frame = frame.with_columns(is_file=is_file)
+    return pl.concat(conform("process_slices", _grouped(part.filter("is_file"))) for part in some_processes(frame))
+
+
+def _taken(rows: dict[str, pl.Series], is_taken: pl.Series | None, has_requests: bool) -> pl.DataFrame:
+    """Rows that are already one each process, storage and slice."""
+
+    def take(name: str) -> pl.Series:
+        column = rows.pop(name)
+        return column if is_taken is None else column.filter(is_taken)
+
+    layer = take("layer")
+    columns = {name: take(name) for name in [*rows]}
+    height = len(layer)
+    nothing = pl.Series("", [0], pl.Int64).new_from_index(0, height)
+    columns["threads"] = columns["threads"].clip(1)
+    columns["spread"] = nothing + 1
+    for name in REQUEST_TIMES:
+        columns[name] = nothing
+    if has_requests:
+        is_request = layer == REQUEST_LAYER
+        for direction in DIRECTIONS:
+            columns[f"{direction}_request_ns"] = columns[f"{direction}_ns"].zip_with(is_request, nothing.cast(pl.UInt64))
+        for kind in KINDS:
+            columns[f"{kind}_ns"] = columns[f"{kind}_ns"].zip_with(~is_request, nothing.cast(pl.UInt64))
+    made = []
+    for name, about in FRAMES["process_slices"].columns.items():
+        made.append(columns.pop(name).cast(about.dtype).alias(name))
+    return pl.DataFrame(made)
+
+
+def some_processes(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Rows that are sorted by process, all of some processes at a time, so that memory does not grow with the job."""
+    ends = rows["process"].rle().struct.field("len").cum_sum()
+    begin = 0
+    while begin < rows.height:
+        reached = ends.search_sorted(min(begin + ROWS_AT_ONCE, rows.height))
+        end = int(ends[int(reached)])
+        yield rows[begin:end]
+        begin = end
+
+
+def _grouped(rows: pl.DataFrame) -> pl.DataFrame:
     return (
-        slices.filter(is_own())
-        .join(mounts.lazy().select("process", "mount", "storage"), on=["process", "mount"])
-        .group_by("process", "storage", "slice")
-        .agg(
-            *(pl.col(f"{direction}_bytes").sum() for direction in DIRECTIONS),
-            *(pl.col(f"{kind}_ops").sum() for kind in KINDS),
-            *times,
-            *requests,
-            pl.col("threads").max().clip(1),
-            spread=pl.lit(1),
-        )
-        .sort("process", "storage", "slice")
+        rows.lazy().group_by(KEYS).agg(*_summed(), pl.col("threads").max().clip(1), spread=pl.lit(1)).sort(KEYS).collect()
     )
+
+
+def process_sums(sums: pl.DataFrame, mounts: pl.DataFrame) -> pl.DataFrame:
+    """What each process did on files in all slices: process and the columns of SUMS."""
+    on_files = mounts.select("process", "mount")
+    rows = sums.lazy().filter(is_own()).join(on_files.lazy(), on=["process", "mount"], how="semi")
+    return rows.group_by("process").agg(_summed()).collect()
+
+
+def _summed() -> list[pl.Expr]:
+    """Of rows of several layers: what adds up."""
+    is_request = pl.col("layer") == REQUEST_LAYER
+    return [
+        pl.col(*BYTES, *OPS).sum(),
+        pl.col(TIMES).filter(is_call()).sum(),
+        *(pl.col(f"{way}_ns").filter(is_request).sum().alias(f"{way}_request_ns") for way in DIRECTIONS),
+    ]
 
 
 def sums() -> list[pl.Expr]:

@@ -34,7 +34,7 @@ import polars as pl
 
 from slicewise.errors import UserError
 
-INTERFACE = 2
+INTERFACE = 3
 # Of a schema: columns of each table, whether each table is wanted, flags of all columns one after the other.
 Layout = tuple[tuple[int, ...], bytes, bytes]
 LIBRARY = "libslicewise-reader.so"
@@ -42,6 +42,8 @@ LIBRARY = "libslicewise-reader.so"
 STRING, WANTED, SIGNED, SPANNED = 1, 2, 4, 8
 U64, I64, NAME, TEXT = range(4)
 KEY, SUM, MAX, LAST = range(4)
+# From so many rows on a table's columns are worth freeing one by one.
+LONG_ROWS = 1 << 16
 
 
 class File(Structure):
@@ -111,6 +113,7 @@ class Column(Structure):
         ("name_bytes", POINTER(c_uint32)),
         ("name_count", c_uint32),
         ("unused", c_uint32),
+        ("is_kept", POINTER(c_uint8)),
     )
 
 
@@ -214,10 +217,35 @@ class _Arrow:
             _new_capsule(ctypes.addressof(self.array), b"arrow_array", None),
         )
 
+    def frame(self) -> pl.DataFrame:
+        """The array as a frame. Columns of a long one are handed over one by one, so that each can be freed by itself."""
+        if self.array.length < LONG_ROWS:
+            return pl.DataFrame(self)
+        schemas = ctypes.cast(self.schema.children, POINTER(POINTER(ArrowSchema)))
+        arrays = ctypes.cast(self.array.children, POINTER(POINTER(ArrowArray)))
+        columns = self.schema.n_children
+        names = [schemas[place].contents.name.decode() for place in range(columns)]
+        return pl.DataFrame(
+            [pl.Series(name, _Child(schemas[place], arrays[place])) for place, name in enumerate(names)]
+        )
+
     def release(self) -> None:
         for struct in (self.schema, self.array):
             if struct.release:
                 struct.release(byref(struct))
+
+
+class _Child:
+    """One column on its way into polars, as `_Arrow` is: its memory is freed when that column is."""
+
+    def __init__(self, schema: ctypes._Pointer, array: ctypes._Pointer) -> None:
+        self.schema, self.array = schema, array
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return (
+            _new_capsule(ctypes.addressof(self.schema.contents), b"arrow_schema", None),
+            _new_capsule(ctypes.addressof(self.array.contents), b"arrow_array", None),
+        )
 
 
 class Decoder:
@@ -306,7 +334,7 @@ class Decoder:
         schema, array = byref(arrow.schema), byref(arrow.array)
         _check(library().slicewise_reader_table(self._reader, byref(plan), bounds, schema, array))
         try:
-            return (pl.DataFrame(arrow), bounds) if arrow.array.length else None
+            return (arrow.frame(), bounds) if arrow.array.length else None
         finally:
             arrow.release()
 

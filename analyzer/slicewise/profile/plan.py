@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from ctypes import POINTER, c_char_p, c_int32, c_uint32
+from ctypes import POINTER, c_char_p, c_int32, c_uint8, c_uint32
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -39,13 +39,17 @@ class Want:
     table: its name in the schema. columns: the columns besides the process and the keys, which always come along; the
     name of a column of bins ("write_size") stands for all its bins. None: all columns but those of bins. bins: all
     columns of bins too. summed_over: keys that rows are added up over, and which the result then lacks (of tables whose
-    rows add up alone): over "slice", a distribution of a whole job is as small as one of a slice.
+    rows add up alone): over "slice", a distribution of a whole job is as small as one of a slice. last_of: keys that
+    rows are added up over too, and of which the greatest value stays. without: a key whose values are names, and the
+    names whose rows are left out.
     """
 
     table: str
     columns: tuple[str, ...] | None = None
     bins: bool = False
     summed_over: tuple[str, ...] = ()
+    last_of: tuple[str, ...] = ()
+    without: tuple[str, tuple[str, ...]] | None = None
 
     def takes(self, column: Column, is_key: bool) -> bool:
         """Whether the column is wanted."""
@@ -134,8 +138,9 @@ def plan(want: Want, added: tuple[Schema, ...], order: tuple[int, ...], is_named
     native_columns = (native.Column * max(1, len(made)))(*made)
     kept.append(native_columns)
     first = next((tables[place] for place in order if tables[place] is not None), None)
-    if want.summed_over and first is not None and first.rows != "ADD":
-        raise ValueError(f"rows of {want.table} do not add up: there is nothing to sum over {want.summed_over}")
+    summed_over = (*want.summed_over, *want.last_of)
+    if summed_over and first is not None and first.rows != "ADD":
+        raise ValueError(f"rows of {want.table} do not add up: there is nothing to sum over {summed_over}")
     result = native.Plan(
         tables=kept[0],
         columns=native_columns,
@@ -167,7 +172,8 @@ def _column(
 ) -> native.Column:
     places = _array(c_int32, [-1 if table is None else table.places.get(column.name, -1) for table in tables])
     kept.append(places)
-    made = native.Column(name=column.name.encode(), type=_type(column, want), merge=MERGES[column.merge], places=places)
+    merge = native.MAX if column.name in want.last_of else MERGES[column.merge]
+    made = native.Column(name=column.name.encode(), type=_type(column, want), merge=merge, places=places)
     if column.type == "ENUM":
         listed = [_names(column.name, schema, table) for schema, table in zip(added, tables, strict=True)]
         names = {UNKNOWN_NAME: 0}
@@ -182,6 +188,9 @@ def _column(
         made.name_bytes = _array(c_uint32, [len(name) for name in encoded])
         made.name_count = len(encoded)
         kept += [codes, encoded]
+        if want.without is not None and column.name == want.without[0] and column.merge == "KEY":
+            made.is_kept = _array(c_uint8, [name not in want.without[1] for name in names])
+            kept.append(made.is_kept)
     return made
 
 

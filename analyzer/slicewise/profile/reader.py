@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -23,8 +23,8 @@ class Profile:
     of that name; names of enumerations are strings.
 
     slices: `slice` is i64; rows of one (process, mount, layer, slice) are added up. Columns of bins are there only if
-    they were asked for. distributions: the columns of bins by (process, mount, layer), added up over all slices;
-    without columns if they were not asked for. nodes and node_...: the nodes' own counters; `process` is a collector's
+    they were asked for. sums: the same by (process, mount, layer), added up over all slices; `slice` is the last one.
+    other_slices: by (process, layer, slice), of layers that are not in `slices` if not all were asked for. nodes and node_...: the nodes' own counters; `process` is a collector's
     run, and no process.
     damage: what could not be read; empty where all is well.
     """
@@ -54,7 +54,8 @@ class Profile:
     modules: pl.DataFrame
     frames: pl.DataFrame
     sites: pl.DataFrame
-    distributions: pl.DataFrame
+    sums: pl.DataFrame
+    other_slices: pl.DataFrame
 
 
 TABLES = REQUIRED_TABLES
@@ -65,22 +66,31 @@ LATER_TABLES = (
     "events", "hardware", "modules", "frames", "sites",
 )  # fmt: skip
 
-DISTRIBUTIONS = Want("slices", columns=(), bins=True, summed_over=("slice",))
-NO_DISTRIBUTIONS = Want("")
+SLICES, NOTHING = Want("slices"), Want("")
 
 
-def read_profile(path: str | Path, bins: bool = False, needs_axis: bool = True, distributions: bool = False) -> Profile:
+def read_profile(
+    path: str | Path,
+    bins: bool = False,
+    needs_axis: bool = True,
+    distributions: bool = False,
+    slices: Want = SLICES,
+    other_slices: Want = NOTHING,
+) -> Profile:
     """Read a job's directory, or one node's `.swz` file of it.
 
     bins: whether the columns of bins (sizes, latencies) are wanted slice by slice: they need several times the memory
     of all others. distributions: whether they are wanted as sums over all slices.
+    slices, other_slices: what of the slices is wanted, where that is not all.
     needs_axis: whether it will be laid on an axis of time, slice by slice, which a clock that was set may forbid.
     Damage costs the frames that it touches, and is told in the profile. Raises UserError where there is nothing to
     tell: no such file, not a profile, another format, several jobs or slice lengths, no sound frame.
     """
     path = Path(path)
-    wants = {name: Want(name, bins=bins) for name in (*TABLES, *LATER_TABLES)}
-    wants["distributions"] = DISTRIBUTIONS if bins or distributions else NO_DISTRIBUTIONS
+    wants = {name: Want(name) for name in (*TABLES, *LATER_TABLES)}
+    wants["slices"] = replace(slices, bins=True) if bins else slices
+    wants["sums"] = Want("slices", bins=bins or distributions, last_of=("slice",))
+    wants["other_slices"] = other_slices
     reading = read_jobs([path], wants, is_named=False)
     (source,) = reading.sources
     if needs_axis:

@@ -32,14 +32,15 @@ class IoTime:
 
 def own_slices(digest: Digest) -> pl.DataFrame:
     """The rows of `process_slices` of the job's own processes."""
-    own = digest.processes.lazy().filter("is_of_job")
-    return digest.process_slices.lazy().join(own, on="process", how="semi").collect()
+    others = digest.processes.filter(~pl.col("is_of_job"))
+    rows = digest.process_slices
+    return rows.join(others, on="process", how="anti", maintain_order="left") if others.height else rows
 
 
 def per_slice(own: pl.DataFrame) -> pl.DataFrame:
     """slice, read_bytes, write_bytes, meta_ops, sync_ops: summed over processes and storages; sorted."""
     columns = ("read_bytes", "write_bytes", "meta_ops", "sync_ops")
-    return own.group_by("slice").agg(pl.col(*columns).sum()).sort("slice")
+    return own.lazy().group_by("slice").agg(pl.col(*columns).sum()).sort("slice").collect()
 
 
 def io_time(digest: Digest) -> IoTime:

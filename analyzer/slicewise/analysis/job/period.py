@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
 
 from slicewise.digest.activity import Direction
 
@@ -26,6 +25,8 @@ MOST_OF_MEDIAN = 2.0
 # Slices from one burst to the next that it takes to see both; and how much narrower than that a Gaussian must be.
 LEAST_DISTANCE = 4
 NARROWER = 8
+# A Gaussian is cut where it is so many of its standard deviations wide.
+GAUSSIAN_REACH = 4
 # Multiples of a period repeat as well as it does, give or take this much.
 CLOSE_TO_BEST = 0.9
 LEAST_BETTER = 0.05
@@ -80,7 +81,7 @@ def _period_of(series: np.ndarray, slice_seconds: float, direction: Direction) -
     width = 1.0
     while width <= max(1.0, distance / NARROWER):
         lag, repeats, confidence = _best_lag(
-            _autocorrelation(gaussian_filter1d(series, width, mode="constant")), len(series), len(bursts)
+            _autocorrelation(_smoothed(series, width)), len(series), len(bursts)
         )
         # Bursts that come faster than slices can show beat with them: that the beat repeats is no period.
         is_resolved = distance >= LEAST_DISTANCE or lag < 1.5 * distance
@@ -88,6 +89,13 @@ def _period_of(series: np.ndarray, slice_seconds: float, direction: Direction) -
             best = Period(direction, lag * slice_seconds, confidence, repeats, len(series) / lag)
         width *= 2
     return best
+
+
+def _smoothed(series: np.ndarray, width: float) -> np.ndarray:
+    """The series after a Gaussian of that standard deviation; zeros go before and after it."""
+    reach = int(GAUSSIAN_REACH * width + 0.5)
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+    return np.convolve(series, weights / weights.sum())[reach : reach + len(series)]
 
 
 def _autocorrelation(series: np.ndarray) -> np.ndarray:

@@ -15,10 +15,15 @@ from slicewise.analysis.job.period import Period, find_period, runs_above
 from slicewise.digest.activity import DIRECTIONS, members
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import KINDS
+from slicewise.digest.slices import some_processes
 from slicewise.scalars import real, whole
 
 # A slice is part of a phase from this fraction of the rate at which the mean byte moved: a trickle (a log) is none.
 LEAST_OF_RATE = 0.05
+
+
+# More than processes that are looked at at once.
+ORDERS = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -67,8 +72,10 @@ def phases(digest: Digest) -> Phases:
 def moved_bytes(own: pl.DataFrame) -> pl.DataFrame:
     """slice, read_bytes, write_bytes, bytes (f64): a row for every slice from the first to the last with any bytes."""
     summed = (
-        own.group_by("slice")
+        own.lazy()
+        .group_by("slice")
         .agg(pl.col("read_bytes", "write_bytes").sum().cast(pl.Float64))
+        .collect()
         .with_columns(bytes=pl.col("read_bytes") + pl.col("write_bytes"))
         .filter(pl.col("bytes") > 0)
         .sort("slice")
@@ -94,31 +101,20 @@ def _phase_frame(digest: Digest, own: pl.DataFrame, found: list[range]) -> pl.Da
         {"first_slice": [run.start for run in found], "end_slice": [run.stop for run in found]},
         schema={"first_slice": pl.Int64, "end_slice": pl.Int64},
     ).with_row_index("phase")
-    rows = (
-        own.filter(pl.col("read_bytes") + pl.col("write_bytes") > 0)
-        .sort("slice")
-        .join_asof(bounds, left_on="slice", right_on="first_slice", strategy="backward")
-        .filter(pl.col("slice") < pl.col("end_slice"))
-        .group_by("phase", "process", "slice")
-        .agg(
-            pl.col("read_bytes", "write_bytes").sum().cast(pl.Int64),
-            io_ns=sum(pl.col(f"{way}_{time}").sum() for way in DIRECTIONS for time in ("ns", "request_ns")),
-            threads=pl.col("threads").max(),
-        )
+    in_phases = pl.DataFrame(
+        [(slice_, number) for number, run in enumerate(found) for slice_ in run],
+        schema={"slice": pl.Int64, "phase": pl.UInt32},
+        orient="row",
     )
-    # A process in two phases is taken for two, so that every phase's ends are placed in one go.
-    each = pl.struct("phase", "process").alias("process")
-    known = rows.select("phase", "process").unique().join(digest.processes, on="process")
-    ends = process_bounds(
-        rows.select(each, "slice", "io_ns", "threads"), known.select(each, "start_ns", "end_ns"), digest.slice_ns
-    )
-    spans = ends.group_by(pl.col("process").struct.field("phase")).agg(
+    parts = [_of_phases(part, in_phases, digest) for part in some_processes(own)]
+    each = pl.concat(parts) if parts else _of_phases(own, in_phases, digest)
+    spans = each.group_by("phase").agg(
         start_ns=pl.col("start").min(),
         end_ns=pl.col("end").max(),
         shortest=pl.max_horizontal(pl.col("end_low").max() - pl.col("start_high").min(), pl.col("least").max(), 1),
         longest=pl.col("end_high").max() - pl.col("start_low").min(),
     )
-    sums = rows.group_by("phase").agg(pl.col("read_bytes", "write_bytes").sum(), processes=pl.col("process").n_unique())
+    sums = each.group_by("phase").agg(pl.col("read_bytes", "write_bytes").sum(), processes=pl.len())
     seconds = (pl.col("end_ns") - pl.col("start_ns")) / 1e9
     return (
         bounds.join(spans, on="phase", how="left", maintain_order="left")
@@ -138,14 +134,43 @@ def _phase_frame(digest: Digest, own: pl.DataFrame, found: list[range]) -> pl.Da
     )
 
 
+def _of_phases(own: pl.DataFrame, in_phases: pl.DataFrame, digest: Digest) -> pl.DataFrame:
+    """A row a phase and process that moved bytes in it: the bytes, and the bounds of `process_bounds`.
+
+    own: rows of whole processes, sorted by them. in_phases: slice, phase.
+    """
+    io_ns = sum(pl.col(f"{way}_{time}") for way in DIRECTIONS for time in ("ns", "request_ns"))
+    rows = (
+        own.lazy()
+        .filter(_has_bytes())
+        .select("slice", "read_bytes", "write_bytes", "threads", order=pl.col("process").rle_id(), io_ns=io_ns)
+        .join(in_phases.lazy(), on="slice")
+        # A process in two phases is taken for two, so that every phase's ends are placed in one go.
+        .with_columns(each=pl.col("phase").cast(pl.UInt64) * ORDERS + pl.col("order").cast(pl.UInt64))
+        .group_by("each", "slice")
+        .agg(pl.col("read_bytes", "write_bytes", "io_ns").sum(), pl.col("threads").max())
+        .collect()
+    )
+    sums = (
+        rows.group_by("each")
+        .agg(pl.col("read_bytes", "write_bytes").sum())
+        .with_columns(phase=(pl.col("each") // ORDERS).cast(pl.UInt32), order=(pl.col("each") % ORDERS).cast(pl.UInt32))
+    )
+    who = own.lazy().filter(_has_bytes()).select(pl.col("process").rle().struct.field("value").alias("process"))
+    times = who.collect().with_row_index("order").join(digest.processes, on="process")
+    known = sums.join(times, on="order").select("start_ns", "end_ns", process="each")
+    bounds = process_bounds(rows.select("slice", "io_ns", "threads", process="each"), known, digest.slice_ns)
+    return sums.join(bounds, left_on="each", right_on="process")
+
+
+def _has_bytes() -> pl.Expr:
+    return pl.col("read_bytes") + pl.col("write_bytes") > 0
+
+
 def time_in_io(digest: Digest) -> TimeInIo:
     """Whose share of its runtime in I/O calls is the largest, how large, and the median process's."""
-    in_calls = (
-        digest.process_slices.group_by("process", "slice")
-        .agg(ns=pl.sum_horizontal(pl.col(f"{kind}_ns").sum() for kind in KINDS), threads=pl.col("threads").max())
-        .group_by("process")
-        .agg(busy_ns=pl.min_horizontal(pl.col("ns") / pl.col("threads"), pl.lit(float(digest.slice_ns))).sum())
-    )
+    parts = [_time_in_calls(part, digest.slice_ns) for part in some_processes(digest.process_slices)]
+    in_calls = pl.concat(parts) if parts else _time_in_calls(digest.process_slices, digest.slice_ns)
     shares = (
         members(digest)
         .join(in_calls, on="process", how="left")
@@ -157,3 +182,15 @@ def time_in_io(digest: Digest) -> TimeInIo:
         return TimeInIo("", None, None)
     row = shares.row(0, named=True)
     return TimeInIo(row["label"], row["share"], real(shares["share"].median()))
+
+
+def _time_in_calls(rows: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
+    """process, busy_ns: of whole processes, the time in calls of their mean thread, at most a slice's length in each."""
+    return (
+        rows.lazy()
+        .group_by("process", "slice")
+        .agg(ns=pl.sum_horizontal(pl.col(f"{kind}_ns").sum() for kind in KINDS), threads=pl.col("threads").max())
+        .group_by("process")
+        .agg(busy_ns=pl.min_horizontal(pl.col("ns") / pl.col("threads"), pl.lit(float(slice_ns))).sum())
+        .collect()
+    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from slicewise.analysis.job.phases import Phases
 from slicewise.analysis.job.totals import Summary
 from slicewise.analysis.nodes.samples import moved
 from slicewise.digest.digest import Digest
@@ -18,6 +18,9 @@ from slicewise.report.nodes.node_words import node_lines, nodes_table
 from slicewise.report.tables import Cell, Column, Table, for_terminal
 from slicewise.scalars import whole
 from slicewise.text import words
+
+if TYPE_CHECKING:  # numpy would come along
+    from slicewise.analysis.job.phases import Phases
 
 MOST_NAMED = 4
 MOST_MOUNTS = 8

@@ -11,20 +11,20 @@ import polars as pl
 
 from slicewise.analysis.job import io_time as analysis
 from slicewise.analysis.job.hardware import Hardware, hardware
-from slicewise.analysis.job.heat import heats
+from slicewise.analysis.job.heat import Heat, heats_of
 from slicewise.analysis.job.phases import Phases
 from slicewise.analysis.job.phases import phases as find_phases
 from slicewise.analysis.job.sites import Sites, sites
 from slicewise.analysis.job.totals import Summary, summarize
 from slicewise.charts import distributions, heatmap, style, throughput
-from slicewise.digest.activity import DIRECTIONS, Direction, activity
+from slicewise.digest.activity import DIRECTIONS, Direction
 from slicewise.digest.digest import Digest
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import seen_section
 from slicewise.report.job import job_tables
 from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.job.site_words import site_lines, sites_section
-from slicewise.report.nodes.node_words import node_sections
+from slicewise.report.nodes.node_sections import node_sections
 from slicewise.report.page import Fact, Page, Section
 from slicewise.scalars import whole
 from slicewise.text import words
@@ -46,7 +46,7 @@ class JobReport:
     summary: Summary
     slice_ns: int
     slices: range
-    activity: dict[Direction, pl.DataFrame]
+    heats: dict[Direction, list[Heat]]
     per_slice: pl.DataFrame
     phases: Phases
     io_time: analysis.IoTime
@@ -62,11 +62,12 @@ def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
     """Analyse one job, whose profile was read with its distributions. symbols: see analysis/job/sites.py."""
     per_slice = analysis.per_slice(analysis.own_slices(digest))
     first = whole(per_slice["slice"].min()) if per_slice.height else 0
+    slices = range(first, whole(per_slice["slice"].max()) + 1) if per_slice.height else range(0)
     return JobReport(
         summary=summarize(digest),
         slice_ns=digest.slice_ns,
-        slices=range(first, whole(per_slice["slice"].max()) + 1) if per_slice.height else range(0),
-        activity={direction: activity(digest, direction) for direction in DIRECTIONS},
+        slices=slices,
+        heats={direction: heats_of(digest, direction, slices, digest.slice_ns) for direction in DIRECTIONS},
         per_slice=per_slice,
         phases=find_phases(digest),
         io_time=analysis.io_time(digest),
@@ -166,10 +167,10 @@ def _over_time(report: JobReport) -> list[Section]:
     sections.append(
         Section("Phases", text=list(phase_lines(report.phases)), tables=[phases_table(report.phases, slice_ns)])
     )
-    for direction, rows in report.activity.items():
-        if rows.height:
+    for direction, found in report.heats.items():
+        if found:
             job = {report.summary.job: colours[direction]}
-            chart = heatmap.processes_by_slices(heats(rows, slices, slice_ns), job, slices, slice_ns)
+            chart = heatmap.processes_by_slices(found, job, slices, slice_ns)
             heading = f"Who {DONE[direction]} when: processes by slices"
             sections.append(Section(heading, chart=chart, note=behind, is_linked=True))
     return sections

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from slicewise.analysis.job.period import Period
-from slicewise.analysis.job.phases import Phases
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.scalars import whole
 from slicewise.text import words
+
+if TYPE_CHECKING:  # numpy would come along
+    from slicewise.analysis.job.period import Period
+    from slicewise.analysis.job.phases import Phases
 
 MOST_PHASES = 20
 NOUNS = {"read": "Reads", "write": "Writes"}

@@ -1,0 +1,151 @@
+"""What whole commands cost on jobs of all sizes: time and memory, beside unpacking and Parquet, and as the work doubles.
+
+    make bench-analyzer                            reading (analyzer.py), then this table
+    make bench-commands                            this table alone
+    make bench-commands COMMANDS="--only 1,024"    rows whose name has these words
+
+Each command is a process of its own, and start of the interpreter, imports and page included. Of ROUNDS the least CPU
+seconds, wall seconds and peak memory are told. `unpacked` and `parquet` are CPU seconds over those of unpacking all
+frames, and of reading the table of slices from Parquet; `twice` is by how much the CPU seconds above those of a tiny
+job grow where the work doubles: linear is 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from bench.analyzer import cpu, unpack
+from bench.profiles import Shape, build
+from slicewise.profile.reading import read
+
+MEASURE = (sys.executable, "-I", "-S", str(Path(__file__).with_name("peak.py")))
+SLICEWISE = (sys.executable, "-I", "-m", "slicewise")
+LOAD = (
+    sys.executable, "-I", "-c", "import sys; from slicewise.digest.digest import read_digest; "
+    "read_digest(sys.argv[1], distributions=True).process_slices", "JOB",
+)  # fmt: skip
+INFO = (*SLICEWISE, "info", "JOB")
+REPORT = (*SLICEWISE, "report", "JOB", "--html", "PAGE")
+PERFETTO = (*SLICEWISE, "export", "JOB", "--format", "perfetto", "-o", "PAGE")
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table. limits: of wall seconds and MiB that are to be reached on two quiet cores."""
+
+    command: tuple[str, ...]
+    seconds: float
+    mib: float | None = None
+
+
+TINY = Shape(1, 8)
+SHAPES: dict[str, tuple[Shape, dict[str, Row]]] = {
+    "a tiny job": (TINY, {"--help": Row((*SLICEWISE, "--help"), 0.15), "info": Row(INFO, 0.35)}),
+    "1,024 processes x 15 min": (
+        Shape(1024, 225, has_collector=True),
+        {"info": Row(INFO, 1.0, 300), "report": Row(REPORT, 3.0, 300), "perfetto": Row(PERFETTO, 5.0, 300)},
+    ),
+    "10,000 short processes": (Shape(10_000, 1, has_collector=True), {"info": Row(INFO, 1.5)}),
+    "24 h of one process": (Shape(1, 21_600, has_collector=True), {"info": Row(INFO, 0.7)}),
+    "4,096 processes x 1 h": (
+        Shape(4096, 900, has_collector=True),
+        {"load": Row(LOAD, 5.0, 1024), "report": Row(REPORT, 10.0, 1024)},
+    ),
+    "16,384 processes x 10 min": (
+        Shape(16_384, 150, has_collector=True, processes_a_node=64),
+        {"report": Row(REPORT, 15.0, 1536)},
+    ),
+}
+
+
+def run(command: tuple[str, ...], job: Path, page: Path) -> dict[str, float]:
+    """What a command took; its output is thrown away."""
+    words = [{"JOB": str(job), "PAGE": str(page)}.get(word, word) for word in command]
+    done = subprocess.run([*MEASURE, *words], check=False, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def least(command: tuple[str, ...], job: Path, page: Path, rounds: int) -> dict[str, float]:
+    """Of each figure the least of some rounds."""
+    found = [run(command, job, page) for _ in range(rounds)]
+    return {name: min(one[name] for one in found) for name in found[0]}
+
+
+def floors(job: Path, parquet: Path) -> dict[str, float]:
+    """CPU seconds of unpacking all frames, and of reading the slices from Parquet."""
+    files = sorted(job.iterdir())
+    read([job], ["slices"]).tables["slices"].write_parquet(parquet)
+    return {
+        "unpacked": min(cpu(lambda: unpack(files)) for _ in range(ROUNDS)),
+        "parquet": min(cpu(lambda: pl.read_parquet(parquet)) for _ in range(ROUNDS)),
+    }
+
+
+def measure(name: str, shape: Shape, rows: dict[str, Row], directory: Path, rounds: int, grows: bool) -> list[dict]:
+    """All rows of a shape, printed as they come."""
+    page = directory / "page"
+    (job,) = build(directory / "job", shape)
+    floor = json.loads(subprocess.run(
+        [sys.executable, "-m", "bench.commands", "--floors", job, directory / "slices.parquet"],
+        check=True, capture_output=True, text=True,
+    ).stdout)  # fmt: skip
+    (twice,) = build(directory / "twice", shape.doubled()) if grows and shape != TINY else (None,)
+    (tiny,) = build(directory / "tiny", TINY)
+    results = []
+    for command, row in rows.items():
+        found = least(row.command, job, page, rounds) | {"name": name, "command": command}
+        found["page"] = page.stat().st_size if page.exists() else 0
+        found |= {f"times_{what}": found["cpu"] / seconds for what, seconds in floor.items()}
+        if twice is not None:
+            start = least(row.command, tiny, page, 1)["cpu"]
+            found["twice"] = (run(row.command, twice, page)["cpu"] - start) / max(found["cpu"] - start, 0.01)
+        page.unlink(missing_ok=True)
+        results.append(found)
+        wanted = f"{row.seconds:g} s" + (f", {row.mib:,.0f} MiB" if row.mib else "")
+        ratios = f"{found['times_unpacked']:8.1f} {found['times_parquet']:8.1f}" if shape != TINY else f"{'':17}"
+        print(
+            f"{name:28} {command:9} {found['wall']:7.2f} {found['cpu']:7.2f} {found['peak']:8,.0f} "
+            f"{found['page'] / 2**20:6.1f} {ratios} {found.get('twice', float('nan')):6.2f}   {wanted}",
+            flush=True,
+        )
+    return results
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="rows whose name has these words")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--once", action="store_true", help="one round, and nothing of twice the size")
+    parser.add_argument("--floors", nargs=2, type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("-o", "--output", type=Path, help="results as JSON")
+    options = parser.parse_args()
+    if options.floors:
+        print(json.dumps(floors(*options.floors)))
+        return 0
+    print(
+        f"{'':28} {'':9} {'wall s':>7} {'CPU s':>7} {'peak MiB':>8} {'page':>6} {'unpacked':>8} {'parquet':>8} "
+        f"{'twice':>6}   to reach"
+    )
+    results = []
+    for name, (shape, rows) in SHAPES.items():
+        if options.only in name:
+            with tempfile.TemporaryDirectory() as temporary:
+                rounds = 1 if options.once else options.rounds
+                results += measure(name, shape, rows, Path(temporary), rounds, not options.once)
+    if options.output:
+        options.output.write_text(json.dumps(results, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
