@@ -1,4 +1,4 @@
-"""What whole commands cost on jobs of all sizes: time and memory, beside unpacking and Parquet, and as the work doubles.
+"""What whole commands cost on jobs of all sizes: time and memory, beside unpacking and Parquet, and as work doubles.
 
     make bench-analyzer                            reading (analyzer.py), then this table
     make bench-commands                            this table alone

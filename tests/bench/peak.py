@@ -1,4 +1,4 @@
-"""Runs a command and prints its wall seconds, CPU seconds and peak memory (MiB) as JSON: `python -I -S peak.py COMMAND...`.
+"""Runs a command and prints its wall seconds, CPU seconds and peak memory (MiB): `python -I -S peak.py COMMAND...`.
 
 A process of its own and a small one: Linux counts the memory of whoever forked a process as that process's own peak.
 """

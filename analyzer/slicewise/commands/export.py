@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,11 +13,11 @@ import typer
 
 from slicewise.analysis.job.hardware import hardware
 from slicewise.analysis.job.sites import Cost, sites
-from slicewise.digest.digest import Digest
+from slicewise.digest.digest import read_digest
 from slicewise.errors import UserError
 from slicewise.export import ftio, perfetto, tables
 from slicewise.export.folded import folded_text
-from slicewise.profile.reader import Profile, read_profile
+from slicewise.profile.reader import read_profile
 
 
 class Format(StrEnum):
@@ -47,29 +49,29 @@ def export(
         raise UserError(f"--table {table}: no such table; choose one of {', '.join(tables.TABLES)}")
     if output is None and format in IS_BINARY and sys.stdout.isatty():
         raise UserError(f"--format {format}: is not text for a terminal; name a file with -o FILE")
-    read = read_profile(profile, bins=format in (Format.CSV, Format.PARQUET), needs_axis=format is Format.FTIO)
-    content = _content(read, format, table, cost, symbols or [])
+    pieces = iter(_pieces(profile, format, table, cost, symbols or []))
+    first = next(pieces, b"")  # what cannot be read is told before a file is made
     try:
-        if output is None:
-            sys.stdout.buffer.write(content)
-        else:
-            output.write_bytes(content)
+        with nullcontext(sys.stdout.buffer) if output is None else output.open("wb") as file:
+            file.write(first)
+            file.writelines(pieces)
     except OSError as error:
         if output is None:
             raise
         raise UserError(f"{output}: cannot be written: {error.strerror}; give another file to -o") from error
 
 
-def _content(profile: Profile, format: Format, table: str, cost: Cost, symbols: list[Path]) -> bytes:
-    digest = Digest(profile)
+def _pieces(path: Path, format: Format, table: str, cost: Cost, symbols: Sequence[Path]) -> Iterable[bytes]:
+    """What is written, piece by piece; no more is read than that needs."""
     match format:
         case Format.FTIO:
-            return ftio.ftio_json(digest).encode()
+            return [ftio.ftio_json(read_digest(path)).encode()]
         case Format.PERFETTO:
+            digest = read_digest(path, needs_axis=False)
             return perfetto.perfetto_trace(digest, hardware(digest), sites(digest, symbols))
         case Format.FOLDED:
-            return folded_text(sites(digest, symbols), cost).encode()
-        case Format.CSV:
-            return tables.csv(tables.table(profile, table))
-        case Format.PARQUET:
-            return tables.parquet(tables.table(profile, table), profile, table)
+            digest = read_digest(path, in_sum=True, needs_axis=False)
+            return [folded_text(sites(digest, symbols), cost).encode()]
+    profile = read_profile(path, bins=True, needs_axis=False, tables=tables.TABLES[table])
+    found = tables.table(profile, table)
+    return [tables.csv(found) if format is Format.CSV else tables.parquet(found, profile, table)]

@@ -5,16 +5,17 @@ Written as the protobuf messages of perfetto/trace/trace.proto, by hand: fifteen
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 import polars as pl
 
 from slicewise.analysis.job.hardware import Hardware
 from slicewise.analysis.job.sites import Sites
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import KINDS
+from slicewise.digest.slices import some_processes
 from slicewise.scalars import whole
 from slicewise.text.safe_text import utf8
 
@@ -30,8 +31,8 @@ TRACKS_A_PROCESS = 64
 MOST_SAMPLES_SHOWN = 1 << 16
 
 
-def perfetto_trace(digest: Digest, hardware: Hardware, found: Sites) -> bytes:
-    """The trace: of each process its bytes/s read and written, calls/s and share of time in calls by kind, hardware
+def perfetto_trace(digest: Digest, hardware: Hardware, found: Sites) -> Iterator[bytes]:
+    """The trace, piece by piece: of each process its bytes/s read and written, calls/s and share of time in calls by kind, hardware
     events a second; and its call sites' samples, spread evenly over their slices.
 
     Processes are numbered by rank and node, since process ids of two nodes may be the same; names tell the real ones.
@@ -39,10 +40,10 @@ def perfetto_trace(digest: Digest, hardware: Hardware, found: Sites) -> bytes:
     processes = digest.processes.sort("rank", "node", "pid").with_row_index("order")
     places = dict(processes.select("process", "order").iter_rows())
     first_ns = _first_ns(digest, hardware, found)
-    packets = [_clocks(first_ns), *(_process(row) for row in processes.iter_rows(named=True))]
-    packets += _counters(digest, hardware, places)
-    packets += _samples(found, places, digest.slice_ns)
-    return b"".join(_field(1, packet) for packet in packets)
+    yield _field(1, _clocks(first_ns))
+    yield from (_field(1, _process(row)) for row in processes.iter_rows(named=True))
+    yield from _counters(digest, hardware, places)
+    yield from (_field(1, packet) for packet in _samples(found, places, digest.slice_ns))
 
 
 def _first_ns(digest: Digest, hardware: Hardware, found: Sites) -> int:
@@ -82,6 +83,7 @@ def _counters(digest: Digest, hardware: Hardware, places: dict[int, int]) -> Ite
         .group_by("process", "slice")
         .agg(pl.col(*(f"{way}_bytes" for way in ("read", "write")), *(f"{kind}_ops" for kind in KINDS), *(
             f"{kind}_ns" for kind in KINDS)).sum())
+        .sort("process", "slice")
         .collect()
     )  # fmt: skip
     tracks = [(f"{way}_bytes", f"bytes {way}", "bytes/s", 1.0) for way in ("read", "write")]
@@ -101,26 +103,78 @@ def _tracks(
     first: int,
 ) -> Iterator[bytes]:
     """A track for each process and column with anything in it. A value holds until the next one: 0 after a slice that
-    has no successor.
+    has no successor. frame: sorted by process and slice.
     """
     for number, (column, name, unit, scale) in enumerate(tracks, first):
-        rows = frame.filter(pl.col(column) > 0).sort("process", "slice")
-        for (process,), own in rows.group_by("process", maintain_order=True):
-            track = _track(places[process], number)
-            counter = _field(6, utf8(unit))
-            described = _field(1, track) + _field(5, _track(places[process])) + _field(2, utf8(name))
-            yield _packet(_field(60, described + _field(8, counter)))
-            slices = own["slice"].to_list()
-            values = (own[column].cast(pl.Float64) * scale / seconds).to_list()
-            for slice_, value, following in zip(slices, values, [*slices[1:], None], strict=True):
-                yield _value(track, slice_ * slice_ns, value)
-                if following != slice_ + 1:
-                    yield _value(track, (slice_ + 1) * slice_ns, 0.0)
+        kind = _field(2, utf8(name)) + _field(8, _field(6, utf8(unit)))
+        value = (pl.col(column).cast(pl.Float64) * scale / seconds).alias("value")
+        for part in some_processes(frame):
+            rows = part.lazy().filter(pl.col(column) > 0).select("process", "slice", value).collect()
+            if not rows.height:
+                continue
+            process, slices, values = (rows[name].to_numpy() for name in ("process", "slice", "value"))
+            begins = np.flatnonzero(np.append(True, process[1:] != process[:-1]))
+            is_end = np.append((slices[1:] != slices[:-1] + 1) | (process[1:] != process[:-1]), True)
+            # Each row, and after it a zero where none follows.
+            at = np.arange(len(slices)) + np.cumsum(is_end) - is_end
+            of_tracks = np.array([_track(places[one], number) for one in process[begins].tolist()])
+            lengths = np.diff(np.append(begins, len(slices)))
+            points = np.zeros(len(slices) + int(is_end.sum()), [("track", "u8"), ("time", "u8"), ("value", "<f8")])
+            points["track"][at] = np.repeat(of_tracks, lengths)
+            points["time"][at] = slices * slice_ns
+            points["value"][at] = values
+            points["track"][at[is_end] + 1] = points["track"][at[is_end]]
+            points["time"][at[is_end] + 1] = (slices[is_end] + 1) * slice_ns
+            encoded, sizes = _values(points)
+            ends = np.append(0, np.cumsum(sizes))[np.append(at[begins], len(points))].tolist()
+            for place, one in enumerate(process[begins].tolist()):
+                described = _field(1, int(of_tracks[place])) + _field(5, _track(places[one])) + kind
+                yield _field(1, _packet(_field(60, described)))
+                yield encoded[ends[place] : ends[place + 1]]
 
 
-def _value(track: int, time_ns: int, value: float) -> bytes:
-    event = _field(9, TYPE_COUNTER) + _field(11, track) + _tag(44, 1) + struct.pack("<d", value)
-    return _packet(_field(11, event), time_ns)
+def _values(points: np.ndarray) -> tuple[bytes, np.ndarray]:
+    """Packets of values (track, time, value), one after the other, and their sizes.
+
+    A message's parts are the columns of a matrix of bytes, numbers as wide as they can be; what of them is used is taken
+    out of all rows at once.
+    """
+    time, time_size = _varints(points["time"])
+    track, track_size = _varints(points["track"])
+    before_track = _field(9, TYPE_COUNTER) + _tag(11, 0)
+    after_track = _tag(44, 1)
+    event_size = len(before_track) + track_size + len(after_track) + 8
+    after_time = _field(10, SEQUENCE) + _field(13, STATE_NEEDED) + _tag(11, 2)
+    packet_size = len(_tag(8, 0)) + time_size + len(after_time) + 1 + event_size
+    parts = [
+        _tag(1, 2), packet_size, _tag(8, 0), time, after_time, event_size, before_track, track, after_track,
+        np.ascontiguousarray(points["value"]).view(np.uint8).reshape(-1, 8),
+    ]  # fmt: skip
+    columns = [_columns(part, len(points)) for part in parts]
+    matrix = np.hstack(columns)
+    is_used = np.ones(matrix.shape, bool)
+    begins = np.cumsum([0, *(column.shape[1] for column in columns)])
+    for part, sizes in ((3, time_size), (7, track_size)):
+        begin, end = begins[part], begins[part + 1]
+        is_used[:, begin:end] = np.arange(end - begin) < sizes[:, None]
+    return matrix[is_used].tobytes(), packet_size + 2
+
+
+def _columns(part: bytes | np.ndarray, rows: int) -> np.ndarray:
+    """Bytes that all rows have, a byte of each row, or some bytes of each row, as columns of a matrix."""
+    if isinstance(part, bytes):
+        return np.broadcast_to(np.frombuffer(part, np.uint8), (rows, len(part)))
+    return part.astype(np.uint8)[:, None] if part.ndim == 1 else part
+
+
+def _varints(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers as varints: the bytes, as many a row as the longest has, and how many of a row are used."""
+    shifts = np.arange(0, 64, 7, dtype=np.uint64)
+    groups = values[:, None] >> shifts
+    sizes = np.maximum((groups > 0).sum(axis=1), 1)
+    most = int(sizes.max())
+    more = np.arange(most) < sizes[:, None] - 1
+    return (groups[:, :most] & np.uint64(0x7F)).astype(np.uint8) | (more * np.uint8(0x80)), sizes
 
 
 def _samples(found: Sites, places: dict[int, int], slice_ns: int) -> Iterator[bytes]:

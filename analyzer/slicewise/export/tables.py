@@ -12,7 +12,13 @@ from slicewise.digest.digest import Digest
 from slicewise.profile.reader import Profile
 from slicewise.text.safe_text import csv_cell
 
-TABLES = ("slices", "processes", "mounts", "files", "calls", "mishaps", "hardware", "sites", "frames", "modules")
+# Of each table that can be had, the profile's tables that it is made of.
+TABLES = {
+    "slices": ("processes", "mounts", "slices"),
+    "processes": ("processes",),
+    "hardware": ("processes", "hardware", "events"),
+    **{name: ("processes", name) for name in ("mounts", "files", "calls", "mishaps", "sites", "frames", "modules")},
+}
 
 
 def table(profile: Profile, name: str) -> pl.DataFrame:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -76,12 +77,14 @@ def read_profile(
     distributions: bool = False,
     slices: Want = SLICES,
     other_slices: Want = NOTHING,
+    tables: Collection[str] | None = None,
 ) -> Profile:
     """Read a job's directory, or one node's `.swz` file of it.
 
     bins: whether the columns of bins (sizes, latencies) are wanted slice by slice: they need several times the memory
     of all others. distributions: whether they are wanted as sums over all slices.
-    slices, other_slices: what of the slices is wanted, where that is not all.
+    slices, other_slices: what of the slices is wanted, where that is not all. tables: those that are wanted at all, and
+    no sums; the frames of others are empty.
     needs_axis: whether it will be laid on an axis of time, slice by slice, which a clock that was set may forbid.
     Damage costs the frames that it touches, and is told in the profile. Raises UserError where there is nothing to
     tell: no such file, not a profile, another format, several jobs or slice lengths, no sound frame.
@@ -91,6 +94,8 @@ def read_profile(
     wants["slices"] = replace(slices, bins=True) if bins else slices
     wants["sums"] = Want("slices", bins=bins or distributions, last_of=("slice",))
     wants["other_slices"] = other_slices
+    if tables is not None:
+        wants = {name: want if name in tables else NOTHING for name, want in wants.items()}
     reading = read_jobs([path], wants, is_named=False)
     (source,) = reading.sources
     if needs_axis:
