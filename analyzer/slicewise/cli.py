@@ -59,7 +59,8 @@ def _summary(name: str) -> str:
     module = ast.parse(_files()[name].read_bytes())
     function = name.replace("-", "_")
     bodies = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == function]
-    text = next((said for node in (*bodies, module) if (said := ast.get_docstring(node))), "")
+    texts = [*(ast.get_docstring(body) for body in bodies), ast.get_docstring(module)]
+    text = next((text for text in texts if text), "")
     return " ".join(text.partition("\n\n")[0].split())
 
 

@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+from bench import commands
+from bench.profiles import Shape, build
 from support.programs import ROOT, need
 
 COMPILER = "12"  # the major version of gcc that the budgets are written for, on x86-64
 TIMEOUT_SECONDS = 1200
+REPORTED = Shape(1024, 450)
+# About three times what is measured.
+MOST_KIB_A_PROCESS_SLICE = 1.5
+MOST_PAGE_BYTES = 8 << 20
 
 
 def make(*words: str) -> None:
@@ -36,5 +44,30 @@ def test_memory_stays_bounded_and_every_call_is_accounted_for() -> None:
 
 
 def test_reading_costs_a_few_times_unpacking_and_grows_with_the_work() -> None:
-    """Ratios of processor time within one run, far from their budgets, so that a busy machine does not pass them."""
+    """Ratios of processor time within one round, far from their budgets, so that a busy machine does not pass them."""
     make("bench-analyzer", "ANALYZER=--check")
+
+
+def imported(*words: str | Path) -> set[str]:
+    """The packages that a command of the analyzer imports."""
+    command = [sys.executable, "-I", "-X", "importtime", "-m", "slicewise", *map(str, words)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines() if "|" in line}
+
+
+def test_commands_import_what_they_use(tmp_path: Path) -> None:
+    """Most of what a short command takes is imports."""
+    assert not imported("--help") & {"polars", "numpy", "plotly", "rich", "jinja2"}
+    (job,) = build(tmp_path, Shape(1, 4))
+    assert "polars" in imported("info", job)
+    assert not imported("info", job) & {"numpy", "plotly", "jinja2", "scipy"}
+
+
+def test_a_reports_memory_and_page_are_bounded(tmp_path: Path) -> None:
+    """What a process-slice costs in memory, and a page that does not grow with the job."""
+    page = tmp_path / "page.html"
+    (tiny,), (job,) = build(tmp_path / "tiny", Shape(1, 4)), build(tmp_path / "job", REPORTED)
+    before = commands.run(commands.REPORT, tiny, page)["peak"]
+    peak = commands.run(commands.REPORT, job, page)["peak"]
+    assert (peak - before) * 1024 / (REPORTED.processes * REPORTED.slices) < MOST_KIB_A_PROCESS_SLICE
+    assert page.stat().st_size < MOST_PAGE_BYTES

@@ -38,7 +38,7 @@ class Digest:
         """job: another name than the profile's own, for one of several jobs with one name."""
         # The rows of slices are most of a profile: they go when `process_slices` has been made of them.
         self._profile = replace(profile, slices=pl.DataFrame())
-        self._slices: pl.DataFrame | None = profile.slices
+        self._slices = profile.slices
         self.job = job or profile.job
         self.path = profile.path
         self.slice_ns = profile.slice_ns
@@ -85,7 +85,7 @@ class Digest:
         """What each process did on each storage in each slice."""
         _ = self.active_slices  # made of the same rows, which are gone afterwards
         taken = {column.name: column for column in self._slices.get_columns()}
-        self._slices = None
+        self._slices = pl.DataFrame()
         return slices.process_slices(taken, self._profile.sums, self._mounts)
 
     @cached_property

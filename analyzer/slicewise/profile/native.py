@@ -238,7 +238,7 @@ class _Arrow:
 class _Child:
     """One column on its way into polars, as `_Arrow` is: its memory is freed when that column is."""
 
-    def __init__(self, schema: ctypes._Pointer, array: ctypes._Pointer) -> None:
+    def __init__(self, schema: ctypes._Pointer[ArrowSchema], array: ctypes._Pointer[ArrowArray]) -> None:
         self.schema, self.array = schema, array
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
