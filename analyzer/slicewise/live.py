@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from slicewise.errors import UserError
+from slicewise.kinds import KINDS
 
-KINDS = ("read", "write", "meta", "sync")
 MOVING = ("read", "write")
 # Looks that a sparkline shows.
 HISTORY = 30

@@ -9,7 +9,7 @@ import polars as pl
 
 from slicewise.charts import style
 
-KINDS = {"observed": "circle", "alone": "circle-open", "predicted": "diamond-open"}
+SYMBOLS = {"observed": "circle", "alone": "circle-open", "predicted": "diamond-open"}
 ROW_PIXELS = 26
 
 
@@ -34,7 +34,7 @@ def observed_and_predicted(frame: pl.DataFrame, colours: Mapping[str, str]) -> g
             marker={
                 "size": 10,
                 "color": colours[job],
-                "symbol": [KINDS[kind] for kind in rows["kind"]],
+                "symbol": [SYMBOLS[kind] for kind in rows["kind"]],
                 "line": {"width": 2, "color": colours[job]},
             },
             error_x={

@@ -7,7 +7,8 @@ from operator import add
 
 import polars as pl
 
-KINDS = ("read", "write", "meta", "sync")
+from slicewise.kinds import KINDS
+
 DIRECTIONS = ("read", "write")
 
 # A process matters from this fraction of the bytes of the job's process that moved most in that direction, ...

@@ -58,15 +58,15 @@ STORAGE = Column(pl.UInt64(), "", "which file system: the same number wherever t
 SLICE = _number("", "number of the slice: slice k is [k, k + 1) times the job's slice_ns of the clock")
 NODE = _name("the node's name")
 NODE_SLICE = _number("", "number of the slice, of the digest's node_slice_ns")
-KINDS = {"read": "read calls", "write": "write calls", "meta": "metadata calls", "sync": "sync calls"}
+CALLS = {"read": "read calls", "write": "write calls", "meta": "metadata calls", "sync": "sync calls"}
 
 
 def _of_kinds(where: str) -> dict[str, Column]:
     """Operations and seconds by kind of call, and bytes where a kind moves any."""
-    columns = {f"{kind}_bytes": _number("bytes", f"bytes moved by {KINDS[kind]} {where}") for kind in ("read", "write")}
-    columns |= {f"{kind}_ops": _number("calls", f"{calls} {where}, requests included") for kind, calls in KINDS.items()}
+    columns = {f"{kind}_bytes": _number("bytes", f"bytes moved by {CALLS[kind]} {where}") for kind in ("read", "write")}
+    columns |= {f"{kind}_ops": _number("calls", f"{calls} {where}, requests included") for kind, calls in CALLS.items()}
     columns |= {
-        f"{kind}_ns": _number("ns", f"time in {calls} {where}, of all threads") for kind, calls in KINDS.items()
+        f"{kind}_ns": _number("ns", f"time in {calls} {where}, of all threads") for kind, calls in CALLS.items()
     }
     return columns | {
         f"{kind}_request_ns": _number(

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import polars as pl
 
 from slicewise.digest.layers import KERNEL_LAYER, MPIIO_LAYERS, OWN_LAYERS, REQUEST_LAYER, is_call, is_own
-from slicewise.digest.processes import DIRECTIONS, KINDS
+from slicewise.digest.processes import DIRECTIONS
 from slicewise.digest.schema import FRAMES, conform
+from slicewise.kinds import KINDS
 from slicewise.profile.plan import Want
 
 BYTES = tuple(f"{direction}_bytes" for direction in DIRECTIONS)

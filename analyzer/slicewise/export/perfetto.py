@@ -14,8 +14,8 @@ import polars as pl
 from slicewise.analysis.job.hardware import Hardware
 from slicewise.analysis.job.sites import Sites
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import KINDS
 from slicewise.digest.slices import some_processes
+from slicewise.kinds import KINDS
 from slicewise.scalars import whole
 from slicewise.text.safe_text import utf8
 

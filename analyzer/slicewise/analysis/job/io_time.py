@@ -12,7 +12,7 @@ import polars as pl
 
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import KINDS
+from slicewise.kinds import KINDS
 from slicewise.scalars import real
 
 

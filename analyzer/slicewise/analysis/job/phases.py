@@ -14,8 +14,8 @@ from slicewise.analysis.job.io_time import own_slices
 from slicewise.analysis.job.period import Period, find_period, runs_above
 from slicewise.digest.activity import DIRECTIONS, members
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import KINDS
 from slicewise.digest.slices import some_processes
+from slicewise.kinds import KINDS
 from slicewise.scalars import real, whole
 
 # A slice is part of a phase from this fraction of the rate at which the mean byte moved: a trickle (a log) is none.

@@ -9,7 +9,7 @@ from typing import Any
 
 from slicewise.analysis.sharing.capacity_curve import CapacityCurve, CurvePoint
 from slicewise.analysis.sharing.fitted_model import AloneRate, FittedModel, HeldOut
-from slicewise.analysis.sharing.weights import KINDS, Candidate, WeightFit, Weighting
+from slicewise.analysis.sharing.weights import WEIGHT_KINDS, Candidate, WeightFit, Weighting
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.text.safe_text import json_text
@@ -49,7 +49,7 @@ def read_model(path: Path) -> FittedModel:
 def _model(record: dict[str, Any]) -> FittedModel:
     weight = record["weight"]
     capacity = record["capacity"]
-    if weight["chosen"] is not None and weight["chosen"]["kind"] not in KINDS:
+    if weight["chosen"] is not None and weight["chosen"]["kind"] not in WEIGHT_KINDS:
         raise ValueError(f"no weight {weight['chosen']['kind']}")
     return FittedModel(
         weight=WeightFit(

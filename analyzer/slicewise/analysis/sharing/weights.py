@@ -18,7 +18,7 @@ from slicewise.scalars import real
 
 Kind = Literal["processes", "nodes", "mounts", "equal", "outstanding", "processes^beta"]
 # The simplest first: of kinds that are about as good the first one is taken.
-KINDS: tuple[Kind, ...] = ("processes", "nodes", "mounts", "equal", "outstanding", "processes^beta")
+WEIGHT_KINDS: tuple[Kind, ...] = ("processes", "nodes", "mounts", "equal", "outstanding", "processes^beta")
 # About as good: an error up to this factor of the best one's, or so much above it.
 ABOUT_AS_GOOD = 1.25
 NEGLIGIBLE_ERROR = 0.01
@@ -76,7 +76,7 @@ class Candidate:
 @dataclass(frozen=True)
 class WeightFit:
     """chosen: the simplest of the kinds with about the smallest error; None where the data cannot tell at all, since
-    every kind predicts the same. candidates: in the order of `KINDS`. same: kinds that predict the same shares as the
+    every kind predicts the same. candidates: in the order of `WEIGHT_KINDS`. same: kinds that predict the same shares as the
     chosen one in every run; possible: all that are not refuted. beta: the exponent of processes with its 95 % interval
     by bootstrap over runs and their slices; None where all jobs have as many processes. pairs, runs, slices: what
     stands behind it. reason: why nothing can be told; else empty.
@@ -160,10 +160,10 @@ def fit_weight(slices: pl.DataFrame) -> WeightFit:
     counts = (slices["pair"].n_unique(), slices["run"].n_unique(), slices.select("run", "slice").n_unique())
     if slices.is_empty():
         return WeightFit(None, [], [], [], None, *counts, "no slice shows jobs that compete for the storage")
-    errors = {kind: held_out_errors(slices, kind) for kind in KINDS}
+    errors = {kind: held_out_errors(slices, kind) for kind in WEIGHT_KINDS}
     known = {kind: table for kind, table in errors.items() if table is not None}
-    best = min(known, key=lambda kind: (_overall(known[kind]), KINDS.index(kind)))
-    scores = {kind: float(np.sqrt(_overall(known[kind]))) for kind in KINDS if kind in known}
+    best = min(known, key=lambda kind: (_overall(known[kind]), WEIGHT_KINDS.index(kind)))
+    scores = {kind: float(np.sqrt(_overall(known[kind]))) for kind in WEIGHT_KINDS if kind in known}
     enough = max(ABOUT_AS_GOOD * scores[best], scores[best] + NEGLIGIBLE_ERROR)
     refuted = {kind for kind in scores if scores[kind] > enough and _is_worse(known[kind], known[best])}
     possible = [kind for kind in scores if kind not in refuted]
@@ -171,9 +171,10 @@ def fit_weight(slices: pl.DataFrame) -> WeightFit:
     beta = beta_interval(slices)
     simplest = next(kind for kind in possible if scores[kind] <= enough)
     chosen = Weighting(simplest, beta.value if beta and simplest == "processes^beta" else 1.0)
-    same = [kind for kind in KINDS if kind != chosen.kind and kind in known and predict_the_same(slices, kind, chosen)]
+    others = [kind for kind in WEIGHT_KINDS if kind != chosen.kind and kind in known]
+    same = [kind for kind in others if predict_the_same(slices, kind, chosen)]
     reason = ""
-    if {chosen.kind, *same} >= set(KINDS) - {"processes^beta"}:
+    if {chosen.kind, *same} >= set(WEIGHT_KINDS) - {"processes^beta"}:
         reason = "all jobs that ran together have as many processes, nodes, mounts and outstanding bytes"
     elif {"processes", "nodes", "mounts", "equal"} <= {chosen.kind, *same}:
         reason = "all jobs that ran together have as many processes, nodes and mounts"

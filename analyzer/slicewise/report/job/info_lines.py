@@ -12,7 +12,9 @@ from rich.text import Text
 from slicewise.analysis.job.totals import Summary
 from slicewise.analysis.nodes.samples import moved
 from slicewise.digest.digest import Digest
+from slicewise.kinds import KINDS
 from slicewise.report.coverage import coverage_words
+from slicewise.report.job.access_words import access_lines
 from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.nodes.node_words import node_lines, nodes_table
 from slicewise.report.tables import Cell, Column, Table, for_terminal
@@ -25,7 +27,6 @@ if TYPE_CHECKING:  # numpy would come along
 MOST_NAMED = 4
 MOST_MOUNTS = 8
 LAYER_TITLES = {"posix": "POSIX", "stdio": "stdio", "async": "requests", "mpiio": "MPI-IO"}
-KINDS = ("read", "write", "meta", "sync")
 
 
 def info_lines(digest: Digest, summary: Summary, phases: Phases | None) -> list[RenderableType]:
@@ -33,7 +34,7 @@ def info_lines(digest: Digest, summary: Summary, phases: Phases | None) -> list[
     to do next.
     """
     lines: list[RenderableType] = [*_job(digest, summary), Text()]
-    lines += [for_terminal(_totals_table(summary)), Text()]
+    lines += [for_terminal(_totals_table(summary)), *map(Text, access_lines(summary)), Text()]
     if summary.mounts:
         lines += [for_terminal(_mounts_table(summary)), Text()]
     if phases is not None:

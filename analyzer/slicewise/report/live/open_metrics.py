@@ -6,7 +6,8 @@ at.
 
 from __future__ import annotations
 
-from slicewise.live import KINDS, MOVING, Counts, Look, Mount
+from slicewise.kinds import KINDS
+from slicewise.live import MOVING, Counts, Look, Mount
 from slicewise.text.safe_text import metrics_label
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"

@@ -1,0 +1,23 @@
+"""How a job went through its files, in words: onwards, or to and fro."""
+
+from __future__ import annotations
+
+from slicewise.analysis.job.totals import Summary
+from slicewise.digest.layers import OWN_LAYERS
+from slicewise.text import words
+
+
+def access_lines(summary: Summary) -> list[str]:
+    """What share of the job's writes and reads was consecutive and sequential, in one sentence; none without any."""
+    said = []
+    for way in ("write", "read"):
+        calls, consecutive, sequential = (
+            sum(summary.totals[layer][f"{way}_{what}"] for layer in OWN_LAYERS)
+            for what in ("ops", "consecutive", "sequential")
+        )
+        if calls:
+            said.append(
+                f"{words.percent(consecutive / calls)} of {way}s began where the thread's last access to the file "
+                f"ended, {words.percent(sequential / calls)} there or further on"
+            )
+    return [f"Access pattern: {'; '.join(said)}."] if said else []
