@@ -309,7 +309,7 @@ def _gap_rows(by_process: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stored_by_mappings(stored: pl.Expr, touches: pl.Expr) -> pl.Expr:
-    """What of the bytes that were stored beyond those of calls mapped files must have, or are likely to have, moved.
+    """How many of the bytes that were stored beyond those of calls mapped files must have, or likely have, moved.
 
     At least what calls cannot have made even with the largest folios. Beyond that at most what was mapped, as far as
     calls with plain pages do not account for it.

@@ -20,7 +20,7 @@ LEAST_SHARE_OF_JOB = 0.01
 
 
 def is_of_job() -> pl.Expr:
-    """Of rows of processes: the job's are those with a rank, or all of them where none has a rank.
+    """Whether a row of processes is the job's: it has a rank, or no process of the job has one.
 
     mpirun and its helpers have no rank, and their files are not the job's.
     """
@@ -29,7 +29,7 @@ def is_of_job() -> pl.Expr:
 
 
 def matters() -> pl.Expr:
-    """Of rows of processes with their sums on files: those whose I/O is what the job does.
+    """Whether the I/O of a row of processes, with its sums on files, is what the job does.
 
     A process of the job matters if it moved at least 1 % of what the process that read (or wrote) most moved in that
     direction, or spent at least 5 % of the time in calls of the process that spent most. Directions with less than 1 %

@@ -125,5 +125,5 @@ def _summed() -> list[pl.Expr]:
 
 
 def sums() -> list[pl.Expr]:
-    """What of `process_slices` adds up over slices, storages and processes."""
+    """The columns of `process_slices` that add up over slices, storages and processes, summed."""
     return [pl.col(name).sum() for name in SUMS]

@@ -27,7 +27,7 @@ USER_MODE = 1
 # Tracks of processes have their numbers, and each process's counters follow.
 FIRST_TRACK = 1
 TRACKS_A_PROCESS = 64
-# Of one stack, process and slice: a slice of a minute has 6,000 samples a thread.
+# So many samples of one stack, process and slice are shown at most; a slice of a minute has 6,000 a thread.
 MOST_SAMPLES_SHOWN = 1 << 16
 
 

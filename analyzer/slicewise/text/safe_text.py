@@ -26,7 +26,7 @@ UNSAFE = re.compile(f"[{UNSAFE_LETTERS}]")
 UNSAFE_IN_JSON = re.compile(f"(?![\\n])[{UNSAFE_LETTERS}]")
 # What Python makes of bytes of a path that are no text (PEP 383).
 FIRST_BYTE, LAST_BYTE = 0xDC80, 0xDCFF
-# With these a spreadsheet takes a cell for a formula.
+# A spreadsheet takes a cell that begins with one of these for a formula.
 FORMULA_BEGINS = ("=", "+", "-", "@")
 
 

@@ -21,7 +21,7 @@ class Uniformity:
 
 
 def uniformity(process_bytes: Sequence[float] | np.ndarray) -> Uniformity | None:
-    """Of the bytes of each process, those that moved none included; None where nothing was moved at all.
+    """How alike the bytes of processes are, those that moved none included; None where nothing was moved at all.
 
     rsd: Kuo et al., section 4.2. jain: (sum x)^2 / (n sum x^2), which is 1 / (1 + rsd^2) (Jain, Chiu and Hawe, DEC-
     TR-301, 1984).

@@ -160,7 +160,7 @@ def _busier(runs: Sequence[Run]) -> Direction:
 
 
 def _mounts_in_use(run: Run, key: int, direction: Direction) -> pl.DataFrame:
-    """By how many mounts of a storage each process moved bytes: process, mounts (lists of node and point)."""
+    """The mounts of a storage through which each process moved bytes: process, mounts (lists of node and point)."""
     through = run.digest.mounts.filter((pl.col("storage") == key) & (pl.col(f"{direction}_bytes") > 0))
     return (
         through.join(run.members.select("process", "node"), on="process")

@@ -116,7 +116,7 @@ def saturating(rates: pl.DataFrame) -> pl.DataFrame:
 
 
 def _held_out_error(rates: pl.DataFrame, by: Clients) -> float | None:
-    """Of the combinations of several jobs, each by all the others and by the jobs alone."""
+    """The error of predicting each combination of several jobs from all the others and from the jobs alone."""
     squares = []
     for (_,), pair in rates.filter(pl.col("jobs") > 1).group_by("pair", maintain_order=True):
         rest = rates.filter(pl.col("pair") != pair["pair"][0])

@@ -257,7 +257,7 @@ def check(model: FittedModel, jobs: pl.DataFrame, weighting: Weighting | None = 
 
 
 def _runs_that_stood_out(jobs: pl.DataFrame) -> set[str]:
-    """Of repeats: runs of jobs of the same sizes, with about the same starts (1 s) and volumes (10 %)."""
+    """The runs that stood out among repeats: jobs of the same sizes, about the same starts (1 s) and volumes (10 %)."""
     alike = pl.concat_str(pl.col("start").round(), pl.col("bytes").log().round(1), separator=" ")
     repeats = (
         jobs.filter(pl.len().over("run") > 1)

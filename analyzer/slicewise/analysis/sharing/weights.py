@@ -1,4 +1,4 @@
-"""By what a storage shares itself out among jobs: weights that can explain it, and which of them the slices bear out.
+"""What a storage goes by when jobs share it: weights that can explain it, and which of them the slices bear out.
 
 Frames in (`campaign.SLICES_SCHEMA`), dataclasses out. The definitions and their sources are in docs/models.md.
 """
@@ -76,10 +76,10 @@ class Candidate:
 @dataclass(frozen=True)
 class WeightFit:
     """chosen: the simplest of the kinds with about the smallest error; None where the data cannot tell at all, since
-    every kind predicts the same. candidates: in the order of `WEIGHT_KINDS`. same: kinds that predict the same shares as the
-    chosen one in every run; possible: all that are not refuted. beta: the exponent of processes with its 95 % interval
-    by bootstrap over runs and their slices; None where all jobs have as many processes. pairs, runs, slices: what
-    stands behind it. reason: why nothing can be told; else empty.
+    every kind predicts the same. candidates: in the order of `WEIGHT_KINDS`. same: kinds that predict the same shares
+    as the chosen one in every run; possible: all that are not refuted. beta: the exponent of processes with its 95 %
+    interval by bootstrap over runs and their slices; None where all jobs have as many processes. pairs, runs, slices:
+    what stands behind it. reason: why nothing can be told; else empty.
     """
 
     chosen: Weighting | None
@@ -211,7 +211,7 @@ def predict_the_same(slices: pl.DataFrame, kind: Kind, chosen: Weighting) -> boo
 
 
 def _moments(slices: pl.DataFrame) -> pl.DataFrame:
-    """Of each run and slice xx and xy, with x the logarithms of processes and y those of bytes, less their means."""
+    """xx and xy of each run and slice, with x the logarithms of processes and y those of bytes, less their means."""
 
     def centred(column: str) -> pl.Expr:
         logarithm = pl.col(column).cast(pl.Float64).log()
@@ -249,7 +249,7 @@ def _is_worse(errors: pl.DataFrame, best: pl.DataFrame) -> bool:
 
 
 def _resamples(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Of each group's rows `RESAMPLES` draws with replacement: (resamples, rows, ...)."""
+    """`RESAMPLES` draws with replacement of each group's rows: (resamples, rows, ...)."""
     random = np.random.default_rng(SEED)
     return [group[random.integers(len(group), size=(RESAMPLES, len(group)))] for group in groups]
 

@@ -1,4 +1,4 @@
-"""By what a storage is shared, and to whom it is fair, in sentences."""
+"""What a storage goes by when jobs share it, and to whom it is fair, in sentences."""
 
 from __future__ import annotations
 
