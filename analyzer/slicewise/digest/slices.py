@@ -81,7 +81,9 @@ def _taken(rows: dict[str, pl.Series], is_taken: pl.Series | None, has_requests:
     if has_requests:
         is_request = layer == REQUEST_LAYER
         for direction in DIRECTIONS:
-            columns[f"{direction}_request_ns"] = columns[f"{direction}_ns"].zip_with(is_request, nothing.cast(pl.UInt64))
+            columns[f"{direction}_request_ns"] = columns[f"{direction}_ns"].zip_with(
+                is_request, nothing.cast(pl.UInt64)
+            )
         for kind in KINDS:
             columns[f"{kind}_ns"] = columns[f"{kind}_ns"].zip_with(~is_request, nothing.cast(pl.UInt64))
     made = []
@@ -103,7 +105,11 @@ def some_processes(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 def _grouped(rows: pl.DataFrame) -> pl.DataFrame:
     return (
-        rows.lazy().group_by(KEYS).agg(*_summed(), pl.col("threads").max().clip(1), spread=pl.lit(1)).sort(KEYS).collect()
+        rows.lazy()
+        .group_by(KEYS)
+        .agg(*_summed(), pl.col("threads").max().clip(1), spread=pl.lit(1))
+        .sort(KEYS)
+        .collect()
     )
 
 

@@ -32,8 +32,8 @@ MOST_SAMPLES_SHOWN = 1 << 16
 
 
 def perfetto_trace(digest: Digest, hardware: Hardware, found: Sites) -> Iterator[bytes]:
-    """The trace, piece by piece: of each process its bytes/s read and written, calls/s and share of time in calls by kind, hardware
-    events a second; and its call sites' samples, spread evenly over their slices.
+    """The trace, piece by piece: each process's bytes/s read and written, calls/s and share of time in calls by kind,
+    hardware events a second; and its call sites' samples, spread evenly over their slices.
 
     Processes are numbered by rank and node, since process ids of two nodes may be the same; names tell the real ones.
     """
@@ -136,7 +136,7 @@ def _tracks(
 def _values(points: np.ndarray) -> tuple[bytes, np.ndarray]:
     """Packets of values (track, time, value), one after the other, and their sizes.
 
-    A message's parts are the columns of a matrix of bytes, numbers as wide as they can be; what of them is used is taken
+    A message's parts are the columns of a matrix of bytes, with numbers as wide as they can be; the used bytes are taken
     out of all rows at once.
     """
     time, time_size = _varints(points["time"])

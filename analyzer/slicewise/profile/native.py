@@ -218,7 +218,7 @@ class _Arrow:
         )
 
     def frame(self) -> pl.DataFrame:
-        """The array as a frame. Columns of a long one are handed over one by one, so that each can be freed by itself."""
+        """The array as a frame. A long one hands over its columns one by one, so that each can be freed by itself."""
         if self.array.length < LONG_ROWS:
             return pl.DataFrame(self)
         schemas = ctypes.cast(self.schema.children, POINTER(POINTER(ArrowSchema)))

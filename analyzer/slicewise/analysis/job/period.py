@@ -80,9 +80,7 @@ def _period_of(series: np.ndarray, slice_seconds: float, direction: Direction) -
     best: Period | None = None
     width = 1.0
     while width <= max(1.0, distance / NARROWER):
-        lag, repeats, confidence = _best_lag(
-            _autocorrelation(_smoothed(series, width)), len(series), len(bursts)
-        )
+        lag, repeats, confidence = _best_lag(_autocorrelation(_smoothed(series, width)), len(series), len(bursts))
         # Bursts that come faster than slices can show beat with them: that the beat repeats is no period.
         is_resolved = distance >= LEAST_DISTANCE or lag < 1.5 * distance
         if is_resolved and confidence >= LEAST_CONFIDENCE and (best is None or confidence > best.confidence):

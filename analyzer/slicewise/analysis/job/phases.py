@@ -185,7 +185,7 @@ def time_in_io(digest: Digest) -> TimeInIo:
 
 
 def _time_in_calls(rows: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
-    """process, busy_ns: of whole processes, the time in calls of their mean thread, at most a slice's length in each."""
+    """process, busy_ns: the time in calls of a process's mean thread, at most a slice's length in each slice."""
     return (
         rows.lazy()
         .group_by("process", "slice")
