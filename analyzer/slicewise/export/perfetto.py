@@ -136,7 +136,7 @@ def _tracks(
 def _values(points: np.ndarray) -> tuple[bytes, np.ndarray]:
     """Packets of values (track, time, value), one after the other, and their sizes.
 
-    A message's parts are the columns of a matrix of bytes, with numbers as wide as they can be; the used bytes are taken
+    A message's parts are the columns of a matrix of bytes, with numbers as wide as they can be; used bytes are taken
     out of all rows at once.
     """
     time, time_size = _varints(points["time"])
