@@ -1,4 +1,4 @@
-# The analyzer's types and rooms, a part of `make lint`. Included by Makefile.
+# The analyzer's types and rooms, parts of `make lint` (make/lint.mk). Included by Makefile.
 
 .PHONY: lint-types
 lint-types: $(VENV)/.installed  ## check the analyzer's types
@@ -7,5 +7,3 @@ lint-types: $(VENV)/.installed  ## check the analyzer's types
 .PHONY: lint-rooms
 lint-rooms: $(VENV)/.installed  ## check that no part of the analyzer imports what lies above it
 	cd analyzer && $(abspath $(VENV))/bin/lint-imports --cache-dir $(abspath $(BUILD))/import-linter
-
-lint: lint-types lint-rooms

@@ -1,10 +1,10 @@
 # Looking for mistakes in all sources, and in those that changed. Included by Makefile.
 # clang-tidy leaves a stamp for each file that it found nothing in; it looks again when the file or a header of it changes.
 
-TIDY_SOURCES = $(wildcard libprofiler/*.c libprofiler/*/*.c wrappers/*.c collector/*.c reader/*.c schema/*.c)
+TIDY_SOURCES = $(wildcard store/*.c libprofiler/*.c wrappers/*.c collector/*.c reader/*.c schema/*.c)
 PYTHON_SOURCES = analyzer tests demo make/layout
 RUFF = $(VENV)/bin/ruff
-LINT_PARTS = lint-exports lint-c lint-python lint-shell lint-layout
+LINT_PARTS = lint-exports lint-c lint-python lint-types lint-rooms lint-shell lint-layout docs-check
 # What is not committed yet; in a clean tree, what the last commit changed. Asked only where it is the question.
 CHANGED = $(if $(filter lint-changed%,$(MAKECMDGOALS)),$(shell \
   { git diff --name-only HEAD; git ls-files --others --exclude-standard; } | grep . || git diff --name-only HEAD~1))
@@ -18,14 +18,14 @@ $(BUILD)/lint/%.tidy: %.c $(BUILD)/objects/%.o .clang-tidy
 lint:  ## look for mistakes in all sources
 	make/setup lint
 	$(MAKE) --no-print-directory -j$(PROCESSORS) $(GENERATED) $(BUILD)/lib/libslicewise.so $(VENV)/.installed
-	@$(MAKE) --no-print-directory -j$(PROCESSORS) --keep-going --output-sync=target $(LINT_PARTS) docs-check
+	@$(MAKE) --no-print-directory -j$(PROCESSORS) --keep-going --output-sync=target $(LINT_PARTS)
 
 # As lint, but clang-tidy, which takes minutes, looks at the changed files alone.
 .PHONY: lint-changed lint-changed-c
-lint-changed: lint-exports lint-python lint-shell lint-layout docs-check lint-changed-c
+lint-changed: $(filter-out lint-c,$(LINT_PARTS)) lint-changed-c
 lint-changed-c: $(patsubst %.c,$(BUILD)/lint/%.tidy,$(filter $(TIDY_SOURCES),$(CHANGED)))
 
-.PHONY: $(LINT_PARTS)
+.PHONY: lint-exports lint-c lint-python lint-shell lint-layout
 lint-exports: $(BUILD)/generate $(BUILD)/lib/libslicewise.so
 	make/exports $^
 
