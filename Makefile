@@ -165,6 +165,7 @@ docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made fro
 docs-check: $(BUILD)/generate $(VENV)/.installed
 	$< counters | diff docs/counters.md - && $< coverage | diff docs/coverage.md - && $< contract | diff analyzer/slicewise/contract.json - || { echo "run make docs" >&2; exit 1; }
 	$(VENV)/bin/python -m slicewise.digest.describe | diff docs/digest.md - || { echo "run make docs" >&2; exit 1; }
+	$(VENV)/bin/python -m slicewise.digest.describe python | diff docs/python.md - || { echo "run make docs" >&2; exit 1; }
 
 .PHONY: clean
 clean:  ## remove what was built
