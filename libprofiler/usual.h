@@ -9,6 +9,8 @@
 #include "guard.h"
 #include "segment.h"
 
+#include <stddef.h>
+
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define INLINE static inline __attribute__((always_inline))
 
@@ -107,9 +109,10 @@ INLINE void reposition(struct stream *stream, int64_t position)
     stream->position = position >= 0 ? position : 0;
 }
 
+/* Of a thread without a lane (NULL) it is an address that nobody may follow: a number's, since no array begins there. */
 INLINE struct stream *stream_of(struct lane *lane, int fd)
 {
-    return &lane->streams[(size_t)(unsigned)fd % STREAMS];
+    return (struct stream *)((uintptr_t)lane + offsetof(struct lane, streams) + sizeof(struct stream) * ((unsigned)fd % STREAMS));
 }
 
 INLINE struct cell *stream_cell(struct lane *lane, const struct stream *stream)
