@@ -9,13 +9,17 @@ MPICC ?= $(firstword $(foreach name,mpicc.openmpi mpicc,$(shell command -v $(nam
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers
 CFLAGS ?= -O2 -g
-C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fdata-sections -fvisibility=hidden -ftls-model=initial-exec -Ischema -Ilibprofiler -I$(BUILD)/generated -MMD -MP
-CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-initializers -Ischema -Ilibprofiler -I$(BUILD)/generated -MMD -MP
+# Where headers are looked for: the store and the collector know nothing of the engine, which runs in applications alone.
+ROOMS = -Istore -Ilibprofiler
+$(BUILD)/objects/store/%.o $(BUILD)/objects/collector/%.o: ROOMS = -Istore
+C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fdata-sections -fvisibility=hidden -ftls-model=initial-exec -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
+CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-initializers -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a /usr/lib/libzstd.a /usr/local/lib/libzstd.a))
 
 # In the library what every process runs lies together, first, and so do its variables: a process that does nothing brings few pages into memory.
-STARTING = $(addprefix libprofiler/,asleep.c engine.c kernel.c settings.c identity.c clock.c environment.c program.c)
-ENGINE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(STARTING) $(filter-out $(STARTING),$(sort $(wildcard libprofiler/*.c))))
+STARTING = $(addprefix libprofiler/,asleep.c engine.c) $(addprefix store/,kernel.c settings.c identity.c clock.c) libprofiler/environment.c store/program.c
+ENGINE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(STARTING) $(filter-out $(STARTING),$(sort $(wildcard libprofiler/*.c store/*.c))))
+STORE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard store/*.c))
 USUAL_WRAPPERS = wrappers/raw_syscall.c wrappers/life.c wrappers/life_start.c wrappers/posix.c wrappers/posix_open.c wrappers/posix_stat.c wrappers/stdio.c
 FIRST_WRAPPERS = $(BUILD)/objects/wrappers/raw_syscall.o $(BUILD)/objects/wrappers/life.o
 WRAPPER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(USUAL_WRAPPERS) $(filter-out $(USUAL_WRAPPERS),$(sort $(wildcard wrappers/*.c))))
@@ -54,12 +58,8 @@ $(BUILD)/lib/libslicewise.so: $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(BUILD)/gene
 	$(CC) -shared -nostartfiles -o $@ $(FIRST_WRAPPERS) $(ENGINE_OBJECTS) $(filter-out $(FIRST_WRAPPERS),$(WRAPPER_OBJECTS)) $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--version-script=$(BUILD)/generated/exports.map \
 	  -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--sort-section=alignment -Wl,-z,noseparate-code -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -ldl -lpthread
 
-# An archive, so that the collector takes what it needs of the engine and not the constructor that would profile the collector itself.
-$(BUILD)/objects/libprofiler.a: $(ENGINE_OBJECTS)
-	rm -f $@
-	$(AR) rcs $@ $^
-
-$(BUILD)/bin/slicewise-collect: $(COLLECTOR_OBJECTS) $(BUILD)/objects/libprofiler.a
+# That this links shows that the store needs nothing of the engine; and the collector has no constructor that would profile the collector itself.
+$(BUILD)/bin/slicewise-collect: $(COLLECTOR_OBJECTS) $(STORE_OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -ldl -lpthread
 

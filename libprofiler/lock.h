@@ -9,9 +9,9 @@
 
 #include "engine.h"
 #include "raw.h"
+#include "signals.h"
 
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,8 +28,6 @@ struct held_lock {
     uint64_t signals; /* the mask to give back */
 };
 
-#define ALL_SIGNALS_BYTES 8
-#define SIGNAL_BIT(number) (1ull << ((number) - 1))
 /* All but those that the thread's own instructions cause. */
 #define SIGNALS_TO_BLOCK \
     (~(SIGNAL_BIT(SIGSYS) | SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGTRAP)))

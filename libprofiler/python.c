@@ -1,6 +1,7 @@
 #include "python.h"
 
 #include "peek.h"
+#include "segment.h"
 #include "symbol.h"
 #include "unwind.h"
 

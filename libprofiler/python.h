@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PYTHON_NAME_BYTES = 96, PYTHON_FILE_BYTES = 160 };
-
 struct python_frame {
     uint64_t code, names[2]; /* the code object and its texts, which tell frames apart without reading them */
     uint64_t instruction;

@@ -2,7 +2,7 @@
 # Nothing is linked, so that zstd's header alone is needed, which is the same for every architecture. Included by Makefile.
 
 AARCH64_CC ?= aarch64-linux-gnu-gcc
-AARCH64_OBJECTS = $(patsubst %.c,$(BUILD)/aarch64/%.o,$(wildcard libprofiler/*.c wrappers/*.c collector/*.c))
+AARCH64_OBJECTS = $(patsubst %.c,$(BUILD)/aarch64/%.o,$(wildcard store/*.c libprofiler/*.c wrappers/*.c collector/*.c))
 
 $(BUILD)/aarch64/%.o: %.c $(GENERATED)
 	@mkdir -p $(@D)

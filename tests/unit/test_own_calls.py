@@ -23,7 +23,7 @@ def listed() -> set[str]:
 
 def made() -> set[str]:
     names: set[str] = set()
-    for path in (ROOT / "libprofiler").glob("*.[ch]"):
+    for path in (*(ROOT / "libprofiler").glob("*.[ch]"), *(ROOT / "store").glob("*.[ch]")):
         if path.name != "filter.c":
             names |= set(re.findall(r"\bSYS_(\w+)", path.read_text()))
     for path in (ROOT / "wrappers").glob("*.[ch]"):

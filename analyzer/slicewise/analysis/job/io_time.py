@@ -80,7 +80,7 @@ def busiest_files(digest: Digest, most: int) -> pl.DataFrame:
 
     path (empty: all files without a row of their own), processes, opens, read_bytes, write_bytes, seconds (in reads,
     writes), and what the file can have had beyond these at most: error_bytes, error_seconds. A process keeps rows of
-    the files that moved most and took longest (libprofiler/files.h). A file that got its row late moved some bytes
+    the files that moved most and took longest (store/files.h). A file that got its row late moved some bytes
     before; a process without a row of the file can have moved as many bytes of it as of any file that has none.
     """
     files = digest.files.join(digest.processes.filter("is_of_job"), on="process", how="semi")

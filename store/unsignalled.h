@@ -4,7 +4,10 @@
 #ifndef SLICEWISE_UNSIGNALLED_H
 #define SLICEWISE_UNSIGNALLED_H
 
-#include "lock.h"
+#include "raw.h"
+#include "signals.h"
+
+#include <time.h>
 
 #define SIGNALS_OF_WRITES (SIGNAL_BIT(SIGPIPE) | SIGNAL_BIT(SIGXFSZ) | SIGNAL_BIT(SIGTTOU))
 

@@ -38,6 +38,8 @@ enum {
     SITE_FRAMES_MAX = 4096,
     SITE_FRAMES_UNPACKED_MAX = 256, /* a frame of the file has room for so many of them, and for one stack more */
     SITE_DEPTH_MAX = 64,
+    PYTHON_NAME_BYTES = 96, /* of the Python frames among those */
+    PYTHON_FILE_BYTES = 160,
     SITE_ROWS_MAX = LEDGER_ROWS_MAX,
     SERVED_A_READING = 64,    /* stdio calls that buffers served between two readings of the clock */
     SERVED_APART_NS = 100000, /* of calls that come further apart each reads it */

@@ -3,7 +3,6 @@
 #include "encode.h"
 #include "files.h"
 #include "format.h"
-#include "python.h"
 #include "raw.h"
 #include "schema_frame.inc"
 

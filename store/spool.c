@@ -1,5 +1,6 @@
 #include "spool.h"
 
+#include "clock.h"
 #include "format.h"
 #include "raw.h"
 #include "unsignalled.h"
