@@ -30,6 +30,11 @@ from slicewise.scalars import whole
 from slicewise.text import words
 
 MOST_FILES = 20
+FILES_NOTE = (
+    "Each process keeps a row for the files that moved most bytes and for those that took longest. All its other files "
+    "are in one row, so that the sums are exact. A file that got its row late moved more before: the last column says "
+    "how much it can have been in all."
+)
 MORE = "more"
 DONE: dict[Direction, str] = {"read": "read", "write": "wrote"}
 
@@ -223,13 +228,14 @@ def _distributions(report: JobReport) -> list[Section]:
 
 def _tables(report: JobReport) -> list[Section]:
     summary = report.summary
+    is_partial = (report.files["path"] == "").any() or (report.files["error_bytes"] > 0).any()
     sections = [
-        ("File systems", job_tables.mounts_table(summary)),
-        ("Busiest files", job_tables.files_table(report.files)),
-        ("Calls", job_tables.calls_table(summary)),
+        ("File systems", job_tables.mounts_table(summary), ""),
+        ("Busiest files", job_tables.files_table(report.files), FILES_NOTE if is_partial else ""),
+        ("Calls", job_tables.calls_table(summary), ""),
     ]
     return [
-        *(Section(heading, tables=[table]) for heading, table in sections if table.rows),
+        *(Section(heading, tables=[table], note=note) for heading, table, note in sections if table.rows),
         *seen_section({summary.job: summary.coverage}),
     ]
 
