@@ -12,8 +12,6 @@
 #include "usual.h"
 
 #include <sys/sysmacros.h>
-#include <wchar.h>
-
 
 __thread struct thread thread_state;
 
@@ -68,6 +66,10 @@ static inline struct lane *count_here(struct thread *thread, const struct call *
 /* The next call on it in this slice and layer needs no more than to be added up. */
 static void make_usual(struct lane *lane, struct stream *stream, enum layer layer)
 {
+    if (layer == LAYER_stdio && stream->position != stream->last_end) {
+        stream->usual = NOT_USUAL;
+        return;
+    }
     stream->cell = (uint16_t)(lane->cell_of[layer][descriptor_mount(stream->descriptor)] * CELL_UNIT_BYTES);
     stream->usual = stream->cell != 0 ? usual_word(stream->descriptor, layer) : NOT_USUAL;
 }
@@ -78,8 +80,10 @@ static void follow(struct lane *lane, const struct call *call, uint64_t whole_ns
     struct stream *stream = stream_of(lane, fd);
     if (stream->descriptor != word)
         stream_switch(lane, stream, fd, word, effect->bytes, whole_ns);
+    stream_catch_up(stream);
+    struct cell *cell = lane_cell(lane, lane->cell_of[layer][descriptor_mount(stream->descriptor)]);
+    add_to_stream(stream, &cell->counts, whole_ns, offset, effect);
     make_usual(lane, stream, layer);
-    add_to_stream(stream, &stream_cell(lane, stream)->counts, whole_ns, offset, effect);
 }
 
 const struct size_bins size_bins = { SIZE_BINS_BY_BIT };
@@ -307,6 +311,7 @@ static void reposition_descriptor(const struct call *call, int fd, descriptor wo
         return;
     struct stream *stream = stream_of(thread->lane, fd);
     if (thread->lane != NULL && stream->descriptor == word) {
+        stream_catch_up(stream);
         reposition(stream, position);
         make_usual(thread->lane, stream, operation_layer[call->operation]);
     }
@@ -351,10 +356,6 @@ void call_opened(const struct call *call, int fd, int dirfd, const char *path)
     count(call, fd >= 0 ? descriptor_mount(descriptor_opened(fd, dirfd, path)) : name_mount(dirfd, path, true), &effect);
 }
 
-/* How glibc's wide streams begin: the characters beside the bytes that they come from and go to. */
-struct _IO_wide_data {
-    wchar_t *read_ptr, *read_end, *read_base, *write_base, *write_ptr;
-};
 
 /* A character that lies in a buffer is taken for one byte: what it has more is counted when it comes or goes, so that sums are right. */
 struct stream_state wide_stream_state(struct stream_state state, const FILE *stream)
@@ -402,13 +403,15 @@ static void pace_served(struct thread *thread, uint64_t tick)
     thread->served_tick = tick;
 }
 
-void call_served_late(const struct call *call, enum call_kind kind, int fd, uint64_t bytes)
+/* Of a call that has read the clock, by whatever way is open. */
+void call_served_late(uint64_t tick, enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
 {
     if (fd < 0 || !is_on()) /* a stream in memory moves nothing */
         return;
     int saved_errno = errno_now();
+    struct call call = { .operation = operation, .start_tick = tick, .end_tick = tick };
     struct effect effect = { .kind = kind, .bytes = bytes, .is_served = true };
-    count_moved(call, fd, descriptor_of(fd), NO_OFFSET, &effect);
+    count_moved(&call, fd, descriptor_of(fd), NO_OFFSET, &effect);
     errno_put(saved_errno);
 }
 
@@ -417,14 +420,15 @@ void call_served_unusually(enum operation operation, enum call_kind kind, int fd
     struct thread *thread = &thread_state;
     if (fd < 0 || !is_on())
         return;
-    struct call call = { .operation = operation, .start_tick = tick_now() };
-    call_served_at(&call, kind, fd, bytes);
+    uint64_t tick = tick_now();
+    if (!count_served_at(tick, operation, kind, fd, bytes))
+        call_served_late(tick, operation, kind, fd, bytes);
     int saved_errno = errno_now();
     void *volatile frame;
     if (thread->lane == NULL || !guard_begin(thread, &frame))
         return;
     struct stream *stream = stream_of(thread->lane, fd);
-    pace_served(thread, call.end_tick);
+    pace_served(thread, tick);
     if (stream->usual != NOT_USUAL)
         lane_relieve(thread, stream_cell(thread->lane, stream));
     guard_end(thread);

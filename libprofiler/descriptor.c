@@ -176,6 +176,7 @@ static void settle(struct lane *lane, struct stream *stream, uint64_t more_bytes
 {
     if (!is_of_file(stream))
         return;
+    stream_catch_up(stream);
     if (stream->file == 0 && files_find(engine.home.segment, stream->id) == 0 && files_is_worth(engine.home.segment, stream, more_bytes, more_ns)) {
         struct held_lock held = lock_take(&engine.lock);
         name_file(stream);
@@ -196,7 +197,9 @@ void descriptor_name_all(void)
     for (uint32_t i = 0; i < segment->lanes_used; i++)
         for (unsigned s = 0; s < STREAMS; s++) {
             struct stream *stream = &segment_lane(segment, i)->streams[s];
-            if (is_of_file(stream) && stream->file == 0 && files_is_worth(segment, stream, 0, 0))
+            /* Its owner may be counting: nothing is written to it. */
+            uint64_t served_bytes = stream->served_bytes[KIND_read] + stream->served_bytes[KIND_write];
+            if (is_of_file(stream) && stream->file == 0 && files_is_worth(segment, stream, served_bytes, 0))
                 name_file(stream);
         }
 }
@@ -277,6 +280,7 @@ void stream_switch(struct lane *lane, struct stream *stream, int fd, descriptor 
     }
     bool is_file = descriptor_file(word) != FILE_NONE && (unsigned)fd < DESCRIPTORS_MAX && !lend_is_child();
     memset(stream->counter, 0, sizeof stream->counter);
+    memset(stream->served_bytes, 0, sizeof stream->served_bytes);
     if (is_file) {
         stream->id = atomic_load_explicit(&file_ids[fd], memory_order_relaxed);
         descriptor used = word & ~((uint64_t)FILE_NONE << 16);

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <wchar.h>
 
 struct call {
     enum operation operation;
@@ -105,6 +106,11 @@ void call_touched_descriptor(const struct call *call, descriptor descriptor, boo
 struct stream_state {
     int64_t readable, filled, pending, kernel_position;
 };
+/* How glibc's wide streams begin: the characters beside the bytes that they come from and go to. */
+struct _IO_wide_data {
+    wchar_t *read_ptr, *read_end, *read_base, *write_base, *write_ptr, *write_end;
+};
+
 struct stream_state wide_stream_state(struct stream_state state, const FILE *stream);
 
 /* glibc's streams: what lies read ahead, what lies written but not handed on, and where the kernel's position is. */

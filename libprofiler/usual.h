@@ -144,6 +144,8 @@ INLINE bool count_usual(enum operation operation, enum layer layer, int fd, int6
         struct share share = { .ns = ticks_to_ns(end_tick - start_tick), .bytes = effect->bytes };
         add_to_cell(cell, effect, &share, share.ns);
         lane->calls[operation]++;
+        if (layer == LAYER_stdio)
+            stream_catch_up(stream);
         if (effect->kind <= KIND_write)
             add_to_stream(stream, &cell->counts, share.ns, offset, effect);
         else
@@ -155,23 +157,26 @@ INLINE bool count_usual(enum operation operation, enum layer layer, int fd, int6
 
 /* A stdio call that the stream's buffer served: no I/O happened, and so it is counted without a clock. It belongs to the slice in which its thread
  * last read the clock, which it does again after SERVED_A_READING of these calls, or at the next one where they come more than SERVED_APART_NS
- * apart (call_served_unusually). Returns false, and has changed nothing, if that is due or anything else is unusual. */
-INLINE bool count_served(enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
+ * apart (call_served_unusually). With `has_tick` it belongs to the slice of `tick`, for then the caller has read the clock. Returns false, and has changed nothing, if that is
+ * due or anything else is unusual. */
+INLINE bool count_served_by(bool has_tick, uint64_t tick, enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
 {
     struct thread *thread = &thread_state;
-    void *volatile frame;
-    if (!LIKELY(guard_is_free(thread, &frame) && (unsigned)fd < DESCRIPTORS_MAX))
+    void *frame; /* not volatile itself: the compiler would keep it to the caller's end, which then could not be a jump to the next function */
+    void *volatile *at = &frame;
+    if (!LIKELY(guard_is_free(thread, at) && (unsigned)fd < DESCRIPTORS_MAX))
         return false;
-    guard_set(thread, &frame);
+    guard_set(thread, at);
     struct lane *lane = thread->lane;
     struct stream *stream = stream_of(lane, fd);
+    __asm__("" : "+r"(stream)); /* else it is computed once more for some of its members */
     /* In this order: there is no table where there is no lane. */
-    bool is_usual = LIKELY(thread->served_left > 0) &&
-                    LIKELY(stream->usual == usual_word(atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed), LAYER_stdio)) &&
-                    LIKELY(stream->position == stream->last_end);
+    bool is_usual = LIKELY(has_tick ? is_within(thread, tick, tick) : --thread->served_left >= 0);
+    if (!has_tick && !is_usual)
+        thread->served_left = 0;
+    is_usual = is_usual && LIKELY(stream->usual == usual_word(atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed), LAYER_stdio));
     if (is_usual) {
         struct cell *cell = stream_cell(lane, stream);
-        thread->served_left--;
         cell->counts.counter[COUNTER_read_bytes + kind] += bytes;
         if (LIKELY(bytes <= SIZE_BIN_0_END))
             cell->served[kind]++;
@@ -179,27 +184,24 @@ INLINE bool count_served(enum operation operation, enum call_kind kind, int fd, 
             add_served(&cell->counts, kind, size_bin(bytes), 1);
         lane->calls[operation]++;
         stream->counter[FILE_SUM(files_read_ops) + kind]++;
-        stream->counter[FILE_SUM(files_read_bytes) + kind] += bytes;
-        int64_t end = stream->position + (int64_t)bytes;
-        stream->position = end;
-        __asm__("" ::: "memory"); /* two stores are less than the shuffle that makes one of them */
-        stream->last_end = end;
+        stream->served_bytes[kind] += bytes;
     }
     guard_clear(thread);
     return is_usual;
 }
 
-void call_served_unusually(enum operation operation, enum call_kind kind, int fd, uint64_t bytes);
-void call_served_late(const struct call *call, enum call_kind kind, int fd, uint64_t bytes);
-
-/* The same of one that has read the clock: when it began. */
-INLINE void call_served_at(struct call *call, enum call_kind kind, int fd, uint64_t bytes)
+INLINE bool count_served(enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
 {
-    const struct effect effect = { .kind = kind, .bytes = bytes, .is_served = true };
-    call->end_tick = call->start_tick;
-    if (!LIKELY(count_usual(call->operation, LAYER_stdio, fd, NO_OFFSET, call->start_tick, call->start_tick, &effect)))
-        call_served_late(call, kind, fd, bytes);
+    return count_served_by(false, 0, operation, kind, fd, bytes);
 }
+
+INLINE bool count_served_at(uint64_t tick, enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
+{
+    return count_served_by(true, tick, operation, kind, fd, bytes);
+}
+
+void call_served_unusually(enum operation operation, enum call_kind kind, int fd, uint64_t bytes);
+void call_served_late(uint64_t tick, enum operation operation, enum call_kind kind, int fd, uint64_t bytes);
 
 INLINE void call_served(enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
 {

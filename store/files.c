@@ -256,6 +256,7 @@ void files_add(struct segment_home *home, struct lane *lane, struct stream *stre
 {
     struct segment *segment = home->segment;
     bool is_any = false;
+    stream_catch_up(stream);
     for (unsigned i = 0; i < FILE_SUMS; i++)
         is_any |= stream->counter[i] != 0;
     if (stream->file == FILE_NONE || !is_any)

@@ -85,14 +85,30 @@ static inline void cell_counts(const struct cell *cell, struct counts *counts)
 struct stream {
     uint64_t descriptor; /* the table's entry with its generation; 0: free */
     uint64_t id;         /* of its file (descriptor.h) */
-    uint64_t usual;      /* the same with the layer of `cell`, in which a call on it is counted in this slice; else NOT_USUAL */
+    uint64_t usual;      /* the same with the layer of `cell`, in which a call on it is counted in this slice; else NOT_USUAL. Of stdio only where the
+                          * next access begins where the last one ended */
     uint32_t file;       /* its row; 0: none yet, FILE_NONE: none ever */
     int32_t fd;
     uint16_t cell;        /* its place in the lane, in bytes */
     uint16_t is_absolute; /* positions are the file's own, and not counted from the first access */
     int64_t position, last_end; /* where the next access begins and the last one ended */
     uint64_t counter[FILE_SUMS];
+    uint64_t served_bytes[MOVING_KINDS]; /* moved since by calls that a buffer served; not in the three above yet (stream_catch_up) */
 } __attribute__((aligned(128))); /* a power of two, to be found in one step */
+
+_Static_assert(sizeof(struct stream) == 128, "one more member would double it");
+
+/* Brings position and sums up to what buffers served. */
+static inline void stream_catch_up(struct stream *stream)
+{
+    for (unsigned kind = 0; kind < MOVING_KINDS; kind++) {
+        uint64_t bytes = stream->served_bytes[kind];
+        stream->served_bytes[kind] = 0;
+        stream->counter[FILE_SUM(files_read_bytes) + kind] += bytes;
+        stream->position += (int64_t)bytes;
+        stream->last_end += (int64_t)bytes;
+    }
+}
 
 /* One thread's open slice. Written by its owner alone, without a lock; the slice is turned under the engine's lock. */
 struct lane {

@@ -31,15 +31,11 @@
 #define REAL(name) \
     (__builtin_expect(real_##name != NULL, 1) ? real_##name : (__typeof__(real_##name))look_up((void **)&real_##name, symbol_of_##name))
 
-/* The same without looking it up, where it is found already: the call can be the last that a function does. */
-#define IS_FOUND(name) (real_##name != NULL)
-#define FOUND(name) (*real_##name)
-
 /* The same in the body of INTERPOSE(name) itself, which is not entered before the function is known. */
 #define NEXT(name) (*real_##name)
 
-/* Another wrapper's body, called as such: its entry might lead elsewhere. */
-#define OWN(name) wrapper_##name
+/* Another wrapper's body, called as such: its entry might lead elsewhere. What NEXT is there may not be known yet. */
+#define OWN(name) __extension__({ (void)REAL(name); wrapper_##name; })
 
 /* REAL for a library's function that a plug-in, loaded RTLD_LOCAL, may have brought along out of everybody's scope. */
 #define REAL_NEAR(name) \

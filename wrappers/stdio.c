@@ -212,19 +212,18 @@ static FULL size_t full_fread(void *buf, size_t size, size_t count, FILE *stream
 
 INTERPOSE(size_t, fread, (void *buf, size_t size, size_t count, FILE *stream))
 {
-    if (__builtin_expect(size == 0 || count == 0, 0)) {
-        call_idled(OP_fread);
-        return REAL(fread)(buf, size, count, stream);
-    }
-    size_t bytes;
-    if (LIKELY(IS_FOUND(fread) && !__builtin_mul_overflow(size, count, &bytes) && is_alone() && is_little_readable(stream, bytes) &&
-               count_served(OP_fread, KIND_read, stream->_fileno, bytes)))
-        return FOUND(fread)(buf, size, count, stream);
+    if (LIKELY(is_little(size, count) && is_alone() && is_little_readable(stream, size * count) &&
+               count_served(OP_fread, KIND_read, stream->_fileno, size * count)))
+        return NEXT(fread)(buf, size, count, stream);
     return full_fread(buf, size, count, stream);
 }
 
 static size_t full_fread(void *buf, size_t size, size_t count, FILE *stream)
 {
+    if (size == 0 || count == 0) {
+        call_idled(OP_fread);
+        return REAL(fread)(buf, size, count, stream);
+    }
     size_t bytes;
     enum serving serving = !__builtin_mul_overflow(size, count, &bytes) ? stream_holds(stream, bytes) : NOT_SERVED;
     if (serving != NOT_SERVED) {
@@ -247,19 +246,18 @@ static FULL size_t full___fread_chk(void *buf, size_t room, size_t size, size_t 
 
 INTERPOSE(size_t, __fread_chk, (void *buf, size_t room, size_t size, size_t count, FILE *stream))
 {
-    if (__builtin_expect(size == 0 || count == 0, 0)) {
-        call_idled(OP_fread);
-        return REAL(__fread_chk)(buf, room, size, count, stream);
-    }
-    size_t bytes;
-    if (LIKELY(IS_FOUND(__fread_chk) && !__builtin_mul_overflow(size, count, &bytes) && is_alone() && is_little_readable(stream, bytes) &&
-               count_served(OP_fread, KIND_read, stream->_fileno, bytes)))
-        return FOUND(__fread_chk)(buf, room, size, count, stream);
+    if (LIKELY(is_little(size, count) && is_alone() && is_little_readable(stream, size * count) &&
+               count_served(OP_fread, KIND_read, stream->_fileno, size * count)))
+        return NEXT(__fread_chk)(buf, room, size, count, stream);
     return full___fread_chk(buf, room, size, count, stream);
 }
 
 static size_t full___fread_chk(void *buf, size_t room, size_t size, size_t count, FILE *stream)
 {
+    if (size == 0 || count == 0) {
+        call_idled(OP_fread);
+        return REAL(__fread_chk)(buf, room, size, count, stream);
+    }
     size_t bytes;
     enum serving serving = !__builtin_mul_overflow(size, count, &bytes) ? stream_holds(stream, bytes) : NOT_SERVED;
     if (serving != NOT_SERVED) {
@@ -304,19 +302,18 @@ static FULL size_t full_fwrite(const void *buf, size_t size, size_t count, FILE 
 
 INTERPOSE(size_t, fwrite, (const void *buf, size_t size, size_t count, FILE *stream))
 {
-    if (__builtin_expect(size == 0 || count == 0, 0)) {
-        call_idled(OP_fwrite);
-        return REAL(fwrite)(buf, size, count, stream);
-    }
-    size_t bytes;
-    if (LIKELY(IS_FOUND(fwrite) && !__builtin_mul_overflow(size, count, &bytes) && is_alone() && is_little_writable(stream, bytes) &&
-               count_served(OP_fwrite, KIND_write, stream->_fileno, bytes)))
-        return FOUND(fwrite)(buf, size, count, stream);
+    if (LIKELY(is_little(size, count) && is_alone() && is_little_writable(stream, size * count) &&
+               count_served(OP_fwrite, KIND_write, stream->_fileno, size * count)))
+        return NEXT(fwrite)(buf, size, count, stream);
     return full_fwrite(buf, size, count, stream);
 }
 
 static size_t full_fwrite(const void *buf, size_t size, size_t count, FILE *stream)
 {
+    if (size == 0 || count == 0) {
+        call_idled(OP_fwrite);
+        return REAL(fwrite)(buf, size, count, stream);
+    }
     size_t bytes;
     enum serving serving = !__builtin_mul_overflow(size, count, &bytes) ? stream_has_room(stream, bytes) : NOT_SERVED;
     if (serving != NOT_SERVED) {

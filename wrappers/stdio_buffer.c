@@ -51,10 +51,16 @@ enum serving stream_holds(FILE *stream, size_t bytes)
     return served_if(serving != NOT_SERVED && is_readable(stream, bytes), stream, serving);
 }
 
-enum serving stream_holds_line(FILE *stream, int delimiter, size_t most)
+intptr_t served_unusually(intptr_t returned, enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
+{
+    call_served_unusually(operation, kind, fd, bytes);
+    return returned;
+}
+
+enum serving stream_holds_line(FILE *stream, int delimiter, ptrdiff_t most)
 {
     enum serving serving = seize(stream);
-    return served_if(serving != NOT_SERVED && is_line_readable(stream, delimiter, most), stream, serving);
+    return served_if(serving != NOT_SERVED && is_line_held(stream, delimiter, most), stream, serving);
 }
 
 enum serving stream_has_room(FILE *stream, size_t bytes)

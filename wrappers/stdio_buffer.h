@@ -31,6 +31,12 @@ INLINE bool is_readable(const FILE *stream, size_t bytes)
     return bytes - 1 < (size_t)(stream->_IO_read_end - stream->_IO_read_ptr);
 }
 
+/* Whether items make up few bytes, and any at all: then their number is no overflow either. */
+INLINE bool is_little(size_t size, size_t count)
+{
+    return (size | count) < 2 * SIZE_BIN_0_END;
+}
+
 /* Whether one byte finds room in the buffer. */
 INLINE bool is_byte_writable(const FILE *stream)
 {
@@ -57,11 +63,18 @@ INLINE bool is_little_readable(const FILE *stream, size_t bytes)
 }
 
 /* Whether a line lies in the buffer: up to `delimiter`, or `most` bytes (none: no) of it. */
-INLINE bool is_line_readable(const FILE *stream, int delimiter, size_t most)
+INLINE bool is_line_held(const FILE *stream, int delimiter, ptrdiff_t most)
 {
-    size_t held = (size_t)(stream->_IO_read_end - stream->_IO_read_ptr);
-    return most - 1 < held || (most > 0 && held > 0 && memchr(stream->_IO_read_ptr, delimiter, held) != NULL);
+    ptrdiff_t held = stream->_IO_read_end - stream->_IO_read_ptr;
+    return most > 0 && held > 0 && (most <= held || memchr(stream->_IO_read_ptr, delimiter, (size_t)held) != NULL);
 }
+
+/* Counts a call that the buffer served, and is what it returned. */
+#define SERVED_WITH(returned, operation, kind, fd, bytes) \
+    (LIKELY(count_served(operation, kind, fd, bytes)) \
+         ? (returned) \
+         : (__typeof__(returned))(intptr_t)served_unusually((intptr_t)(returned), operation, kind, fd, bytes))
+intptr_t served_unusually(intptr_t returned, enum operation operation, enum call_kind kind, int fd, uint64_t bytes);
 
 INLINE int64_t stream_pending(const FILE *stream)
 {
@@ -84,7 +97,7 @@ enum serving {
     SERVED_UNCOUNTED /* a stream in memory moves nothing */
 };
 enum serving stream_holds(FILE *stream, size_t bytes);
-enum serving stream_holds_line(FILE *stream, int delimiter, size_t most);
+enum serving stream_holds_line(FILE *stream, int delimiter, ptrdiff_t most);
 enum serving stream_has_room(FILE *stream, size_t bytes);
 
 /* After a call that was served: counts it, and gives the stream back. */

@@ -1,6 +1,7 @@
 /* stdio: characters, lines and formatted text. */
 #include "stdio_buffer.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,9 +16,9 @@ static FULL int full_fgetc(FILE *stream);
 
 INTERPOSE(int, fgetc, (FILE *stream))
 {
-    if (LIKELY(IS_FOUND(fgetc) && is_alone() && is_readable(stream, 1) &&
+    if (LIKELY(is_alone() && is_readable(stream, 1) &&
                count_served(OP_fgetc, KIND_read, stream->_fileno, 1)))
-        return FOUND(fgetc)(stream);
+        return NEXT(fgetc)(stream);
     return full_fgetc(stream);
 }
 
@@ -70,26 +71,32 @@ static int64_t length_of(const char *got, int room, FILE *stream)
     return is_whole ? (int64_t)length : BY_STATE;
 }
 
+/* A line that lies in the buffer: how long it is the stream tells afterwards. */
+#define GET_LINE(type, operation, stream, call) \
+    do { \
+        const char *begin = (stream)->_IO_read_ptr; \
+        type got = (call); \
+        return SERVED_WITH(got, operation, KIND_read, (stream)->_fileno, (uint64_t)((stream)->_IO_read_ptr - begin)); \
+    } while (0)
+
 static FULL char *full_fgets(char *line, int room, FILE *stream);
 
 INTERPOSE(char *, fgets, (char *line, int room, FILE *stream))
 {
-    if (__builtin_expect(room <= 1, 0)) {
-        call_idled(OP_fgets);
-        return REAL(fgets)(line, room, stream);
-    }
-    if (LIKELY(is_alone() && is_line_readable(stream, '\n', room > 1 ? (size_t)room - 1 : 0))) {
-        const char *begin = stream->_IO_read_ptr;
-        char *got = REAL(fgets)(line, room, stream);
-        call_served(OP_fgets, KIND_read, stream->_fileno, (uint64_t)(stream->_IO_read_ptr - begin));
-        return got;
-    }
+    if (LIKELY(is_alone() && is_readable(stream, (size_t)(ptrdiff_t)room - 1)))
+        GET_LINE(char *, OP_fgets, stream, NEXT(fgets)(line, room, stream));
     return full_fgets(line, room, stream);
 }
 
 static char *full_fgets(char *line, int room, FILE *stream)
 {
-    enum serving serving = stream_holds_line(stream, '\n', room > 1 ? (size_t)room - 1 : 0);
+    if (room <= 1) {
+        call_idled(OP_fgets);
+        return REAL(fgets)(line, room, stream);
+    }
+    if (is_alone() && is_line_held(stream, '\n', room - 1))
+        GET_LINE(char *, OP_fgets, stream, REAL(fgets)(line, room, stream));
+    enum serving serving = stream_holds_line(stream, '\n', room - 1);
     if (serving != NOT_SERVED) {
         const char *begin = stream->_IO_read_ptr;
         char *got = REAL(fgets)(line, room, stream);
@@ -111,22 +118,20 @@ static FULL char *full___fgets_chk(char *line, size_t size, int room, FILE *stre
 
 INTERPOSE(char *, __fgets_chk, (char *line, size_t size, int room, FILE *stream))
 {
-    if (__builtin_expect(room <= 0, 0)) {
-        call_idled(OP_fgets);
-        return REAL(__fgets_chk)(line, size, room, stream);
-    }
-    if (LIKELY(is_alone() && is_line_readable(stream, '\n', room > 1 ? (size_t)room - 1 : 0))) {
-        const char *begin = stream->_IO_read_ptr;
-        char *got = REAL(__fgets_chk)(line, size, room, stream);
-        call_served(OP_fgets, KIND_read, stream->_fileno, (uint64_t)(stream->_IO_read_ptr - begin));
-        return got;
-    }
+    if (LIKELY(is_alone() && is_readable(stream, (size_t)(ptrdiff_t)room - 1)))
+        GET_LINE(char *, OP_fgets, stream, NEXT(__fgets_chk)(line, size, room, stream));
     return full___fgets_chk(line, size, room, stream);
 }
 
 static char *full___fgets_chk(char *line, size_t size, int room, FILE *stream)
 {
-    enum serving serving = stream_holds_line(stream, '\n', room > 1 ? (size_t)room - 1 : 0);
+    if (room <= 0) {
+        call_idled(OP_fgets);
+        return REAL(__fgets_chk)(line, size, room, stream);
+    }
+    if (is_alone() && is_line_held(stream, '\n', room - 1))
+        GET_LINE(char *, OP_fgets, stream, REAL(__fgets_chk)(line, size, room, stream));
+    enum serving serving = stream_holds_line(stream, '\n', room - 1);
     if (serving != NOT_SERVED) {
         const char *begin = stream->_IO_read_ptr;
         char *got = REAL(__fgets_chk)(line, size, room, stream);
@@ -147,22 +152,18 @@ static FULL ssize_t full_getdelim(char **line, size_t *room, int delimiter, FILE
 
 INTERPOSE(ssize_t, getdelim, (char **line, size_t *room, int delimiter, FILE *stream))
 {
-    if (__builtin_expect(line == NULL || room == NULL, 0)) {
-        call_idled(OP_getline);
-        return REAL(getdelim)(line, room, delimiter, stream);
-    }
-    if (LIKELY(is_alone() && is_line_readable(stream, delimiter, SIZE_MAX))) {
-        const char *begin = stream->_IO_read_ptr;
-        ssize_t length = REAL(getdelim)(line, room, delimiter, stream);
-        call_served(OP_getline, KIND_read, stream->_fileno, (uint64_t)(stream->_IO_read_ptr - begin));
-        return length;
-    }
+    if (LIKELY(line != NULL && room != NULL && is_alone() && is_line_held(stream, delimiter, SSIZE_MAX)))
+        GET_LINE(ssize_t, OP_getline, stream, NEXT(getdelim)(line, room, delimiter, stream));
     return full_getdelim(line, room, delimiter, stream);
 }
 
 static ssize_t full_getdelim(char **line, size_t *room, int delimiter, FILE *stream)
 {
-    enum serving serving = stream_holds_line(stream, delimiter, SIZE_MAX);
+    if (line == NULL || room == NULL) {
+        call_idled(OP_getline);
+        return REAL(getdelim)(line, room, delimiter, stream);
+    }
+    enum serving serving = stream_holds_line(stream, delimiter, SSIZE_MAX);
     if (serving != NOT_SERVED) {
         const char *begin = stream->_IO_read_ptr;
         ssize_t length = REAL(getdelim)(line, room, delimiter, stream);
@@ -299,9 +300,9 @@ static FULL int full_fputc(int c, FILE *stream);
 
 INTERPOSE(int, fputc, (int c, FILE *stream))
 {
-    if (LIKELY(IS_FOUND(fputc) && is_alone() && is_byte_writable(stream) &&
+    if (LIKELY(is_alone() && is_byte_writable(stream) &&
                count_served(OP_fputc, KIND_write, stream->_fileno, 1)))
-        return FOUND(fputc)(c, stream);
+        return NEXT(fputc)(c, stream);
     return full_fputc(c, stream);
 }
 
@@ -349,9 +350,9 @@ static FULL int full_fputs(const char *text, FILE *stream);
 INTERPOSE(int, fputs, (const char *text, FILE *stream))
 {
     size_t length = strlen(text);
-    if (LIKELY(IS_FOUND(fputs) && is_alone() && is_little_writable(stream, length) &&
+    if (LIKELY(is_alone() && is_little_writable(stream, length) &&
                count_served(OP_fputs, KIND_write, stream->_fileno, length)))
-        return FOUND(fputs)(text, stream);
+        return NEXT(fputs)(text, stream);
     return full_fputs(text, stream);
 }
 
@@ -381,9 +382,9 @@ INTERPOSE(int, puts, (const char *text))
 {
     FILE *stream = stdout;
     size_t length = strlen(text) + 1;
-    if (LIKELY(IS_FOUND(puts) && is_alone() && is_little_writable(stream, length) &&
+    if (LIKELY(is_alone() && is_little_writable(stream, length) &&
                count_served(OP_fputs, KIND_write, stream->_fileno, length)))
-        return FOUND(puts)(text);
+        return NEXT(puts)(text);
     return full_puts(text);
 }
 
@@ -421,65 +422,86 @@ INTERPOSE(void, perror, (const char *text))
     call_close(&call);
 }
 
-INTERPOSE(int, vfprintf, (FILE *stream, const char *format, va_list arguments))
+static FULL int put_text_by_io(enum operation operation, FILE *stream, int64_t pending, uint64_t tick, int put)
 {
-    struct stream_state before = { .pending = stream_pending(stream) };
-    struct call call = call_begin(OP_fprintf);
-    int put = REAL(vfprintf)(stream, format, arguments);
-    if (LIKELY(is_taken(stream, before.pending, put))) {
-        call_served_at(&call, KIND_write, stream->_fileno, (uint64_t)put);
-        return put;
-    }
+    struct stream_state before = { .pending = pending };
+    struct call call = { .operation = operation, .start_tick = tick };
     call_end(&call);
     call_stream_wrote(&call, stream, before, put);
     call_close(&call);
     return put;
+}
+
+static FULL int put_text_late(enum operation operation, FILE *stream, uint64_t tick, int put)
+{
+    call_served_late(tick, operation, KIND_write, stream->_fileno, (uint64_t)put);
+    return put;
+}
+
+/* Formatted text tells its length only afterwards, and so whether the buffer served it. `tick`: when it began. */
+INLINE int put_text(enum operation operation, FILE *stream, int64_t pending, uint64_t tick, int put)
+{
+    if (!LIKELY(is_taken(stream, pending, put)))
+        return put_text_by_io(operation, stream, pending, tick, put);
+    if (!LIKELY(count_served_at(tick, operation, KIND_write, stream->_fileno, (uint64_t)put)))
+        return put_text_late(operation, stream, tick, put);
+    return put;
+}
+
+/* The bodies of the forms with va_list and with `...`. */
+#define PUT_TEXT(stream, call) \
+    int64_t pending = stream_pending(stream); \
+    uint64_t tick = tick_now(); \
+    int put = (call); \
+    return put_text(OP_fprintf, stream, pending, tick, put)
+#define FORWARD_TEXT(stream, call) \
+    va_list arguments; \
+    va_start(arguments, format); \
+    int64_t pending = stream_pending(stream); \
+    uint64_t tick = tick_now(); \
+    int put = (call); \
+    va_end(arguments); \
+    return put_text(OP_fprintf, stream, pending, tick, put)
+
+INTERPOSE(int, vfprintf, (FILE *stream, const char *format, va_list arguments))
+{
+    PUT_TEXT(stream, NEXT(vfprintf)(stream, format, arguments));
 }
 SAME_AS(_IO_vfprintf, vfprintf);
 
 INTERPOSE(int, __vfprintf_chk, (FILE *stream, int flag, const char *format, va_list arguments))
 {
-    struct stream_state before = { .pending = stream_pending(stream) };
-    struct call call = call_begin(OP_fprintf);
-    int put = REAL(__vfprintf_chk)(stream, flag, format, arguments);
-    if (LIKELY(is_taken(stream, before.pending, put))) {
-        call_served_at(&call, KIND_write, stream->_fileno, (uint64_t)put);
-        return put;
-    }
-    call_end(&call);
-    call_stream_wrote(&call, stream, before, put);
-    call_close(&call);
-    return put;
+    PUT_TEXT(stream, NEXT(__vfprintf_chk)(stream, flag, format, arguments));
 }
 
 INTERPOSE(int, fprintf, (FILE *stream, const char *format, ...))
 {
-    FORWARD(format, OWN(vfprintf)(stream, format, arguments));
+    FORWARD_TEXT(stream, REAL(vfprintf)(stream, format, arguments));
 }
 SAME_AS(_IO_fprintf, fprintf);
 
 INTERPOSE(int, printf, (const char *format, ...))
 {
-    FORWARD(format, OWN(vfprintf)(stdout, format, arguments));
+    FORWARD_TEXT(stdout, REAL(vfprintf)(stdout, format, arguments));
 }
 SAME_AS(_IO_printf, printf);
 
 INTERPOSE(int, vprintf, (const char *format, va_list arguments))
 {
-    return OWN(vfprintf)(stdout, format, arguments);
+    PUT_TEXT(stdout, REAL(vfprintf)(stdout, format, arguments));
 }
 
 INTERPOSE(int, __fprintf_chk, (FILE *stream, int flag, const char *format, ...))
 {
-    FORWARD(format, OWN(__vfprintf_chk)(stream, flag, format, arguments));
+    FORWARD_TEXT(stream, REAL(__vfprintf_chk)(stream, flag, format, arguments));
 }
 
 INTERPOSE(int, __printf_chk, (int flag, const char *format, ...))
 {
-    FORWARD(format, OWN(__vfprintf_chk)(stdout, flag, format, arguments));
+    FORWARD_TEXT(stdout, REAL(__vfprintf_chk)(stdout, flag, format, arguments));
 }
 
 INTERPOSE(int, __vprintf_chk, (int flag, const char *format, va_list arguments))
 {
-    return OWN(__vfprintf_chk)(stdout, flag, format, arguments);
+    PUT_TEXT(stdout, REAL(__vfprintf_chk)(stdout, flag, format, arguments));
 }

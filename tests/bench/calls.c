@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 #if __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>
 #else
@@ -25,7 +26,7 @@ struct work {
     const char *path, *directory;
     long *new_files; /* made so far */
     int chunks, fd, null, shared_null;
-    FILE *sink, *source, *text;
+    FILE *sink, *source, *text, *wide_sink, *wide_source;
     double ns;
 };
 
@@ -118,6 +119,42 @@ static void call_fgets(const struct work *work, long i)
         rewind(work->text);
 }
 
+static void call_getline(const struct work *work, long i)
+{
+    static char *line;
+    static size_t room;
+    (void)i;
+    if (getline(&line, &room, work->text) < 0)
+        rewind(work->text);
+}
+
+static void call_fscanf(const struct work *work, long i)
+{
+    char word[2 * LINE_BYTES];
+    (void)i;
+    if (fscanf(work->text, "%79s", word) != 1)
+        rewind(work->text);
+}
+
+static void call_fputs(const struct work *work, long i)
+{
+    (void)i;
+    must(fputs("a line of forty bytes, as of a log file\n", work->sink) >= 0, "fputs");
+}
+
+static void call_fgetwc(const struct work *work, long i)
+{
+    (void)i;
+    if (fgetwc(work->wide_source) == WEOF)
+        rewind(work->wide_source);
+}
+
+static void call_fputwc(const struct work *work, long i)
+{
+    (void)i;
+    must(fputwc(L'c', work->wide_sink) == L'c', "fputwc");
+}
+
 static void call_fread_8(const struct work *work, long i)
 {
     (void)i;
@@ -171,6 +208,11 @@ static const struct kind kinds[] = {
     { "fgets", call_fgets },
     { "fread_8", call_fread_8 },
     { "fprintf", call_fprintf },
+    { "getline", call_getline },
+    { "fputs", call_fputs },
+    { "fscanf", call_fscanf },
+    { "fgetwc", call_fgetwc },
+    { "fputwc", call_fputwc },
     { "stat", call_stat },
     { "open", call_open_and_close },
     { "new_file", call_new_file, 0 },
@@ -207,6 +249,10 @@ static struct work work_in(const char *directory, int number, int shared_null)
     work.source = fopen("/dev/zero", "r");
     must(work.null >= 0 && work.sink != NULL && work.source != NULL, "/dev");
     work.text = text_of_lines(directory, number);
+    work.wide_sink = fopen("/dev/null", "w");
+    snprintf(path, sizeof path, "%s/calls.text.%d", directory, number);
+    work.wide_source = fopen(path, "r");
+    must(work.wide_sink != NULL && work.wide_source != NULL, path);
     return work;
 }
 

@@ -26,7 +26,20 @@ PACKED_EVERY = 96  # records
 IOR_RANKS, IOR_BLOCKS = 4, 49_152
 SITE_CALLS, SITE_WAITS = 20_000, 200
 TIMEOUT_SECONDS = 300
-STDIO = ["getc", "putc", "fgets", "fread_8", "fread", "fwrite", "fprintf"]
+STDIO = [
+    "getc",
+    "putc",
+    "fgets",
+    "getline",
+    "fread_8",
+    "fread",
+    "fwrite",
+    "fputs",
+    "fprintf",
+    "fscanf",
+    "fgetwc",
+    "fputwc",
+]
 CALLS = ["write", "write_to_file", "pwrite", "pread", "lseek", *STDIO, "stat", "open"]
 NEW_FILES = ["new_file", "new_file_1000", "new_file_20000"]
 CALLS_OF_TWO = ["write", "pwrite", "pread", "lseek"]
