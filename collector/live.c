@@ -55,7 +55,7 @@ static void add_open_slices(struct segment *segment)
     }
 }
 
-static void print_process(struct segment *segment, bool is_first)
+static void print_process(struct segment *segment, uid_t owner, bool is_first)
 {
     const uint64_t *row = segment->process_row;
     uint64_t closed_bytes[MOVING_KINDS] = { 0 };
@@ -71,7 +71,7 @@ static void print_process(struct segment *segment, bool is_first)
     print_string("program", segment_text(segment, row[processes_program]));
     printf(", \"user\": %lu, \"pid\": %lu, \"rank\": %ld, \"start_ns\": %lu, \"slice_ns\": %lu, \"kernel_read_bytes\": %lu, \"kernel_write_bytes\": %lu, "
            "\"closed_read_bytes\": %lu, \"closed_write_bytes\": %lu, \"mounts\": [",
-           row[processes_user], row[processes_pid], (long)row[processes_rank], row[processes_start_ns], row[processes_slice_ns],
+           (uint64_t)owner, row[processes_pid], (long)row[processes_rank], row[processes_start_ns], row[processes_slice_ns],
            segment->kernel_bytes[0], segment->kernel_bytes[1], closed_bytes[0], closed_bytes[1]);
     for (uint32_t mount = 0, printed = 0; mount < segment->mounts_used && mount < TOTALS_MAX; mount++) {
         bool is_several = mount == TOTALS_MAX - 1 && segment->mounts_used > TOTALS_MAX;
@@ -129,17 +129,19 @@ static unsigned print_segment(int dir, const char *name, uid_t owner, unsigned p
     bool is_shown = atomic_load(&segment->state) == SEGMENT_LIVE && !segment->is_last_packed && adopt_is_sound(segment) &&
                     (segment->pid_namespace != adopt_pid_namespace() || raw_result(syscall(SYS_kill, segment->pid, 0)) != -ESRCH);
     if (is_shown)
-        print_process(segment, printed == 0);
+        print_process(segment, owner, printed == 0);
     adopt_drop_copy(segment);
     return is_shown;
 }
 
-static unsigned print_user_dir(int all, const char *name, unsigned printed)
+/* Directories of segments are their owner's, whatever they are called. */
+static unsigned print_user_dir(int all, const char *name, bool is_for_all, unsigned printed)
 {
     struct stat status;
     unsigned found = 0;
     int fd = raw_open_at(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    DIR *dir = fd >= 0 && fstat(fd, &status) == 0 && status.st_uid == strtoul(name + 10, NULL, 10) ? fdopendir(fd) : NULL;
+    bool is_shown = fd >= 0 && fstat(fd, &status) == 0 && (is_for_all || status.st_uid == geteuid()) && (status.st_mode & 0022) == 0;
+    DIR *dir = is_shown ? fdopendir(fd) : NULL;
     if (dir == NULL) {
         if (fd >= 0)
             raw_close(fd);
@@ -154,15 +156,13 @@ static unsigned print_user_dir(int all, const char *name, unsigned printed)
 
 static unsigned print_segments_below(const char *path, bool is_for_all, unsigned printed)
 {
-    char own[32];
     unsigned found = 0;
     DIR *dir = opendir(path);
     if (dir == NULL)
         return 0;
-    snprintf(own, sizeof own, "slicewise-%u", geteuid());
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
-        if (is_for_all ? strncmp(entry->d_name, "slicewise-", 10) == 0 : strcmp(entry->d_name, own) == 0)
-            found += print_user_dir(dirfd(dir), entry->d_name, printed + found);
+        if (segment_is_user_dir(entry->d_name))
+            found += print_user_dir(dirfd(dir), entry->d_name, is_for_all, printed + found);
     closedir(dir);
     return found;
 }

@@ -194,19 +194,13 @@ void node_visit(struct node *node, const char *segment_dir, const char *job, uin
 {
     const char *tmpdir = getenv("TMPDIR");
     const char *const dirs[] = { segment_dir, tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp" };
-    char user_dir[256], prefix[160];
+    char prefix[160];
     snprintf(prefix, sizeof prefix, "%s.", job);
     node->visits.alive = node->visits.failed = 0;
     node->visits.until_ns = next_ns != 0 ? clock_read(CLOCK_MONOTONIC) + PROMISED_ROUNDS * next_ns + NS_PER_SECOND : 0;
     node->visits.looks_closely = looks_closely;
-    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
-        segment_user_dir(user_dir, sizeof user_dir, dirs[i], geteuid());
-        int dir = adopt_open_dir(user_dir);
-        if (dir < 0)
-            continue;
-        adopt_each(dir, user_dir, prefix, visit_segment, &node->visits);
-        raw_close(dir);
-    }
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
+        adopt_each_below(dirs[i], prefix, visit_segment, &node->visits);
     node->most_alive = node->visits.alive > node->most_alive ? node->visits.alive : node->most_alive;
 }
 

@@ -41,8 +41,8 @@ static int open_lock(const struct settings *settings, const char *job, bool may_
     int fd = -ENOENT;
     path[0] = '\0';
     snprintf(name, sizeof name, ".node.%s", job);
-    for (size_t i = 0; i < sizeof dirs / sizeof *dirs && fd < 0; i++) {
-        segment_user_dir(user_dir, sizeof user_dir, dirs[i], geteuid());
+    for (size_t i = 0; i < USER_DIRS * sizeof dirs / sizeof *dirs && fd < 0; i++) {
+        segment_user_dir(user_dir, sizeof user_dir, dirs[i / USER_DIRS], geteuid(), i % USER_DIRS);
         if (may_make)
             raw_mkdir(user_dir, 0700);
         int dir = adopt_open_dir(user_dir);

@@ -1,4 +1,6 @@
 #include "user.h"
+
+#include "segment.h"
 #include "tell.h"
 
 #include <dirent.h>
@@ -66,10 +68,8 @@ int user_each(const char *const *dirs, int (*act)(void *argument), void *argumen
         DIR *dir = opendir(*dirs);
         for (struct dirent *entry; dir != NULL && used < USERS_MAX && (entry = readdir(dir)) != NULL;) {
             struct stat status;
-            char *end;
-            /* A directory says whose it is by its owner; a name that says something else is somebody's lie. */
-            if (strncmp(entry->d_name, "slicewise-", 10) != 0 || fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-                !S_ISDIR(status.st_mode) || strtoul(entry->d_name + 10, &end, 10) != status.st_uid || *end != '\0' || end == entry->d_name + 10)
+            /* A directory says whose it is by its owner, and not by its name. */
+            if (!segment_is_user_dir(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(status.st_mode))
                 continue;
             bool is_known = false;
             for (unsigned i = 0; i < used; i++)

@@ -103,7 +103,7 @@ static void adopt_predecessors(bool has_segment)
 {
     char path[sizeof engine.home.path + 16], user_dir[256];
     const char *dot = has_segment ? strrchr(engine.home.path, '.') : NULL;
-    segment_user_dir(user_dir, sizeof user_dir, engine.settings.segment_dir, geteuid());
+    segment_user_dir(user_dir, sizeof user_dir, engine.settings.segment_dir, geteuid(), 0);
     for (unsigned n = 0; has_segment ? n < engine.home.number : n < PREDECESSORS_MAX; n++) {
         if (dot != NULL)
             snprintf(path, sizeof path, "%.*s.%u", (int)(dot - engine.home.path), engine.home.path, n);
@@ -155,6 +155,11 @@ static bool prepare(void)
     settings_read(&engine.settings, complain);
     if (engine.settings.is_off)
         return false;
+    const char *sanitizer = symbol_misreading_sanitizer();
+    if (sanitizer != NULL) {
+        engine_say("slicewise: not profiled: this program is built with %s, which would report our memory as a fault of the program\n", sanitizer, "", "");
+        return false;
+    }
     asleep_start();
     courier_start();
     make_thread_key();

@@ -508,3 +508,11 @@ void *symbol_find(const char *name, bool is_at_start)
     void *found = look_in_start(&search, 0, &index);
     return found != NULL || is_at_start ? found : look_later(&search, NULL);
 }
+
+const char *symbol_misreading_sanitizer(void)
+{
+#ifdef __SANITIZE_THREAD__ /* it sees our lock: the engine's own test */
+    return NULL;
+#endif
+    return symbol_find("__tsan_init", true) != NULL ? "ThreadSanitizer" : symbol_find("__msan_init", true) != NULL ? "MemorySanitizer" : NULL;
+}

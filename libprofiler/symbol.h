@@ -28,4 +28,8 @@ void *symbol_find(const char *name, bool is_at_start);
 /* Whether the program runs on glibc. Elsewhere nothing of libc's is as we know it, and we stand down. */
 bool symbol_has_glibc(void);
 
+/* The sanitizer in this very program that sees what we do and takes it for the program's, or NULL. ThreadSanitizer does not see our lock,
+ * MemorySanitizer does not see what we wrote to our stack; their false reports end the program. */
+const char *symbol_misreading_sanitizer(void);
+
 #endif

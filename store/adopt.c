@@ -323,14 +323,19 @@ struct adoption_result adopt_segment(const char *path, const char *only_spool_di
     return result;
 }
 
-int adopt_open_dir(const char *user_dir)
+static int open_dir_at(int dir, const char *name)
 {
     struct statx status;
-    int fd = raw_open(user_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int fd = raw_open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (fd < 0 || (raw_statx(fd, "", AT_EMPTY_PATH, &status) == 0 && status.stx_uid == geteuid() && (status.stx_mode & 0022) == 0))
         return fd;
     raw_close(fd); /* what lies there may be anybody's */
     return -EPERM;
+}
+
+int adopt_open_dir(const char *user_dir)
+{
+    return open_dir_at(AT_FDCWD, user_dir);
 }
 
 void adopt_each(int dir, const char *user_dir, const char *prefix, void (*visit)(int dir, const char *path, void *argument), void *argument)
@@ -345,6 +350,25 @@ void adopt_each(int dir, const char *user_dir, const char *prefix, void (*visit)
             snprintf(path, sizeof path, "%s/%s", user_dir, name);
             visit(dir, path, argument);
         }
+}
+
+void adopt_each_below(const char *dir, const char *prefix, void (*visit)(int dir, const char *path, void *argument), void *argument)
+{
+    char user_dir[256], entries[2048] __attribute__((aligned(8)));
+    int all = raw_open(dir, O_RDONLY | O_DIRECTORY, 0);
+    long bytes;
+    while (all >= 0 && (bytes = raw_result(syscall(SYS_getdents64, all, entries, sizeof entries))) > 0)
+        for (long at = 0; at < bytes; at += ((struct dirent64 *)(entries + at))->d_reclen) {
+            const char *name = ((const struct dirent64 *)(entries + at))->d_name;
+            int fd = segment_is_user_dir(name) && strlen(dir) + strlen(name) + 2 <= sizeof user_dir ? open_dir_at(all, name) : -ENOENT;
+            if (fd < 0)
+                continue;
+            snprintf(user_dir, sizeof user_dir, "%s/%s", dir, name);
+            adopt_each(fd, user_dir, prefix, visit, argument);
+            raw_close(fd);
+        }
+    if (all >= 0)
+        raw_close(all);
 }
 
 bool adopt_is_promised(uint64_t collector_until_ns)
@@ -367,8 +391,12 @@ void adopt_gone(const char *dir, const char *prefix)
 {
     static char entries[4096] __attribute__((aligned(8))), path[sizeof ((struct segment_home *)0)->path];
     char user_dir[256];
-    segment_user_dir(user_dir, sizeof user_dir, dir, geteuid());
-    int fd = adopt_open_dir(user_dir);
+    int fd = -EPERM;
+    for (unsigned number = 0; fd == -EPERM && number < USER_DIRS; number++) { /* as segments are made */
+        segment_user_dir(user_dir, sizeof user_dir, dir, geteuid(), number);
+        fd = adopt_open_dir(user_dir);
+        fd = fd == -EACCES ? -EPERM : fd;
+    }
     if (fd < 0)
         return;
     long bytes = raw_result(syscall(SYS_getdents64, fd, entries, sizeof entries));
@@ -400,12 +428,6 @@ static void adopt_one_of_all(int dir, const char *path, void *argument)
 void adopt_all(const char *dir, const char *prefix, const char *only_spool_dir,
                void (*done)(const char *path, const struct adoption_result *result, void *argument), void *argument)
 {
-    char user_dir[256];
     struct adoption_of_all all = { only_spool_dir, done, argument };
-    segment_user_dir(user_dir, sizeof user_dir, dir, geteuid());
-    int fd = adopt_open_dir(user_dir);
-    if (fd < 0)
-        return;
-    adopt_each(fd, user_dir, prefix, adopt_one_of_all, &all);
-    raw_close(fd);
+    adopt_each_below(dir, prefix, adopt_one_of_all, &all);
 }

@@ -27,7 +27,7 @@ struct adoption_result adopt_segment(const char *path, const char *only_spool_di
 /* The same of a file in an open directory; of `path` the last name is looked up there. */
 struct adoption_result adopt_in(int dir, const char *path, const char *only_spool_dir);
 
-/* Adopts every segment in this user's directory below `dir` whose name begins with `prefix`, and tells `done` (may be NULL) of each. */
+/* Adopts every segment in this user's directories below `dir` whose name begins with `prefix`, and tells `done` (may be NULL) of each. */
 void adopt_all(const char *dir, const char *prefix, const char *only_spool_dir,
                void (*done)(const char *path, const struct adoption_result *result, void *argument), void *argument);
 
@@ -43,6 +43,9 @@ int adopt_open_dir(const char *user_dir);
 
 /* Visits every file there whose name begins with `prefix`, as `user_dir`/name. */
 void adopt_each(int dir, const char *user_dir, const char *prefix, void (*visit)(int dir, const char *path, void *argument), void *argument);
+
+/* Visits those in every directory of segments below `dir` that is this user's alone to write to, whatever its name. */
+void adopt_each_below(const char *dir, const char *prefix, void (*visit)(int dir, const char *path, void *argument), void *argument);
 
 /* Opens a segment file and locks it against all others who would finish or drain it; its process takes no notice. Returns ADOPTED if it is
  * the caller's now, ADOPT_BUSY or ADOPT_FOREIGN; `fd`, unless it is negative, is to be closed either way. */

@@ -20,11 +20,24 @@ uint64_t segment_layout(void)
     return segment_layout_of(SCHEMA_ID);
 }
 
-void segment_user_dir(char *path, size_t room, const char *dir, unsigned uid)
+void segment_user_dir(char *path, size_t room, const char *dir, unsigned uid, unsigned number)
 {
-    char *end = path + room;
-    if (text_put_number(text_put(text_put(path, end, dir), end, "/slicewise-"), end, uid) == end)
+    char *end = path + room, *at = text_put_number(text_put(text_put(path, end, dir), end, "/" USER_DIR), end, uid);
+    if (number > 0)
+        at = text_put_number(text_put(at, end, "."), end, number);
+    if (at == end)
         path[0] = '\0';
+}
+
+bool segment_is_user_dir(const char *name)
+{
+    const char *at = name + sizeof USER_DIR - 1;
+    if (strncmp(name, USER_DIR, sizeof USER_DIR - 1) != 0 || *at < '0' || *at > '9')
+        return false;
+    at += strspn(at, "0123456789");
+    if (*at == '.' && at[1] != '\0')
+        at += 1 + strspn(at + 1, "0123456789");
+    return *at == '\0';
 }
 
 bool segment_dir_is_private(const char *path)
@@ -112,22 +125,40 @@ static struct segment *map(int flags, int fd)
     return (struct segment *)syscall(SYS_mmap, NULL, sizeof(struct segment), PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd, 0);
 }
 
-static bool create_in(struct segment_home *home, enum place place, const char *dir, const char *name)
+/* Returns its descriptor, or -errno. */
+static int create_file_in(struct segment_home *home, const char *user_dir, const char *name)
 {
-    char user_dir[256];
-    segment_user_dir(user_dir, sizeof user_dir, dir, geteuid());
-    if (!segment_dir_is_private(user_dir)) {
-        raw_mkdir(user_dir, 0700); /* or somebody else of this user's does at this moment */
-        if (!segment_dir_is_private(user_dir))
-            return false;
-    }
-    *home = (struct segment_home){ .place = place };
     int fd = -EEXIST;
     for (unsigned n = 0; fd == -EEXIST && n < 100000; n++) {
         home->number = n;
         char *end = home->path + sizeof home->path;
         text_put_number(text_put(text_put(text_put(text_put(home->path, end, user_dir), end, "/"), end, name), end, "."), end, n);
         fd = raw_open(home->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    }
+    return fd;
+}
+
+/* The directory may be there, or somebody else of this user's makes it at this moment. Returns 0, -EACCES where it is not ours alone, or -ENOENT
+ * where none can be made. */
+static int make_user_dir(const char *user_dir)
+{
+    if (segment_dir_is_private(user_dir))
+        return 0;
+    int made = raw_mkdir(user_dir, 0700);
+    return segment_dir_is_private(user_dir) ? 0 : made == 0 || made == -EEXIST ? -EACCES : -ENOENT;
+}
+
+static bool create_in(struct segment_home *home, enum place place, const char *dir, const char *name)
+{
+    char user_dir[256];
+    int fd = -EACCES;
+    *home = (struct segment_home){ .place = place };
+    /* In a user namespace another user's directory may look like ours, until we try to write to it. */
+    for (unsigned number = 0; (fd == -EACCES || fd == -EPERM) && number < USER_DIRS; number++) {
+        segment_user_dir(user_dir, sizeof user_dir, dir, geteuid(), number);
+        fd = make_user_dir(user_dir);
+        if (fd == 0)
+            fd = create_file_in(home, user_dir, name);
     }
     if (fd < 0)
         return false;

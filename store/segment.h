@@ -256,8 +256,14 @@ int segment_reserve(struct segment_home *home, const void *part, size_t bytes);
 
 void segment_unmap(struct segment_home *home);
 
-/* The directory of this user's segments below `dir`; empty, which is nowhere, if that is too long. */
-void segment_user_dir(char *path, size_t room, const char *dir, unsigned uid);
+/* The directory of a user's segments below `dir`; empty, which is nowhere, if that is too long. It has other names, by `number`, for somebody else
+ * may have taken the first ones: a process in a user namespace takes the one of a number that is another user's outside. */
+#define USER_DIR "slicewise-"
+enum { USER_DIRS = 8 };
+void segment_user_dir(char *path, size_t room, const char *dir, unsigned uid, unsigned number);
+
+/* Whether a name could be that of such a directory, of whichever user: whose it is its owner tells. */
+bool segment_is_user_dir(const char *name);
 
 /* Whether the directory is this user's alone, so that nobody else can plant files or links in it. */
 bool segment_dir_is_private(const char *path);

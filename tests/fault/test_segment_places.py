@@ -46,6 +46,9 @@ def test_private_memory_takes_its_place(job: Job, apps: Apps) -> None:
     assert place_and_mishaps(job) == ("private", {"segment_private": 1})
 
 
+NOBODY = 65534  # also what every user is called in a user namespace that has no numbers of its own
+
+
 def test_somebody_elses_directory_is_not_used(job: Job, apps: Apps) -> None:
     """A directory of our name that others may write to, or a link of it, could have anything planted in it."""
     planted = job.segment_dir / f"slicewise-{os.geteuid()}"
@@ -53,8 +56,21 @@ def test_somebody_elses_directory_is_not_used(job: Job, apps: Apps) -> None:
     planted.chmod(0o777)
     ended = job.run([apps.build("life_ending"), "exit"], TMPDIR=str(job.folder))
     assert (ended.status, ended.errors) == (3, "")
-    assert place_and_mishaps(job) == ("tmpdir", {"segment_in_tmpdir": 1})
+    assert place_and_mishaps(job) == ("shm", {})
     assert job.segments() == []
+    assert list(planted.iterdir()) == []
+
+
+def test_killed_in_a_user_namespace(job: Job, apps: Apps) -> None:
+    """Whoever owns the directory finishes what lies in it, whatever number it is named for."""
+    need_user_namespaces()
+    job.run(["unshare", "--user", apps.build("life_ending"), "kill"])
+    (segment,) = job.segments()
+    assert segment.parent.name == f"slicewise-{NOBODY}"
+    done = job.recover()
+    assert "finished 1 process " in done.stdout
+    assert job.segments() == []
+    assert place_and_mishaps(job) == ("shm", {})
 
 
 @pytest.mark.parametrize("kilobytes", [4, 16, *range(40, 84, 4), 128, 256, 512])
@@ -80,6 +96,12 @@ def test_shared_memory_that_is_too_small(job: Job, apps: Apps, kilobytes: int) -
         assert "slicewise: " in ended.errors
     else:
         assert own <= counted <= own + 10  # the shell's own few
+
+
+def need_user_namespaces() -> None:
+    need("unshare")
+    if os.geteuid() != 0 or subprocess.run(["unshare", "--user", "true"], check=False).returncode != 0:
+        pytest.skip("needs root and user namespaces")
 
 
 def need_small_memory(job: Job, kilobytes: int) -> None:

@@ -135,14 +135,14 @@ class Site:
         os.chown(path, owner, owner)
         path.chmod(mode)
 
-    def run(self, user: int, **settings: str) -> Ended:
+    def run(self, user: int, ending: str = "exit", **settings: str) -> Ended:
         ours = {
             "LD_PRELOAD": self.place / "library", "SLICEWISE_DIR": self.profiles,
             "SLICEWISE_SEGMENT_DIR": self.place / "segments",
         }  # fmt: skip
         words = [f"{name}={value}" for name, value in (ours | settings).items()]
         become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "env", *words]
-        return self.job.run_plainly([*become, self.place / "program", "exit"], cwd=self.place / "data")
+        return self.job.run_plainly([*become, self.place / "program", ending], cwd=self.place / "data")
 
     def recover(self, user: int) -> subprocess.CompletedProcess[str]:
         environment = self.job.environment({"LD_PRELOAD": "", "SLICEWISE_SEGMENT_DIR": str(self.place / "segments")})
@@ -196,6 +196,28 @@ def test_a_directory_of_a_users_own_among_others(site: Site) -> None:
     assert site.run(VICTIM).errors == ""
     assert site.profiles.stat().st_mode & 0o7777 == 0o700
     assert total(read_profile(site.spool), "write_bytes", obj="file") == 300
+
+
+def test_a_user_namespace_leaves_a_place_to_the_user_of_its_number(site: Site) -> None:
+    """There every user is called 65534; what a process makes under that name belongs to somebody else."""
+    need("unshare")
+    if subprocess.run(["unshare", "--user", "true"], check=False).returncode != 0:
+        pytest.skip("user namespaces are forbidden here")
+    segments = site.place / "segments"
+    program = ["unshare", "--user", site.place / "program", "kill"]
+    assert site.job.run(program, SLICEWISE_SEGMENT_DIR=str(segments)).status == -9
+    assert (segments / f"slicewise-{VICTIM}").stat().st_uid == os.geteuid()
+
+    assert site.run(VICTIM, "kill").status == -9
+    (segment,) = (segments / f"slicewise-{VICTIM}.1").iterdir()
+    assert segment.stat().st_uid == VICTIM
+    assert "finished 1 process " in site.recover(VICTIM).stdout
+    profile = read_profile(site.spool)
+    assert total(profile, "write_bytes", obj="file") == 300
+    assert (profile.processes["place"].item(), profile.mishaps["mishap"].to_list()) == ("shm", [])
+
+    assert "finished 1 process " in site.recover(os.geteuid()).stdout
+    assert total(site.job.profile(), "write_bytes", obj="file") == 300
 
 
 def test_a_directory_that_a_group_shares(site: Site) -> None:

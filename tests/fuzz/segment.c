@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     fake_system.writable_below = bed;
     char directory[256], path[512];
-    segment_user_dir(directory, sizeof directory, bed, geteuid());
+    segment_user_dir(directory, sizeof directory, bed, geteuid(), 0);
     mkdir(directory, 0700);
     snprintf(path, sizeof path, "%s/job.1.1", directory);
     make_segment(path, data + 1, size - 1);

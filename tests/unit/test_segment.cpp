@@ -37,23 +37,59 @@ TEST_CASE("a second segment of the same name gets the next number", "[segment]")
     CHECK(fs::path(second.home.path).extension() == ".1");
 }
 
+/* What somebody else may have put where a user's directory of segments belongs. */
+static void take_place(const Sandbox &sandbox, const std::string &what, unsigned number)
+{
+    char user_dir[256];
+    segment_user_dir(user_dir, sizeof user_dir, sandbox.path().c_str(), geteuid(), number);
+    if (what == "file") {
+        sandbox.write(fs::path(user_dir).filename(), "");
+        return;
+    }
+    fs::path dir = what == "link" ? sandbox.path("elsewhere" + std::to_string(number)) : user_dir;
+    fs::create_directory(dir);
+    if (what == "link")
+        fs::create_symlink(dir, user_dir);
+    else
+        fs::permissions(dir, fs::perms::all);
+}
+
+TEST_CASE("where a directory of segments is not the user's alone, the next name is taken", "[segment]")
+{
+    Sandbox sandbox;
+    std::string what = GENERATE("writable by all", "link", "file");
+    unsigned taken = GENERATE(1u, USER_DIRS - 1u);
+    for (unsigned number = 0; number < taken; number++)
+        take_place(sandbox, what, number);
+    segment_home home;
+    REQUIRE(segment_create(&home, sandbox.path().c_str(), "job.1") == 0);
+    CHECK(home.place == PLACE_shm);
+    CHECK(fs::path(home.path).parent_path().filename() == "slicewise-" + std::to_string(geteuid()) + "." + std::to_string(taken));
+    segment_unmap(&home);
+    unsigned found = 0;
+    auto count = [](int, const char *, void *argument) { ++*(unsigned *)argument; };
+    adopt_each_below(sandbox.path().c_str(), "", count, &found);
+    CHECK(found == 1);
+}
+
+TEST_CASE("names of directories of segments", "[segment]")
+{
+    for (const char *name : { "slicewise-0", "slicewise-65534", "slicewise-1000.1", "slicewise-1000.12" })
+        CHECK(segment_is_user_dir(name));
+    for (const char *name : { "slicewise-", "slicewise", "slicewise-test-1", "slicewise-1.", "slicewise-1.a", "slicewise-1.2.3", "slicewise-.1", "other-1", "" })
+        CHECK_FALSE(segment_is_user_dir(name));
+}
+
 TEST_CASE("a directory that others may write to is no place for a segment", "[segment]")
 {
     Sandbox sandbox;
-    char user_dir[256];
-    segment_user_dir(user_dir, sizeof user_dir, sandbox.path().c_str(), geteuid());
-    SECTION("writable by all")
-    {
-        fs::create_directory(user_dir);
-        fs::permissions(user_dir, fs::perms::all);
-    }
-    SECTION("a link to somewhere else")
-    {
-        fs::create_directory(sandbox.path("elsewhere"));
-        fs::create_symlink(sandbox.path("elsewhere"), user_dir);
-    }
-    SECTION("a file") { sandbox.write(fs::path(user_dir).filename(), ""); }
     SECTION("a dir that is not there") { fs::remove_all(sandbox.path()); }
+    for (const char *what : { "writable by all", "link", "file" })
+        DYNAMIC_SECTION(what)
+        {
+            for (unsigned number = 0; number < USER_DIRS; number++)
+                take_place(sandbox, what, number);
+        }
     std::string tmpdir = fs::temp_directory_path() / "slicewise-unit-tmpdir";
     fs::create_directory(tmpdir);
     setenv("TMPDIR", tmpdir.c_str(), 1);

@@ -16,7 +16,7 @@ constexpr size_t WATCHED_BYTES = SEGMENT_FIXED_BYTES + LANE_BYTES;
 struct visits visit_all(const Sandbox &sandbox, bool looks_closely = false)
 {
     char user_dir[256];
-    segment_user_dir(user_dir, sizeof user_dir, sandbox.path().c_str(), geteuid());
+    segment_user_dir(user_dir, sizeof user_dir, sandbox.path().c_str(), geteuid(), 0);
     struct visits visits = {};
     visits.until_ns = 77;
     visits.looks_closely = looks_closely;

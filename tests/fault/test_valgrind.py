@@ -1,0 +1,21 @@
+"""Programs that a user looks into with valgrind: it reports nothing of ours."""
+
+from __future__ import annotations
+
+import re
+
+from support.programs import Apps, Job, need, total
+
+# One child writes 10 bytes more.
+WRITTEN = 4 * 100 * (100 + 50) + 10
+
+
+def test_memcheck_has_nothing_to_report(job: Job, apps: Apps) -> None:
+    need("valgrind")
+    command = ["valgrind", "--error-exitcode=9", "--leak-check=full", "--show-leak-kinds=all", "--errors-for-leak-kinds=all"]
+    program = [apps.build("sanitized", "-pthread", "-Wno-stringop-overflow"), job.data]
+    ended = job.run([*command, *program], SLICEWISE_SLICE="0.1", SLICEWISE_SITE_MS="1")
+    assert ended.status == 3, ended.errors
+    summaries = re.findall(r"ERROR SUMMARY: (\d+) errors", ended.errors)
+    assert set(summaries) == {"0"}
+    assert total(job.profile(), "write_bytes", obj="file") == WRITTEN
