@@ -1,5 +1,6 @@
 /* Calls every function of MPI whose name is an argument once, in that order, with arguments that all lead to zeros; each must land in the function
- * of that very name of the library beside it (made by the test), which counts its calls. */
+ * of that very name of the library beside it (made by the test), which counts its calls. A function with large counts (..._c) that the library
+ * does not have must land in the one with ints. As a shared library it does so for a program that opens it out of the global scope. */
 #include "scenario.h"
 
 #include <ctype.h>
@@ -27,8 +28,16 @@ static void call(const char *name)
     any_function *function = (any_function *)dlsym(RTLD_DEFAULT, name);
     snprintf(counter, sizeof counter, "calls_of_%s", name);
     const int *calls = dlsym(RTLD_DEFAULT, counter);
-    REQUIRE(function != NULL && calls != NULL && *calls == 0);
-    if (is_fortran(name, "mpi_file_open")) /* a string's length comes last */
+    bool is_with_ints = calls == NULL;
+    if (is_with_ints) {
+        counter[strlen(counter) - strlen("_c")] = '\0';
+        calls = dlsym(RTLD_DEFAULT, counter);
+    }
+    REQUIRE(function != NULL && calls != NULL);
+    int before = *calls;
+    if (is_with_ints) /* the count is the third or the fourth */
+        function(z, z, NULL, NULL, z, z, z);
+    else if (is_fortran(name, "mpi_file_open")) /* a string's length comes last */
         function(z, text, z, z, z, z, strlen(text));
     else if (is_fortran(name, "mpi_file_delete"))
         function(text, z, z, strlen(text));
@@ -36,7 +45,9 @@ static void call(const char *name)
         function(z, z, z, z, text, z, z, strlen(text));
     else
         function(z, z, z, z, z, z, z);
-    REQUIRE(*calls == 1);
+    if (*calls != before + 1)
+        fprintf(stderr, "%s is not called by its name\n", name);
+    REQUIRE(*calls == before + 1);
 }
 
 int main(int argc, char **argv)

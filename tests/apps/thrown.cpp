@@ -1,5 +1,5 @@
 // Exceptions and cancellation that pass through the library's own frames: thrown FOLDER. Each goes through a function that is interposed and
-// calls back into the program, or through a system call that a thread is cancelled in.
+// calls back into the program, or through a system call that a thread is cancelled in, or, asynchronously, through whatever it is just doing.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -30,21 +30,28 @@ struct Cleaner {
     ~Cleaner() { if (pwrite(fd, "12345", 5, 0) != 5) abort(); }
 };
 
-static void *writes_until_cancelled(void *type)
+static void *writes_until_cancelled(void *)
 {
-    pthread_setcanceltype(*(int *)type, nullptr);
     Cleaner cleaner;
     for (;;)
         if (pwrite(fd, "1", 1, 0) != 1)
             abort();
 }
 
-static void cancel_writers(int type)
+// Cancelled between any two instructions: nothing here may have to be cleaned up.
+static void *writes_until_cancelled_at_once(void *)
+{
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr);
+    for (;;)
+        pwrite(fd, "1", 1, 0);
+}
+
+static void cancel_writers(void *(*write_on)(void *))
 {
     for (int i = 0; i < 100; i++) {
         pthread_t thread;
         void *result;
-        if (pthread_create(&thread, nullptr, writes_until_cancelled, &type) != 0)
+        if (pthread_create(&thread, nullptr, write_on, nullptr) != 0)
             abort();
         usleep(i * 20);
         pthread_cancel(thread);
@@ -81,7 +88,8 @@ int main(int, char **argument)
     } catch (int thrown) {
         caught += thrown;
     }
-    cancel_writers(PTHREAD_CANCEL_DEFERRED);
+    cancel_writers(writes_until_cancelled);
+    cancel_writers(writes_until_cancelled_at_once);
     for (int i = 0; i < 7; i++)
         if (pwrite(fd, "1234567890", 10, 0) != 10)
             abort();

@@ -1,4 +1,4 @@
-"""Programs that are built with a sanitizer run as they do without us, and are counted where the sanitizer leaves our own memory alone."""
+"""Programs that are built with a sanitizer run as without us, and are counted where it leaves our memory alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def build(tmp_path: Path) -> Build:
     def of(compiler: list[str], sanitizer: str) -> Path:
         need(compiler[0])
         program = tmp_path / "program"
-        command = [*compiler, "-D_GNU_SOURCE", "-g", "-O1", "-w", "-pthread", f"-fsanitize={sanitizer}", SOURCE, "-o", program]
+        options = ["-D_GNU_SOURCE", "-g", "-O1", "-w", "-pthread", f"-fsanitize={sanitizer}"]
+        command = [*compiler, *options, SOURCE, "-o", program]
         built = subprocess.run(command, capture_output=True, text=True, check=False)
         if built.returncode != 0:
             pytest.skip(f"{compiler[0]} has no runtime for -fsanitize={sanitizer}: {built.stderr.splitlines()[-1]}")

@@ -58,7 +58,24 @@ def test_exceptions_and_cancelled_threads(job: Job, tmp_path: Path) -> None:
     subprocess.run(["g++", "-O1", "-g", "-Wall", "-Werror", APPS / "thrown.cpp", "-o", program], check=True)
     assert (ended := job.run([program, job.data])).status == 0, ended.errors
     profile = job.profile()
-    assert profile.mishaps["mishap"].to_list() == []
+    # Asynchronously, a thread may be cancelled in the middle of bookkeeping.
+    assert set(profile.mishaps["mishap"]) <= {JUMPED}
     # Each of 100 cancelled threads wrote 5 bytes while its stack was unwound; then the first one wrote seven times.
     assert total(profile, "write_bytes") >= 100 * 5 + 7 * 10
-    assert calls(profile)["pthread_create"] == 100
+    assert calls(profile)["pthread_create"] == 2 * 100
+    assert job.segments() == []
+
+
+@pytest.mark.parametrize("mode", ["yield", "preempt"])
+def test_contexts_that_wander_from_thread_to_thread(job: Job, apps: Apps, mode: str) -> None:
+    ended = job.run([apps.build("contexts", "-pthread"), job.data / "file", "0.5", mode], SLICEWISE_SLICE="0.1")
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    mishaps = dict(profile.mishaps.select("mishap", "count").iter_rows())
+    left = mishaps.pop(JUMPED, 0)
+    assert mishaps == {}
+    assert left <= ended.told["handled"]
+    # A context that lost its thread in the middle of bookkeeping goes on later, over some of what was counted since.
+    for counted in (calls(profile)["pwrite"], total(profile, "write_ops")):
+        assert abs(counted - ended.told["returned"]) <= (0 if mode == "yield" else 0.01 * ended.told["returned"])
+    assert job.segments() == []

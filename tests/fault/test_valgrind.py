@@ -12,7 +12,8 @@ WRITTEN = 4 * 100 * (100 + 50) + 10
 
 def test_memcheck_has_nothing_to_report(job: Job, apps: Apps) -> None:
     need("valgrind")
-    command = ["valgrind", "--error-exitcode=9", "--leak-check=full", "--show-leak-kinds=all", "--errors-for-leak-kinds=all"]
+    leaks = ["--leak-check=full", "--show-leak-kinds=all", "--errors-for-leak-kinds=all"]
+    command = ["valgrind", "--error-exitcode=9", *leaks]
     program = [apps.build("sanitized", "-pthread", "-Wno-stringop-overflow"), job.data]
     ended = job.run([*command, *program], SLICEWISE_SLICE="0.1", SLICEWISE_SITE_MS="1")
     assert ended.status == 3, ended.errors
