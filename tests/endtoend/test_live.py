@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -15,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from support.programs import BUILD, COLLECTOR, Apps, Job, need
+from support.terminal import LONGEST_WAIT_SECONDS, Terminal
 
 SLICEWISE = BUILD / "bin" / "slicewise"
-LONGEST_WAIT_SECONDS = 120
 
 
 @pytest.fixture
@@ -91,36 +90,14 @@ def test_top_says_what_it_cannot_do(job: Job, arguments: list[str]) -> None:
 
 def test_top_on_a_terminal(job: Job, running: subprocess.Popen[bytes]) -> None:
     """As over ssh: a terminal that knows no more than VT100 does, and keys."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execve(
-            SLICEWISE, [str(SLICEWISE), "top", "--every", "0.2"], environment(job) | {"TERM": "vt100", "COLUMNS": "150"}
-        )
-    shown = ""
-
-    def wait_for(pattern: str) -> None:
-        nonlocal shown
-        deadline = time.monotonic() + LONGEST_WAIT_SECONDS
-        while not re.search(pattern, shown):
-            assert time.monotonic() < deadline, shown
-            shown += os.read(terminal, 65536).decode(errors="replace")
-        shown = ""
-
-    wait_for("1 job, by throughput")
-    os.write(terminal, b"\r")
-    wait_for(rf"job job, 1 process(.|\n)*{running.pid}")
-    os.write(terminal, b"l")
-    wait_for("by latency")
-    os.write(terminal, b"q")
-    while True:
-        try:
-            if not os.read(terminal, 65536):
-                break
-        except OSError:  # the other end is closed
-            break
-    _, status = os.waitpid(pid, 0)
-    os.close(terminal)
-    assert os.waitstatus_to_exitcode(status) == 0
+    terminal = Terminal([SLICEWISE, "top", "--every", "0.2"], environment(job), columns=150)
+    terminal.wait_for("1 job, by throughput")
+    terminal.press(b"\r")
+    terminal.wait_for(rf"job job, 1 process(.|\n)*{running.pid}")
+    terminal.press(b"l")
+    terminal.wait_for("by latency")
+    terminal.press(b"q")
+    assert terminal.end() == 0
 
 
 def test_metrics(job: Job, running: subprocess.Popen[bytes]) -> None:

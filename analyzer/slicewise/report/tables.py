@@ -74,7 +74,7 @@ class Table:
 def line_for_terminal(line: str | Text) -> Text:
     """One line as a terminal may have it: in its styles, without markup, and with what is not plainly seen spelled
     out."""
-    line = Text(line) if isinstance(line, str) else line
+    line = Text(safe_text.visible(line)) if isinstance(line, str) else line  # Text drops some controls in silence
     if not safe_text.UNSAFE.search(line.plain):
         return line
     shown = Text(style=line.style)
@@ -92,5 +92,5 @@ def for_terminal(table: Table) -> RichTable:
         justify: Literal["right", "left"] = "right" if column.is_figure else "left"
         shown.add_column(line_for_terminal(column.heading), justify=justify, overflow="fold")
     for row in table.rows:
-        shown.add_row(*(line_for_terminal(Text(cell.text, style=cell.colour)) for cell in row))
+        shown.add_row(*(Text(safe_text.visible(cell.text), style=cell.colour) for cell in row))
     return shown
