@@ -20,7 +20,7 @@ from support.terminal import Terminal
 
 SLICEWISE = BUILD / "bin" / "slicewise"
 OWN_STYLES = re.compile(r"\x1b\[[0-9;]*m")
-# A colour that we never use, a bell, a control sequence of one byte, text that is turned around, a byte that is no text.
+# A colour that we never use, a bell, a control sequence of one byte, text that is turned around, a byte of no text.
 STEERING = "\x1b[5;31m\x07\x9b1m\u202e\r\n\udcff"
 RAW = [name.encode(errors="surrogateescape") for name in ("\x1b[5;31m", "\x07", "\x9b", "\u202e", "\udcff")]
 IN_PLACE = """

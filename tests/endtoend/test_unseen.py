@@ -18,6 +18,7 @@ from slicewise.analysis.coverage import (
 )
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import count_processes
+from slicewise.report.coverage import coverage_words
 from support.programs import APPS, BUILD, COLLECTOR, Apps, Job, calls, need, need_built
 
 SLICEWISE = BUILD / "bin" / "slicewise"
@@ -361,6 +362,35 @@ def test_every_process_of_pythons_pools_is_compared(job, way):
     assert (seen.processes, seen.of) == (count_processes(Digest(profile).processes),) * 2
     assert seen.kernel_write_bytes >= 1_000_000
     assert seen.write > 0.999
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn", "forkserver"])
+def test_workers_that_their_pool_kills_are_counted_and_said_to_be_left_out(job, way):
+    """Python's pools end so by default: at the end of `with` their workers are sent SIGTERM."""
+    script = job.data / "pool.py"
+    script.write_text(
+        "import multiprocessing, os, signal, sys\n"
+        "def work(i):\n"
+        "    with open(f'{sys.argv[2]}/{i}', 'wb') as file: return file.write(bytes(100_000))\n"
+        "def be_killed(i): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "if __name__ == '__main__':\n"
+        "    with multiprocessing.get_context(sys.argv[1]).Pool(3) as pool:\n"
+        "        assert sum(pool.map(work, range(9))) == 900_000\n"
+        "        pool.apply_async(be_killed, (0,)).wait(1)\n"
+        "    work(9)\n"
+    )
+    assert job.run(["/usr/bin/python3", "-I", script, way, job.data]).status == 0
+    assert job.recover(job.spool_dir).returncode == 0
+    profile = job.profile()
+    of_script = profile.files.filter(profile.files["path"].str.starts_with(str(job.data)))  # Python has its own
+    assert of_script["write_bytes"].sum() == 1_000_000
+    digest = Digest(profile)
+    seen = coverage(digest)
+    assert seen.killed == digest.processes.filter(ending="killed").height >= 1
+    assert seen.processes == count_processes(digest.processes) - seen.killed
+    words = "1 process was" if seen.killed == 1 else f"{seen.killed} processes were"
+    assert f"of {seen.of} processes; {words} killed" in coverage_words.seen(seen)
+    assert seen.write > 0.99
 
 
 def test_a_rust_program_whose_threads_ended_is_compared(job, tmp_path):

@@ -1,4 +1,4 @@
-"""More files than the table has rows, by several threads at once: sums are exact and bounds hold, also after SIGKILL."""
+"""More files than the table has rows, by several threads at once: sums are exact and bounds hold, after SIGKILL too."""
 
 from __future__ import annotations
 

@@ -170,6 +170,7 @@ def test_every_process_is_there_the_least_seen_first(of):
         kernel(2, write_bytes=2 * MIB, write_ops=1, kernel_read_bytes=4 * MIB),
     ]
     seen = of([{"process": 1}, {"process": 2, "program": "/bin/raw"}, {"process": 3, "ending": "killed"}], slices)
+    assert (seen.processes, seen.of, seen.killed) == (2, 3, 1)
     assert seen.by_process == [
         ProcessCoverage("process 2 on n1", "/bin/raw", None, 0.0, 0, 0, 0, 2 * MIB, ["mapped", "past_libc"]),
         ProcessCoverage("process 1 on n1", "/usr/bin/simulation", 0.0, 1.0, 0, 3 * MIB, 100, 3 * MIB, ["small"]),
@@ -307,7 +308,12 @@ def test_profiles_of_before_these_tables_are_read(tmp_path):
     [
         ({"read": None, "write": 0.9998, "processes": 3},
          "saw 99.98 % of the bytes written that the kernel counted (over 3 of 4 processes)"),
+        ({"read": None, "write": 0.9998, "processes": 3, "killed": 1},
+         "saw 99.98 % of the bytes written that the kernel counted (over 3 of 4 processes; "
+         "1 process was killed, so the kernel's last count is not known)"),
         ({"read": None, "write": None}, "the kernel counted no bytes to compare with"),
+        ({"read": None, "write": None, "processes": 0, "killed": 4},
+         "nothing to compare with: 4 processes were killed, so the kernel's last count is not known"),
         ({"read": 0.12, "gaps": [Gap("read", "small", 88, 2, 1)]},
          "saw 100 % of the bytes written and 12 % of the bytes read (the rest were small reads of the loader and libc) "
          "that the kernel counted"),

@@ -18,6 +18,7 @@ from slicewise.scalars import whole
 
 # The kernel's last count of a process is there only if it ended by itself, and is complete only without these mishaps.
 ENDINGS_WITH_KERNEL_COUNT = ("exit", "underscore_exit", "exec", "stood_down")
+KILLED = "killed"
 MISHAPS_OF_KERNEL_COUNT = ("no_kernel_count", "kernel_count_partial")
 # What marks a process in which calls could not be seen.
 BOUND_APART, RING_USED, RING_UNSEEN = "bound_apart", "uring_used", "uring_unseen"
@@ -114,9 +115,10 @@ class Coverage:
 
     kernel_read_bytes, kernel_write_bytes: what the shares are of: the processes' own and those of programs that could
     not be profiled, as far as known. processes: those whose kernel count is complete, over which the shares are; of:
-    all of the job. unprofiled_read_bytes, unprofiled_write_bytes: what the kernel counted for programs that could not
-    be profiled; None where nobody measured it (`slicewise run` does). gaps: the most bytes first. least_seen,
-    by_process: the most unseen bytes first. io_uring: None where no process made a ring.
+    all of the job; killed: those of the job that were killed (a pool's workers by their parent, for instance), whose
+    last count nobody could ask the kernel for. unprofiled_read_bytes, unprofiled_write_bytes: what the kernel counted
+    for programs that could not be profiled; None where nobody measured it (`slicewise run` does). gaps: the most bytes
+    first. least_seen, by_process: the most unseen bytes first. io_uring: None where no process made a ring.
     """
 
     read: float | None
@@ -132,6 +134,7 @@ class Coverage:
     least_seen: list[LeastSeen]
     io_uring: Rings | None
     by_process: list[ProcessCoverage]
+    killed: int = 0
 
 
 def _share(seen: int, kernel: int) -> float | None:
@@ -167,6 +170,7 @@ def coverage(digest: Digest) -> Coverage:
         least_seen=_least_seen(by_process),
         io_uring=_rings(digest, processes),
         by_process=_each_process(by_process, gap_rows),
+        killed=count_processes(processes.filter(pl.col("ending") == KILLED)),
     )
 
 

@@ -17,6 +17,7 @@ DID = {"read": "read", "write": "wrote"}
 ONLY_BELOW = 0.5
 LOADERS = " (the rest were small reads of the loader and libc)"
 MOST_NAMED = 4
+NOTHING_COUNTED = "the kernel counted no bytes to compare with"
 REASONS = {
     "static": "static", "go": "Go", "privileged": "with other rights than their caller's",
     "foreign": "for another kind of processor", "unknown": "why is not known",
@@ -56,10 +57,18 @@ def seen(coverage: Coverage, says_bytes: bool = False) -> str:
     ]
     over = ""
     if coverage.processes != coverage.of:
-        over = f" (over {coverage.processes:,} of {words.count(coverage.of, 'process')})"
+        killed = f"; {_killed(coverage)}" if coverage.killed else ""
+        over = f" (over {coverage.processes:,} of {words.count(coverage.of, 'process')}{killed})"
     said = f"saw {words.listing(items)} that the kernel counted{over}"
-    said = said if items else "the kernel counted no bytes to compare with"
+    nothing = f"nothing to compare with: {_killed(coverage)}" if coverage.killed else NOTHING_COUNTED
+    said = said if items else nothing
     return f"{said}: {could_not_be_profiled(coverage.unprofiled)}" if coverage.unprofiled else said
+
+
+def _killed(coverage: Coverage) -> str:
+    """Why some processes are not compared. What the wrappers counted of them is whole nevertheless."""
+    was = "was" if coverage.killed == 1 else "were"
+    return f"{words.count(coverage.killed, 'process')} {was} killed, so the kernel's last count is not known"
 
 
 def _lacks_small_alone(coverage: Coverage, way: Direction) -> bool:
