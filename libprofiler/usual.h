@@ -157,8 +157,8 @@ INLINE bool count_usual(enum operation operation, enum layer layer, int fd, int6
 
 /* A stdio call that the stream's buffer served: no I/O happened, and so it is counted without a clock. It belongs to the slice in which its thread
  * last read the clock, which it does again after SERVED_A_READING of these calls, or at the next one where they come more than SERVED_APART_NS
- * apart (call_served_unusually). With `has_tick` it belongs to the slice of `tick`, for then the caller has read the clock. Returns false, and has changed nothing, if that is
- * due or anything else is unusual. */
+ * apart (call_served_unusually). With `has_tick` it belongs to the slice of `tick`, for then the caller has read the clock. Returns false, and
+ * has changed nothing, if that is due or anything else is unusual. */
 INLINE bool count_served_by(bool has_tick, uint64_t tick, enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
 {
     struct thread *thread = &thread_state;

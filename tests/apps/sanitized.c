@@ -1,5 +1,6 @@
-/* Work for programs that are built with a sanitizer, or run under valgrind: threads that write, read, print, fork and exec, from stacks on which the program's deeper
- * functions have been before. With `overflow` as second argument it reads more than a piece of memory holds, which is the program's own fault. */
+/* Work for programs that are built with a sanitizer, or run under valgrind: threads that write, read, print, fork and exec, from stacks on
+ * which the program's deeper functions have been before. With `overflow` as second argument it reads more than a piece of memory holds, which
+ * is the program's own fault. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>

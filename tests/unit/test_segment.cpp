@@ -76,7 +76,9 @@ TEST_CASE("names of directories of segments", "[segment]")
 {
     for (const char *name : { "slicewise-0", "slicewise-65534", "slicewise-1000.1", "slicewise-1000.12" })
         CHECK(segment_is_user_dir(name));
-    for (const char *name : { "slicewise-", "slicewise", "slicewise-test-1", "slicewise-1.", "slicewise-1.a", "slicewise-1.2.3", "slicewise-.1", "other-1", "" })
+    const char *const others[] = { "slicewise-", "slicewise", "slicewise-test-1", "slicewise-1.", "slicewise-1.a", "slicewise-1.2.3",
+                                   "slicewise-.1", "other-1", "" };
+    for (const char *name : others)
         CHECK_FALSE(segment_is_user_dir(name));
 }
 
