@@ -68,7 +68,7 @@ def test_killed_in_a_user_namespace(job: Job, apps: Apps) -> None:
     (segment,) = job.segments()
     assert segment.parent.name == f"slicewise-{NOBODY}"
     done = job.recover()
-    assert "finished 1 process " in done.stdout
+    assert done.returncode == 0
     assert job.segments() == []
     assert place_and_mishaps(job) == ("shm", {})
 
