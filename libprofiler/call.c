@@ -140,28 +140,49 @@ static __attribute__((noinline)) void count_unusually(const struct call *call, u
 }
 
 /* As count_usual, of a call on a mount and no stream. */
-INLINE void count(const struct call *call, uint32_t mount, const struct effect *effect)
+INLINE bool count_usual_on_mount(const struct call *call, uint32_t mount, const struct effect *effect)
 {
     struct thread *thread = &thread_state;
-    if (!is_on())
-        return;
     void *volatile frame;
-    if (LIKELY(guard_is_free(thread, &frame))) {
-        guard_set(thread, &frame);
-        struct lane *lane = thread->lane;
-        bool is_usual = LIKELY(is_within(thread, call->start_tick, call->end_tick));
-        unsigned place = is_usual ? lane->cell_of[operation_layer[call->operation]][mount] : 0;
-        is_usual = LIKELY(place != 0);
-        if (is_usual) {
-            struct share share = { .ns = ticks_to_ns(call->end_tick - call->start_tick), .bytes = effect->bytes };
-            add_to_cell(lane_cell(lane, place), effect, &share, share.ns);
-            lane->calls[call->operation] += !effect->is_other_half;
-        }
-        guard_clear(thread);
-        if (is_usual)
-            return;
+    if (!LIKELY(guard_is_free(thread, &frame)))
+        return false;
+    guard_set(thread, &frame);
+    struct lane *lane = thread->lane;
+    bool is_usual = LIKELY(is_within(thread, call->start_tick, call->end_tick));
+    unsigned place = is_usual ? lane->cell_of[operation_layer[call->operation]][mount] : 0;
+    is_usual = LIKELY(place != 0);
+    if (is_usual) {
+        struct share share = { .ns = ticks_to_ns(call->end_tick - call->start_tick), .bytes = effect->bytes };
+        add_to_cell(lane_cell(lane, place), effect, &share, share.ns);
+        lane->calls[call->operation] += !effect->is_other_half;
     }
-    count_unusually(call, mount, effect);
+    guard_clear(thread);
+    return is_usual;
+}
+
+INLINE void count(const struct call *call, uint32_t mount, const struct effect *effect)
+{
+    if (is_on() && !count_usual_on_mount(call, mount, effect))
+        count_unusually(call, mount, effect);
+}
+
+static struct effect touch(const struct call *call, bool is_error)
+{
+    return (struct effect){ .kind = operation_kind[call->operation], .is_error = is_error };
+}
+
+static __attribute__((noinline)) void count_touch_unusually(const struct call *call, uint32_t mount, bool is_error)
+{
+    struct effect effect = touch(call, is_error);
+    count_unusually(call, mount, &effect);
+}
+
+/* A call that moved nothing. Where it is one on metadata, as nearly all are, the compiler knows all else that is to be added up to be zero. */
+INLINE void count_touch(const struct call *call, uint32_t mount, bool is_error)
+{
+    const struct effect effect = { .kind = KIND_meta, .is_error = is_error };
+    if (is_on() && !(LIKELY(operation_kind[call->operation] == KIND_meta) && count_usual_on_mount(call, mount, &effect)))
+        count_touch_unusually(call, mount, is_error);
 }
 
 static void count_moved(const struct call *call, int fd, descriptor word, int64_t offset, const struct effect *effect)
@@ -227,11 +248,6 @@ descriptor call_descriptor(int fd)
     return is_on() ? descriptor_of(fd) : 0;
 }
 
-static struct effect touch(const struct call *call, bool is_error)
-{
-    return (struct effect){ .kind = operation_kind[call->operation], .is_error = is_error };
-}
-
 /* Before the engine woke nothing but the descriptor's device was looked up. */
 static uint32_t mount_of_look(descriptor look)
 {
@@ -252,9 +268,8 @@ static bool is_asleep(void)
 
 void call_touched_descriptor(const struct call *call, descriptor word, bool is_error)
 {
-    struct effect effect = touch(call, is_error);
     if (!is_asleep() || !asleep_puts_off(call, word, is_error))
-        count(call, mount_of_word(word), &effect);
+        count_touch(call, mount_of_word(word), is_error);
 }
 
 void call_mapped(const struct call *call, int fd, int64_t bytes)
@@ -336,24 +351,21 @@ void call_named(const struct call *call, int dirfd, const char *path, bool is_er
 {
     if (!is_on())
         return;
-    struct effect effect = touch(call, is_error);
-    count(call, name_mount(dirfd, path, is_error), &effect);
+    count_touch(call, name_mount(dirfd, path, is_error), is_error);
 }
 
 void call_named_on(const struct call *call, uint64_t device, uint32_t mode)
 {
     if (!is_on())
         return;
-    struct effect effect = touch(call, false);
-    count(call, mount_of_device(object_of_mode(mode), device), &effect);
+    count_touch(call, mount_of_device(object_of_mode(mode), device), false);
 }
 
 void call_opened(const struct call *call, int fd, int dirfd, const char *path)
 {
     if (!is_on())
         return;
-    struct effect effect = touch(call, fd < 0);
-    count(call, fd >= 0 ? descriptor_mount(descriptor_opened(fd, dirfd, path)) : name_mount(dirfd, path, true), &effect);
+    count_touch(call, fd >= 0 ? descriptor_mount(descriptor_opened(fd, dirfd, path)) : name_mount(dirfd, path, true), fd < 0);
 }
 
 

@@ -11,16 +11,21 @@ static inline uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
+/* Eight bytes at a time; the last eight may overlap those before. */
 static inline uint64_t mix_text(uint64_t hash, const char *text)
 {
-    size_t length = strlen(text);
+    const size_t length = strlen(text);
     uint64_t word = 0;
-    for (; length >= sizeof word; text += sizeof word, length -= sizeof word) {
+    if (length < sizeof word) {
+        memcpy(&word, text, length);
+        return mix(mix(hash, word), length);
+    }
+    const char *last = text + length - sizeof word;
+    for (; text < last; text += sizeof word) {
         memcpy(&word, text, sizeof word);
         hash = mix(hash, word);
     }
-    word = length;
-    memcpy(&word, text, length);
+    memcpy(&word, last, sizeof word);
     return mix(mix(hash, word), length);
 }
 
