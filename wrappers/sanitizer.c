@@ -3,6 +3,7 @@
  * ours, and then the program needs ASAN_OPTIONS=verify_asan_link_order=0. */
 #include "interpose.h"
 #include "symbol.h"
+#include "text.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -22,7 +23,7 @@ EXPORT const char *__asan_default_options(void) // NOLINT(bugprone-reserved-iden
     char *both = (char *)syscall(SYS_mmap, NULL, length + sizeof ":" LATER_THAN_US, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (both == MAP_FAILED)
         return LATER_THAN_US;
-    memcpy(both, theirs, length);
-    memcpy(both + length, ":" LATER_THAN_US, sizeof ":" LATER_THAN_US);
+    char *end = both + length + sizeof ":" LATER_THAN_US;
+    text_put(text_put(both, end, theirs), end, ":" LATER_THAN_US);
     return both;
 }

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from slicewise.profile.reader import Profile
 from support.programs import COLLECTOR, SHARED_MEMORY, Apps, Job, job_in, total
-from support.tally import assert_counts_tally, read_tally, wait_for
+from support.tally import assert_counts_tally, read_tally, wait_for_count
 
 KILLS = {("steady", 1): 8, ("steady", 4): 8, ("restless", 1): 17, ("restless", 4): 17}
 LONGEST_LIFE_SECONDS = 0.45
@@ -55,7 +55,7 @@ def test_killed_at_any_moment(tmp_path: Path, apps: Apps, other_mount: Path, mod
 
 def kill_and_recover(job: Job, apps: Apps, mode: str, threads: int, other: Path, after_seconds: float) -> None:
     victim = start(job, apps, mode, threads, other)
-    wait_for(other / "tally")
+    wait_for_count(other / "tally")
     time.sleep(after_seconds)
     victim.kill()
     assert victim.wait() == -signal.SIGKILL
@@ -81,7 +81,7 @@ def test_restless_runs_do_pack_and_drain(job: Job, apps: Apps, other_mount: Path
 
 def test_recovered_twice_and_by_two_at_once(job: Job, apps: Apps, other_mount: Path) -> None:
     victim = start(job, apps, "restless", 4, other_mount)
-    wait_for(other_mount / "tally")
+    wait_for_count(other_mount / "tally")
     time.sleep(0.3)
     victim.kill()
     victim.wait()
@@ -140,7 +140,7 @@ def test_killed_process_is_finished_by_the_next_one_of_its_job(
     job: Job, apps: Apps, other_mount: Path, job_names: dict[str, str]
 ) -> None:
     victim = start(job, apps, "restless", 1, other_mount)
-    wait_for(other_mount / "tally")
+    wait_for_count(other_mount / "tally")
     victim.kill()
     victim.wait()
     reader = ["cat", "/dev/null"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from slicewise.profile.reader import Profile
@@ -21,8 +21,17 @@ LONGEST_WAIT_SECONDS = 120
 
 def wait_for(path: Path) -> None:
     """Until the file is there and has something in it."""
+    _wait_until(path, lambda: path.exists() and path.stat().st_size > 0)
+
+
+def wait_for_count(tally: Path) -> None:
+    """Until the program has counted a call in its tally, and so the engine has, too."""
+    _wait_until(tally, lambda: tally.exists() and any(tally.read_bytes()))
+
+
+def _wait_until(path: Path, is_there: Callable[[], bool]) -> None:
     deadline = time.monotonic() + LONGEST_WAIT_SECONDS
-    while not path.exists() or path.stat().st_size == 0:
+    while not is_there():
         assert time.monotonic() < deadline, path
         time.sleep(0.001)
 
