@@ -415,7 +415,7 @@ static void pace_served(struct thread *thread, uint64_t tick)
     thread->served_tick = tick;
 }
 
-/* Of a call that has read the clock, by whatever way is open. */
+/* For a call that has read the clock: counts it by whatever way is open. */
 void call_served_late(uint64_t tick, enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
 {
     if (fd < 0 || !is_on()) /* a stream in memory moves nothing */

@@ -15,19 +15,16 @@
 #include "program.h"
 #include "record.h"
 #include "request.h"
-#include "say.h"
 #include "site.h"
 #include "state.h"
 #include "text.h"
 #include "symbol.h"
 #include "unprofiled.h"
-#include "visible.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/sysmacros.h>
 
 START_DATA struct engine engine;
 void (*engine_before_end)(void);
@@ -39,43 +36,6 @@ _Atomic uint32_t *engine_switch = &asleep_page.state;
 /* Segments of programs that came before in this process, by exec: more are finished at the next exec, else by the last one. */
 #define PREDECESSORS_MAX 8
 #define STARTER_PATIENCE 1000
-
-void engine_say(const char *format, const char *first, const char *second, const char *third)
-{
-    static char line[1024], shown[sizeof line];
-    struct statx status;
-    if (engine.settings.is_quiet || identity_is_further_rank() || raw_statx_descriptor(STDERR_FILENO, &status) < 0 ||
-        status.stx_ino != engine.standard_error.inode || status.stx_dev_minor != engine.standard_error.device)
-        return;
-    snprintf(line, sizeof line, format, first, second, third);
-    say_line(STDERR_FILENO, &status, shown, visible_line(shown, sizeof shown, line));
-}
-
-static const struct { bool is_said; const char *meaning; } mishap_texts[] = {
-#define SAID true
-#define QUIET false
-#define MISHAP(name, said, meaning) { said, meaning },
-#include "mishaps.def"
-#undef SAID
-#undef QUIET
-};
-
-void mishap(enum mishap kind, const char *detail)
-{
-    segment_count_mishap(engine.home.segment, kind);
-    if (!mishap_texts[kind].is_said || engine.is_said[kind])
-        return;
-    engine.is_said[kind] = true;
-    engine_say("slicewise: %s%s%s\n", detail != NULL ? detail : "", detail != NULL ? ": " : "", mishap_texts[kind].meaning);
-}
-
-static void complain(const char *variable, const char *value, const char *wrong)
-{
-    if (value != NULL)
-        engine_say("slicewise: %s=%s: %s; its default is used\n", variable, value, wrong);
-    else
-        engine_say("slicewise: %s: %s\n", variable, wrong, "");
-}
 
 static void thread_ends(void *thread)
 {
@@ -152,7 +112,7 @@ static bool prepare(void)
 {
     uint64_t began = clock_read(CLOCK_MONOTONIC);
     take_standard_error();
-    settings_read(&engine.settings, complain);
+    settings_read(&engine.settings, notice_bad_setting);
     if (engine.settings.is_off)
         return false;
     const char *sanitizer = symbol_misreading_sanitizer();

@@ -35,6 +35,9 @@ void mishap(enum mishap mishap, const char *detail);
 /* Says a line on the standard error that the process began with: a format of at most three strings. */
 void engine_say(const char *format, const char *first, const char *second, const char *third);
 
+/* Says what is wrong with a setting (`value` may be NULL): for settings_read. */
+void notice_bad_setting(const char *variable, const char *value, const char *wrong);
+
 /* At a process's end, when all is closed (or `closed` says why not): brings it to the spool, or says why it stays in the segment. Returns whether
  * nothing stays there. Caller holds no lock. */
 bool ending_bring_home(enum ending ending, uint64_t end_ns, int closed);

@@ -109,7 +109,8 @@ INLINE void reposition(struct stream *stream, int64_t position)
     stream->position = position >= 0 ? position : 0;
 }
 
-/* Of a thread without a lane (NULL) it is an address that nobody may follow: a number's, since no array begins there. */
+/* Where a descriptor's stream lies in a lane. A thread without a lane (NULL) gets an address that nobody may follow. It is computed as a number,
+ * for no array begins there. */
 INLINE struct stream *stream_of(struct lane *lane, int fd)
 {
     return (struct stream *)((uintptr_t)lane + offsetof(struct lane, streams) + sizeof(struct stream) * ((unsigned)fd % STREAMS));

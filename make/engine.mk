@@ -2,7 +2,7 @@
 
 UNIT_OBJECTS = $(patsubst %,$(BUILD)/objects/%.o,$(basename $(wildcard tests/unit/*.c tests/unit/*.cpp)))
 # The tests start and stop an engine of their own (tests/unit/fake_engine.c).
-UNIT_ENGINE_OBJECTS = $(filter-out $(BUILD)/objects/libprofiler/engine.o $(BUILD)/objects/libprofiler/ending.o,$(ENGINE_OBJECTS)) $(BUILD)/objects/wrappers/mpi_pending.o
+UNIT_ENGINE_OBJECTS = $(filter-out $(addprefix $(BUILD)/objects/libprofiler/,engine.o notice.o ending.o),$(ENGINE_OBJECTS)) $(BUILD)/objects/wrappers/mpi_pending.o
 UNIT_READER_OBJECTS = $(BUILD)/objects/reader/memory.o
 UNIT_COLLECTOR_OBJECTS = $(filter-out $(BUILD)/objects/collector/main.o,$(COLLECTOR_OBJECTS))
 UNIT_WRAPS = -Wl,--wrap=syscall,--wrap=clock_gettime,--wrap=getrusage

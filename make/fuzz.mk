@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 5
 FUZZ_TARGETS = proc segment elf reader
 FUZZ_CC ?= clang
 FUZZ_FLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-FUZZ_SOURCES = $(filter-out libprofiler/engine.c,$(wildcard store/*.c libprofiler/*.c)) $(filter-out collector/main.c,$(wildcard collector/*.c)) \
+FUZZ_SOURCES = $(filter-out libprofiler/engine.c libprofiler/notice.c,$(wildcard store/*.c libprofiler/*.c)) $(filter-out collector/main.c,$(wildcard collector/*.c)) \
   tests/unit/fake_engine.c tests/unit/fake_system.c wrappers/mpi_pending.c
 FUZZ_READER_OBJECTS = $(patsubst %.c,$(BUILD)/fuzz/objects/%.o,$(wildcard reader/*.c))
 FUZZ_OBJECTS = $(FUZZ_SOURCES:%.c=$(BUILD)/fuzz/objects/%.o)

@@ -76,7 +76,7 @@ def run(command: tuple[str, ...], job: Path, page: Path) -> dict[str, float]:
 
 
 def least(command: tuple[str, ...], job: Path, page: Path, rounds: int) -> dict[str, float]:
-    """Of each figure the least of some rounds."""
+    """The least of each figure over some rounds."""
     found = [run(command, job, page) for _ in range(rounds)]
     return {name: min(one[name] for one in found) for name in found[0]}
 

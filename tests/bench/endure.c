@@ -3,6 +3,8 @@
  * Threads share the files and take the directories in turn. ROOM: bytes of addresses that may still be mapped once all threads are there
  * (0: no limit). Once every thread has been through its files, prints about each second what was since the line before, `seconds NUMBER
  * writes NUMBER cpu_ns_a_write NUMBER rss_kib NUMBER`, and at the end the number of calls that wrote, `total NUMBER`. */
+#include "measure.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,14 +27,6 @@ static int files_of_each, directories;
 static char **directory;
 static pthread_barrier_t all_there;
 static _Atomic int is_over;
-
-static void must(int is_right, const char *what)
-{
-    if (!is_right) {
-        perror(what);
-        exit(1);
-    }
-}
 
 static int file_of(int worker, int number)
 {

@@ -4,6 +4,8 @@
  *     life memory THREADS 0 DIR      I/O in so many threads more; prints resident bytes of each kind
  *     life mounts OPENS 0 DIR...     prints for each directory the ns of the first and the least of so many further open calls
  * More than one slice needs skewed_clock.c. */
+#include "measure.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -21,21 +23,6 @@ extern void skip_clock(int64_t ns) __attribute__((weak));
 
 static char block[BLOCK_BYTES];
 static pthread_barrier_t barrier;
-
-static long now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    return now.tv_sec * 1000000000l + now.tv_nsec;
-}
-
-static void must(int is_right, const char *what)
-{
-    if (!is_right) {
-        perror(what);
-        exit(1);
-    }
-}
 
 static int file_in(const char *directory, int number)
 {

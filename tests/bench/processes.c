@@ -1,6 +1,8 @@
 /* Short processes, of which workflows and configure scripts are made.
  *     processes fork FORKS     makes so many children that only leave; prints the median of the ns from fork to a child's end
  *     processes few DIR        makes ten small calls on a file there */
+#include "measure.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,21 +11,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-static long now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    return now.tv_sec * 1000000000l + now.tv_nsec;
-}
-
-static void must(int is_right, const char *what)
-{
-    if (!is_right) {
-        perror(what);
-        exit(1);
-    }
-}
 
 static int compare(const void *one, const void *other)
 {

@@ -3,6 +3,8 @@
  *     sites wait CALLS DIR                so many waits of 3 ms in read(), which are one sample each at SLICEWISE_SITE_MS=1; prints the processor
  *                                         time of one in us
  *     sites count site_sample CHUNKS 1 DIR   the same under callgrind: each chunk's instructions are dumped as `Client Request: site_sample CALLS` */
+#include "measure.h"
+
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,14 +25,6 @@ enum { FRAMES = 24, BLOCK_BYTES = 64 << 10, BLOCKS = 64, WAIT_NS = 3000000, CALL
 static char block[BLOCK_BYTES];
 static int file, timer;
 static long wait_ns = WAIT_NS;
-
-static void must(int is_right, const char *what)
-{
-    if (!is_right) {
-        perror(what);
-        exit(1);
-    }
-}
 
 static void write_block(long i)
 {

@@ -21,9 +21,9 @@ from slicewise.report.model import outlier_words
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
-from slicewise.running.command import LONGEST_SLICE_SECONDS, SHORTEST_SLICE_SECONDS
 from slicewise.running.delta_campaign import DeltaPlan, run_campaign
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.terminal.shared_options import SliceSeconds
 from slicewise.text.safe_text import visible
 
 app = typer.Typer(add_completion=False, invoke_without_command=True)
@@ -51,16 +51,7 @@ def run(
     directory: Annotated[
         Path, typer.Option("--dir", metavar="DIR", help="Where the campaign's profiles go; the same DIR goes on.")
     ] = Path("slicewise-delta"),
-    slice_seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--slice",
-            metavar="SECONDS",
-            min=SHORTEST_SLICE_SECONDS,
-            max=LONGEST_SLICE_SECONDS,
-            help="Length of a slice; else 4.",
-        ),
-    ] = None,
+    slice_seconds: SliceSeconds = None,
     weight: Weight = "processes",
     html: PageFile = None,
     json: AsJson = False,
@@ -88,7 +79,7 @@ def read(
 ) -> None:
     """The Delta-graph of profiles: runs of two jobs, and of each alone; several directories side by side.
 
-    Of a run A is the job whose name comes first. Offsets are measured, from first byte to first byte.
+    A is the job of a run whose name comes first. Offsets are measured, from first byte to first byte.
     """
     _show_graphs(directories, weight, direction, html, json, output)
 

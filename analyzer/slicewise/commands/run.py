@@ -11,8 +11,6 @@ import typer
 
 from slicewise.errors import UserError
 from slicewise.running.command import (
-    LONGEST_SLICE_SECONDS,
-    SHORTEST_SLICE_SECONDS,
     Ended,
     NodeCollector,
     NotStarted,
@@ -22,6 +20,7 @@ from slicewise.running.command import (
     run_command,
 )
 from slicewise.running.installation import Installation, find_installation
+from slicewise.terminal.shared_options import SliceSeconds
 from slicewise.text.safe_text import say
 
 # What the loaders and the libc of a few processes read for themselves.
@@ -41,16 +40,7 @@ def run(
         str | None,
         typer.Option(metavar="NAME", help="The job's name; else $SLICEWISE_JOB, the scheduler's id, or a new one."),
     ] = None,
-    slice_seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--slice",
-            metavar="SECONDS",
-            min=SHORTEST_SLICE_SECONDS,
-            max=LONGEST_SLICE_SECONDS,
-            help="Length of a slice; else 4.",
-        ),
-    ] = None,
+    slice_seconds: SliceSeconds = None,
     collector: Annotated[
         bool, typer.Option(help="Drain the processes and sample the node's own counters while the command runs.")
     ] = True,

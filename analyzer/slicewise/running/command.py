@@ -20,11 +20,10 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from slicewise.contract import JOB_NAME_RULE, job_name, seconds_allowed
+from slicewise.contract import JOB_NAME_RULE, job_name
 from slicewise.errors import UserError
 
 DEFAULT_DIR = "slicewise"
-SHORTEST_SLICE_SECONDS, LONGEST_SLICE_SECONDS = seconds_allowed("SLICEWISE_SLICE")
 # As the library takes them, in its order: a job that has a name there gets no name from here.
 SCHEDULER_JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
 OPEN_MPI_LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun)([.-].*)?")

@@ -44,9 +44,9 @@ def io_span(activity: pl.DataFrame, processes: pl.DataFrame, slice_ns: int) -> I
     activity: the job's (`digest.activity`), with io_ns and threads a process and slice of slice_ns. processes: process,
     start_ns, end_ns.
 
-    Of each process: with b the time in calls per thread in its first slice and d the mean share of its inner slices
-    that it spent in calls (1 without inner slices), it began b / d before the end of that slice: as early as the slice
-    and the process began, as late as b before the slice's end. The last slice likewise, from its start. The job's span
+    Let b be a process's time in calls per thread in its first slice, and d the mean share of its inner slices that it
+    spent in calls (1 without inner slices). It began b / d before the end of that slice: as early as the slice and the
+    process began, as late as b before the slice's end. The last slice likewise, from its start. The job's span
     is from the earliest beginning to the latest end.
     """
     if activity.is_empty():
