@@ -3,6 +3,7 @@
 #include "adopt.h"
 #include "clock.h"
 #include "mount.h"
+#include "patience.h"
 #include "raw.h"
 #include "settings.h"
 
@@ -181,10 +182,12 @@ int live(double every_seconds, bool is_for_all)
     const char *tmpdir = getenv("TMPDIR");
     tmpdir = tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp";
     signal(SIGPIPE, SIG_IGN);
+    bool does_answer = true; /* once it did not, nobody waits for it again */
     for (;;) {
         printf("{\"time_ns\": %lu, \"steady_ns\": %lu, \"processes\": [", clock_read(CLOCK_REALTIME), clock_read(CLOCK_MONOTONIC));
         unsigned printed = print_segments_below(settings.segment_dir, is_for_all, 0);
-        if (strcmp(tmpdir, settings.segment_dir) != 0)
+        does_answer = does_answer && patience_answers(tmpdir);
+        if (strcmp(tmpdir, settings.segment_dir) != 0 && does_answer)
             print_segments_below(tmpdir, is_for_all, printed);
         printf("]}\n");
         if (fflush(stdout) != 0 || every_seconds == 0)

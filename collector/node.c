@@ -5,6 +5,7 @@
 #include "encode.h"
 #include "format.h"
 #include "identity.h"
+#include "patience.h"
 #include "raw.h"
 #include "record.h"
 #include "spool.h"
@@ -178,16 +179,23 @@ void node_sample(struct node *node, uint64_t now_ns)
 
 /* A node without processes of the job has no profile, and we begin none unless told to. What was drained does not tell: another run of the
  * same name, which writes elsewhere, has its segments in the same place. */
-static bool has_profile(const struct node *node)
+static enum answer has_profile(const struct node *node)
 {
     char path[1100];
     spool_path(path, sizeof path, node->home.segment);
-    return node->is_for_samples || access(path, F_OK) == 0;
+    return node->is_for_samples ? ANSWER_YES : patience_is_there(node->home.segment->spool_dir, path);
 }
 
 int node_drain(struct node *node)
 {
-    return has_profile(node) ? drain_frames(&node->home) : 0;
+    switch (has_profile(node)) {
+    case ANSWER_YES:
+        return drain_frames(&node->home);
+    case ANSWER_NO:
+        return 0;
+    default:
+        return -SPOOL_LATE;
+    }
 }
 
 void node_visit(struct node *node, const char *segment_dir, const char *job, uint64_t next_ns, bool looks_closely)
@@ -200,7 +208,8 @@ void node_visit(struct node *node, const char *segment_dir, const char *job, uin
     node->visits.until_ns = next_ns != 0 ? clock_read(CLOCK_MONOTONIC) + PROMISED_ROUNDS * next_ns + NS_PER_SECOND : 0;
     node->visits.looks_closely = looks_closely;
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
-        adopt_each_below(dirs[i], prefix, visit_segment, &node->visits);
+        if (patience_answers(dirs[i]))
+            adopt_each_below(dirs[i], prefix, visit_segment, &node->visits);
     node->most_alive = node->visits.alive > node->most_alive ? node->visits.alive : node->most_alive;
 }
 

@@ -1,6 +1,7 @@
 #include "recover.h"
 
 #include "adopt.h"
+#include "patience.h"
 #include "settings.h"
 #include "spool.h"
 #include "tell.h"
@@ -71,14 +72,28 @@ int recover(const char *job_dir, const char *job, const char *into)
     }
     struct tally tally = { 0 };
     spool_is_kept = true; /* segments are removed: what they held must be safe */
-    adopt_all(settings.segment_dir, prefix, spool_dir, note, &tally);
-    adopt_all(tmpdir != NULL ? tmpdir : "/tmp", prefix, spool_dir, note, &tally);
+    patience_begin(settings.exit_ns);
+    if (job_dir != NULL && !patience_answers(spool_dir)) {
+        tell(stderr, "slicewise: %s: does not answer; nothing can be written there\n", job_dir);
+        return 1;
+    }
+    const char *const dirs[] = { settings.segment_dir, tmpdir != NULL ? tmpdir : "/tmp" };
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        if (patience_answers(dirs[i]))
+            adopt_all(dirs[i], prefix, spool_dir, note, &tally);
+        else {
+            tell(stderr, "slicewise: %s: does not answer; segments that may lie there are left alone\n", dirs[i]);
+            tally.failed++;
+        }
+    }
     if (job_dir != NULL && tally.finished + tally.alive + tally.unseen + tally.failed + tally.busy == 0 && access(job_dir, F_OK) != 0) {
         tell(stderr, "slicewise: %s: no such directory, and no segment of such a job; name the directory of a job's profile\n", job_dir);
         return 2;
     }
     tell(stdout, "slicewise: finished %u process%s that ended without a word; %u still run%s\n", tally.finished, tally.finished == 1 ? "" : "es",
            tally.alive, tally.alive == 1 ? "s" : "");
+    if (tally.busy > 0)
+        tell(stdout, "slicewise: %u more %s being finished by somebody else at this moment\n", tally.busy, tally.busy == 1 ? "is" : "are");
     if (tally.unseen > 0)
         tell(stdout, "slicewise: %u more cannot be judged from within this pid namespace (a container?): run it on the node itself\n", tally.unseen);
     return tally.failed > 0;

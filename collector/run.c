@@ -4,6 +4,7 @@
 #include "adopt.h"
 #include "clock.h"
 #include "identity.h"
+#include "patience.h"
 #include "raw.h"
 #include "record.h"
 #include "spool.h"
@@ -184,6 +185,7 @@ static int run_attached(const struct node_options *options, const struct setting
         tell(stderr, "slicewise: process %d: cannot be watched (%s); give the id of a living process to --parent\n", options->parent, strerror(errno));
         return 2;
     }
+    patience_begin(settings->exit_ns);
     int begun = node_begin(&node, "", settings, job);
     if (begun < 0) {
         tell(stderr, "slicewise: no memory for the collector (%s)\n", strerror(-begun));

@@ -2,19 +2,14 @@
 
 #include "errand.h"
 #include "identity.h"
+#include "local.h"
 #include "record.h"
-#include "statmount.h"
 #include "state.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define REST_NS NS_PER_SECOND /* after an errand that failed */
 #define PATIENCE_NS NS_PER_SECOND
-#ifndef STATX_MNT_ID
-#define STATX_MNT_ID 0x1000u
-#endif
 
 static START_DATA struct {
     struct errand *errand; /* under way; the lock's holder alone looks into it */
@@ -23,70 +18,6 @@ static START_DATA struct {
     uint64_t rest_until_ns;
     uint64_t end_ns;       /* until then an exit may wait; 0: it is no exit */
 } courier;
-
-/* Types of file systems without a device whose files lie on this node. */
-static const char *const local_types[] = { "tmpfs", "overlay", "btrfs", "zfs", "ramfs", "bcachefs", "rootfs", NULL };
-
-static bool is_local_type(const char *type)
-{
-    for (const char *const *local = local_types; *local != NULL; local++)
-        if (strncmp(type, *local, strlen(*local)) == 0 && (type[strlen(*local)] == ' ' || type[strlen(*local)] == '\0'))
-            return true;
-    return false;
-}
-
-/* The same, as the kernel's list says. */
-static bool is_local_mount_of_list(int fd_on_it)
-{
-    static char chunk[4096 + 1];
-    struct statx status;
-    if (syscall(SYS_statx, fd_on_it, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &status) != 0 || (status.stx_mask & STATX_MNT_ID) == 0)
-        return false;
-    int fd = raw_open("/proc/self/mountinfo", O_RDONLY, 0);
-    size_t kept = 0;
-    long got = 1;
-    bool is_local = false, is_found = false;
-    while (fd >= 0 && !is_found && got > 0 && (got = raw_read(fd, chunk + kept, sizeof chunk - 1 - kept)) > 0) {
-        char *line = chunk, *end;
-        chunk[kept + (size_t)got] = '\0';
-        for (; !is_found && (end = strchr(line, '\n')) != NULL; line = end + 1) {
-            *end = '\0';
-            is_found = strtoull(line, NULL, 10) == status.stx_mnt_id;
-            const char *type = is_found ? strstr(line, " - ") : NULL;
-            is_local = type != NULL && is_local_type(type + 3);
-        }
-        kept = strlen(line);
-        memmove(chunk, line, kept);
-    }
-    if (fd >= 0)
-        raw_close(fd);
-    return is_local;
-}
-
-/* Whether a directory lies on a mount of a local type. Asks no server. */
-static bool is_on_local_mount(int fd, const struct statx *status)
-{
-    struct one_mount one;
-    return statmount_of(status, &one) ? is_local_type(one.type) : is_local_mount_of_list(fd);
-}
-
-/* Opens the directory of profiles if it is known to be there, and to lie on this node: on a disk, or in memory. Asks no server. Returns a
- * descriptor, or less than 0. */
-static int open_local_profiles(const struct segment *segment)
-{
-    static char profiles[sizeof segment->spool_dir];
-    struct statx status;
-    memcpy(profiles, segment->spool_dir, sizeof profiles - 1);
-    char *job = strrchr(profiles, '/');
-    if (job == NULL)
-        return -ENOENT;
-    job[job == profiles] = '\0';
-    int fd = spool_open_known(profiles);
-    if (fd < 0 || (raw_statx_descriptor(fd, &status) == 0 && (status.stx_dev_major != 0 || is_on_local_mount(fd, &status))))
-        return fd;
-    raw_close(fd);
-    return -EAGAIN;
-}
 
 /* Another process's spool that is not ours as well is nothing to wait for: it may be why that process is dead. */
 static bool may_wait_for(const struct segment *segment)
@@ -98,7 +29,7 @@ static int append(struct segment *segment, const void *frames, size_t bytes)
 {
     if (strchr(segment->spool_dir, '/') == NULL) /* no spool at all: it says why */
         return spool_append_ourselves(segment, frames, bytes, NULL);
-    int profiles = open_local_profiles(segment);
+    int profiles = local_open_profiles(segment);
     if (profiles >= 0) {
         int appended = spool_append_ourselves(segment, frames, bytes, &profiles);
         raw_close(profiles);

@@ -27,6 +27,9 @@ struct adoption_result adopt_segment(const char *path, const char *only_spool_di
 /* The same of a file in an open directory; of `path` the last name is looked up there. */
 struct adoption_result adopt_in(int dir, const char *path, const char *only_spool_dir);
 
+/* Whether two paths lead to one directory, for such a restriction: the collector sets one that does not wait for a server that is down. */
+extern bool (*adopt_is_same_directory)(const char *dir, const char *other);
+
 /* Adopts every segment in this user's directories below `dir` whose name begins with `prefix`, and tells `done` (may be NULL) of each. */
 void adopt_all(const char *dir, const char *prefix, const char *only_spool_dir,
                void (*done)(const char *path, const struct adoption_result *result, void *argument), void *argument);
