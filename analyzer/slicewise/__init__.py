@@ -29,10 +29,9 @@ def read(path: str | Path, *, distributions: bool = False) -> Digest:
     tell: no such file, not a profile, another format, several jobs or slice lengths, no sound frame, or a clock that
     was set so that slices lie on no axis.
     """
-    from slicewise.digest.digest import Digest
-    from slicewise.profile.reader import read_profile
+    from slicewise.digest.digest import read_digest
 
-    return Digest(read_profile(path, distributions=distributions))
+    return read_digest(path, distributions=distributions)
 
 
 def read_jobs(paths: Iterable[str | Path]) -> list[Digest]:
@@ -43,10 +42,10 @@ def read_jobs(paths: Iterable[str | Path]) -> list[Digest]:
     """
     from pathlib import Path
 
-    from slicewise.digest.digest import several
-    from slicewise.profile.many import read_profiles
+    from slicewise.digest.digest import read_digests
+    from slicewise.profile.files import job_places
 
-    return several(read_profiles(Path(path) for path in paths))
+    return read_digests(job_places(Path(path) for path in paths))
 
 
 def read_tables(

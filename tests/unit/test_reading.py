@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -9,9 +10,16 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import slicewise
+from slicewise.commands import flamegraph, model, overlap
+from slicewise.digest import slices
+from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.profile import native
-from slicewise.profile.reading import Want, read
+from slicewise.profile.files import job_places
+from slicewise.profile.many import profiles_of
+from slicewise.profile.reader import read_profile
+from slicewise.profile.reading import Want, read, read_jobs
 from support.swz import LAST_FRAME, Frames, Writer, build_profile, schema_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,11 +31,22 @@ def jobs(tmp_path) -> Path:
     """Two jobs, whose processes have the same unique ids."""
     for job, written in (("48213", 5), ("48190", 7)):
         slices = [
-            {"process": process, "slice": number, "write_bytes": written, "write_size_2": 1, "write_slowest_ns": number}
+            {
+                "process": process,
+                "slice": number,
+                "write_bytes": written,
+                "write_size_2": 1,
+                "write_slowest_ns": number,
+            }
             for process in (1, 2)
             for number in (100, 101)
         ]
-        build_profile(tmp_path / job, [{"process": 1}, {"process": 2, "host": "n2"}], slices, rows_a_frame=1)
+        build_profile(
+            tmp_path / job,
+            [{"process": 1}, {"process": 2, "host": "n2"}],
+            slices,
+            rows_a_frame=1,
+        )
     return tmp_path
 
 
@@ -38,7 +57,14 @@ def test_many_jobs_are_one_frame_and_are_told_apart(jobs):
         (1, "48213", jobs / "48213"),
     ]
     slices = reading.tables["slices"]
-    assert slices.columns == ["profile", "process", "mount", "layer", "slice", "write_bytes"]
+    assert slices.columns == [
+        "profile",
+        "process",
+        "mount",
+        "layer",
+        "slice",
+        "write_bytes",
+    ]
     assert slices.select("profile", "process", "slice", "write_bytes").rows() == [
         (profile, process, number, written)
         for profile, written in ((0, 7), (1, 5))
@@ -52,32 +78,64 @@ def test_many_jobs_are_one_frame_and_are_told_apart(jobs):
 
 def test_sums_over_slices(jobs):
     wants = {
-        "distributions": Want("slices", ("write_size", "write_slowest_ns"), summed_over=("slice",)),
+        "distributions": Want(
+            "slices", ("write_size", "write_slowest_ns"), summed_over=("slice",)
+        ),
         "slices": Want("slices", ()),
     }
     reading = read([jobs / "48213"], wants)
     distributions = reading.tables["distributions"]
     assert distributions.columns[:4] == ["profile", "process", "mount", "layer"]
-    assert distributions.select("process", "write_size_2", "write_size_3", "write_slowest_ns").rows() == [
+    assert distributions.select(
+        "process", "write_size_2", "write_size_3", "write_slowest_ns"
+    ).rows() == [
         (1, 2, 0, 101),
         (2, 2, 0, 101),
     ]
-    assert reading.tables["slices"].columns == ["profile", "process", "mount", "layer", "slice"]
+    assert reading.tables["slices"].columns == [
+        "profile",
+        "process",
+        "mount",
+        "layer",
+        "slice",
+    ]
 
 
 def test_layers_that_are_left_out_and_the_last_slice_of_sums(tmp_path):
     rows = [
-        {"process": process, "layer": layer, "slice": number, "write_bytes": number, "write_slowest_ns": 200 - number}
+        {
+            "process": process,
+            "layer": layer,
+            "slice": number,
+            "write_bytes": number,
+            "write_slowest_ns": 200 - number,
+        }
         for process in (1, 2, 3)
         for layer in (("posix", "stdio", "kernel") if process < 3 else ("kernel",))
         for number in (100, 101, 105)
     ]
-    job = build_profile(tmp_path / "48213", [{"process": process} for process in (1, 2, 3)], rows, rows_a_frame=2)
+    job = build_profile(
+        tmp_path / "48213",
+        [{"process": process} for process in (1, 2, 3)],
+        rows,
+        rows_a_frame=2,
+    )
     wants = {
         "all": Want("slices", ("write_bytes", "write_slowest_ns")),
-        "some": Want("slices", ("write_bytes", "write_slowest_ns"), without=("layer", ("posix", "kernel"))),
-        "sums": Want("slices", ("write_bytes",), last_of=("slice",), without=("layer", ("stdio",))),
-        "none": Want("slices", ("write_bytes",), without=("layer", ("posix", "kernel", "stdio"))),
+        "some": Want(
+            "slices",
+            ("write_bytes", "write_slowest_ns"),
+            without=("layer", ("posix", "kernel")),
+        ),
+        "sums": Want(
+            "slices",
+            ("write_bytes",),
+            last_of=("slice",),
+            without=("layer", ("stdio",)),
+        ),
+        "none": Want(
+            "slices", ("write_bytes",), without=("layer", ("posix", "kernel", "stdio"))
+        ),
     }
     tables = read([job], wants).tables
     assert tables["some"].equals(tables["all"].filter(pl.col("layer") == "stdio"))
@@ -94,7 +152,10 @@ def test_rows_that_replace_each_other_are_not_summed(jobs):
 
 
 def test_a_table_that_no_schema_has_is_empty(jobs):
-    assert read([jobs], ["tea_breaks"]).tables["tea_breaks"].columns == ["profile", "process"]
+    assert read([jobs], ["tea_breaks"]).tables["tea_breaks"].columns == [
+        "profile",
+        "process",
+    ]
 
 
 def test_damage_is_that_of_its_job(jobs):
@@ -107,9 +168,13 @@ def test_damage_is_that_of_its_job(jobs):
 
 def test_a_schema_counts_for_its_own_job_alone(jobs):
     writer = Writer()
-    lost = Frames([writer.frame(1, 0, writer.rows("processes", [{"job": "lost"}]), LAST_FRAME)])
+    lost = Frames(
+        [writer.frame(1, 0, writer.rows("processes", [{"job": "lost"}]), LAST_FRAME)]
+    )
     lost.write(jobs / "lost" / "n1.swz")
-    with pytest.raises(UserError, match=f"{jobs / 'lost'}: no frame of it could be read"):
+    with pytest.raises(
+        UserError, match=f"{jobs / 'lost'}: no frame of it could be read"
+    ):
         read([jobs], ["slices"])
 
 
@@ -117,7 +182,9 @@ def test_jobs_of_versions_that_number_names_otherwise_are_read_together(jobs):
     other = json.loads(schema_text())
     other["enumerations"]["layers"].reverse()
     row = {"process": 1, "slice": 100, "write_bytes": 3, "layer": "stdio"}
-    build_profile(jobs / "other", [{"process": 1}], [row], schema=json.dumps(other).encode())
+    build_profile(
+        jobs / "other", [{"process": 1}], [row], schema=json.dumps(other).encode()
+    )
     slices = read([jobs], ["slices"]).tables["slices"]
     written = slices.group_by("layer").agg(pl.col("write_bytes").sum()).sort("layer")
     assert written.rows() == [("posix", 48), ("stdio", 3)]
@@ -125,8 +192,14 @@ def test_jobs_of_versions_that_number_names_otherwise_are_read_together(jobs):
 
 @pytest.mark.parametrize("number", [1 << 63, (1 << 64) - 1])
 def test_a_slice_that_has_no_sign_bit_left_is_damage(tmp_path, number):
-    slices = [{"process": 1, "slice": 5, "write_bytes": 1}, {"process": 1, "slice": number, "write_bytes": 1}]
-    reading = read([build_profile(tmp_path / "job", [{"process": 1}], slices, rows_a_frame=1)], ["slices"])
+    slices = [
+        {"process": 1, "slice": 5, "write_bytes": 1},
+        {"process": 1, "slice": number, "write_bytes": 1},
+    ]
+    reading = read(
+        [build_profile(tmp_path / "job", [{"process": 1}], slices, rows_a_frame=1)],
+        ["slices"],
+    )
     (source,) = reading.sources
     assert reading.tables["slices"]["slice"].to_list() == [5]
     assert "1 of 3 frames is damaged" in source.damage[0].message
@@ -134,7 +207,9 @@ def test_a_slice_that_has_no_sign_bit_left_is_damage(tmp_path, number):
 
 @pytest.mark.parametrize("number", [(1 << 63) - 1, 1 << 40])
 def test_a_slice_that_no_clock_can_tell_of_gets_one_line(tmp_path, number):
-    directory = build_profile(tmp_path / "job", [{"process": 1}], [{"process": 1, "slice": number}])
+    directory = build_profile(
+        tmp_path / "job", [{"process": 1}], [{"process": 1, "slice": number}]
+    )
     with pytest.raises(UserError, match=r"numbers that no job has \(slices.slice: "):
         read([directory], ["slices"])
 
@@ -146,7 +221,12 @@ def test_a_key_that_does_not_fit_one_number_with_the_others(tmp_path):
         for number in (7, 1, 7, 1 << 30)
     ]
     directory = build_profile(tmp_path / "job", [{"process": 1}], slices)
-    found = read([directory], ["slices"]).tables["slices"].select("mount", "slice", "write_bytes").rows()
+    found = (
+        read([directory], ["slices"])
+        .tables["slices"]
+        .select("mount", "slice", "write_bytes")
+        .rows()
+    )
     assert found == [
         (mount, number, written)
         for mount in (3, 1 << 60, (1 << 61) - 1)
@@ -155,7 +235,9 @@ def test_a_key_that_does_not_fit_one_number_with_the_others(tmp_path):
 
 
 def test_the_number_of_threads_changes_nothing(jobs):
-    one, many = (read([jobs], ["slices", "mounts"], threads=threads).tables for threads in (1, 7))
+    one, many = (
+        read([jobs], ["slices", "mounts"], threads=threads).tables for threads in (1, 7)
+    )
     assert all(one[name].equals(many[name]) for name in one)
 
 
@@ -182,6 +264,93 @@ def test_the_wheel_carries_the_reader(tmp_path):
         "print(native.library()._name, reader.read_profile(sys.argv[2]).job)"
     )
     printed = subprocess.run(
-        [sys.executable, "-I", "-c", script, tmp_path, GOLDEN], check=True, capture_output=True, text=True, cwd=tmp_path
+        [sys.executable, "-I", "-c", script, tmp_path, GOLDEN],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
     ).stdout
-    assert printed.split() == [str(tmp_path / "slicewise" / "profile" / native.LIBRARY), "golden"]
+    assert printed.split() == [
+        str(tmp_path / "slicewise" / "profile" / native.LIBRARY),
+        "golden",
+    ]
+
+
+def test_jobs_that_are_read_together_are_what_each_is_alone(jobs):
+    """Also one of an older version, whose schema lacks columns and tables, and one whose files are of two versions."""
+    old = json.loads(schema_text())
+    old["tables"] = [
+        table for table in old["tables"] if table["name"] not in ("unprofiled", "sites")
+    ]
+    for table in old["tables"]:
+        table["columns"] = [
+            column for column in table["columns"] if column["name"] != "mapped_bytes"
+        ]
+    row = {"process": 1, "slice": 100, "write_bytes": 3}
+    former = json.dumps(old).encode()
+    build_profile(jobs / "former", [{"process": 1}], [row], schema=former)
+    build_profile(jobs / "mixed", [{"process": 1, "host": "n1"}], [row], schema=former)
+    build_profile(
+        jobs / "later",
+        [{"process": 2, "host": "n2", "job": "mixed"}],
+        [row | {"process": 2, "mapped_bytes": 4}],
+    )
+    (jobs / "later" / "n2.swz").rename(jobs / "mixed" / "n2.swz")
+    (jobs / "later").rmdir()
+    places = job_places([jobs, GOLDEN])
+    for wishes in (
+        {},
+        {"slices": slices.WANTED, "other_slices": slices.OTHERS},
+        {"distributions": True},
+    ):
+        together = profiles_of(places, **wishes)
+        assert [profile.path for profile in together] == places
+        for profile in together:
+            alone = read_profile(profile.path, **wishes)
+            for field in dataclasses.fields(profile):
+                one, other = getattr(profile, field.name), getattr(alone, field.name)
+                assert (
+                    one.equals(other) and one.schema == other.schema
+                    if isinstance(one, pl.DataFrame)
+                    else one == other
+                )
+    by_job = {
+        profile.job: Digest(profile).coverage["mapped"].to_list()
+        for profile in profiles_of(places)
+    }
+    assert (by_job["former"], by_job["48190"]) == ([None], [0, 0])
+
+
+def test_jobs_that_are_large_together_are_read_one_after_the_other(jobs, monkeypatch):
+    expected = [profile.slices for profile in profiles_of(job_places([jobs]))]
+    monkeypatch.setattr("slicewise.profile.many.BYTES_AT_ONCE", 1)
+    alone = [profile.slices for profile in profiles_of(job_places([jobs]))]
+    assert len(alone) == 2 and all(
+        one.equals(other) for one, other in zip(alone, expected, strict=True)
+    )
+
+
+def test_commands_read_no_more_than_they_need(jobs, monkeypatch):
+    asked = []
+
+    def note(places, wants, *arguments, **options):
+        asked.append(wants["slices"])
+        return read_jobs(places, wants, *arguments, **options)
+
+    monkeypatch.setattr("slicewise.profile.reader.read_jobs", note)
+    monkeypatch.setattr("slicewise.profile.many.read_jobs", note)
+    both = [jobs / "48190", jobs / "48213"]
+    slicewise.read(both[0])
+    slicewise.read_jobs(both)
+    with pytest.raises(UserError, match="no samples of call sites"):
+        flamegraph.flamegraph(both[0])
+    with pytest.raises(UserError, match="profiles of the same processes"):
+        overlap.overlap(both)
+    model.check(both, html=jobs / "page.html")
+    assert asked == [
+        slices.WANTED,
+        slices.WANTED,
+        slices.NONE,
+        slices.WANTED,
+        slices.WANTED,
+    ]

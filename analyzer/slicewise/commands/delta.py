@@ -13,9 +13,9 @@ from rich.text import Text
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence
 from slicewise.analysis.runs.campaign import CampaignDirection, campaign
 from slicewise.analysis.sharing.weights import Weighting
-from slicewise.digest.digest import several
+from slicewise.digest.digest import read_digests
 from slicewise.errors import UserError
-from slicewise.profile.many import read_profiles
+from slicewise.profile.files import job_places
 from slicewise.report.delta.delta_page import delta_page, peaks, points_table, verdict
 from slicewise.report.model import outlier_words
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
@@ -117,7 +117,7 @@ def _show_graphs(
 
 
 def _graph(directory: Path, weight: CurveKind, direction: CampaignDirection) -> tuple[DeltaGraph, pl.DataFrame]:
-    data = campaign(several(read_profiles([directory])), direction, is_by_name=True)
+    data = campaign(read_digests(job_places([directory])), direction, is_by_name=True)
     return graph_and_evidence(directory.resolve().name, data, Weighting(weight))
 
 

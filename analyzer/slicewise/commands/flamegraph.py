@@ -9,10 +9,9 @@ import typer
 from rich.text import Text
 
 from slicewise.analysis.job.sites import Cost, Sites, sites
-from slicewise.digest.digest import Digest
+from slicewise.digest.digest import Digest, read_digest
 from slicewise.errors import UserError
 from slicewise.export.folded import folded_text
-from slicewise.profile.reader import read_profile
 from slicewise.report.job.site_words import site_lines, sites_record, sites_section, sites_table
 from slicewise.report.page import Page, page_path, write_page
 from slicewise.report.tables import for_terminal
@@ -37,7 +36,7 @@ def flamegraph(
     output: OutputFile = None,
 ) -> None:
     """Where in the program the I/O time goes: a flame graph of call sites, as a page and as folded stacks."""
-    read = Digest(read_profile(profile))
+    read = read_digest(profile, in_sum=True)
     found, shown = _within(sites(read, symbols or ()), read, slices)
     page = html or page_path(profile, f"flamegraph-{read.job}")
     write_page(_page(found, read, shown), page)

@@ -14,9 +14,9 @@ from slicewise.analysis.sharing import fitted_model as fitted
 from slicewise.analysis.sharing import weights
 from slicewise.analysis.sharing.model_file import model_record, read_model, write_model
 from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, share_out
-from slicewise.digest.digest import several
+from slicewise.digest.digest import read_digests
 from slicewise.errors import UserError
-from slicewise.profile.many import read_profiles
+from slicewise.profile.files import job_places
 from slicewise.report.model import model_tables as tables
 from slicewise.report.model.model_page import check_page
 from slicewise.report.model.weight_words import answer
@@ -61,7 +61,7 @@ def fit(
     output: Annotated[Path | None, typer.Option("-o", metavar="M", help="Write the fitted model to this file.")] = None,
 ) -> None:
     """Learn from jobs that ran alone and together by what their storage is shared, and how much there is to share."""
-    data = campaign(several(read_profiles(profiles)), direction)
+    data = campaign(read_digests(job_places(profiles)), direction)
     model = fitted.fit_model(data.jobs, data.slices, _provenance(data))
     model = fitted.with_held_out(model, fitted.cross_check(data.jobs, data.slices))
     if output is not None:
@@ -150,7 +150,7 @@ def invert(
         )
     weighting = _weighting(read_model(model), model) if model else weights.Weighting(weight)
     if profiles:
-        data = campaign(several(read_profiles(profiles)), direction)
+        data = campaign(read_digests(job_places(profiles)), direction)
         if data.jobs["run"].n_unique() > 1 or len(data.jobs) < 2:
             raise UserError("these profiles are not of jobs that ran together; give those of one run")
         rows = data.jobs.to_dicts()
@@ -185,7 +185,7 @@ def check(
 
     By a fitted model, or, without one, each combination of jobs by a fit that has not seen it.
     """
-    data = campaign(several(read_profiles(profiles)), direction)
+    data = campaign(read_digests(job_places(profiles)), direction)
     if model is not None:
         known = read_model(model)
         _weighting(known, model)

@@ -13,9 +13,8 @@ from rich.text import Text
 from slicewise.analysis.coverage import coverage
 from slicewise.analysis.nodes.causes import Window, evidence_of, window_of
 from slicewise.analysis.overlap import overlap as analysis
-from slicewise.digest.digest import Digest, several
+from slicewise.digest.digest import Digest, read_digests
 from slicewise.errors import UserError
-from slicewise.profile.reader import read_profile
 from slicewise.report.coverage.unseen import coverage_lines, unseen_lines
 from slicewise.report.nodes.evidence import evidence_section, evidence_words
 from slicewise.report.overlap import overlap_words
@@ -49,8 +48,8 @@ def overlap(
         raise UserError(
             f"{profiles[0]}: one profile overlaps with none; give two or more, or: slicewise report {profiles[0]}"
         )
-    digests = several([read_profile(path) for path in profiles])
-    standalone = several([read_profile(path) for path in alone or ()])
+    digests = read_digests(profiles)
+    standalone = read_digests(alone or [])
     overlap = analysis.overlap(digests, standalone)
     main = overlap.directions[overlap.main_direction if direction == "auto" else direction]
     page = html or page_path(profiles[0], f"overlap-{_joined([job.job for job in overlap.jobs])}")

@@ -8,7 +8,7 @@ first asked for, and then kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
@@ -23,6 +23,7 @@ from slicewise.digest.layers import KERNEL_LAYER, is_own
 from slicewise.digest.schema import FRAMES, conform
 from slicewise.digest.storages import mounts_with_storage
 from slicewise.profile.damage import Damage
+from slicewise.profile.many import profiles_of
 from slicewise.profile.reader import Profile, read_profile
 from slicewise.profile.schema import Column as ProfileColumn
 from slicewise.scalars import whole, whole_or_none
@@ -357,6 +358,14 @@ def read_digest(
     return Digest(
         read_profile(path, needs_axis=needs_axis, distributions=distributions, slices=wanted[0], other_slices=wanted[1])
     )
+
+
+def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list[Digest]:
+    """The digests of jobs' directories or files, read together; of jobs with one name the later ones get a number.
+
+    What is read is as for `read_digest`. `job_places` finds the jobs below directories.
+    """
+    return several(profiles_of(places, slices.WANTED, slices.OTHERS, distributions))
 
 
 def _or_zero(processes: pl.DataFrame, name: str) -> pl.Expr:

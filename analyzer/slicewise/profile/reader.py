@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from slicewise.profile.plan import Want
 from slicewise.profile.plausible import require_axis
 from slicewise.profile.reading import REQUIRED_TABLES, read_jobs
 from slicewise.profile.schema import Schema
+from slicewise.profile.source import Source
 
 
 @dataclass(frozen=True)
@@ -89,22 +90,34 @@ def read_profile(
     Damage costs the frames that it touches, and is told in the profile. Raises UserError where there is nothing to
     tell: no such file, not a profile, another format, several jobs or slice lengths, no sound frame.
     """
-    path = Path(path)
-    wants = {name: Want(name) for name in (*TABLES, *LATER_TABLES)}
-    wants["slices"] = replace(slices, bins=True) if bins else slices
-    wants["sums"] = Want("slices", bins=bins or distributions, last_of=("slice",))
-    wants["other_slices"] = other_slices
+    wants = wants_of(replace(slices, bins=True) if bins else slices, other_slices, bins or distributions)
     if tables is not None:
         wants = {name: want if name in tables else NOTHING for name, want in wants.items()}
+    return read_wanted(Path(path), wants, needs_axis)
+
+
+def wants_of(slices: Want, other_slices: Want, distributions: bool) -> dict[str, Want]:
+    """What is wanted for a profile, by the names of its frames."""
+    wants = {name: Want(name) for name in (*TABLES, *LATER_TABLES)}
+    sums = Want("slices", bins=distributions, last_of=("slice",))
+    return wants | {"slices": slices, "sums": sums, "other_slices": other_slices}
+
+
+def read_wanted(path: Path, wants: Mapping[str, Want], needs_axis: bool = True) -> Profile:
+    """As `read_profile`, by what `wants_of` gives."""
     reading = read_jobs([path], wants, is_named=False)
-    (source,) = reading.sources
+    return profile_of(reading.sources[0], reading.tables, needs_axis)
+
+
+def profile_of(source: Source, tables: Mapping[str, pl.DataFrame], needs_axis: bool = True) -> Profile:
+    """The profile of one job that was read. Raises UserError where an axis of time is needed and cannot be."""
     if needs_axis:
-        require_axis(source, reading.tables)
+        require_axis(source, tables)
     return Profile(
-        path=path,
+        path=source.path,
         job=source.job,
         slice_ns=source.slice_ns,
         schema=source.schema,
         damage=list(source.damage),
-        **reading.tables,
+        **tables,
     )

@@ -192,7 +192,7 @@ def _sources(loading: _Loading, decoder: native.Decoder, identity: pl.DataFrame)
             raise UserError(f"{path}: its processes have slices of {listed}; profile a job with one SLICEWISE_SLICE")
         schema = loading.schemas[decoder.first_schema(source)]
         told = tuple(damages[source].told(lengths[0])) if source in damages else ()
-        yield Source(source, path, names[0], lengths[0], schema, told)
+        yield Source(source, path, names[0], lengths[0], schema, told, found[source].schemas)
 
 
 def _jobs_of_processes(identity: pl.DataFrame) -> Iterable[tuple[int, str, int]]:

@@ -12,7 +12,8 @@ from slicewise.profile.schema import Schema
 @dataclass(frozen=True)
 class Source:
     """One job that was read. number: the value of its rows' column `profile`; slice_ns: the length of its slices;
-    schema: that of its first file; damage: what could not be read, empty where all is well.
+    schema: that of its first file; damage: what could not be read, empty where all is well. schemas: how many different
+    ones its files hold.
     """
 
     number: int
@@ -21,3 +22,4 @@ class Source:
     slice_ns: int
     schema: Schema
     damage: tuple[Damage, ...]
+    schemas: int
