@@ -80,20 +80,31 @@ __attribute__((format(printf, 1, 2))) static void print(const char *format, ...)
         fail("there is no room for", "what was found");
 }
 
+/* At the same addresses in every run, for a library that takes a pointer for a number answers by what the number is. */
+static char *fresh_pages(size_t count)
+{
+    static uintptr_t next = 0x200000000000;
+    void *pages = mmap((void *)next, count * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (pages != (void *)next)
+        fail("cannot map", "pages");
+    next += 2 * count * PAGE;
+    return pages;
+}
+
 /* Memory that ends in the middle of what lies at the address returned: `before` of its bytes are there. */
 static char *at_the_end(const void *bytes, size_t before)
 {
-    char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED || before > PAGE || munmap(pages + PAGE, PAGE) != 0)
+    char *pages = fresh_pages(2);
+    if (before > PAGE || munmap(pages + PAGE, PAGE) != 0)
         fail("cannot map", "a page");
     return memcpy(pages + PAGE - before, bytes, before);
 }
 
 static char *with_protection(const void *bytes, size_t size, int protection)
 {
-    char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED || size > PAGE)
-        fail("cannot map", "a page");
+    char *page = fresh_pages(1);
+    if (size > PAGE)
+        fail("no room in a page for", "what an argument points to");
     memcpy(page, bytes, size);
     mprotect(page, PAGE, protection);
     return page;
