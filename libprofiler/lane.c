@@ -131,6 +131,7 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
         hardware_read(end_ns, false);
         site_settle(thread);
         lane_close(&engine.home, thread->lane_index);
+        notice_mishaps_of_store();
         lane->slice = last;
     }
     if (engine.kernel_slice < last) {

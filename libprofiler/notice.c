@@ -29,13 +29,25 @@ static const struct { bool is_said; const char *meaning; } mishap_texts[] = {
 #undef QUIET
 };
 
-void mishap(enum mishap kind, const char *detail)
+static void say_once(enum mishap kind, const char *detail)
 {
-    segment_count_mishap(engine.home.segment, kind);
     if (!mishap_texts[kind].is_said || engine.is_said[kind])
         return;
     engine.is_said[kind] = true;
     engine_say("slicewise: %s%s%s\n", detail != NULL ? detail : "", detail != NULL ? ": " : "", mishap_texts[kind].meaning);
+}
+
+void mishap(enum mishap kind, const char *detail)
+{
+    segment_count_mishap(engine.home.segment, kind);
+    say_once(kind, detail);
+}
+
+void notice_mishaps_of_store(void)
+{
+    for (int kind = 0; kind < MISHAPS; kind++)
+        if (engine.home.segment->mishaps[kind] > 0)
+            say_once(kind, NULL);
 }
 
 void notice_bad_setting(const char *variable, const char *value, const char *wrong)

@@ -32,6 +32,9 @@ struct share;
 /* Counts trouble, and says the first of a kind that is to be said. */
 void mishap(enum mishap mishap, const char *detail);
 
+/* Says what the store has counted by itself: it has no words. Caller holds the lock, or the process ends. */
+void notice_mishaps_of_store(void);
+
 /* Says a line on the standard error that the process began with: a format of at most three strings. */
 void engine_say(const char *format, const char *first, const char *second, const char *third);
 

@@ -25,6 +25,10 @@ void mishap(enum mishap kind, const char *detail)
     segment_count_mishap(engine.home.segment, kind);
 }
 
+void notice_mishaps_of_store(void)
+{
+}
+
 void engine_say(const char *format, const char *first, const char *second, const char *third)
 {
     (void)format, (void)first, (void)second, (void)third;
