@@ -7,10 +7,12 @@
 #include "lend.h"
 #include "mount.h"
 #include "name.h"
+#include "scratch.h"
 #include "site.h"
 #include "state.h"
 #include "usual.h"
 
+#include <string.h>
 #include <sys/sysmacros.h>
 
 __thread struct thread thread_state;
@@ -541,8 +543,7 @@ void call_lived(const struct call *call)
 
 uint64_t call_cost_ps(void)
 {
-    static struct { struct lane lane; unsigned char rest[LANE_BYTES - sizeof(struct lane)]; } scratch;
-    struct thread thread = { .lane = &scratch.lane, .end_tick = UINT64_MAX };
+    struct thread thread = { .lane = memset(scratch.lane, 0, sizeof scratch.lane), .end_tick = UINT64_MAX };
     uint64_t least = UINT64_MAX;
     for (int round = 0; round < 3; round++) {
         uint64_t began = tick_now();

@@ -17,10 +17,10 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
-_Atomic descriptor *descriptor_table;
+START_DATA _Atomic descriptor *descriptor_table;
 /* The id of each descriptor's file. It is right if the descriptor's word is still the same after the id was read. */
-static _Atomic uint64_t *file_ids;
-static _Atomic uint32_t last_generation;
+static START_DATA _Atomic uint64_t *file_ids;
+static START_DATA _Atomic uint32_t last_generation;
 
 #define TABLE_BYTES (DESCRIPTORS_MAX * (sizeof(descriptor) + sizeof(uint64_t)))
 

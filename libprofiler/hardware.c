@@ -53,7 +53,7 @@ struct event_info {
 };
 #define IS_PRESET 0x80000000u
 
-static struct {
+static START_DATA struct {
     int codes[EVENTS_MAX];
     unsigned count; /* 0: nothing is counted */
     bool is_derived; /* an event is more than one of the kernel's */

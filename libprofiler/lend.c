@@ -3,7 +3,7 @@
 #include "environment.h"
 #include "guard.h"
 
-_Atomic uint32_t lend_children;
+START_DATA _Atomic uint32_t lend_children;
 static uint32_t lender; /* the process whose memory it is */
 static bool has_unsynchronized_child, has_child_that_stands_down;
 

@@ -67,7 +67,7 @@ bool descriptor_start(void);
 void descriptor_forget_all(void);
 descriptor descriptor_classify(int fd);
 
-/* What a counted call costs us, in picoseconds, measured on a lane of no consequence. */
+/* What a counted call costs us, in picoseconds, measured on a lane of no consequence. Caller holds the lock. */
 uint64_t call_cost_ps(void);
 
 #endif

@@ -1,6 +1,7 @@
 #include "symbol.h"
 
 #include "raw.h"
+#include "sections.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -37,7 +38,7 @@ extern const char *gnu_get_libc_version(void) __attribute__((weak));
 extern struct r_debug _r_debug __attribute__((weak));
 
 static struct object at_start[OBJECTS_MAX];
-static struct {
+static START_DATA struct {
     _Atomic unsigned state; /* of the next four: how far they are */
     unsigned count;         /* of at_start, in the order in which the loader searches them */
     unsigned ours;

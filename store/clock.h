@@ -5,6 +5,7 @@
 #define SLICEWISE_CLOCK_H
 
 #include "names.h"
+#include "sections.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,13 +16,6 @@
 
 /* Of data that hot code reads: one instruction, and not a detour over the table of addresses. */
 #define HIDDEN __attribute__((visibility("hidden")))
-
-/* Of variables that every process touches at its beginning: they lie together, so that it pays for few pages. */
-#if defined(__x86_64__)
-#define START_DATA __attribute__((section("start_data,\"aw\",@nobits#")))
-#else /* where `#` begins no comment of the assembler's */
-#define START_DATA
-#endif
 
 #define NS_PER_SECOND 1000000000ull
 

@@ -1,6 +1,7 @@
 #include "encode.h"
 
 #include "format.h"
+#include "sections.h"
 
 #include <string.h>
 
@@ -21,7 +22,7 @@ static const unsigned table_starts[] = {
 };
 
 /* One column, gathered from its rows. Static: packing can happen on a signal handler's small stack. Guarded as the segment is. */
-static uint64_t values[FILES_MAX];
+static HOME_DATA uint64_t values[FILES_MAX];
 _Static_assert(FILES_MAX >= (int)RECORDS_MAX && FILES_MAX >= (int)MOUNTS_MAX && FILES_MAX >= (int)OPERATIONS, "it holds every table's column");
 
 static unsigned char *claim(struct encoder *encoder, size_t bytes)

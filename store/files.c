@@ -270,34 +270,30 @@ void files_add(struct segment_home *home, struct lane *lane, struct stream *stre
     add(row != 0 ? segment->files.file[row].row + files_opens : lane->other_files, stream->counter);
 }
 
-/* Of twice as many places as rows; whoever finds one taken takes the next. */
-#define PATH_PLACES ((size_t)2 * FILES_MAX)
-
-unsigned files_rows(const struct segment *segment, uint64_t rows[FILES_MAX][FILE_COLUMNS])
+unsigned files_rows(const struct segment *segment, struct file_rows *made)
 {
-    static uint16_t row_at[PATH_PLACES]; /* guarded by the lock, as `rows` is */
-    static uint64_t hashes[FILES_MAX];
     uint32_t used = segment->files_used < FILES_MAX ? segment->files_used : FILES_MAX;
+    uint32_t places = used * FILE_PLACES_A_ROW; /* no more than are needed: each page that is touched costs */
     unsigned count = 0;
-    memset(row_at, 0, sizeof row_at);
+    memset(made->at, 0, places * sizeof *made->at);
     for (uint32_t i = 0; i < used; i++) {
         const struct file *file = &segment->files.file[i];
         if (i != 0 && file->id == 0)
             continue;
-        uint64_t hash = i != 0 ? file->path_hash : 0;
-        uint64_t place = hash % PATH_PLACES;
-        while (hash != 0 && row_at[place] != 0 && hashes[row_at[place]] != hash)
-            place = (place + 1) % PATH_PLACES;
-        unsigned same = hash != 0 ? row_at[place] : 0;
-        if (same != 0) {
+        uint64_t hash = i != 0 ? file->path_hash : 0, place = hash % places;
+        while (hash != 0 && made->at[place].file != 0 && segment->files.file[made->at[place].file].path_hash != hash)
+            place = (place + 1) % places;
+        if (hash != 0 && made->at[place].file != 0) {
+            uint64_t *same = made->row[made->at[place].row];
             for (unsigned column = files_opens; column < FILE_COLUMNS; column++)
-                rows[same][column] += file->row[column];
+                same[column] += file->row[column];
             continue;
         }
-        if (hash != 0)
-            row_at[place] = (uint16_t)count;
-        hashes[count] = hash;
-        memcpy(rows[count++], file->row, sizeof rows[0]);
+        if (hash != 0) {
+            made->at[place].file = (uint16_t)i;
+            made->at[place].row = (uint16_t)count;
+        }
+        memcpy(made->row[count++], file->row, sizeof made->row[0]);
     }
     return count;
 }

@@ -22,8 +22,15 @@ void files_enter(struct segment_home *home, struct stream *stream, uint32_t moun
 /* Adds the stream's sums to its file's row, or to those of all other files in the lane. */
 void files_add(struct segment_home *home, struct lane *lane, struct stream *stream);
 
-/* The rows as they go into the profile: one a path, though the program opened the file by several names, or made it anew. Returns how many. */
-unsigned files_rows(const struct segment *segment, uint64_t rows[FILES_MAX][FILE_COLUMNS]);
+/* The rows as they go into the profile. */
+enum { FILE_PLACES_A_ROW = 2 };
+struct file_rows {
+    struct { uint16_t file, row; } at[FILE_PLACES_A_ROW * FILES_MAX]; /* by the path's hash, or the next place; file 0: nobody's */
+    uint64_t row[FILES_MAX][FILE_COLUMNS];
+};
+
+/* One row a path, though the program opened the file by several names, or made it anew. Returns how many. */
+unsigned files_rows(const struct segment *segment, struct file_rows *made);
 
 /* At the process's end, when all streams are settled: the row of all other files. */
 void files_close(struct segment_home *home);

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 
 START_DATA struct own_io own_io;
-bool kernel_awaits_first_call;
+START_DATA bool kernel_awaits_first_call;
 START_DATA int64_t errno_offset;
 
 /* The fields of /proc/PID/io, in its order. */

@@ -1,6 +1,7 @@
 #include "local.h"
 
 #include "raw.h"
+#include "sections.h"
 #include "spool.h"
 #include "statmount.h"
 
@@ -77,7 +78,7 @@ bool local_is_dir(const char *path)
 
 int local_open_profiles(const struct segment *segment)
 {
-    static char profiles[sizeof segment->spool_dir];
+    static HOME_DATA char profiles[sizeof segment->spool_dir];
     memcpy(profiles, segment->spool_dir, sizeof profiles - 1);
     char *job = strrchr(profiles, '/');
     if (job == NULL)

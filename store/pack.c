@@ -5,6 +5,7 @@
 #include "format.h"
 #include "raw.h"
 #include "schema_frame.inc"
+#include "scratch.h"
 
 #define ZSTD_STATIC_LINKING_ONLY
 #include <string.h>
@@ -23,6 +24,8 @@
 static const ZSTD_compressionParameters packing = {
     .windowLog = 17, .chainLog = 12, .hashLog = 12, .searchLog = 1, .minMatch = 4, .targetLength = 0, .strategy = ZSTD_fast,
 };
+
+union scratch scratch __attribute__((aligned(PAGE_BYTES)));
 
 enum { LITTLE_BYTES = 2048, LITTLE_HASH_LOG = 8 };
 
@@ -70,8 +73,8 @@ static void encode_calls(struct encoder *encoder, const struct segment *segment)
 
 static void encode_files(struct encoder *encoder, const struct segment *segment)
 {
-    static uint64_t rows[FILES_MAX][FILE_COLUMNS];
-    encode_table(encoder, segment, TABLE_files, rows[0], files_rows(segment, rows));
+    unsigned count = files_rows(segment, &scratch.files);
+    encode_table(encoder, segment, TABLE_files, scratch.files.row[0], count);
 }
 
 static void encode_mishaps(struct encoder *encoder, const struct segment *segment)
@@ -237,16 +240,16 @@ int pack_payload(struct segment_home *home, void (*encode)(struct encoder *, con
     if (pack_raw(home, encode, argument, flags, &stored_raw))
         return stored_raw;
     size_t frame_room = sizeof(struct format_envelope) + ZSTD_compressBound(PAYLOAD_BYTES), context_bytes = ZSTD_estimateCCtxSize_usingCParams(packing);
-    size_t scratch_bytes = PAYLOAD_BYTES + frame_room + context_bytes + 64;
-    unsigned char *scratch = (unsigned char *)syscall(SYS_mmap, NULL, scratch_bytes, PROT_READ | PROT_WRITE,
+    size_t memory_bytes = PAYLOAD_BYTES + frame_room + context_bytes + 64;
+    unsigned char *memory = (unsigned char *)syscall(SYS_mmap, NULL, memory_bytes, PROT_READ | PROT_WRITE,
                                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (scratch == MAP_FAILED)
+    if (memory == MAP_FAILED)
         return -ENOMEM;
-    struct encoder encoder = { .begin = scratch, .at = scratch, .end = scratch + PAYLOAD_BYTES };
+    struct encoder encoder = { .begin = memory, .at = memory, .end = memory + PAYLOAD_BYTES };
     encode(&encoder, segment, argument);
 
     size_t payload = (size_t)(encoder.at - encoder.begin);
-    unsigned char *frame = scratch + PAYLOAD_BYTES, *workspace = (unsigned char *)(((uintptr_t)frame + frame_room + 63) & ~(uintptr_t)63);
+    unsigned char *frame = memory + PAYLOAD_BYTES, *workspace = (unsigned char *)(((uintptr_t)frame + frame_room + 63) & ~(uintptr_t)63);
     unsigned char *content = frame + sizeof(struct format_envelope);
     size_t packed = encoder.is_overflowing ? 0 : compress(workspace, context_bytes, content, workspace - content, encoder.begin, payload);
     int stored = -EIO;
@@ -254,7 +257,7 @@ int pack_payload(struct segment_home *home, void (*encode)(struct encoder *, con
         segment_count_mishap(segment, MISHAP_packing_failed);
     else
         stored = store_frame(home, (struct format_envelope *)frame, sizeof(struct format_envelope) + packed, flags);
-    syscall(SYS_munmap, scratch, scratch_bytes);
+    syscall(SYS_munmap, memory, memory_bytes);
     return stored;
 }
 

@@ -368,7 +368,7 @@ static int append_by(struct spool_order *order, struct segment *segment, const v
 int spool_append_ourselves(struct segment *segment, const void *frames, size_t bytes, const int *profiles)
 {
     /* Not on the stack, which may be a signal handler's small one. */
-    static struct spool_order usual;
+    static HOME_DATA struct spool_order usual __attribute__((aligned(PAGE_BYTES)));
     static _Atomic bool is_taken;
     if (!atomic_exchange(&is_taken, true)) {
         int appended = append_by(&usual, segment, frames, bytes, profiles);
