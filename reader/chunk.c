@@ -78,22 +78,98 @@ static bool look_at_values(const struct stored *column, uint32_t rows, uint8_t f
     return true;
 }
 
-/* Moves a column's values from the payload, which is about to be lost, into memory that stays. */
-static bool keep(struct worker *worker, struct stored *column, uint32_t rows, const unsigned char *end)
+/* Moves a column's values from the payload, which is about to be lost, into memory that stays: of all rows, or of those listed. */
+static bool keep(struct worker *worker, struct stored *column, uint32_t rows, const uint32_t *listed, uint32_t listed_count)
 {
-    if (rows == 1 && column->width <= 8) {
-        column->base += value_of(column->values, column->width, 0);
+    uint32_t kept_rows = listed != NULL ? listed_count : rows;
+    if (kept_rows == 1 && column->width <= 8) {
+        column->base += value_of(column->values, column->width, listed != NULL ? listed[0] : 0);
         column->width = 0;
     }
     if (column->width == 0)
         return true;
-    size_t bytes = (size_t)(end - column->values);
-    void *kept = arena_take(&worker->arena, bytes);
-    if (kept == NULL) {
-        worker->reader->is_out_of_memory = true;
-        return false;
+    size_t bytes = (size_t)column->width * kept_rows;
+    if (column->width == WIDTH_TEXT) {
+        bytes = (size_t)2 * rows;
+        for (uint32_t row = 0; row < rows; row++)
+            bytes += value_of(column->values, 2, row);
     }
-    column->values = memcpy(kept, column->values, bytes);
+    unsigned char *kept = arena_take(&worker->arena, bytes);
+    if (kept == NULL)
+        return false;
+    if (listed == NULL)
+        memcpy(kept, column->values, bytes);
+    for (uint32_t i = 0; listed != NULL && i < listed_count; i++)
+        memcpy(kept + (size_t)i * column->width, column->values + (size_t)listed[i] * column->width, column->width);
+    column->values = kept;
+    return true;
+}
+
+/* The columns with one of the flags as a chunk of their own. False if there is no memory. */
+static bool keep_columns(struct worker *worker, const struct table_layout *table, const struct stored *columns, unsigned count, uint32_t rows,
+                         const uint32_t *listed, uint32_t listed_count, uint8_t flags, struct chunk **into)
+{
+    unsigned wanted = 0;
+    for (unsigned i = 0; i < count; i++)
+        wanted += (table->flags[columns[i].place] & flags) != 0;
+    struct chunk *chunk = arena_take(&worker->arena, sizeof *chunk + wanted * sizeof *chunk->columns);
+    if (chunk == NULL)
+        return false;
+    *chunk = (struct chunk){ .rows = listed != NULL ? listed_count : rows };
+    for (unsigned i = 0; i < count; i++) {
+        if (!(table->flags[columns[i].place] & flags))
+            continue;
+        struct stored column = columns[i];
+        if (!keep(worker, &column, rows, listed, listed_count))
+            return false;
+        chunk->columns[chunk->column_count++] = column;
+    }
+    *into = chunk;
+    return true;
+}
+
+/* Lists the rows that some table of the reading has. Returns how many they are; all of them are not listed. */
+static uint32_t sieve(const struct table_layout *table, const struct stored *columns, unsigned count, uint32_t rows, uint32_t *listed)
+{
+    static const struct stored zeros = { 0 };
+    const struct stored *key = &zeros;
+    uint32_t kept = 0;
+    for (unsigned i = 0; i < count; i++)
+        key = columns[i].place == table->sieve ? &columns[i] : key;
+    for (uint32_t row = 0; row < rows; row++) {
+        uint64_t value = key->base + value_of(key->values, key->width, row);
+        if (value >= 64 || !(table->left_out >> value & 1))
+            listed[kept++] = row;
+    }
+    return kept;
+}
+
+/* What the reading's tables need of a chunk: its rows, its sums, or both. False if there is no memory. */
+static bool keep_chunk(struct worker *worker, const struct table_layout *table, const struct stored *columns, unsigned count, uint32_t rows,
+                       uint16_t number, struct chunk ***end)
+{
+    struct chunk *made[2] = { NULL, NULL };
+    uint32_t *listed = NULL, kept = rows;
+    if (table->is_wanted && table->left_out != 0) {
+        listed = scratch_take(&worker->scratches[SCRATCH_ORDER], (size_t)rows * sizeof *listed);
+        if (listed == NULL)
+            return false;
+        kept = sieve(table, columns, count, rows, listed);
+        listed = kept < rows ? listed : NULL;
+    }
+    if (table->is_wanted && kept > 0 &&
+        !keep_columns(worker, table, columns, count, rows, listed, kept, READER_WANTED, &made[0]))
+        return false;
+    if (table->is_reduced && (!reduce_rows(worker, table, columns, count, rows, &made[1]) ||
+                              (made[1] == NULL && !keep_columns(worker, table, columns, count, rows, NULL, 0, READER_REDUCED, &made[1]))))
+        return false;
+    for (unsigned i = 0; i < 2; i++) {
+        if (made[i] == NULL)
+            continue;
+        made[i]->table = (uint16_t)(number + i * READER_SUMS);
+        **end = made[i];
+        *end = &made[i]->next;
+    }
     return true;
 }
 
@@ -106,7 +182,7 @@ static void look_at_absent(const struct table_layout *table, const unsigned char
             look_at_values(&zeros, 1, READER_SPANNED, frame);
 }
 
-static bool decode_chunk(struct worker *worker, const struct schema *schema, struct payload *payload, struct frame *frame, struct chunk **into)
+static bool decode_chunk(struct worker *worker, const struct schema *schema, struct payload *payload, struct frame *frame, struct chunk ***end)
 {
     size_t left = bytes_left(payload);
     if (payload->at[0] >= schema->table_count)
@@ -122,24 +198,21 @@ static bool decode_chunk(struct worker *worker, const struct schema *schema, str
         return false;
     const unsigned char *presence = payload->at + 5;
     payload->at += 5 + presence_bytes;
-    uint32_t wanted = 0;
+    unsigned count = 0;
     for (uint32_t place = 0; place < presence_bytes * 8; place++)
         if (presence[place / 8] >> (place % 8) & 1) {
             if (place >= table->columns)
                 return false;
-            wanted += (table->flags[place] & READER_WANTED) != 0;
+            count += (table->flags[place] & (READER_WANTED | READER_REDUCED)) != 0;
         }
     look_at_absent(table, presence, frame);
 
-    struct chunk *chunk = NULL;
-    if (table->is_wanted) {
-        chunk = arena_take(&worker->arena, sizeof *chunk + wanted * sizeof *chunk->columns);
-        if (chunk == NULL) {
-            worker->reader->is_out_of_memory = true;
-            return false;
-        }
-        *chunk = (struct chunk){ .rows = rows, .table = table_number };
+    struct stored *columns = scratch_take(&worker->scratches[SCRATCH_COLUMNS], (count + 1) * sizeof *columns);
+    if (columns == NULL) {
+        worker->reader->is_out_of_memory = true;
+        return false;
     }
+    count = 0;
     for (uint32_t place = 0; place < table->columns; place++) {
         struct stored column;
         uint8_t flags = table->flags[place];
@@ -149,14 +222,14 @@ static bool decode_chunk(struct worker *worker, const struct schema *schema, str
             return false;
         if ((flags & (READER_SIGNED | READER_SPANNED)) && !(flags & READER_STRING) && !look_at_values(&column, rows, flags, frame))
             return false;
-        if (chunk != NULL && (flags & READER_WANTED)) {
-            column.place = (uint16_t)place;
-            if (!keep(worker, &column, rows, payload->at))
-                return false;
-            chunk->columns[chunk->column_count++] = column;
-        }
+        column.place = (uint16_t)place;
+        if (flags & (READER_WANTED | READER_REDUCED))
+            columns[count++] = column;
     }
-    *into = chunk;
+    if (!keep_chunk(worker, table, columns, count, rows, table_number, end)) {
+        worker->reader->is_out_of_memory = true;
+        return false;
+    }
     return true;
 }
 
@@ -166,15 +239,10 @@ bool chunk_decode(struct worker *worker, const struct schema *schema, const unsi
     struct chunk **end = &frame->chunks;
     frame->has_span = false;
     while (payload.at < payload.end) {
-        struct chunk *chunk = NULL;
-        if (!decode_chunk(worker, schema, &payload, frame, &chunk)) {
+        if (!decode_chunk(worker, schema, &payload, frame, &end)) {
             frame->chunks = NULL;
             frame->has_span = false;
             return false;
-        }
-        if (chunk != NULL) {
-            *end = chunk;
-            end = &chunk->next;
         }
     }
     return true;

@@ -31,26 +31,19 @@ enum { LITTLE_ROWS = 4096 };
     default: FILL(uint64_t, stored->base + values[row], put) \
     }
 
-/* A sum that has no room stays the greatest number: no job has it, and so what no job has is still seen in the sum. */
-static uint64_t sum_of(uint64_t one, uint64_t other)
-{
-    uint64_t sum = one + other;
-    return sum < one ? UINT64_MAX : sum;
-}
-
 static void fill_numbers(const struct output *output, const struct stored *stored, const target *targets, uint32_t rows, bool leaves_out,
                          uint64_t *made)
 {
     if (leaves_out && !output->is_by_last && output->column->merge == READER_MAX)
         FILL_BY_WIDTH(if (targets[row] != TARGET_NONE && value > *into) *into = value)
     else if (leaves_out && !output->is_by_last)
-        FILL_BY_WIDTH(if (targets[row] != TARGET_NONE) *into = sum_of(*into, value))
+        FILL_BY_WIDTH(if (targets[row] != TARGET_NONE) *into = number_sum(*into, value))
     else if (output->is_by_last)
         FILL_BY_WIDTH(if (targets[row] & TARGET_IS_LAST) *into = value)
     else if (output->column->merge == READER_MAX)
         FILL_BY_WIDTH(*into = value > *into ? value : *into)
     else
-        FILL_BY_WIDTH(*into = sum_of(*into, value))
+        FILL_BY_WIDTH(*into = number_sum(*into, value))
 }
 
 static void fill_names(const struct output *output, uint32_t schema, const struct stored *stored, const target *targets, uint32_t rows,
@@ -284,6 +277,7 @@ static int map_outputs(struct table *table)
     }
     for (unsigned s = 0; s < schemas; s++) {
         int32_t number = table->plan->tables[s];
+        number = number >= READER_SUMS ? number - READER_SUMS : number;
         if (number < 0 || (uint32_t)number >= reader->schemas[s]->table_count)
             continue;
         const struct table_layout *layout = &reader->schemas[s]->tables[number];

@@ -40,7 +40,7 @@ struct scratch {
 /* At least so many bytes; what was in it is lost. Returns NULL if there is no memory. */
 void *scratch_take(struct scratch *scratch, size_t bytes);
 
-enum { SCRATCH_KEYS, SCRATCH_PACKED, SCRATCH_SORTED, SCRATCH_ORDER, SCRATCHES };
+enum { SCRATCH_KEYS, SCRATCH_PACKED, SCRATCH_SORTED, SCRATCH_ORDER, SCRATCH_COLUMNS, SCRATCHES };
 
 /* A thread's own things. */
 struct worker {
@@ -53,7 +53,9 @@ struct worker {
 
 struct table_layout {
     uint32_t columns;
-    bool is_wanted;
+    int32_t sieve; /* the place of the column that `left_out` is about */
+    uint64_t left_out;
+    bool is_wanted, is_reduced;
     const uint8_t *flags;
 };
 
@@ -80,7 +82,7 @@ enum { WIDTH_TEXT = 0xff };
 struct chunk {
     struct chunk *next;
     uint32_t rows;
-    uint16_t table, column_count;
+    uint16_t table, column_count; /* table: its number, and READER_SUMS more where these are sums of rows */
     struct stored columns[];
 };
 
@@ -126,7 +128,7 @@ struct chunk_place {
     const struct chunk *chunk;
     uint32_t taken;
 };
-enum { TABLES_MAX = 256 };
+enum { TABLES_MAX = 2 * READER_SUMS };
 
 struct reader {
     reader_meet_schema *meet_schema;
@@ -163,6 +165,18 @@ const unsigned char *unpack_payload(struct worker *worker, const unsigned char *
 
 /* chunk.c: decodes a payload into frame->chunks. False if it is not what the schema says, or if there is no memory. */
 bool chunk_decode(struct worker *worker, const struct schema *schema, const unsigned char *payload, size_t bytes, struct frame *frame);
+
+/* reduce.c: adds a chunk's rows up over the keys that no flag READER_REDUCED_KEY is set for. `into` stays as it is where too many different
+ * keys are left. False if there is no memory. */
+bool reduce_rows(struct worker *worker, const struct table_layout *table, const struct stored *columns, unsigned count, uint32_t rows,
+                 struct chunk **into);
+
+/* A sum that has no room stays the greatest number: no job has it, and so what no job has is still seen in the sum. */
+static inline uint64_t number_sum(uint64_t one, uint64_t other)
+{
+    uint64_t sum = one + other;
+    return sum < one ? UINT64_MAX : sum;
+}
 
 /* schema.c: the place of the schema in the reading, or -1. `text` must fit its id, and must not differ from an earlier one of that id. */
 int schema_meet(struct worker *worker, uint32_t id, const unsigned char *packed, size_t packed_bytes, const unsigned char *text, size_t text_bytes);

@@ -11,7 +11,7 @@
 #define READER_API __attribute__((visibility("default")))
 
 /* Changes with any change of what this header declares. */
-enum { READER_INTERFACE = 3 };
+enum { READER_INTERFACE = 4 };
 
 /* A schema's column (bins one by one), as far as decoding needs to know it. */
 enum reader_column_flags {
@@ -19,6 +19,21 @@ enum reader_column_flags {
     READER_WANTED = 2,  /* kept for tables to be made of it */
     READER_SIGNED = 4,  /* a value of 2^63 or more is damage */
     READER_SPANNED = 8, /* each frame's least and greatest value is kept, to say what lies in the gap where a frame is missing */
+    /* Kept in the table's sums, which are made while frames are decoded: rows with the same keys are added up, or the greatest value stays. */
+    READER_REDUCED_KEY = 16,
+    READER_REDUCED_SUM = 32,
+    READER_REDUCED_MAX = 64,
+    READER_REDUCED = READER_REDUCED_KEY | READER_REDUCED_SUM | READER_REDUCED_MAX,
+    READER_SIEVE = 128, /* rows are not kept if the table's `left_out` has the bit of this column's value */
+};
+
+/* The number of a table's sums is so much greater than the table's. */
+enum { READER_SUMS = 256 };
+
+/* A table of a schema: its columns; whether its rows are kept (else its sums at most); what of them is left out, see READER_SIEVE. */
+struct reader_layout {
+    uint64_t left_out;
+    uint32_t columns, is_wanted;
 };
 
 struct reader;
@@ -82,7 +97,7 @@ struct reader_column {
 };
 
 /* A table to be made: rows of one source, process and keys become one. adds_up: each column by its merge; else the row of the highest
- * frame stays. `tables`: its number in each schema, or -1. */
+ * frame stays. `tables`: its number in each schema, or that of its sums, or -1. */
 struct reader_plan {
     const int32_t *tables;
     const struct reader_column *columns;
@@ -105,10 +120,10 @@ READER_API int slicewise_reader_interface(void);
 READER_API struct reader *slicewise_reader_new(unsigned threads, reader_meet_schema *meet_schema, void *context);
 READER_API void slicewise_reader_free(struct reader *reader);
 
-/* Only from within reader_meet_schema. column_counts: of each table; flags: enum reader_column_flags of all tables' columns, one table
- * after the other; is_wanted: of each table, whether its rows are kept. Returns 0 or -errno. */
-READER_API int slicewise_reader_add_schema(struct reader *reader, uint32_t id, uint32_t tables, const uint32_t *column_counts,
-                                           const uint8_t *is_wanted, const uint8_t *flags);
+/* Only from within reader_meet_schema. flags: enum reader_column_flags of all tables' columns, one table after the other. Returns 0 or
+ * -errno. */
+READER_API int slicewise_reader_add_schema(struct reader *reader, uint32_t id, uint32_t tables, const struct reader_layout *layouts,
+                                           const uint8_t *flags);
 
 /* Reads and decodes all files, of each at most `most_bytes` (0: all), and fills in their state. Once a reading. Returns 0 or -errno. */
 READER_API int slicewise_reader_load(struct reader *reader, struct reader_file *files, uint32_t count, uint32_t sources, uint64_t most_bytes);

@@ -66,17 +66,35 @@ int schema_meet(struct worker *worker, uint32_t id, const unsigned char *packed,
     return found;
 }
 
-int slicewise_reader_add_schema(struct reader *reader, uint32_t id, uint32_t tables, const uint32_t *column_counts, const uint8_t *is_wanted,
-                                const uint8_t *flags)
+/* What a table's flags say of all its columns. */
+static struct table_layout layout_of(const struct reader_layout *told, const uint8_t *flags)
+{
+    struct table_layout layout = { .columns = told->columns, .sieve = -1, .is_wanted = told->is_wanted != 0, .flags = flags };
+    bool has_texts = false;
+    for (uint32_t place = 0; place < told->columns; place++) {
+        has_texts = has_texts || ((flags[place] & READER_STRING) && (flags[place] & READER_WANTED));
+        layout.is_reduced = layout.is_reduced || (flags[place] & READER_REDUCED);
+        if ((flags[place] & READER_SIEVE) && !(flags[place] & READER_STRING))
+            layout.sieve = (int32_t)place;
+    }
+    /* Texts are kept as they lie in the payload: all, or none. */
+    layout.left_out = layout.sieve >= 0 && !has_texts ? told->left_out : 0;
+    return layout;
+}
+
+int slicewise_reader_add_schema(struct reader *reader, uint32_t id, uint32_t tables, const struct reader_layout *layouts, const uint8_t *flags)
 {
     struct schema *schema = reader->met;
     size_t columns = 0;
     if (schema == NULL || schema->id != id || schema->tables != NULL)
         return -EINVAL;
     for (uint32_t i = 0; i < tables; i++) {
-        if (column_counts[i] > UINT16_MAX)
+        if (layouts[i].columns > UINT16_MAX)
             return -EINVAL;
-        columns += column_counts[i];
+        for (uint32_t place = 0; place < layouts[i].columns; place++)
+            if ((flags[columns + place] & READER_STRING) && (flags[columns + place] & READER_REDUCED))
+                return -EINVAL;
+        columns += layouts[i].columns;
     }
     schema->tables = calloc((size_t)tables + 1, sizeof *schema->tables);
     schema->flags = copy_of(flags, columns);
@@ -84,8 +102,8 @@ int slicewise_reader_add_schema(struct reader *reader, uint32_t id, uint32_t tab
         return -ENOMEM;
     schema->table_count = tables;
     const uint8_t *at = schema->flags;
-    for (uint32_t i = 0; i < tables; at += column_counts[i++])
-        schema->tables[i] = (struct table_layout){ .columns = column_counts[i], .is_wanted = is_wanted[i] != 0, .flags = at };
+    for (uint32_t i = 0; i < tables; at += layouts[i++].columns)
+        schema->tables[i] = layout_of(&layouts[i], at);
     return 0;
 }
 

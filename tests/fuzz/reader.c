@@ -9,6 +9,7 @@
 #include "arrow.h"
 #include "reader.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,26 +59,37 @@ enum { LISTED = sizeof listed / sizeof *listed };
 /* The schema's text is our own affair: the layout does not come from it. */
 static const char schema_text[] = "the schema of the source tree";
 
-static uint32_t column_counts[TABLES];
-static uint8_t wanted[TABLES], flags[LISTED + COUNTER_COLUMNS];
+static struct reader_layout layouts[TABLES];
+static uint8_t flags[LISTED + COUNTER_COLUMNS];
+
+/* Tables whose sums are asked for, and rows too: a key in three is not told apart. */
+static uint8_t reduced(unsigned table, size_t i, bool is_key)
+{
+    if (!adds_up[table])
+        return 0;
+    return is_key && i % 3 != 0 ? READER_REDUCED_KEY : i % 2 == 0 ? READER_REDUCED_SUM : READER_REDUCED_MAX;
+}
 
 static void lay_out(uint8_t choice)
 {
     size_t at = 0;
     for (unsigned table = 0; table < TABLES; table++) {
-        column_counts[table] = 0;
-        wanted[table] = !(choice & 2) || table % 2 == 0;
+        layouts[table] = (struct reader_layout){ .left_out = choice & 64 ? choice : 0, .is_wanted = !(choice & 2) || table % 2 == 0 };
         for (size_t i = 0; i < LISTED; i++) {
             if (listed[i].table != table)
                 continue;
             uint8_t own = (listed[i].flags & READER_STRING) | (choice & 4 && i % 3 == 0 && !(listed[i].flags & IS_KEY) ? 0 : READER_WANTED);
             if (table == NUMBER_slices && (listed[i].flags & (IS_KEY | TYPE_ENUM)) == IS_KEY)
                 own |= READER_SIGNED | READER_SPANNED;
+            if ((choice & 128) && !(own & READER_STRING))
+                own |= reduced(table, i, listed[i].flags & IS_KEY);
+            if ((choice & 64) && (listed[i].flags & (IS_KEY | TYPE_ENUM)) == (IS_KEY | TYPE_ENUM))
+                own |= READER_SIEVE;
             flags[at++] = own;
-            column_counts[table]++;
+            layouts[table].columns++;
         }
-        for (unsigned i = 0; table == NUMBER_slices && i < COUNTER_COLUMNS; i++, column_counts[table]++)
-            flags[at++] = READER_WANTED;
+        for (unsigned i = 0; table == NUMBER_slices && i < COUNTER_COLUMNS; i++, layouts[table].columns++)
+            flags[at++] = READER_WANTED | (choice & 128 ? reduced(table, i, false) : 0);
     }
 }
 
@@ -92,7 +104,7 @@ static int meet_schema(void *context, uint32_t file, uint32_t id, const char *te
     (void)file;
     (void)text;
     (void)bytes;
-    int result = slicewise_reader_add_schema(asked->reader, id, TABLES, column_counts, wanted, flags);
+    int result = slicewise_reader_add_schema(asked->reader, id, TABLES, layouts, flags);
     asked->schemas += result == 0;
     return result == 0;
 }
@@ -134,7 +146,7 @@ static void make_tables(struct reader *reader, unsigned schemas, uint8_t choice)
             if (i < LISTED ? listed[i].table != table : table != NUMBER_slices)
                 continue;
             for (unsigned schema = 0; schema < schemas; schema++) {
-                tables[schema] = (int32_t)table;
+                tables[schema] = (int32_t)(table + (adds_up[table] && (choice & 129) == 129 ? READER_SUMS : 0));
                 places[count][schema] = (int32_t)place;
             }
             place++;

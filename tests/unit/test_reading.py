@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 import slicewise
@@ -78,17 +79,13 @@ def test_many_jobs_are_one_frame_and_are_told_apart(jobs):
 
 def test_sums_over_slices(jobs):
     wants = {
-        "distributions": Want(
-            "slices", ("write_size", "write_slowest_ns"), summed_over=("slice",)
-        ),
+        "distributions": Want("slices", ("write_size", "write_slowest_ns"), summed_over=("slice",)),
         "slices": Want("slices", ()),
     }
     reading = read([jobs / "48213"], wants)
     distributions = reading.tables["distributions"]
     assert distributions.columns[:4] == ["profile", "process", "mount", "layer"]
-    assert distributions.select(
-        "process", "write_size_2", "write_size_3", "write_slowest_ns"
-    ).rows() == [
+    assert distributions.select("process", "write_size_2", "write_size_3", "write_slowest_ns").rows() == [
         (1, 2, 0, 101),
         (2, 2, 0, 101),
     ]
@@ -133,9 +130,7 @@ def test_layers_that_are_left_out_and_the_last_slice_of_sums(tmp_path):
             last_of=("slice",),
             without=("layer", ("stdio",)),
         ),
-        "none": Want(
-            "slices", ("write_bytes",), without=("layer", ("posix", "kernel", "stdio"))
-        ),
+        "none": Want("slices", ("write_bytes",), without=("layer", ("posix", "kernel", "stdio"))),
     }
     tables = read([job], wants).tables
     assert tables["some"].equals(tables["all"].filter(pl.col("layer") == "stdio"))
@@ -144,6 +139,46 @@ def test_layers_that_are_left_out_and_the_last_slice_of_sums(tmp_path):
         (3, "kernel", 105, 306),
     ]  # fmt: skip
     assert tables["none"].is_empty()
+
+
+@pytest.mark.parametrize("mounts", [1, 3, 40])
+def test_sums_are_those_of_the_rows(tmp_path, mounts):
+    """Also of more keys than the decoder adds up at once."""
+    random = np.random.default_rng(mounts)
+    choices = (0, 1, 255, 65_536, 1 << 40)
+    rows = [
+        {
+            "process": process,
+            "mount": int(random.integers(mounts)),
+            "layer": str(random.choice(["posix", "stdio", "kernel"])),
+            "slice": 100 + number,
+            "write_bytes": choices[random.integers(len(choices))],
+            "write_ns": int(random.integers(1 << 20)),
+            "write_size_2": int(random.integers(9)),
+            "write_slowest_ns": int(random.integers(1 << 30)),
+        }
+        for process in (1, 2)
+        for number in range(300)
+    ]
+    job = build_profile(tmp_path / "48213", [{"process": 1}, {"process": 2}], rows, rows_a_frame=96)
+    columns = ("write_bytes", "write_ns", "write_size", "write_slowest_ns")
+    want = Want("slices", columns, last_of=("slice",))
+    kept = Want("slices", ("write_ns",), without=("layer", ("kernel",)))
+    other = Want("slices", (), summed_over=("mount",), without=("layer", ("kernel", "posix")))
+    tables = read([job], {"sums": want, "kept": kept, "other": other}).tables
+    everything = read([job], ["slices"], {"slices": columns}).tables["slices"]
+    keys = ["profile", "process", "mount", "layer"]
+    for row in tables["sums"].iter_rows(named=True):
+        own = everything.filter(pl.all_horizontal(pl.col(key) == row[key] for key in keys))
+        assert row["slice"] == own["slice"].max()
+        assert row["write_bytes"] == own["write_bytes"].sum()
+        assert row["write_ns"] == own["write_ns"].sum()
+        assert row["write_size_2"] == own["write_size_2"].sum()
+        assert row["write_slowest_ns"] == own["write_slowest_ns"].max()
+    assert tables["sums"].height == everything.select(keys).n_unique()
+    assert tables["kept"].equals(everything.filter(pl.col("layer") != "kernel").select(tables["kept"].columns))
+    stdio = everything.filter(pl.col("layer") == "stdio").select("profile", "process", "layer", "slice").unique()
+    assert tables["other"].equals(stdio.sort(stdio.columns))
 
 
 def test_rows_that_replace_each_other_are_not_summed(jobs):
@@ -168,13 +203,9 @@ def test_damage_is_that_of_its_job(jobs):
 
 def test_a_schema_counts_for_its_own_job_alone(jobs):
     writer = Writer()
-    lost = Frames(
-        [writer.frame(1, 0, writer.rows("processes", [{"job": "lost"}]), LAST_FRAME)]
-    )
+    lost = Frames([writer.frame(1, 0, writer.rows("processes", [{"job": "lost"}]), LAST_FRAME)])
     lost.write(jobs / "lost" / "n1.swz")
-    with pytest.raises(
-        UserError, match=f"{jobs / 'lost'}: no frame of it could be read"
-    ):
+    with pytest.raises(UserError, match=f"{jobs / 'lost'}: no frame of it could be read"):
         read([jobs], ["slices"])
 
 
@@ -182,9 +213,7 @@ def test_jobs_of_versions_that_number_names_otherwise_are_read_together(jobs):
     other = json.loads(schema_text())
     other["enumerations"]["layers"].reverse()
     row = {"process": 1, "slice": 100, "write_bytes": 3, "layer": "stdio"}
-    build_profile(
-        jobs / "other", [{"process": 1}], [row], schema=json.dumps(other).encode()
-    )
+    build_profile(jobs / "other", [{"process": 1}], [row], schema=json.dumps(other).encode())
     slices = read([jobs], ["slices"]).tables["slices"]
     written = slices.group_by("layer").agg(pl.col("write_bytes").sum()).sort("layer")
     assert written.rows() == [("posix", 48), ("stdio", 3)]
@@ -207,9 +236,7 @@ def test_a_slice_that_has_no_sign_bit_left_is_damage(tmp_path, number):
 
 @pytest.mark.parametrize("number", [(1 << 63) - 1, 1 << 40])
 def test_a_slice_that_no_clock_can_tell_of_gets_one_line(tmp_path, number):
-    directory = build_profile(
-        tmp_path / "job", [{"process": 1}], [{"process": 1, "slice": number}]
-    )
+    directory = build_profile(tmp_path / "job", [{"process": 1}], [{"process": 1, "slice": number}])
     with pytest.raises(UserError, match=r"numbers that no job has \(slices.slice: "):
         read([directory], ["slices"])
 
@@ -221,12 +248,7 @@ def test_a_key_that_does_not_fit_one_number_with_the_others(tmp_path):
         for number in (7, 1, 7, 1 << 30)
     ]
     directory = build_profile(tmp_path / "job", [{"process": 1}], slices)
-    found = (
-        read([directory], ["slices"])
-        .tables["slices"]
-        .select("mount", "slice", "write_bytes")
-        .rows()
-    )
+    found = read([directory], ["slices"]).tables["slices"].select("mount", "slice", "write_bytes").rows()
     assert found == [
         (mount, number, written)
         for mount in (3, 1 << 60, (1 << 61) - 1)
@@ -235,9 +257,7 @@ def test_a_key_that_does_not_fit_one_number_with_the_others(tmp_path):
 
 
 def test_the_number_of_threads_changes_nothing(jobs):
-    one, many = (
-        read([jobs], ["slices", "mounts"], threads=threads).tables for threads in (1, 7)
-    )
+    one, many = (read([jobs], ["slices", "mounts"], threads=threads).tables for threads in (1, 7))
     assert all(one[name].equals(many[name]) for name in one)
 
 
@@ -279,13 +299,9 @@ def test_the_wheel_carries_the_reader(tmp_path):
 def test_jobs_that_are_read_together_are_what_each_is_alone(jobs):
     """Also one of an older version, whose schema lacks columns and tables, and one whose files are of two versions."""
     old = json.loads(schema_text())
-    old["tables"] = [
-        table for table in old["tables"] if table["name"] not in ("unprofiled", "sites")
-    ]
+    old["tables"] = [table for table in old["tables"] if table["name"] not in ("unprofiled", "sites")]
     for table in old["tables"]:
-        table["columns"] = [
-            column for column in table["columns"] if column["name"] != "mapped_bytes"
-        ]
+        table["columns"] = [column for column in table["columns"] if column["name"] != "mapped_bytes"]
     row = {"process": 1, "slice": 100, "write_bytes": 3}
     former = json.dumps(old).encode()
     build_profile(jobs / "former", [{"process": 1}], [row], schema=former)
@@ -310,14 +326,9 @@ def test_jobs_that_are_read_together_are_what_each_is_alone(jobs):
             for field in dataclasses.fields(profile):
                 one, other = getattr(profile, field.name), getattr(alone, field.name)
                 assert (
-                    one.equals(other) and one.schema == other.schema
-                    if isinstance(one, pl.DataFrame)
-                    else one == other
+                    one.equals(other) and one.schema == other.schema if isinstance(one, pl.DataFrame) else one == other
                 )
-    by_job = {
-        profile.job: Digest(profile).coverage["mapped"].to_list()
-        for profile in profiles_of(places)
-    }
+    by_job = {profile.job: Digest(profile).coverage["mapped"].to_list() for profile in profiles_of(places)}
     assert (by_job["former"], by_job["48190"]) == ([None], [0, 0])
 
 
@@ -325,9 +336,8 @@ def test_jobs_that_are_large_together_are_read_one_after_the_other(jobs, monkeyp
     expected = [profile.slices for profile in profiles_of(job_places([jobs]))]
     monkeypatch.setattr("slicewise.profile.many.BYTES_AT_ONCE", 1)
     alone = [profile.slices for profile in profiles_of(job_places([jobs]))]
-    assert len(alone) == 2 and all(
-        one.equals(other) for one, other in zip(alone, expected, strict=True)
-    )
+    assert len(alone) == 2
+    assert all(one.equals(other) for one, other in zip(alone, expected, strict=True))
 
 
 def test_commands_read_no_more_than_they_need(jobs, monkeypatch):

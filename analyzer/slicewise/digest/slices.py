@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterator
 
 import polars as pl
@@ -45,13 +47,9 @@ def process_slices(rows: dict[str, pl.Series], sums: pl.DataFrame, mounts: pl.Da
     storages = mounts.select("process", "mount", "storage")
     places = sums.filter(is_own()).select("process", "mount", "layer").join(storages, on=["process", "mount"])
     is_one_each = not places.select("process", "storage").is_duplicated().any()
-    keys = pl.DataFrame([rows[name] for name in ("process", "mount", "layer")])
-    keyed = keys.join(storages, on=["process", "mount"], how="left", maintain_order="left").select("layer", "storage")
-    del keys
-    is_file = keyed.select(is_own() & pl.col("storage").is_not_null()).to_series()
+    rows["storage"] = _storage_of_rows([rows[name] for name in ("process", "mount")], storages)
     rows.pop("mount")
-    rows |= {"storage": keyed["storage"], "layer": keyed["layer"]}
-    del keyed
+    is_file = rows["layer"].is_in(OWN_LAYERS) & rows["storage"].is_not_null()
     if is_one_each:
         has_requests = bool((places["layer"] == REQUEST_LAYER).any())
         taken = _taken(rows, None if is_file.all() else is_file, has_requests)
@@ -61,6 +59,14 @@ def process_slices(rows: dict[str, pl.Series], sums: pl.DataFrame, mounts: pl.Da
     rows.clear()
     frame = frame.with_columns(is_file=is_file)
     return pl.concat(conform("process_slices", _grouped(part.filter("is_file"))) for part in some_processes(frame))
+
+
+def _storage_of_rows(keys: list[pl.Series], storages: pl.DataFrame) -> pl.Series:
+    """The storage of each row. Rows of one mount stand together, and so one of each run is looked up, not all."""
+    is_new = functools.reduce(operator.or_, ((key != key.shift()).fill_null(True) for key in keys))
+    runs = pl.DataFrame([key.filter(is_new) for key in keys])
+    of_runs = runs.join(storages, on=runs.columns, how="left", maintain_order="left")["storage"]
+    return of_runs.gather(is_new.cum_sum() - 1)
 
 
 def _taken(rows: dict[str, pl.Series], is_taken: pl.Series | None, has_requests: bool) -> pl.DataFrame:
@@ -92,12 +98,15 @@ def _taken(rows: dict[str, pl.Series], is_taken: pl.Series | None, has_requests:
     return pl.DataFrame(made)
 
 
-def some_processes(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Rows that are sorted by process, all of some processes at a time, so that memory does not grow with the job."""
+def some_processes(rows: pl.DataFrame, rows_at_once: int = ROWS_AT_ONCE) -> Iterator[pl.DataFrame]:
+    """Rows that are sorted by process, all of some processes at a time, so that memory does not grow with the job.
+
+    rows_at_once: about so many at a time; of a process with more, all.
+    """
     ends = rows["process"].rle().struct.field("len").cum_sum()
     begin = 0
     while begin < rows.height:
-        reached = ends.search_sorted(min(begin + ROWS_AT_ONCE, rows.height))
+        reached = ends.search_sorted(min(begin + rows_at_once, rows.height))
         end = int(ends[int(reached)])
         yield rows[begin:end]
         begin = end

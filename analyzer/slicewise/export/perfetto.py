@@ -29,6 +29,8 @@ FIRST_TRACK = 1
 TRACKS_A_PROCESS = 64
 # So many samples of one stack, process and slice are shown at most; a slice of a minute has 6,000 a thread.
 MOST_SAMPLES_SHOWN = 1 << 16
+# Values that are encoded at once: a value takes some hundred bytes meanwhile.
+VALUES_AT_ONCE = 1 << 15
 
 
 def perfetto_trace(digest: Digest, hardware: Hardware, found: Sites) -> Iterator[bytes]:
@@ -108,7 +110,7 @@ def _tracks(
     for number, (column, name, unit, scale) in enumerate(tracks, first):
         kind = _field(2, utf8(name)) + _field(8, _field(6, utf8(unit)))
         value = (pl.col(column).cast(pl.Float64) * scale / seconds).alias("value")
-        for part in some_processes(frame):
+        for part in some_processes(frame, VALUES_AT_ONCE):
             rows = part.lazy().filter(pl.col(column) > 0).select("process", "slice", value).collect()
             if not rows.height:
                 continue

@@ -34,12 +34,17 @@ import polars as pl
 
 from slicewise.errors import UserError
 
-INTERFACE = 3
-# Of a schema: columns of each table, whether each table is wanted, flags of all columns one after the other.
-Layout = tuple[tuple[int, ...], bytes, bytes]
+INTERFACE = 4
+# Of a schema: each table's columns, whether its rows are kept, and what of them is left out; flags of all columns one
+# after the other.
+Layout = tuple[tuple[tuple[int, bool, int], ...], bytes]
 LIBRARY = "libslicewise-reader.so"
 
-STRING, WANTED, SIGNED, SPANNED = 1, 2, 4, 8
+STRING, WANTED, SIGNED, SPANNED, REDUCED_KEY, REDUCED_SUM, REDUCED_MAX, SIEVE = (1 << bit for bit in range(8))
+# The number of a table's sums is so much greater than the table's.
+SUMS = 256
+# Values that a sieve can leave out are below this.
+SIEVED_VALUES = 64
 U64, I64, NAME, TEXT = range(4)
 KEY, SUM, MAX, LAST = range(4)
 # From so many rows on a table's columns are worth freeing one by one.
@@ -97,6 +102,12 @@ class Source(Structure):
     """What was found of a source: frames that count, processes that are known of, schemas."""
 
     _fields_ = (("frames", c_uint64), ("processes", c_uint64), ("schemas", c_uint64))
+
+
+class TableLayout(Structure):
+    """A table of a schema: which rows with what values of the sieve's column are left out, and whether it is kept."""
+
+    _fields_ = (("left_out", c_uint64), ("columns", c_uint32), ("is_wanted", c_uint32))
 
 
 class Column(Structure):
@@ -189,7 +200,7 @@ def library() -> ctypes.CDLL:
     signatures = {
         "new": (c_void_p, c_uint, MeetSchema, c_void_p),
         "free": (None, reader),
-        "add_schema": (c_int, reader, c_uint32, c_uint32, POINTER(c_uint32), POINTER(c_uint8), POINTER(c_uint8)),
+        "add_schema": (c_int, reader, c_uint32, c_uint32, POINTER(TableLayout), POINTER(c_uint8)),
         "load": (c_int, reader, POINTER(File), c_uint32, c_uint32, c_uint64),
         "holes": (POINTER(Hole), reader, count),
         "losses": (POINTER(Loss), reader, count),
@@ -280,15 +291,14 @@ class Decoder:
             layout = meet_schema(file, ctypes.string_at(text, size))
             if layout is None:
                 return 0
-            counts, is_wanted, flags = layout
-            tables = len(counts)
+            tables, flags = layout
+            layouts = (TableLayout(left_out, columns, is_wanted) for columns, is_wanted, left_out in tables)
             return int(
                 native.slicewise_reader_add_schema(
                     self._reader,
                     schema_id,
-                    tables,
-                    (c_uint32 * tables)(*counts),
-                    (c_uint8 * tables).from_buffer_copy(is_wanted),
+                    len(tables),
+                    (TableLayout * len(tables))(*layouts),
                     (c_uint8 * len(flags)).from_buffer_copy(flags),
                 )
                 == 0

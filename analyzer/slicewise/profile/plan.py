@@ -64,25 +64,59 @@ class Want:
 
 @functools.lru_cache(maxsize=256)
 def layout(schema: Schema, wants: tuple[Want, ...]) -> native.Layout:
-    """How the decoder sees a schema: columns of each table, whether it is wanted, and flags of all columns."""
+    """How the decoder sees a schema: what it keeps of each table, and flags of all columns."""
     flags = bytearray()
+    tables = []
     for table in schema.tables:
         own = [want for want in wants if want.table == table.name]
-        flags += bytes(_flags(column, table, own) for column in table.columns)
-    names = {want.table for want in wants}
-    is_wanted = bytes(table.name in names for table in schema.tables)
-    return tuple(len(table.columns) for table in schema.tables), is_wanted, bytes(flags)
+        rows = [want for want in own if not _is_of_sums(want, table)]
+        sums = [want for want in own if _is_of_sums(want, table)]
+        sieve, left_out = _sieve(schema, table, rows)
+        flags += bytes(_flags(column, table, rows, sums, sieve) for column in table.columns)
+        tables.append((len(table.columns), bool(rows), left_out))
+    return tuple(tables), bytes(flags)
 
 
-def _flags(column: Column, table: Table, wants: list[Want]) -> int:
+def _flags(column: Column, table: Table, rows: list[Want], sums: list[Want], sieve: Column | None) -> int:
     is_key = column.merge == "KEY"
     is_slice = is_key and column.name == SLICE
     return (
         (native.STRING if column.type == "STRING" else 0)
-        | (native.WANTED if any(want.takes(column, is_key) for want in wants) else 0)
+        | (native.WANTED if any(want.takes(column, is_key) for want in rows) else 0)
         | (native.SIGNED if is_slice else 0)
         | (native.SPANNED if is_slice and table.name == SPANNED_TABLE else 0)
+        | (native.SIEVE if column is sieve else 0)
+        | _reduced(column, [want for want in sums if want.takes(column, is_key)])
     )
+
+
+def _is_of_sums(want: Want, table: Table) -> bool:
+    """Whether a wanted table is made of sums, which the decoder makes of each frame's rows, rather than of the rows."""
+    others = [column for column in table.columns if column.merge != "KEY" and want.takes(column, False)]
+    can_be = all(column.merge in ("SUM", "MAX") and column.type in ("U64", "I64") for column in others)
+    return bool(want.last_of) and table.rows == "ADD" and can_be
+
+
+def _reduced(column: Column, wants: list[Want]) -> int:
+    """What becomes of a column in sums that these wants take it from."""
+    if not wants:
+        return 0
+    if column.merge == "SUM":
+        return native.REDUCED_SUM
+    is_greatest = column.merge == "MAX" or all(column.name in want.last_of for want in wants)
+    return native.REDUCED_MAX if is_greatest else native.REDUCED_KEY
+
+
+def _sieve(schema: Schema, table: Table, wants: list[Want]) -> tuple[Column | None, int]:
+    """The column by which rows are left out that no want has, and its numbers that are left out, as bits."""
+    keys = {want.without[0] if want.without is not None else None for want in wants}
+    name = keys.pop() if len(keys) == 1 else None
+    column = table.columns[table.places[name]] if name is not None and name in table.places else None
+    if column is None or column.merge != "KEY" or not all(want.takes(column, True) for want in wants):
+        return None, 0
+    left_out = set.intersection(*(set(want.without[1]) for want in wants if want.without is not None))
+    names = schema.enumerations.get(column.enumeration, ())[: native.SIEVED_VALUES]
+    return column, sum(1 << number for number, known in enumerate(names) if known in left_out)
 
 
 @dataclass(frozen=True)
@@ -132,7 +166,10 @@ def plan(want: Want, added: tuple[Schema, ...], order: tuple[int, ...], is_named
             for column in table_there.columns:
                 if want.takes(column, column.merge == "KEY"):
                     columns.setdefault(column.name, column)
-    numbers = [-1 if table is None else added[at].tables.index(table) for at, table in enumerate(tables)]
+    numbers = [
+        -1 if table is None else added[at].tables.index(table) + (native.SUMS if _is_of_sums(want, table) else 0)
+        for at, table in enumerate(tables)
+    ]
     kept: list[object] = [_array(c_int32, numbers)]
     made = [_column(column, want, added, tables, order, kept) for column in columns.values()]
     native_columns = (native.Column * max(1, len(made)))(*made)
