@@ -3,11 +3,11 @@
 #include "adopt.h"
 #include "clock.h"
 #include "encode.h"
-#include "format.h"
 #include "identity.h"
 #include "patience.h"
 #include "raw.h"
 #include "record.h"
+#include "samples.h"
 #include "spool.h"
 
 #include <stdio.h>
@@ -15,8 +15,8 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
-/* Frames wait so long for being written together; a sudden death leaves them in the segment. */
-#define DRAIN_BYTES (FRAMES_BYTES / 2)
+/* Samples wait so long for being written as one frame; a sudden death leaves them in the segment. */
+#define FRAME_NS (300 * NS_PER_SECOND)
 #define PROMISED_ROUNDS 3 /* so many rounds late, processes no longer count on us */
 
 int node_begin(struct node *node, const char *root, const struct settings *settings, const char *job)
@@ -35,7 +35,7 @@ int node_begin(struct node *node, const char *root, const struct settings *setti
     segment->pid_namespace = adopt_pid_namespace();
     segment->process_row[processes_start_ns] = clock_read(CLOCK_REALTIME);
     identity_fill(&node->home, settings, job);
-    segment->is_last_packed = 1; /* it has frames alone: whoever finishes it drains them, and makes no process of it */
+    segment->is_of_node = segment->is_last_packed = 1; /* whoever finishes it writes its samples, and makes no process of it */
     atomic_store(&segment->state, SEGMENT_LIVE);
     sources_read(&node->reading);
     node->sampled_until_ns = segment->process_row[processes_start_ns];
@@ -51,7 +51,7 @@ uint64_t node_most_bytes(void)
     return peak != NULL ? strtoull(peak + 6, NULL, 10) << 10 : 0;
 }
 
-static void encode_run(struct encoder *encoder, const struct node *node)
+static void add_run(struct sample *sample, const struct node *node)
 {
     const struct segment *segment = node->home.segment;
     struct sysinfo system = { 0 };
@@ -70,7 +70,7 @@ static void encode_run(struct encoder *encoder, const struct node *node)
         [nodes_samples_late] = node->samples_late,
         [nodes_devices_full] = node->reading.devices_left_out,
     };
-    encode_table(encoder, segment, TABLE_nodes, row, 1);
+    sample_add(sample, TABLE_nodes, row, 1);
 }
 
 /* A count that went back was begun anew: what it has now came since. */
@@ -79,7 +79,7 @@ static uint64_t since(uint64_t before, uint64_t now)
     return now >= before ? now - before : now;
 }
 
-static void encode_node_slice(struct encoder *encoder, const struct node *node, uint64_t slice, uint64_t sampled_ns)
+static void add_node_slice(struct sample *sample, const struct node *node, uint64_t slice, uint64_t sampled_ns)
 {
     const struct reading *reading = &node->reading;
     uint64_t row[NODE_SLICE_COLUMNS];
@@ -89,7 +89,7 @@ static void encode_node_slice(struct encoder *encoder, const struct node *node, 
     row[node_slices_sampled_ns] = sampled_ns;
     row[node_slices_dirty_bytes] = reading->now[node_slices_dirty_bytes];
     row[node_slices_writeback_bytes] = reading->now[node_slices_writeback_bytes];
-    encode_table(encoder, node->home.segment, TABLE_node_slices, row, 1);
+    sample_add(sample, TABLE_node_slices, row, 1);
 }
 
 enum { SLICE_COLUMN, DEVICE_COLUMN, FIRST_VALUE };
@@ -98,16 +98,15 @@ _Static_assert((int)node_networks_received_bytes == FIRST_VALUE && (int)node_blo
                    (int)node_lustre_slice == SLICE_COLUMN && (int)node_lustre_device == DEVICE_COLUMN,
                "tables of devices begin with their two keys");
 
-static void encode_devices_of(struct encoder *encoder, const struct node *node, enum table table, uint64_t slice)
+static void add_devices_of(struct sample *sample, const struct node *node, enum table table, uint64_t slice)
 {
     static uint64_t rows[DEVICES_MAX * DEVICE_VALUES_MAX];
     const struct reading *reading = &node->reading;
-    unsigned count = 0, columns = 0;
+    unsigned count = 0, columns = encode_columns(table);
     for (unsigned i = 0; i < reading->devices_used; i++) {
         const struct device *device = &reading->devices[i];
         if (sources_table(device->kind) != table || !device->is_present || !device->was_present)
             continue;
-        columns = sources_columns(device->kind);
         uint64_t *row = rows + (size_t)count * columns, any = 0;
         for (unsigned column = FIRST_VALUE; column < columns; column++)
             any |= row[column] = since(device->before[column], device->now[column]);
@@ -115,10 +114,10 @@ static void encode_devices_of(struct encoder *encoder, const struct node *node, 
         row[DEVICE_COLUMN] = i;
         count += any != 0;
     }
-    encode_table(encoder, node->home.segment, table, rows, count);
+    sample_add(sample, table, rows, count);
 }
 
-static void encode_new_devices(struct encoder *encoder, struct node *node)
+static void add_new_devices(struct sample *sample, struct node *node)
 {
     uint64_t rows[DEVICES_MAX][NODE_DEVICE_COLUMNS];
     unsigned count = 0;
@@ -135,36 +134,27 @@ static void encode_new_devices(struct encoder *encoder, struct node *node)
         row[node_devices_name] = node->names[i].name;
         row[node_devices_source] = node->names[i].source;
     }
-    encode_table(encoder, node->home.segment, TABLE_node_devices, rows[0], count);
+    sample_add(sample, TABLE_node_devices, rows[0], count);
 }
 
-struct sample {
-    struct node *node;
-    uint64_t slice, sampled_ns;
-};
+_Static_assert(SAMPLE_WORDS_MAX >= 1 + (1 + NODE_COLUMNS) + (1 + NODE_SLICE_COLUMNS) + (1 + DEVICES_MAX * NODE_DEVICE_COLUMNS) +
+                                       (4 + DEVICES_MAX * DEVICE_VALUES_MAX),
+               "the largest sample fits");
 
-static void encode_sample(struct encoder *encoder, const struct segment *segment, const void *argument)
-{
-    const struct sample *sample = argument;
-    struct node *node = sample->node;
-    static const enum table tables[] = { TABLE_node_networks, TABLE_node_blocks, TABLE_node_nfs, TABLE_node_lustre };
-    (void)segment;
-    encode_run(encoder, node);
-    encode_new_devices(encoder, node);
-    encode_node_slice(encoder, node, sample->slice, sample->sampled_ns);
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        encode_devices_of(encoder, node, tables[i], sample->slice);
-}
-
-/* Every frame is flagged as the last: a run that is killed is none the less whole up to there. */
 void node_sample(struct node *node, uint64_t now_ns)
 {
-    uint64_t steady_ns = clock_read(CLOCK_MONOTONIC), slice = node->sampled_until_ns / node->slice_ns;
-    struct sample sample = { .node = node, .slice = slice, .sampled_ns = steady_ns - node->sampled_until_steady_ns };
-    uint64_t former_end_ns = node->sampled_until_ns;
+    static struct sample sample;
+    static const enum table tables[] = { TABLE_node_networks, TABLE_node_blocks, TABLE_node_nfs, TABLE_node_lustre };
+    uint64_t steady_ns = clock_read(CLOCK_MONOTONIC), slice = node->sampled_until_ns / node->slice_ns, former_end_ns = node->sampled_until_ns;
     sources_read(&node->reading);
     node->sampled_until_ns = now_ns;
-    if (pack_payload(&node->home, encode_sample, &sample, FORMAT_LAST_FRAME) == 0) {
+    sample_begin(&sample);
+    add_run(&sample, node);
+    add_new_devices(&sample, node);
+    add_node_slice(&sample, node, slice, steady_ns - node->sampled_until_steady_ns);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        add_devices_of(&sample, node, tables[i], slice);
+    if (samples_append(&node->home, &sample) == 0) {
         node->sampled_until_steady_ns = steady_ns;
         node->devices_packed = node->reading.devices_used;
         node->samples++;
@@ -173,7 +163,9 @@ void node_sample(struct node *node, uint64_t now_ns)
         node->sampled_until_ns = former_end_ns;
         node->samples_late++;
     }
-    if ((union commit){ .word = atomic_load(&node->home.segment->commit) }.frame_bytes > DRAIN_BYTES)
+    if (samples_kept(node->home.segment) == 1)
+        node->frame_due_ns = steady_ns + FRAME_NS;
+    if (samples_kept(node->home.segment) == SAMPLES_MAX || steady_ns >= node->frame_due_ns)
         node_drain(node);
 }
 
@@ -188,9 +180,11 @@ static enum answer has_profile(const struct node *node)
 
 int node_drain(struct node *node)
 {
+    int packed;
     switch (has_profile(node)) {
     case ANSWER_YES:
-        return drain_frames(&node->home);
+        packed = samples_pack(&node->home, 0);
+        return packed < 0 ? packed : drain_frames(&node->home);
     case ANSWER_NO:
         return 0;
     default:

@@ -7,7 +7,7 @@
 #include "sources.h"
 #include "visit.h"
 
-/* What it keeps from turn to turn; the frames made of it lie in a segment of its own, which whoever comes next drains if it is killed. */
+/* What it keeps from turn to turn. Its samples lie in a segment of its own: if it is killed, whoever comes next writes them. */
 struct node {
     struct segment_home home;
     struct reading reading;
@@ -15,6 +15,7 @@ struct node {
     uint64_t slice_ns;
     uint64_t sampled_until_ns, sampled_until_steady_ns; /* CLOCK_REALTIME says which slice it was, CLOCK_MONOTONIC how long */
     uint64_t samples, samples_late;
+    uint64_t frame_due_ns; /* CLOCK_MONOTONIC: when the samples that are kept are to be written */
     unsigned devices_packed, devices_named;
     struct { uint64_t name, source; } names[DEVICES_MAX]; /* in the segment's text */
     unsigned most_alive;
@@ -24,10 +25,10 @@ struct node {
 /* Returns 0 or -errno. `root` as in struct reading; `segment_dir`, `dir` and `job` as in the settings. */
 int node_begin(struct node *node, const char *root, const struct settings *settings, const char *job);
 
-/* A slice's turn, or the end: what came since the last one becomes a frame of the slice in which that was. */
+/* A slice's turn, or the end: what came since the last one becomes a sample of the slice in which that was. */
 void node_sample(struct node *node, uint64_t now_ns);
 
-/* Drains what can be drained. Returns 0 or why the profile cannot be written. */
+/* Writes all samples, if there is a profile that they belong to. Returns 0 or why the profile cannot be written. */
 int node_drain(struct node *node);
 
 /* Comes by at all segments of the job; `next_ns` is the time until the next round, 0: there is none. */

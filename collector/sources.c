@@ -337,12 +337,3 @@ enum table sources_table(enum device_kind kind)
     };
     return tables[kind];
 }
-
-unsigned sources_columns(enum device_kind kind)
-{
-    static const unsigned columns[] = {
-        [DEVICE_network] = NODE_NETWORK_COLUMNS, [DEVICE_block] = NODE_BLOCK_COLUMNS, [DEVICE_nfs] = NODE_NFS_COLUMNS,
-        [DEVICE_lustre] = NODE_LUSTRE_COLUMNS, [DEVICE_lustre_target] = NODE_LUSTRE_COLUMNS,
-    };
-    return columns[kind];
-}

@@ -31,8 +31,7 @@ void sources_read(struct reading *reading);
 /* As if the last reading had not been: its counts will be in the next one. */
 void sources_take_back(struct reading *reading);
 
-/* The table of a kind's counts, and how many columns that has. */
+/* The table of a kind's counts. */
 enum table sources_table(enum device_kind kind);
-unsigned sources_columns(enum device_kind kind);
 
 #endif

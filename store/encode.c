@@ -113,19 +113,32 @@ static bool encode_strings(struct encoder *encoder, const struct segment *segmen
     return true;
 }
 
-void encode_table(struct encoder *encoder, const struct segment *segment, enum table table, const uint64_t *rows, unsigned count)
+unsigned encode_columns(enum table table)
+{
+    return table_starts[table + 1] - table_starts[table] - 1;
+}
+
+void encode_rows(struct encoder *encoder, const struct segment *segment, enum table table, const uint64_t *const *rows, unsigned count)
 {
     if (count == 0)
         return;
     const unsigned char *types = column_types + table_starts[table] + 1;
-    unsigned columns = table_starts[table + 1] - table_starts[table] - 1;
+    unsigned columns = encode_columns(table);
     unsigned char *present = begin_chunk(encoder, table, count, columns);
     for (unsigned column = 0; column < columns && !encoder->is_overflowing; column++) {
         for (unsigned i = 0; i < count; i++)
-            values[i] = rows[i * columns + column];
+            values[i] = rows[i][column];
         if (types[column] == TYPE_STRING ? encode_strings(encoder, segment, count) : encode_numbers(encoder, count))
             present[column / 8] |= (unsigned char)(1u << (column % 8));
     }
+}
+
+void encode_table(struct encoder *encoder, const struct segment *segment, enum table table, const uint64_t *rows, unsigned count)
+{
+    static const uint64_t *each[sizeof values / sizeof *values];
+    for (unsigned i = 0; i < count; i++)
+        each[i] = rows + (size_t)i * encode_columns(table);
+    encode_rows(encoder, segment, table, each, count);
 }
 
 enum merge { MERGE_SUM, MERGE_MAX };

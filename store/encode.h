@@ -13,6 +13,12 @@ struct encoder {
 /* Rows of a table whose columns are all u64 words (a string's word is its place in the segment's text), stored row by row. */
 void encode_table(struct encoder *encoder, const struct segment *segment, enum table table, const uint64_t *rows, unsigned count);
 
+/* The same of rows that lie apart, FILES_MAX of them at most. */
+void encode_rows(struct encoder *encoder, const struct segment *segment, enum table table, const uint64_t *const *rows, unsigned count);
+
+/* How many columns a table has. */
+unsigned encode_columns(enum table table);
+
 /* The table of slices. */
 void encode_records(struct encoder *encoder, const struct record *records, unsigned count);
 

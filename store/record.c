@@ -1,6 +1,7 @@
 #include "record.h"
 
 #include "files.h"
+#include "samples.h"
 
 #include <errno.h>
 #include <string.h>
@@ -145,6 +146,8 @@ void stream_settle(struct segment_home *home, struct lane *lane, struct stream *
 int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags)
 {
     struct segment *segment = home->segment;
+    if (segment->is_of_node)
+        return samples_pack(home, flags);
     if (segment->is_last_packed)
         return 0;
     const bool may_drop = !home->is_drained_apart;

@@ -200,6 +200,7 @@ struct segment {
     _Atomic uint64_t closing_commit; /* 0: none */
     uint32_t mounts_used, mounts_packed, files_used, text_used, lanes_used, unprofiled_used;
     uint32_t is_process_packed, is_last_packed;
+    uint32_t is_of_node; /* a collector's own: it has samples (samples.h) in the place of records, and is no process's */
     uint32_t events_used, modules_used, modules_packed, frames_used, frames_packed;
     struct ledger site_ledger, hardware_ledger;
     uint32_t is_spool_torn; /* the last write to the spool ended in the middle */

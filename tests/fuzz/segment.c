@@ -1,5 +1,6 @@
 /* A hostile segment: what a process left, with bytes changed, as its finisher and its collector meet it. The first byte says whether the
- * process lives; then come changes of nine bytes each: where (4 bytes; beyond the end: counted from the begin again), what (5). */
+ * process lives, how it is visited, and whether it is a collector. Then come changes of nine bytes each: where (4 bytes; beyond the end:
+ * counted from the begin again), what (5). */
 #include "bed.h"
 
 #include "adopt.h"
@@ -49,6 +50,14 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
     return 0;
 }
 
+static void set_word(const char *path, size_t where, uint32_t word)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (pwrite(fd, &word, sizeof word, (off_t)where) != sizeof word)
+        abort();
+    close(fd);
+}
+
 static void make_segment(const char *path, const uint8_t *data, size_t size)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -75,13 +84,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mkdir(directory, 0700);
     snprintf(path, sizeof path, "%s/job.1.1", directory);
     make_segment(path, data + 1, size - 1);
-    if (data[0] & 1) {
-        uint32_t self = (uint32_t)getpid();
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
-        if (pwrite(fd, &self, sizeof self, offsetof(struct segment, pid)) != sizeof self)
-            abort();
-        close(fd);
-    }
+    if (data[0] & 1)
+        set_word(path, offsetof(struct segment, pid), (uint32_t)getpid());
+    if (data[0] & 8)
+        set_word(path, offsetof(struct segment, is_of_node), 1);
     struct visits visits = { .looks_closely = (data[0] & 2) != 0 };
     if ((data[0] & 4) != 0 && visits_begin(&visits) == 0) {
         int dir = adopt_open_dir(directory);
