@@ -121,9 +121,10 @@ INLINE struct cell *stream_cell(struct lane *lane, const struct stream *stream)
     return (struct cell *)((unsigned char *)lane + stream->cell);
 }
 
+/* Of the layer stdio, whose calls are the cheapest, it is the word as the table has it. */
 INLINE uint64_t usual_word(descriptor word, enum layer layer)
 {
-    return word | (uint64_t)layer << DESCRIPTOR_LAYER_SHIFT;
+    return word | (uint64_t)(layer ^ LAYER_stdio) << DESCRIPTOR_LAYER_SHIFT;
 }
 
 /* Returns false, and has changed nothing, if there is anything unusual about the call. `offset`: of a call that moves the position, where to. */
@@ -168,14 +169,20 @@ INLINE bool count_served_by(bool has_tick, uint64_t tick, enum operation operati
     if (!LIKELY(guard_is_free(thread, at) && (unsigned)fd < DESCRIPTORS_MAX))
         return false;
     guard_set(thread, at);
-    struct lane *lane = thread->lane;
-    struct stream *stream = stream_of(lane, fd);
-    __asm__("" : "+r"(stream)); /* else it is computed once more for some of its members */
     /* In this order: there is no table where there is no lane. */
-    bool is_usual = LIKELY(has_tick ? is_within(thread, tick, tick) : --thread->served_left >= 0);
+    bool is_usual = LIKELY(has_tick ? tick < thread->end_tick : --thread->served_left >= 0);
     if (!has_tick && !is_usual)
         thread->served_left = 0;
-    is_usual = is_usual && LIKELY(stream->usual == usual_word(atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed), LAYER_stdio));
+    struct lane *lane = NULL;
+    struct stream *stream = NULL;
+    if (is_usual) {
+        uint64_t word = usual_word(atomic_load_explicit(&descriptor_table[(unsigned)fd], memory_order_relaxed), LAYER_stdio);
+        __asm__ volatile("" : "+r"(word)); /* first, so that the descriptor's register is free for the stream */
+        lane = thread->lane;
+        stream = stream_of(lane, fd);
+        __asm__("" : "+r"(stream)); /* else it is computed once more for some of its members */
+        is_usual = LIKELY(stream->usual == word);
+    }
     if (is_usual) {
         struct cell *cell = stream_cell(lane, stream);
         cell->counts.counter[COUNTER_read_bytes + kind] += bytes;

@@ -24,8 +24,8 @@ HIDDEN void *entry_decide(const struct entry *entry);
 
 #if defined(__x86_64__)
 #define ENTRY_CODE(symbol, name) \
-    "cmpq $1, .Lentry_state_" #symbol "(%rip)\n\tjne 1f\n\tjmp wrapper_" #name "\n" \
-    "1:\tlea .Lentry_of_" #symbol "(%rip), %r11\n\tjmp entry_slowly\n\t"
+    "cmpq $1, .Lentry_state_" #symbol "(%rip)\n\tje wrapper_" #name "\n\t" \
+    "lea .Lentry_of_" #symbol "(%rip), %r11\n\tjmp entry_slowly\n\t"
 #elif defined(__aarch64__)
 #define ENTRY_CODE(symbol, name) \
     "adrp x16, .Lentry_state_" #symbol "\n\tadd x16, x16, :lo12:.Lentry_state_" #symbol "\n\tldar x17, [x16]\n\t" \

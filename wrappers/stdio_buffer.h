@@ -31,10 +31,11 @@ INLINE bool is_readable(const FILE *stream, size_t bytes)
     return bytes - 1 < (size_t)(stream->_IO_read_end - stream->_IO_read_ptr);
 }
 
-/* Whether items make up few bytes, and any at all: then their number is no overflow either. */
-INLINE bool is_little(size_t size, size_t count)
+/* The bytes of so many items; 0 where the number is too large for that. What overflows twice over libc multiplies to the same. */
+INLINE size_t bytes_of_items(size_t size, size_t count)
 {
-    return (size | count) < 2 * SIZE_BIN_0_END;
+    long bytes;
+    return !__builtin_smull_overflow((long)size, (long)count, &bytes) ? (size_t)bytes : 0;
 }
 
 /* Whether one byte finds room in the buffer. */
@@ -76,17 +77,16 @@ INLINE bool is_line_held(const FILE *stream, int delimiter, ptrdiff_t most)
          : (__typeof__(returned))(intptr_t)served_unusually((intptr_t)(returned), operation, kind, fd, bytes))
 intptr_t served_unusually(intptr_t returned, enum operation operation, enum call_kind kind, int fd, uint64_t bytes);
 
+/* What lies written in a stream of bytes. */
 INLINE int64_t stream_pending(const FILE *stream)
 {
-    if (LIKELY(stream->_mode <= 0))
-        return stream->_IO_write_ptr - stream->_IO_write_base;
-    return stream_state(stream).pending;
+    return stream->_IO_write_ptr - stream->_IO_write_base;
 }
 
-/* Whether formatted text, `put` bytes of it, went into the buffer: its length is known only afterwards. */
+/* Whether formatted text, `put` bytes of it, went into the buffer and nothing out of it: its length is known only afterwards. */
 INLINE bool is_taken(const FILE *stream, int64_t pending_before, int64_t put)
 {
-    return put > 0 && pending_before > 0 && stream->_IO_write_ptr - stream->_IO_write_base == pending_before + put && stream->_mode <= 0;
+    return put >= 0 && stream_pending(stream) == pending_before + put;
 }
 
 /* The same for a stream that other threads may use as well. */

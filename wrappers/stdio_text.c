@@ -83,7 +83,7 @@ static FULL char *full_fgets(char *line, int room, FILE *stream);
 
 INTERPOSE(char *, fgets, (char *line, int room, FILE *stream))
 {
-    if (LIKELY(room > 1 && is_alone() && is_readable(stream, (size_t)room - 1)))
+    if (LIKELY(is_alone() && is_readable(stream, (size_t)room - 1)))
         GET_LINE(char *, OP_fgets, stream, NEXT(fgets)(line, room, stream));
     return full_fgets(line, room, stream);
 }
@@ -118,7 +118,7 @@ static FULL char *full___fgets_chk(char *line, size_t size, int room, FILE *stre
 
 INTERPOSE(char *, __fgets_chk, (char *line, size_t size, int room, FILE *stream))
 {
-    if (LIKELY(room > 1 && is_alone() && is_readable(stream, (size_t)room - 1)))
+    if (LIKELY(is_alone() && is_readable(stream, (size_t)room - 1)))
         GET_LINE(char *, OP_fgets, stream, NEXT(__fgets_chk)(line, size, room, stream));
     return full___fgets_chk(line, size, room, stream);
 }
