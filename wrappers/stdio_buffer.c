@@ -57,6 +57,18 @@ intptr_t served_unusually(intptr_t returned, enum operation operation, enum call
     return returned;
 }
 
+intptr_t served_late(uint64_t tick, intptr_t returned, enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
+{
+    call_served_late(tick, operation, kind, fd, bytes);
+    return returned;
+}
+
+struct stream_state state_before(const FILE *stream, const struct read_look *look, int64_t pending)
+{
+    struct stream_state before = { .readable = look->end - look->begin, .filled = look->end - look->base, .pending = pending };
+    return stream->_mode <= 0 ? before : wide_stream_state(before, stream);
+}
+
 enum serving stream_holds_line(FILE *stream, int delimiter, ptrdiff_t most)
 {
     enum serving serving = seize(stream);

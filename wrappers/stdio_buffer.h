@@ -77,6 +77,32 @@ INLINE bool is_line_held(const FILE *stream, int delimiter, ptrdiff_t most)
          : (__typeof__(returned))(intptr_t)served_unusually((intptr_t)(returned), operation, kind, fd, bytes))
 intptr_t served_unusually(intptr_t returned, enum operation operation, enum call_kind kind, int fd, uint64_t bytes);
 
+/* The same where the clock was read when the call began, since only its end tells whether the buffer served it. */
+#define SERVED_AT(tick, returned, operation, kind, fd, bytes) \
+    (LIKELY(count_served_at(tick, operation, kind, fd, bytes)) \
+         ? (returned) \
+         : (__typeof__(returned))served_late(tick, (intptr_t)(returned), operation, kind, fd, bytes))
+intptr_t served_late(uint64_t tick, intptr_t returned, enum operation operation, enum call_kind kind, int fd, uint64_t bytes);
+
+/* A look at what lies read ahead, and at the clock, before a call that tells only at its end whether the buffer served it. */
+struct read_look {
+    const char *begin, *base, *end;
+    uint64_t tick;
+};
+
+INLINE void look_at_reading(struct read_look *look, const FILE *stream)
+{
+    look->begin = stream->_IO_read_ptr;
+    look->base = stream->_IO_read_base;
+    look->end = stream->_IO_read_end;
+    look->tick = tick_now();
+    /* In memory, one by one: registers that outlive a call cost more. */
+    __asm__("" : "+m"(look->begin), "+m"(look->base), "+m"(look->end), "+m"(look->tick));
+}
+
+/* What stream_state would have said before a call on bytes. Such a call fails on a stream of wide characters, and leaves those alone. */
+struct stream_state state_before(const FILE *stream, const struct read_look *look, int64_t pending);
+
 /* What lies written in a stream of bytes. */
 INLINE int64_t stream_pending(const FILE *stream)
 {

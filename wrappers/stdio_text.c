@@ -83,7 +83,7 @@ static FULL char *full_fgets(char *line, int room, FILE *stream);
 
 INTERPOSE(char *, fgets, (char *line, int room, FILE *stream))
 {
-    if (LIKELY(is_alone() && is_readable(stream, (size_t)room - 1)))
+    if (LIKELY(room > 1 && is_alone() && is_readable(stream, (size_t)room - 1)))
         GET_LINE(char *, OP_fgets, stream, NEXT(fgets)(line, room, stream));
     return full_fgets(line, room, stream);
 }
@@ -118,7 +118,7 @@ static FULL char *full___fgets_chk(char *line, size_t size, int room, FILE *stre
 
 INTERPOSE(char *, __fgets_chk, (char *line, size_t size, int room, FILE *stream))
 {
-    if (LIKELY(is_alone() && is_readable(stream, (size_t)room - 1)))
+    if (LIKELY(room > 1 && is_alone() && is_readable(stream, (size_t)room - 1)))
         GET_LINE(char *, OP_fgets, stream, NEXT(__fgets_chk)(line, size, room, stream));
     return full___fgets_chk(line, size, room, stream);
 }
@@ -148,13 +148,34 @@ static char *full___fgets_chk(char *line, size_t size, int room, FILE *stream)
 }
 SAME_AS(__fgets_unlocked_chk, __fgets_chk);
 
+static FULL ssize_t got_by_io(FILE *stream, const struct read_look *look, ssize_t length)
+{
+    struct stream_state before = state_before(stream, look, 0);
+    struct call call = { .operation = OP_getline, .start_tick = look->tick };
+    call_end(&call);
+    call_stream_read(&call, stream, before, length > 0 ? length : 0);
+    call_close(&call);
+    return length;
+}
+
+/* Whether the line lay in the buffer is known afterwards: then the call has moved the stream by just its length. */
+#define GET_DELIMITED(line, room, delimiter, stream, call) \
+    do { \
+        if (!LIKELY((line) != NULL) || !LIKELY((room) != NULL) || !LIKELY(is_readable(stream, 1)) || !LIKELY(is_alone())) \
+            return full_getdelim(line, room, delimiter, stream); \
+        struct read_look look; \
+        look_at_reading(&look, stream); \
+        ssize_t length = (call); \
+        if (!LIKELY((stream)->_IO_read_ptr - look.begin == length)) \
+            return got_by_io(stream, &look, length); \
+        return SERVED_AT(look.tick, length, OP_getline, KIND_read, (stream)->_fileno, (uint64_t)length); \
+    } while (0)
+
 static FULL ssize_t full_getdelim(char **line, size_t *room, int delimiter, FILE *stream);
 
 INTERPOSE(ssize_t, getdelim, (char **line, size_t *room, int delimiter, FILE *stream))
 {
-    if (LIKELY(line != NULL && room != NULL && is_alone() && is_line_held(stream, delimiter, SSIZE_MAX)))
-        GET_LINE(ssize_t, OP_getline, stream, NEXT(getdelim)(line, room, delimiter, stream));
-    return full_getdelim(line, room, delimiter, stream);
+    GET_DELIMITED(line, room, delimiter, stream, NEXT(getdelim)(line, room, delimiter, stream));
 }
 
 static ssize_t full_getdelim(char **line, size_t *room, int delimiter, FILE *stream)
@@ -182,7 +203,7 @@ SAME_AS(__getdelim, getdelim);
 
 INTERPOSE(ssize_t, getline, (char **line, size_t *room, FILE *stream))
 {
-    return OWN(getdelim)(line, room, '\n', stream);
+    GET_DELIMITED(line, room, '\n', stream, NEXT(getline)(line, room, stream));
 }
 
 /* scanf may fill the buffer more than once, or leave it empty at the file's end: then its state does not tell what was taken, and the kernel's
@@ -190,8 +211,8 @@ INTERPOSE(ssize_t, getline, (char **line, size_t *room, FILE *stream))
 #define SCAN_READ_AHEAD 512
 
 struct scan {
-    struct stream_state before;
     int64_t position; /* -1: not asked, or not to be had */
+    struct read_look look;
 };
 
 static int64_t kernel_position(FILE *stream)
@@ -202,53 +223,63 @@ static int64_t kernel_position(FILE *stream)
     return position;
 }
 
-static struct scan scan_begin(FILE *stream)
+INLINE void scan_begin(struct scan *scan, FILE *stream)
 {
-    struct stream_state before = stream_state(stream);
-    return (struct scan){ before, before.readable < SCAN_READ_AHEAD ? kernel_position(stream) : -1 };
+    scan->position = LIKELY(is_readable(stream, SCAN_READ_AHEAD)) ? -1 : kernel_position(stream);
+    look_at_reading(&scan->look, stream);
 }
 
-static int64_t scanned(const struct scan *scan, FILE *stream)
+static int64_t scanned(const struct scan *scan, int64_t readable, FILE *stream)
 {
     int64_t position = scan->position < 0 ? -1 : kernel_position(stream);
     if (position <= scan->position) /* nothing was fetched, or it has no position */
         return BY_STATE;
-    return position - scan->position + scan->before.readable - stream_state(stream).readable;
+    return position - scan->position + readable - stream_state(stream).readable;
 }
+
+static FULL int scan_by_io(const struct scan *scan, FILE *stream, int items)
+{
+    struct call call = { .operation = OP_fscanf, .start_tick = scan->look.tick };
+    call_end(&call);
+    struct stream_state before = state_before(stream, &scan->look, 0);
+    call_stream_read(&call, stream, before, scanned(scan, before.readable, stream));
+    call_close(&call);
+    return items;
+}
+
+/* The buffer served it if it stands as it stood, and was not filled with as much again meanwhile. Of that the call would have taken all: for which
+ * there was no time, if it was shorter than an eighth of a nanosecond a byte; or the kernel's position tells. */
+INLINE bool is_scanned_in_place(const struct scan *scan, FILE *stream)
+{
+    const struct read_look *look = &scan->look;
+    return LIKELY(stream->_IO_read_end == look->end && stream->_IO_read_base == look->base && stream->_IO_read_ptr >= look->begin) &&
+           (LIKELY(scan->position < 0) || ticks_to_ns(tick_now() - look->tick) < (uint64_t)(look->end - look->base) / 8 ||
+            kernel_position(stream) == scan->position);
+}
+
+#define SCAN(stream, call) \
+    struct scan scan; \
+    scan_begin(&scan, stream); \
+    int items = (call); \
+    if (!is_scanned_in_place(&scan, stream)) \
+        return scan_by_io(&scan, stream, items); \
+    return SERVED_AT(scan.look.tick, items, OP_fscanf, KIND_read, (stream)->_fileno, (uint64_t)((stream)->_IO_read_ptr - scan.look.begin))
 
 /* The scanf family has three dialects, and headers choose among their symbols: the functions are named here by dialect. */
 INTERPOSE_SYMBOL(int, old_vfscanf, vfscanf, (FILE *stream, const char *format, va_list arguments))
 {
-    struct scan scan = scan_begin(stream);
-    struct call call = call_begin(OP_fscanf);
-    int items = REAL(old_vfscanf)(stream, format, arguments);
-    call_end(&call);
-    call_stream_read(&call, stream, scan.before, scanned(&scan, stream));
-    call_close(&call);
-    return items;
+    SCAN(stream, NEXT(old_vfscanf)(stream, format, arguments));
 }
 SAME_AS(__vfscanf, old_vfscanf);
 
 INTERPOSE_SYMBOL(int, isoc99_vfscanf, __isoc99_vfscanf, (FILE *stream, const char *format, va_list arguments))
 {
-    struct scan scan = scan_begin(stream);
-    struct call call = call_begin(OP_fscanf);
-    int items = REAL(isoc99_vfscanf)(stream, format, arguments);
-    call_end(&call);
-    call_stream_read(&call, stream, scan.before, scanned(&scan, stream));
-    call_close(&call);
-    return items;
+    SCAN(stream, NEXT(isoc99_vfscanf)(stream, format, arguments));
 }
 
 INTERPOSE_SYMBOL(int, isoc23_vfscanf, __isoc23_vfscanf, (FILE *stream, const char *format, va_list arguments))
 {
-    struct scan scan = scan_begin(stream);
-    struct call call = call_begin(OP_fscanf);
-    int items = REAL(isoc23_vfscanf)(stream, format, arguments);
-    call_end(&call);
-    call_stream_read(&call, stream, scan.before, scanned(&scan, stream));
-    call_close(&call);
-    return items;
+    SCAN(stream, NEXT(isoc23_vfscanf)(stream, format, arguments));
 }
 
 INTERPOSE_SYMBOL(int, old_fscanf, fscanf, (FILE *stream, const char *format, ...))
@@ -424,17 +455,11 @@ INTERPOSE(void, perror, (const char *text))
 
 static FULL int put_text_by_io(enum operation operation, FILE *stream, int64_t pending, uint64_t tick, int put)
 {
-    struct stream_state before = { .pending = pending };
+    struct stream_state before = state_before(stream, &(struct read_look){ 0 }, pending);
     struct call call = { .operation = operation, .start_tick = tick };
     call_end(&call);
     call_stream_wrote(&call, stream, before, put);
     call_close(&call);
-    return put;
-}
-
-static FULL int put_text_late(enum operation operation, FILE *stream, uint64_t tick, int put)
-{
-    call_served_late(tick, operation, KIND_write, stream->_fileno, (uint64_t)put);
     return put;
 }
 
@@ -443,9 +468,7 @@ INLINE int put_text(enum operation operation, FILE *stream, int64_t pending, uin
 {
     if (!LIKELY(is_taken(stream, pending, put)))
         return put_text_by_io(operation, stream, pending, tick, put);
-    if (!LIKELY(count_served_at(tick, operation, KIND_write, stream->_fileno, (uint64_t)put)))
-        return put_text_late(operation, stream, tick, put);
-    return put;
+    return SERVED_AT(tick, put, operation, KIND_write, stream->_fileno, (uint64_t)put);
 }
 
 /* The bodies of the forms with va_list and with `...`. */

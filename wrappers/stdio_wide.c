@@ -1,5 +1,5 @@
 /* stdio: wide characters. Bytes are what the characters take in the file: in UTF-8, or one each where the locale has single bytes. */
-#include "interpose.h"
+#include "stdio_buffer.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -21,8 +21,41 @@ static int64_t bytes_of_text(const wchar_t *text)
     return bytes;
 }
 
+/* Characters of one byte alone are counted as served: what others have more counts as passed from or to the kernel when they come or go. */
+enum { ONE_BYTE_END = 0x80 };
+
+INLINE bool is_wide_readable(const FILE *stream)
+{
+    if (!LIKELY(stream->_mode > 0))
+        return false;
+    const struct _IO_wide_data *wide = stream->_wide_data;
+    return wide->read_ptr < wide->read_end && (wint_t)*wide->read_ptr < ONE_BYTE_END;
+}
+
+INLINE bool is_wide_writable(const FILE *stream, wchar_t c)
+{
+    if (!LIKELY(stream->_mode > 0 && (wint_t)c < ONE_BYTE_END))
+        return false;
+    const struct _IO_wide_data *wide = stream->_wide_data;
+    return wide->write_ptr < wide->write_end;
+}
+
+static FULL wint_t full_fgetwc(FILE *stream);
+
 INTERPOSE(wint_t, fgetwc, (FILE *stream))
 {
+    if (LIKELY(is_alone() && is_wide_readable(stream) && count_served(OP_fgetwc, KIND_read, stream->_fileno, 1)))
+        return NEXT(fgetwc)(stream);
+    return full_fgetwc(stream);
+}
+
+static wint_t full_fgetwc(FILE *stream)
+{
+    if (is_alone() && is_wide_readable(stream)) {
+        wint_t c = REAL(fgetwc)(stream);
+        call_served(OP_fgetwc, KIND_read, stream->_fileno, 1);
+        return c;
+    }
     struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fgetwc);
     wint_t c = REAL(fgetwc)(stream);
@@ -73,8 +106,22 @@ INTERPOSE(wchar_t *, __fgetws_chk, (wchar_t *line, size_t size, int room, FILE *
 }
 SAME_AS(__fgetws_unlocked_chk, __fgetws_chk);
 
+static FULL wint_t full_fputwc(wchar_t c, FILE *stream);
+
 INTERPOSE(wint_t, fputwc, (wchar_t c, FILE *stream))
 {
+    if (LIKELY(is_alone() && is_wide_writable(stream, c) && count_served(OP_fputwc, KIND_write, stream->_fileno, 1)))
+        return NEXT(fputwc)(c, stream);
+    return full_fputwc(c, stream);
+}
+
+static wint_t full_fputwc(wchar_t c, FILE *stream)
+{
+    if (is_alone() && is_wide_writable(stream, c)) {
+        wint_t put = REAL(fputwc)(c, stream);
+        call_served(OP_fputwc, KIND_write, stream->_fileno, 1);
+        return put;
+    }
     struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fputwc);
     wint_t put = REAL(fputwc)(c, stream);

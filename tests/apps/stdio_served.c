@@ -2,12 +2,15 @@
  *     stdio_served MODE FILE
  * families: characters, lines, items and formatted text, one thread      threads: four of them on one stream
  * killed: killed among them, with what was written still in the buffer    slowly: characters far apart, bursts of them, and formatted text far apart
- * memory: on a stream in memory, and on one that is emptied line by line */
+ * memory: on a stream in memory, and on one that is emptied line by line
+ * scans: words and lines of all lengths, with small buffers and large     wide: wide characters, of which every hundredth has three bytes */
 #include "scenario.h"
 
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
+#include <wchar.h>
 
 #undef getc
 #undef putc
@@ -101,6 +104,65 @@ static void slowly(const char *path)
     REQUIRE(fclose(file) == 0);
 }
 
+/* Of most words the buffer holds all; of each length some do not. */
+static int word_length(int i)
+{
+    return i % 50 != 0 ? 1 + i % 90 : i % 700 == 0 ? 3500 : 500 + i % 1000;
+}
+
+static void scan_all(FILE *file)
+{
+    static char word[4000];
+    static char *grown;
+    static size_t room;
+    int number;
+    rewind(file);
+    for (int i = 0; i < CALLS / 4; i++) {
+        int length = word_length(i);
+        if (i % 3 == 0) {
+            got(getline(&grown, &room, file));
+            continue;
+        }
+        REQUIRE(fscanf(file, "%3999s", word) == 1 && (int)strlen(word) == length);
+        got(length);
+        REQUIRE(i % 3 == 1 || fscanf(file, "%d", &number) == 0); /* nothing but the line's end fits */
+        if (i % 3 == 2)
+            got(1);
+        else
+            got(getc(file) == '\n');
+    }
+}
+
+static void scans(const char *path)
+{
+    static char word[4000];
+    memset(word, 'w', sizeof word);
+    FILE *file = fopen(path, "w+");
+    for (int i = 0; i < CALLS / 4; i++)
+        wrote(fprintf(file, "%.*s\n", word_length(i), word));
+    scan_all(file);
+    REQUIRE(fclose(file) == 0 && (file = fopen(path, "r")) != NULL && setvbuf(file, malloc(256), _IOFBF, 256) == 0);
+    scan_all(file);
+    REQUIRE(fclose(file) == 0);
+}
+
+static void wide(const char *path)
+{
+    REQUIRE(setlocale(LC_ALL, "C.UTF-8") != NULL);
+    FILE *file = fopen(path, "w");
+    for (int i = 0; i < CALLS; i++) {
+        wchar_t c = i % 100 == 0 ? L'\u20ac' : L'c';
+        REQUIRE(fputwc(c, file) == (wint_t)c);
+        wrote(i % 100 == 0 ? 3 : 1);
+    }
+    REQUIRE(fclose(file) == 0 && (file = fopen(path, "r")) != NULL);
+    for (int i = 0; i < CALLS; i++) {
+        REQUIRE(fgetwc(file) == (i % 100 == 0 ? L'\u20ac' : L'c'));
+        got(i % 100 == 0 ? 3 : 1);
+    }
+    REQUIRE(fclose(file) == 0);
+}
+
 static void killed(const char *path)
 {
     FILE *file = fopen(path, "w");
@@ -133,6 +195,7 @@ int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(const char *path); } modes[] = {
         { "families", families }, { "threads", threads }, { "slowly", slowly }, { "killed", killed }, { "memory", memory },
+        { "scans", scans }, { "wide", wide },
     };
     REQUIRE(argc == 3);
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)

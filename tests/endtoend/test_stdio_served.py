@@ -40,6 +40,19 @@ def test_calls_of_one_thread(job: Job, apps: Apps, options: tuple[str, ...]) -> 
     assert total(profile, "read_consecutive", layers=STDIO) > 100_000
 
 
+@pytest.mark.parametrize("mode", ["scans", "wide"])
+def test_calls_that_tell_only_afterwards(job: Job, apps: Apps, mode: str) -> None:
+    """Words and lines of all lengths, and wide characters: sums are right, and so is what passed from and to the kernel."""
+    target = job.data / "file"
+    ended = job.run([apps.build("stdio_served"), mode, target])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile(bins=True)
+    assert_as_told(profile, ended.output.decode())
+    size = target.stat().st_size
+    assert total(profile, "kernel_write_bytes", layers=STDIO, obj="file") == size
+    assert total(profile, "kernel_read_bytes", layers=STDIO, obj="file") == size * (2 if mode == "scans" else 1)
+
+
 def test_calls_of_threads_on_one_stream(job: Job, apps: Apps) -> None:
     ended = job.run([apps.build("stdio_served", "-pthread"), "threads", job.data / "file"])
     assert (ended.status, ended.errors) == (0, "")
