@@ -12,6 +12,7 @@ from slicewise.profile.files import job_places, profile_files
 from slicewise.profile.plan import Want
 from slicewise.profile.reader import NOTHING, SLICES, Profile, profile_of, read_wanted, wants_of
 from slicewise.profile.reading import Reading, read_jobs
+from slicewise.profile.schema import Schema
 
 # Of files that are read together: so many bytes, so that memory does not grow with the number of large jobs.
 BYTES_AT_ONCE = 16 << 20
@@ -55,39 +56,39 @@ def _read_together(places: list[Path], wants: Mapping[str, Want]) -> Iterator[Pr
         yield read_wanted(places[0], wants)
         return
     reading = read_jobs(places, wants)
-    parts = {name: _by_job(frame) for name, frame in reading.tables.items()}
+    rows_of_jobs = {name: _rows_of_jobs(frame) for name, frame in reading.tables.items()}
+    tables_of_schemas: dict[Schema, dict[str, pl.DataFrame] | None] = {}
     for number, place in enumerate(places):
-        own = _own_tables(reading, number, wants, parts)
-        if own is None:
+        source = reading.sources[number]
+        if source.schema not in tables_of_schemas:
+            tables_of_schemas[source.schema] = _tables_of(source.schema, reading, wants)
+        tables = tables_of_schemas[source.schema]
+        if tables is None or source.schemas != 1:
             yield read_wanted(place, wants)
             continue
-        yield profile_of(reading.sources[number], own)
+        own = {name: table.slice(*rows_of_jobs[name].get(number, (0, 0))) for name, table in tables.items()}
+        yield profile_of(source, own)
 
 
-def _by_job(frame: pl.DataFrame) -> dict[int, pl.DataFrame]:
-    """A frame's rows, which are sorted by job, by the number of the job. Nothing is copied."""
+def _rows_of_jobs(frame: pl.DataFrame) -> dict[int, tuple[int, int]]:
+    """Where each job's rows begin, and how many they are, by the job's number. They are sorted by it."""
     if frame.is_empty():
         return {}
     runs = frame[plan.SOURCE].rle().struct.unnest()
     ends = runs["len"].cum_sum()
     rows = zip(runs["value"], ends - runs["len"], runs["len"], strict=True)
-    return {job: frame.slice(begin, length) for job, begin, length in rows}
+    return {job: (begin, length) for job, begin, length in rows}
 
 
-def _own_tables(
-    reading: Reading, number: int, wants: Mapping[str, Want], parts: Mapping[str, Mapping[int, pl.DataFrame]]
-) -> dict[str, pl.DataFrame] | None:
-    """One job's tables, with the columns of its own schema alone: a column that only another version has would say 0
-    where nobody counted. None where that cannot be told, and the job is to be read by itself.
+def _tables_of(schema: Schema, reading: Reading, wants: Mapping[str, Want]) -> dict[str, pl.DataFrame] | None:
+    """The tables of all jobs with the columns of one schema alone: a column that only another version has would say 0
+    where nobody counted. None where that cannot be told, and its jobs are to be read by themselves.
     """
-    source = reading.sources[number]
-    if source.schemas != 1:
-        return None
     own = {}
     for name, want in wants.items():
-        alone = plan.plan(want, (source.schema,), (0,), False).empty
-        rows = parts[name].get(number)
-        own[name] = alone if rows is None else rows.select(alone.columns)
+        alone = plan.plan(want, (schema,), (0,), False).empty
+        table = reading.tables[name]
+        own[name] = table.select(alone.columns) if table.height else alone
         if own[name].schema != alone.schema:
             return None
     return own
