@@ -114,10 +114,11 @@ check: all $(BUILD)/bin/unit $(BUILD)/peers/.installed  ## for daily work: unit 
 
 # With PYTEST_OPTIONS=--listed-skips, a test that skips fails the run unless tests/may_skip.txt has it.
 .PHONY: test
-test:  ## run all tests, and lint
+test:  ## run all tests, the engine's under sanitizers too, and lint
 	make/setup test
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all $(BUILD)/bin/unit $(BUILD)/peers/.installed
 	$(MAKE) --no-print-directory unit
+	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize
 	$(PYTEST) $(PYTEST_OPTIONS) -n $(PROCESSORS) $(SIDE_BY_SIDE); side_by_side=$$?; \
 	  $(PYTEST) $(PYTEST_OPTIONS) $(SIDE_BY_SIDE:%=--ignore=%) tests; rest=$$?; \
 	  $(MAKE) --no-print-directory lint && exit $$((side_by_side | rest))
@@ -127,10 +128,9 @@ SOAK_ROUNDS ?= 50
 SOAK_FUZZ_SECONDS ?= 600
 
 .PHONY: soak
-soak:  ## what takes long: sanitizers, fuzzing, endurance, stress, and each fault SOAK_ROUNDS times
+soak:  ## what takes long: fuzzing, endurance, stress, and each fault SOAK_ROUNDS times
 	make/setup test
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all
-	$(MAKE) --no-print-directory -j$(PROCESSORS) sanitize
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(SOAK_FUZZ_SECONDS)
 	$(MAKE) --no-print-directory bench-endurance
 	for round in $$(seq $(SOAK_ROUNDS)); do \

@@ -95,7 +95,8 @@ static int reserve_part(struct segment_home *home, const void *part, size_t byte
 int segment_reserve(struct segment_home *home, const void *part, size_t bytes)
 {
     int reserved = reserve_part(home, part, bytes);
-    home->is_short |= reserved < 0;
+    if (reserved < 0)
+        home->is_short = true;
     return reserved;
 }
 

@@ -198,7 +198,9 @@ struct segment {
      * generation is the one named. */
     _Atomic uint32_t closing_lane, closing_generation;
     _Atomic uint64_t closing_commit; /* 0: none */
-    uint32_t mounts_used, mounts_packed, files_used, text_used, lanes_used, unprofiled_used;
+    uint32_t mounts_used, mounts_packed;
+    _Atomic uint32_t files_used; /* looked at without the lock */
+    uint32_t text_used, lanes_used, unprofiled_used;
     uint32_t is_process_packed, is_last_packed;
     uint32_t is_of_node; /* a collector's own: it has samples (samples.h) in the place of records, and is no process's */
     uint32_t events_used, modules_used, modules_packed, frames_used, frames_packed;
@@ -243,7 +245,7 @@ struct segment_home {
     unsigned number;   /* the path's last part: programs of the same process before ours left the lower ones */
     bool reserves_by_path; /* the kernel is too old to populate a mapping */
     bool is_drained_apart; /* a full segment is not drained in the midst of packing: the caller holds a lock that others wait for */
-    bool is_short;         /* there was no memory for part of it */
+    _Atomic bool is_short; /* there was no memory for part of it */
     uint64_t reserved[SEGMENT_FIXED_BYTES / PAGE_BYTES / 64 + 1];
 };
 

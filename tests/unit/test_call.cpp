@@ -337,7 +337,7 @@ __attribute__((noinline)) static void leave_bookkeeping(size_t bytes)
     guard_set(&thread_state, &frame);
 }
 
-TEST_CASE("bookkeeping that a handler jumped out of is noticed, wherever the next call comes from", "[call]")
+TEST_CASE("bookkeeping that a handler jumped out of is noticed, wherever the next call comes from", "[call][layout]")
 {
     Work work;
     work.write(0, 1);
@@ -369,7 +369,7 @@ TEST_CASE("bookkeeping that a handler jumped out of is noticed, wherever the nex
     CHECK(work.engine.finish().sum("slices", "write_ops") == 5);
 }
 
-TEST_CASE("a handler on a stack of its own finds the bookkeeping that it interrupted", "[call]")
+TEST_CASE("a handler on a stack of its own finds the bookkeeping that it interrupted", "[call][layout]")
 {
     /* One stack above and one below all others. */
     std::vector<unsigned char> heap(1 << 16);

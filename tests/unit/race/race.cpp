@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../engine_headers.h"
-#include "../spool.h"
+#include "../spool_reader.h"
 
 namespace {
 
