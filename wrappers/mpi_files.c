@@ -1,65 +1,36 @@
 #include "mpi_files.h"
 
+#include "key_table.h"
 #include "mount.h"
 
-enum { PLACES = 512 };
+enum { FILES_OPEN_MAX = 1024 };
 
-/* Open addressing: a file lies at the first place from its hash on that was free. `gone` keeps the way open to those behind it. */
-static struct {
-    _Atomic uintptr_t file;
-    _Atomic uint32_t mount;
-} places[PLACES];
-static const uintptr_t never_used = 0, gone = 1, being_filled = 2;
-
-static unsigned place_of(mpi_handle file, unsigned step)
-{
-    return (unsigned)(((uintptr_t)file * 0x9e3779b97f4a7c15u >> 32) + step) % PLACES;
-}
-
-static bool take(unsigned place)
-{
-    uintptr_t found = atomic_load_explicit(&places[place].file, memory_order_relaxed);
-    return (found == never_used || found == gone) && atomic_compare_exchange_strong(&places[place].file, &found, being_filled);
-}
-
-/* Returns PLACES if it is not there. */
-static unsigned place_with(mpi_handle file)
-{
-    for (unsigned step = 0; step < PLACES; step++) {
-        unsigned place = place_of(file, step);
-        uintptr_t found = atomic_load_explicit(&places[place].file, memory_order_acquire);
-        if (found == never_used)
-            break;
-        if (found == (uintptr_t)file)
-            return place;
-    }
-    return PLACES;
-}
+static struct key_table table = KEY_TABLE_OF(FILES_OPEN_MAX);
+static _Atomic uint32_t mounts[FILES_OPEN_MAX];
 
 void mpi_files_enter(mpi_handle file, uint32_t mount)
 {
-    unsigned place = place_with(file); /* still there if it was closed unseen */
-    for (unsigned step = 0; place == PLACES && step < PLACES; step++)
-        if (take(place_of(file, step)))
-            place = place_of(file, step);
-    if (place == PLACES)
+    unsigned place = key_table_take(&table, (uintptr_t)file); /* still there if it was closed unseen */
+    if (place == KEY_TABLE_NONE)
+        place = key_table_insert(&table, (uintptr_t)file);
+    if (place == KEY_TABLE_NONE)
         return;
-    atomic_store_explicit(&places[place].mount, mount, memory_order_relaxed);
-    atomic_store_explicit(&places[place].file, (uintptr_t)file, memory_order_release);
+    atomic_store_explicit(&mounts[place], mount, memory_order_relaxed);
+    key_table_publish(&table, place, (uintptr_t)file);
 }
 
 uint32_t mpi_files_mount(mpi_handle file)
 {
-    unsigned place = place_with(file);
-    return place < PLACES ? atomic_load_explicit(&places[place].mount, memory_order_relaxed) : MOUNT_OTHER;
+    unsigned place = key_table_find(&table, (uintptr_t)file);
+    return place != KEY_TABLE_NONE ? atomic_load_explicit(&mounts[place], memory_order_relaxed) : MOUNT_OTHER;
 }
 
 uint32_t mpi_files_leave(mpi_handle file)
 {
-    unsigned place = place_with(file);
-    if (place == PLACES)
+    unsigned place = key_table_take(&table, (uintptr_t)file);
+    if (place == KEY_TABLE_NONE)
         return MOUNT_OTHER;
-    uint32_t mount = atomic_load_explicit(&places[place].mount, memory_order_relaxed);
-    atomic_store_explicit(&places[place].file, gone, memory_order_release);
+    uint32_t mount = atomic_load_explicit(&mounts[place], memory_order_relaxed);
+    key_table_remove(&table, place, (uintptr_t)file);
     return mount;
 }

@@ -1,45 +1,30 @@
 #include "mpi_pending.h"
 
-enum { PLACES = 4096, REACH = 64 /* places from its home on where an entry may lie */ };
+enum { PENDING_MAX = 4096 };
 
-/* Keys lie apart, so that a search touches little memory. */
-static _Atomic uint64_t keys[PLACES];
-static const uint64_t is_free = 0, is_claimed = 1;
-static struct mpi_pending entries[PLACES];
-static _Atomic unsigned entries_of_home[PLACES]; /* how many started their search for a place here: mostly 0, and then the search is over */
-_Atomic unsigned mpi_pending_count;
+struct key_table mpi_pending_table = KEY_TABLE_OF(PENDING_MAX);
+static struct mpi_pending entries[PENDING_MAX];
 
-static unsigned home_of(uint64_t key)
+static unsigned place_of(const struct mpi_pending *pending)
 {
-    return (unsigned)(key * 0x9e3779b97f4a7c15u >> 32) % PLACES;
+    return (unsigned)(pending - entries);
 }
 
 struct mpi_pending *mpi_pending_claim(uint64_t key)
 {
-    unsigned home = home_of(key);
-    if (atomic_load_explicit(&entries_of_home[home], memory_order_relaxed) == 0)
-        return NULL;
-    for (unsigned step = 0; step < REACH; step++) {
-        unsigned place = (home + step) % PLACES;
-        uint64_t found = key;
-        if (atomic_load_explicit(&keys[place], memory_order_acquire) == key &&
-            atomic_compare_exchange_strong(&keys[place], &found, is_claimed))
-            return &entries[place];
-    }
-    return NULL;
+    unsigned place = key_table_take(&mpi_pending_table, key);
+    return place != KEY_TABLE_NONE ? &entries[place] : NULL;
 }
 
 void mpi_pending_give_back(struct mpi_pending *pending)
 {
-    atomic_store_explicit(&keys[pending - entries], pending->key, memory_order_release);
+    key_table_publish(&mpi_pending_table, place_of(pending), pending->key);
 }
 
 void mpi_pending_finish(struct mpi_pending *pending, const struct call *completing, int64_t moved)
 {
     struct mpi_pending done = *pending;
-    atomic_fetch_sub(&entries_of_home[home_of(done.key)], 1);
-    atomic_fetch_sub(&mpi_pending_count, 1);
-    atomic_store_explicit(&keys[pending - entries], is_free, memory_order_release);
+    key_table_remove(&mpi_pending_table, place_of(pending), done.key);
     done.call.end_tick = completing->end_tick;
     call_mpi_moved(&done.call, done.mount, moved);
 }
@@ -56,16 +41,9 @@ void mpi_pending_enter(const struct mpi_pending *begun)
     struct mpi_pending *earlier = mpi_pending_claim(begun->key);
     if (earlier != NULL) /* it was completed behind our back, for the key is another's now */
         finish_unseen(earlier);
-    unsigned home = home_of(begun->key);
-    for (unsigned step = 0; step < REACH && begun->key > is_claimed; step++) {
-        unsigned place = (home + step) % PLACES;
-        uint64_t found = is_free;
-        if (atomic_load_explicit(&keys[place], memory_order_relaxed) != is_free ||
-            !atomic_compare_exchange_strong(&keys[place], &found, is_claimed))
-            continue;
+    unsigned place = key_table_insert(&mpi_pending_table, begun->key);
+    if (place != KEY_TABLE_NONE) {
         entries[place] = *begun;
-        atomic_fetch_add(&entries_of_home[home], 1);
-        atomic_fetch_add(&mpi_pending_count, 1);
         mpi_pending_give_back(&entries[place]);
         return;
     }
@@ -75,7 +53,7 @@ void mpi_pending_enter(const struct mpi_pending *begun)
 
 void mpi_pending_finish_all(void)
 {
-    for (unsigned place = 0; place < PLACES && mpi_pending_any(); place++)
-        if (atomic_load_explicit(&keys[place], memory_order_acquire) != is_free) /* claimed, too: by a thread that was cancelled */
+    for (unsigned place = 0; place < PENDING_MAX && mpi_pending_any(); place++)
+        if (key_table_is_used(&mpi_pending_table, place)) /* claimed, too: by a thread that was cancelled */
             finish_unseen(&entries[place]);
 }

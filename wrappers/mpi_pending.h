@@ -3,6 +3,7 @@
 #ifndef SLICEWISE_MPI_PENDING_H
 #define SLICEWISE_MPI_PENDING_H
 
+#include "key_table.h"
 #include "mpi_library.h"
 
 struct mpi_pending {
@@ -14,12 +15,12 @@ struct mpi_pending {
     struct mpi_pending *next; /* and the next one of that array */
 };
 
-extern _Atomic unsigned mpi_pending_count;
+extern struct key_table mpi_pending_table;
 
 /* Whether anything is under way: all that a call which completes nothing but communication has to know. */
 static inline bool mpi_pending_any(void)
 {
-    return __builtin_expect(atomic_load_explicit(&mpi_pending_count, memory_order_relaxed) != 0, 0);
+    return __builtin_expect(key_table_used(&mpi_pending_table) != 0, 0);
 }
 
 static inline uint64_t mpi_pending_key_of_file(mpi_handle file)
