@@ -1,13 +1,14 @@
 /* The engine, real and whole, under threads: eight count on files of their own while others come and go, slices turn every 0.1 s, and at last
- * one finishes the process while all still count. Built for ThreadSanitizer; checks the sums as well. Prints one line; exit status 1 if
- * they are wrong. */
+ * one finishes the process while all still count. Before that, eight threads share a table by keys. Built for ThreadSanitizer; checks the
+ * sums as well. Prints one line; exit status 1 if they are wrong. */
 #include <atomic> /* before the engine's headers, whose stand-in for C's atomics are macros */
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "../engine_headers.h"
+#include "../key_table_threads.h"
 #include "../spool_reader.h"
 
 namespace {
@@ -72,6 +73,11 @@ void come_and_go(const std::string &path)
 int main()
 {
     const std::string dir = getenv("SLICEWISE_DIR");
+    auto table = std::make_unique<KeyTableThreads>();
+    if (!table->run(THREADS, 100000)) {
+        std::fprintf(stderr, "race: threads tore, lost or doubled an entry of a table\n");
+        return 1;
+    }
     if (!engine_wake()) {
         std::fprintf(stderr, "race: the engine does not start\n");
         return 1;
