@@ -23,6 +23,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, NoReturn
 
+from slicewise.running.started import started
 from testbed.contention import Contention, contention
 from testbed.disk import MIB
 
@@ -32,7 +33,6 @@ FILES_BYTES = 48 * MIB  # a job's, gone over again and again
 SLICES_SECONDS = (1.0, 0.5, 0.2, 0.1)
 FEWEST_SLICES = 10  # of a job alone
 SECONDS_TO_SPARE = 2  # at the common start, beside what the jobs took to start alone
-SECONDS_TO_END = 5
 
 
 @dataclass(frozen=True)
@@ -171,18 +171,11 @@ def _began(name: str, process: subprocess.Popen[str], output: IO[str]) -> float:
 @contextlib.contextmanager
 def _started(command: Sequence[str], shared: Contention) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
     """A running command and the file with its output. One that still runs at the end is ended."""
-    with tempfile.TemporaryFile("w+") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, text=True, preexec_fn=shared.join)
-        try:
-            yield process, output
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                try:
-                    process.wait(SECONDS_TO_END)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
+    with (
+        tempfile.TemporaryFile("w+") as output,
+        started(command, stdout=output, stderr=subprocess.STDOUT, text=True, preexec_fn=shared.join) as process,
+    ):
+        yield process, output
 
 
 def _command(places: Places, shared: Contention, load: Load, name: str, job: Job, start_at: float | None) -> list[str]:

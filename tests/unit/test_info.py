@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import slicewise
 from slicewise.analysis.job.totals import summarize
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import count_processes
@@ -259,3 +260,23 @@ def test_every_counter_of_the_schema_is_in_the_sums_and_every_key_in_the_docs(mp
     assert set(info["totals"]["posix"]) == expected
     documented = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
     assert [key for key in info if f"`{key}`" not in documented] == []
+
+
+def test_controls_in_names_are_spelled_out_and_not_lost(tmp_path):
+    """Rich drops some controls in silence: then two programs, or two hosts, would be one to whoever reads."""
+    controls = "".join(map(chr, (*range(1, 32), 127)))
+    job = build_profile(
+        tmp_path / "48213",
+        [{"process": 1, "program": f"/bin/a{controls}b", "host": "n\a1"}],
+        [{"process": 1, "slice": FIRST, "write_bytes": 100, "write_ops": 1, "write_ns": 5}],
+    )
+    done = run("info", job)
+    spelled = "".join(f"\\x{ord(letter):02x}" for letter in controls)
+    assert f"a{spelled}b, 1 process on 1 node (n\\x071)" in done.stdout
+
+
+def test_what_goes_to_a_terminal_is_made_in_one_place():
+    """A Text that is made elsewhere loses controls before they can be spelled out."""
+    package = Path(slicewise.__file__).parent
+    makers = [file.name for file in package.rglob("*.py") if "rich.text" in file.read_text(encoding="utf-8")]
+    assert makers == ["tables.py"]

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 
 import polars as pl
 import typer
-from rich.text import Text
 
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence
 from slicewise.analysis.runs.campaign import CampaignDirection, campaign
@@ -107,10 +106,10 @@ def _show_graphs(
     write_text(
         [
             for_terminal(points_table(graphs)),
-            Text(),
+            "",
             *tables,
-            *(Text(line) for line in lines),
-            Text(f"Page: {page}"),
+            *lines,
+            f"Page: {page}",
         ],
         output,
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import typer
-from rich.text import Text
 
+from slicewise.report.tables import line_for_terminal
 from slicewise.running.installation_checks import check_all
 from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
 
@@ -18,7 +18,7 @@ def doctor(json: AsJson = False, output: OutputFile = None) -> None:
         width = max(len(finding.name) for finding in findings)
         write_text(
             [
-                Text.assemble(
+                line_for_terminal(
                     ("ok      " if finding.is_fine else "not ok  ", "green" if finding.is_fine else "bold red"),
                     f"{finding.name:{width}}  {finding.text}",
                 )

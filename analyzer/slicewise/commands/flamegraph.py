@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from slicewise.analysis.job.sites import Cost, Sites, sites
 from slicewise.digest.digest import Digest, read_digest
@@ -14,7 +13,7 @@ from slicewise.errors import UserError
 from slicewise.export.folded import folded_text
 from slicewise.report.job.site_words import site_lines, sites_record, sites_section, sites_table
 from slicewise.report.page import Page, page_path, write_page
-from slicewise.report.tables import for_terminal
+from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.scalars import whole
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.text import words
@@ -47,8 +46,8 @@ def flamegraph(
                     "sites": sites_record(found), "page": str(page)}, output)  # fmt: skip
         return
     write_text(
-        [*(Text(line) for line in site_lines(found)), Text(), for_terminal(sites_table(found, read.slice_ns)), Text(),
-         Text(f"Page: {page}", overflow="ignore", no_wrap=True)],
+        [*site_lines(found), "", for_terminal(sites_table(found, read.slice_ns)), "",
+         line_for_terminal(f"Page: {page}", is_folded=False)],
         output,
     )  # fmt: skip
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.text import Text
 
 from slicewise.analysis.runs.campaign import Campaign, CampaignDirection, campaign
 from slicewise.analysis.sharing import fitted_model as fitted
@@ -71,11 +70,11 @@ def fit(
         return
     write_text(
         [
-            Text(answer(model.weight)),
-            *(Text(line) for line in tables.capacity_lines(model)),
-            Text(),
+            answer(model.weight),
+            *tables.capacity_lines(model),
+            "",
             for_terminal(tables.candidates_table(model.weight)),
-            *([Text(), Text(f"Fitted model: {output}        Next: slicewise model predict --fitted {output} --job ...")]
+            *(["", f"Fitted model: {output}        Next: slicewise model predict --fitted {output} --job ..."]
               if output else []),
         ],
         None,
@@ -202,9 +201,9 @@ def check(
     write_text(
         [
             for_terminal(tables.check_table(checked)),
-            Text(),
-            Text(tables.check_words(checked, how)),
-            Text(f"Page: {page}"),
+            "",
+            tables.check_words(checked, how),
+            f"Page: {page}",
         ],
         output,
     )

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 import polars as pl
 import typer
-from rich.text import Text
 
 from slicewise.analysis.coverage import coverage
 from slicewise.analysis.nodes.causes import Window, evidence_of, window_of
@@ -22,7 +21,7 @@ from slicewise.report.overlap.overlap_json import overlap_record
 from slicewise.report.overlap.overlap_page import overlap_page
 from slicewise.report.overlap.overlap_tables import jobs_table
 from slicewise.report.page import page_path, write_page
-from slicewise.report.tables import for_terminal
+from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
 
 MOST_NAMED_JOBS = 3
@@ -64,13 +63,13 @@ def overlap(
     lines = [*overlap_words.opening(overlap, main), overlap_words.verdict(main), evidence_words(evidence)]
     write_text(
         [
-            *(Text(line) for line in lines if line),
-            Text(),
+            *(line for line in lines if line),
+            "",
             for_terminal(jobs_table(overlap, main)),
-            Text(),
-            *(Text(line) for job, share in seen.items() for line in coverage_lines(job, share, says_small=False)),
-            Text(),
-            Text(f"Page: {page}        Not what you expected? slicewise doctor", overflow="ignore", no_wrap=True),
+            "",
+            *(line for job, share in seen.items() for line in coverage_lines(job, share, says_small=False)),
+            "",
+            line_for_terminal(f"Page: {page}        Not what you expected? slicewise doctor", is_folded=False),
         ],
         output,
     )

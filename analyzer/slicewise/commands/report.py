@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from slicewise.analysis.nodes.samples import moved
 from slicewise.digest.digest import read_digest
@@ -17,7 +16,7 @@ from slicewise.report.job.job_tables import mounts_table
 from slicewise.report.job.phase_words import phase_lines, phases_record
 from slicewise.report.job.site_words import MOST_SITES, sites_record
 from slicewise.report.page import page_path, write_page
-from slicewise.report.tables import for_terminal
+from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
 
 
@@ -59,15 +58,14 @@ def report(
         return
     write_text(
         [
-            *(Text(line) for line in (*opening(result), *phase_lines(result.phases))),
-            *(Text(line) for line in coverage_words.gap_lines(result.summary.coverage, says_small=False)),
-            Text(),
+            *opening(result),
+            *phase_lines(result.phases),
+            *coverage_words.gap_lines(result.summary.coverage, says_small=False),
+            "",
             for_terminal(mounts_table(result.summary)),
-            Text(),
-            Text(f"Page: {page}", overflow="ignore", no_wrap=True),
-            Text(
-                f"Next, with another job's profile: slicewise overlap {profile} OTHER", overflow="ignore", no_wrap=True
-            ),
+            "",
+            line_for_terminal(f"Page: {page}", is_folded=False),
+            line_for_terminal(f"Next, with another job's profile: slicewise overlap {profile} OTHER", is_folded=False),
         ],
         output,
     )

@@ -71,18 +71,17 @@ class Table:
         ]
 
 
-def line_for_terminal(line: str | Text) -> Text:
-    """One line as a terminal may have it: in its styles, without markup, and with what is not plainly seen spelled
-    out."""
-    line = Text(safe_text.visible(line)) if isinstance(line, str) else line  # Text drops some controls in silence
-    if not safe_text.UNSAFE.search(line.plain):
-        return line
-    shown = Text(style=line.style)
-    for place in range(len(line.plain)):
-        letter = line[place]
-        style = letter.spans[-1].style if letter.spans else ""
-        shown.append(safe_text.visible(letter.plain), style)
-    return shown
+def line_for_terminal(*parts: str | tuple[str, str], is_folded: bool = True) -> Text:
+    """One line as a terminal may have it: without markup, and with what is not plainly seen spelled out.
+
+    parts: texts, or texts with their styles. is_folded: whether a line that is too long goes on in the next one. The
+    one place where a Text is made of a text that others wrote: Text drops some controls in silence.
+    """
+    pairs = [(part, "") if isinstance(part, str) else part for part in parts]
+    line = Text(overflow=None if is_folded else "ignore", no_wrap=None if is_folded else True)
+    for text, style in pairs:
+        line.append(safe_text.visible(text), style)
+    return line
 
 
 def for_terminal(table: Table) -> RichTable:

@@ -18,11 +18,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from slicewise.errors import UserError
+from slicewise.running.started import started
 from slicewise.text import words
 
 START = "{start}"
 SECONDS_TO_START = 3.0  # of commands that are told when
-SECONDS_TO_END = 10
 
 
 @dataclass(frozen=True)
@@ -128,18 +128,11 @@ def _profiled(plan: DeltaPlan, job: str, directory: Path, command: Sequence[str]
 
 @contextlib.contextmanager
 def _started(command: Sequence[str], directory: Path, job: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A running command, its output in a file; one that still runs at the end is ended."""
-    with (directory / "output" / job).open("wb") as output:
-        process = subprocess.Popen(
+    """A running command, its output in a file."""
+    with (
+        (directory / "output" / job).open("wb") as output,
+        started(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ, process_group=0
-        )
-    try:
+        ) as process,
+    ):
         yield process
-    finally:
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(SECONDS_TO_END)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()

@@ -15,7 +15,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console, RenderableType
-from rich.text import Text
 
 from slicewise.errors import UserError
 from slicewise.report.tables import line_for_terminal
@@ -43,9 +42,9 @@ def write_json(result: Any, output: Path | None) -> None:
 def write_text(renderables: list[RenderableType], output: Path | None) -> None:
     """Print rich renderables to the terminal, or as plain text to `output`. Raises UserError if that cannot be.
 
-    A string or a Text is one line, without markup; tables are those of `report.tables.for_terminal`.
+    A string is one line, without markup; lines with styles and tables are those of `report.tables`.
     """
-    renderables = [line_for_terminal(item) if isinstance(item, (str, Text)) else item for item in renderables]
+    renderables = [line_for_terminal(item) if isinstance(item, str) else item for item in renderables]
     if output is None:
         console = Console(highlight=False, width=None if sys.stdout.isatty() else UNWRAPPED_WIDTH)
         console.print(*renderables, sep="\n")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
-from rich.text import Text
 
 from slicewise.analysis.job.totals import Summary
 from slicewise.analysis.nodes.samples import moved
@@ -17,7 +16,7 @@ from slicewise.report.coverage import coverage_words
 from slicewise.report.job.access_words import access_lines
 from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.nodes.node_words import node_lines, nodes_table
-from slicewise.report.tables import Cell, Column, Table, for_terminal
+from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
 from slicewise.scalars import whole
 from slicewise.text import words
 
@@ -33,35 +32,35 @@ def info_lines(digest: Digest, summary: Summary, phases: Phases | None) -> list[
     """Who and when, what was moved, its phases if given, what the nodes did, how much was seen, what is missing, what
     to do next.
     """
-    lines: list[RenderableType] = [*_job(digest, summary), Text()]
-    lines += [for_terminal(_totals_table(summary)), *map(Text, access_lines(summary)), Text()]
+    lines: list[RenderableType] = [*_job(digest, summary), ""]
+    lines += [for_terminal(_totals_table(summary)), *access_lines(summary), ""]
     if summary.mounts:
-        lines += [for_terminal(_mounts_table(summary)), Text()]
+        lines += [for_terminal(_mounts_table(summary)), ""]
     if phases is not None:
-        lines += [Text(line) for line in phase_lines(phases)]
+        lines += phase_lines(phases)
         lines += [for_terminal(phases_table(phases, digest.slice_ns))] if phases.phases.height else []
-        lines += [Text()]
+        lines += [""]
     of_nodes = moved(digest)
     if of_nodes.height:
-        lines += [Text(line) for line in node_lines(of_nodes)]
-        lines += [for_terminal(nodes_table(of_nodes, digest.node_slice_ns)), Text()]
-    lines += [Text(line) for line in (*_elsewhere(summary), *_seen(summary), *_trouble(digest, summary))]
-    lines += [Text(damage.message, style="yellow") for damage in summary.damage]
-    lines += [Text(), Text(f"Next: slicewise report {digest.path}")]
+        lines += node_lines(of_nodes)
+        lines += [for_terminal(nodes_table(of_nodes, digest.node_slice_ns)), ""]
+    lines += [*_elsewhere(summary), *_seen(summary), *_trouble(digest, summary)]
+    lines += [line_for_terminal((damage.message, "yellow")) for damage in summary.damage]
+    lines += ["", f"Next: slicewise report {digest.path}"]
     return lines
 
 
-def _job(digest: Digest, summary: Summary) -> Iterator[Text]:
+def _job(digest: Digest, summary: Summary) -> Iterator[RenderableType]:
     programs = _some(dict.fromkeys(Path(program).name for program in summary.programs))
     where = words.processes_on_nodes(summary.processes, len(summary.hosts))
-    line = Text.assemble("Job ", (summary.job, "bold"), f": {programs}, {where} ({_some(summary.hosts)})")
+    parts = [f": {programs}, {where} ({_some(summary.hosts)})"]
     if summary.ranks:
         world = f" of {summary.ranks_of:,}" if summary.ranks_of > summary.ranks else ""
-        line.append(f", {summary.ranks:,}{world} MPI ranks")
+        parts.append(f", {summary.ranks:,}{world} MPI ranks")
         if summary.other_processes:
             helpers = words.count(summary.other_processes, "process without a rank", "processes without a rank")
-            line.append(f"; {helpers} (mpirun and the like) not counted here")
-    yield line
+            parts.append(f"; {helpers} (mpirun and the like) not counted here")
+    yield line_for_terminal("Job ", (summary.job, "bold"), *parts)
     processes = digest.processes.filter("is_of_job")
     start_ns, end_ns = whole(processes["start_ns"].min()), whole(processes["end_ns"].max())
     if end_ns > start_ns:
@@ -69,7 +68,7 @@ def _job(digest: Digest, summary: Summary) -> Iterator[Text]:
     else:
         when = f"from {words.clock(start_ns, digest.slice_ns)}"
     slices = words.slices_of(summary.slices, digest.slice_ns)
-    yield Text(f"{words.date_and_zone(start_ns)}, {when}; I/O in {slices}")
+    yield f"{words.date_and_zone(start_ns)}, {when}; I/O in {slices}"
 
 
 def _some(names: Iterable[str]) -> str:

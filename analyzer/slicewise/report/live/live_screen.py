@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
-from rich.text import Text
 
 from slicewise.live import Activity, JobNow, ProcessNow
 from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
@@ -68,8 +67,10 @@ class Screen:
         shown = for_terminal(table)
         if table.rows:
             shown.rows[self.selected].style = SELECTED_STYLE
-        rest = [Text("no profiled process runs here now")] if not jobs else []
-        return Group(line_for_terminal(f"{head}, by {ORDERS[self.order][0]}"), shown, *rest, Text(KEYS, style="dim"))
+        rest = [line_for_terminal("no profiled process runs here now")] if not jobs else []
+        return Group(
+            line_for_terminal(f"{head}, by {ORDERS[self.order][0]}"), shown, *rest, line_for_terminal((KEYS, "dim"))
+        )
 
     def _row(self, rows: int) -> int:
         return min(self.selected, max(0, rows - 1))
