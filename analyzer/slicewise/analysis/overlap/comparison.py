@@ -19,6 +19,7 @@ from slicewise.analysis.overlap.direction import DirectionOverlap, JobInDirectio
 from slicewise.analysis.overlap.region import Region, in_region, regions
 from slicewise.analysis.overlap.uniformity import Uniformity, uniformity
 from slicewise.analysis.runs import storage
+from slicewise.analysis.runs.campaign import Campaign, campaign_of
 from slicewise.analysis.runs.matching import Run
 from slicewise.analysis.runs.on_storage import OnStorage, on_storage
 from slicewise.analysis.runs.rates import (
@@ -35,7 +36,6 @@ from slicewise.analysis.sharing import runtimes
 from slicewise.analysis.sharing.capacity import Capacity, Demand, capacity, own_slices_demand
 from slicewise.analysis.sharing.runtimes import WEIGHTS, Inverse, ObservedJob, Prediction
 from slicewise.digest.activity import ACTIVITY_SCHEMA, Direction, bytes_by_storage, on_grid
-from slicewise.digest.full import full_slices
 from slicewise.estimate import Estimate
 from slicewise.scalars import whole
 
@@ -87,7 +87,8 @@ def compare(
 
     alone = {job.name: _standalone(standalone[job.name], job, key, direction) for job in moved if job.span}
     demands = {job.name: _demand(job, alone[job.name], together, grid_ns) for job in sharing}
-    rates = _rates_throughout(sharing, grid_ns)
+    data = campaign_of([job.there for job in sharing], key, direction, grid_ns, "all") if key is not None else None
+    rates = {} if data is None else data.rates_in_full_slices_of_all()
     verdict = contention(
         [
             Beside(
@@ -104,8 +105,7 @@ def compare(
     limit = capacity(list(demands.values()), _combined_rates(rates, together, basis, grid_ns)) if basis else None
     jobs = [_job(job, moved, basis, alone.get(job.name), demands.get(job.name), limit, verdict) for job in moved]
     reason = _why_nothing(runs, movers, key, direction)
-    meet = not reason and _any_two_meet(sharing)
-    observed = _observed(jobs) if meet else []
+    observed = _observed(data, jobs) if data is not None and not reason and _any_two_meet(sharing) else []
     return DirectionOverlap(
         direction=direction,
         storage=None if key is None else storage.describe(key, [run.digest for run in runs]),
@@ -152,16 +152,6 @@ def _demand(job: _Moved, alone: StandaloneRun | None, together: pl.DataFrame, gr
     return own_slices_demand(job.activity, others, grid_ns)
 
 
-def _rates_throughout(sharing: Sequence[_Moved], grid_ns: int) -> dict[str, np.ndarray]:
-    """Each job's bytes/s in the slices, in order, that are full ones (`full_slices`) of all jobs."""
-    full = {job.name: full_slices(job.activity) for job in sharing}
-
-    def of_all(slices: pl.DataFrame) -> pl.DataFrame:
-        return reduce(lambda left, right: left.join(right, on="slice", how="semi"), full.values(), slices)
-
-    return {name: rates_of(of_all(slices), grid_ns) for name, slices in full.items()}
-
-
 def _mean(rates: np.ndarray) -> float | None:
     return float(rates.mean()) if len(rates) >= FEWEST_SLICES else None
 
@@ -201,7 +191,6 @@ def _job(
         bytes=volume,
         overall_bytes_per_second=volume / span.slice_seconds if span else None,
         span=span,
-        span_bytes_per_second=_rate_of(volume, span),
         region_bytes=region_bytes,
         region_bytes_per_second=None if region is None or region_bytes is None else region_bytes / region.seconds,
         region_share=None if region_bytes is None else region_bytes / all_bytes,
@@ -231,11 +220,6 @@ def _idle_ranks(job: _Moved) -> int:
 
 def _fair_share(own: int, all_jobs: Sequence[int]) -> float:
     return own / sum(all_jobs) if sum(all_jobs) else 0.0
-
-
-def _rate_of(volume: int, span: IoSpan | None) -> Estimate | None:
-    how = "bytes over the I/O time span"
-    return None if span is None else span.seconds.through(lambda seconds: volume / seconds, how)
 
 
 def _bytes_in(region: Region, job: _Moved) -> int:
@@ -292,22 +276,23 @@ def _any_two_meet(sharing: Sequence[_Moved]) -> bool:
     return any(one & other for one, other in combinations(slices, 2))
 
 
-def _observed(jobs: Sequence[JobInDirection]) -> list[ObservedJob]:
-    """The jobs that moved bytes, as the models of sharing see them."""
-    active = [(job, job.span) for job in jobs if job.span is not None]
-    origin = min(span.start_ns for _, span in active)
+def _observed(data: Campaign, jobs: Sequence[JobInDirection]) -> list[ObservedJob]:
+    """The campaign's jobs as the models of sharing see them, in the order of `jobs`."""
+    by_name = {job.job: job for job in jobs}
+    rows = {row["job"]: row for row in data.jobs.iter_rows(named=True)}
     return [
         ObservedJob(
-            job=job.job,
-            bytes=job.bytes,
-            start=(span.start_ns - origin) / 1e9,
-            seconds=span.seconds,
-            processes=job.processes,
-            nodes=job.nodes,
+            job=name,
+            bytes=row["bytes"],
+            start=row["start"],
+            seconds=job.span.seconds,
+            processes=row["processes"],
+            nodes=row["nodes"],
             demand=job.demand.bytes_per_second if job.demand else None,
             alone_seconds=job.alone_seconds,
         )
-        for job, span in active
+        for name, job in by_name.items()
+        if job.span is not None and (row := rows.get(name)) is not None
     ]
 
 

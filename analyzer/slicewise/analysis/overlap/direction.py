@@ -23,14 +23,13 @@ class JobInDirection:
     """What a job did in one direction on the storage under analysis.
 
     processes, nodes: those of the processes that matter (see docs/models.md) that moved bytes in this direction.
-    idle_processes: an MPI job's other ranks. bytes: moved in the whole run. overall_bytes_per_second: bytes
-    over the slices from its first to its last with bytes. span: its I/O time span, and span_bytes_per_second the bytes
-    over that. All three are None if it moved nothing. region_bytes, region_bytes_per_second, region_share (of all jobs'
-    bytes) and uniformity (of its processes): in `DirectionOverlap.basis`; None without one. fair_share_by_process,
-    fair_share_by_node: its processes (nodes) over those of all jobs. alone: the standalone run given for it.
-    alone_seconds: what its volume takes alone by that run; None without one. demand: the rate that it reaches alone.
-    alone_estimate: alone_seconds where there is one, else what its own slices or the storage's capacity say; `how` says
-    which.
+    idle_processes: an MPI job's other ranks. bytes: moved in the whole run. overall_bytes_per_second: bytes over the
+    slices from its first to its last with bytes. span: its I/O time span. Both are None if it moved nothing.
+    region_bytes, region_bytes_per_second, region_share (of all jobs' bytes) and uniformity (of its processes): in
+    `DirectionOverlap.basis`; None without one. fair_share_by_process, fair_share_by_node: its processes (nodes) over
+    those of all jobs. alone: the standalone run given for it. alone_seconds: what its volume takes alone by that run;
+    None without one. demand: the rate that it reaches alone. alone_estimate: alone_seconds where there is one, else
+    what its own slices or the storage's capacity say; `how` says which.
     """
 
     job: str
@@ -40,7 +39,6 @@ class JobInDirection:
     bytes: int
     overall_bytes_per_second: float | None
     span: IoSpan | None
-    span_bytes_per_second: Estimate | None
     region_bytes: int | None
     region_bytes_per_second: float | None
     region_share: float | None

@@ -15,6 +15,7 @@ import polars as pl
 from slicewise.analysis.runs import storage
 from slicewise.analysis.runs.matching import Run, run_of
 from slicewise.analysis.runs.on_storage import OnStorage, on_storage
+from slicewise.analysis.runs.rates import Rates, rates_of
 from slicewise.digest.activity import (
     DIRECTIONS,
     Direction,
@@ -29,6 +30,8 @@ from slicewise.estimate import Estimate
 from slicewise.scalars import whole
 
 CampaignDirection = Literal["auto", "read", "write"]
+# Which jobs ran together: those whose I/O overlapped in time; these, and those whose names say so; or all of them.
+Together = Literal["by time", "by name", "all"]
 
 # The two jobs of a run by name; what ran alone is no such job.
 PARTNERS = re.compile(r"((?!.*\balone\b).+)-([ab12])")
@@ -92,6 +95,12 @@ class Campaign:
     storage: storage.Storage
     digests: list[Digest]
 
+    def rates_in_full_slices_of_all(self) -> dict[str, Rates]:
+        """Each job's bytes/s in the slices, in order, that all jobs of the campaign were at work in throughout."""
+        of_all = self.slices.filter(pl.len().over("slice") == self.jobs.height)
+        slice_ns = round(self.slice_seconds * 1e9)
+        return {job: rates_of(of_all.filter(pl.col("job") == job).sort("slice"), slice_ns) for job in self.jobs["job"]}
+
 
 def campaign(digests: Sequence[Digest], direction: CampaignDirection = "auto", is_by_name: bool = False) -> Campaign:
     """The campaign that jobs are of: those whose I/O overlapped in time were one run.
@@ -111,21 +120,32 @@ def campaign(digests: Sequence[Digest], direction: CampaignDirection = "auto", i
     key = storage.shared_storage(moved)
     if key is None:
         raise UserError("there is no file system on which all of these jobs moved bytes; give jobs that share one")
+    moved_there = [on_storage(run, key, chosen) for run in runs]
+    return campaign_of(moved_there, key, chosen, grid_ns, "by name" if is_by_name else "by time")
+
+
+def campaign_of(
+    moved: Sequence[OnStorage], key: int, direction: Direction, grid_ns: int, together: Together
+) -> Campaign:
+    """The campaign of runs that moved bytes on a storage, on a grid of slices of grid_ns.
+
+    together: which of them were one run. `overlap` is the campaign of all runs that it is given.
+    """
     jobs, slices = [], []
-    for run in runs:
-        mounts = _mounts_in_use(run, key, chosen)
-        moved_there = on_storage(run, key, chosen)
-        jobs.append(_job_row(moved_there, mounts))
-        rows = on_grid(moved_there.activity, run.digest.slice_ns, grid_ns)
+    for job in moved:
+        mounts = _mounts_in_use(job.run, key, direction)
+        jobs.append(_job_row(job, mounts))
+        rows = on_grid(job.activity, job.run.digest.slice_ns, grid_ns)
         slices.append(rows.filter(pl.col("bytes") > 0).join(mounts, on="process"))
-    table = _with_runs(pl.DataFrame(jobs), is_by_name)
+    table = _with_runs(pl.DataFrame(jobs), together)
+    digests = [job.run.digest for job in moved]
     return Campaign(
         jobs=table.select(pl.col(name).cast(dtype) for name, dtype in JOBS_SCHEMA.items()),
         slices=_shared_in_full(pl.concat(slices), table, grid_ns / 1e9),
         slice_seconds=grid_ns / 1e9,
-        direction=chosen,
+        direction=direction,
         storage=storage.describe(key, digests),
-        digests=list(digests),
+        digests=digests,
     )
 
 
@@ -199,7 +219,7 @@ def _pair_by_name(name: str, names: Collection[str]) -> str | None:
     return partners[1]
 
 
-def _with_runs(jobs: pl.DataFrame, is_by_name: bool) -> pl.DataFrame:
+def _with_runs(jobs: pl.DataFrame, together: Together) -> pl.DataFrame:
     """The jobs with `run`, `pair` and `start`: those whose I/O overlaps in time, directly or through others, ran
     together; by name also those that are the two jobs of one run, however far apart.
     """
@@ -209,11 +229,11 @@ def _with_runs(jobs: pl.DataFrame, is_by_name: bool) -> pl.DataFrame:
     numbers: list[int] = []
     named: dict[str, int] = {}
     for name, start, end in ordered.select("job", "start_ns", "end_ns").iter_rows():
-        pair = _pair_by_name(name, names) if is_by_name else None
+        pair = _pair_by_name(name, names) if together == "by name" else None
         if pair is not None and pair in named:
             numbers.append(named[pair])
         else:
-            number += start >= latest or number < 0 or pair is not None
+            number += number < 0 or (together != "all" and (start >= latest or pair is not None))
             numbers.append(number)
         if pair is not None:
             named[pair] = numbers[-1]
