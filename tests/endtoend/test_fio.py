@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+import slicewise
+from slicewise.analysis.overlap.overlap import overlap
 from slicewise.profile.reader import Profile
-from support.programs import Job, calls, need, total
+from support.programs import TIMEOUT_SECONDS, Job, calls, need, total
 from support.witness import PAST_LIBC, unexplained, witness
 
 CALLS = ("sync", "psync", "vsync", "pvsync", "pvsync2")
@@ -16,6 +18,8 @@ ALL = (*CALLS, *REQUESTS, "mmap", "io_uring")
 GAPS = {"open": 1, "close": 1, "stat": 1}
 MOST_OF_LOADER = 1 << 20
 SIZE, BLOCK = 4 << 20, 16 << 10
+# Of the six that two writers take who begin together.
+LEAST_SECONDS_TOGETHER = 3
 
 
 def command_of(job: Job, engine: str) -> list[str]:
@@ -88,3 +92,32 @@ def test_strace_saw_the_same(job: Job, engine: str) -> None:
     assert unexplained(job.profile(), seen, GAPS) == {}
     past_libc = {call.name for call in seen.by[PAST_LIBC].calls}
     assert past_libc == ({"io_uring_enter"} if engine == "io_uring" else set())
+
+
+def test_a_log_beside_a_worker_changes_no_overlap(job: Job) -> None:
+    """Each fio is a parent that writes what it says to a file on the same disk, one of them twice a second, and a
+    worker that does the I/O. Both workers write at one rate, so the jobs stand 1 to 1 in all respects.
+    """
+    need("fio")
+    running = []
+    for name, says in (("chatty", "--status-interval=500ms"), ("quiet", "--eta=never")):
+        command = (
+            f"exec fio --name={name} --directory={job.data} --size=48m --bs=64k --rw=write --ioengine=psync "
+            f"--rate=8m --end_fsync=1 {says} > {job.data}/{name}.log"
+        )
+        running.append(job.start(["sh", "-c", command], SLICEWISE_JOB=name, SLICEWISE_SLICE="0.5"))
+    for process in running:
+        _, errors = process.communicate(timeout=TIMEOUT_SECONDS)
+        assert process.returncode == 0, errors.decode()
+    assert (job.data / "chatty.log").stat().st_size > 1000
+    found = overlap([slicewise.read(job.folder / name) for name in ("chatty", "quiet")])
+    wrote = found.directions["write"]
+    assert found.main_direction == "write"
+    assert [(one.processes, one.bytes) for one in wrote.jobs] == [(1, 48 << 20)] * 2
+    assert wrote.basis is not None
+    assert wrote.basis.kind == "every process"
+    assert wrote.basis.seconds >= LEAST_SECONDS_TOGETHER
+    assert wrote.ratio is not None
+    assert (wrote.ratio.processes, wrote.ratio.nodes) == (1, 1)
+    assert wrote.ratio.region == pytest.approx(1, abs=0.25)
+    assert wrote.ratio.overall == pytest.approx(1, abs=0.25)

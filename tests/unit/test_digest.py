@@ -14,7 +14,7 @@ from slicewise.digest.digest import read_digest
 from slicewise.digest.full import full_slices
 from slicewise.digest.schema import FRAMES
 from slicewise.profile.reader import read_profile
-from support.swz import build_profile
+from support.swz import START_NS, build_profile
 from support.tabled_jobs import EPOCH, MIB, TAU_NS, write_job
 
 S = 1_000_000_000
@@ -140,6 +140,18 @@ def test_a_process_matters_by_its_bytes_or_by_its_time(tmp_path, beside, matters
     assert found == {1: matters, 2: True}
     assert digest.jobs["processes"].item() == 1 + matters
     assert digest.jobs["program"].item() == "worker"
+
+
+@pytest.mark.parametrize(("moved", "matters"), [({"write_bytes": 48 * MIB}, False), ({}, True)])
+def test_little_time_matters_where_there_are_no_bytes(tmp_path, moved, matters):
+    """A parent that looks for its settings for 5 ms, beside a worker whose calls take 60 ms of a minute."""
+    lives = {"start_ns": START_NS, "end_ns": START_NS + 60 * S}
+    slices = [
+        {"process": 1, "slice": 1, "meta_ops": 600, "meta_ns": S // 200},
+        {"process": 2, "slice": 1, "meta_ops": 5, "meta_ns": 6 * S // 100, **moved},
+    ]
+    digest = digest_of(tmp_path / "job", [PARENT | lives, WORKER | lives], slices)
+    assert dict(digest.processes.select("process", "matters").iter_rows()) == {1: matters, 2: True}
 
 
 def test_a_parents_log_changes_no_region_no_ratio_and_no_match(tmp_path):

@@ -13,8 +13,10 @@ DIRECTIONS = ("read", "write")
 
 # A process matters from this fraction of the bytes of the job's process that moved most in that direction, ...
 LEAST_SHARE_OF_BYTES = 0.01
-# ... or of the time in calls of the process that spent most.
+# ... or from this fraction of the time in calls of the process that spent most, if that is worth a word at all: this
+# fraction of the job's runtime.
 LEAST_SHARE_OF_TIME = 0.05
+LEAST_SHARE_OF_RUNTIME = 0.01
 # A direction in which a job moved less than this fraction of its bytes is not what the job is about.
 LEAST_SHARE_OF_JOB = 0.01
 
@@ -32,9 +34,10 @@ def matters() -> pl.Expr:
     """Whether the I/O of a row of processes, with its sums on files, is what the job does.
 
     A process of the job matters if it moved at least 1 % of what the process that read (or wrote) most moved in that
-    direction, or spent at least 5 % of the time in calls of the process that spent most. Directions with less than 1 %
-    of the job's bytes are passed over. So a parent that writes a log beside its workers, or a rank that reads a line of
-    settings, changes no region, no ratio and no count of processes.
+    direction. It also matters if it spent at least 5 % of the time in calls of the process that spent most, and 1 % of
+    the job's runtime; in a job that moved no bytes the former is enough. Directions with less than 1 % of the job's
+    bytes are passed over. So a parent that writes a log beside its workers, or a rank that reads a line of settings,
+    changes no region, no ratio and no count of processes.
     """
     of_job = pl.col("is_of_job")
 
@@ -51,7 +54,9 @@ def matters() -> pl.Expr:
         is_used = of_all(moved) >= LEAST_SHARE_OF_JOB * job_bytes
         by_bytes = by_bytes | (is_used & (moved > 0) & (moved >= LEAST_SHARE_OF_BYTES * most(moved)))
     spent = reduce(add, (pl.col(f"{kind}_ns") for kind in KINDS))
-    by_time = (spent > 0) & (spent >= LEAST_SHARE_OF_TIME * most(spent))
+    runtime = most(pl.col("end_ns")) - pl.col("start_ns").filter(of_job).min().over("job")
+    is_long = (spent >= LEAST_SHARE_OF_RUNTIME * runtime) | (job_bytes == 0)
+    by_time = (spent > 0) & (spent >= LEAST_SHARE_OF_TIME * most(spent)) & is_long
     return (of_job & (by_bytes | by_time)).fill_null(False)
 
 
