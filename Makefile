@@ -56,7 +56,7 @@ $(BUILD)/objects/%.o: %.c $(GENERATED)
 $(BUILD)/lib/libslicewise.so: $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(BUILD)/generated/exports.map
 	@mkdir -p $(@D)
 	$(CC) -shared -nostartfiles -o $@ $(FIRST_WRAPPERS) $(ENGINE_OBJECTS) $(filter-out $(FIRST_WRAPPERS),$(WRAPPER_OBJECTS)) $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--version-script=$(BUILD)/generated/exports.map \
-	  -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--sort-section=alignment -Wl,-z,noseparate-code -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -ldl -lpthread
+	  -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--sort-section=name -Wl,-z,noseparate-code -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -ldl -lpthread
 
 # That this links shows that the store needs nothing of the engine; and the collector has no constructor that would profile the collector itself.
 $(BUILD)/bin/slicewise-collect: $(COLLECTOR_OBJECTS) $(STORE_OBJECTS)

@@ -14,10 +14,10 @@
 /* A call that took longer is worth the wake: it may have waited for a lock or a server. */
 #define PUT_OFF_MOST_NS 1000000
 
-union own_page_bytes asleep_bytes __attribute__((aligned(PAGE_BYTES)));
+OWN_PAGE union own_page_bytes asleep_bytes __attribute__((aligned(PAGE_BYTES)));
 
 /* Before, settings are not known: whether there is anything to count (a program's .preinit_array). */
-static START_DATA bool is_ready __attribute__((aligned(PAGE_BYTES))); /* the first of them: they lie on one page */
+static START_DATA bool is_ready;
 
 static void ask_who(bool is_child)
 {

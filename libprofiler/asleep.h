@@ -7,7 +7,7 @@
 
 #include "engine.h"
 
-enum { PUT_OFF_MAX = 32 };
+enum { PUT_OFF_MAX = 32, DESCRIPTORS_NEAR = 128 };
 
 struct put_off {
     uint64_t start_tick, end_tick;
@@ -27,6 +27,9 @@ struct own_page {
     _Atomic uint32_t lived[OPERATIONS];
     _Atomic uint32_t put_off_used;
     struct put_off put_off[PUT_OFF_MAX];
+    /* The beginning of the table of descriptors (descriptor.h): most processes have no others. */
+    _Atomic descriptor near_words[DESCRIPTORS_NEAR];
+    _Atomic uint64_t near_ids[DESCRIPTORS_NEAR];
 };
 _Static_assert(sizeof(struct own_page) <= PAGE_BYTES, "it is one page");
 
@@ -59,7 +62,7 @@ static inline bool asleep_is_look(descriptor word)
 }
 static inline enum object asleep_object(descriptor word)
 {
-    return word >> 8 & 0xff;
+    return (enum object)(word >> 8 & 0xff);
 }
 uint64_t asleep_device(descriptor word);
 

@@ -286,7 +286,7 @@ void call_mapped(const struct call *call, int fd, int64_t bytes)
 /* The word as the table has it now; without its file if the descriptor was closed before anybody looked that up. */
 static descriptor brought_up_to_date(int fd, descriptor word)
 {
-    descriptor now = (unsigned)fd < DESCRIPTORS_MAX && !lend_is_child() ? atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed) : 0;
+    descriptor now = !lend_is_child() ? descriptor_word(fd) : 0;
     if (now >> 32 == word >> 32)
         return now;
     return descriptor_file(word) == FILE_NOT_USED ? no_file_on(descriptor_mount(word)) : word;

@@ -1,4 +1,5 @@
-/* What descriptors lead to: a table of words, indexed by descriptor, in private memory. A word is 0 until the descriptor is looked at: those
+/* What descriptors lead to: a table of words, indexed by descriptor, in private memory: the first ones on a page that every process has, all others in a mapping that
+ * is made for the first of them. A word is 0 until the descriptor is looked at: those
  * that came to be behind our back (inherited, received, made by a call that nobody wraps) are looked at when first used. Any thread
  * reads and writes words; entering a new mount or file takes the engine's lock. */
 #include "descriptor.h"
@@ -9,6 +10,7 @@
 #include "mix.h"
 #include "mount.h"
 #include "record.h"
+#include "scratch.h"
 #include "state.h"
 #include "usual.h"
 
@@ -17,32 +19,58 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
-START_DATA _Atomic descriptor *descriptor_table;
-/* The id of each descriptor's file. It is right if the descriptor's word is still the same after the id was read. */
-static START_DATA _Atomic uint64_t *file_ids;
+START_DATA _Atomic descriptor *_Atomic descriptor_far;
 static START_DATA _Atomic uint32_t last_generation;
 
-#define TABLE_BYTES (DESCRIPTORS_MAX * (sizeof(descriptor) + sizeof(uint64_t)))
+#define FAR_BYTES (DESCRIPTORS_MAX * (sizeof(descriptor) + sizeof(uint64_t)))
 
-bool descriptor_start(void)
+static bool has_place(int fd)
 {
-    if (descriptor_table != NULL)
-        return true;
-    void *memory = (void *)syscall(SYS_mmap, NULL, TABLE_BYTES, PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return (unsigned)fd < DESCRIPTORS_NEAR || ((unsigned)fd < DESCRIPTORS_MAX && atomic_load_explicit(&descriptor_far, memory_order_acquire) != NULL);
+}
+
+/* Returns false if the descriptor is beyond the table, or there is no memory for it. */
+static bool make_place(int fd)
+{
+    if (has_place(fd) || (unsigned)fd >= DESCRIPTORS_MAX)
+        return has_place(fd);
+    void *memory = (void *)syscall(SYS_mmap, NULL, FAR_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return false;
     /* A child of fork knows none of its descriptors and so counts nothing on its parent's lanes, however it was forked. */
-    syscall(SYS_madvise, memory, TABLE_BYTES, MADV_WIPEONFORK);
-    file_ids = (_Atomic uint64_t *)memory + DESCRIPTORS_MAX;
-    descriptor_table = memory;
+    syscall(SYS_madvise, memory, FAR_BYTES, MADV_WIPEONFORK);
+    if (!atomic_compare_exchange_strong(&descriptor_far, &(_Atomic descriptor *){ NULL }, memory))
+        syscall(SYS_munmap, memory, FAR_BYTES); /* another thread was first */
     return true;
+}
+
+/* Only of descriptors that have a place. */
+static _Atomic descriptor *place_of(int fd)
+{
+    return (unsigned)fd < DESCRIPTORS_NEAR ? &asleep_page.near_words[fd] : &atomic_load_explicit(&descriptor_far, memory_order_acquire)[fd];
+}
+
+/* The id of the descriptor's file. It is right if the descriptor's word is still the same after the id was read. */
+static _Atomic uint64_t *id_of(int fd)
+{
+    if ((unsigned)fd < DESCRIPTORS_NEAR)
+        return &asleep_page.near_ids[fd];
+    return (_Atomic uint64_t *)atomic_load_explicit(&descriptor_far, memory_order_acquire) + DESCRIPTORS_MAX + fd;
+}
+
+static void forget(int fd)
+{
+    if (has_place(fd))
+        atomic_store_explicit(place_of(fd), 0, memory_order_relaxed);
 }
 
 void descriptor_forget_all(void)
 {
-    if (descriptor_table != NULL)
-        syscall(SYS_madvise, descriptor_table, TABLE_BYTES, MADV_DONTNEED);
+    void *far = atomic_load(&descriptor_far);
+    for (int fd = 0; fd < DESCRIPTORS_NEAR; fd++)
+        forget(fd);
+    if (far != NULL)
+        syscall(SYS_madvise, far, FAR_BYTES, MADV_DONTNEED);
 }
 
 static descriptor word_of(uint32_t mount, enum object object, uint32_t file)
@@ -56,7 +84,7 @@ static descriptor word_of(uint32_t mount, enum object object, uint32_t file)
 /* Caller holds the lock, which guards the answer too: the stack may be a signal handler's small one. */
 static const char *path_of_descriptor(int fd)
 {
-    static char path[PATH_MAX];
+    char *path = scratch.path;
     char link[] = "/proc/self/fd/\0         ", digits[10];
     char *end = link + strlen(link);
     unsigned count = 0, number = (unsigned)fd;
@@ -66,7 +94,7 @@ static const char *path_of_descriptor(int fd)
     while (count > 0)
         *end++ = digits[--count];
     *end = '\0';
-    long length = raw_readlink(link, path, sizeof path - 1);
+    long length = raw_readlink(link, path, sizeof scratch.path - 1);
     path[length > 0 ? length : 0] = '\0';
     /* The kernel says so of every name that it has let go, which a network file system often does with files that live. */
     long name = length - (long)strlen(GONE);
@@ -141,10 +169,10 @@ static descriptor classify(int fd, uint64_t name)
     if (engine.home.segment->mounts[mount][mounts_object] != object)
         object = OBJECT_other;
     descriptor word = word_of(mount, object, object == OBJECT_file && S_ISREG(status.stx_mode) ? FILE_NOT_USED : FILE_NONE);
-    if ((unsigned)fd < DESCRIPTORS_MAX && !lend_is_child()) {
+    if (!lend_is_child() && make_place(fd)) {
         if (descriptor_file(word) != FILE_NONE)
-            atomic_store_explicit(&file_ids[fd], file_id(word, &status, name), memory_order_relaxed);
-        atomic_store_explicit(&descriptor_table[fd], word, memory_order_release);
+            atomic_store_explicit(id_of(fd), file_id(word, &status, name), memory_order_relaxed);
+        atomic_store_explicit(place_of(fd), word, memory_order_release);
     }
     return word;
 }
@@ -167,7 +195,7 @@ static bool is_of_file(const struct stream *stream)
 /* Gives the stream's file a row, if its descriptor is still open. Caller holds the lock. */
 static void name_file(struct stream *stream)
 {
-    if (atomic_load_explicit(&descriptor_table[stream->fd], memory_order_relaxed) == stream->descriptor)
+    if (descriptor_word(stream->fd) == stream->descriptor)
         files_enter(&engine.home, stream, descriptor_mount(stream->descriptor), path_of_descriptor(stream->fd));
 }
 
@@ -229,14 +257,14 @@ descriptor descriptor_release(int fd)
     if (state != ENGINE_ON)
         return state == ENGINE_ASLEEP ? asleep_look(fd) : 0;
     if (thread_state.holds_lock) { /* lock.h: nothing may be looked up */
-        atomic_store_explicit(&descriptor_table[fd], 0, memory_order_relaxed);
+        forget(fd);
         return 0;
     }
     descriptor word = descriptor_of(fd);
     if (lend_is_child()) /* its descriptors are not the table's */
         return word;
     settle_closing(fd, word);
-    atomic_store_explicit(&descriptor_table[fd], 0, memory_order_relaxed);
+    forget(fd);
     return word;
 }
 
@@ -250,25 +278,31 @@ void descriptor_release_range(unsigned first, unsigned last)
     if (!has_table() || lend_is_child())
         return;
     const unsigned words_a_page = PAGE_BYTES / sizeof(descriptor);
-    unsigned end = last < DESCRIPTORS_MAX ? last + 1 : DESCRIPTORS_MAX, fd = first;
+    _Atomic descriptor *far = atomic_load_explicit(&descriptor_far, memory_order_acquire);
+    unsigned known = far != NULL ? DESCRIPTORS_MAX : DESCRIPTORS_NEAR, end = last < known ? last + 1 : known, fd = first;
+    for (; fd < end && fd < DESCRIPTORS_NEAR; fd++)
+        forget((int)fd);
     /* To the end of the table by giving whole pages back: nearly all of them were never touched. */
-    unsigned first_whole_page = (first + words_a_page - 1) / words_a_page * words_a_page;
+    unsigned first_whole_page = (fd + words_a_page - 1) / words_a_page * words_a_page;
     if (end == DESCRIPTORS_MAX && first_whole_page < end) {
-        syscall(SYS_madvise, descriptor_table + first_whole_page, (end - first_whole_page) * sizeof(descriptor), MADV_DONTNEED);
+        syscall(SYS_madvise, far + first_whole_page, (end - first_whole_page) * sizeof(descriptor), MADV_DONTNEED);
         end = first_whole_page;
     }
     for (; fd < end; fd++)
-        atomic_store_explicit(&descriptor_table[fd], 0, memory_order_relaxed);
+        forget((int)fd);
 }
 
 void descriptor_copied(int from, int to)
 {
-    if ((unsigned)to >= DESCRIPTORS_MAX || from == to || !has_table() || lend_is_child())
+    if (from == to || !has_table() || lend_is_child())
         return;
-    descriptor word = (unsigned)from < DESCRIPTORS_MAX ? atomic_load_explicit(&descriptor_table[from], memory_order_relaxed) : 0;
-    if (word != 0)
-        atomic_store_explicit(&file_ids[to], atomic_load_explicit(&file_ids[from], memory_order_relaxed), memory_order_relaxed);
-    atomic_store_explicit(&descriptor_table[to], word, memory_order_release);
+    descriptor word = descriptor_word(from);
+    if (word == 0 || !make_place(to)) {
+        forget(to);
+        return;
+    }
+    atomic_store_explicit(id_of(to), atomic_load_explicit(id_of(from), memory_order_relaxed), memory_order_relaxed);
+    atomic_store_explicit(place_of(to), word, memory_order_release);
 }
 
 void stream_switch(struct lane *lane, struct stream *stream, int fd, descriptor word, uint64_t bytes, uint64_t ns)
@@ -278,14 +312,14 @@ void stream_switch(struct lane *lane, struct stream *stream, int fd, descriptor 
         settle(lane, stream, 0, 0);
         stream->descriptor = 0;
     }
-    bool is_file = descriptor_file(word) != FILE_NONE && (unsigned)fd < DESCRIPTORS_MAX && !lend_is_child();
+    bool is_file = descriptor_file(word) != FILE_NONE && has_place(fd) && !lend_is_child();
     memset(stream->counter, 0, sizeof stream->counter);
     memset(stream->served_bytes, 0, sizeof stream->served_bytes);
     if (is_file) {
-        stream->id = atomic_load_explicit(&file_ids[fd], memory_order_relaxed);
+        stream->id = atomic_load_explicit(id_of(fd), memory_order_relaxed);
         descriptor used = word & ~((uint64_t)FILE_NONE << 16);
         if (descriptor_file(word) == FILE_NOT_USED)
-            stream->counter[FILE_SUM(files_opens)] = atomic_compare_exchange_strong(&descriptor_table[fd], &(descriptor){ word }, used);
+            stream->counter[FILE_SUM(files_opens)] = atomic_compare_exchange_strong(place_of(fd), &(descriptor){ word }, used);
         word = used;
     }
     stream->fd = fd;

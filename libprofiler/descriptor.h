@@ -2,6 +2,7 @@
 #ifndef SLICEWISE_DESCRIPTOR_H
 #define SLICEWISE_DESCRIPTOR_H
 
+#include "asleep.h"
 #include "engine.h"
 #include "lend.h"
 #include "state.h"
@@ -13,7 +14,17 @@ enum {
     FILE_NOT_USED = 0xfffe, /* a file that has not moved bytes yet */
 };
 
-extern _Atomic descriptor *descriptor_table HIDDEN;
+/* The words of all descriptors, of which those on the page of asleep.h are not used; NULL: none of the others was met. */
+extern _Atomic descriptor *_Atomic descriptor_far HIDDEN;
+
+/* The word as it is noted, or 0. */
+static inline descriptor descriptor_word(int fd)
+{
+    if (__builtin_expect((unsigned)fd < DESCRIPTORS_NEAR, 1))
+        return atomic_load_explicit(&asleep_page.near_words[fd], memory_order_relaxed);
+    const _Atomic descriptor *far = atomic_load_explicit(&descriptor_far, memory_order_acquire);
+    return far != NULL && (unsigned)fd < DESCRIPTORS_MAX ? atomic_load_explicit(&far[fd], memory_order_relaxed) : 0;
+}
 
 static inline uint32_t descriptor_mount(descriptor word)
 {
@@ -27,8 +38,8 @@ static inline uint32_t descriptor_file(descriptor word)
 
 static inline descriptor descriptor_of(int fd)
 {
-    if (__builtin_expect((unsigned)fd < DESCRIPTORS_MAX, 1) && !lend_is_child()) {
-        descriptor word = atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed);
+    if (!lend_is_child()) {
+        descriptor word = descriptor_word(fd);
         if (__builtin_expect(word != 0, 1))
             return word;
     }

@@ -27,7 +27,7 @@
 #include <sys/mman.h>
 
 START_DATA struct engine engine;
-void (*engine_before_end)(void);
+HOME_DATA void (*engine_before_end)(void);
 
 _Atomic uint32_t *engine_switch = &asleep_page.state;
 
@@ -148,7 +148,7 @@ static bool start(bool is_forked)
     uint64_t began = clock_read(CLOCK_MONOTONIC);
     char name[160];
     snprintf(name, sizeof name, "%s.%u", engine.job, asleep_pid());
-    if (!descriptor_start() || segment_create(&engine.home, engine.settings.segment_dir, name) < 0)
+    if (segment_create(&engine.home, engine.settings.segment_dir, name) < 0)
         return false;
     engine.home.is_drained_apart = true;
 

@@ -1,13 +1,14 @@
 #include "request.h"
 
 #include "key_table.h"
+#include "sections.h"
 #include "state.h"
 
 enum { REQUESTS_MAX = 4096 };
 
 static struct key_table table = KEY_TABLE_OF(REQUESTS_MAX);
 static struct request requests[REQUESTS_MAX];
-static _Atomic uint64_t abandoned;
+static CALL_DATA _Atomic uint64_t abandoned;
 
 void request_begin(request_id id, enum operation operation, const struct call *call, int fd, int64_t offset)
 {

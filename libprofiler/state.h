@@ -62,8 +62,7 @@ void lane_relieve(struct thread *thread, const struct cell *cell);
 /* A lane's place for a descriptor that it last used for another one. */
 void stream_switch(struct lane *lane, struct stream *stream, int fd, descriptor descriptor, uint64_t bytes, uint64_t ns);
 
-/* The table of descriptors: maps it; forgets all that it knows; finds out what an unknown one leads to. */
-bool descriptor_start(void);
+/* The table of descriptors: forgets all that it knows; finds out what an unknown one leads to. */
 void descriptor_forget_all(void);
 descriptor descriptor_classify(int fd);
 

@@ -16,6 +16,7 @@
 
 /* More objects than these at a program's start are looked at as if they had been opened later. */
 #define OBJECTS_MAX 512
+#define FIRST_OBJECTS 8
 #define DYNAMIC_MAX 256
 #define LATER_OBJECTS_MAX 4096
 #define NAME_BYTES_MAX 96
@@ -37,15 +38,22 @@ extern __typeof__(dlvsym) dlvsym __attribute__((weak)); /* musl has none */
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 extern struct r_debug _r_debug __attribute__((weak));
 
-static struct object at_start[OBJECTS_MAX];
+/* The first ones apart, where memory is touched anyway: most programs have no more. */
+static START_DATA struct object first_at_start[FIRST_OBJECTS];
+static struct object more_at_start[OBJECTS_MAX - FIRST_OBJECTS];
 static START_DATA struct {
     _Atomic unsigned state; /* of the next four: how far they are */
-    unsigned count;         /* of at_start, in the order in which the loader searches them */
+    unsigned count;         /* of those at the start, in the order in which the loader searches them */
     unsigned ours;
     unsigned preloaded_end; /* the first object that the program needs, and that was not preloaded */
     bool is_usable;
 } loaded;
 enum { NOT_READ, BEING_READ, READ };
+
+static struct object *at_start(unsigned index)
+{
+    return index < FIRST_OBJECTS ? &first_at_start[index] : &more_at_start[index - FIRST_OBJECTS];
+}
 
 bool symbol_has_glibc(void)
 {
@@ -292,7 +300,7 @@ static void read_loaded(void)
     const struct r_debug *debugger = debugger_of_program();
     bool has_ours = false, has_libc = false;
     for (const struct link_map *map = debugger != NULL ? debugger->r_map : NULL; map != NULL && loaded.count < OBJECTS_MAX; map = map->l_next) {
-        struct object *object = &at_start[loaded.count];
+        struct object *object = at_start(loaded.count);
         if (is_kernels(map) || !read_object(false, map, map->l_addr, map->l_ld, object))
             continue;
         if (map->l_ld == _DYNAMIC) {
@@ -300,7 +308,7 @@ static void read_loaded(void)
             has_ours = !has_libc; /* opened later, behind libc, we stand in front of nothing */
         }
         has_libc = has_libc || is_libc(object);
-        if (loaded.preloaded_end == 0 && loaded.count > 0 && (is_needed(&at_start[0], object) || is_libc(object)))
+        if (loaded.preloaded_end == 0 && loaded.count > 0 && (is_needed(at_start(0), object) || is_libc(object)))
             loaded.preloaded_end = loaded.count;
         loaded.count++;
     }
@@ -357,7 +365,7 @@ static unsigned our_names_in(const struct object *object)
  * is linked with (sanitizers, profilers). */
 static bool forwards(unsigned index)
 {
-    const struct object *object = &at_start[index];
+    const struct object *object = at_start(index);
     if (index < loaded.preloaded_end || is_libc(object))
         return true;
     return (imports(object, "dlsym") || imports(object, "dlvsym")) && our_names_in(object) >= FORWARDED_NAMES;
@@ -368,7 +376,7 @@ static void *look_in_start(struct search *search, unsigned from, unsigned *index
     for (int takes_old = 0; takes_old <= 1; takes_old++) {
         search->takes_old = takes_old != 0;
         for (*index = from; *index < loaded.count; ++*index) {
-            void *found = look_in(false, &at_start[*index], search);
+            void *found = look_in(false, at_start(*index), search);
             if (found != NULL)
                 return found;
         }
@@ -431,11 +439,11 @@ static void *look_later(struct search *search, const void *caller)
     search->takes_old = false;
     if (caller != NULL) {
         for (unsigned i = 0; i < loaded.count; i++)
-            if (at_start[i].base <= (uintptr_t)caller && at_start[i].base > callers.base)
-                callers.base = at_start[i].base;
+            if (at_start(i)->base <= (uintptr_t)caller && at_start(i)->base > callers.base)
+                callers.base = at_start(i)->base;
     }
     for (int round = caller != NULL ? 0 : 1; round <= 1 && found == NULL; round++) {
-        const struct link_map *at = at_start[loaded.count - 1].map;
+        const struct link_map *at = at_start(loaded.count - 1)->map;
         unsigned left = LATER_OBJECTS_MAX;
         if (!peek(&at->l_next, &at, sizeof at))
             return NULL;

@@ -133,14 +133,13 @@ INLINE bool count_usual(enum operation operation, enum layer layer, int fd, int6
 {
     struct thread *thread = &thread_state;
     void *volatile frame;
-    if (!LIKELY(guard_is_free(thread, &frame) && (unsigned)fd < DESCRIPTORS_MAX))
+    if (!LIKELY(guard_is_free(thread, &frame)))
         return false;
     guard_set(thread, &frame);
     struct lane *lane = thread->lane;
     struct stream *stream = stream_of(lane, fd);
-    /* In this order: there is no table where there is no lane. */
     bool is_usual = LIKELY(is_within(thread, start_tick, end_tick) &&
-                           stream->usual == usual_word(atomic_load_explicit(&descriptor_table[fd], memory_order_relaxed), layer));
+                           stream->usual == usual_word(descriptor_word(fd), layer));
     if (is_usual) {
         struct cell *cell = stream_cell(lane, stream);
         struct share share = { .ns = ticks_to_ns(end_tick - start_tick), .bytes = effect->bytes };
@@ -166,17 +165,16 @@ INLINE bool count_served_by(bool has_tick, uint64_t tick, enum operation operati
     struct thread *thread = &thread_state;
     void *frame; /* not volatile itself: the compiler would keep it to the caller's end, which then could not be a jump to the next function */
     void *volatile *at = &frame;
-    if (!LIKELY(guard_is_free(thread, at) && (unsigned)fd < DESCRIPTORS_MAX))
+    if (!LIKELY(guard_is_free(thread, at)))
         return false;
     guard_set(thread, at);
-    /* In this order: there is no table where there is no lane. */
     bool is_usual = LIKELY(has_tick ? tick < thread->end_tick : --thread->served_left >= 0);
     if (!has_tick && !is_usual)
         thread->served_left = 0;
     struct lane *lane = NULL;
     struct stream *stream = NULL;
     if (is_usual) {
-        uint64_t word = usual_word(atomic_load_explicit(&descriptor_table[(unsigned)fd], memory_order_relaxed), LAYER_stdio);
+        uint64_t word = usual_word(descriptor_word(fd), LAYER_stdio);
         __asm__ volatile("" : "+r"(word)); /* first, so that the descriptor's register is free for the stream */
         lane = thread->lane;
         stream = stream_of(lane, fd);

@@ -395,8 +395,8 @@ static bool is_left_to_collector(int dir, const char *name)
 
 void adopt_gone(const char *dir, const char *prefix)
 {
-    static char entries[4096] __attribute__((aligned(8))), path[sizeof ((struct segment_home *)0)->path];
-    char user_dir[256];
+    static char path[sizeof ((struct segment_home *)0)->path];
+    char user_dir[256], entries[2048] __attribute__((aligned(8))); /* a glance, and no more */
     int fd = -EPERM;
     for (unsigned number = 0; fd == -EPERM && number < USER_DIRS; number++) { /* as segments are made */
         segment_user_dir(user_dir, sizeof user_dir, dir, geteuid(), number);

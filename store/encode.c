@@ -22,7 +22,7 @@ static const unsigned table_starts[] = {
 };
 
 /* One column, gathered from its rows. Static: packing can happen on a signal handler's small stack. Guarded as the segment is. */
-static HOME_DATA uint64_t values[FILES_MAX];
+static HOME_TAIL uint64_t values[FILES_MAX];
 _Static_assert(FILES_MAX >= (int)RECORDS_MAX && FILES_MAX >= (int)MOUNTS_MAX && FILES_MAX >= (int)OPERATIONS, "it holds every table's column");
 
 static unsigned char *claim(struct encoder *encoder, size_t bytes)

@@ -273,25 +273,27 @@ void files_add(struct segment_home *home, struct lane *lane, struct stream *stre
 unsigned files_rows(const struct segment *segment, struct file_rows *made)
 {
     uint32_t used = segment->files_used < FILES_MAX ? segment->files_used : FILES_MAX;
-    uint32_t places = used * FILE_PLACES_A_ROW; /* no more than are needed: each page that is touched costs */
+    /* By the path's hash, or the next place. As many as are needed, behind as many rows as there can be: each page that is touched costs. */
+    uint32_t places = used * FILE_PLACES_A_ROW;
+    struct file_place *at = (struct file_place *)(void *)((char *)made + used * sizeof made->row[0]);
     unsigned count = 0;
-    memset(made->at, 0, places * sizeof *made->at);
+    memset(at, 0, places * sizeof *at);
     for (uint32_t i = 0; i < used; i++) {
         const struct file *file = &segment->files.file[i];
         if (i != 0 && file->id == 0)
             continue;
         uint64_t hash = i != 0 ? file->path_hash : 0, place = hash % places;
-        while (hash != 0 && made->at[place].file != 0 && segment->files.file[made->at[place].file].path_hash != hash)
+        while (hash != 0 && at[place].file != 0 && segment->files.file[at[place].file].path_hash != hash)
             place = (place + 1) % places;
-        if (hash != 0 && made->at[place].file != 0) {
-            uint64_t *same = made->row[made->at[place].row];
+        if (hash != 0 && at[place].file != 0) {
+            uint64_t *same = made->row[at[place].row];
             for (unsigned column = files_opens; column < FILE_COLUMNS; column++)
                 same[column] += file->row[column];
             continue;
         }
         if (hash != 0) {
-            made->at[place].file = (uint16_t)i;
-            made->at[place].row = (uint16_t)count;
+            at[place].file = (uint16_t)i;
+            at[place].row = (uint16_t)count;
         }
         memcpy(made->row[count++], file->row, sizeof made->row[0]);
     }

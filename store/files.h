@@ -24,9 +24,12 @@ void files_add(struct segment_home *home, struct lane *lane, struct stream *stre
 
 /* The rows as they go into the profile. */
 enum { FILE_PLACES_A_ROW = 2 };
+struct file_place {
+    uint16_t file, row; /* file 0: nobody's */
+};
 struct file_rows {
-    struct { uint16_t file, row; } at[FILE_PLACES_A_ROW * FILES_MAX]; /* by the path's hash, or the next place; file 0: nobody's */
     uint64_t row[FILES_MAX][FILE_COLUMNS];
+    struct file_place room[FILE_PLACES_A_ROW * FILES_MAX];
 };
 
 /* One row a path, though the program opened the file by several names, or made it anew. Returns how many. */

@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "raw.h"
+#include "scratch.h"
 #include "spool.h"
 #include "text.h"
 
@@ -146,11 +147,11 @@ void identity_fill(struct segment_home *home, const struct settings *settings, c
     struct segment *segment = home->segment;
     uint64_t *row = segment->process_row;
     struct utsname system;
-    static char program[PATH_MAX];
+    char *program = scratch.path; /* the stack may be a signal handler's small one */
     char host[sizeof system.nodename];
     uname(&system);
     copy_as_file_name(host, sizeof host, system.nodename);
-    program_path(program, sizeof program);
+    program_path(program, sizeof scratch.path);
     if (!is_noted)
         note(&noted_at_start, settings, job);
 

@@ -30,7 +30,7 @@ struct ending_thread {
 };
 enum { ENDING_THREADS = 16, BLOCK_BYTES = 512 };
 
-static START_DATA struct {
+static CALL_DATA struct {
     struct counted reported;      /* sampled so far */
     struct counted ended_threads; /* of threads that are gone, as far as somebody noted them */
     struct ending_thread ending[ENDING_THREADS];

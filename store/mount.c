@@ -1,6 +1,7 @@
 #include "mount.h"
 
 #include "raw.h"
+#include "sections.h"
 #include "statmount.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@ struct system_mount {
 };
 
 /* The system's mounts: private memory, read when first needed and again when a device turns up that is not in it. */
-static struct {
+static CALL_DATA struct {
     struct system_mount *mounts;
     char *text;
     unsigned count;

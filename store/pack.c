@@ -4,6 +4,7 @@
 #include "files.h"
 #include "format.h"
 #include "raw.h"
+#include "sections.h"
 #include "schema_frame.inc"
 #include "scratch.h"
 
@@ -216,7 +217,7 @@ static bool pack_raw(struct segment_home *home, void (*encode)(struct encoder *,
                      int *stored)
 {
     enum { SINGLE_SEGMENT = 1 << 5, CONTENT_CHECKSUM = 1 << 2, CONTENT_SIZE_OF_4_BYTES = 2 << 6, LAST_BLOCK = 1 };
-    static unsigned char frame[sizeof(struct format_envelope) + RAW_HEAD_BYTES + RAW_BYTES + RAW_CHECKSUM_BYTES]
+    static HOME_DATA unsigned char frame[sizeof(struct format_envelope) + RAW_HEAD_BYTES + RAW_BYTES + RAW_CHECKSUM_BYTES]
         __attribute__((aligned(8)));
     unsigned char *head = frame + sizeof(struct format_envelope), *payload = head + RAW_HEAD_BYTES;
     struct encoder encoder = { .begin = payload, .at = payload, .end = payload + RAW_BYTES };

@@ -10,7 +10,7 @@
 extern char **environ;
 
 /* Copies: a program may write over the environment that it began with, to show another title in `ps`. */
-static char texts[4 * PATH_MAX] __attribute__((aligned(sizeof(char *))));
+static START_TAIL char texts[4 * PATH_MAX] __attribute__((aligned(sizeof(char *))));
 static START_DATA size_t texts_used;
 
 void *settings_room(size_t bytes)

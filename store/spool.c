@@ -22,8 +22,8 @@ enum { SCHEMA_WAITS = 10, SCHEMA_WAIT_NS = 20000, ANCHOR_LOOKS = 8 };
 #define BY_EVERYBODY 0002
 
 START_DATA int (*spool_carrier)(struct segment *segment, const void *frames, size_t bytes);
-bool spool_is_kept;
-const char *spool_into;
+HOME_DATA bool spool_is_kept;
+HOME_DATA const char *spool_into;
 
 void spool_path(char *path, size_t room, const struct segment *segment)
 {
@@ -368,8 +368,8 @@ static int append_by(struct spool_order *order, struct segment *segment, const v
 int spool_append_ourselves(struct segment *segment, const void *frames, size_t bytes, const int *profiles)
 {
     /* Not on the stack, which may be a signal handler's small one. */
-    static HOME_DATA struct spool_order usual __attribute__((aligned(PAGE_BYTES)));
-    static _Atomic bool is_taken;
+    static HOME_HEAD struct spool_order usual __attribute__((aligned(PAGE_BYTES)));
+    static HOME_DATA _Atomic bool is_taken;
     if (!atomic_exchange(&is_taken, true)) {
         int appended = append_by(&usual, segment, frames, bytes, profiles);
         atomic_store(&is_taken, false);

@@ -4,6 +4,7 @@
 #define SLICEWISE_ENTRY_H
 
 #include "clock.h"
+#include "sections.h"
 
 #include <stdint.h>
 
@@ -52,7 +53,7 @@ HIDDEN void *entry_decide(const struct entry *entry);
     __asm__(".pushsection .text\n\t.p2align 4\n\t.globl " #symbol "\n\t.type " #symbol ", %function\n" #symbol ":\n\t.cfi_startproc\n\t" \
             ENTRY_CODE(symbol, name) \
             ".cfi_endproc\n\t.size " #symbol ", .-" #symbol "\n\t.popsection\n\t" \
-            ".pushsection .bss\n\t.p2align 3\n.Lentry_state_" #symbol ":\n\t.skip 8\n\t.popsection\n\t" \
+            ".pushsection " CALL_SECTION ",\"aw\",@nobits\n\t.p2align 3\n.Lentry_state_" #symbol ":\n\t.skip 8\n\t.popsection\n\t" \
             ".pushsection .rodata\n.Lentry_name_" #symbol ":\n\t.string \"" #symbol "\"\n\t.popsection\n\t" \
             ".pushsection .rodata\n\t.p2align 2\n.Lentry_of_" #symbol ":\n\t" \
             ".long .Lentry_name_" #symbol " - .\n\t.long .Lentry_state_" #symbol " - .\n\t" \

@@ -15,7 +15,7 @@
 
 /* Where the headers give a C name another symbol. */
 #define INTERPOSE_SYMBOL(result, name, symbol, parameters) \
-    __attribute__((used)) static result(*real_##name) parameters; \
+    __attribute__((used)) static CALL_DATA result(*real_##name) parameters; \
     __attribute__((used)) static const char symbol_of_##name[] = #symbol; \
     HIDDEN result wrapper_##name parameters; \
     ENTRY(symbol, name); \
