@@ -38,7 +38,7 @@ static int append(struct segment *segment, const void *frames, size_t bytes)
 {
     if (spool_into == NULL && strchr(segment->spool_dir, '/') == NULL) /* no spool at all: it says why */
         return spool_append_ourselves(segment, frames, bytes, NULL);
-    int profiles = spool_into != NULL ? local_open(spool_into) : local_open_profiles(segment);
+    int profiles = spool_into != NULL ? local_open(spool_into) : local_open_profiles(segment, false);
     if (profiles >= 0) {
         int appended = spool_append_ourselves(segment, frames, bytes, &profiles);
         raw_close(profiles);

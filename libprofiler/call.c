@@ -539,13 +539,13 @@ void call_lived(const struct call *call)
     call_lived_often(call, 1);
 }
 
-#define CALIBRATION_CALLS 32
+#define CALIBRATION_CALLS 16 /* few: short processes pay for them too */
 
 uint64_t call_cost_ps(void)
 {
     struct thread thread = { .lane = memset(scratch.lane, 0, sizeof scratch.lane), .end_tick = UINT64_MAX };
     uint64_t least = UINT64_MAX;
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < 2; round++) {
         uint64_t began = tick_now();
         for (int i = 0; i < CALIBRATION_CALLS; i++) {
             struct call call = call_begin(OP_pwrite);

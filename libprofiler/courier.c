@@ -29,7 +29,7 @@ static int append(struct segment *segment, const void *frames, size_t bytes)
 {
     if (strchr(segment->spool_dir, '/') == NULL) /* no spool at all: it says why */
         return spool_append_ourselves(segment, frames, bytes, NULL);
-    int profiles = local_open_profiles(segment);
+    int profiles = local_open_profiles(segment, segment == engine.home.segment);
     if (profiles >= 0) {
         int appended = spool_append_ourselves(segment, frames, bytes, &profiles);
         raw_close(profiles);

@@ -27,7 +27,7 @@
 #include <sys/mman.h>
 
 START_DATA struct engine engine;
-HOME_DATA void (*engine_before_end)(void);
+CALL_DATA void (*engine_before_end)(void);
 
 _Atomic uint32_t *engine_switch = &asleep_page.state;
 
@@ -63,7 +63,7 @@ static void adopt_predecessors(bool has_segment)
 {
     char path[sizeof engine.home.path + 16], user_dir[256];
     const char *dot = has_segment ? strrchr(engine.home.path, '.') : NULL;
-    segment_user_dir(user_dir, sizeof user_dir, engine.settings.segment_dir, geteuid(), 0);
+    segment_user_dir(user_dir, sizeof user_dir, engine.settings.segment_dir, raw_geteuid(), 0);
     for (unsigned n = 0; has_segment ? n < engine.home.number : n < PREDECESSORS_MAX; n++) {
         if (dot != NULL)
             snprintf(path, sizeof path, "%.*s.%u", (int)(dot - engine.home.path), engine.home.path, n);

@@ -16,9 +16,9 @@ static uint64_t *row_of(const struct program *program)
             strcmp(segment_text(segment, segment->unprofiled[i][unprofiled_program]), program->path) == 0)
             return segment->unprofiled[i];
     uint64_t text = segment->unprofiled_used < UNPROFILED_MAX ? segment_add_text(&engine.home, program->path) : 0;
-    if (text == 0)
-        return NULL;
     uint64_t *row = segment->unprofiled[segment->unprofiled_used];
+    if (text == 0 || segment_reserve(&engine.home, row, sizeof segment->unprofiled[0]) < 0)
+        return NULL;
     row[unprofiled_number] = segment->unprofiled_used;
     row[unprofiled_program] = text;
     row[unprofiled_reason] = program->reason;

@@ -136,7 +136,7 @@ static enum holding who_holds_elsewhere(const struct segment *segment, const cha
             struct statx status;
             unsigned levels;
             /* Somebody else than root cannot have opened a file of ours. */
-            if (pid[0] < '1' || pid[0] > '9' || raw_statx(proc, pid, 0, &status) < 0 || (status.stx_uid != geteuid() && status.stx_uid != 0))
+            if (pid[0] < '1' || pid[0] > '9' || raw_statx(proc, pid, 0, &status) < 0 || (status.stx_uid != raw_geteuid() && status.stx_uid != 0))
                 continue;
             bool is_its_number = number_within(pid, &levels) == segment->pid;
             if (levels > 0 && (!is_its_number || (levels == 1 && segment->pid_namespace != 0)))
@@ -157,8 +157,8 @@ bool adopt_is_of_this_build(const struct segment *segment)
 /* Names end where their room ends, whatever a dying process left there. */
 static bool has_whole_names(const struct segment *segment)
 {
-    for (uint32_t i = 0; i < segment->files_used && i < FILES_MAX; i++)
-        if (segment->files.names[i][FILE_NAME_BYTES - 1] != '\0')
+    for (uint32_t row = 1; row < segment->files_used && row < FILES_MAX; row++)
+        if (segment->files.names[FILES_MAX - row][FILE_NAME_BYTES - 1] != '\0')
             return false;
     return true;
 }
@@ -292,7 +292,7 @@ int adopt_open(int dir, const char *name, int *fd)
     if (syscall(SYS_flock, *fd, LOCK_EX | LOCK_NB) != 0)
         return ADOPT_BUSY;
     bool is_ours = syscall(SYS_fstat, *fd, &status) == 0 && S_ISREG(status.st_mode) && (size_t)status.st_size == sizeof(struct segment) &&
-                   status.st_uid == geteuid() && syscall(SYS_newfstatat, dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+                   status.st_uid == raw_geteuid() && syscall(SYS_newfstatat, dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
                    named.st_ino == status.st_ino; /* and not finished, and removed, while we waited for nothing */
     return is_ours ? ADOPTED : ADOPT_FOREIGN;
 }
@@ -333,7 +333,7 @@ static int open_dir_at(int dir, const char *name)
 {
     struct statx status;
     int fd = raw_open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    if (fd < 0 || (raw_statx(fd, "", AT_EMPTY_PATH, &status) == 0 && status.stx_uid == geteuid() && (status.stx_mode & 0022) == 0))
+    if (fd < 0 || (raw_statx(fd, "", AT_EMPTY_PATH, &status) == 0 && status.stx_uid == raw_geteuid() && (status.stx_mode & 0022) == 0))
         return fd;
     raw_close(fd); /* what lies there may be anybody's */
     return -EPERM;
@@ -399,7 +399,7 @@ void adopt_gone(const char *dir, const char *prefix)
     char user_dir[256], entries[2048] __attribute__((aligned(8))); /* a glance, and no more */
     int fd = -EPERM;
     for (unsigned number = 0; fd == -EPERM && number < USER_DIRS; number++) { /* as segments are made */
-        segment_user_dir(user_dir, sizeof user_dir, dir, geteuid(), number);
+        segment_user_dir(user_dir, sizeof user_dir, dir, raw_geteuid(), number);
         fd = adopt_open_dir(user_dir);
         fd = fd == -EACCES ? -EPERM : fd;
     }

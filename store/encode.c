@@ -157,7 +157,7 @@ static const enum merge counter_merges[COUNTERS] = {
 static unsigned assign_rows(const struct record *records, unsigned count, unsigned char *row_of, unsigned char *first_of)
 {
     unsigned rows = 0;
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = count; i-- > 0;) {
         const struct record *record = &records[i];
         unsigned row = 0;
         while (row < rows && (records[first_of[row]].slice != record->slice || records[first_of[row]].mount != record->mount ||

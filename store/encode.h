@@ -19,7 +19,7 @@ void encode_rows(struct encoder *encoder, const struct segment *segment, enum ta
 /* How many columns a table has. */
 unsigned encode_columns(enum table table);
 
-/* The table of slices. */
+/* The table of slices, of records that lie as the segment has them: the first one last. */
 void encode_records(struct encoder *encoder, const struct record *records, unsigned count);
 
 #endif

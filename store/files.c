@@ -184,19 +184,31 @@ static void sweep(struct segment *segment)
     atomic_fetch_add(&files->version, 1);
 }
 
+static char *name_of(struct files *files, uint32_t row)
+{
+    return files->names[FILES_MAX - row];
+}
+
+/* All that is looked at before a row, and the first rows. */
+static int reserve_head(struct segment_home *home, uint32_t rows)
+{
+    struct files *files = &home->segment->files;
+    return segment_reserve(home, &files->version, offsetof(struct files, file) - offsetof(struct files, version) + rows * sizeof files->file[0]);
+}
+
 /* A free row, or 0. */
 static uint32_t new_row(struct segment_home *home)
 {
     struct segment *segment = home->segment;
     struct files *files = &segment->files;
     if (segment->files_used == 0) {
-        if (segment_reserve(home, files, offsetof(struct files, file) + 2 * sizeof files->file[0]) < 0)
+        if (reserve_head(home, 2) < 0)
             return 0;
         segment->files_used = 1;
     }
     uint32_t row = segment->files_used;
     if (row < FILES_MAX) {
-        if (segment_reserve(home, &files->file[row], sizeof files->file[row]) < 0 || segment_reserve(home, files->names[row], FILE_NAME_BYTES) < 0)
+        if (segment_reserve(home, &files->file[row], sizeof files->file[row]) < 0 || segment_reserve(home, name_of(files, row), FILE_NAME_BYTES) < 0)
             return 0;
         segment->files_used = row + 1;
         return row;
@@ -227,12 +239,12 @@ void files_enter(struct segment_home *home, struct stream *stream, uint32_t moun
     size_t length = strlen(path);
     /* A long path's end says more than its beginning. */
     size_t left_out = length < FILE_NAME_BYTES ? 0 : length - (FILE_NAME_BYTES - 1);
-    memcpy(files->names[row], path + left_out, length - left_out + 1);
+    memcpy(name_of(files, row), path + left_out, length - left_out + 1);
     file->path_hash = length != 0 ? mix(mix_text(1, path), mount) | 1 : 0;
     memset(file->row, 0, sizeof file->row);
     file->row[files_file] = row;
     file->row[files_mount] = mount;
-    file->row[files_path] = FILE_NAMES_BEGIN + row * (uint64_t)FILE_NAME_BYTES;
+    file->row[files_path] = FILE_NAME_TEXT(row);
     atomic_store(&file->next, files->heads[stream->id % FILE_HEADS]);
     atomic_store(&file->id, stream->id);
     atomic_store(&files->heads[stream->id % FILE_HEADS], (uint16_t)row);
@@ -312,7 +324,7 @@ void files_close(struct segment_home *home)
             any |= lane->other_files[sum];
         if (any == 0)
             continue;
-        if (segment->files_used == 0 && segment_reserve(home, files, offsetof(struct files, file) + sizeof files->file[0]) < 0)
+        if (segment->files_used == 0 && reserve_head(home, 1) < 0)
             return;
         segment->files_used = segment->files_used == 0 ? 1 : segment->files_used;
         add(files->file[0].row + files_opens, lane->other_files);

@@ -149,7 +149,7 @@ void identity_fill(struct segment_home *home, const struct settings *settings, c
     struct utsname system;
     char *program = scratch.path; /* the stack may be a signal handler's small one */
     char host[sizeof system.nodename];
-    uname(&system);
+    syscall(SYS_uname, &system);
     copy_as_file_name(host, sizeof host, system.nodename);
     program_path(program, sizeof scratch.path);
     if (!is_noted)
@@ -159,7 +159,7 @@ void identity_fill(struct segment_home *home, const struct settings *settings, c
     row[processes_step] = segment_add_text(home, noted_at_start.step);
     row[processes_account] = segment_add_text(home, noted_at_start.account);
     row[processes_nodes] = segment_add_text(home, noted_at_start.has_nodes ? noted_nodes : "");
-    row[processes_user] = getuid();
+    row[processes_user] = raw_getuid();
     row[processes_host] = segment_add_text(home, host);
     row[processes_program] = segment_add_text(home, program);
     row[processes_pid] = segment->pid;

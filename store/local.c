@@ -1,5 +1,6 @@
 #include "local.h"
 
+#include "mount.h"
 #include "raw.h"
 #include "sections.h"
 #include "spool.h"
@@ -7,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #ifndef STATX_MNT_ID
 #define STATX_MNT_ID 0x1000u
@@ -51,21 +53,30 @@ static bool is_local_mount_of_list(int fd_on_it)
     return is_local;
 }
 
-/* Whether a directory lies on a mount of a local type. Asks no server. */
-static bool is_on_local_mount(int fd, const struct statx *status)
+/* Whether a directory lies on a mount of a local type, which may be one of those in `seen`. Asks no server. */
+static bool is_on_local_mount(int fd, const struct statx *status, const struct segment *seen)
 {
     struct one_mount one;
+    uint32_t mount = seen != NULL ? mount_find(seen, OBJECT_file, makedev(status->stx_dev_major, status->stx_dev_minor)) : MOUNT_NOT_KNOWN;
+    const char *type = mount != MOUNT_NOT_KNOWN ? segment_text(seen, seen->mounts[mount][mounts_type]) : "";
+    if (type[0] != '\0')
+        return is_local_type(type);
     return statmount_of(status, &one) ? is_local_type(one.type) : is_local_mount_of_list(fd);
+}
+
+static int open_if_local(const char *path, const struct segment *seen)
+{
+    struct statx status;
+    int fd = spool_open_known(path);
+    if (fd < 0 || (raw_statx_descriptor(fd, &status) == 0 && (status.stx_dev_major != 0 || is_on_local_mount(fd, &status, seen))))
+        return fd;
+    raw_close(fd);
+    return -EAGAIN;
 }
 
 int local_open(const char *path)
 {
-    struct statx status;
-    int fd = spool_open_known(path);
-    if (fd < 0 || (raw_statx_descriptor(fd, &status) == 0 && (status.stx_dev_major != 0 || is_on_local_mount(fd, &status))))
-        return fd;
-    raw_close(fd);
-    return -EAGAIN;
+    return open_if_local(path, NULL);
 }
 
 bool local_is_dir(const char *path)
@@ -76,7 +87,7 @@ bool local_is_dir(const char *path)
     return fd >= 0;
 }
 
-int local_open_profiles(const struct segment *segment)
+int local_open_profiles(const struct segment *segment, bool is_our_own)
 {
     static HOME_DATA char profiles[sizeof segment->spool_dir];
     memcpy(profiles, segment->spool_dir, sizeof profiles - 1);
@@ -84,5 +95,5 @@ int local_open_profiles(const struct segment *segment)
     if (job == NULL)
         return -ENOENT;
     job[job == profiles] = '\0';
-    return local_open(profiles);
+    return open_if_local(profiles, is_our_own ? segment : NULL);
 }

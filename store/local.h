@@ -9,7 +9,7 @@
 int local_open(const char *path);
 bool local_is_dir(const char *path);
 
-/* The same of the directory of profiles that a segment drains to. */
-int local_open_profiles(const struct segment *segment);
+/* The same of the directory of profiles that a segment drains to. The mounts of our own process's segment are as it says. */
+int local_open_profiles(const struct segment *segment, bool is_our_own);
 
 #endif

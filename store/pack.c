@@ -60,10 +60,12 @@ static void encode_calls(struct encoder *encoder, const struct segment *segment)
 {
     uint64_t rows[OPERATIONS][CALL_COLUMNS];
     unsigned count = 0;
+    uint32_t lanes = at_most(segment->lanes_used, LANES_MAX);
     for (unsigned operation = 0; operation < OPERATIONS; operation++) {
+        const uint64_t *at = &((const struct lane *)segment->lanes[0])->calls[operation];
         uint64_t calls = 0;
-        for (uint32_t lane = 0; lane < segment->lanes_used && lane < LANES_MAX; lane++)
-            calls += ((const struct lane *)segment->lanes[lane])->calls[operation];
+        for (uint32_t lane = 0; lane < lanes; lane++, at += LANE_BYTES / sizeof *at)
+            calls += *at;
         if (calls == 0)
             continue;
         rows[count][calls_operation] = operation;
@@ -142,7 +144,8 @@ static void encode_payload(struct encoder *encoder, const struct segment *segmen
     uint32_t packed = segment->mounts_packed, used = segment->mounts_used < MOUNTS_MAX ? segment->mounts_used : MOUNTS_MAX;
     if (used > packed)
         encode_table(encoder, segment, TABLE_mounts, segment->mounts[packed], used - packed);
-    encode_records(encoder, segment->records, records < RECORDS_MAX ? records : RECORDS_MAX);
+    records = at_most(records, RECORDS_MAX);
+    encode_records(encoder, segment->records + RECORDS_MAX - records, records);
     encode_sites(encoder, segment);
     encode_hardware(encoder, segment, is_last || !segment->is_process_packed);
     if (!is_last)

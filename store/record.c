@@ -11,14 +11,18 @@ static union commit commit_of(const struct segment *segment)
     return (union commit){ .word = atomic_load_explicit(&segment->commit, memory_order_acquire) };
 }
 
+static int reserve_records(struct segment_home *home, uint32_t first, unsigned count)
+{
+    return segment_reserve(home, segment_record(home->segment, first + count - 1), count * sizeof(struct record));
+}
+
 /* Makes room for `count` more records, and reserves their memory: what is closed becomes a frame where there is no more of either. Returns
  * false if that is not to be had; then records that were closed before are lost, unless nothing may be. */
 static bool make_room(struct segment_home *home, unsigned count, bool may_drop)
 {
     struct segment *segment = home->segment;
     union commit commit = commit_of(segment);
-    const struct record *next = &segment->records[commit.records];
-    if (commit.records + count <= RECORDS_MAX && segment_reserve(home, next, count * sizeof *next) == 0)
+    if (commit.records + count <= RECORDS_MAX && reserve_records(home, commit.records, count) == 0)
         return true;
     if (commit.records > 0 && pack_records(home, false, 0) < 0) {
         if (!may_drop)
@@ -28,7 +32,7 @@ static bool make_room(struct segment_home *home, unsigned count, bool may_drop)
         commit.records = 0;
         atomic_store_explicit(&segment->commit, commit.word, memory_order_release);
     }
-    if (segment_reserve(home, segment->records, count * sizeof *next) == 0)
+    if (reserve_records(home, 0, count) == 0)
         return true;
     if (!may_drop)
         return false;
@@ -68,7 +72,7 @@ void record_append(struct segment_home *home, const struct record *record)
     if (!make_room(home, 1, true))
         return;
     union commit commit = commit_of(segment);
-    segment->records[commit.records++] = *record;
+    *segment_record(segment, commit.records++) = *record;
     begin_totals(segment);
     add_to_totals(segment, record);
     end_totals(segment);
@@ -99,7 +103,7 @@ static bool close_lane(struct segment_home *home, uint32_t index, bool may_drop)
         union commit commit = commit_of(segment);
         for (uint32_t i = 0; i < used; i++) {
             const struct cell *cell = &lane->cells[i];
-            struct record *record = &segment->records[commit.records++];
+            struct record *record = segment_record(segment, commit.records++);
             record->slice = lane->slice;
             record->mount = cell->mount;
             record->layer = cell->layer;

@@ -43,7 +43,7 @@ bool segment_is_user_dir(const char *name)
 bool segment_dir_is_private(const char *path)
 {
     struct statx status;
-    return raw_statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &status) == 0 && S_ISDIR(status.stx_mode) && status.stx_uid == geteuid() &&
+    return raw_statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &status) == 0 && S_ISDIR(status.stx_mode) && status.stx_uid == raw_geteuid() &&
            (status.stx_mode & 0022) == 0;
 }
 
@@ -105,8 +105,7 @@ static int reserve_beginning(struct segment_home *home)
 {
     const struct { const void *part; size_t bytes; } parts[] = {
         { home->segment, offsetof(struct segment, text) + 512 },
-        { home->segment->records, CELLS * sizeof *home->segment->records },
-        { home->segment->frames, PAGE_BYTES },
+        { home->segment->frames - RECORDS_NEAR * sizeof *home->segment->records, PAGE_BYTES },
         { home->segment->lanes, LANE_BYTES },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -156,7 +155,7 @@ static bool create_in(struct segment_home *home, enum place place, const char *d
     *home = (struct segment_home){ .place = place };
     /* In a user namespace another user's directory may look like ours, until we try to write to it. */
     for (unsigned number = 0; (fd == -EACCES || fd == -EPERM) && number < USER_DIRS; number++) {
-        segment_user_dir(user_dir, sizeof user_dir, dir, geteuid(), number);
+        segment_user_dir(user_dir, sizeof user_dir, dir, raw_geteuid(), number);
         fd = make_user_dir(user_dir);
         if (fd == 0)
             fd = create_file_in(home, user_dir, name);

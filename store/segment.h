@@ -20,10 +20,12 @@ enum {
     FILE_HEADS = 512,
     FILE_CELLS = 4096,
     FILE_NAME_BYTES = 240,
+    FILES_NEAR = 7,        /* rows whose names lie on the same page as they do */
     FILE_NONE = 0xffff,    /* not a file */
     UNPROFILED_MAX = 32,
     TEXT_BYTES = 48 << 10,
     RECORDS_MAX = 96,
+    RECORDS_NEAR = 5, /* on the same page as the first frame */
     FRAMES_DUE_BYTES = 96 << 10, /* of frames: then a process drains while it runs */
     FRAMES_BYTES = 256 << 10,    /* what there is room for while the spool does not answer */
     FRAMES_KEPT_BYTES = 16 << 10, /* of memory that a process has for them, from its first slice's turn on, wherever it has memory at all */
@@ -151,18 +153,21 @@ struct file {
     uint64_t row[FILE_COLUMNS];
 };
 
-/* See files.h. */
+/* Before it lie the names, the last of which is the first row's: of few files all is on one page. See files.h. */
 struct files {
+    char unused[FILES_NEAR * FILE_NAME_BYTES]; /* so much the names end after a page's beginning */
+    char names[FILES_MAX][FILE_NAME_BYTES];
     _Atomic uint32_t version; /* grows when a row comes or goes; odd while some are given up */
     _Atomic uint32_t is_filtering;  /* there were more files than rows */
     _Atomic uint64_t enough[FILE_MEASURES]; /* what a file without a row must pass to get one */
     uint32_t first_free;
     _Atomic uint16_t heads[FILE_HEADS];
     struct file file[FILES_MAX]; /* 0: all files without a row */
-    char names[FILES_MAX][FILE_NAME_BYTES] __attribute__((aligned(PAGE_BYTES)));
     _Atomic uint64_t passed[FILE_MEASURES][FILE_CELLS] __attribute__((aligned(PAGE_BYTES))); /* what a file without a row has had at most, by hash */
 };
+_Static_assert(FILES_MAX * FILE_NAME_BYTES % PAGE_BYTES == 0, "names end where they are meant to");
 #define FILE_NAMES_BEGIN ((uint64_t)TEXT_BYTES) /* names stand for texts, from this one on */
+#define FILE_NAME_TEXT(row) (FILE_NAMES_BEGIN + (FILES_MAX - (row)) * (uint64_t)FILE_NAME_BYTES) /* of a row but 0, which has none */
 
 /* What is closed and packed, in one word, so that it changes in one step whenever the process dies. */
 union commit {
@@ -182,6 +187,8 @@ struct spool_anchor {
     uint64_t device, inode;
     uint32_t path_bytes; /* of spool_dir; 0: nothing could be seen of it */
 };
+
+#define RECORDS_APART (PAGE_BYTES - (RECORDS_MAX - RECORDS_NEAR) * sizeof(struct record) % PAGE_BYTES)
 
 enum segment_state { SEGMENT_BEGINNING, SEGMENT_LIVE, SEGMENT_LEAVING, SEGMENT_DONE };
 
@@ -222,16 +229,18 @@ struct segment {
     struct total totals[TOTALS_MAX];
     uint64_t kernel_bytes[MOVING_KINDS]; /* the kernel's own count, of the same slices */
     _Atomic uint32_t totals_turn; /* odd while what lanes hold becomes part of the totals */
-    uint64_t unprofiled[UNPROFILED_MAX][UNPROFILED_COLUMNS];
     uint64_t events[EVENTS_MAX][EVENT_COLUMNS];
     char text[TEXT_BYTES] __attribute__((aligned(64)));
     struct files files __attribute__((aligned(PAGE_BYTES)));
     uint64_t hardware[HARDWARE_ROWS_MAX][HARDWARE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
+    uint64_t unprofiled[UNPROFILED_MAX][UNPROFILED_COLUMNS];
     uint64_t sites[SITE_ROWS_MAX][SITE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t modules[SITE_MODULES_MAX][MODULE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t site_frames[SITE_FRAMES_MAX][FRAME_COLUMNS];
-    struct record records[RECORDS_MAX] __attribute__((aligned(PAGE_BYTES)));
-    unsigned char frames[FRAMES_BYTES] __attribute__((aligned(PAGE_BYTES)));
+    /* The first record is the last one here (segment_record), so that few records and a first frame are on one page. */
+    unsigned char unused[RECORDS_APART] __attribute__((aligned(PAGE_BYTES)));
+    struct record records[RECORDS_MAX];
+    unsigned char frames[FRAMES_BYTES];
     unsigned char lanes[LANES_MAX][LANE_BYTES] __attribute__((aligned(PAGE_BYTES)));
 };
 #define SEGMENT_FIXED_BYTES offsetof(struct segment, lanes)
@@ -290,7 +299,7 @@ static inline uint64_t segment_layout_of(uint32_t schema)
         offsetof(struct segment, mounts), offsetof(struct segment, unprofiled), offsetof(struct segment, text),
         offsetof(struct segment, files), offsetof(struct segment, records), offsetof(struct segment, frames),
         offsetof(struct lane, cell_of), offsetof(struct lane, streams), offsetof(struct lane, calls), offsetof(struct lane, cells),
-        sizeof(struct file), offsetof(struct files, heads), offsetof(struct lane, other_files), offsetof(struct stream, file),
+        sizeof(struct file), offsetof(struct files, heads), offsetof(struct files, names), offsetof(struct lane, other_files), offsetof(struct stream, file),
         offsetof(struct stream, counter), offsetof(struct counts, bin),
     };
     uint64_t layout = 0;
@@ -302,6 +311,12 @@ static inline uint64_t segment_layout_of(uint32_t schema)
 static inline struct lane *segment_lane(struct segment *segment, uint32_t index)
 {
     return (struct lane *)segment->lanes[index];
+}
+
+/* The records as they were closed; those of a batch lie one before the other. */
+static inline struct record *segment_record(struct segment *segment, uint32_t index)
+{
+    return &segment->records[RECORDS_MAX - 1 - index];
 }
 
 static inline struct cell *lane_cell(struct lane *lane, unsigned place)

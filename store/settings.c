@@ -10,16 +10,23 @@
 extern char **environ;
 
 /* Copies: a program may write over the environment that it began with, to show another title in `ps`. */
-static START_TAIL char texts[4 * PATH_MAX] __attribute__((aligned(sizeof(char *))));
-static START_DATA size_t texts_used;
+static START_DATA char first_texts[400] __attribute__((aligned(sizeof(char *)))); /* on a page that is touched anyway, and mostly enough */
+static char more_texts[4 * PATH_MAX] __attribute__((aligned(sizeof(char *))));
+static START_DATA size_t first_used, more_used;
+
+static void *room_in(char *texts, size_t size, size_t *used, size_t bytes)
+{
+    size_t at = (*used + sizeof(char *) - 1) / sizeof(char *) * sizeof(char *);
+    if (bytes > size || at > size - bytes)
+        return NULL;
+    *used = at + bytes;
+    return texts + at;
+}
 
 void *settings_room(size_t bytes)
 {
-    size_t at = (texts_used + sizeof(char *) - 1) / sizeof(char *) * sizeof(char *);
-    if (at + bytes > sizeof texts)
-        return NULL;
-    texts_used = at + bytes;
-    return texts + at;
+    void *room = room_in(first_texts, sizeof first_texts, &first_used, bytes);
+    return room != NULL ? room : room_in(more_texts, sizeof more_texts, &more_used, bytes);
 }
 
 static const char *const variables[] = {
@@ -80,10 +87,10 @@ static const char *read_choice(const char **setting, const char *text)
 static const char *read_text(const char **setting, const char *text, size_t most)
 {
     size_t bytes = strlen(text) + 1;
-    if (bytes > (most != 0 ? most : PATH_MAX) || bytes > sizeof texts - texts_used)
+    void *room = bytes > (most != 0 ? most : PATH_MAX) ? NULL : settings_room(bytes);
+    if (room == NULL)
         return "too long";
-    *setting = memcpy(texts + texts_used, text, bytes);
-    texts_used += bytes;
+    *setting = memcpy(room, text, bytes);
     return NULL;
 }
 
@@ -133,7 +140,7 @@ void settings_read(struct settings *settings, void (*complain)(const char *varia
     struct given given;
     find_given(&given);
     settings->bad = 0;
-    texts_used = 0;
+    first_used = more_used = 0;
 #define SETTING(name, variable, type, standard, least, most, meaning) \
     READ_##type(&settings->name, standard, least, most); \
     value = value_of(&given, variable); \

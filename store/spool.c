@@ -66,7 +66,7 @@ static bool is_plain_name(const char *name)
 int spool_order(struct spool_order *order, const struct segment *segment, const void *frames, size_t bytes)
 {
     const char *host = segment_text(segment, segment->process_row[processes_host]);
-    *order = (struct spool_order){ .anchor = segment->anchor, .user = geteuid(), .is_shared = segment->is_group_readable != 0, .is_kept = spool_is_kept,
+    *order = (struct spool_order){ .anchor = segment->anchor, .user = raw_geteuid(), .is_shared = segment->is_group_readable != 0, .is_kept = spool_is_kept,
                                    .is_last_hope = segment->process_row[processes_place] == PLACE_private,
                                    .is_torn = segment->is_spool_torn != 0, .frames = frames, .bytes = bytes };
     if (spool_into != NULL) {
@@ -249,12 +249,14 @@ static int see_dir(const struct spool_order *order, int dir, bool is_profiles)
     return status.stx_uid == order->user || status.stx_uid == owner_of_ours(dir, order->user) ? 0 : -SPOOL_DIR_OF_ANOTHER;
 }
 
-static int see_file(const struct spool_order *order, int fd, int dir)
+/* `had`: how many bytes it has. */
+static int see_file(const struct spool_order *order, int fd, int dir, uint64_t *had)
 {
     struct statx status;
     int found = raw_statx(fd, "", AT_EMPTY_PATH, &status);
     if (found < 0)
         return found;
+    *had = status.stx_size;
     if (!S_ISREG(status.stx_mode))
         return -EINVAL;
     if (status.stx_nlink > 1) /* it is some other file as well */
@@ -264,7 +266,7 @@ static int see_file(const struct spool_order *order, int fd, int dir)
     return status.stx_uid == order->user || status.stx_uid == owner_of_ours(dir, order->user) ? 0 : -SPOOL_OF_ANOTHER;
 }
 
-static int open_in(const struct spool_order *order, int dir, bool *is_made)
+static int open_in(const struct spool_order *order, int dir, bool *is_made, uint64_t *had)
 {
     const unsigned mode = order->is_shared ? 0640 : 0600;
     const int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK; /* a pipe in its place must not hold us up */
@@ -277,7 +279,7 @@ static int open_in(const struct spool_order *order, int dir, bool *is_made)
         if (fd == -EEXIST)
             fd = raw_open_at(dir, order->file, flags, 0);
     }
-    int wrong = fd < 0 || *is_made ? 0 : see_file(order, fd, dir);
+    int wrong = fd < 0 || *is_made ? 0 : see_file(order, fd, dir, had);
     if (wrong == 0)
         return fd;
     raw_close(fd);
@@ -285,7 +287,7 @@ static int open_in(const struct spool_order *order, int dir, bool *is_made)
 }
 
 /* From SLICEWISE_DIR on the names are ours, and no link is followed. */
-static int open_spool(struct spool_order *order, bool *is_made)
+static int open_spool(struct spool_order *order, bool *is_made, uint64_t *had)
 {
     const unsigned dir_mode = order->is_shared ? 0750 : 0700;
     int wrong = see_anchor(order);
@@ -303,28 +305,28 @@ static int open_spool(struct spool_order *order, bool *is_made)
         return dir;
     int fd = see_dir(order, dir, false);
     if (fd == 0)
-        fd = open_in(order, dir, is_made);
+        fd = open_in(order, dir, is_made, had);
     raw_close(dir);
     return fd;
 }
 
 /* One write, so that frames of processes that drain at the same time do not mix. A torn write is damage that names itself; the frames
  * stay in the segment and are written again, with the same numbers, and with the schema, which may be what was torn. */
-static int append(struct spool_order *order, int fd, bool is_made)
+static int append(struct spool_order *order, int fd, bool is_made, uint64_t had)
 {
-    struct statx status;
-    int found = raw_statx(fd, "", AT_EMPTY_PATH, &status);
     /* Who made a file is about to write the schema. Should it die instead, we write one. */
-    for (int waits = 0; found == 0 && status.stx_size == 0 && !is_made && waits < SCHEMA_WAITS; waits++) {
+    for (int waits = 0; had == 0 && !is_made && waits < SCHEMA_WAITS; waits++) {
+        struct statx status;
         syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = SCHEMA_WAIT_NS }, NULL);
-        found = raw_statx(fd, "", AT_EMPTY_PATH, &status);
+        int found = raw_statx(fd, "", AT_EMPTY_PATH, &status);
+        if (found < 0)
+            return found;
+        had = status.stx_size;
     }
-    if (found < 0)
-        return found;
     struct iovec parts[2] = { { (void *)schema_frame, sizeof schema_frame }, { (void *)order->frames, order->bytes } };
-    bool has_schema = status.stx_size >= sizeof schema_frame && !order->is_torn;
+    bool has_schema = had >= sizeof schema_frame && !order->is_torn;
     size_t whole = order->bytes + (has_schema ? 0 : sizeof schema_frame);
-    if (!raw_may_grow_to(status.stx_size + whole))
+    if (!raw_may_grow_to(had + whole))
         return -EFBIG;
     long written;
     do {
@@ -344,10 +346,11 @@ static int append(struct spool_order *order, int fd, bool is_made)
 int spool_carry_out(struct spool_order *order)
 {
     bool is_made = false;
-    int fd = open_spool(order, &is_made);
+    uint64_t had = 0;
+    int fd = open_spool(order, &is_made, &had);
     if (fd < 0)
         return fd;
-    int appended = append(order, fd, is_made);
+    int appended = append(order, fd, is_made, had);
     if (appended == 0 && order->is_kept)
         appended = (int)raw_result(syscall(SYS_fdatasync, fd));
     int closed = (int)raw_result(syscall(SYS_close, fd));

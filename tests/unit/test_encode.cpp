@@ -114,7 +114,7 @@ TEST_CASE("records come back with every counter and bin in its column", "[encode
     auto rows = encoded.decoded().at("slices");
     REQUIRE(rows.size() == RECORDS_MAX);
     for (size_t i = 0; i < rows.size(); i++) {
-        const record &record = records[i];
+        const record &record = records[RECORDS_MAX - 1 - i];
         REQUIRE(rows[i]["slice"] == record.slice);
         REQUIRE(rows[i]["mount"] == record.mount);
         REQUIRE(rows[i]["layer"] == record.layer);

@@ -39,7 +39,7 @@ TEST_CASE("what came since the last sample is a record of the slice", "[kernel]"
     kernel_sample(&kernel.segment.home, 7);
     kernel_sample(&kernel.segment.home, 8); /* nothing since */
     REQUIRE(kernel.segment.commit().records == 1);
-    const record &record = kernel.segment->records[0];
+    const record &record = *segment_record(kernel.segment.home.segment, 0);
     CHECK(record.slice == 7);
     CHECK(record.mount == MOUNT_PROCESS);
     CHECK(record.layer == LAYER_kernel);
@@ -60,8 +60,8 @@ TEST_CASE("what the profiler wrote itself is left out", "[kernel]")
     own_io.writes += 1;
     kernel.says({ 0, 600, 0, 2, 0, 0 });
     kernel_sample(&kernel.segment.home, 7);
-    CHECK(kernel.segment->records[0].counts.counter[COUNTER_write_bytes] == 100);
-    CHECK(kernel.segment->records[0].counts.counter[COUNTER_write_ops] == 1);
+    CHECK(segment_record(kernel.segment.home.segment, 0)->counts.counter[COUNTER_write_bytes] == 100);
+    CHECK(segment_record(kernel.segment.home.segment, 0)->counts.counter[COUNTER_write_ops] == 1);
 }
 
 TEST_CASE("a kernel that does not count is told once, and not asked again", "[kernel]")

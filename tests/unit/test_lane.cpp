@@ -55,7 +55,7 @@ TEST_CASE("a lane's slice becomes a record when a call ends in a later one", "[l
     count_on(started, 2);
     commit.word = engine.home.segment->commit;
     CHECK(commit.records >= 1);
-    CHECK(engine.home.segment->records[0].counts.counter[COUNTER_write_bytes] == 1);
+    CHECK(segment_record(engine.home.segment, 0)->counts.counter[COUNTER_write_bytes] == 1);
     started.pass(10 * SLICE_NS);
     count_on(started, 4);
     CHECK(by_slice(started.finish(), LAYER_mpiio, "write_bytes") == std::map<uint64_t, uint64_t>{ { 1000, 1 }, { 1001, 2 }, { 1011, 4 } });
