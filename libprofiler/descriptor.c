@@ -24,16 +24,19 @@ static START_DATA _Atomic uint32_t last_generation;
 
 #define FAR_BYTES (DESCRIPTORS_MAX * (sizeof(descriptor) + sizeof(uint64_t)))
 
-static bool has_place(int fd)
+INLINE bool is_near(int fd)
 {
-    return (unsigned)fd < DESCRIPTORS_NEAR || ((unsigned)fd < DESCRIPTORS_MAX && atomic_load_explicit(&descriptor_far, memory_order_acquire) != NULL);
+    return __builtin_expect((unsigned)fd < DESCRIPTORS_NEAR, 1);
 }
 
-/* Returns false if the descriptor is beyond the table, or there is no memory for it. */
-static bool make_place(int fd)
+INLINE bool has_place(int fd)
 {
-    if (has_place(fd) || (unsigned)fd >= DESCRIPTORS_MAX)
-        return has_place(fd);
+    return is_near(fd) || ((unsigned)fd < DESCRIPTORS_MAX && atomic_load_explicit(&descriptor_far, memory_order_acquire) != NULL);
+}
+
+/* Returns false if there is no memory. */
+static __attribute__((noinline, cold)) bool map_far(void)
+{
     void *memory = (void *)syscall(SYS_mmap, NULL, FAR_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return false;
@@ -44,21 +47,27 @@ static bool make_place(int fd)
     return true;
 }
 
-/* Only of descriptors that have a place. */
-static _Atomic descriptor *place_of(int fd)
+/* Returns false if the descriptor is beyond the table, or there is no memory for it. */
+INLINE bool make_place(int fd)
 {
-    return (unsigned)fd < DESCRIPTORS_NEAR ? &asleep_page.near_words[fd] : &atomic_load_explicit(&descriptor_far, memory_order_acquire)[fd];
+    return has_place(fd) || ((unsigned)fd < DESCRIPTORS_MAX && map_far());
+}
+
+/* Only of descriptors that have a place. */
+INLINE _Atomic descriptor *place_of(int fd)
+{
+    return is_near(fd) ? &asleep_page.near_words[fd] : &atomic_load_explicit(&descriptor_far, memory_order_acquire)[fd];
 }
 
 /* The id of the descriptor's file. It is right if the descriptor's word is still the same after the id was read. */
-static _Atomic uint64_t *id_of(int fd)
+INLINE _Atomic uint64_t *id_of(int fd)
 {
-    if ((unsigned)fd < DESCRIPTORS_NEAR)
+    if (is_near(fd))
         return &asleep_page.near_ids[fd];
     return (_Atomic uint64_t *)atomic_load_explicit(&descriptor_far, memory_order_acquire) + DESCRIPTORS_MAX + fd;
 }
 
-static void forget(int fd)
+INLINE void forget(int fd)
 {
     if (has_place(fd))
         atomic_store_explicit(place_of(fd), 0, memory_order_relaxed);

@@ -13,14 +13,50 @@
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 
+/* Of some variables the value of the first that is there and not empty. */
+struct first {
+    const char *const *variables; /* up to NULL */
+    const char *value;            /* NULL: none is there */
+    unsigned rank;                /* among the variables */
+};
+
+static const char *value_in(const char *entry, const char *variable)
+{
+    while (*variable != '\0' && *entry == *variable) {
+        entry++;
+        variable++;
+    }
+    return *variable == '\0' && entry[0] == '=' && entry[1] != '\0' ? entry + 1 : NULL;
+}
+
+static uint32_t initial(const char *name)
+{
+    return 1u << (name[0] & 31);
+}
+
+/* In one pass: an environment may have tens of thousands of entries, and getenv would look through all of them for each variable. */
+static void find_first(struct first *firsts, unsigned count)
+{
+    uint32_t initials = 0;
+    for (unsigned i = 0; i < count; i++)
+        for (const char *const *variable = firsts[i].variables; *variable != NULL; variable++)
+            initials |= initial(*variable);
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+        for (unsigned i = 0; (initials & initial(*entry)) != 0 && i < count; i++)
+            for (unsigned rank = 0; firsts[i].variables[rank] != NULL && (firsts[i].value == NULL || rank < firsts[i].rank); rank++) {
+                const char *value = value_in(*entry, firsts[i].variables[rank]);
+                if (value != NULL) {
+                    firsts[i].value = value;
+                    firsts[i].rank = rank;
+                }
+            }
+}
+
 static const char *first_of(const char *const *variables)
 {
-    for (; *variables != NULL; variables++) {
-        const char *value = getenv(*variables);
-        if (value != NULL && value[0] != '\0')
-            return value;
-    }
-    return NULL;
+    struct first first = { .variables = variables };
+    find_first(&first, 1);
+    return first.value;
 }
 
 static void copy_as_file_name(char *name, size_t room, const char *text)
@@ -94,9 +130,8 @@ struct noted {
 };
 static char noted_nodes[1024];
 
-static void copy_first_of(char *copy, size_t room, const char *const *variables)
+static void copy_value(char *copy, size_t room, const char *value)
 {
-    const char *value = first_of(variables);
     copy[0] = '\0';
     if (value != NULL)
         text_put(copy, copy + room, value);
@@ -122,12 +157,13 @@ static void note(struct noted *noted, const struct settings *settings, const cha
     static const char *const steps[] = { "SLURM_STEP_ID", "PBS_TASKNUM", "LS_JOBPID", NULL };
     static const char *const accounts[] = { "SLURM_JOB_ACCOUNT", "PBS_ACCOUNT", "LSB_PROJECT_NAME", NULL };
     static const char *const node_lists[] = { "SLURM_JOB_NODELIST", "LSB_HOSTS", NULL };
-    copy_first_of(noted->step, sizeof noted->step, steps);
-    copy_first_of(noted->account, sizeof noted->account, accounts);
-    const char *nodes = first_of(node_lists);
-    noted->has_nodes = nodes != NULL;
-    if (nodes != NULL)
-        copy_first_of(noted_nodes, sizeof noted_nodes, node_lists);
+    struct first firsts[] = { { .variables = steps }, { .variables = accounts }, { .variables = node_lists } };
+    find_first(firsts, sizeof firsts / sizeof *firsts);
+    copy_value(noted->step, sizeof noted->step, firsts[0].value);
+    copy_value(noted->account, sizeof noted->account, firsts[1].value);
+    noted->has_nodes = firsts[2].value != NULL;
+    if (noted->has_nodes)
+        copy_value(noted_nodes, sizeof noted_nodes, firsts[2].value);
     note_spool_dir(noted, settings->dir, job);
 }
 
