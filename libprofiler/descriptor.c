@@ -1,7 +1,7 @@
-/* What descriptors lead to: a table of words, indexed by descriptor, in private memory: the first ones on a page that every process has, all others in a mapping that
- * is made for the first of them. A word is 0 until the descriptor is looked at: those
- * that came to be behind our back (inherited, received, made by a call that nobody wraps) are looked at when first used. Any thread
- * reads and writes words; entering a new mount or file takes the engine's lock. */
+/* What descriptors lead to: a table of words, indexed by descriptor, in private memory. The first ones lie on a page that every process has, all
+ * others in a mapping that is made for the first of them. A word is 0 until the descriptor is looked at: those that came to be behind our back
+ * (inherited, received, made by a call that nobody wraps) are looked at when first used. Any thread reads and writes words; entering a new
+ * mount or file takes the engine's lock. */
 #include "descriptor.h"
 
 #include "asleep.h"

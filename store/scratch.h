@@ -1,4 +1,5 @@
-/* Memory for work that is done and forgotten while the lock is held, or before there is any engine. Those who do it take turns, so that a process pays for few pages. */
+/* Memory for work that is done and forgotten while the lock is held, or before there is any engine. Those who do it take turns, so that a process
+ * pays for few pages. */
 #ifndef SLICEWISE_SCRATCH_H
 #define SLICEWISE_SCRATCH_H
 
