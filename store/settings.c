@@ -10,7 +10,7 @@
 extern char **environ;
 
 /* Copies: a program may write over the environment that it began with, to show another title in `ps`. */
-static START_DATA char first_texts[400] __attribute__((aligned(sizeof(char *)))); /* on a page that is touched anyway, and mostly enough */
+static START_DATA char first_texts[288] __attribute__((aligned(sizeof(char *)))); /* on a page that is touched anyway, and mostly enough */
 static char more_texts[4 * PATH_MAX] __attribute__((aligned(sizeof(char *))));
 static START_DATA size_t first_used, more_used;
 
