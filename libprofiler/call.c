@@ -10,7 +10,7 @@
 #include "scratch.h"
 #include "site.h"
 #include "state.h"
-#include "usual.h"
+#include "fast_path.h"
 
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -65,8 +65,8 @@ static inline struct lane *count_here(struct thread *thread, const struct call *
     return lane;
 }
 
-/* The next call on it in this slice and layer needs no more than to be added up. */
-static void make_usual(struct lane *lane, struct stream *stream, enum layer layer)
+/* From here on a call on this stream, in this slice and layer, takes the fast path. */
+static void open_fast_path(struct lane *lane, struct stream *stream, enum layer layer)
 {
     if (layer == LAYER_stdio && stream->position != stream->last_end) {
         stream->usual = NOT_USUAL;
@@ -85,7 +85,7 @@ static void follow(struct lane *lane, const struct call *call, uint64_t whole_ns
     stream_catch_up(stream);
     struct cell *cell = lane_cell(lane, lane->cell_of[layer][descriptor_mount(stream->descriptor)]);
     add_to_stream(stream, &cell->counts, whole_ns, offset, effect);
-    make_usual(lane, stream, layer);
+    open_fast_path(lane, stream, layer);
 }
 
 const struct size_bins size_bins = { SIZE_BINS_BY_BIT };
@@ -102,7 +102,7 @@ static inline bool is_followed(descriptor word)
 }
 
 /* A signal handler interrupted this thread's bookkeeping: its own lane must not be touched. */
-static void count_aside(struct thread *interrupted, const struct call *call, int fd, descriptor word, int64_t offset, const struct effect *effect)
+static void count_in_handler(struct thread *interrupted, const struct call *call, int fd, descriptor word, int64_t offset, const struct effect *effect)
 {
     bool kept_signals = interrupted->keeps_signals;
     struct thread thread = { .is_aside = 1, .is_registered = 1 };
@@ -134,7 +134,7 @@ static __attribute__((noinline)) void count_unusually(const struct call *call, u
     struct thread *thread = &thread_state;
     void *volatile frame;
     if (!guard_begin(thread, &frame)) {
-        count_aside(thread, call, -1, no_file_on(mount), NO_OFFSET, effect);
+        count_in_handler(thread, call, -1, no_file_on(mount), NO_OFFSET, effect);
         return;
     }
     count_here(thread, call, duration_ns(call), mount, effect);
@@ -192,7 +192,7 @@ static void count_moved(const struct call *call, int fd, descriptor word, int64_
     struct thread *thread = &thread_state;
     void *volatile frame;
     if (!guard_begin(thread, &frame)) {
-        count_aside(thread, call, fd, word, offset, effect);
+        count_in_handler(thread, call, fd, word, offset, effect);
         return;
     }
     uint64_t whole_ns = duration_ns(call);
@@ -330,7 +330,7 @@ static void reposition_descriptor(const struct call *call, int fd, descriptor wo
     if (thread->lane != NULL && stream->descriptor == word) {
         stream_catch_up(stream);
         reposition(stream, position);
-        make_usual(thread->lane, stream, operation_layer[call->operation]);
+        open_fast_path(thread->lane, stream, operation_layer[call->operation]);
     }
     guard_end(thread);
 }

@@ -12,7 +12,7 @@
 #include "record.h"
 #include "scratch.h"
 #include "state.h"
-#include "usual.h"
+#include "fast_path.h"
 
 #include <limits.h>
 #include <string.h>

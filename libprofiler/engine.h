@@ -81,7 +81,7 @@ static inline void call_stop(struct call *call)
     call->end_tick = tick_now();
 }
 
-/* Reads, writes and seeks: usual.h. */
+/* Reads, writes and seeks: fast_path.h. */
 
 /* It read from the one and wrote to the other. */
 void call_copied(const struct call *call, int from, int64_t from_offset, int to, int64_t to_offset, int64_t moved);

@@ -44,7 +44,7 @@ static const struct own_call own_calls[] = {
     ALWAYS(SYS_getpid), ALWAYS(SYS_gettid), ALWAYS(SYS_rt_sigprocmask), ALWAYS(SYS_futex), ALWAYS(SYS_close), ALWAYS(SYS_statx),
     ALWAYS(SYS_read), ALWAYS(SYS_pread64), ALWAYS(SYS_writev), ALWAYS(SYS_readlinkat), ALWAYS(SYS_mkdirat), ALWAYS(SYS_unlinkat),
     ALWAYS(SYS_ftruncate), ALWAYS(SYS_munmap), ALWAYS(SYS_getcwd), ALWAYS(SYS_getdents64), ALWAYS(SYS_geteuid), ALWAYS(SYS_prlimit64),
-    ALWAYS_3RD(SYS_madvise, 23 /* MADV_POPULATE_WRITE */), ALWAYS_3RD(SYS_madvise, MADV_DONTNEED), ALWAYS_3RD(SYS_madvise, MADV_WIPEONFORK),
+    ALWAYS_3RD(SYS_madvise, MADV_POPULATE_WRITE), ALWAYS_3RD(SYS_madvise, MADV_DONTNEED), ALWAYS_3RD(SYS_madvise, MADV_WIPEONFORK),
     ALWAYS_3RD(SYS_openat, O_RDONLY | O_CLOEXEC), ALWAYS_3RD(SYS_openat, O_PATH | O_DIRECTORY | O_CLOEXEC),
     ALWAYS_3RD(SYS_openat, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
     ALWAYS_3RD(SYS_openat, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),

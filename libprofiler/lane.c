@@ -5,7 +5,7 @@
 #include "record.h"
 #include "site.h"
 #include "state.h"
-#include "usual.h"
+#include "fast_path.h"
 
 #include <string.h>
 

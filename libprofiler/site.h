@@ -6,7 +6,7 @@
 #define SLICEWISE_SITE_H
 
 #include "engine.h"
-#include "usual.h"
+#include "fast_path.h"
 
 /* Whether a call that does not lie within the lane's limits would, if no sample were due. Then the lane has its full limits again. */
 static inline bool site_is_all(struct thread *thread, const struct call *call)

@@ -1,6 +1,6 @@
 #include "symbol.h"
 
-#include "raw.h"
+#include "peek.h"
 #include "sections.h"
 
 #include <dlfcn.h>
@@ -60,22 +60,15 @@ bool symbol_has_glibc(void)
     return gnu_get_libc_version != NULL;
 }
 
-/* Copies what lies there, or fails where a load would crash. */
-static bool peek(const void *from, void *to, size_t bytes)
-{
-    struct iovec local = { to, bytes }, remote = { (void *)(uintptr_t)from, bytes };
-    return raw_result(syscall(SYS_process_vm_readv, raw_getpid(), &local, 1, &remote, 1, 0)) == (long)bytes;
-}
-
 /* A word of an object's: by a load where the object stays, else so that its end under our hands does no harm. */
-#define FETCH(is_careful, from, to) ((is_careful) ? peek(from, &(to), sizeof(to)) : ((to) = *(from), true))
+#define FETCH(is_careful, from, to) ((is_careful) ? PEEK(from, &(to)) : ((to) = *(from), true))
 
 /* Whether the string there is `name`, which has `bytes` bytes, the 0 included. */
 static bool is_name(bool is_careful, const char *there, const char *name, size_t bytes)
 {
     char copy[NAME_BYTES_MAX];
     if (is_careful) {
-        if (bytes > sizeof copy || !peek(there, copy, bytes))
+        if (bytes > sizeof copy || !peek((uintptr_t)there, copy, bytes))
             return false;
         there = copy;
     }
@@ -402,7 +395,7 @@ static void *remembered(const struct search *search)
     unsigned count = search->bytes <= NAME_BYTES_MAX ? atomic_load_explicit(&found_later_count, memory_order_acquire) : 0;
     for (unsigned i = 0; i < count && i < sizeof found_later / sizeof *found_later; i++)
         if (atomic_load_explicit(&found_later[i].is_set, memory_order_acquire) &&
-            is_name(false, found_later[i].name, search->name, search->bytes) && peek(found_later[i].map, &map, sizeof map) &&
+            is_name(false, found_later[i].name, search->name, search->bytes) && PEEK(found_later[i].map, &map) &&
             map.l_addr == found_later[i].base && map.l_ld == found_later[i].dynamic)
             return found_later[i].address;
     return NULL;
@@ -412,7 +405,7 @@ static void remember(const struct search *search, const struct object *object, v
 {
     struct link_map map;
     const unsigned most = sizeof found_later / sizeof *found_later;
-    if (search->bytes > NAME_BYTES_MAX || atomic_load(&found_later_count) >= most || !peek(object->map, &map, sizeof map))
+    if (search->bytes > NAME_BYTES_MAX || atomic_load(&found_later_count) >= most || !PEEK(object->map, &map))
         return;
     unsigned i = atomic_fetch_add(&found_later_count, 1);
     if (i >= sizeof found_later / sizeof *found_later)
@@ -445,9 +438,9 @@ static void *look_later(struct search *search, const void *caller)
     for (int round = caller != NULL ? 0 : 1; round <= 1 && found == NULL; round++) {
         const struct link_map *at = at_start(loaded.count - 1)->map;
         unsigned left = LATER_OBJECTS_MAX;
-        if (!peek(&at->l_next, &at, sizeof at))
+        if (!PEEK(&at->l_next, &at))
             return NULL;
-        for (; at != NULL && left > 0 && found == NULL && peek(at, &map, sizeof map); at = map.l_next, left--) {
+        for (; at != NULL && left > 0 && found == NULL && PEEK(at, &map); at = map.l_next, left--) {
             if (is_kernels(&map) || !read_object(true, at, map.l_addr, map.l_ld, &object))
                 continue;
             if (round == 1 && (found = look_in(true, &object, search)) != NULL)

@@ -61,7 +61,7 @@ static const struct operation operations[] = {
 #include "operations.def"
 };
 
-static const struct { const char *name, *variable, *type, *standard; uint64_t least, most; const char *meaning; } settings[] = {
+static const struct { const char *name, *variable, *type, *standard; double least, most; const char *meaning; } settings[] = {
 #define SETTING(name, variable, type, standard, least, most, meaning) { #name, variable, #type, standard, least, most, meaning },
 #include "settings.def"
 };
@@ -231,8 +231,7 @@ static void print_contract(FILE *out)
     fprintf(out, "],\n \"job_name\": {\"most_bytes\": %d, \"plain\": \"%s\"},\n \"settings\": {", job_names[0].most_bytes, job_names[0].plain);
     for (size_t i = 0; i < COUNT_OF(settings); i++)
         fprintf(out,
-                "%s\n  \"%s\": {\"name\": \"%s\", \"type\": \"%s\", \"default\": \"%s\", \"least\": %" PRIu64 ", \"most\": %" PRIu64
-                ",\n   \"meaning\": \"%s\"}",
+                "%s\n  \"%s\": {\"name\": \"%s\", \"type\": \"%s\", \"default\": \"%s\", \"least\": %g, \"most\": %g,\n   \"meaning\": \"%s\"}",
                 i > 0 ? "," : "", settings[i].variable, settings[i].name, settings[i].type, settings[i].standard, settings[i].least,
                 settings[i].most, settings[i].meaning);
     fprintf(out, "\n }\n}\n");

@@ -17,9 +17,9 @@ size_t peek_most(uint64_t address, void *to, size_t bytes)
         there[pages] = (struct iovec){ (void *)(uintptr_t)(address + done), part }; // NOLINT(performance-no-int-to-ptr)
         done += part;
     }
-    int saved_errno = errno;
+    int saved_errno = errno_now();
     long got = syscall(SYS_process_vm_readv, raw_getpid(), &here, 1, there, pages, 0);
-    errno = saved_errno;
+    errno_put(saved_errno);
     if (got == (long)done && done < bytes)
         return done + peek_most(address + done, (unsigned char *)to + done, bytes - done);
     return got > 0 ? (size_t)got : 0;
@@ -49,9 +49,9 @@ long peek_text(const char *text, char *to, size_t room)
 static bool is_word_readable(uintptr_t address)
 {
     enum { NO_CHANGE = -1 };
-    int saved_errno = errno;
-    bool is_readable = address != 0 && (syscall(SYS_rt_sigprocmask, NO_CHANGE, address, NULL, sizeof(uint64_t)) == 0 || errno != EFAULT);
-    errno = saved_errno;
+    int saved_errno = errno_now();
+    bool is_readable = address != 0 && (syscall(SYS_rt_sigprocmask, NO_CHANGE, address, NULL, sizeof(uint64_t)) == 0 || errno_now() != EFAULT);
+    errno_put(saved_errno);
     return is_readable;
 }
 

@@ -9,11 +9,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE /* the headers of many systems are older than it */
+#define MADV_POPULATE_WRITE 23
+#endif
 
 /* What the profiler itself read and wrote: the kernel counts it as the process's. */
 struct own_io {

@@ -11,10 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 uint64_t segment_layout(void)
 {
     return segment_layout_of(SCHEMA_ID);

@@ -50,20 +50,20 @@ static bool parse_seconds(const char *text, uint64_t *ns)
     return at != text && *at == '\0';
 }
 
-static const char *read_seconds(uint64_t *setting, const char *text, uint64_t least, uint64_t most)
+static const char *read_seconds(uint64_t *setting, const char *text, uint64_t least_ns, uint64_t most_ns, const char *wrong)
 {
     uint64_t ns;
-    if (!parse_seconds(text, &ns) || ns < least || ns > most)
-        return "not a number of seconds from 0.1 to 60";
+    if (!parse_seconds(text, &ns) || ns < least_ns || ns > most_ns)
+        return wrong;
     *setting = ns;
     return NULL;
 }
 
-static const char *read_milliseconds(uint64_t *setting, const char *text, uint64_t least, uint64_t most)
+static const char *read_milliseconds(uint64_t *setting, const char *text, uint64_t least_ns, uint64_t most_ns, const char *wrong)
 {
     uint64_t thousandths;
-    if (!parse_seconds(text, &thousandths) || (thousandths != 0 && (thousandths / 1000 < least || thousandths / 1000 > most)))
-        return "neither 0 nor a number of milliseconds from 1 to 1000";
+    if (!parse_seconds(text, &thousandths) || (thousandths != 0 && (thousandths / 1000 < least_ns || thousandths / 1000 > most_ns)))
+        return wrong;
     *setting = thousandths / 1000;
     return NULL;
 }
@@ -96,8 +96,11 @@ static const char *read_text(const char **setting, const char *text, size_t most
 
 #define READ_TEXT(setting, text, least, most) read_text(setting, text, most)
 #define READ_CHOICE(setting, text, least, most) read_choice(setting, text)
-#define READ_SECONDS(setting, text, least, most) read_seconds(setting, text, least, most)
-#define READ_MILLISECONDS(setting, text, least, most) read_milliseconds(setting, text, least, most)
+/* The range is a macro's argument, so that it can stand in the words as well. */
+#define READ_SECONDS(setting, text, least, most) \
+    read_seconds(setting, text, (uint64_t)((least) * 1e9), (uint64_t)((most) * 1e9), "not a number of seconds from " #least " to " #most)
+#define READ_MILLISECONDS(setting, text, least, most) \
+    read_milliseconds(setting, text, (uint64_t)((least) * 1e6), (uint64_t)((most) * 1e6), "neither 0 nor a number of milliseconds from " #least " to " #most)
 #define READ_FLAG(setting, text, least, most) read_flag(setting, text)
 
 static bool is_known(const char *entry)

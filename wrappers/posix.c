@@ -1,6 +1,6 @@
 /* POSIX calls on descriptors and names. Each body is the same few statements; one with an `if` is a special case and says why. */
 #include "interpose.h"
-#include "usual.h"
+#include "fast_path.h"
 
 #include <sys/stat.h>
 #include <sys/uio.h>

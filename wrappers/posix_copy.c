@@ -2,7 +2,7 @@
  * the other, whatever they lead to; and those between memory and a pipe, or text and a descriptor. */
 #include "interpose.h"
 #include "posix_copy.h"
-#include "usual.h"
+#include "fast_path.h"
 
 #include <stdarg.h>
 #include <sys/sendfile.h>

@@ -6,7 +6,7 @@
 #define SLICEWISE_STDIO_BUFFER_H
 
 #include "interpose.h"
-#include "usual.h"
+#include "fast_path.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "libaio.h"
 #include "posix_copy.h"
 #include "sandbox.h"
-#include "usual.h"
+#include "fast_path.h"
 
 /* What a call does, in the order of its arguments. */
 enum action {

@@ -11,7 +11,6 @@ _CONTRACT = json.loads(Path(__file__).with_name("contract.json").read_text())
 _JOB_NAME = _CONTRACT["job_name"]
 _NOT_PLAIN = re.compile(rb"^\.|[^A-Za-z0-9" + re.escape(_JOB_NAME["plain"]).encode() + rb"]")
 
-NS_PER_SECOND = 1_000_000_000
 MOST_JOB_NAME_BYTES: int = _JOB_NAME["most_bytes"]
 JOB_NAME_RULE = (
     f"at most {MOST_JOB_NAME_BYTES} letters, digits and any of {_JOB_NAME['plain']}, and does not begin with a dot"
@@ -26,7 +25,7 @@ def layers_of(part: str) -> tuple[str, ...]:
 def seconds_allowed(variable: str) -> tuple[float, float]:
     """The least and the most seconds that a setting takes."""
     setting = _CONTRACT["settings"][variable]
-    return setting["least"] / NS_PER_SECOND, setting["most"] / NS_PER_SECOND
+    return float(setting["least"]), float(setting["most"])
 
 
 def job_name(given: str) -> str:

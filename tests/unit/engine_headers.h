@@ -41,7 +41,7 @@ extern "C" {
 #include "spool.h"
 #include "state.h"
 #include "unwind.h"
-#include "usual.h"
+#include "fast_path.h"
 
 #include "visit.h"
 

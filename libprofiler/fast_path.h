@@ -1,8 +1,9 @@
-/* The usual way of a call that moved bytes or a position, in a few tens of instructions and inline in the wrappers that need it: a thread with
- * a lane, in its open slice, on a descriptor that it used before in this slice. No lock, no atomic read-modify-write, no call; errno is not
- * touched. All else is call.c's. A signal handler that finds its thread in here counts on a lane of its own. */
-#ifndef SLICEWISE_USUAL_H
-#define SLICEWISE_USUAL_H
+/* The fast path of a call that moved bytes or a position: a few tens of instructions, inline in the wrappers that need it. It is the usual way of
+ * a thread with a lane, in its open slice, on a descriptor that it used before in this slice. It takes no lock, makes no atomic
+ * read-modify-write and no call, and leaves errno alone. All other calls go to call.c. A signal handler that finds its thread in here counts
+ * on a lane of its own. */
+#ifndef SLICEWISE_FAST_PATH_H
+#define SLICEWISE_FAST_PATH_H
 
 #include "descriptor.h"
 #include "engine.h"
