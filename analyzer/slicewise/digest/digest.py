@@ -52,7 +52,6 @@ class Digest:
     def _who(self) -> pl.DataFrame:
         """The profile's processes by the digest's names, without what they did."""
         processes = self._profile.processes
-        has_rank = pl.col("rank") >= 0
         last_slices = self._profile.sums.group_by("process").agg(pl.col("slice").max())
         last_seen = (pl.col("slice") * self.slice_ns).fill_null(0)
         return (
@@ -70,7 +69,7 @@ class Digest:
                 *(_or_zero(processes, name) for name in PROCESS_FIGURES),
                 path=pl.col("program").cast(pl.String),
                 program=pl.col("program").cast(pl.String).str.extract(f"({WITHOUT_PATH})"),
-                label=pl.when(has_rank)
+                label=pl.when(members.has_rank())
                 .then(pl.format("rank {} on {}", "rank", "host"))
                 .otherwise(pl.format("process {} on {}", "pid", "host")),
                 start_ns="start_ns",
@@ -101,7 +100,7 @@ class Digest:
 
     @cached_property
     def mounts(self) -> pl.DataFrame:
-        """Which file systems each process saw, where, and what went through there."""
+        """The file systems that each process saw, where they were mounted, and how much was read and written there."""
         own = self._profile.sums.filter(is_own())
         moved = own.group_by("process", "mount").agg(pl.col("read_bytes", "write_bytes").sum())
         through = self._mounts.join(moved, on=["process", "mount"], how="left").with_columns(
@@ -132,7 +131,7 @@ class Digest:
             "source": "profile",
             "path": str(self._profile.path).encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
             "program": main_program(known),
-            "is_mpi": bool((known["rank"] >= 0).any()),
+            "is_mpi": bool(known.select(members.has_rank().any()).item()),
             "processes": counted.height,
             "nodes": counted["node"].n_unique(),
             "user": whole_or_none(self._profile.processes["user"].max()) or 0,

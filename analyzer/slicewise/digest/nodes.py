@@ -169,7 +169,7 @@ def _counted(tables: Mapping[str, pl.DataFrame], name: str, times: pl.DataFrame)
 
 
 def values(node_slices: pl.DataFrame) -> pl.DataFrame:
-    """The digest's frame with `value`, in the signal's unit; a share is 1 at most, however its sample came."""
+    """The digest's frame with `value`, in the signal's unit; a share is at most 1."""
     shares = [name for name, signal in SIGNALS.items() if signal.unit == SHARE]
     value = pl.col("amount") / pl.col("per")
     return node_slices.filter(pl.col("per") > 0).with_columns(

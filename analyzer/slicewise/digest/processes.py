@@ -21,13 +21,17 @@ LEAST_SHARE_OF_RUNTIME = 0.01
 LEAST_SHARE_OF_JOB = 0.01
 
 
+def has_rank() -> pl.Expr:
+    """Whether a row of processes is an MPI rank's."""
+    return pl.col("rank") >= 0
+
+
 def is_of_job() -> pl.Expr:
     """Whether a row of processes is the job's: it has a rank, or no process of the job has one.
 
     mpirun and its helpers have no rank, and their files are not the job's.
     """
-    has_rank = pl.col("rank") >= 0
-    return has_rank | ~has_rank.any().over("job")
+    return has_rank() | ~has_rank().any().over("job")
 
 
 def matters() -> pl.Expr:

@@ -49,7 +49,8 @@ def process_slices(rows: dict[str, pl.Series], sums: pl.DataFrame, mounts: pl.Da
     is_one_each = not places.select("process", "storage").is_duplicated().any()
     rows["storage"] = _storage_of_rows([rows[name] for name in ("process", "mount")], storages)
     rows.pop("mount")
-    is_file = rows["layer"].is_in(OWN_LAYERS) & rows["storage"].is_not_null()
+    is_own_row = pl.DataFrame([rows["layer"]]).select(is_own()).to_series()
+    is_file = is_own_row & rows["storage"].is_not_null()
     if is_one_each:
         has_requests = bool((places["layer"] == REQUEST_LAYER).any())
         taken = _taken(rows, None if is_file.all() else is_file, has_requests)
@@ -130,7 +131,7 @@ def process_sums(sums: pl.DataFrame, mounts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _summed() -> list[pl.Expr]:
-    """Of rows of several layers: what adds up."""
+    """What adds up over rows of several layers."""
     is_request = pl.col("layer") == REQUEST_LAYER
     return [
         pl.col(*BYTES, *OPS).sum(),

@@ -29,7 +29,7 @@ class Hardware:
 
 
 def hardware(digest: Digest) -> Hardware:
-    """What a job counted of hardware events; no columns of events where it counted none."""
+    """The hardware events that a job counted. Without any there are no columns of events."""
     if digest.hardware.is_empty():
         return Hardware(digest.hardware.select("process", "slice"), {}, {})
     counted = digest.hardware.pivot("event", index=["process", "slice"], values="value").sort("process", "slice")

@@ -173,7 +173,7 @@ def rate_of_mean_byte(series: np.ndarray) -> float:
 
 
 def runs_above(series: np.ndarray, least: float) -> list[range]:
-    """Where a series is at least so much of the rate of its mean byte; short lulls are bridged."""
+    """The stretches in which a series reaches that part of the rate of its mean byte. Short lulls are bridged."""
     inside = np.concatenate(([False], series >= least * rate_of_mean_byte(series), [False]))
     edges = np.flatnonzero(inside[1:] != inside[:-1])
     runs = [range(start, stop) for start, stop in edges.reshape(-1, 2).tolist()]

@@ -168,7 +168,7 @@ def _has_bytes() -> pl.Expr:
 
 
 def time_in_io(digest: Digest) -> TimeInIo:
-    """Whose share of its runtime in I/O calls is the largest, how large, and the median process's."""
+    """The process that spent the largest share of its runtime in I/O calls, that share, and the median process's."""
     parts = [_time_in_calls(part, digest.slice_ns) for part in some_processes(digest.process_slices)]
     in_calls = pl.concat(parts) if parts else _time_in_calls(digest.process_slices, digest.slice_ns)
     shares = (

@@ -15,7 +15,7 @@ import polars as pl
 from slicewise.analysis.coverage import Coverage, coverage
 from slicewise.digest import Damage, Digest
 from slicewise.digest.layers import MPIIO_LAYERS, OWN_LAYERS, is_own
-from slicewise.digest.processes import count_processes
+from slicewise.digest.processes import count_processes, has_rank
 from slicewise.scalars import real, whole, whole_or_none
 
 OBJECTS = ("file", "device", "pipe", "socket", "other")
@@ -67,7 +67,7 @@ def summarize(digest: Digest) -> Summary:
     own = sums.filter(is_own())
     of_files = sums.filter(pl.col("object") == "file")
     active = digest.active_slices
-    ranked = processes.filter(pl.col("rank") >= 0)
+    ranked = processes.filter(has_rank())
     ended = None if digest.jobs["is_running"].item() else whole_or_none(processes["end_ns"].max())
     return Summary(
         job=digest.job,

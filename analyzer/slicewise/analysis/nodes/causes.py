@@ -75,7 +75,7 @@ class Window:
 
 
 def window_of(digest: Digest) -> Window:
-    """From the start of a job's first process that matters to the end of its last one."""
+    """The time from the start of a job's first process that matters to the end of its last one."""
     processes = members(digest)
     return Window(digest, whole(processes["start_ns"].min()), whole(processes["end_ns"].max()))
 

@@ -36,6 +36,7 @@ from slicewise.analysis.sharing import runtimes
 from slicewise.analysis.sharing.capacity import Capacity, Demand, capacity, own_slices_demand
 from slicewise.analysis.sharing.runtimes import WEIGHTS, Inverse, ObservedJob, Prediction
 from slicewise.digest.activity import ACTIVITY_SCHEMA, Direction, bytes_by_storage, on_grid
+from slicewise.digest.processes import has_rank
 from slicewise.estimate import Estimate
 from slicewise.scalars import whole
 
@@ -214,7 +215,7 @@ def _alone_seconds(job: _Moved, alone: StandaloneRun | None) -> Estimate | None:
 
 def _idle_ranks(job: _Moved) -> int:
     """How many of an MPI job's ranks moved nothing that matters here."""
-    ranks = job.run.digest.processes.filter("is_of_job", pl.col("rank") >= 0).height
+    ranks = job.run.digest.processes.filter("is_of_job", has_rank()).height
     return max(0, ranks - len(job.processes))
 
 

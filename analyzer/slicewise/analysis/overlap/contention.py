@@ -41,14 +41,14 @@ class Beside:
     alone_seconds: Estimate | None
 
     def share_of_alone(self) -> float | None:
-        """What part of its rate alone it got: by rates where there are slices for that, else by times."""
+        """What part of its rate alone the job got: by rates where there are slices for that, else by times."""
         if self.demand and self.rate is not None:
             return self.rate / self.demand.bytes_per_second.value
         return self.alone_seconds.value / self.seconds.value if self.alone_seconds else None
 
     def is_slowed(self) -> bool | None:
-        """Whether it lost more than a little; None where that is unknown, or where the loss lies within the interval
-        of what it reaches alone.
+        """Whether the job lost more than a little; None where that is unknown, or where the loss lies within the
+        interval of what it reaches alone.
         """
         share = self.share_of_alone()
         if share is None:
@@ -60,7 +60,7 @@ class Beside:
         return True if self.alone_seconds is not None and self.seconds.low > self.alone_seconds.high else None
 
     def is_unexplained(self) -> bool:
-        """Whether it took longer than alone, and the slices that all jobs shared do not show why."""
+        """Whether the job took longer than alone, and the slices that all jobs shared do not show why."""
         share = self.share_of_alone()
         return (
             self.alone_seconds is not None

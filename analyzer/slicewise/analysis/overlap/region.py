@@ -45,7 +45,7 @@ class Regions:
 
 
 def regions(activity: pl.DataFrame, processes: Mapping[str, int], slice_ns: int) -> Regions:
-    """Where the jobs were active together.
+    """The slices in which the jobs were active together.
 
     activity: see activity.py, of all jobs on one grid of slice_ns. processes: how many processes each job has, moving
     or not. A process is active in a slice if it moved more than zero bytes there; two runs of one length: the earlier

@@ -74,7 +74,7 @@ def run_of(digest: Digest) -> Run:
 
 
 def match_standalone(alone: Sequence[Digest], jobs: Sequence[Job]) -> dict[str, list[Run]]:
-    """Job's name -> its standalone runs: those of the same program with as many processes.
+    """The standalone runs of each job, by its name: runs of the same program with as many processes.
 
     Raises UserError for a standalone run that is none of the jobs'.
     """

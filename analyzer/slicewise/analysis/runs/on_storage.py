@@ -39,12 +39,12 @@ class OnStorage:
         return int(self.activity["bytes"].sum())
 
     def rate(self) -> Estimate:
-        """Bytes/s over its I/O time span; only where it moved bytes."""
+        """The run's bytes/s over its I/O time span. It must have moved bytes."""
         assert self.span is not None
         return rate_alone(self.activity, self.span, self.run.digest.slice_ns)
 
     def as_standalone(self) -> StandaloneRun:
-        """As a run without others; only where it moved bytes."""
+        """The run as a standalone one. It must have moved bytes."""
         assert self.span is not None
         return StandaloneRun(self.name, self.bytes, self.span.seconds, self.rate())
 

@@ -39,7 +39,7 @@ class StorageUse:
 
 
 def shared_storage(moved: Mapping[str, pl.DataFrame]) -> int | None:
-    """The storage on which every job moved bytes: of several the one where the job that moved least there moved most.
+    """The storage on which every job moved bytes. If there are several, the one where the smallest job moved most.
 
     moved: job -> storage, bytes (see `bytes_by_storage`). None where there is no such storage.
     """

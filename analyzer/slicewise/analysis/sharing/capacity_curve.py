@@ -47,7 +47,7 @@ class CapacityCurve:
 
     @property
     def is_constant(self) -> bool:
-        """Whether it varies by no more than `CONSTANT` about its mean."""
+        """Whether the rate varies by no more than `CONSTANT` about its mean."""
         rates = [point.rate.value for point in self.points]
         return max(rates) - min(rates) <= 2 * CONSTANT * sum(rates) / len(rates)
 
@@ -109,7 +109,7 @@ def fit_capacity(rates: pl.DataFrame) -> CapacityCurve | None:
 
 
 def saturating(rates: pl.DataFrame) -> pl.DataFrame:
-    """Without the jobs alone that moved less than half of the highest rate: they held themselves back."""
+    """The rates without those of jobs alone below half of the highest rate: these jobs held themselves back."""
     if rates.is_empty():
         return rates
     return rates.filter((pl.col("jobs") > 1) | (pl.col("rate") >= SATURATING_RUNS * pl.col("rate").max()))

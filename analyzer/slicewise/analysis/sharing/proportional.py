@@ -180,11 +180,11 @@ def common_start_times(capacity: float, volumes: Sequence[float], weights: Seque
 
 
 def alone_from_spans(spans: Sequence[tuple[float, float]], weights: Sequence[float]) -> list[float]:
-    """Standalone times V_i / C of uncapped jobs from when each began and ended: what its share of the capacity adds up
-    to.
+    """Each uncapped job's time alone, V_i / C, from when the jobs that ran together began and ended.
 
-    V_i / C is the integral of w_i / sum w_j over the jobs j that are at work, from its start to its end. With a common
-    start it is the inverse of `common_start_times`, and for two jobs equations 3 and 4 of Kuo et al.
+    A job's share of the capacity, added up over its span, is what it moved. So V_i / C is the
+    integral of w_i / sum w_j over the jobs j that are at work, from the job's start to its end. With a common start it
+    is the inverse of `common_start_times`, and for two jobs equations 3 and 4 of Kuo et al.
     """
     alone = [0.0] * len(spans)
     edges = sorted({edge for span in spans for edge in span})

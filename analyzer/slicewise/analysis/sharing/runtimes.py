@@ -158,7 +158,9 @@ def pair_obstacle(jobs: Sequence[ObservedJob], slice_seconds: float) -> str:
 
 
 def invert(jobs: Sequence[ObservedJob], weight: Weight, slice_seconds: float) -> Inverse:
-    """Standalone times from when jobs that ran together began and ended: what the share of each adds up to.
+    """Estimate each job's time alone from when the jobs that ran together began and ended.
+
+    A job's share of the capacity, added up over its span, is what it moved.
 
     It takes every job to fill the capacity alone and, of jobs with a common start, the jobs to end in the order of V/w;
     where they did not, that weight is refuted.
@@ -196,7 +198,7 @@ def invert(jobs: Sequence[ObservedJob], weight: Weight, slice_seconds: float) ->
 
 
 def conserve_work(jobs: Sequence[ObservedJob], rate_together: Estimate | None) -> Inverse:
-    """Standalone times as each job's volume over the mean rate of all jobs while any of them was at it.
+    """Estimate each job's time alone as its volume over the mean rate of all jobs while any of them ran.
 
     Needs no share law, but a storage that was busy all that time, and jobs that fill it alone. rate_together: the
     jobs' combined rate where they overlapped; how much it varies over slices is part of the interval.
