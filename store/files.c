@@ -125,11 +125,49 @@ static void give_up(struct segment *segment, uint32_t row, uint64_t id)
         while (held < had && !atomic_compare_exchange_weak(cell, &held, had))
             ;
     }
-    for (unsigned column = files_opens; column <= files_write_ns; column++)
-        __atomic_fetch_add(&files->file[0].row[column], file->row[column], __ATOMIC_RELAXED);
     unlink_row(files, row, id);
+    uint64_t *others = files->file[0].row + files_opens, *sums = file->row + files_opens;
+    memcpy(files->before, others, sizeof files->before);
+    atomic_store(&files->giving_up, row);
+    for (unsigned i = 0; i < FILE_SUMS; i++)
+        others[i] += sums[i];
     file->next_free = files->first_free;
-    files->first_free = row;
+    __atomic_store_n(&files->first_free, row, __ATOMIC_SEQ_CST); /* from now on row 0 has its sums */
+    atomic_store(&files->giving_up, 0);
+    memset(sums, 0, (FILE_COLUMNS - files_opens) * sizeof *sums); /* a row that is taken to be filled is nobody's until then */
+}
+
+/* Of a process that died while it gave up a row: what of it had been added to row 0 is taken back. */
+static void finish_interrupted_giving_up(struct files *files)
+{
+    uint32_t row = atomic_load(&files->giving_up);
+    if (row != 0 && files->first_free != row)
+        memcpy(files->file[0].row + files_opens, files->before, sizeof files->before);
+    atomic_store(&files->giving_up, 0);
+}
+
+/* Notes which rows are free. Of the others those without an id count as well: who died while he gave up rows had taken them out of everybody's
+ * sight first. */
+static void find_free_rows(const struct files *files, unsigned char is_free[FILES_MAX])
+{
+    memset(is_free, 0, FILES_MAX);
+    for (uint32_t row = files->first_free; row != 0 && row < FILES_MAX && !is_free[row]; row = files->file[row].next_free)
+        is_free[row] = 1;
+}
+
+/* All cells together are never more than what all files had. A file that has no larger part of it than this needs no row, however little the rows
+ * themselves have: where files come and go that all have the same, few of them get rows that are given up again. */
+#define PART_ENOUGH (2 * FILES_KEPT)
+
+static void raise_enough(struct files *files, unsigned by, uint64_t least)
+{
+    uint64_t passed = 0;
+    for (uint32_t cell = 0; cell < FILE_CELLS; cell++)
+        passed += atomic_load_explicit(&files->passed[by][cell], memory_order_relaxed);
+    if (least < passed / PART_ENOUGH)
+        least = passed / PART_ENOUGH;
+    if (least > files->enough[by])
+        atomic_store(&files->enough[by], least);
 }
 
 /* Gives up the rows that are among the first FILES_KEPT neither by bytes nor by time. */
@@ -139,6 +177,7 @@ static void sweep(struct segment *segment)
     static unsigned char is_kept[FILES_MAX];
     struct files *files = &segment->files;
     memset(is_kept, 0, sizeof is_kept);
+    finish_interrupted_giving_up(files);
     atomic_fetch_add(&files->version, 1);
     for (unsigned by = 0; by < FILE_MEASURES; by++) {
         uint32_t count = 0, above = 0;
@@ -159,8 +198,7 @@ static void sweep(struct segment *segment)
                 is_kept[i] = 1;
             }
         }
-        if (least > files->enough[by])
-            atomic_store(&files->enough[by], least);
+        raise_enough(files, by, least);
     }
     /* First nobody finds them; who found one before has its number in a stream by now, or looks once more. */
     uint64_t *ids = numbers;
@@ -214,7 +252,7 @@ static uint32_t new_row(struct segment_home *home)
         return row;
     }
     if (atomic_load(&files->is_filtering) == 0) {
-        if (segment_reserve(home, files->passed, sizeof files->passed) < 0)
+        if (segment_reserve(home, files->passed, sizeof *files - offsetof(struct files, passed)) < 0)
             return 0;
         atomic_store(&files->is_filtering, 1);
     }
@@ -282,6 +320,15 @@ void files_add(struct segment_home *home, struct lane *lane, struct stream *stre
     add(row != 0 ? segment->files.file[row].row + files_opens : lane->other_files, stream->counter);
 }
 
+/* Taken, and nobody's yet. */
+static bool is_empty(const struct file *file)
+{
+    uint64_t any = file->id;
+    for (unsigned column = files_opens; column < FILE_COLUMNS; column++)
+        any |= file->row[column];
+    return any == 0;
+}
+
 unsigned files_rows(const struct segment *segment, struct file_rows *made)
 {
     uint32_t used = segment->files_used < FILES_MAX ? segment->files_used : FILES_MAX;
@@ -290,9 +337,12 @@ unsigned files_rows(const struct segment *segment, struct file_rows *made)
     struct file_place *at = (struct file_place *)(void *)((char *)made + used * sizeof made->row[0]);
     unsigned count = 0;
     memset(at, 0, places * sizeof *at);
+    bool has_free = used != 0 && segment->files.first_free != 0; /* else that part of the room is not touched either */
+    if (has_free)
+        find_free_rows(&segment->files, made->is_free);
     for (uint32_t i = 0; i < used; i++) {
         const struct file *file = &segment->files.file[i];
-        if (i != 0 && file->id == 0)
+        if (i != 0 && ((has_free && made->is_free[i]) || is_empty(file)))
             continue;
         uint64_t hash = i != 0 ? file->path_hash : 0, place = hash % places;
         while (hash != 0 && at[place].file != 0 && segment->files.file[at[place].file].path_hash != hash)
@@ -317,6 +367,8 @@ void files_close(struct segment_home *home)
     struct segment *segment = home->segment;
     struct files *files = &segment->files;
     uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
+    if (is_filtering(segment))
+        finish_interrupted_giving_up(files);
     for (uint32_t i = 0; i < lanes; i++) {
         struct lane *lane = segment_lane(segment, i);
         uint64_t any = 0;

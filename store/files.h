@@ -30,6 +30,7 @@ struct file_place {
 struct file_rows {
     uint64_t row[FILES_MAX][FILE_COLUMNS];
     struct file_place room[FILE_PLACES_A_ROW * FILES_MAX];
+    unsigned char is_free[FILES_MAX];
 };
 
 /* One row a path, though the program opened the file by several names, or made it anew. Returns how many. */

@@ -163,7 +163,10 @@ struct files {
     uint32_t first_free;
     _Atomic uint16_t heads[FILE_HEADS];
     struct file file[FILES_MAX]; /* 0: all files without a row */
+    /* From here on there is no memory before there were more files than rows. */
     _Atomic uint64_t passed[FILE_MEASURES][FILE_CELLS] __attribute__((aligned(PAGE_BYTES))); /* what a file without a row has had at most, by hash */
+    uint64_t before[FILE_SUMS]; /* of row 0, while the sums of row `giving_up` are added to it (files.c); 0: none is */
+    _Atomic uint32_t giving_up;
 };
 _Static_assert(FILES_MAX * FILE_NAME_BYTES % PAGE_BYTES == 0, "names end where they are meant to");
 #define FILE_NAMES_BEGIN ((uint64_t)TEXT_BYTES) /* names stand for texts, from this one on */

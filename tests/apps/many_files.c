@@ -1,5 +1,6 @@
 /* THREADS threads write to FILES light files each, one after the other, and in pieces, between them, to three heavy ones.
- *     many_files THREADS FILES DIR exit|kill */
+ *     many_files THREADS FILES DIR exit|kill
+ *     many_files THREADS FILES DIR amid     each light file is larger than those before, and the first thread that is through kills all the others */
 #include "scenario.h"
 
 #include <pthread.h>
@@ -10,6 +11,7 @@ enum { HEAVY = 3, PIECE_BYTES = 16384 };
 static char block[PIECE_BYTES];
 static const char *directory;
 static long files;
+static int is_killed_amid;
 static pthread_barrier_t start;
 
 static void put(char weight, long thread, long number, size_t bytes)
@@ -25,11 +27,13 @@ static void *run(void *argument)
     long thread = (long)argument;
     pthread_barrier_wait(&start);
     for (long i = 0; i < files; i++) {
-        put('l', thread, i, (size_t)(1 + (7 * i + thread) % 100));
+        put('l', thread, i, (size_t)(is_killed_amid ? 1 + 4 * i : 1 + (7 * i + thread) % 100));
         if (i % (files / 8) == 0)
             for (long heavy = 0; heavy < HEAVY; heavy++)
                 put('h', thread, heavy, PIECE_BYTES);
     }
+    if (is_killed_amid)
+        raise(SIGKILL);
     return NULL;
 }
 
@@ -40,6 +44,7 @@ int main(int argc, char **argv)
     pthread_t ids[64];
     files = atol(argv[2]);
     directory = argv[3];
+    is_killed_amid = strcmp(argv[4], "amid") == 0;
     REQUIRE(threads <= 64 && files % 8 == 0);
     pthread_barrier_init(&start, NULL, (unsigned)threads);
     for (long i = 0; i < threads; i++)

@@ -1,10 +1,12 @@
 /* Kinds of calls, many times each.
  *     calls time KIND CHUNKS THREADS DIR   prints ns a call: the median over chunks of calls, so that who was preempted does not count;
  *                                          the mean of it over the threads
+ *     calls wall KIND CHUNKS THREADS DIR   prints ns a call of each thread, by the clock from when all begin to when all are through
  *     calls count KIND CHUNKS 1 DIR        under callgrind: each chunk's instructions are dumped as `Client Request: KIND CALLS`
  * KIND may be `all`. Threads have files of their own, but for `shared`. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,7 @@ struct work {
     long *new_files; /* made so far */
     int chunks, fd, null, shared_null;
     FILE *sink, *source, *text, *wide_sink, *wide_source;
-    double ns;
+    double ns, began, ended;
 };
 
 struct kind {
@@ -102,6 +104,12 @@ static void call_getc(const struct work *work, long i)
 {
     (void)i;
     must(getc(work->source) == 0, "getc");
+}
+
+static void call_getc_unlocked(const struct work *work, long i)
+{
+    (void)i;
+    must((getc_unlocked)(work->source) == 0, "getc_unlocked");
 }
 
 static void call_putc(const struct work *work, long i)
@@ -204,6 +212,7 @@ static const struct kind kinds[] = {
     { "fwrite", call_fwrite },
     { "fread", call_fread },
     { "getc", call_getc },
+    { "getc_unlocked", call_getc_unlocked },
     { "putc", call_putc },
     { "fgets", call_fgets },
     { "fread_8", call_fread_8 },
@@ -216,8 +225,9 @@ static const struct kind kinds[] = {
     { "stat", call_stat },
     { "open", call_open_and_close },
     { "new_file", call_new_file, 0 },
+    { "new_file_10", call_new_file, 10 },
     { "new_file_1000", call_new_file, 1000 },
-    { "new_file_20000", call_new_file, 20000 },
+    { "new_file_100000", call_new_file, 100000 },
     { "shared", call_shared },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -275,23 +285,25 @@ static void *run(void *argument)
     for (long i = 0; i < work->kind->before; i++)
         work->kind->call(work, i);
     pthread_barrier_wait(&start);
+    work->began = now_ns();
     for (int chunk = 0; chunk < work->chunks; chunk++) {
         double began = now_ns();
         call_a_chunk(work);
         ns[chunk] = now_ns() - began;
     }
+    work->ended = now_ns();
     qsort(ns, (size_t)work->chunks, sizeof *ns, by_size);
     work->ns = ns[work->chunks / 2] / CALLS_A_CHUNK;
     free(ns);
     return NULL;
 }
 
-static void time_calls(const struct kind *kind, int chunks, int threads, const char *directory)
+static void time_calls(const struct kind *kind, int chunks, int threads, const char *directory, bool is_by_wall)
 {
     struct work *works = calloc((size_t)threads, sizeof *works);
     pthread_t *ids = calloc((size_t)threads, sizeof *ids);
     int shared_null = open("/dev/null", O_WRONLY);
-    double ns = 0;
+    double ns = 0, began = 0, ended = 0;
     pthread_barrier_init(&start, NULL, (unsigned)threads);
     for (int t = 0; t < threads; t++) {
         works[t] = work_in(directory, t, shared_null);
@@ -305,8 +317,10 @@ static void time_calls(const struct kind *kind, int chunks, int threads, const c
         if (t > 0)
             pthread_join(ids[t], NULL);
         ns += works[t].ns;
+        began = t == 0 || works[t].began < began ? works[t].began : began;
+        ended = works[t].ended > ended ? works[t].ended : ended;
     }
-    printf("%.3f\n", ns / threads);
+    printf("%.3f\n", is_by_wall ? (ended - began) / ((double)chunks * CALLS_A_CHUNK) : ns / threads);
 }
 
 /* A first chunk warms up and is not dumped. */
@@ -329,14 +343,14 @@ static void count_calls(const struct kind *kind, int chunks, const char *directo
 int main(int argc, char **argv)
 {
     if (argc != 6) {
-        fprintf(stderr, "usage: calls time|count KIND CHUNKS THREADS DIR\n");
+        fprintf(stderr, "usage: calls time|wall|count KIND CHUNKS THREADS DIR\n");
         return 2;
     }
     for (const struct kind *kind = kinds; kind < kinds + KINDS; kind++) {
         if (strcmp(argv[2], kind->name) != 0 && strcmp(argv[2], "all") != 0)
             continue;
-        if (argv[1][0] == 't')
-            time_calls(kind, atoi(argv[3]), atoi(argv[4]), argv[5]);
+        if (argv[1][0] != 'c')
+            time_calls(kind, atoi(argv[3]), atoi(argv[4]), argv[5], argv[1][0] == 'w');
         else
             count_calls(kind, atoi(argv[3]), argv[5]);
     }

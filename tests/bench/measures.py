@@ -28,6 +28,7 @@ SITE_CALLS, SITE_WAITS = 20_000, 200
 TIMEOUT_SECONDS = 300
 STDIO = [
     "getc",
+    "getc_unlocked",
     "putc",
     "fgets",
     "getline",
@@ -41,7 +42,7 @@ STDIO = [
     "fputwc",
 ]
 CALLS = ["write", "write_to_file", "pwrite", "pread", "lseek", *STDIO, "stat", "open"]
-NEW_FILES = ["new_file", "new_file_1000", "new_file_20000"]
+NEW_FILES = ["new_file", "new_file_10", "new_file_1000", "new_file_100000"]
 CALLS_OF_TWO = ["write", "pwrite", "pread", "lseek"]
 SHORT = ["true", "few_calls"]
 
@@ -62,7 +63,7 @@ class Bench:
         rows = [self._timed(kind, 1) for kind in CALLS]
         rows += [self._timed(kind, 2) for kind in CALLS_OF_TWO]
         rows += [self._timed(kind, 1) for kind in NEW_FILES]
-        return [*rows, self._timed("new_file", 8), self._timed("shared", 1), self._timed("shared", 8)]
+        return [*rows, self._timed("new_file", 8, by="wall"), self._timed("shared", 1), self._timed("shared", 8)]
 
     def calls_by_vdso(self) -> list[Row]:
         """The same call where the processor's counter must not be used."""
@@ -194,15 +195,15 @@ class Bench:
                 raise RuntimeError(f"{' '.join(command)} under {library.name} failed")
         return spent
 
-    def _timed(self, kind: str, threads: int) -> Row:
-        values = in_turns(self.libraries.values(), ROUNDS, lambda library: self._ns(kind, threads, library))
+    def _timed(self, kind: str, threads: int, by: str = "time") -> Row:
+        values = in_turns(self.libraries.values(), ROUNDS, lambda library: self._ns(kind, threads, library, by))
         return self._row(kind if threads == 1 else f"{kind}_{threads}", "ns", values["ns"])
 
     def _row(self, name: str, unit: str, values: Values) -> Row:
         return Row(name, ROWS[name]["what"], unit, values)
 
-    def _ns(self, kind: str, threads: int, library: Library, **settings: str) -> dict[str, float]:
-        command = [self.programs / "calls", "time", kind, str(CHUNKS), str(threads), self.data]
+    def _ns(self, kind: str, threads: int, library: Library, by: str = "time", **settings: str) -> dict[str, float]:
+        command = [self.programs / "calls", by, kind, str(CHUNKS), str(threads), self.data]
         return {"ns": float(self._run(command, library, **settings))}
 
     def _sites(self, kind: str, library: Library) -> dict[str, float]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -47,4 +49,35 @@ def test_more_files_than_rows_by_several_threads(job: Job, apps: Apps, end: str)
             assert row["error_bytes"] <= everything // FILES_KEPT
         else:
             assert moved <= others <= everything // FILES_KEPT, path
+    told = subprocess.run(
+        [sys.executable, "-m", "slicewise", "info", profile.path], capture_output=True, text=True, check=True
+    )
+    assert "A file without a row there moved at most" in " ".join(told.stdout.split())
     assert {path for path in of_files if "/h" in path.removeprefix(str(job.data))} <= set(listed)
+
+
+@pytest.mark.parametrize("files", [416, 504, 600, 704, 808, 1000])
+def test_killed_in_the_midst_of_rows_that_come_and_go(job: Job, apps: Apps, files: int) -> None:
+    """Each file is larger than those before, so that each gets a row, and others are given up, whenever the kill comes.
+    The process's own last calls, one a thread, may be in one of the sums and not in the other."""
+    ended = job.run([apps.build("many_files", "-pthread"), str(THREADS), str(files), job.data, "amid"])
+    assert ended.status == -signal.SIGKILL
+    recovered = job.recover(job.spool_dir)
+    assert (recovered.returncode, recovered.stderr) == (0, "")
+    profile = job.profile()
+    of_files = {str(path): path.stat().st_size for path in job.data.iterdir()}
+    under_way = THREADS * PIECE_BYTES
+    everything = total(profile, "write_bytes", obj="file")
+    assert sum(of_files.values()) - under_way <= everything <= sum(of_files.values())
+    assert everything - under_way <= profile.files["write_bytes"].sum() <= everything + under_way
+    others = profile.files.filter(pl.col("path") == "")["error_bytes"].item()
+    rows = profile.files.filter(pl.col("path").is_in(list(of_files)))
+    listed = {row["path"]: row for row in rows.iter_rows(named=True)}
+    assert len(listed) == rows.height, "a path has one row"
+    for path, moved in of_files.items():
+        if path in listed:
+            row = listed[path]
+            most = row["write_bytes"] + row["error_bytes"] + PIECE_BYTES
+            assert row["write_bytes"] - PIECE_BYTES <= moved <= most, path
+        else:
+            assert moved <= others + PIECE_BYTES, path

@@ -128,6 +128,43 @@ TEST_CASE("a record that is added is there as a whole, or not at all", "[crash]"
     CHECK(written(finish_a_copy(sandbox, segment)) == 16);
 }
 
+TEST_CASE("death while rows of files are given up loses and doubles nothing of the files' sums", "[crash]")
+{
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    uint64_t all = 0, opens = 0;
+    auto enter = [&](uint32_t file) {
+        stream stream;
+        std::memset((void *)&stream, 0, sizeof stream);
+        stream.id = file * 0x9e3779b97f4a7c15u | 1;
+        files_enter(&segment.home, &stream, 2, ("/scratch/file" + std::to_string(file)).c_str());
+        return stream;
+    };
+    for (uint32_t file = 1; file < FILES_MAX; file++) {
+        stream stream = enter(file);
+        REQUIRE(stream.file != 0);
+        stream.counter[FILE_SUM(files_opens)] = 1;
+        stream.counter[FILE_SUM(files_write_bytes)] = file;
+        all += file;
+        opens++;
+        files_add(&segment.home, segment.lane(0), &stream);
+    }
+    Watched watched = { &segment.home.segment->files.version, sizeof(files) - offsetof(files, version) };
+    unsigned moment = 0, looked = 0;
+    int moments = step_through(watched, [&] { enter(FILES_MAX); }, [&] {
+        if (moment++ % 61 != 0)
+            return;
+        looked++;
+        Spool spool = finish_a_copy(sandbox, segment);
+        REQUIRE(spool.sum("files", "write_bytes") == all);
+        REQUIRE(spool.sum("files", "opens") == opens);
+    });
+    if (moments >= 0) {
+        CHECK(moments > 1000);
+        CHECK(looked > 20);
+    }
+}
+
 TEST_CASE("whoever finishes a segment may die too", "[crash]")
 {
     Sandbox sandbox;

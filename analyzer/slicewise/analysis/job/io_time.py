@@ -75,6 +75,28 @@ def by_bin(digest: Digest, what: str) -> pl.DataFrame:
     )
 
 
+@dataclass(frozen=True)
+class FilesWithoutRow:
+    """All files together that the tables of the processes have no row for, and what any one of them had at most."""
+
+    opens: int
+    bytes: int
+    most_bytes: int
+    most_seconds: float
+
+
+def files_without_row(digest: Digest) -> FilesWithoutRow | None:
+    """None where each file has its row. Each process keeps a table, so that what one file had at most is a sum."""
+    of_job = digest.files.join(digest.processes.filter("is_of_job"), on="process", how="semi")
+    rows = of_job.filter(pl.col("path") == "", pl.sum_horizontal("opens", "read_bytes", "write_bytes") > 0)
+    if rows.height == 0:
+        return None
+    sums = {name: int(rows[name].sum()) for name in ("opens", "read_bytes", "write_bytes", "error_bytes", "error_ns")}
+    return FilesWithoutRow(
+        sums["opens"], sums["read_bytes"] + sums["write_bytes"], sums["error_bytes"], sums["error_ns"] / 1e9
+    )
+
+
 def busiest_files(digest: Digest, most: int) -> pl.DataFrame:
     """The files with most bytes, falling, at most so many rows.
 

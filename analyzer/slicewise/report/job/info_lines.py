@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 
+from slicewise.analysis.job.io_time import files_without_row
 from slicewise.analysis.job.totals import Summary
 from slicewise.analysis.nodes.samples import moved
 from slicewise.digest.digest import Digest
 from slicewise.kinds import KINDS
 from slicewise.report.coverage import coverage_words
 from slicewise.report.job.access_words import access_lines
+from slicewise.report.job.file_words import without_row
 from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.nodes.node_words import node_lines, nodes_table
 from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
@@ -44,7 +46,7 @@ def info_lines(digest: Digest, summary: Summary, phases: Phases | None) -> list[
     if of_nodes.height:
         lines += node_lines(of_nodes)
         lines += [for_terminal(nodes_table(of_nodes, digest.node_slice_ns)), ""]
-    lines += [*_elsewhere(summary), *_seen(summary), *_trouble(digest, summary)]
+    lines += [*_elsewhere(summary), *_files(digest), *_seen(summary), *_trouble(digest, summary)]
     lines += [line_for_terminal((damage.message, "yellow")) for damage in summary.damage]
     lines += ["", f"Next: slicewise report {digest.path}"]
     return lines
@@ -127,6 +129,11 @@ def _elsewhere(summary: Summary) -> Iterator[str]:
     ]
     if parts:
         yield f"Not on files, and in none of these: {', '.join(parts)}."
+
+
+def _files(digest: Digest) -> Iterator[str]:
+    if sentence := without_row(files_without_row(digest)):
+        yield sentence
 
 
 def _seen(summary: Summary) -> Iterator[str]:

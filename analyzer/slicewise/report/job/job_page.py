@@ -22,6 +22,7 @@ from slicewise.digest.digest import Digest
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import seen_section
 from slicewise.report.job import job_tables
+from slicewise.report.job.file_words import without_row
 from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.job.site_words import site_lines, sites_section
 from slicewise.report.nodes.node_sections import node_sections
@@ -229,9 +230,10 @@ def _distributions(report: JobReport) -> list[Section]:
 def _tables(report: JobReport) -> list[Section]:
     summary = report.summary
     is_partial = (report.files["path"] == "").any() or (report.files["error_bytes"] > 0).any()
+    files_note = f"{FILES_NOTE} {without_row(analysis.files_without_row(report.digest))}".rstrip()
     sections = [
         ("File systems", job_tables.mounts_table(summary), ""),
-        ("Busiest files", job_tables.files_table(report.files), FILES_NOTE if is_partial else ""),
+        ("Busiest files", job_tables.files_table(report.files), files_note if is_partial else ""),
         ("Calls", job_tables.calls_table(summary), ""),
     ]
     return [
