@@ -4,6 +4,7 @@
 #include "descriptor.h"
 #include "engine.h"
 #include "kernel.h"
+#include "lane.h"
 #include "lend.h"
 #include "mount.h"
 #include "name.h"

@@ -17,6 +17,10 @@ enum {
 /* The words of all descriptors, of which those on the page of asleep.h are not used; NULL: none of the others was met. */
 extern _Atomic descriptor *_Atomic descriptor_far HIDDEN;
 
+/* The table of descriptors: forgets all that it knows; finds out what an unknown one leads to. */
+void descriptor_forget_all(void);
+descriptor descriptor_classify(int fd);
+
 /* The word as it is noted, or 0. */
 static inline descriptor descriptor_word(int fd)
 {
@@ -56,5 +60,8 @@ void descriptor_name_all(void);
 /* The mount of an object on a device; of one that raw_statx looked at, of which `fd` (or -1) is a descriptor. */
 uint32_t mount_of_device(enum object object, uint64_t device);
 uint32_t mount_of_seen(enum object object, const struct statx *status, int fd);
+
+/* A lane's place for a descriptor that it last used for another one. */
+void stream_switch(struct lane *lane, struct stream *stream, int fd, descriptor descriptor, uint64_t bytes, uint64_t ns);
 
 #endif

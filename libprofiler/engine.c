@@ -10,6 +10,7 @@
 #include "hardware.h"
 #include "identity.h"
 #include "kernel.h"
+#include "lane.h"
 #include "lend.h"
 #include "mount.h"
 #include "program.h"

@@ -2,6 +2,7 @@
 #include "descriptor.h"
 #include "hardware.h"
 #include "kernel.h"
+#include "lane.h"
 #include "record.h"
 #include "site.h"
 #include "state.h"

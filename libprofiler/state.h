@@ -27,8 +27,6 @@ struct engine {
 };
 extern struct engine engine;
 
-struct share;
-
 /* Counts trouble, and says the first of a kind that is to be said. */
 void mishap(enum mishap mishap, const char *detail);
 
@@ -44,27 +42,6 @@ void notice_bad_setting(const char *variable, const char *value, const char *wro
 /* At a process's end, when all is closed (or `closed` says why not): brings it to the spool, or says why it stays in the segment. Returns whether
  * nothing stays there. Caller holds no lock. */
 bool ending_bring_home(enum ending ending, uint64_t end_ns, int closed);
-
-/* Brings the thread's lane to the slice in which the call ended: gets one if the thread has none, closes the slice before, and spreads what
- * falls into earlier slices. Returns false if there is no lane to be had. */
-bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, enum layer layer, enum call_kind kind, uint64_t bytes,
-               struct share *share);
-
-/* Gives the lane back, with what it counted. */
-void lane_release(struct thread *thread);
-
-/* The cell of a mount and layer that the lane has not used in this slice yet. */
-struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer);
-
-/* Closes what the open slice counted so far where a cell has nearly as many calls as its bins can count. */
-void lane_relieve(struct thread *thread, const struct cell *cell);
-
-/* A lane's place for a descriptor that it last used for another one. */
-void stream_switch(struct lane *lane, struct stream *stream, int fd, descriptor descriptor, uint64_t bytes, uint64_t ns);
-
-/* The table of descriptors: forgets all that it knows; finds out what an unknown one leads to. */
-void descriptor_forget_all(void);
-descriptor descriptor_classify(int fd);
 
 /* What a counted call costs us, in picoseconds, measured on a lane of no consequence. Caller holds the lock. */
 uint64_t call_cost_ps(void);

@@ -31,6 +31,7 @@ extern "C" {
 #include "format.h"
 #include "identity.h"
 #include "kernel.h"
+#include "lane.h"
 #include "mount.h"
 #include "name.h"
 #include "peek.h"

@@ -1,6 +1,7 @@
 #include "fake_engine.h"
 
 #include "adopt.h"
+#include "descriptor.h"
 #include "identity.h"
 #include "kernel.h"
 #include "mount.h"

@@ -1,0 +1,23 @@
+/* A thread's lane: it comes to the slice of a call, gets cells for mounts and layers, and is given back. For the lane's own thread. */
+#ifndef SLICEWISE_LANE_H
+#define SLICEWISE_LANE_H
+
+#include "engine.h"
+
+struct share;
+
+/* Brings the thread's lane to the slice in which the call ended: gets one if the thread has none, closes the slice before, and spreads what
+ * falls into earlier slices. Returns false if there is no lane to be had. */
+bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, enum layer layer, enum call_kind kind, uint64_t bytes,
+               struct share *share);
+
+/* Gives the lane back, with what it counted. */
+void lane_release(struct thread *thread);
+
+/* The cell of a mount and layer that the lane has not used in this slice yet. */
+struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer);
+
+/* Closes what the open slice counted so far where a cell has nearly as many calls as its bins can count. */
+void lane_relieve(struct thread *thread, const struct cell *cell);
+
+#endif
