@@ -135,7 +135,8 @@ void encode_rows(struct encoder *encoder, const struct segment *segment, enum ta
 
 void encode_table(struct encoder *encoder, const struct segment *segment, enum table table, const uint64_t *rows, unsigned count)
 {
-    static const uint64_t *each[sizeof values / sizeof *values];
+    static const uint64_t *many[sizeof values / sizeof *values];
+    const uint64_t *few[16], **each = count <= sizeof few / sizeof *few ? few : many; /* the stack may be a signal handler's small one */
     for (unsigned i = 0; i < count; i++)
         each[i] = rows + (size_t)i * encode_columns(table);
     encode_rows(encoder, segment, table, each, count);
