@@ -42,7 +42,7 @@ def test_calls_of_one_thread(job: Job, apps: Apps, options: tuple[str, ...]) -> 
 
 @pytest.mark.parametrize("mode", ["scans", "wide"])
 def test_calls_that_tell_only_afterwards(job: Job, apps: Apps, mode: str) -> None:
-    """Words and lines of all lengths, and wide characters: sums are right, and so is what passed from and to the kernel."""
+    """Words and lines of all lengths, and wide characters: sums are right, and so is what the kernel gave and got."""
     target = job.data / "file"
     ended = job.run([apps.build("stdio_served"), mode, target])
     assert (ended.status, ended.errors) == (0, "")

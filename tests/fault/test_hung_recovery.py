@@ -51,9 +51,7 @@ def test_recover_with_a_spool_that_hangs(job: Job, apps: Apps, hanging: HangingF
     assert total(job.profile(), "write_bytes", obj="file") == 3 * 300
 
 
-def test_recover_of_one_job_asks_no_other_jobs_file_system(
-    job: Job, apps: Apps, hanging: HangingFileSystem
-) -> None:
+def test_recover_of_one_job_asks_no_other_jobs_file_system(job: Job, apps: Apps, hanging: HangingFileSystem) -> None:
     kill_one(job, apps, SLICEWISE_DIR=str(hanging.point))
     kill_one(job, apps)
     hanging.hang()
