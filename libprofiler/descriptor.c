@@ -11,6 +11,7 @@
 #include "mount.h"
 #include "record.h"
 #include "scratch.h"
+#include "sparse.h"
 #include "state.h"
 #include "fast_path.h"
 
@@ -34,10 +35,15 @@ INLINE bool has_place(int fd)
     return is_near(fd) || ((unsigned)fd < DESCRIPTORS_MAX && atomic_load_explicit(&descriptor_far, memory_order_acquire) != NULL);
 }
 
+size_t descriptor_far_bytes(void)
+{
+    return FAR_BYTES;
+}
+
 /* Returns false if there is no memory. */
 static __attribute__((noinline, cold)) bool map_far(void)
 {
-    void *memory = (void *)syscall(SYS_mmap, NULL, FAR_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = sparse_map(FAR_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (memory == MAP_FAILED)
         return false;
     /* A child of fork knows none of its descriptors and so counts nothing on its parent's lanes, however it was forked. */

@@ -16,6 +16,7 @@ enum {
 
 /* The words of all descriptors, of which those on the page of asleep.h are not used; NULL: none of the others was met. */
 extern _Atomic descriptor *_Atomic descriptor_far HIDDEN;
+size_t descriptor_far_bytes(void);
 
 /* The table of descriptors: forgets all that it knows; finds out what an unknown one leads to. */
 void descriptor_forget_all(void);

@@ -149,8 +149,10 @@ static bool start(bool is_forked)
     uint64_t began = clock_read(CLOCK_MONOTONIC);
     char name[160];
     snprintf(name, sizeof name, "%s.%u", engine.job, asleep_pid());
-    if (segment_create(&engine.home, engine.settings.segment_dir, name) < 0)
+    if (segment_create(&engine.home, engine.settings.segment_dir, name) < 0) {
+        engine_say("slicewise: not profiled: no memory can be had to count in\n", "", "", "");
         return false;
+    }
     engine.home.is_drained_apart = true;
 
     struct segment *segment = engine.home.segment;

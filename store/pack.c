@@ -7,6 +7,7 @@
 #include "sections.h"
 #include "schema_frame.inc"
 #include "scratch.h"
+#include "sparse.h"
 
 #define ZSTD_STATIC_LINKING_ONLY
 #include <string.h>
@@ -245,8 +246,7 @@ int pack_payload(struct segment_home *home, void (*encode)(struct encoder *, con
         return stored_raw;
     size_t frame_room = sizeof(struct format_envelope) + ZSTD_compressBound(PAYLOAD_BYTES), context_bytes = ZSTD_estimateCCtxSize_usingCParams(packing);
     size_t memory_bytes = PAYLOAD_BYTES + frame_room + context_bytes + 64;
-    unsigned char *memory = (unsigned char *)syscall(SYS_mmap, NULL, memory_bytes, PROT_READ | PROT_WRITE,
-                                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned char *memory = (unsigned char *)sparse_map(memory_bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (memory == MAP_FAILED)
         return -ENOMEM;
     struct encoder encoder = { .begin = memory, .at = memory, .end = memory + PAYLOAD_BYTES };

@@ -4,6 +4,7 @@
 #include "format.h"
 #include "raw.h"
 #include "schema_frame.inc"
+#include "sparse.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -116,9 +117,11 @@ static int reserve_beginning(struct segment_home *home)
     return 0;
 }
 
+_Atomic bool sparse_is_new_memory_locked;
+
 static struct segment *map(int flags, int fd)
 {
-    return (struct segment *)syscall(SYS_mmap, NULL, sizeof(struct segment), PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd, 0);
+    return (struct segment *)sparse_map(sizeof(struct segment), flags, fd);
 }
 
 /* Returns its descriptor, or -errno. */

@@ -2,6 +2,7 @@
 #include "interpose.h"
 #include "io_uring.h"
 #include "libaio.h"
+#include "mlockall.h"
 #include "posix_copy.h"
 #include "sandbox.h"
 #include "fast_path.h"
@@ -10,7 +11,7 @@
 enum action {
     NONE, READS, READS_AT, WRITES, WRITES_AT, SENDS, MOVES, TEES, GIVES_PAGES, OPENS, OPENS_AT, CLOSES, CLOSES_RANGE, COPIES, CONTROLS, SEEKS,
     TOUCHES, NAMES, NAMES_AT, NAMES_NONE, SUBMITS, REAPS, SETS_UP_RING, REGISTERS, ENTERS_RING, ENDS,
-    FORBIDS, FORBIDS_AS_PRCTL,
+    LOCKS_MEMORY, FORBIDS, FORBIDS_AS_PRCTL,
 };
 
 struct meaning {
@@ -100,6 +101,7 @@ static struct meaning meaning_of(long number)
     case SYS_statx: return (struct meaning){ NAMES_AT, OP_statx };
     case SYS_seccomp: return (struct meaning){ FORBIDS, OP_prctl };
     case SYS_prctl: return (struct meaning){ FORBIDS_AS_PRCTL, OP_prctl };
+    case SYS_mlockall: return (struct meaning){ LOCKS_MEMORY, OP_mlockall };
     case SYS_io_submit: return (struct meaning){ SUBMITS, OP_io_submit };
     case SYS_io_getevents:
     case SYS_io_pgetevents: return (struct meaning){ REAPS, OP_io_getevents };
@@ -184,6 +186,7 @@ static void count(struct meaning meaning, const struct call *call, const long *a
         break;
     case ENTERS_RING: uring_entered(call, fd, prepared != 0, result); break;
     case NONE:
+    case LOCKS_MEMORY:
     case FORBIDS:
     case FORBIDS_AS_PRCTL:
     case ENDS: break;
@@ -203,6 +206,8 @@ static long counted(struct meaning meaning, long number, long a, long b, long c,
 INTERPOSE_SYMBOL(long, system_call, syscall, (long number, long a, long b, long c, long d, long e, long f))
 {
     struct meaning meaning = meaning_of(number);
+    if (meaning.action == LOCKS_MEMORY)
+        return mlockall_counted((int)a);
     if (meaning.action >= FORBIDS) {
         if (meaning.action == FORBIDS)
             sandbox_prepare_seccomp(a, address(c));

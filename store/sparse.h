@@ -1,0 +1,29 @@
+/* Memory of which few pages will be touched. Where the program has all its new memory locked (mlockall), the kernel would fill it with pages at
+ * once: then it is mapped without access first, unlocked, and opened. */
+#ifndef SLICEWISE_SPARSE_H
+#define SLICEWISE_SPARSE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+extern _Atomic bool sparse_is_new_memory_locked;
+
+/* As mmap of `bytes` to read and write: MAP_FAILED where there is no memory. */
+static inline void *sparse_map(size_t bytes, int flags, int fd)
+{
+    bool is_locked = atomic_load_explicit(&sparse_is_new_memory_locked, memory_order_relaxed);
+    void *memory = (void *)syscall(SYS_mmap, NULL, bytes, is_locked ? PROT_NONE : PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd, 0);
+    if (!is_locked || memory == MAP_FAILED)
+        return memory;
+    syscall(SYS_munlock, memory, bytes);
+    if (syscall(SYS_mprotect, memory, bytes, PROT_READ | PROT_WRITE) == 0)
+        return memory;
+    syscall(SYS_munmap, memory, bytes);
+    return MAP_FAILED;
+}
+
+#endif
