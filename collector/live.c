@@ -70,10 +70,11 @@ static void print_process(struct segment *segment, uid_t owner, bool is_first)
     print_string("step", segment_text(segment, row[processes_step]));
     printf(", ");
     print_string("program", segment_text(segment, row[processes_program]));
-    printf(", \"user\": %lu, \"pid\": %lu, \"rank\": %ld, \"start_ns\": %lu, \"slice_ns\": %lu, \"kernel_read_bytes\": %lu, \"kernel_write_bytes\": %lu, "
+    printf(", \"user\": %lu, \"pid\": %lu, \"rank\": %ld, \"start_ns\": %lu, \"slice_ns\": %lu, \"kernel_read_bytes\": %lu, \"kernel_write_bytes\": "
+           "%lu, "
            "\"closed_read_bytes\": %lu, \"closed_write_bytes\": %lu, \"mounts\": [",
-           (uint64_t)owner, row[processes_pid], (long)row[processes_rank], row[processes_start_ns], row[processes_slice_ns],
-           segment->kernel_bytes[0], segment->kernel_bytes[1], closed_bytes[0], closed_bytes[1]);
+           (uint64_t)owner, row[processes_pid], (long)row[processes_rank], row[processes_start_ns], row[processes_slice_ns], segment->kernel_bytes[0],
+           segment->kernel_bytes[1], closed_bytes[0], closed_bytes[1]);
     for (uint32_t mount = 0, printed = 0; mount < segment->mounts_used && mount < TOTALS_MAX; mount++) {
         bool is_several = mount == TOTALS_MAX - 1 && segment->mounts_used > TOTALS_MAX;
         const uint64_t *about = segment->mounts[is_several ? MOUNT_OTHER : mount];
@@ -122,7 +123,8 @@ static unsigned print_segment(int dir, const char *name, uid_t owner, unsigned p
     int fd = raw_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0)
         return 0;
-    bool is_segment = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == owner && (size_t)status.st_size == sizeof(struct segment);
+    bool is_segment =
+        fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == owner && (size_t)status.st_size == sizeof(struct segment);
     struct segment *segment = is_segment ? copy_at_rest(fd) : NULL;
     raw_close(fd);
     if (segment == NULL)

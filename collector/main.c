@@ -66,10 +66,11 @@ static bool read_number(const char *text, double *number)
 static bool read_options(struct options *options, const char *allowed, int argc, char **argv)
 {
     static const struct option names[] = {
-        { "user", required_argument, NULL, 'u' },   { "all-users", no_argument, NULL, 'a' }, { "job", required_argument, NULL, 'j' },
-        { "parent", required_argument, NULL, 'p' }, { "detach", no_argument, NULL, 'd' },    { "json", no_argument, NULL, 's' },
-        { "every", required_argument, NULL, 'e' },  { "samples", no_argument, NULL, 'o' },
-        { "into", required_argument, NULL, 'i' },   { 0 },
+        { "user", required_argument, NULL, 'u' },  { "all-users", no_argument, NULL, 'a' },
+        { "job", required_argument, NULL, 'j' },   { "parent", required_argument, NULL, 'p' },
+        { "detach", no_argument, NULL, 'd' },      { "json", no_argument, NULL, 's' },
+        { "every", required_argument, NULL, 'e' }, { "samples", no_argument, NULL, 'o' },
+        { "into", required_argument, NULL, 'i' },  { 0 },
     };
     double number;
     for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -113,7 +114,9 @@ int main(int argc, char **argv)
         return usage(stdout);
     if (argc == 3 && strcmp(argv[1], "look") == 0)
         return look(argv[2]);
-    const struct { const char *name, *allowed; } commands[] = { { "recover", "uaji*" }, { "node", "ujpdso" }, { "stop", "uj" }, { "live", "ea" } };
+    const struct {
+        const char *name, *allowed;
+    } commands[] = { { "recover", "uaji*" }, { "node", "ujpdso" }, { "stop", "uj" }, { "live", "ea" } };
     enum { RECOVER, NODE, STOP, LIVE, COMMANDS };
     int command = 0;
     while (command < COMMANDS && (argc < 2 || strcmp(argv[1], commands[command].name) != 0))
@@ -124,13 +127,9 @@ int main(int argc, char **argv)
     if (wrong != 0)
         return wrong;
     switch (command) {
-    case RECOVER:
-        return options.is_for_all ? recover_all_users(recover_for_one, &options) : recover(options.operand, options.node.job, options.into);
-    case NODE:
-        return node_run(&options.node);
-    case STOP:
-        return node_stop(options.node.job);
-    default:
-        return live(options.every_seconds, options.is_for_all);
+    case RECOVER: return options.is_for_all ? recover_all_users(recover_for_one, &options) : recover(options.operand, options.node.job, options.into);
+    case NODE: return node_run(&options.node);
+    case STOP: return node_stop(options.node.job);
+    default: return live(options.every_seconds, options.is_for_all);
     }
 }

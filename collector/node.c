@@ -182,13 +182,9 @@ int node_drain(struct node *node)
 {
     int packed;
     switch (has_profile(node)) {
-    case ANSWER_YES:
-        packed = samples_pack(&node->home, 0);
-        return packed < 0 ? packed : drain_frames(&node->home);
-    case ANSWER_NO:
-        return 0;
-    default:
-        return -SPOOL_LATE;
+    case ANSWER_YES: packed = samples_pack(&node->home, 0); return packed < 0 ? packed : drain_frames(&node->home);
+    case ANSWER_NO: return 0;
+    default: return -SPOOL_LATE;
     }
 }
 

@@ -17,7 +17,9 @@ struct node {
     uint64_t samples, samples_late;
     uint64_t frame_due_ns; /* CLOCK_MONOTONIC: when the samples that are kept are to be written */
     unsigned devices_packed, devices_named;
-    struct { uint64_t name, source; } names[DEVICES_MAX]; /* in the segment's text */
+    struct {
+        uint64_t name, source;
+    } names[DEVICES_MAX]; /* in the segment's text */
     unsigned most_alive;
     bool is_for_samples; /* which are written where no process of the job has been, too */
 };

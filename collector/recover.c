@@ -91,7 +91,7 @@ int recover(const char *job_dir, const char *job, const char *into)
         return 2;
     }
     tell(stdout, "slicewise: finished %u process%s that ended without a word; %u still run%s\n", tally.finished, tally.finished == 1 ? "" : "es",
-           tally.alive, tally.alive == 1 ? "s" : "");
+         tally.alive, tally.alive == 1 ? "s" : "");
     if (tally.busy > 0)
         tell(stdout, "slicewise: %u more %s being finished by somebody else at this moment\n", tally.busy, tally.busy == 1 ? "is" : "are");
     if (tally.unseen > 0)

@@ -113,14 +113,16 @@ static void say_end(const struct node *node, const struct node_options *options,
     uint64_t cost_ns = clock_read(CLOCK_PROCESS_CPUTIME_ID), ran_ns = clock_read(CLOCK_MONOTONIC) - began_ns;
     double share = ran_ns > 0 ? 100.0 * (double)cost_ns / (double)ran_ns : 0;
     if (options->is_json)
-        printf("{\"samples\": %lu, \"seconds\": %.3f, \"cost_seconds\": %.6f, \"cost_percent_of_a_core\": %.4f, \"most_bytes\": %lu, \"profile_bytes\": %lu, "
+        printf("{\"samples\": %lu, \"seconds\": %.3f, \"cost_seconds\": %.6f, \"cost_percent_of_a_core\": %.4f, \"most_bytes\": %lu, "
+               "\"profile_bytes\": %lu, "
                "\"drained_bytes\": %lu, \"finished\": %u, \"most_processes\": %u}\n",
-               node->samples, (double)ran_ns / 1e9, (double)cost_ns / 1e9, share, node_most_bytes(), own_io.spool_bytes,
-               node->visits.drained_bytes, node->visits.finished, node->most_alive);
+               node->samples, (double)ran_ns / 1e9, (double)cost_ns / 1e9, share, node_most_bytes(), own_io.spool_bytes, node->visits.drained_bytes,
+               node->visits.finished, node->most_alive);
     else
-        tell(stdout, "slicewise: %lu samples in %.1f s; cost %.3f %% of one core and %.1f MiB; "
-               "wrote %lu bytes to the profile, for up to %u processes at once\n",
-               node->samples, (double)ran_ns / 1e9, share, (double)node_most_bytes() / (1 << 20), own_io.spool_bytes, node->most_alive);
+        tell(stdout,
+             "slicewise: %lu samples in %.1f s; cost %.3f %% of one core and %.1f MiB; "
+             "wrote %lu bytes to the profile, for up to %u processes at once\n",
+             node->samples, (double)ran_ns / 1e9, share, (double)node_most_bytes() / (1 << 20), own_io.spool_bytes, node->most_alive);
     fflush(stdout);
 }
 
@@ -182,7 +184,8 @@ static int run_attached(const struct node_options *options, const struct setting
     signal(SIGPIPE, SIG_IGN);
     int parent_fd = options->parent != 0 ? (int)syscall(SYS_pidfd_open, options->parent, 0) : -1;
     if (options->parent != 0 && parent_fd < 0) {
-        tell(stderr, "slicewise: process %d: cannot be watched (%s); give the id of a living process to --parent\n", options->parent, strerror(errno));
+        tell(stderr, "slicewise: process %d: cannot be watched (%s); give the id of a living process to --parent\n", options->parent,
+             strerror(errno));
         return 2;
     }
     patience_begin(settings->exit_ns);
@@ -199,12 +202,11 @@ static int run_attached(const struct node_options *options, const struct setting
     spool_path(spool, sizeof spool, node.home.segment);
     if (ended < 0 || node.visits.failed > 0)
         tell(stderr, "slicewise: %s: cannot write the profile (%s); its counts are kept in %s: mend that, then run `slicewise recover`\n", spool,
-                spool_words(ended < 0 ? ended : node.visits.error), settings->segment_dir);
+             spool_words(ended < 0 ? ended : node.visits.error), settings->segment_dir);
     say_end(&node, options, began_ns);
     raw_unlink(lock_path);
     return ended < 0 || node.visits.failed > 0;
 }
-
 
 static bool settle(struct settings *settings, const char *given, char *job, size_t room)
 {

@@ -44,7 +44,8 @@ static unsigned read_numbers(const char *at, uint64_t *numbers, unsigned count)
     return count;
 }
 
-static struct device *device_of(struct reading *reading, enum device_kind kind, const char *name, size_t name_length, const char *source, size_t source_length)
+static struct device *device_of(struct reading *reading, enum device_kind kind, const char *name, size_t name_length, const char *source,
+                                size_t source_length)
 {
     struct device made = { .kind = kind };
     snprintf(made.name, sizeof made.name, "%.*s", (int)name_length, name);
@@ -109,7 +110,10 @@ static void read_tcp(struct reading *reading)
     }
     if (!read_file(reading, "/proc/net/netstat"))
         return;
-    static const struct { enum column column; const char *name; } counts[] = {
+    static const struct {
+        enum column column;
+        const char *name;
+    } counts[] = {
         { node_slices_tcp_timeouts, "TCPTimeouts" },
         { node_slices_tcp_to_zero_window, "TCPToZeroWindowAdv" },
         { node_slices_tcp_from_zero_window, "TCPFromZeroWindowAdv" },
@@ -223,7 +227,8 @@ static void read_nfs_line(struct device *device, const char *line)
     enum column first = strncmp(at, "READ:", 5) == 0 ? node_nfs_read_ops : strncmp(at, "WRITE:", 6) == 0 ? node_nfs_write_ops : node_nfs_other_ops;
     uint64_t *now = device->now + first;
     now[node_nfs_read_ops - node_nfs_read_ops] += field[OPERATIONS_DONE];
-    now[node_nfs_read_retransmissions - node_nfs_read_ops] += field[TRANSMISSIONS] > field[OPERATIONS_DONE] ? field[TRANSMISSIONS] - field[OPERATIONS_DONE] : 0;
+    now[node_nfs_read_retransmissions - node_nfs_read_ops] +=
+        field[TRANSMISSIONS] > field[OPERATIONS_DONE] ? field[TRANSMISSIONS] - field[OPERATIONS_DONE] : 0;
     now[node_nfs_read_timeouts - node_nfs_read_ops] += field[TIMEOUTS];
     now[node_nfs_read_queue_ns - node_nfs_read_ops] += field[QUEUE_MS] * MS_NS;
     now[node_nfs_read_rtt_ns - node_nfs_read_ops] += field[RTT_MS] * MS_NS;
@@ -332,8 +337,8 @@ void sources_take_back(struct reading *reading)
 enum table sources_table(enum device_kind kind)
 {
     static const enum table tables[] = {
-        [DEVICE_network] = TABLE_node_networks, [DEVICE_block] = TABLE_node_blocks, [DEVICE_nfs] = TABLE_node_nfs,
-        [DEVICE_lustre] = TABLE_node_lustre, [DEVICE_lustre_target] = TABLE_node_lustre,
+        [DEVICE_network] = TABLE_node_networks, [DEVICE_block] = TABLE_node_blocks,         [DEVICE_nfs] = TABLE_node_nfs,
+        [DEVICE_lustre] = TABLE_node_lustre,    [DEVICE_lustre_target] = TABLE_node_lustre,
     };
     return tables[kind];
 }

@@ -24,7 +24,8 @@ static int become(uid_t uid)
     gid_t gid = known != NULL ? known->pw_gid : uid; /* of an unknown user nothing but the number */
     if (geteuid() == uid)
         return 0;
-    if ((known != NULL ? initgroups(known->pw_name, gid) : setgroups(0, NULL)) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0) {
+    if ((known != NULL ? initgroups(known->pw_name, gid) : setgroups(0, NULL)) != 0 || setresgid(gid, gid, gid) != 0 ||
+        setresuid(uid, uid, uid) != 0) {
         tell(stderr, "slicewise: user %u: cannot act for that user (%s); run this as root or as the user\n", uid, strerror(errno));
         return 2;
     }
@@ -69,7 +70,8 @@ int user_each(const char *const *dirs, int (*act)(void *argument), void *argumen
         for (struct dirent *entry; dir != NULL && used < USERS_MAX && (entry = readdir(dir)) != NULL;) {
             struct stat status;
             /* A directory says whose it is by its owner, and not by its name. */
-            if (!segment_is_user_dir(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(status.st_mode))
+            if (!segment_is_user_dir(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+                !S_ISDIR(status.st_mode))
                 continue;
             bool is_known = false;
             for (unsigned i = 0; i < used; i++)

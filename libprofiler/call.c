@@ -77,7 +77,8 @@ static void open_fast_path(struct lane *lane, struct stream *stream, enum layer 
     stream->usual = stream->cell != 0 ? usual_word(stream->descriptor, layer) : NOT_USUAL;
 }
 
-static void follow(struct lane *lane, const struct call *call, uint64_t whole_ns, int fd, descriptor word, int64_t offset, const struct effect *effect)
+static void follow(struct lane *lane, const struct call *call, uint64_t whole_ns, int fd, descriptor word, int64_t offset,
+                   const struct effect *effect)
 {
     enum layer layer = operation_layer[call->operation];
     struct stream *stream = stream_of(lane, fd);
@@ -103,7 +104,8 @@ static inline bool is_followed(descriptor word)
 }
 
 /* A signal handler interrupted this thread's bookkeeping: its own lane must not be touched. */
-static void count_in_handler(struct thread *interrupted, const struct call *call, int fd, descriptor word, int64_t offset, const struct effect *effect)
+static void count_in_handler(struct thread *interrupted, const struct call *call, int fd, descriptor word, int64_t offset,
+                             const struct effect *effect)
 {
     bool kept_signals = interrupted->keeps_signals;
     struct thread thread = { .is_aside = 1, .is_registered = 1 };
@@ -124,10 +126,9 @@ static __attribute__((noinline)) bool is_on_after_all(void)
 
 static inline bool is_on(void)
 {
-    return LIKELY(thread_is_set_up()) &&
-           (LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON && !thread_state.holds_lock &&
-                   atomic_load_explicit(&lend_children, memory_order_relaxed) == 0) ||
-            is_on_after_all());
+    return LIKELY(thread_is_set_up()) && (LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON && !thread_state.holds_lock &&
+                                                 atomic_load_explicit(&lend_children, memory_order_relaxed) == 0) ||
+                                          is_on_after_all());
 }
 
 static __attribute__((noinline)) void count_unusually(const struct call *call, uint32_t mount, const struct effect *effect)
@@ -203,7 +204,8 @@ static void count_moved(const struct call *call, int fd, descriptor word, int64_
     guard_end(thread);
 }
 
-static int64_t moved_unusually(enum call_kind kind, enum operation operation, int fd, int64_t offset, int64_t moved, uint64_t start_tick, uint64_t end_tick)
+static int64_t moved_unusually(enum call_kind kind, enum operation operation, int fd, int64_t offset, int64_t moved, uint64_t start_tick,
+                               uint64_t end_tick)
 {
     if (!is_on())
         return moved;
@@ -370,7 +372,6 @@ void call_opened(const struct call *call, int fd, int dirfd, const char *path)
         return;
     count_touch(call, fd >= 0 ? descriptor_mount(descriptor_opened(fd, dirfd, path)) : name_mount(dirfd, path, true), fd < 0);
 }
-
 
 /* A character that lies in a buffer is taken for one byte: what it has more is counted when it comes or goes, so that sums are right. */
 struct stream_state wide_stream_state(struct stream_state state, const FILE *stream)

@@ -59,8 +59,8 @@ bool courier_is_due(void)
     if (home->segment == NULL)
         return false;
     union commit commit = { .word = atomic_load_explicit(&home->segment->commit, memory_order_relaxed) };
-    return courier.errand != NULL || (home->is_drained_apart && (commit.frame_bytes > FRAMES_DUE_BYTES ||
-                                                                 (home->is_short && commit.frame_bytes > FRAMES_KEPT_BYTES / 2)));
+    return courier.errand != NULL ||
+           (home->is_drained_apart && (commit.frame_bytes > FRAMES_DUE_BYTES || (home->is_short && commit.frame_bytes > FRAMES_KEPT_BYTES / 2)));
 }
 
 /* Caller holds the lock. */

@@ -118,7 +118,8 @@ static bool prepare(void)
         return false;
     const char *sanitizer = symbol_misreading_sanitizer();
     if (sanitizer != NULL) {
-        engine_say("slicewise: not profiled: this program is built with %s, which would report our memory as a fault of the program\n", sanitizer, "", "");
+        engine_say("slicewise: not profiled: this program is built with %s, which would report our memory as a fault of the program\n", sanitizer, "",
+                   "");
         return false;
     }
     asleep_start();
@@ -204,7 +205,8 @@ static void forget_parent(void)
         else
             segment_unmap(&engine.home);
     }
-    thread_state = (struct thread){ .mpi_frame = thread_state.mpi_frame, .mpi_return = thread_state.mpi_return, .lent_rooms = thread_state.lent_rooms };
+    thread_state =
+        (struct thread){ .mpi_frame = thread_state.mpi_frame, .mpi_return = thread_state.mpi_return, .lent_rooms = thread_state.lent_rooms };
     lend_go_on(lendings);
     descriptor_forget_all();
     request_forget_all();

@@ -139,8 +139,7 @@ INLINE bool count_usual(enum operation operation, enum layer layer, int fd, int6
     guard_set(thread, &frame);
     struct lane *lane = thread->lane;
     struct stream *stream = stream_of(lane, fd);
-    bool is_usual = LIKELY(is_within(thread, start_tick, end_tick) &&
-                           stream->usual == usual_word(descriptor_word(fd), layer));
+    bool is_usual = LIKELY(is_within(thread, start_tick, end_tick) && stream->usual == usual_word(descriptor_word(fd), layer));
     if (is_usual) {
         struct cell *cell = stream_cell(lane, stream);
         struct share share = { .ns = ticks_to_ns(end_tick - start_tick), .bytes = effect->bytes };

@@ -33,6 +33,7 @@ struct own_call {
     unsigned given; /* bit i: argument[i] */
     uint64_t argument[6];
 };
+/* clang-format off */
 #define ALWAYS(number) { (number), false, 0, { 0 } }
 #define ALWAYS_3RD(number, third) { (number), false, 1u << 2, { [2] = (uint64_t)(third) } }
 #define PERHAPS(number) { (number), true, 0, { 0 } }
@@ -64,6 +65,7 @@ static const struct own_call own_calls[] = {
     PERHAPS_1ST(SYS_clone, ERRAND_FLAGS), PERHAPS_3RD(SYS_close_range, CLOSE_RANGE_UNSHARE), PERHAPS_1ST(SYS_prctl, PR_SET_NAME),
     PERHAPS_1ST(SYS_prctl, PR_GET_SECCOMP), PERHAPS(SYS_wait4), ALWAYS(SYS_exit),
 };
+/* clang-format on */
 
 /* A word that the filter computes with, as far as it is known. */
 struct word {
@@ -149,11 +151,11 @@ static bool runs_well(struct run *run, unsigned at, struct machine machine)
         switch (BPF_CLASS(step->code)) {
         case BPF_LD:
         case BPF_LDX: {
-            struct word loaded = BPF_MODE(step->code) == BPF_IMM                                ? known(step->k)
+            struct word loaded = BPF_MODE(step->code) == BPF_IMM                             ? known(step->k)
                                  : BPF_MODE(step->code) == BPF_MEM && step->k < BPF_MEMWORDS ? machine.memory[step->k]
-                                 : BPF_MODE(step->code) == BPF_LEN                              ? known(sizeof(struct seccomp_data))
-                                 : BPF_MODE(step->code) == BPF_ABS                              ? data_at(run->call, step->k)
-                                                                                                : unknown;
+                                 : BPF_MODE(step->code) == BPF_LEN                           ? known(sizeof(struct seccomp_data))
+                                 : BPF_MODE(step->code) == BPF_ABS                           ? data_at(run->call, step->k)
+                                                                                             : unknown;
             *(BPF_CLASS(step->code) == BPF_LD ? &machine.a : &machine.x) = loaded;
             break;
         }
@@ -163,7 +165,9 @@ static bool runs_well(struct run *run, unsigned at, struct machine machine)
                 machine.memory[step->k] = BPF_CLASS(step->code) == BPF_ST ? machine.a : machine.x;
             break;
         case BPF_ALU: machine.a = compute(step->code, machine.a, operand); break;
-        case BPF_MISC: *(BPF_MISCOP(step->code) == BPF_TAX ? &machine.x : &machine.a) = BPF_MISCOP(step->code) == BPF_TAX ? machine.a : machine.x; break;
+        case BPF_MISC:
+            *(BPF_MISCOP(step->code) == BPF_TAX ? &machine.x : &machine.a) = BPF_MISCOP(step->code) == BPF_TAX ? machine.a : machine.x;
+            break;
         case BPF_RET: return is_answer_good(run->call, BPF_RVAL(step->code) == BPF_A ? machine.a : known(step->k));
         default: /* BPF_JMP */
             if (BPF_OP(step->code) == BPF_JA) {

@@ -27,15 +27,20 @@ static struct {
     int (*unregister_thread)(void);
     char *(*strerror)(int error);
 } papi;
+/* clang-format off */
 static const struct { const char *name; void *function; } papi_functions[] = {
 #define PAPI(name) { "PAPI_" #name, &papi.name }
     PAPI(library_init), PAPI(thread_init), PAPI(set_domain), PAPI(create_eventset), PAPI(event_name_to_code), PAPI(get_event_info), PAPI(add_event),
     PAPI(start), PAPI(read), PAPI(stop), PAPI(cleanup_eventset), PAPI(destroy_eventset), PAPI(unregister_thread), PAPI(strerror),
 #undef PAPI
 };
+/* clang-format on */
 
 /* PAPI asks for the very version of its header, which its libraries have in their names. */
-static const struct { const char *file; int version; } libraries[] = {
+static const struct {
+    const char *file;
+    int version;
+} libraries[] = {
 #define LIBRARY(major, minor) { "libpapi.so." #major "." #minor, (major) << 24 | (minor) << 16 }
     LIBRARY(7, 3), LIBRARY(7, 2), LIBRARY(7, 1), LIBRARY(7, 0), LIBRARY(6, 0), LIBRARY(5, 7), LIBRARY(5, 6), LIBRARY(5, 5), LIBRARY(5, 4),
 #undef LIBRARY
@@ -268,7 +273,8 @@ void hardware_start(void)
             wrong = papi.strerror(result);
         }
         if (told < sizeof unknown)
-            told += (size_t)snprintf(unknown + told, sizeof unknown - told, "%s%s (%s)", told > 0 ? ", " : "", name, wrong != NULL ? wrong : "not known");
+            told +=
+                (size_t)snprintf(unknown + told, sizeof unknown - told, "%s%s (%s)", told > 0 ? ", " : "", name, wrong != NULL ? wrong : "not known");
     }
     if (told > 0)
         mishap(MISHAP_papi_event, unknown);

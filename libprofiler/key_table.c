@@ -22,7 +22,8 @@ static unsigned claim(struct key_table *table, unsigned home, uint64_t from)
     for (unsigned step = 0; step < REACH; step++) {
         unsigned place = (home + step) & (table->places - 1);
         uint64_t found = atomic_load_explicit(&table->keys[place], memory_order_relaxed);
-        if (found == from && atomic_compare_exchange_strong_explicit(&table->keys[place], &found, is_somebodys, memory_order_acquire, memory_order_relaxed))
+        if (found == from &&
+            atomic_compare_exchange_strong_explicit(&table->keys[place], &found, is_somebodys, memory_order_acquire, memory_order_relaxed))
             return place;
     }
     return KEY_TABLE_NONE;

@@ -67,8 +67,8 @@ void lane_release(struct thread *thread)
 
 /* Puts the parts of a call that lie in slices before its last into records of their own, and leaves the rest in `share`. Cumulative
  * rounding: the parts add up to the whole exactly. */
-static void spread(const struct call *call, uint64_t first, uint64_t last, uint32_t mount, enum layer layer, enum call_kind kind,
-                   uint64_t bytes, struct share *share)
+static void spread(const struct call *call, uint64_t first, uint64_t last, uint32_t mount, enum layer layer, enum call_kind kind, uint64_t bytes,
+                   struct share *share)
 {
     uint64_t slice_ns = engine.settings.slice_ns, whole_ns = share->ns;
     uint64_t start = clock_wall_ns(call->end_tick) - whole_ns, given_ns = 0, given_bytes = 0;

@@ -49,8 +49,7 @@ static inline bool lock_wait(struct lock *lock, uint32_t waited_for, uint32_t se
     long result = raw_result(syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, waited_for, &patience, NULL, 0));
     uint32_t holder = waited_for & ~LOCK_WAITED_FOR;
     return result == -ETIMEDOUT && holder != self && holder_is_gone(holder) &&
-           atomic_compare_exchange_strong_explicit(&lock->state, &waited_for, self | LOCK_WAITED_FOR, memory_order_acquire,
-                                                   memory_order_relaxed);
+           atomic_compare_exchange_strong_explicit(&lock->state, &waited_for, self | LOCK_WAITED_FOR, memory_order_acquire, memory_order_relaxed);
 }
 
 static inline struct held_lock lock_take(struct lock *lock)
@@ -64,8 +63,8 @@ static inline struct held_lock lock_take(struct lock *lock)
     while (!atomic_compare_exchange_strong_explicit(&lock->state, &seen, taken, memory_order_acquire, memory_order_relaxed)) {
         uint32_t waited_for = seen | LOCK_WAITED_FOR;
         taken = self | LOCK_WAITED_FOR; /* others may wait as well */
-        if ((seen == waited_for || atomic_compare_exchange_strong_explicit(&lock->state, &seen, waited_for, memory_order_relaxed,
-                                                                           memory_order_relaxed)) &&
+        if ((seen == waited_for ||
+             atomic_compare_exchange_strong_explicit(&lock->state, &seen, waited_for, memory_order_relaxed, memory_order_relaxed)) &&
             lock_wait(lock, waited_for, self))
             break;
         seen = LOCK_FREE;

@@ -9,7 +9,9 @@
 #include "state.h"
 
 enum { SPANS_MAX = 2 };
-struct span { uintptr_t begin, end; };
+struct span {
+    uintptr_t begin, end;
+};
 
 /* Ours that are large and sparse, in no order. Returns how many. */
 static unsigned own_spans(struct span *spans)

@@ -20,7 +20,10 @@ void engine_say(const char *format, const char *first, const char *second, const
     say_line(STDERR_FILENO, &status, shown, visible_line(shown, sizeof shown, line));
 }
 
-static const struct { bool is_said; const char *meaning; } mishap_texts[] = {
+static const struct {
+    bool is_said;
+    const char *meaning;
+} mishap_texts[] = {
 #define SAID true
 #define QUIET false
 #define MISHAP(name, said, meaning) { said, meaning },

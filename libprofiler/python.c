@@ -18,6 +18,7 @@ struct layout {
 
 enum { OWNED_BY_C_STACK = 3, LINES_BYTES_MAX = 16 << 10, OBJECT_TYPE = 8, TEXT_STATE = 32, TEXT_LENGTH = 16, BYTES_LENGTH = 16, BYTES_CONTENT = 32 };
 
+/* clang-format off */
 static const struct layout layouts[] = {
     { .version = 0x30b, .state_cframe = 56, .cframe_frame = 8, .frame_code = 32, .frame_previous = 48, .frame_instruction = 56, .frame_owner = 69,
       .frame_is_entry = 68, .code_first_line = 72, .code_file = 112, .code_name = 128, .code_lines = 136, .code_bytes = 184, .text_ascii = 48,
@@ -26,6 +27,7 @@ static const struct layout layouts[] = {
       .frame_is_entry = 0, .code_first_line = 68, .code_file = 112, .code_name = 128, .code_lines = 136, .code_bytes = 192, .text_ascii = 40,
       .text_wide = 56 },
 };
+/* clang-format on */
 
 static struct {
     bool is_looked_for;
@@ -211,8 +213,7 @@ bool python_describe(const struct python_frame *frame, char *function, char *fil
     const struct layout *layout = layout_here();
     unsigned char code[144];
     int32_t first_line;
-    if (layout == NULL || !peek(frame->code, code, sizeof code) ||
-        !read_text(word_of(code, layout->code_name), function, PYTHON_NAME_BYTES, false) ||
+    if (layout == NULL || !peek(frame->code, code, sizeof code) || !read_text(word_of(code, layout->code_name), function, PYTHON_NAME_BYTES, false) ||
         !read_text(word_of(code, layout->code_file), file, PYTHON_FILE_BYTES, true))
         return false;
     memcpy(&first_line, code + layout->code_first_line, sizeof first_line);

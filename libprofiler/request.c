@@ -72,7 +72,8 @@ descriptor request_done(request_id id, const struct call *call, int64_t moved)
     struct request request;
     if (!take(id, &request))
         return 0;
-    struct call whole = { .operation = request.operation, .start_tick = request.start_tick,
+    struct call whole = { .operation = request.operation,
+                          .start_tick = request.start_tick,
                           .end_tick = request.done_tick != 0 ? request.done_tick : call->end_tick };
     call_request_done(&whole, request.fd, request.word, request.offset, moved, is_in_kernel_count(request.operation));
     return request.word;

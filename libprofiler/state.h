@@ -23,7 +23,9 @@ struct engine {
     _Atomic uint64_t full_until_tick; /* no memory for another lane: threads without one do not ask before */
     uint64_t prepared_ns;     /* what the process's beginning cost */
     uint64_t clock_offset_ns; /* CLOCK_REALTIME over CLOCK_MONOTONIC at that time */
-    struct { uint64_t device, inode; } standard_error; /* as it was at the start: later the number may be the program's own file */
+    struct {
+        uint64_t device, inode;
+    } standard_error; /* as it was at the start: later the number may be the program's own file */
 };
 extern struct engine engine;
 

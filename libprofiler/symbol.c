@@ -163,7 +163,9 @@ static bool consider(bool is_careful, const struct object *object, const struct 
 
 static void look_by_gnu_hash(bool is_careful, const struct object *object, const struct search *search, struct match *match)
 {
-    struct { uint32_t buckets, first, filter_words, shift; } head;
+    struct {
+        uint32_t buckets, first, filter_words, shift;
+    } head;
     const uint32_t *table = object->gnu_hash;
     uint64_t filter;
     uint32_t index, hash;
@@ -394,9 +396,8 @@ static void *remembered(const struct search *search)
     struct link_map map;
     unsigned count = search->bytes <= NAME_BYTES_MAX ? atomic_load_explicit(&found_later_count, memory_order_acquire) : 0;
     for (unsigned i = 0; i < count && i < sizeof found_later / sizeof *found_later; i++)
-        if (atomic_load_explicit(&found_later[i].is_set, memory_order_acquire) &&
-            is_name(false, found_later[i].name, search->name, search->bytes) && PEEK(found_later[i].map, &map) &&
-            map.l_addr == found_later[i].base && map.l_ld == found_later[i].dynamic)
+        if (atomic_load_explicit(&found_later[i].is_set, memory_order_acquire) && is_name(false, found_later[i].name, search->name, search->bytes) &&
+            PEEK(found_later[i].map, &map) && map.l_addr == found_later[i].base && map.l_ld == found_later[i].dynamic)
             return found_later[i].address;
     return NULL;
 }

@@ -46,8 +46,7 @@ static void note(int pid, int dirfd, const char *path, void (*look)(struct progr
     if (path == NULL || atomic_load(engine_switch) == ENGINE_OFF)
         return;
     int saved_errno = errno_now();
-    struct program *program =
-        (struct program *)syscall(SYS_mmap, NULL, sizeof *program, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct program *program = (struct program *)syscall(SYS_mmap, NULL, sizeof *program, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (program != MAP_FAILED) {
         look(program, dirfd, path);
         if ((uint32_t)raw_getpid() == asleep_pid()) { /* a vforked child's reads are not in our count */

@@ -137,7 +137,9 @@ static uint64_t take_pointer(struct part *part, unsigned char encoding, uint64_t
 {
     static const signed char bytes_of[16] = { [0] = 8, [2] = 2, [3] = 4, [4] = 8, [9] = 1, [10] = -2, [11] = -4, [12] = -8 };
     signed char bytes = bytes_of[encoding & FORMAT_MASK];
-    uint64_t value = bytes < 0 ? (uint64_t)take_signed(part, (unsigned)-bytes) : bytes == 1 ? take_leb(part, true) : take_bytes(part, (unsigned)bytes);
+    uint64_t value = bytes < 0    ? (uint64_t)take_signed(part, (unsigned)-bytes)
+                     : bytes == 1 ? take_leb(part, true)
+                                  : take_bytes(part, (unsigned)bytes);
     return (encoding & RELATION_MASK) == PC_RELATIVE ? value + address : value;
 }
 
@@ -186,12 +188,18 @@ static bool read_common(struct entry *entry, uint64_t address)
 static bool find_entry(const struct module *module, uint64_t pc, struct entry *entry)
 {
     /* .eh_frame_hdr: version, three encodings, where .eh_frame is, how many entries, and a sorted table of (code, entry) from its own start. */
-    struct { unsigned char version, pointer, count, table; int32_t eh_frame; uint32_t entries; } head;
+    struct {
+        unsigned char version, pointer, count, table;
+        int32_t eh_frame;
+        uint32_t entries;
+    } head;
     if (module->table == 0 || !peek(module->table, &head, sizeof head) || head.version != 1 || head.pointer != 0x1b || head.count != 0x03 ||
         head.table != 0x3b || head.entries == 0)
         return false;
     uint64_t first = module->table + sizeof head, low = 0, high = head.entries;
-    struct { int32_t code, entry; } pair = { 0 };
+    struct {
+        int32_t code, entry;
+    } pair = { 0 };
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
         if (!peek(first + middle * sizeof pair, &pair, sizeof pair))
@@ -249,12 +257,8 @@ static bool run(struct part part, const struct entry *entry, uint64_t pc, struct
         unsigned char byte = (unsigned char)take_bytes(&part, 1);
         unsigned char low = byte & 0x3f;
         switch (byte & 0xc0) {
-        case 0x40: /* advance_loc */
-            code += low * entry->code_factor;
-            break;
-        case 0x80: /* offset */
-            set_rule(row, low, HOW_AT_CFA, take_factored(&part, false, entry));
-            continue;
+        case 0x40: /* advance_loc */ code += low * entry->code_factor; break;
+        case 0x80: /* offset */ set_rule(row, low, HOW_AT_CFA, take_factored(&part, false, entry)); continue;
         case 0xc0: /* restore */
             if (low < UNWIND_REGISTERS) {
                 row->how[low] = first->how[low];
@@ -264,15 +268,11 @@ static bool run(struct part part, const struct entry *entry, uint64_t pc, struct
             continue;
         default:
             switch (byte) {
-            case 0x00: /* nop */
-                continue;
-            case 0x01: /* set_loc */
-                return false;
+            case 0x00: /* nop */ continue;
+            case 0x01: /* set_loc */ return false;
             case 0x02: /* advance_loc1, 2, 4 */
             case 0x03:
-            case 0x04:
-                code += take_bytes(&part, 1u << (byte - 2)) * entry->code_factor;
-                break;
+            case 0x04: code += take_bytes(&part, 1u << (byte - 2)) * entry->code_factor; break;
             case 0x05: /* offset_extended */
                 number = take_leb(&part, false);
                 set_rule(row, number, HOW_AT_CFA, take_factored(&part, false, entry));
@@ -284,12 +284,8 @@ static bool run(struct part part, const struct entry *entry, uint64_t pc, struct
                     row->offset[number] = first->offset[number];
                 }
                 continue;
-            case 0x07: /* undefined */
-                set_rule(row, take_leb(&part, false), HOW_UNDEFINED, 0);
-                continue;
-            case 0x08: /* same_value */
-                set_rule(row, take_leb(&part, false), HOW_SAME, 0);
-                continue;
+            case 0x07: /* undefined */ set_rule(row, take_leb(&part, false), HOW_UNDEFINED, 0); continue;
+            case 0x08: /* same_value */ set_rule(row, take_leb(&part, false), HOW_SAME, 0); continue;
             case 0x09: /* register */
                 number = take_leb(&part, false);
                 set_rule(row, number, HOW_REGISTER, (int64_t)take_leb(&part, false));
@@ -314,15 +310,9 @@ static bool run(struct part part, const struct entry *entry, uint64_t pc, struct
                 row->cfa_register = take_leb(&part, false);
                 row->cfa_expression = (struct part){ 0 };
                 continue;
-            case 0x0e: /* def_cfa_offset */
-                row->cfa_offset = (int64_t)take_leb(&part, false);
-                continue;
-            case 0x13: /* def_cfa_offset_sf */
-                row->cfa_offset = take_factored(&part, true, entry);
-                continue;
-            case 0x0f: /* def_cfa_expression */
-                row->cfa_expression = take_part(&part, take_leb(&part, false));
-                continue;
+            case 0x0e: /* def_cfa_offset */ row->cfa_offset = (int64_t)take_leb(&part, false); continue;
+            case 0x13: /* def_cfa_offset_sf */ row->cfa_offset = take_factored(&part, true, entry); continue;
+            case 0x0f: /* def_cfa_expression */ row->cfa_expression = take_part(&part, take_leb(&part, false)); continue;
             case 0x10: /* expression */
             case 0x16: /* val_expression */
                 number = take_leb(&part, false);
@@ -340,13 +330,9 @@ static bool run(struct part part, const struct entry *entry, uint64_t pc, struct
                 number = take_leb(&part, false);
                 set_rule(row, number, HOW_IS_CFA, take_factored(&part, true, entry));
                 continue;
-            case 0x2d: /* the return address is signed, or a window is saved */
-                continue;
-            case 0x2e: /* GNU_args_size */
-                take_leb(&part, false);
-                continue;
-            default:
-                return false;
+            case 0x2d: /* the return address is signed, or a window is saved */ continue;
+            case 0x2e: /* GNU_args_size */ take_leb(&part, false); continue;
+            default: return false;
             }
         }
         if (code > pc)
@@ -418,9 +404,7 @@ static bool apply(const struct row *row, uint64_t return_register, struct unwind
     for (unsigned i = 0; i < UNWIND_REGISTERS; i++) {
         uint64_t address = cfa + (uint64_t)row->offset[i];
         switch (row->how[i]) {
-        case HOW_UNDEFINED:
-            state->value[i] = 0;
-            break;
+        case HOW_UNDEFINED: state->value[i] = 0; break;
         case HOW_AT_EXPRESSION:
             if (!evaluate(row->expression[i], &before, cfa, &address))
                 return false;
@@ -429,18 +413,13 @@ static bool apply(const struct row *row, uint64_t return_register, struct unwind
             if (!stack_word(address, &state->value[i]))
                 return false;
             break;
-        case HOW_IS_CFA:
-            state->value[i] = address;
-            break;
-        case HOW_REGISTER:
-            state->value[i] = (uint64_t)row->offset[i] < UNWIND_REGISTERS ? before.value[row->offset[i]] : 0;
-            break;
+        case HOW_IS_CFA: state->value[i] = address; break;
+        case HOW_REGISTER: state->value[i] = (uint64_t)row->offset[i] < UNWIND_REGISTERS ? before.value[row->offset[i]] : 0; break;
         case HOW_IS_EXPRESSION:
             if (!evaluate(row->expression[i], &before, cfa, &state->value[i]))
                 return false;
             break;
-        default:
-            break;
+        default: break;
         }
     }
     if (row->how[STACK_POINTER] == HOW_SAME)

@@ -24,6 +24,7 @@ struct unwind_frame {
 
 /* The state of whoever calls this, as far as unwinding needs it. */
 #if defined(__x86_64__)
+/* clang-format off */
 #define UNWIND_HERE(state)                                                                                                                  \
     __asm__ volatile("movq %%rbx, 24(%0)\n\tmovq %%rbp, 48(%0)\n\tmovq %%rsp, 56(%0)\n\tmovq %%r12, 96(%0)\n\tmovq %%r13, 104(%0)\n\t"        \
                      "movq %%r14, 112(%0)\n\tmovq %%r15, 120(%0)\n\tleaq 0(%%rip), %%rax\n\tmovq %%rax, (%1)"                                 \
@@ -33,6 +34,7 @@ struct unwind_frame {
     __asm__ volatile("stp x19, x20, [%0, 152]\n\tstp x21, x22, [%0, 168]\n\tstp x23, x24, [%0, 184]\n\tstp x25, x26, [%0, 200]\n\t"           \
                      "stp x27, x28, [%0, 216]\n\tstp x29, x30, [%0, 232]\n\tmov x9, sp\n\tstr x9, [%0, 248]\n\tadr x9, .\n\tstr x9, [%1]"     \
                      : : "r"((state)->value), "r"(&(state)->pc) : "x9", "memory")
+/* clang-format on */
 #else
 #define UNWIND_HERE(state) ((state)->pc = 0)
 #endif

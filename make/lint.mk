@@ -2,9 +2,10 @@
 # clang-tidy leaves a stamp for each file that it found nothing in; it looks again when the file or a header of it changes.
 
 TIDY_SOURCES = $(wildcard store/*.c libprofiler/*.c wrappers/*.c collector/*.c reader/*.c schema/*.c)
+FORMATTED = $(foreach room,store libprofiler collector reader schema,$(wildcard $(room)/*.[ch]))
 PYTHON_SOURCES = analyzer tests demo make/layout
 RUFF = $(VENV)/bin/ruff
-LINT_PARTS = lint-exports lint-c lint-python lint-types lint-rooms lint-shell lint-layout docs-check
+LINT_PARTS = lint-exports lint-c lint-format lint-python lint-types lint-rooms lint-shell lint-layout docs-check
 # What is not committed yet; in a clean tree, what the last commit changed. Asked only where it is the question.
 CHANGED = $(if $(filter lint-changed%,$(MAKECMDGOALS)),$(shell \
   { git diff --name-only HEAD; git ls-files --others --exclude-standard; } | grep . || git diff --name-only HEAD~1))
@@ -25,11 +26,15 @@ lint:  ## look for mistakes in all sources
 lint-changed: $(filter-out lint-c,$(LINT_PARTS)) lint-changed-c
 lint-changed-c: $(patsubst %.c,$(BUILD)/lint/%.tidy,$(filter $(TIDY_SOURCES),$(CHANGED)))
 
-.PHONY: lint-exports lint-c lint-python lint-shell lint-layout
+.PHONY: lint-exports lint-c lint-format lint-python lint-shell lint-layout
 lint-exports: $(BUILD)/generate $(BUILD)/lib/libslicewise.so
 	make/exports $^
 
 lint-c: $(TIDY_SOURCES:%.c=$(BUILD)/lint/%.tidy)
+
+# The version of requirements.lock: others break lines elsewhere.
+lint-format: $(VENV)/.installed
+	$(VENV)/bin/clang-format --dry-run --Werror $(FORMATTED)
 
 lint-python: $(VENV)/.installed
 	$(RUFF) check --config analyzer/pyproject.toml $(PYTHON_SOURCES)

@@ -76,8 +76,12 @@ static int begin_array(struct ArrowArray *array, int64_t rows, size_t buffers, s
     memory->buffer_count = buffers;
     memory->children = calloc(children + 1, sizeof *memory->children);
     memory->child_list = calloc(children + 1, sizeof *memory->child_list);
-    *array = (struct ArrowArray){ .length = rows, .n_buffers = (int64_t)buffers, .buffers = memory->buffers, .children = memory->child_list,
-                                  .release = free_array, .private_data = memory };
+    *array = (struct ArrowArray){ .length = rows,
+                                  .n_buffers = (int64_t)buffers,
+                                  .buffers = memory->buffers,
+                                  .children = memory->child_list,
+                                  .release = free_array,
+                                  .private_data = memory };
     if (memory->buffers == NULL || memory->children == NULL || memory->child_list == NULL) {
         memory->buffer_count = 0;
         free_array(array);
@@ -97,8 +101,9 @@ static int begin_schema(struct ArrowSchema *schema, const char *format, const ch
     memory->name = strdup(name);
     memory->children = calloc(children + 1, sizeof *memory->children);
     memory->child_list = calloc(children + 1, sizeof *memory->child_list);
-    *schema = (struct ArrowSchema){ .format = format, .name = memory->name, .children = memory->child_list, .release = free_schema,
-                                    .private_data = memory };
+    *schema = (struct ArrowSchema){
+        .format = format, .name = memory->name, .children = memory->child_list, .release = free_schema, .private_data = memory
+    };
     if (memory->name == NULL || memory->children == NULL || memory->child_list == NULL) {
         free_schema(schema);
         return -ENOMEM;

@@ -29,7 +29,10 @@ struct arrow_view {
     int32_t bytes;
     union {
         char text[12];
-        struct { char prefix[4]; int32_t buffer, offset; };
+        struct {
+            char prefix[4];
+            int32_t buffer, offset;
+        };
     };
 };
 _Static_assert(sizeof(struct arrow_view) == 16, "a view has 16 bytes");

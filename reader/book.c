@@ -65,8 +65,13 @@ static int add_hole(struct source *source, const struct frame *frame, uint32_t f
     struct reader_hole *hole = list_add(&source->reader->holes, sizeof *hole);
     if (hole == NULL)
         return -ENOMEM;
-    *hole = (struct reader_hole){ .begin = frame->begin, .end = frame->end, .process = frame->process, .number = frame->number, .file = file,
-                                  .has_process = frame->process != 0, .is_elsewhere = is_elsewhere };
+    *hole = (struct reader_hole){ .begin = frame->begin,
+                                  .end = frame->end,
+                                  .process = frame->process,
+                                  .number = frame->number,
+                                  .file = file,
+                                  .has_process = frame->process != 0,
+                                  .is_elsewhere = is_elsewhere };
     return 0;
 }
 
@@ -215,8 +220,12 @@ static int note_gaps(struct source *source, struct process *process)
     struct reader_loss *loss = list_add(&reader->losses, sizeof *loss);
     if (loss == NULL)
         return -ENOMEM;
-    *loss = (struct reader_loss){ .process = process->number, .frames = frames, .slices = slices, .arrival = process->first_place,
-                                  .source = source->number, .file = process->file };
+    *loss = (struct reader_loss){ .process = process->number,
+                                  .frames = frames,
+                                  .slices = slices,
+                                  .arrival = process->first_place,
+                                  .source = source->number,
+                                  .file = process->file };
     return 0;
 }
 

@@ -157,8 +157,7 @@ static bool keep_chunk(struct worker *worker, const struct table_layout *table, 
         kept = sieve(table, columns, count, rows, listed);
         listed = kept < rows ? listed : NULL;
     }
-    if (table->is_wanted && kept > 0 &&
-        !keep_columns(worker, table, columns, count, rows, listed, kept, READER_WANTED, &made[0]))
+    if (table->is_wanted && kept > 0 && !keep_columns(worker, table, columns, count, rows, listed, kept, READER_WANTED, &made[0]))
         return false;
     if (table->is_reduced && (!reduce_rows(worker, table, columns, count, rows, &made[1]) ||
                               (made[1] == NULL && !keep_columns(worker, table, columns, count, rows, NULL, 0, READER_REDUCED, &made[1]))))

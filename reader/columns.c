@@ -213,9 +213,13 @@ int columns_fill(struct table *table)
 static int give_texts(struct output *output, size_t rows, struct arrow_column *column)
 {
     struct text_pool *pool = &output->texts;
-    *column = (struct arrow_column){ .format = "vu", .name = output->column->name, .values = output->views,
-                                     .value_bytes = rows * sizeof *output->views, .texts = pool->buffers,
-                                     .text_bytes = pool->bytes, .text_count = pool->count };
+    *column = (struct arrow_column){ .format = "vu",
+                                     .name = output->column->name,
+                                     .values = output->views,
+                                     .value_bytes = rows * sizeof *output->views,
+                                     .texts = pool->buffers,
+                                     .text_bytes = pool->bytes,
+                                     .text_count = pool->count };
     output->views = NULL;
     pool->buffers = NULL;
     pool->bytes = NULL;
@@ -231,13 +235,15 @@ static int export_table(struct table *table, struct ArrowSchema *schema, struct 
     size_t count = 0;
     int result = columns == NULL ? -ENOMEM : 0;
     if (result == 0 && table->plan->source_name != NULL) {
-        columns[count++] = (struct arrow_column){ .format = "I", .name = table->plan->source_name, .values = table->sources,
-                                                  .value_bytes = table->made * sizeof *table->sources };
+        columns[count++] = (struct arrow_column){
+            .format = "I", .name = table->plan->source_name, .values = table->sources, .value_bytes = table->made * sizeof *table->sources
+        };
         table->sources = NULL;
     }
     if (result == 0) {
-        columns[count++] = (struct arrow_column){ .format = "L", .name = "process", .values = table->processes,
-                                                  .value_bytes = table->made * sizeof *table->processes };
+        columns[count++] = (struct arrow_column){
+            .format = "L", .name = "process", .values = table->processes, .value_bytes = table->made * sizeof *table->processes
+        };
         table->processes = NULL;
     }
     for (uint32_t i = 0; i < table->plan->column_count && result == 0; i++) {
@@ -245,8 +251,10 @@ static int export_table(struct table *table, struct ArrowSchema *schema, struct 
         if (output->views != NULL) {
             result = give_texts(output, table->made, &columns[count++]);
         } else if (output->numbers != NULL) {
-            columns[count++] = (struct arrow_column){ .format = output->column->type == READER_I64 ? "l" : "L", .name = output->column->name,
-                                                      .values = output->numbers, .value_bytes = table->made * sizeof *output->numbers };
+            columns[count++] = (struct arrow_column){ .format = output->column->type == READER_I64 ? "l" : "L",
+                                                      .name = output->column->name,
+                                                      .values = output->numbers,
+                                                      .value_bytes = table->made * sizeof *output->numbers };
             output->numbers = NULL;
         }
     }

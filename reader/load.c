@@ -147,8 +147,12 @@ static struct frame *add_frame(struct worker *worker, struct list *frames, const
         worker->reader->is_out_of_memory = true;
         return NULL;
     }
-    *frame = (struct frame){ .begin = at, .end = at + sizeof *envelope + envelope->packed_bytes, .process = envelope->process,
-                             .number = envelope->frame_number, .flags = envelope->flags, .schema_id = envelope->schema,
+    *frame = (struct frame){ .begin = at,
+                             .end = at + sizeof *envelope + envelope->packed_bytes,
+                             .process = envelope->process,
+                             .number = envelope->frame_number,
+                             .flags = envelope->flags,
+                             .schema_id = envelope->schema,
                              .packed_bytes = envelope->packed_bytes };
     return frame;
 }

@@ -139,7 +139,7 @@ READER_API int32_t slicewise_reader_first_schema(const struct reader *reader, ui
 /* Makes a struct array: the source (u32) if asked for, process (u64), then the plan's columns, sorted by source, process and keys in the plan's
  * order. Of a long table, columns of numbers and texts that no row holds are left out. The arrays own their memory and may outlive the reading.
  * bounds: one for each column of the plan, filled in. Returns 0 or -errno. */
-READER_API int slicewise_reader_table(struct reader *reader, const struct reader_plan *plan, struct reader_bound *bounds,
-                                      struct ArrowSchema *schema, struct ArrowArray *array);
+READER_API int slicewise_reader_table(struct reader *reader, const struct reader_plan *plan, struct reader_bound *bounds, struct ArrowSchema *schema,
+                                      struct ArrowArray *array);
 
 #endif

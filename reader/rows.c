@@ -184,8 +184,7 @@ static int add_part(struct table *table, const struct taken *taken, const struct
         group = list_add(&table->groups, sizeof *group);
         if (group == NULL)
             return -ENOMEM;
-        *group = (struct group){ .process = frame->process, .source = taken->source, .first_part = table->parts.count,
-                                 .first_row = table->rows };
+        *group = (struct group){ .process = frame->process, .source = taken->source, .first_part = table->parts.count, .first_row = table->rows };
     }
     struct part_of_table *part = list_add(&table->parts, sizeof *part);
     if (part == NULL || group->rows + chunk->rows >= TARGET_IS_LAST)

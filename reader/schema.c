@@ -39,8 +39,8 @@ static int meet_new(struct worker *worker, uint32_t id, const unsigned char *pac
     schema->text = copy_of(text, text_bytes);
     schema->packed = copy_of(packed, packed_bytes);
     reader->met = schema;
-    int is_met = schema->text != NULL && schema->packed != NULL &&
-                 reader->meet_schema(reader->context, worker->file, id, schema->text, text_bytes) == 1;
+    int is_met =
+        schema->text != NULL && schema->packed != NULL && reader->meet_schema(reader->context, worker->file, id, schema->text, text_bytes) == 1;
     reader->met = NULL;
     if (!is_met || schema->tables == NULL) {
         schema_free(schema);

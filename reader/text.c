@@ -77,8 +77,7 @@ static const unsigned char *text_of(const struct text_pool *pool, const struct a
 static struct arrow_view *find(const struct text_pool *pool, const unsigned char *text, size_t bytes)
 {
     size_t mask = pool->known_room - 1, at = hash_of(text, bytes) & mask;
-    while (pool->known[at].bytes != 0 &&
-           ((size_t)pool->known[at].bytes != bytes || memcmp(text_of(pool, &pool->known[at]), text, bytes) != 0))
+    while (pool->known[at].bytes != 0 && ((size_t)pool->known[at].bytes != bytes || memcmp(text_of(pool, &pool->known[at]), text, bytes) != 0))
         at = (at + 1) & mask;
     return &pool->known[at];
 }

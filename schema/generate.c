@@ -16,6 +16,7 @@
 #include <string.h>
 #include <zstd.h>
 
+/* clang-format off */
 struct named { const char *name, *meaning; };
 struct operation { const char *name, *layer, *kind, *symbols; };
 
@@ -87,12 +88,16 @@ static const struct { const char *id, *symbols; } wraps[] = {
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+/* clang-format on */
 _Static_assert(COUNT_OF(peers) == COUNT_OF(wraps), "every peer has its list, in the same order");
 
-static const struct { const char *name; const struct named *entries; size_t count; } enumerations[] = {
-    { "layers", layers, COUNT_OF(layers) },    { "objects", objects, COUNT_OF(objects) },
-    { "endings", endings, COUNT_OF(endings) }, { "places", places, COUNT_OF(places) },
-    { "clocks", clocks, COUNT_OF(clocks) },    { "mishaps", mishaps, COUNT_OF(mishaps) },
+static const struct {
+    const char *name;
+    const struct named *entries;
+    size_t count;
+} enumerations[] = {
+    { "layers", layers, COUNT_OF(layers) },    { "objects", objects, COUNT_OF(objects) }, { "endings", endings, COUNT_OF(endings) },
+    { "places", places, COUNT_OF(places) },    { "clocks", clocks, COUNT_OF(clocks) },    { "mishaps", mishaps, COUNT_OF(mishaps) },
     { "reasons", reasons, COUNT_OF(reasons) }, { "devices", devices, COUNT_OF(devices) },
 };
 
@@ -167,8 +172,8 @@ static void print_json(FILE *out)
     }
     fprintf(out, ",\n  \"operations\": [");
     for (size_t i = 0; i < COUNT_OF(operations); i++)
-        fprintf(out, "%s\n   {\"name\": \"%s\", \"layer\": \"%s\", \"kind\": \"%s\"}", i > 0 ? "," : "", operations[i].name,
-                operations[i].layer, operations[i].kind);
+        fprintf(out, "%s\n   {\"name\": \"%s\", \"layer\": \"%s\", \"kind\": \"%s\"}", i > 0 ? "," : "", operations[i].name, operations[i].layer,
+                operations[i].kind);
     fprintf(out, "]},\n \"tables\": [");
     const char *table = NULL, *separator = "";
     for (size_t i = 0; i < COUNT_OF(table_rows); i++) {
@@ -212,8 +217,7 @@ static void print_frame(FILE *out)
 
     fprintf(out, "#define SCHEMA_ID 0x%08xu\n#ifdef WITH_SCHEMA_FRAME\nstatic const unsigned char schema_frame[] = {", id);
     for (size_t i = 0; i < sizeof envelope + packed_size; i++)
-        fprintf(out, "%s%d,", i % 24 == 0 ? "\n    " : "",
-                i < sizeof envelope ? ((unsigned char *)&envelope)[i] : packed[i - sizeof envelope]);
+        fprintf(out, "%s%d,", i % 24 == 0 ? "\n    " : "", i < sizeof envelope ? ((unsigned char *)&envelope)[i] : packed[i - sizeof envelope]);
     fprintf(out, "\n};\n#endif\n");
     ZSTD_freeCCtx(context);
     free(packed);
@@ -230,10 +234,9 @@ static void print_contract(FILE *out)
         fprintf(out, "%s%" PRIu64, i > 0 ? ", " : "", size_bin_ends[i]);
     fprintf(out, "],\n \"job_name\": {\"most_bytes\": %d, \"plain\": \"%s\"},\n \"settings\": {", job_names[0].most_bytes, job_names[0].plain);
     for (size_t i = 0; i < COUNT_OF(settings); i++)
-        fprintf(out,
-                "%s\n  \"%s\": {\"name\": \"%s\", \"type\": \"%s\", \"default\": \"%s\", \"least\": %g, \"most\": %g,\n   \"meaning\": \"%s\"}",
-                i > 0 ? "," : "", settings[i].variable, settings[i].name, settings[i].type, settings[i].standard, settings[i].least,
-                settings[i].most, settings[i].meaning);
+        fprintf(out, "%s\n  \"%s\": {\"name\": \"%s\", \"type\": \"%s\", \"default\": \"%s\", \"least\": %g, \"most\": %g,\n   \"meaning\": \"%s\"}",
+                i > 0 ? "," : "", settings[i].variable, settings[i].name, settings[i].type, settings[i].standard, settings[i].least, settings[i].most,
+                settings[i].meaning);
     fprintf(out, "\n }\n}\n");
 }
 
@@ -305,8 +308,8 @@ static void print_row_in_words(FILE *out, const struct row *row)
         snprintf(name, sizeof name, "%s_0..%d", row->name, row->bins - 1);
     else
         snprintf(name, sizeof name, "%s", row->name);
-    fprintf(out, "| `%s` | %s | %s | %s%s%s%s |\n", name, unit_in_file(row->unit), row->merge, row->meaning,
-            row->bins > 0 ? "; lower edges: " : "", row->bins > 0 ? edges_in_file(row->edges) : "", "");
+    fprintf(out, "| `%s` | %s | %s | %s%s%s%s |\n", name, unit_in_file(row->unit), row->merge, row->meaning, row->bins > 0 ? "; lower edges: " : "",
+            row->bins > 0 ? edges_in_file(row->edges) : "", "");
 }
 
 static void print_counters_page(FILE *out)
@@ -399,11 +402,12 @@ static void print_coverage_page(FILE *out)
         for (const char *at = wraps[peer].symbols; (length = next_word(&at)) > 0; at += length)
             theirs[peer]++;
 
-    fprintf(out, "# Functions that are seen\n\nMade from `schema/` by `make docs`; do not edit.\n\n"
-                 "Slicewise intercepts %zu functions by their %zu C symbols; an MPI function by its Fortran names, too. The kernel's own count\n"
-                 "shows what these functions did not see: *coverage* in the summaries of `slicewise info`, `report` and `run`. The last columns say\n"
-                 "what other profilers intercept, by their sources:\n\n"
-                 "| | version | symbols | of them also here | its list | to be known |\n|---|---|---|---|---|---|\n",
+    fprintf(out,
+            "# Functions that are seen\n\nMade from `schema/` by `make docs`; do not edit.\n\n"
+            "Slicewise intercepts %zu functions by their %zu C symbols; an MPI function by its Fortran names, too. The kernel's own count\n"
+            "shows what these functions did not see: *coverage* in the summaries of `slicewise info`, `report` and `run`. The last columns say\n"
+            "what other profilers intercept, by their sources:\n\n"
+            "| | version | symbols | of them also here | its list | to be known |\n|---|---|---|---|---|---|\n",
             COUNT_OF(operations), symbols);
     for (size_t peer = 0; peer < COUNT_OF(peers); peer++)
         fprintf(out, "| %s | %s | %zu | %zu | %s | %s |\n", peers[peer].name, peers[peer].version, theirs[peer], shared[peer], peers[peer].source,
@@ -445,9 +449,17 @@ static void print_coverage_page(FILE *out)
 
 int main(int argc, char **argv)
 {
-    const struct { const char *what; void (*print)(FILE *); } prints[] = {
-        { "json", print_json }, { "frame", print_frame }, { "exports", print_exports },
-        { "counters", print_counters_page }, { "coverage", print_coverage_page }, { "contract", print_contract }, { "bins", print_bins },
+    const struct {
+        const char *what;
+        void (*print)(FILE *);
+    } prints[] = {
+        { "json", print_json },
+        { "frame", print_frame },
+        { "exports", print_exports },
+        { "counters", print_counters_page },
+        { "coverage", print_coverage_page },
+        { "contract", print_contract },
+        { "bins", print_bins },
     };
     for (size_t i = 0; argc == 2 && i < COUNT_OF(prints); i++)
         if (strcmp(argv[1], prints[i].what) == 0) {

@@ -168,8 +168,9 @@ bool adopt_is_sound(const struct segment *segment)
     union commit commit = { .word = atomic_load(&segment->commit) };
     return segment->mounts_used <= MOUNTS_MAX && segment->mounts_packed <= segment->mounts_used && segment->files_used <= FILES_MAX &&
            segment->text_used <= TEXT_BYTES && segment->lanes_used <= LANES_MAX && segment->unprofiled_used <= UNPROFILED_MAX &&
-           commit.records <= RECORDS_MAX && commit.frame_bytes <= FRAMES_BYTES && memchr(segment->spool_dir, '\0', sizeof segment->spool_dir) != NULL &&
-           segment->text[TEXT_BYTES - 1] == '\0' && has_whole_names(segment) && segment->process_row[processes_slice_ns] != 0;
+           commit.records <= RECORDS_MAX && commit.frame_bytes <= FRAMES_BYTES &&
+           memchr(segment->spool_dir, '\0', sizeof segment->spool_dir) != NULL && segment->text[TEXT_BYTES - 1] == '\0' && has_whole_names(segment) &&
+           segment->process_row[processes_slice_ns] != 0;
 }
 
 static uint64_t last_moment(const struct segment *segment)
@@ -216,8 +217,8 @@ static bool read_what_is_there(int fd, struct segment *segment, size_t begin, si
 
 struct segment *adopt_copy(int fd)
 {
-    struct segment *segment = (struct segment *)syscall(SYS_mmap, NULL, sizeof(struct segment), PROT_READ | PROT_WRITE,
-                                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct segment *segment =
+        (struct segment *)syscall(SYS_mmap, NULL, sizeof(struct segment), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (segment == MAP_FAILED)
         return NULL;
     /* First the head, whose commit the rest must not be older than; nobody reads more of what cannot be understood than says so. */
@@ -278,7 +279,7 @@ bool (*adopt_is_same_directory)(const char *dir, const char *other);
 /* By name, or, since links and dots give one directory many names, by what is there. */
 static bool is_same_directory(const char *spool_dir, const char *other)
 {
-    if (memchr(spool_dir, '\0', sizeof ((struct segment *)0)->spool_dir) == NULL)
+    if (memchr(spool_dir, '\0', sizeof((struct segment *)0)->spool_dir) == NULL)
         return false;
     return strcmp(spool_dir, other) == 0 || (adopt_is_same_directory != NULL ? adopt_is_same_directory : has_same_inode)(spool_dir, other);
 }
@@ -318,7 +319,7 @@ struct adoption_result adopt_in(int dir, const char *path, const char *only_spoo
 
 struct adoption_result adopt_segment(const char *path, const char *only_spool_dir)
 {
-    char parent[sizeof ((struct segment_home *)0)->path];
+    char parent[sizeof((struct segment_home *)0)->path];
     const char *slash = strrchr(path, '/');
     snprintf(parent, sizeof parent, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1, slash != NULL ? path : ".");
     int dir = raw_open(parent, O_PATH | O_DIRECTORY, 0);
@@ -346,7 +347,7 @@ int adopt_open_dir(const char *user_dir)
 
 void adopt_each(int dir, const char *user_dir, const char *prefix, void (*visit)(int dir, const char *path, void *argument), void *argument)
 {
-    char path[sizeof ((struct segment_home *)0)->path], entries[2048] __attribute__((aligned(8)));
+    char path[sizeof((struct segment_home *)0)->path], entries[2048] __attribute__((aligned(8)));
     long bytes;
     while ((bytes = raw_result(syscall(SYS_getdents64, dir, entries, sizeof entries))) > 0)
         for (long at = 0; at < bytes; at += ((struct dirent64 *)(entries + at))->d_reclen) {
@@ -395,7 +396,7 @@ static bool is_left_to_collector(int dir, const char *name)
 
 void adopt_gone(const char *dir, const char *prefix)
 {
-    static char path[sizeof ((struct segment_home *)0)->path];
+    static char path[sizeof((struct segment_home *)0)->path];
     char user_dir[256], entries[2048] __attribute__((aligned(8))); /* a glance, and no more */
     int fd = -EPERM;
     for (unsigned number = 0; fd == -EPERM && number < USER_DIRS; number++) { /* as segments are made */

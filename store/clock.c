@@ -107,8 +107,7 @@ uint64_t clock_trusted_ticks(void)
 uint64_t clock_wall_ns(uint64_t tick)
 {
     const struct clock *clock = &profiler_clock;
-    return tick >= clock->base_tick ? clock->base_ns + ticks_to_ns(tick - clock->base_tick)
-                                    : clock->base_ns - ticks_to_ns(clock->base_tick - tick);
+    return tick >= clock->base_tick ? clock->base_ns + ticks_to_ns(tick - clock->base_tick) : clock->base_ns - ticks_to_ns(clock->base_tick - tick);
 }
 
 uint64_t clock_tick_at(uint64_t wall_ns)

@@ -72,7 +72,8 @@ bool files_is_worth(const struct segment *segment, const struct stream *stream, 
         return true;
     const uint64_t more[] = { more_bytes, more_ns };
     for (unsigned by = 0; by < FILE_MEASURES; by++)
-        if (atomic_load(cell_of((struct segment *)segment, stream->id, by)) + weight(stream->counter, by) + more[by] > atomic_load(&segment->files.enough[by]))
+        if (atomic_load(cell_of((struct segment *)segment, stream->id, by)) + weight(stream->counter, by) + more[by] >
+            atomic_load(&segment->files.enough[by]))
             return true;
     return false;
 }

@@ -124,7 +124,7 @@ static uint64_t unique_id(uint64_t start_ns, uint64_t pid, const char *host)
 
 /* What the environment and the working directory said at the process's beginning, for it may change both before it is asked. */
 struct noted {
-    char step[128], account[128], spool_dir[sizeof ((struct segment *)0)->spool_dir];
+    char step[128], account[128], spool_dir[sizeof((struct segment *)0)->spool_dir];
     bool has_nodes;
     struct spool_anchor anchor;
 };

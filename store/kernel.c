@@ -221,7 +221,7 @@ void kernel_sample(struct segment_home *home, uint64_t slice)
         return;
     }
     struct record record = { .slice = slice, .mount = 0, .layer = LAYER_kernel };
-    static const enum counter counters[FIELDS] = { COUNTER_read_bytes, COUNTER_write_bytes,        COUNTER_read_ops,
+    static const enum counter counters[FIELDS] = { COUNTER_read_bytes, COUNTER_write_bytes,       COUNTER_read_ops,
                                                    COUNTER_write_ops,  COUNTER_kernel_read_bytes, COUNTER_kernel_write_bytes };
     uint64_t any = 0;
     for (int i = 0; i < FIELDS; i++) {

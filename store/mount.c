@@ -28,17 +28,12 @@ enum object object_of_mode(uint32_t mode)
     switch (mode & S_IFMT) {
     case S_IFREG:
     case S_IFDIR:
-    case S_IFLNK:
-        return OBJECT_file;
+    case S_IFLNK: return OBJECT_file;
     case S_IFCHR:
-    case S_IFBLK:
-        return OBJECT_device;
-    case S_IFIFO:
-        return OBJECT_pipe;
-    case S_IFSOCK:
-        return OBJECT_socket;
-    default:
-        return OBJECT_other;
+    case S_IFBLK: return OBJECT_device;
+    case S_IFIFO: return OBJECT_pipe;
+    case S_IFSOCK: return OBJECT_socket;
+    default: return OBJECT_other;
     }
 }
 
@@ -165,9 +160,8 @@ static uint32_t add(struct segment_home *home, enum object object, uint64_t devi
 /* Windows into the kernel that look like files: no storage stands behind them. */
 static bool is_pseudo(const char *type)
 {
-    static const char *const types[] = { "proc",       "sysfs",   "cgroup",   "cgroup2",   "devpts",      "debugfs",  "tracefs", "securityfs",
-                                         "configfs",   "mqueue",  "bpf",      "pstore",    "efivarfs",    "selinuxfs", "fusectl", "rpc_pipefs",
-                                         "binfmt_misc", "nsfs" };
+    static const char *const types[] = { "proc",   "sysfs", "cgroup", "cgroup2",  "devpts",    "debugfs", "tracefs",    "securityfs",  "configfs",
+                                         "mqueue", "bpf",   "pstore", "efivarfs", "selinuxfs", "fusectl", "rpc_pipefs", "binfmt_misc", "nsfs" };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(type, types[i]) == 0)
             return true;

@@ -16,16 +16,17 @@
 
 /* The most that a payload takes: a full table of files with its text, a full batch of records of 8-byte values, and full tables of call
  * sites, whose stacks are packed before there are more. */
-#define PAYLOAD_BYTES                                                                                                                        \
-    (sizeof(uint64_t) *                                                                                                                      \
-         (FILES_MAX * (FILE_COLUMNS + FILE_NAME_BYTES / 8) + SITE_ROWS_MAX * SITE_COLUMNS + HARDWARE_ROWS_MAX * HARDWARE_COLUMNS) +          \
-     TEXT_BYTES + RECORDS_MAX * sizeof(struct record) * 2 + SITE_MODULES_MAX * (size_t)512 + (16 << 10) +                                    \
+#define PAYLOAD_BYTES \
+    (sizeof(uint64_t) * (FILES_MAX * (FILE_COLUMNS + FILE_NAME_BYTES / 8) + SITE_ROWS_MAX * SITE_COLUMNS + HARDWARE_ROWS_MAX * HARDWARE_COLUMNS) + \
+     TEXT_BYTES + RECORDS_MAX * sizeof(struct record) * 2 + SITE_MODULES_MAX * (size_t)512 + (16 << 10) + \
      (SITE_FRAMES_UNPACKED_MAX + SITE_DEPTH_MAX) * (FRAME_COLUMNS * sizeof(uint64_t) + PYTHON_NAME_BYTES + PYTHON_FILE_BYTES))
 
 /* A small window and small tables: the context costs the application some tens of kilobytes while it packs, and none afterwards. */
+/* clang-format off */
 static const ZSTD_compressionParameters packing = {
     .windowLog = 17, .chainLog = 12, .hashLog = 12, .searchLog = 1, .minMatch = 4, .targetLength = 0, .strategy = ZSTD_fast,
 };
+/* clang-format on */
 
 union scratch scratch __attribute__((aligned(PAGE_BYTES)));
 
@@ -39,12 +40,14 @@ static size_t compress(void *workspace, size_t workspace_bytes, void *frame, siz
     ZSTD_CCtx *context = ZSTD_initStaticCCtx(workspace, workspace_bytes);
     if (context == NULL)
         return 0;
+    /* clang-format off */
     const struct { ZSTD_cParameter parameter; int value; } parameters[] = {
         { ZSTD_c_windowLog, (int)packing.windowLog }, { ZSTD_c_chainLog, (int)packing.chainLog },
         { ZSTD_c_hashLog, is_little ? LITTLE_HASH_LOG : (int)packing.hashLog }, { ZSTD_c_literalCompressionMode, is_little ? ZSTD_ps_disable : ZSTD_ps_auto },
         { ZSTD_c_searchLog, (int)packing.searchLog }, { ZSTD_c_minMatch, (int)packing.minMatch }, { ZSTD_c_strategy, packing.strategy },
         { ZSTD_c_contentSizeFlag, 1 }, { ZSTD_c_checksumFlag, 1 }, /* a static context has no defaults */
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
         if (ZSTD_isError(ZSTD_CCtx_setParameter(context, parameters[i].parameter, parameters[i].value)))
             return 0;
@@ -116,7 +119,7 @@ static void encode_ledger(struct encoder *encoder, const struct segment *segment
             memcpy(changed + (size_t)columns * count++, rows + (size_t)columns * i, columns * sizeof *rows);
     encode_table(encoder, segment, table, changed, count);
 }
-_Static_assert(HARDWARE_ROWS_MAX * (int)HARDWARE_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS, "one buffer does for both");
+_Static_assert(HARDWARE_ROWS_MAX *(int)HARDWARE_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS, "one buffer does for both");
 
 static void encode_sites(struct encoder *encoder, const struct segment *segment)
 {
@@ -167,7 +170,8 @@ static int store_frame(struct segment_home *home, struct format_envelope *envelo
         commit.frame_bytes = 0;
         atomic_store(&segment->commit, commit.word); /* before the memory is used again: the collector looks at it after it has copied */
     }
-    if (home->is_drained_apart && (commit.frame_bytes + bytes > FRAMES_BYTES || segment_reserve(home, segment->frames + commit.frame_bytes, bytes) < 0))
+    if (home->is_drained_apart &&
+        (commit.frame_bytes + bytes > FRAMES_BYTES || segment_reserve(home, segment->frames + commit.frame_bytes, bytes) < 0))
         return -ENOBUFS;
     if (commit.frame_bytes + bytes > FRAMES_BYTES) {
         segment_count_mishap(segment, MISHAP_segment_full);
@@ -217,8 +221,8 @@ static void put_little_endian(unsigned char *out, uint32_t value, unsigned bytes
         out[i] = (unsigned char)(value >> (8 * i));
 }
 
-static bool pack_raw(struct segment_home *home, void (*encode)(struct encoder *, const struct segment *, const void *), const void *argument, uint32_t flags,
-                     int *stored)
+static bool pack_raw(struct segment_home *home, void (*encode)(struct encoder *, const struct segment *, const void *), const void *argument,
+                     uint32_t flags, int *stored)
 {
     enum { SINGLE_SEGMENT = 1 << 5, CONTENT_CHECKSUM = 1 << 2, CONTENT_SIZE_OF_4_BYTES = 2 << 6, LAST_BLOCK = 1 };
     static HOME_DATA unsigned char frame[sizeof(struct format_envelope) + RAW_HEAD_BYTES + RAW_BYTES + RAW_CHECKSUM_BYTES]
@@ -238,13 +242,15 @@ static bool pack_raw(struct segment_home *home, void (*encode)(struct encoder *,
     return true;
 }
 
-int pack_payload(struct segment_home *home, void (*encode)(struct encoder *, const struct segment *, const void *), const void *argument, uint32_t flags)
+int pack_payload(struct segment_home *home, void (*encode)(struct encoder *, const struct segment *, const void *), const void *argument,
+                 uint32_t flags)
 {
     struct segment *segment = home->segment;
     int stored_raw;
     if (pack_raw(home, encode, argument, flags, &stored_raw))
         return stored_raw;
-    size_t frame_room = sizeof(struct format_envelope) + ZSTD_compressBound(PAYLOAD_BYTES), context_bytes = ZSTD_estimateCCtxSize_usingCParams(packing);
+    size_t frame_room = sizeof(struct format_envelope) + ZSTD_compressBound(PAYLOAD_BYTES),
+           context_bytes = ZSTD_estimateCCtxSize_usingCParams(packing);
     size_t memory_bytes = PAYLOAD_BYTES + frame_room + context_bytes + 64;
     unsigned char *memory = (unsigned char *)sparse_map(memory_bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (memory == MAP_FAILED)

@@ -19,7 +19,8 @@ int pack_records(struct segment_home *home, bool is_last, uint32_t flags);
 
 /* Packs what `encode` makes of the segment (and `argument`) into a frame. Returns 0 or -errno. */
 struct encoder;
-int pack_payload(struct segment_home *home, void (*encode)(struct encoder *, const struct segment *, const void *), const void *argument, uint32_t flags);
+int pack_payload(struct segment_home *home, void (*encode)(struct encoder *, const struct segment *, const void *), const void *argument,
+                 uint32_t flags);
 
 /* Appends the packed frames to the spool, but for those that a collector has put there. Returns 0 (also if there is nothing to do) or
  * -errno; then everything stays where it is. */

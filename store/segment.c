@@ -100,7 +100,10 @@ int segment_reserve(struct segment_home *home, const void *part, size_t bytes)
 /* What every process touches sooner or later, and no page more: the first lane is in it. */
 static int reserve_beginning(struct segment_home *home)
 {
-    const struct { const void *part; size_t bytes; } parts[] = {
+    const struct {
+        const void *part;
+        size_t bytes;
+    } parts[] = {
         { home->segment, offsetof(struct segment, text) + 512 },
         { home->segment->frames - RECORDS_NEAR * sizeof *home->segment->records, PAGE_BYTES },
         { home->segment->lanes, LANE_BYTES },
@@ -176,8 +179,7 @@ static bool create_in(struct segment_home *home, enum place place, const char *d
 int segment_create(struct segment_home *home, const char *dir, const char *name)
 {
     const char *tmpdir = getenv("TMPDIR");
-    if (!create_in(home, PLACE_shm, dir, name) &&
-        !create_in(home, PLACE_tmpdir, tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp", name)) {
+    if (!create_in(home, PLACE_shm, dir, name) && !create_in(home, PLACE_tmpdir, tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp", name)) {
         *home = (struct segment_home){ .place = PLACE_private, .segment = map(MAP_PRIVATE | MAP_ANONYMOUS, -1) };
         if (home->segment == MAP_FAILED)
             return -ENOMEM;

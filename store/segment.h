@@ -87,11 +87,11 @@ static inline void cell_counts(const struct cell *cell, struct counts *counts)
 struct stream {
     uint64_t descriptor; /* the table's entry with its generation; 0: free */
     uint64_t id;         /* of its file (descriptor.h) */
-    uint64_t usual;      /* the same with the layer of `cell`, in which a call on it is counted in this slice; else NOT_USUAL. Of stdio only where the
+    uint64_t usual; /* the same with the layer of `cell`, in which a call on it is counted in this slice; else NOT_USUAL. Of stdio only where the
                           * next access begins where the last one ended */
-    uint32_t file;       /* its row; 0: none yet, FILE_NONE: none ever */
+    uint32_t file; /* its row; 0: none yet, FILE_NONE: none ever */
     int32_t fd;
-    uint16_t cell;        /* its place in the lane, in bytes */
+    uint16_t cell; /* its place in the lane, in bytes */
     uint16_t is_absolute; /* positions are the file's own, and not counted from the first access */
     int64_t position, last_end; /* where the next access begins and the last one ended */
     uint64_t counter[FILE_SUMS];
@@ -116,8 +116,8 @@ static inline void stream_catch_up(struct stream *stream)
 struct lane {
     uint64_t slice;
     uint32_t cells_used;
-    _Atomic uint32_t generation;   /* grows when the slice's counts have become records */
-    _Atomic uint32_t owner;        /* thread id; 0: nobody's */
+    _Atomic uint32_t generation; /* grows when the slice's counts have become records */
+    _Atomic uint32_t owner; /* thread id; 0: nobody's */
     uint64_t was_counted[CELL_LAYERS]; /* bit m: this owner is in `threads` of mount m already */
     uint8_t cell_of[CELL_LAYERS][MOUNTS_MAX]; /* its place in the lane; 0: none yet */
     struct stream streams[STREAMS];
@@ -158,7 +158,7 @@ struct files {
     char unused[FILES_NEAR * FILE_NAME_BYTES]; /* so much the names end after a page's beginning */
     char names[FILES_MAX][FILE_NAME_BYTES];
     _Atomic uint32_t version; /* grows when a row comes or goes; odd while some are given up */
-    _Atomic uint32_t is_filtering;  /* there were more files than rows */
+    _Atomic uint32_t is_filtering; /* there were more files than rows */
     _Atomic uint64_t enough[FILE_MEASURES]; /* what a file without a row must pass to get one */
     uint32_t first_free;
     _Atomic uint16_t heads[FILE_HEADS];
@@ -168,7 +168,7 @@ struct files {
     uint64_t before[FILE_SUMS]; /* of row 0, while the sums of row `giving_up` are added to it (files.c); 0: none is */
     _Atomic uint32_t giving_up;
 };
-_Static_assert(FILES_MAX * FILE_NAME_BYTES % PAGE_BYTES == 0, "names end where they are meant to");
+_Static_assert(FILES_MAX *FILE_NAME_BYTES % PAGE_BYTES == 0, "names end where they are meant to");
 #define FILE_NAMES_BEGIN ((uint64_t)TEXT_BYTES) /* names stand for texts, from this one on */
 #define FILE_NAME_TEXT(row) (FILE_NAMES_BEGIN + (FILES_MAX - (row)) * (uint64_t)FILE_NAME_BYTES) /* of a row but 0, which has none */
 
@@ -253,8 +253,8 @@ struct segment {
 struct segment_home {
     struct segment *segment;
     enum place place;
-    char path[512];    /* empty: private memory */
-    unsigned number;   /* the path's last part: programs of the same process before ours left the lower ones */
+    char path[512]; /* empty: private memory */
+    unsigned number; /* the path's last part: programs of the same process before ours left the lower ones */
     bool reserves_by_path; /* the kernel is too old to populate a mapping */
     bool is_drained_apart; /* a full segment is not drained in the midst of packing: the caller holds a lock that others wait for */
     _Atomic bool is_short; /* there was no memory for part of it */
@@ -296,6 +296,7 @@ static inline uint64_t segment_layout_of(uint32_t schema)
 {
     /* Sizes alone do not tell: the gaps before aligned parts take up what is added before them. */
     const uint64_t facts[] = {
+        /* clang-format off */
         schema, CELLS, sizeof(struct segment), sizeof(struct lane), sizeof(struct cell), sizeof(struct stream), sizeof(struct record),
         offsetof(struct segment, closing_lane), offsetof(struct segment, mounts_used), offsetof(struct segment, last_call_ns),
         offsetof(struct segment, mishaps), offsetof(struct segment, process_row), offsetof(struct segment, spool_dir),
@@ -304,6 +305,7 @@ static inline uint64_t segment_layout_of(uint32_t schema)
         offsetof(struct lane, cell_of), offsetof(struct lane, streams), offsetof(struct lane, calls), offsetof(struct lane, cells),
         sizeof(struct file), offsetof(struct files, heads), offsetof(struct files, names), offsetof(struct lane, other_files), offsetof(struct stream, file),
         offsetof(struct stream, counter), offsetof(struct counts, bin),
+        /* clang-format on */
     };
     uint64_t layout = 0;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)

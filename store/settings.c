@@ -100,7 +100,8 @@ static const char *read_text(const char **setting, const char *text, size_t most
 #define READ_SECONDS(setting, text, least, most) \
     read_seconds(setting, text, (uint64_t)((least) * 1e9), (uint64_t)((most) * 1e9), "not a number of seconds from " #least " to " #most)
 #define READ_MILLISECONDS(setting, text, least, most) \
-    read_milliseconds(setting, text, (uint64_t)((least) * 1e6), (uint64_t)((most) * 1e6), "neither 0 nor a number of milliseconds from " #least " to " #most)
+    read_milliseconds(setting, text, (uint64_t)((least) * 1e6), (uint64_t)((most) * 1e6), \
+                      "neither 0 nor a number of milliseconds from " #least " to " #most)
 #define READ_FLAG(setting, text, least, most) read_flag(setting, text)
 
 static bool is_known(const char *entry)

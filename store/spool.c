@@ -38,22 +38,15 @@ void spool_path(char *path, size_t room, const struct segment *segment)
 const char *spool_words(int error)
 {
     switch (error < 0 ? -error : error) {
-    case SPOOL_DIR_OF_ANOTHER:
-        return "SLICEWISE_DIR, or the job's directory in it, belongs to another user: name a directory of your own";
+    case SPOOL_DIR_OF_ANOTHER: return "SLICEWISE_DIR, or the job's directory in it, belongs to another user: name a directory of your own";
     case SPOOL_DIR_OPEN_TO_OTHERS:
         return "others may write to SLICEWISE_DIR, or to the job's directory in it: chmod go-w, or set SLICEWISE_GROUP=1 if its group is to";
-    case SPOOL_OF_ANOTHER:
-        return "the file belongs to another user";
-    case SPOOL_OPEN_TO_OTHERS:
-        return "others may write to the file: chmod go-w";
-    case SPOOL_UNDER_ANOTHER_ROOT:
-        return "its path leads elsewhere from here: the process had another root directory (chroot, a container)";
-    case SPOOL_WITHOUT_PLACE:
-        return "SLICEWISE_DIR is relative, and the working directory had been deleted when the process began";
-    case SPOOL_LATE:
-        return "the file system did not answer in time";
-    default:
-        return strerrordesc_np == NULL ? "unknown error" : strerrordesc_np(error < 0 ? -error : error);
+    case SPOOL_OF_ANOTHER: return "the file belongs to another user";
+    case SPOOL_OPEN_TO_OTHERS: return "others may write to the file: chmod go-w";
+    case SPOOL_UNDER_ANOTHER_ROOT: return "its path leads elsewhere from here: the process had another root directory (chroot, a container)";
+    case SPOOL_WITHOUT_PLACE: return "SLICEWISE_DIR is relative, and the working directory had been deleted when the process began";
+    case SPOOL_LATE: return "the file system did not answer in time";
+    default: return strerrordesc_np == NULL ? "unknown error" : strerrordesc_np(error < 0 ? -error : error);
     }
 }
 
@@ -66,9 +59,14 @@ static bool is_plain_name(const char *name)
 int spool_order(struct spool_order *order, const struct segment *segment, const void *frames, size_t bytes)
 {
     const char *host = segment_text(segment, segment->process_row[processes_host]);
-    *order = (struct spool_order){ .anchor = segment->anchor, .user = raw_geteuid(), .is_shared = segment->is_group_readable != 0, .is_kept = spool_is_kept,
+    *order = (struct spool_order){ .anchor = segment->anchor,
+                                   .user = raw_geteuid(),
+                                   .is_shared = segment->is_group_readable != 0,
+                                   .is_kept = spool_is_kept,
                                    .is_last_hope = segment->process_row[processes_place] == PLACE_private,
-                                   .is_torn = segment->is_spool_torn != 0, .frames = frames, .bytes = bytes };
+                                   .is_torn = segment->is_spool_torn != 0,
+                                   .frames = frames,
+                                   .bytes = bytes };
     if (spool_into != NULL) {
         order->anchor = (struct spool_anchor){ 0 };
         snprintf(order->profiles, sizeof order->profiles, "%s/%s", spool_into, segment_text(segment, segment->process_row[processes_job]));
@@ -378,7 +376,8 @@ int spool_append_ourselves(struct segment *segment, const void *frames, size_t b
         atomic_store(&is_taken, false);
         return appended;
     }
-    struct spool_order *order = (struct spool_order *)syscall(SYS_mmap, NULL, sizeof *order, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct spool_order *order =
+        (struct spool_order *)syscall(SYS_mmap, NULL, sizeof *order, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (order == MAP_FAILED)
         return -ENOMEM;
     int appended = append_by(order, segment, frames, bytes, profiles);

@@ -28,7 +28,7 @@ struct answer {
     uint32_t subtype, source;
 };
 enum { WANTS_POINT = 0x10, WANTS_TYPE = 0x20, WANTS_SUBTYPE = 0x100, WANTS_SOURCE = 0x200 };
-_Static_assert(sizeof(struct answer) <= sizeof ((struct one_mount *)0)->room.head, "the texts follow the head");
+_Static_assert(sizeof(struct answer) <= sizeof((struct one_mount *)0)->room.head, "the texts follow the head");
 
 static bool is_filtered(void)
 {
