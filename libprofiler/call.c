@@ -451,8 +451,11 @@ void call_served_unusually(enum operation operation, enum call_kind kind, int fd
     errno_put(saved_errno);
 }
 
+const FILE *call_noted_stream;
+
 void call_stream_touched(const struct call *call, FILE *stream, struct stream_state before, bool is_error)
 {
+    call_noted_stream = NULL;
     int fd = stream->_fileno;
     if (fd < 0)
         return;
@@ -483,6 +486,7 @@ void call_streams_flushed(const struct call *call, int64_t pending)
 
 void call_stream_closed(const struct call *call, descriptor word, struct stream_state before, bool is_error)
 {
+    call_noted_stream = NULL;
     struct effect effect = touch(call, is_error);
     effect.kernel_write = at_least_0(before.pending);
     if (word != 0 && (!is_asleep() || before.pending != 0 || !asleep_puts_off(call, word, is_error)))
@@ -491,11 +495,13 @@ void call_stream_closed(const struct call *call, descriptor word, struct stream_
 
 void call_stream_read(const struct call *call, FILE *stream, struct stream_state before, int64_t bytes)
 {
+    call_noted_stream = NULL;
     stream_moved(call, KIND_read, stream, before, bytes);
 }
 
 void call_stream_wrote(const struct call *call, FILE *stream, struct stream_state before, int64_t bytes)
 {
+    call_noted_stream = NULL;
     stream_moved(call, KIND_write, stream, before, bytes);
 }
 

@@ -352,6 +352,7 @@ static bool is_on(void)
 /* Also by a vforked child, in its parent's memory. */
 void engine_before_child(void)
 {
+    call_noted_stream = NULL;
     if (atomic_load(engine_switch) != ENGINE_ON || !kernel_minds_children())
         return;
     int saved_errno = errno_now();
@@ -364,6 +365,7 @@ void engine_before_child(void)
 /* It sleeps until it counts something. */
 void engine_begin_child(void)
 {
+    call_noted_stream = NULL;
     lend_forget();
     if (preparation == REFUSED) {
         atomic_store(engine_switch, ENGINE_OFF);

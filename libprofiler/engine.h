@@ -125,6 +125,10 @@ static inline struct stream_state stream_state(const FILE *stream)
     return __builtin_expect(stream->_mode <= 0, 1) ? state : wide_stream_state(state, stream);
 }
 
+/* The stream whose kernel position a wrapper has noted. Whatever else may move it makes this NULL: calls on streams that do not only look into
+ * the buffer, and children, who share the position. */
+extern const FILE *call_noted_stream HIDDEN;
+
 void call_stream_read(const struct call *call, FILE *stream, struct stream_state before, int64_t moved);
 void call_stream_wrote(const struct call *call, FILE *stream, struct stream_state before, int64_t moved);
 void call_stream_touched(const struct call *call, FILE *stream, struct stream_state before, bool is_error);

@@ -207,13 +207,13 @@ INTERPOSE(ssize_t, getline, (char **line, size_t *room, FILE *stream))
 }
 
 /* scanf may fill the buffer more than once, or leave it empty at the file's end: then its state does not tell what was taken, and the kernel's
- * position does. It is asked for only where little lies read ahead. */
-#define SCAN_READ_AHEAD 512
-
+ * position does. A program of one thread is asked for it once a fill, others for each call. */
 struct scan {
-    int64_t position; /* -1: not asked, or not to be had */
+    int64_t position; /* -1: there is none */
     struct read_look look;
 };
+
+static int64_t noted_position;
 
 static int64_t kernel_position(FILE *stream)
 {
@@ -223,10 +223,23 @@ static int64_t kernel_position(FILE *stream)
     return position;
 }
 
+static FULL int64_t note_position(FILE *stream)
+{
+    noted_position = kernel_position(stream);
+    call_noted_stream = is_alone() ? stream : NULL;
+    return noted_position;
+}
+
 INLINE void scan_begin(struct scan *scan, FILE *stream)
 {
-    scan->position = LIKELY(is_readable(stream, SCAN_READ_AHEAD)) ? -1 : kernel_position(stream);
+    scan->position = LIKELY(call_noted_stream == stream && is_alone() && is_readable(stream, 1)) ? noted_position : note_position(stream);
     look_at_reading(&scan->look, stream);
+}
+
+/* Whether the call can have taken so many bytes: it looks at each of them, and at no more than four a nanosecond. */
+INLINE bool has_time_for(const struct scan *scan, int64_t bytes)
+{
+    return (int64_t)ticks_to_ns(tick_now() - scan->look.tick) >= bytes / 4;
 }
 
 static int64_t scanned(const struct scan *scan, int64_t readable, FILE *stream)
@@ -234,7 +247,11 @@ static int64_t scanned(const struct scan *scan, int64_t readable, FILE *stream)
     int64_t position = scan->position < 0 ? -1 : kernel_position(stream);
     if (position <= scan->position) /* nothing was fetched, or it has no position */
         return BY_STATE;
-    return position - scan->position + readable - stream_state(stream).readable;
+    struct stream_state after = stream_state(stream);
+    int64_t fetched = position - scan->position;
+    if (!has_time_for(scan, fetched - after.filled)) /* somebody else moved the position meanwhile */
+        return BY_STATE;
+    return fetched + readable - after.readable;
 }
 
 static FULL int scan_by_io(const struct scan *scan, FILE *stream, int items)
@@ -247,14 +264,12 @@ static FULL int scan_by_io(const struct scan *scan, FILE *stream, int items)
     return items;
 }
 
-/* The buffer served it if it stands as it stood, and was not filled with as much again meanwhile. Of that the call would have taken all: for which
- * there was no time, if it was shorter than an eighth of a nanosecond a byte; or the kernel's position tells. */
+/* The buffer served it if it stands as it stood, and was not filled with as much again meanwhile: of that the call would have taken all. */
 INLINE bool is_scanned_in_place(const struct scan *scan, FILE *stream)
 {
     const struct read_look *look = &scan->look;
     return LIKELY(stream->_IO_read_end == look->end && stream->_IO_read_base == look->base && stream->_IO_read_ptr >= look->begin) &&
-           (LIKELY(scan->position < 0) || ticks_to_ns(tick_now() - look->tick) < (uint64_t)(look->end - look->base) / 8 ||
-            kernel_position(stream) == scan->position);
+           (LIKELY(!has_time_for(scan, look->end - look->base)) || scan->position < 0 || kernel_position(stream) == scan->position);
 }
 
 #define SCAN(stream, call) \

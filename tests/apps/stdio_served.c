@@ -107,12 +107,12 @@ static void slowly(const char *path)
 /* Of most words the buffer holds all; of each length some do not. */
 static int word_length(int i)
 {
-    return i % 50 != 0 ? 1 + i % 90 : i % 700 == 0 ? 3500 : 500 + i % 1000;
+    return i % 50 != 0 ? 1 + i % 90 : i % 700 == 0 ? 9000 : i % 350 == 0 ? 4096 : 500 + i % 1000;
 }
 
 static void scan_all(FILE *file)
 {
-    static char word[4000];
+    static char word[9002];
     static char *grown;
     static size_t room;
     int number;
@@ -123,7 +123,7 @@ static void scan_all(FILE *file)
             got(getline(&grown, &room, file));
             continue;
         }
-        REQUIRE(fscanf(file, "%3999s", word) == 1 && (int)strlen(word) == length);
+        REQUIRE(fscanf(file, "%9001s", word) == 1 && (int)strlen(word) == length);
         got(length);
         REQUIRE(i % 3 == 1 || fscanf(file, "%d", &number) == 0); /* nothing but the line's end fits */
         if (i % 3 == 2)
@@ -135,7 +135,7 @@ static void scan_all(FILE *file)
 
 static void scans(const char *path)
 {
-    static char word[4000];
+    static char word[9000];
     memset(word, 'w', sizeof word);
     FILE *file = fopen(path, "w+");
     for (int i = 0; i < CALLS / 4; i++)
