@@ -105,7 +105,7 @@ static int reserve_beginning(struct segment_home *home)
         size_t bytes;
     } parts[] = {
         { home->segment, offsetof(struct segment, text) + 512 },
-        { home->segment->frames - RECORDS_NEAR * sizeof *home->segment->records, PAGE_BYTES },
+        { segment_record(home->segment, RECORDS_NEAR - 1), PAGE_BYTES }, /* records are used from the end of theirs */
         { home->segment->lanes, LANE_BYTES },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

@@ -12,7 +12,7 @@ static unsigned place_of(const struct mpi_pending *pending)
 
 struct mpi_pending *mpi_pending_claim(uint64_t key)
 {
-    unsigned place = key_table_take(&mpi_pending_table, key);
+    unsigned place = key != 0 ? key_table_take(&mpi_pending_table, key) : KEY_TABLE_NONE;
     return place != KEY_TABLE_NONE ? &entries[place] : NULL;
 }
 
@@ -41,7 +41,8 @@ void mpi_pending_enter(const struct mpi_pending *begun)
     struct mpi_pending *earlier = mpi_pending_claim(begun->key);
     if (earlier != NULL) /* it was completed behind our back, for the key is another's now */
         finish_unseen(earlier);
-    unsigned place = key_table_insert(&mpi_pending_table, begun->key);
+    /* 0 is no request of any MPI, and arrays that are not in use are full of it: it costs no search. */
+    unsigned place = begun->key != 0 ? key_table_insert(&mpi_pending_table, begun->key) : KEY_TABLE_NONE;
     if (place != KEY_TABLE_NONE) {
         entries[place] = *begun;
         mpi_pending_give_back(&entries[place]);

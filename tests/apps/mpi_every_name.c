@@ -7,12 +7,15 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <strings.h>
+#include <sys/mman.h>
 
 enum { NAME_BYTES = 100 };
 
 typedef int any_function(void *, ...);
 
-static long zeros[64];
+/* Where a count is expected, an address is taken for one: this is a small one then. */
+#define ZEROS ((char *)0x200000000000)
+enum { COUNT = 16, ZEROS_BYTES = 4096 };
 
 /* C's names alone have both cases. */
 static bool is_fortran(const char *name, const char *routine)
@@ -24,7 +27,7 @@ static bool is_fortran(const char *name, const char *routine)
 static void call(const char *name)
 {
     char counter[NAME_BYTES], text[] = "none";
-    void *z = zeros;
+    void *z = ZEROS + COUNT;
     any_function *function = (any_function *)dlsym(RTLD_DEFAULT, name);
     snprintf(counter, sizeof counter, "calls_of_%s", name);
     const int *calls = dlsym(RTLD_DEFAULT, counter);
@@ -52,6 +55,8 @@ static void call(const char *name)
 
 int main(int argc, char **argv)
 {
+    int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    REQUIRE(mmap(ZEROS, ZEROS_BYTES, PROT_READ | PROT_WRITE, how, -1, 0) == ZEROS);
     for (int i = 1; i < argc; i++)
         call(argv[i]);
     return 0;

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <string.h>
 
 enum { REGION_BYTES = 1 << 20, MOST_ELEMENTS = REGION_BYTES / (int)sizeof(int) };
@@ -148,9 +149,13 @@ static void errors(const char *name)
 /* More files at once than there is room for in any table of moderate size, and then as many again. */
 static void many_files(const char *name)
 {
-    enum { FILES = 700 };
+    enum { FILES = 1300 };
     static MPI_File files[FILES];
     char own[4096];
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < FILES; i++) {
             snprintf(own, sizeof own, "%s.%d.%d", name, rank, i);

@@ -171,9 +171,9 @@ def test_a_name_that_chooses_a_driver(mpi: Mpi, build: Callable[..., Path], job:
 def test_more_files_than_the_table_holds(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
     profile = job.launch(mpi, 1, build(mpi, "mpi_transfers.c"), "many_files", job.data)
     known, other = totals(profile, 0, "mpiio"), totals(profile, 0, "mpiio", "other")
-    assert known["write_ops"] + other["write_ops"] == 2 * 700
-    assert known["write_bytes"] + other["write_bytes"] == 2 * 700 * 40
-    assert known["write_ops"] == 2 * 512
+    assert known["write_ops"] + other["write_ops"] == 2 * 1300
+    assert known["write_bytes"] + other["write_bytes"] == 2 * 1300 * 40
+    assert 2 * 900 <= known["write_ops"] <= 2 * 1024  # not each place is within reach of a key's own
 
 
 @pytest.mark.parametrize("naming", FORTRAN_NAMINGS)
