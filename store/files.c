@@ -158,7 +158,7 @@ static void find_free_rows(const struct files *files, unsigned char is_free[FILE
 
 /* All cells together are never more than what all files had. A file that has no larger part of it than this needs no row, however little the rows
  * themselves have: where files come and go that all have the same, few of them get rows that are given up again. */
-#define PART_ENOUGH (2 * FILES_KEPT)
+#define PART_ENOUGH ((uint64_t)2 * FILES_KEPT)
 
 static void raise_enough(struct files *files, unsigned by, uint64_t least)
 {
