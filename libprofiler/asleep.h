@@ -5,7 +5,7 @@
 #ifndef SLICEWISE_ASLEEP_H
 #define SLICEWISE_ASLEEP_H
 
-#include "engine.h"
+#include "call.h"
 
 enum { PUT_OFF_MAX = 32, DESCRIPTORS_NEAR = 128 };
 

@@ -3,7 +3,7 @@
 #define SLICEWISE_DESCRIPTOR_H
 
 #include "asleep.h"
-#include "engine.h"
+#include "call.h"
 #include "lend.h"
 #include "state.h"
 

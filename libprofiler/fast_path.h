@@ -5,8 +5,8 @@
 #ifndef SLICEWISE_FAST_PATH_H
 #define SLICEWISE_FAST_PATH_H
 
+#include "call.h"
 #include "descriptor.h"
-#include "engine.h"
 #include "guard.h"
 #include "segment.h"
 

@@ -5,7 +5,7 @@
 #ifndef SLICEWISE_GUARD_H
 #define SLICEWISE_GUARD_H
 
-#include "engine.h"
+#include "call.h"
 
 /* Where a child runs as this thread (lend.h): no bookkeeping is under way, but no call is a usual one. */
 #define GUARD_LENT ((void *)1)

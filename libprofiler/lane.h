@@ -2,7 +2,7 @@
 #ifndef SLICEWISE_LANE_H
 #define SLICEWISE_LANE_H
 
-#include "engine.h"
+#include "call.h"
 
 struct share;
 

@@ -4,7 +4,7 @@
 #ifndef SLICEWISE_LEND_H
 #define SLICEWISE_LEND_H
 
-#include "engine.h"
+#include "call.h"
 
 /* Children under way that have our memory. */
 extern _Atomic uint32_t lend_children HIDDEN;

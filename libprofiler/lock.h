@@ -7,7 +7,7 @@
 #ifndef SLICEWISE_LOCK_H
 #define SLICEWISE_LOCK_H
 
-#include "engine.h"
+#include "call.h"
 #include "raw.h"
 #include "signals.h"
 

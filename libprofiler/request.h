@@ -4,7 +4,7 @@
 #ifndef SLICEWISE_REQUEST_H
 #define SLICEWISE_REQUEST_H
 
-#include "engine.h"
+#include "call.h"
 
 struct request {
     enum operation operation;

@@ -5,7 +5,7 @@
 #ifndef SLICEWISE_SITE_H
 #define SLICEWISE_SITE_H
 
-#include "engine.h"
+#include "call.h"
 #include "fast_path.h"
 
 /* Whether a call that does not lie within the lane's limits would, if no sample were due. Then the lane has its full limits again. */

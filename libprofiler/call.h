@@ -1,0 +1,157 @@
+/* One call: it begins, ends, and is counted. `call_begin`, the real function, `call_end`, one of the `call_...` that
+ * say what it did, `call_close`. Everything here is for any thread at any time, signal handlers included; nothing blocks but a
+ * slice's turn, nothing allocates from libc, prints to stdout or fails, and errno is as the real function left it. */
+#ifndef SLICEWISE_CALL_H
+#define SLICEWISE_CALL_H
+
+#include "clock.h"
+#include "names.h"
+#include "raw.h"
+#include "segment.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <wchar.h>
+
+struct call {
+    enum operation operation;
+    int saved_errno;
+    uint64_t start_tick, end_tick;
+};
+
+/* What schema/operations.def says of each operation: its enum layer and its enum call_kind. */
+extern const unsigned char operation_layer[OPERATIONS], operation_kind[OPERATIONS];
+
+/* What a descriptor leads to: mount, file, kind of object and the table entry's generation in one word; 0: not known yet. */
+typedef uint64_t descriptor;
+
+#define NO_OFFSET (-1) /* the call moves on from the descriptor's own position */
+
+/* A thread that has not counted yet has zeroes here, also where a program made its thread-local storage of zeroes by itself. */
+struct thread {
+    struct lane *lane;            /* NULL: none yet */
+    uint64_t begin_tick, end_tick; /* calls from the one on and before the other are in the lane's open slice; without a lane none is */
+    uint32_t lane_index;
+    void *frame;            /* of the bookkeeping under way: a signal handler must not touch the lane (guard.h); NULL: none */
+    uint32_t library_depth; /* calls of libaio and liburing under way: the system call that one makes by number is that call */
+    void *mpi_frame;        /* of the outermost MPI call under way, and where it returns to: one that lands in another counts once */
+    void *mpi_return;
+    int is_registered;      /* its end will be noticed */
+    int is_aside;           /* a signal handler on a lane of its own: no thread more */
+    uint32_t holds_lock;    /* the engine's: only the handler of a signal that the thread's own instruction caused can see this */
+    uint32_t keeps_signals; /* they are blocked until the bookkeeping is done, and `kept_signals` is the mask to give back then */
+    uint64_t kept_signals;
+    uint32_t lendings;      /* children that run as this thread (lend.h), and `frame` as it was before the first */
+    void *lent_frame;
+    struct environment_room *lent_rooms; /* what they mapped for their execs (environment.c) */
+    int32_t served_left, served_given; /* calls of buffers that still may, and might, be counted without the clock; only with a lane */
+    uint64_t served_tick;   /* when one last was counted with it */
+    uint64_t turn_tick;     /* until then the lane's slice is open, also where the lane ends earlier, for a sample of a call site is due */
+    int64_t site_left_ns;   /* I/O time until that sample */
+    uint64_t site_base_ns;  /* what of the lane's I/O time has been taken off that */
+    uint64_t site_rest_ns, site_random;
+    uint64_t site_put_off;  /* samples that the next stack which is taken stands for as well */
+    int64_t site_credit_ns; /* what taking stacks may still cost */
+};
+extern __thread struct thread thread_state HIDDEN;
+
+enum { ENGINE_ASLEEP = 0, ENGINE_ON = 1, ENGINE_OFF = 2 };
+/* ENGINE_ON where calls are counted. On a page of its own that a child of fork finds zeroed, however it was forked. */
+extern _Atomic uint32_t *engine_switch HIDDEN;
+
+static inline struct call call_begin(enum operation operation)
+{
+    return (struct call){ .operation = operation, .start_tick = tick_now() };
+}
+
+static inline void call_end(struct call *call)
+{
+    call->end_tick = tick_now();
+    call->saved_errno = errno_now();
+}
+
+static inline void call_close(const struct call *call)
+{
+    errno_put(call->saved_errno);
+}
+
+/* The same without errno, for the functions below that leave it alone. */
+static inline void call_stop(struct call *call)
+{
+    call->end_tick = tick_now();
+}
+
+/* Reads, writes and seeks: fast_path.h. */
+
+/* It read from the one and wrote to the other. */
+void call_copied(const struct call *call, int from, int64_t from_offset, int to, int64_t to_offset, int64_t moved);
+
+/* A metadata or sync call on a descriptor, or on a name (relative to `dirfd`, as in the *at calls). */
+void call_touched(const struct call *call, int fd, bool is_error);
+void call_named(const struct call *call, int dirfd, const char *path, bool is_error);
+/* One that told the device it found. */
+void call_named_on(const struct call *call, uint64_t device, uint32_t mode);
+
+/* A descriptor came to be by opening a name, or not (-1). Counts the call. */
+void call_opened(const struct call *call, int fd, int dirfd, const char *path);
+/* `fd` is about to be closed: what it leads to, for the call after the fact. */
+descriptor descriptor_release(int fd);
+void descriptor_release_range(unsigned first, unsigned last);
+void descriptor_copied(int from, int to);
+void call_touched_descriptor(const struct call *call, descriptor descriptor, bool is_error);
+
+/* stdio, on a stream: bytes the program moved (BY_STATE: as many as it took out of the buffer), and, from the stream's state before and
+ * after, those that passed to or from the kernel underneath. */
+#define BY_STATE INT64_MAX
+struct stream_state {
+    int64_t readable, filled, pending, kernel_position;
+};
+/* How glibc's wide streams begin: the characters beside the bytes that they come from and go to. */
+struct _IO_wide_data {
+    wchar_t *read_ptr, *read_end, *read_base, *write_base, *write_ptr, *write_end;
+};
+
+struct stream_state wide_stream_state(struct stream_state state, const FILE *stream);
+
+/* glibc's streams: what lies read ahead, what lies written but not handed on, and where the kernel's position is. */
+static inline struct stream_state stream_state(const FILE *stream)
+{
+    struct stream_state state = {
+        .readable = stream->_IO_read_end - stream->_IO_read_ptr,
+        .filled = stream->_IO_read_end - stream->_IO_read_base,
+        .pending = stream->_IO_write_ptr > stream->_IO_write_base ? stream->_IO_write_ptr - stream->_IO_write_base : 0,
+        .kernel_position = stream->_offset,
+    };
+    return __builtin_expect(stream->_mode <= 0, 1) ? state : wide_stream_state(state, stream);
+}
+
+/* The stream whose kernel position a wrapper has noted. Whatever else may move it makes this NULL: calls on streams that do not only look into
+ * the buffer, and children, who share the position. */
+extern const FILE *call_noted_stream HIDDEN;
+
+void call_stream_read(const struct call *call, FILE *stream, struct stream_state before, int64_t moved);
+void call_stream_wrote(const struct call *call, FILE *stream, struct stream_state before, int64_t moved);
+void call_stream_touched(const struct call *call, FILE *stream, struct stream_state before, bool is_error);
+void call_streams_flushed(const struct call *call, int64_t pending);
+/* One whose arguments give it nothing to do: libc does not look at the stream, which need not be there. */
+void call_idled(enum operation operation);
+void call_stream_closed(const struct call *call, descriptor descriptor, struct stream_state before, bool is_error);
+
+/* MPI-IO: `mount` is what engine_mount_of_path found when the file was opened. */
+void call_mpi_moved(const struct call *call, uint32_t mount, int64_t moved);
+void call_mpi_touched(const struct call *call, uint32_t mount, bool is_error);
+
+/* A request that another call submitted is complete: `call` is as long as it took, `word` is what `fd` led to when it was submitted.
+ * `is_in_kernel_count`: the kernel's count of the process's bytes has them. */
+void call_request_done(const struct call *call, int fd, descriptor word, int64_t offset, int64_t moved, bool is_in_kernel_count);
+/* What a descriptor leads to now; 0 where nothing is counted. */
+descriptor call_descriptor(int fd);
+
+/* It mapped so many bytes of a file (-1: failed). */
+void call_mapped(const struct call *call, int fd, int64_t bytes);
+
+/* Something that is no I/O (MPI_Init, fork): counted by number alone. It wakes no engine. */
+void call_lived(const struct call *call);
+void call_lived_often(const struct call *call, uint32_t times);
+
+#endif
