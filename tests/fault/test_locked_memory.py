@@ -1,4 +1,4 @@
-"""A program that locks its memory locks no more, and may lock as much, as without the profiler: our mappings stay out."""
+"""A program that locks its memory locks no more and may lock as much as bare: our mappings stay out."""
 
 from __future__ import annotations
 
