@@ -103,8 +103,8 @@ PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
 # Those whose results do not depend on what else the machine does.
 SIDE_BY_SIDE = tests/fuzz tests/golden tests/property tests/unit $(addprefix tests/endtoend/,test_programs.py test_unseen.py) $(wildcard tests/endtoend/test_mpi*.py)
 
-# What `make check` leaves to `make test`: it compiles everything once more, or takes longer than all the others together.
-NOT_DAILY = $(addprefix tests/unit/,test_aarch64.py test_skips.py)
+# What `make check` leaves to `make test`: it compiles everything once more, or takes long.
+NOT_DAILY = $(addprefix tests/unit/,test_aarch64.py test_skips.py) tests/property/test_hostile_names.py
 
 .PHONY: check
 check: all $(BUILD)/bin/unit $(BUILD)/peers/.installed  ## for daily work: unit and property tests, lint of what changed
