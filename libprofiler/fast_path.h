@@ -122,7 +122,7 @@ INLINE struct cell *stream_cell(struct lane *lane, const struct stream *stream)
     return (struct cell *)((unsigned char *)lane + stream->cell);
 }
 
-/* Of the layer stdio, whose calls are the cheapest, it is the word as the table has it. */
+/* What `stream->usual` holds for a descriptor and a layer. For stdio this is the word as the table has it, since its calls are the cheapest. */
 INLINE uint64_t usual_word(descriptor word, enum layer layer)
 {
     return word | (uint64_t)(layer ^ LAYER_stdio) << DESCRIPTOR_LAYER_SHIFT;

@@ -90,12 +90,11 @@ static long lock_future(long flags)
     return (flags & MCL_FUTURE) != 0 ? lock_all(flags & ~(long)MCL_CURRENT) : 0;
 }
 
-/* Our memory alone passes the limit: then the program's is locked mapping by mapping. */
-static long lock_within_limit(long flags, const struct span *own, unsigned count)
+/* Ours and the program's `bytes` pass the limit together: the program's are locked mapping by mapping if they alone do not. */
+static long lock_within_limit(long flags, const struct span *own, unsigned count, int64_t bytes)
 {
     struct rlimit limit;
-    int64_t bytes = visit_others(own, count, ADD_UP);
-    if (bytes < 0 || raw_result(syscall(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit)) < 0 || (rlim_t)bytes > limit.rlim_cur)
+    if (raw_result(syscall(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit)) < 0 || (rlim_t)bytes > limit.rlim_cur)
         return -ENOMEM;
     long result = lock_future(flags);
     if (result == 0)
@@ -107,13 +106,16 @@ static long lock_present(long flags)
 {
     struct span own[SPANS_MAX];
     unsigned count = own_spans(own);
-    if (count == 0 || visit_others(own, count, ADD_UP) < 0)
+    if (count == 0)
+        return lock_all(flags);
+    int64_t bytes = visit_others(own, count, ADD_UP);
+    if (bytes < 0)
         return lock_all(flags);
     long result = lock_all(flags | MCL_ONFAULT);
     if (result == -EINVAL) /* Linux before 4.4 */
         return lock_all(flags);
     if (result == -ENOMEM)
-        return lock_within_limit(flags, own, count);
+        return lock_within_limit(flags, own, count, bytes);
     if (result < 0)
         return result;
     if ((flags & MCL_ONFAULT) == 0)
@@ -123,8 +125,17 @@ static long lock_present(long flags)
     return lock_future(flags);
 }
 
+static _Atomic bool is_plain;
+
+void memory_lock_plainly(void)
+{
+    atomic_store(&is_plain, true);
+}
+
 long memory_lock_all(long flags)
 {
+    if (atomic_load_explicit(&is_plain, memory_order_relaxed))
+        return lock_all(flags);
     long result = (flags & MCL_CURRENT) != 0 ? lock_present(flags) : lock_all(flags);
     if (result == 0)
         atomic_store(&sparse_is_new_memory_locked, (flags & MCL_FUTURE) != 0);

@@ -8,37 +8,26 @@
 /* A chunk with more different keys than this stays as it is. */
 enum { SUMS_MAX = 32 };
 
-/* A column's values, which lie in the payload and so are not aligned. */
+/* Adds values of `width` bytes each, which need not be aligned; little-endian, as all that is in a file. */
+static inline void add_each(uint64_t *values, const unsigned char *bytes, uint32_t rows, size_t width)
+{
+    for (uint32_t row = 0; row < rows; row++) {
+        uint64_t value = 0;
+        memcpy(&value, bytes + (size_t)row * width, width);
+        values[row] += value;
+    }
+}
+
+/* A column's values. Each width is a loop of its own, for the compiler to know it. */
 static void widen(const struct stored *column, uint32_t rows, uint64_t *values)
 {
     for (uint32_t row = 0; row < rows; row++)
         values[row] = column->base;
     switch (column->width) {
-    case 1:
-        for (uint32_t row = 0; row < rows; row++)
-            values[row] += column->values[row];
-        break;
-    case 2:
-        for (uint32_t row = 0; row < rows; row++) {
-            uint16_t value;
-            memcpy(&value, column->values + (size_t)row * sizeof value, sizeof value);
-            values[row] += value;
-        }
-        break;
-    case 4:
-        for (uint32_t row = 0; row < rows; row++) {
-            uint32_t value;
-            memcpy(&value, column->values + (size_t)row * sizeof value, sizeof value);
-            values[row] += value;
-        }
-        break;
-    case 8:
-        for (uint32_t row = 0; row < rows; row++) {
-            uint64_t value;
-            memcpy(&value, column->values + (size_t)row * sizeof value, sizeof value);
-            values[row] += value;
-        }
-        break;
+    case 1: add_each(values, column->values, rows, 1); break;
+    case 2: add_each(values, column->values, rows, 2); break;
+    case 4: add_each(values, column->values, rows, 4); break;
+    case 8: add_each(values, column->values, rows, 8); break;
     default: break;
     }
 }

@@ -138,7 +138,7 @@ static void give_up(struct segment *segment, uint32_t row, uint64_t id)
     memset(sums, 0, (FILE_COLUMNS - files_opens) * sizeof *sums); /* a row that is taken to be filled is nobody's until then */
 }
 
-/* Of a process that died while it gave up a row: what of it had been added to row 0 is taken back. */
+/* If a process died while it gave up a row, this takes back what it had added to row 0. */
 static void finish_interrupted_giving_up(struct files *files)
 {
     uint32_t row = atomic_load(&files->giving_up);
@@ -147,8 +147,8 @@ static void finish_interrupted_giving_up(struct files *files)
     atomic_store(&files->giving_up, 0);
 }
 
-/* Notes which rows are free. Of the others those without an id count as well: who died while he gave up rows had taken them out of everybody's
- * sight first. */
+/* Notes which rows are free. Every other row counts, even one without an id: a process takes a row's id away first when it gives the row up, and
+ * may have died right then. */
 static void find_free_rows(const struct files *files, unsigned char is_free[FILES_MAX])
 {
     memset(is_free, 0, FILES_MAX);

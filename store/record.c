@@ -127,8 +127,8 @@ void lane_close(struct segment_home *home, uint32_t index)
     close_lane(home, index, true);
 }
 
-/* Of a process that died while it closed a lane: empties the lane if its counts are in the records already. Comes before any other closing,
- * which would forget which lane that was. */
+/* If a process died while it closed a lane, this empties the lane, provided that its counts are in the records already. It comes before any other
+ * closing, which would forget which lane that was. */
 static void finish_interrupted_close(struct segment *segment)
 {
     uint32_t index = atomic_load(&segment->closing_lane);

@@ -4,23 +4,30 @@
 
 #include "filter.h"
 #include "interpose.h"
+#include "memory_lock.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
 
+static void stand_down_for_filter(void)
+{
+    engine_stand_down(MISHAP_stood_down_seccomp);
+    memory_lock_plainly();
+}
+
 static void before_filter(const struct sock_fprog *program)
 {
     bool is_readable;
     if (!filter_at_lets_us_go_on(program, &is_readable) && is_readable)
-        engine_stand_down(MISHAP_stood_down_seccomp);
+        stand_down_for_filter();
 }
 
 void sandbox_prepare_prctl(long option, long first, const void *second)
 {
     if (option == PR_SET_SECCOMP && first == SECCOMP_MODE_STRICT)
-        engine_stand_down(MISHAP_stood_down_seccomp);
+        stand_down_for_filter();
     else if (option == PR_SET_SECCOMP && first == SECCOMP_MODE_FILTER)
         before_filter(second);
     else if (option == PR_SET_TSC && first == PR_TSC_SIGSEGV)
@@ -30,7 +37,7 @@ void sandbox_prepare_prctl(long option, long first, const void *second)
 void sandbox_prepare_seccomp(long operation, const void *arguments)
 {
     if (operation == SECCOMP_SET_MODE_STRICT)
-        engine_stand_down(MISHAP_stood_down_seccomp);
+        stand_down_for_filter();
     else if (operation == SECCOMP_SET_MODE_FILTER)
         before_filter(arguments);
 }

@@ -1,3 +1,4 @@
+#include "catch.h"
 #include "sandbox.h"
 
 #include <cstdlib>
@@ -32,6 +33,28 @@ std::string Sandbox::write(const std::string &name, const std::string &text) con
 {
     std::ofstream(root / name, std::ios::binary) << text;
     return path(name);
+}
+
+Spool finish_a_copy(const Sandbox &sandbox, const Segment &original, size_t bytes)
+{
+    std::string path = sandbox.path("copy"), spool = sandbox.path("spool-of-copy");
+    fs::remove_all(spool);
+    fs::create_directory(spool);
+    if (fs::exists(original.spool))
+        fs::copy_file(original.spool, spool + "/node.swz");
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    file.write((const char *)original.home.segment, (std::streamsize)bytes);
+    file.seekp(offsetof(segment, spool_dir));
+    file.write(spool.c_str(), (std::streamsize)spool.size() + 1);
+    file.close();
+    fs::resize_file(path, sizeof(segment));
+
+    REQUIRE(adopt_segment(path.c_str(), "").outcome == ADOPTED);
+    REQUIRE_FALSE(fs::exists(path));
+    Spool finished = read_spool(spool + "/node.swz");
+    REQUIRE(finished.is_gapless());
+    REQUIRE(finished.bytes_passed_over == 0);
+    return finished;
 }
 
 uint32_t dead_pid()

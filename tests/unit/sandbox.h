@@ -39,6 +39,9 @@ public:
     std::string spool;
 };
 
+/* The spool that comes of the segment (its first `bytes`) and the spool as they are now, when somebody else finishes them in a place of their own. */
+Spool finish_a_copy(const Sandbox &sandbox, const Segment &original, size_t bytes);
+
 /* The id of a process that ran and is gone. */
 uint32_t dead_pid();
 

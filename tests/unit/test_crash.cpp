@@ -28,29 +28,6 @@ void fill(lane *lane, unsigned cells, unsigned first_bit)
     lane->cells_used = cells;
 }
 
-/* The segment (and the spool) as they are now, finished by somebody else in a place of their own. */
-Spool finish_a_copy(const Sandbox &sandbox, Segment &original)
-{
-    std::string path = sandbox.path("copy"), spool = sandbox.path("spool-of-copy");
-    fs::remove_all(spool);
-    fs::create_directory(spool);
-    if (fs::exists(original.spool))
-        fs::copy_file(original.spool, spool + "/node.swz");
-    std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    file.write((const char *)original.home.segment, WATCHED_BYTES);
-    file.seekp(offsetof(segment, spool_dir));
-    file.write(spool.c_str(), (std::streamsize)spool.size() + 1);
-    file.close();
-    fs::resize_file(path, sizeof(segment));
-
-    REQUIRE(adopt_segment(path.c_str(), "").outcome == ADOPTED);
-    REQUIRE_FALSE(fs::exists(path));
-    Spool finished = read_spool(spool + "/node.swz");
-    REQUIRE(finished.is_gapless());
-    REQUIRE(finished.bytes_passed_over == 0);
-    return finished;
-}
-
 uint64_t written(const Spool &spool)
 {
     return spool.sum("slices", "write_bytes");
@@ -98,7 +75,7 @@ TEST_CASE("death at any moment of closing, packing, draining and finishing loses
     }
     std::set<uint64_t> sums;
     int moments = step_through({ segment.home.segment, WATCHED_BYTES }, run, [&] {
-        Spool spool = finish_a_copy(sandbox, segment);
+        Spool spool = finish_a_copy(sandbox, segment, WATCHED_BYTES);
         sums.insert(written(spool));
         REQUIRE(sums == std::set<uint64_t>{ all });
         REQUIRE(is_last_flagged(spool));
@@ -120,12 +97,12 @@ TEST_CASE("a record that is added is there as a whole, or not at all", "[crash]"
     uint64_t last = 0;
     step_through({ segment.home.segment, WATCHED_BYTES }, [&] { record_append(&segment.home, &record); record_append(&segment.home, &record); },
                  [&] {
-                     Spool spool = finish_a_copy(sandbox, segment);
+                     Spool spool = finish_a_copy(sandbox, segment, WATCHED_BYTES);
                      REQUIRE(written(spool) == 8 * spool.sum("slices", "write_ops"));
                      REQUIRE(written(spool) >= last);
                      last = written(spool);
                  });
-    CHECK(written(finish_a_copy(sandbox, segment)) == 16);
+    CHECK(written(finish_a_copy(sandbox, segment, WATCHED_BYTES)) == 16);
 }
 
 TEST_CASE("death while rows of files are given up loses and doubles nothing of the files' sums", "[crash]")
@@ -155,7 +132,7 @@ TEST_CASE("death while rows of files are given up loses and doubles nothing of t
         if (moment++ % 61 != 0)
             return;
         looked++;
-        Spool spool = finish_a_copy(sandbox, segment);
+        Spool spool = finish_a_copy(sandbox, segment, WATCHED_BYTES);
         REQUIRE(spool.sum("files", "write_bytes") == all);
         REQUIRE(spool.sum("files", "opens") == opens);
     });
@@ -179,7 +156,7 @@ TEST_CASE("whoever finishes a segment may die too", "[crash]")
     bool is_removed = false;
     step_through_system_calls([&] { adopt_segment(segment.home.path, ""); }, [&] {
         is_removed = !fs::exists(segment.home.path);
-        REQUIRE(written(is_removed ? read_spool(segment.spool) : finish_a_copy(sandbox, segment)) == (1 << 6) - 1);
+        REQUIRE(written(is_removed ? read_spool(segment.spool) : finish_a_copy(sandbox, segment, WATCHED_BYTES)) == (1 << 6) - 1);
     });
     CHECK((is_removed || fs::exists(segment.home.path)));
 }

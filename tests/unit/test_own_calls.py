@@ -10,7 +10,6 @@ from support.programs import ROOT
 NOT_OURS = {
     "fdatasync": "the collector's alone (spool_is_kept)",
     "statmount": "not made where a filter is in force",
-    "mlock2": "of the program's own call of mlockall",
     "mlockall": "the program's own call, passed on",
     "mremap": "the program's own call, passed on",
 }

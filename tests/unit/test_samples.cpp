@@ -41,22 +41,9 @@ struct Node {
         return sample;
     }
 
-    /* The segment and its spool as they are now, finished by somebody else in a place of their own. */
     Spool finish_a_copy()
     {
-        std::string path = sandbox.path("copy"), spool = sandbox.path("spool-of-copy");
-        fs::remove_all(spool);
-        fs::create_directory(spool);
-        if (fs::exists(segment.spool))
-            fs::copy_file(segment.spool, spool + "/node.swz");
-        std::ofstream file(path, std::ios::binary | std::ios::trunc);
-        file.write((const char *)segment.home.segment, SEGMENT_FIXED_BYTES);
-        file.seekp(offsetof(struct segment, spool_dir));
-        file.write(spool.c_str(), (std::streamsize)spool.size() + 1);
-        file.close();
-        fs::resize_file(path, sizeof(struct segment));
-        REQUIRE(adopt_segment(path.c_str(), "").outcome == ADOPTED);
-        return read_spool(spool + "/node.swz");
+        return ::finish_a_copy(sandbox, segment, SEGMENT_FIXED_BYTES);
     }
 };
 
