@@ -214,24 +214,31 @@ static void name_file(struct stream *stream)
         files_enter(&engine.home, stream, descriptor_mount(stream->descriptor), path_of_descriptor(stream->fd));
 }
 
-/* Adds up what the stream counted. `more` of a call that is about to be added to it. */
-static void settle(struct lane *lane, struct stream *stream, uint64_t more_bytes, uint64_t more_ns)
+/* Gives the stream's file a row if it moved enough for one. `more` of a call that is about to be added to it. */
+static void enter_if_worth(struct stream *stream, uint64_t more_bytes, uint64_t more_ns)
+{
+    struct segment *segment = engine.home.segment;
+    if (stream->file != 0 || !files_is_worth(segment, stream, more_bytes, more_ns) || files_refer(segment, stream))
+        return;
+    struct held_lock held = lock_take(&engine.lock);
+    name_file(stream);
+    lock_give_keeping_signals(held);
+}
+
+/* Adds up what the stream counted. */
+static void settle(struct lane *lane, struct stream *stream)
 {
     if (!is_of_file(stream))
         return;
     stream_catch_up(stream);
-    if (stream->file == 0 && files_find(engine.home.segment, stream->id) == 0 && files_is_worth(engine.home.segment, stream, more_bytes, more_ns)) {
-        struct held_lock held = lock_take(&engine.lock);
-        name_file(stream);
-        lock_give_keeping_signals(held);
-    }
+    enter_if_worth(stream, 0, 0);
     files_add(&engine.home, lane, stream);
 }
 
 void descriptor_settle(struct thread *thread)
 {
     for (unsigned s = 0; s < STREAMS; s++)
-        settle(thread->lane, &thread->lane->streams[s], 0, 0);
+        settle(thread->lane, &thread->lane->streams[s]);
 }
 
 void descriptor_name_all(void)
@@ -258,7 +265,7 @@ static void settle_closing(int fd, descriptor word)
     if (stream->descriptor != word || !is_of_file(stream) || !guard_begin(thread, &frame))
         return;
     stream->usual = NOT_USUAL;
-    settle(thread->lane, stream, 0, 0);
+    settle(thread->lane, stream);
     stream->descriptor = 0;
     stream->file = 0;
     guard_end(thread);
@@ -324,7 +331,7 @@ void stream_switch(struct lane *lane, struct stream *stream, int fd, descriptor 
 {
     stream->usual = NOT_USUAL; /* first: what is left half done (guard.h) is then begun anew */
     if (stream->descriptor != 0) {
-        settle(lane, stream, 0, 0);
+        settle(lane, stream);
         stream->descriptor = 0;
     }
     bool is_file = descriptor_file(word) != FILE_NONE && has_place(fd) && !lend_is_child();
@@ -345,5 +352,5 @@ void stream_switch(struct lane *lane, struct stream *stream, int fd, descriptor 
     atomic_signal_fence(memory_order_release);
     stream->descriptor = word;
     if (is_file)
-        settle(lane, stream, bytes, ns);
+        enter_if_worth(stream, bytes, ns);
 }

@@ -21,20 +21,22 @@ static uint64_t row_weight(const struct file *file, unsigned by)
 
 static _Atomic uint64_t *cell_of(struct segment *segment, uint64_t id, unsigned by)
 {
-    return &segment->files.passed[by][(id >> 32) % FILE_CELLS];
+    return &segment->files.passed[(id >> 32) % FILE_CELLS][by];
 }
 
 /* How long to wait for somebody who gives up rows: long enough, but for a vforked child that was killed there. */
 #define YIELDS_MOST 1000
 
-uint32_t files_find(const struct segment *segment, uint64_t id)
+/* The file's row, or 0. `version`: of the table that was looked at. */
+static uint32_t find(const struct segment *segment, uint64_t id, uint32_t *version)
 {
     const struct files *files = &segment->files;
-    uint32_t found, version, yields = 0;
+    uint32_t found, yields = 0;
+    *version = 0;
     if (segment->files_used == 0)
         return 0;
     do {
-        while (((version = atomic_load(&files->version)) & 1) != 0 && yields++ < YIELDS_MOST)
+        while (((*version = atomic_load(&files->version)) & 1) != 0 && yields++ < YIELDS_MOST)
             syscall(SYS_sched_yield);
         uint32_t steps = 0;
         for (found = atomic_load(&files->heads[id % FILE_HEADS]); found != 0 && steps < FILES_MAX; steps++) {
@@ -45,19 +47,27 @@ uint32_t files_find(const struct segment *segment, uint64_t id)
             found = atomic_load(&files->file[found].next);
         }
         found = 0;
-    } while (atomic_load(&files->version) != version && yields++ < YIELDS_MOST);
+    } while (atomic_load(&files->version) != *version && yields++ < YIELDS_MOST);
     return found;
 }
 
 /* Names the file's row in the stream, so that nobody gives the row up meanwhile. */
-static uint32_t refer(struct segment *segment, struct stream *stream)
+static uint32_t refer(struct segment *segment, struct stream *stream, uint32_t *version)
 {
     uint32_t found;
-    do {
-        found = files_find(segment, stream->id);
+    while ((found = find(segment, stream->id, version)) != 0) {
         __atomic_store_n(&stream->file, found, __ATOMIC_SEQ_CST);
-    } while (found != 0 && atomic_load(&segment->files.file[found].id) != stream->id);
-    return found;
+        if (atomic_load(&segment->files.file[found].id) == stream->id)
+            return found;
+    }
+    stream->file = 0;
+    return 0;
+}
+
+bool files_refer(struct segment *segment, struct stream *stream)
+{
+    uint32_t version;
+    return refer(segment, stream, &version) != 0;
 }
 
 /* Whether there were more files than rows. Before the first row there may be no memory behind the table: a look would kill the program. */
@@ -164,7 +174,7 @@ static void raise_enough(struct files *files, unsigned by, uint64_t least)
 {
     uint64_t passed = 0;
     for (uint32_t cell = 0; cell < FILE_CELLS; cell++)
-        passed += atomic_load_explicit(&files->passed[by][cell], memory_order_relaxed);
+        passed += atomic_load_explicit(&files->passed[cell][by], memory_order_relaxed);
     if (least < passed / PART_ENOUGH)
         least = passed / PART_ENOUGH;
     if (least > files->enough[by])
@@ -269,7 +279,7 @@ void files_enter(struct segment_home *home, struct stream *stream, uint32_t moun
 {
     struct segment *segment = home->segment;
     struct files *files = &segment->files;
-    if (refer(segment, stream) != 0)
+    if (files_refer(segment, stream))
         return;
     uint32_t row = new_row(home);
     if (row == 0)
@@ -294,11 +304,21 @@ void files_enter(struct segment_home *home, struct stream *stream, uint32_t moun
     stream->file = row;
 }
 
-static void add(uint64_t *to, uint64_t *from)
+/* To sums that other threads add to as well. */
+static void add_shared(uint64_t *to, uint64_t *from)
 {
     for (unsigned i = 0; i < FILE_SUMS; i++) {
         if (from[i] != 0)
             __atomic_fetch_add(&to[i], from[i], __ATOMIC_RELAXED);
+        from[i] = 0;
+    }
+}
+
+/* To those of the caller's lane. */
+static void add_own(uint64_t *to, uint64_t *from)
+{
+    for (unsigned i = 0; i < FILE_SUMS; i++) {
+        to[i] += from[i];
         from[i] = 0;
     }
 }
@@ -312,13 +332,21 @@ void files_add(struct segment_home *home, struct lane *lane, struct stream *stre
         is_any |= stream->counter[i] != 0;
     if (stream->file == FILE_NONE || !is_any)
         return;
-    uint32_t row = stream->file != 0 && stream->file < FILES_MAX ? stream->file : refer(segment, stream);
+    uint32_t version, row = stream->file != 0 && stream->file < FILES_MAX ? stream->file : refer(segment, stream, &version);
     if (row == 0 && is_filtering(segment)) {
-        for (unsigned by = 0; by < FILE_MEASURES; by++)
-            atomic_fetch_add(cell_of(segment, stream->id, by), weight(stream->counter, by));
-        row = refer(segment, stream);
+        for (unsigned by = 0; by < FILE_MEASURES; by++) {
+            uint64_t moved = weight(stream->counter, by);
+            if (moved != 0)
+                atomic_fetch_add(cell_of(segment, stream->id, by), moved);
+        }
+        /* Who enters the file from now on has seen what the cell holds. */
+        if (atomic_load(&segment->files.version) != version)
+            row = refer(segment, stream, &version);
     }
-    add(row != 0 ? segment->files.file[row].row + files_opens : lane->other_files, stream->counter);
+    if (row != 0)
+        add_shared(segment->files.file[row].row + files_opens, stream->counter);
+    else
+        add_own(lane->other_files, stream->counter);
 }
 
 /* Taken, and nobody's yet. */
@@ -380,7 +408,7 @@ void files_close(struct segment_home *home)
         if (segment->files_used == 0 && reserve_head(home, 1) < 0)
             return;
         segment->files_used = segment->files_used == 0 ? 1 : segment->files_used;
-        add(files->file[0].row + files_opens, lane->other_files);
+        add_shared(files->file[0].row + files_opens, lane->other_files);
     }
     if (segment->files_used == 0)
         return;
@@ -388,7 +416,7 @@ void files_close(struct segment_home *home)
     for (unsigned by = 0; by < FILE_MEASURES; by++) {
         errors[by] = 0;
         for (uint32_t cell = 0; cell < FILE_CELLS && files->is_filtering != 0; cell++)
-            errors[by] = errors[by] > files->passed[by][cell] ? errors[by] : files->passed[by][cell];
+            errors[by] = errors[by] > files->passed[cell][by] ? errors[by] : files->passed[cell][by];
         uint64_t all = weight(other + files_opens, by);
         if (files->is_filtering == 0 || errors[by] > all)
             errors[by] = all;

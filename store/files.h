@@ -10,8 +10,8 @@
 
 #include "segment.h"
 
-/* The file's row, or 0. */
-uint32_t files_find(const struct segment *segment, uint64_t id);
+/* Whether the stream's file has a row, which the stream then names. */
+bool files_refer(struct segment *segment, struct stream *stream);
 
 /* Whether what the stream counted, and `more` of each on top, is enough for a row. */
 bool files_is_worth(const struct segment *segment, const struct stream *stream, uint64_t more_bytes, uint64_t more_ns);

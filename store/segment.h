@@ -103,6 +103,8 @@ _Static_assert(sizeof(struct stream) == 128, "one more member would double it");
 /* Brings position and sums up to what buffers served. */
 static inline void stream_catch_up(struct stream *stream)
 {
+    if (stream->served_bytes[KIND_read] == 0 && stream->served_bytes[KIND_write] == 0)
+        return;
     for (unsigned kind = 0; kind < MOVING_KINDS; kind++) {
         uint64_t bytes = stream->served_bytes[kind];
         stream->served_bytes[kind] = 0;
@@ -164,7 +166,7 @@ struct files {
     _Atomic uint16_t heads[FILE_HEADS];
     struct file file[FILES_MAX]; /* 0: all files without a row */
     /* From here on there is no memory before there were more files than rows. */
-    _Atomic uint64_t passed[FILE_MEASURES][FILE_CELLS] __attribute__((aligned(PAGE_BYTES))); /* what a file without a row has had at most, by hash */
+    _Atomic uint64_t passed[FILE_CELLS][FILE_MEASURES] __attribute__((aligned(PAGE_BYTES))); /* what a file without a row has had at most, by hash */
     uint64_t before[FILE_SUMS]; /* of row 0, while the sums of row `giving_up` are added to it (files.c); 0: none is */
     _Atomic uint32_t giving_up;
 };
