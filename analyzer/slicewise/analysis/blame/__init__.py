@@ -1,0 +1,1 @@
+"""Who slowed a job, by how much, and how sure that is."""

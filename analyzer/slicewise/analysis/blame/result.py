@@ -1,0 +1,135 @@
+"""What is known about a job's lost time: whose it is, since when, and on what evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import polars as pl
+
+from slicewise.analysis.runs.matching import Job
+from slicewise.analysis.runs.storage import Storage
+from slicewise.estimate import Estimate
+
+Confidence = Literal["high", "medium", "low", "unknown"]
+CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low", "unknown")
+Source = Literal["standalone runs", "other sizes", "quiet slices", "line", "envelope"]
+# Best first: the first that is to be had is the one that counts.
+SOURCES: tuple[Source, ...] = ("standalone runs", "other sizes", "quiet slices", "line", "envelope")
+# Kinds of calls that lose time apart from each other. A write is not there before it is synced: they are one kind.
+LOSING_KINDS = ("read", "write", "meta")
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """One way to know what the job's I/O would have taken alone.
+
+    seconds: the I/O time alone of the process that would have taken longest, on all storages; None where this source
+    cannot tell, and then `refused` says why in one clause. runs: the names of the runs that it is from, if any.
+    """
+
+    source: Source
+    seconds: Estimate | None
+    confidence: Confidence
+    refused: str = ""
+    runs: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Somebody who used the same storage while the job did. job: None for traffic that is in no profile.
+
+    lost: seconds of the job's runtime that are ascribed to it. kinds: the same by kind of the job's own calls
+    (`LOSING_KINDS`). storage: where most of that was. start_ns, end_ns: of the slices in which the job lost time while
+    it was active there. read_bytes, write_bytes, meta_ops: what it did on the storage in those slices; seconds: how
+    long they are. without_it_end: seconds after the job's start at which the job would have ended without this
+    neighbour, by the model of sharing; None where the model does not hold, and then `no_model` says why.
+    """
+
+    job: str | None
+    program: str
+    processes: int
+    nodes: int
+    lost: Estimate
+    kinds: dict[str, float]
+    storage: Storage
+    start_ns: int
+    end_ns: int
+    seconds: float
+    read_bytes: int
+    write_bytes: int
+    meta_ops: int
+    without_it_end: Estimate | None
+    no_model: str = ""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a storage moved while the job ran, in bytes. counted: by the counters of nodes and mounts; None where there
+    are none. profiled: by all jobs given.
+    """
+
+    storage: Storage
+    profiled: int
+    counted: int | None
+    counter: str
+
+    @property
+    def covered(self) -> float | None:
+        """The share of the traffic that profiles explain."""
+        return None if not self.counted else min(1.0, self.profiled / self.counted)
+
+
+@dataclass(frozen=True)
+class Blame:
+    """What a job lost, and to whom.
+
+    runtime_seconds: from the job's first process to its last one's end (of a running job: to `as_of_ns`). io_seconds:
+    time in calls on files of the process with most; io_processes: how many processes that was compared over. alone: the
+    runtime without the loss; lost: seconds of the runtime; both None where it is unknown. slowdown: runtime over
+    alone. is_claimed: the loss is above its interval and above 2 % of the I/O time. Neighbours' losses and
+    `unexplained_seconds` add up to `lost`, and `apart_seconds` is the part of the unexplained during which processes
+    waited for the slowest one's end. io_lost: seconds of I/O time of the mean process, before they became runtime;
+    waits: how the one became the other, and bounds (see docs/models.md).
+
+    sources: every source of a baseline, tried in the order of `SOURCES`; baseline: the one that counts. contradiction:
+    where two sources disagree, a sentence; else empty. unknown_because, next_step: why nothing can be told, and the
+    command that would tell.
+
+    slices: a row a slice and storage: slice, storage, seconds (of the mean process in calls), alone_seconds,
+    lost_seconds, read_bytes, write_bytes, meta_ops. shares: a row a slice, storage and neighbour that was active:
+    slice, storage, neighbour (null: no profile), storage_seconds (that it took), lost_seconds, read_bytes, write_bytes,
+    meta_ops. lost_seconds there add up, with the slices that nobody shared, to io_lost.
+    """
+
+    job: Job
+    is_running: bool
+    as_of_ns: int
+    runtime_seconds: float
+    io_seconds: float
+    io_processes: int
+    alone: Estimate | None
+    lost: Estimate | None
+    io_lost: Estimate | None
+    confidence: Confidence
+    is_claimed: bool
+    neighbours: list[Neighbour]
+    unexplained_seconds: float
+    apart_seconds: float
+    waits: Literal["ranks", "processes", "one process"]
+    baseline: Baseline | None
+    sources: list[Baseline]
+    contradiction: str
+    unknown_because: str
+    next_step: str
+    traffic: list[Traffic]
+    missing: list[str]
+    notes: list[str]
+    slice_ns: int
+    slices: pl.DataFrame
+    shares: pl.DataFrame
+
+    @property
+    def slowdown(self) -> float | None:
+        """How many times as long as alone the job took."""
+        return self.runtime_seconds / self.alone.value if self.alone else None
