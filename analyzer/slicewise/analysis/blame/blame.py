@@ -1,0 +1,370 @@
+"""Who slowed a job, by how much, and how sure that is.
+
+Digests in, a `Blame` out. The formulas are in docs/models.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from slicewise.analysis.blame import to_runtime, uncontended, without
+from slicewise.analysis.blame.result import SOURCES, Baseline, Blame, Confidence, Neighbour, Traffic
+from slicewise.analysis.blame.shares import blamed, lost_time
+from slicewise.analysis.blame.storage_time import Capacities, capacities, storage_seconds
+from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, call_rows, job_rows, process_seconds, slice_rows
+from slicewise.analysis.blame.to_runtime import Waits
+from slicewise.analysis.blame.uncontended import Prices, Scene, StandaloneRows
+from slicewise.analysis.blame.unprofiled import unprofiled
+from slicewise.analysis.runs import storage as storages
+from slicewise.analysis.runs.matching import Job, run_of
+from slicewise.analysis.runs.storage import Storage
+from slicewise.digest.activity import common_slice_ns
+from slicewise.digest.digest import Digest
+from slicewise.digest.processes import has_rank
+from slicewise.errors import UserError
+from slicewise.estimate import Estimate
+
+# Counting and placing times in slices is not better than this fraction of the I/O time.
+LEAST_ERROR = 0.01
+# A loss below this fraction of the I/O time is no loss that is told.
+LEAST_LOSS = 0.02
+# Sources that lie further apart than this, and than their intervals, contradict each other.
+CONTRADICTION = 0.10
+LESS_SURE: dict[Confidence, Confidence] = {"high": "medium", "medium": "low", "low": "low", "unknown": "unknown"}
+
+
+def blame(
+    digest: Digest, neighbours: Sequence[Digest], alone: Sequence[Digest] = (), found: Sequence[Digest] = ()
+) -> Blame:
+    """What a job lost, and to whom.
+
+    neighbours: jobs that may have used the same storage meanwhile; those that did not are passed over. alone: its
+    standalone runs. found: runs of its program that nobody asked for and that had no company. Raises UserError where
+    slices fit no common grid, or a standalone run is of another program.
+    """
+    neighbours = [other for other in neighbours if _is_another(other, digest)]
+    grid_ns = common_slice_ns([digest, *neighbours, *alone, *found])
+    seconds = grid_ns / 1e9
+    job = run_of(digest).job
+    for other in alone:
+        _require_same_program(other, job)
+    calls = call_rows(digest, grid_ns)
+    slices = slice_rows(calls)
+    where = _storages_of(slices, [digest, *neighbours])
+    beside = job_rows([digest, *neighbours], grid_ns)
+    traffic, rest = unprofiled(digest, where, beside, grid_ns)
+    runs = [*alone, *(run for run in found if run.path not in {given.path for given in alone})]
+    known = capacities(pl.concat([beside, *(job_rows([run], grid_ns) for run in runs)]), grid_ns)
+    company = _company(beside.filter(pl.col("job") != digest.job), rest, known, slices, grid_ns)
+    ranks = digest.processes.filter("matters", has_rank()).height
+    count = calls["process"].n_unique()
+    waits: Waits = "one process" if count < 2 else "ranks" if ranks > 1 else "processes"
+
+    scene = Scene(
+        slices,
+        company.select("storage", "slice", "neighbour", seconds=pl.sum_horizontal(f"{kind}_taken" for kind in KINDS)),
+        pl.concat([beside.select("storage", "slice", *AMOUNTS.values()), _amounts(rest)])
+        .group_by("storage", "slice")
+        .agg(pl.col(AMOUNTS.values()).sum()),
+        known,
+        seconds,
+    )
+    standalone = [_standalone(run, grid_ns, waits) for run in runs]
+    tried = _tried(scene, standalone, count)
+    sources = [uncontended.as_baseline(prices, scene) for prices in tried]
+    chosen = next((prices for prices in tried if not prices.refused), None)
+    return _told(
+        digest, job, calls, slices, company, known, chosen, sources, waits, traffic, where, neighbours, grid_ns
+    )
+
+
+def _is_another(other: Digest, digest: Digest) -> bool:
+    """Whether another profile is not this very job's. Raises UserError where it is given twice under one name."""
+    return not set(other.processes["process"]) & set(digest.processes["process"])
+
+
+def _require_same_program(run: Digest, job: Job) -> None:
+    program = run.jobs["program"][0]
+    if program != job.program:
+        raise UserError(
+            f"{run.path}: is no standalone run of {job.job}: it ran {program}, not {job.program}; "
+            "give a run of the same program"
+        )
+
+
+def _storages_of(slices: pl.DataFrame, digests: Sequence[Digest]) -> list[Storage]:
+    """The storages that the job used, the one that took most time first."""
+    took = (
+        slices.group_by("storage")
+        .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
+        .sort("seconds", "storage", descending=[True, False])
+    )
+    return [storages.describe(int(number), digests) for number in took["storage"]]
+
+
+def _amounts(rest: pl.DataFrame) -> pl.DataFrame:
+    """Traffic without a profile as rows of a job: nobody counted its metadata operations."""
+    return rest.select("storage", "slice", "read_bytes", "write_bytes", meta_ops=pl.lit(0, pl.Int64))
+
+
+def _company(
+    others: pl.DataFrame, rest: pl.DataFrame, known: Mapping[int, Capacities], slices: pl.DataFrame, grid_ns: int
+) -> pl.DataFrame:
+    """Who was active on the job's storages in its slices: neighbour (null: no profile), storage, slice, AMOUNTS and
+    {kind}_taken.
+    """
+    nobody = _amounts(rest).with_columns(
+        pl.lit(None, pl.String).alias("job"), *(pl.lit(grid_ns / 1e9).alias(name) for name in SECONDS.values())
+    )
+    rows = pl.concat([others, nobody.select(others.columns)])
+    return (
+        storage_seconds(rows, known, grid_ns)
+        .filter(pl.sum_horizontal(f"{kind}_taken" for kind in KINDS) > 0)
+        .join(slices.select("storage", "slice"), on=["storage", "slice"], how="semi")
+        .rename({"job": "neighbour"})
+        .drop(SECONDS.values())
+        .sort("storage", "slice", "neighbour")
+    )
+
+
+def _standalone(run: Digest, grid_ns: int, waits: Waits) -> StandaloneRows:
+    calls = call_rows(run, grid_ns)
+    slices = slice_rows(calls)
+    uneven = to_runtime.unevenness(calls, to_runtime.phase_of_slices(slices), waits)
+    by_process = process_seconds(calls)
+    slowest = 0.0 if by_process.is_empty() else float(by_process["seconds"][0])
+    return StandaloneRows(run.job, calls["process"].n_unique(), slices, slowest, uneven)
+
+
+def _tried(scene: Scene, standalone: Sequence[StandaloneRows], processes: int) -> list[Prices]:
+    """Every source, in the order in which they count."""
+    if not scene.places():
+        return [Prices(source, refused="it made no calls on files that took any time") for source in SOURCES]
+    return [
+        uncontended.from_standalone(scene, standalone, processes),
+        uncontended.from_other_sizes(scene, standalone, processes),
+        uncontended.from_quiet_slices(scene),
+        uncontended.from_line(scene),
+        uncontended.from_envelope(scene),
+    ]
+
+
+def _told(
+    digest: Digest,
+    job: Job,
+    calls: pl.DataFrame,
+    slices: pl.DataFrame,
+    company: pl.DataFrame,
+    known: Mapping[int, Capacities],
+    chosen: Prices | None,
+    sources: list[Baseline],
+    waits: Waits,
+    traffic: list[Traffic],
+    where: list[Storage],
+    neighbours: Sequence[Digest],
+    grid_ns: int,
+) -> Blame:
+    by_process = process_seconds(calls)
+    io_seconds = 0.0 if by_process.is_empty() else float(by_process["seconds"][0])
+    runtime = (job.end_ns - job.start_ns) / 1e9
+    lost = lost_time(slices, chosen.of if chosen else {})
+    shares = blamed(lost, company, known)
+    io_lost = float(lost.select(pl.sum_horizontal(f"{kind}_lost" for kind in KINDS).sum()).item())
+    base = next((source for source in sources if source.seconds is not None), None)
+    contradiction = _contradiction(sources)
+    confidence: Confidence = base.confidence if base else "unknown"
+    if contradiction:
+        confidence = LESS_SURE[confidence]
+    known_lost, job_lost, alone = None, None, None
+    if chosen is not None and base is not None and base.seconds is not None:
+        error = LEAST_ERROR * io_seconds + base.seconds.high - base.seconds.value
+        prices, phases = uncontended.price_frame(chosen.of), to_runtime.phase_of_slices(slices)
+        value = to_runtime.lost_runtime(calls, prices, phases, waits, chosen.uneven)
+        known_lost = Estimate(io_lost, io_lost - error, io_lost + error, base.seconds.how)
+        low, high = min(value, io_lost) - error, max(value, io_lost) + error
+        job_lost = Estimate(value, low, high, f"{base.seconds.how}; {HOW_RUNTIME[waits]}")
+        alone = job_lost.through(lambda seconds: max(runtime - seconds, 0.0), base.seconds.how)
+    is_claimed = job_lost is not None and job_lost.low > 0 and job_lost.value > LEAST_LOSS * io_seconds
+    told = [] if base is None else _neighbours(shares, where, neighbours, io_seconds, base, grid_ns)
+    if base is not None and job_lost is not None and is_claimed:
+        told = _with_ends(told, shares, slices, job_lost, base, job, grid_ns)
+    blamed_seconds = sum(neighbour.lost.value for neighbour in told)
+    return Blame(
+        job=job,
+        is_running=bool(digest.jobs["is_running"][0]),
+        as_of_ns=job.end_ns,
+        runtime_seconds=runtime,
+        io_seconds=io_seconds,
+        io_processes=calls["process"].n_unique(),
+        alone=alone,
+        lost=job_lost,
+        io_lost=known_lost,
+        confidence=confidence,
+        is_claimed=is_claimed,
+        neighbours=told,
+        unexplained_seconds=job_lost.value - blamed_seconds if job_lost else 0.0,
+        apart_seconds=job_lost.value - io_lost if job_lost else 0.0,
+        waits=waits,
+        baseline=base,
+        sources=sources,
+        contradiction=contradiction,
+        unknown_because="" if base else _why_unknown(slices, company, sources),
+        next_step="" if base and confidence in ("high", "medium") else _next_step(digest, job),
+        traffic=traffic,
+        missing=_missing(digest),
+        notes=[],
+        slice_ns=grid_ns,
+        slices=lost.select(
+            "slice",
+            "storage",
+            seconds=pl.sum_horizontal(SECONDS.values()),
+            alone_seconds=pl.sum_horizontal(pl.col(SECONDS[kind]) - pl.col(f"{kind}_lost") for kind in KINDS),
+            lost_seconds=pl.sum_horizontal(f"{kind}_lost" for kind in KINDS),
+            **{name: pl.col(name) for name in AMOUNTS.values()},
+        ).sort("slice", "storage"),
+        shares=shares,
+    )
+
+
+HOW_RUNTIME: dict[Waits, str] = {
+    "ranks": "its ranks wait for the slowest one of each phase",
+    "processes": "its slowest process decides",
+    "one process": "it has one process",
+}
+
+
+def _contradiction(sources: Sequence[Baseline]) -> str:
+    """Says which source disagrees with the one that counts."""
+    known = [(source, source.seconds) for source in sources if source.seconds is not None]
+    if len(known) < 2:
+        return ""
+    (_, best), *others = known
+    for other, seconds in others:
+        apart = max(best.low - seconds.high, seconds.low - best.high)
+        if other.confidence in ("high", "medium") and apart > CONTRADICTION * best.value:
+            return (
+                f"two ways to know its I/O time alone disagree: {best.value:.3g} s {best.how}, "
+                f"{seconds.value:.3g} s {seconds.how}"
+            )
+    return ""
+
+
+def _neighbours(
+    shares: pl.DataFrame,
+    where: Sequence[Storage],
+    neighbours: Sequence[Digest],
+    io_seconds: float,
+    base: Baseline,
+    grid_ns: int,
+) -> list[Neighbour]:
+    """Those who shared a storage with the job, the most costly first."""
+    by_name: dict[str | None, Digest] = {digest.job: digest for digest in neighbours}
+    by_number = {storage.number: storage for storage in where}
+    assert base.seconds is not None
+    relative = (base.seconds.high - base.seconds.value) / max(base.seconds.value, 1e-9)
+    found = []
+    for (name,), rows in shares.group_by("neighbour", maintain_order=True):
+        value = float(rows["lost_seconds"].sum())
+        # What the job's I/O took alone in these slices is no better known than in all.
+        error = (LEAST_ERROR + relative) * min(io_seconds, rows["slice"].n_unique() * grid_ns / 1e9)
+        per_storage = rows.group_by("storage").agg(pl.col("lost_seconds", "storage_seconds").sum())
+        place = per_storage.sort("lost_seconds", "storage_seconds", descending=True)["storage"][0]
+        its = rows.filter(pl.col("lost_seconds") > 0) if value > 0 else rows
+        digest = by_name.get(None if name is None else str(name))
+        row = {} if digest is None else digest.jobs.row(0, named=True)
+        first, last = int(its["slice"].min()), int(its["slice"].max())  # type: ignore[arg-type]
+        found.append(
+            Neighbour(
+                job=None if name is None else str(name),
+                program=row.get("program", ""),
+                processes=row.get("processes", 0),
+                nodes=row.get("nodes", 0),
+                lost=Estimate(value, value - error, value + error, "by the storage's time that it took in each slice"),
+                kinds={kind: float(rows[f"{kind}_lost"].sum()) for kind in KINDS},
+                storage=by_number[int(place)],
+                start_ns=first * grid_ns,
+                end_ns=(last + 1) * grid_ns,
+                seconds=its["slice"].n_unique() * grid_ns / 1e9,
+                **{amount: int(its[amount].sum()) for amount in AMOUNTS.values()},
+                without_it_end=None,
+                no_model="",
+            )
+        )
+    return sorted(found, key=lambda one: (-one.lost.value, one.job is None, one.job or ""))
+
+
+def _with_ends(
+    told: list[Neighbour],
+    shares: pl.DataFrame,
+    slices: pl.DataFrame,
+    lost: Estimate,
+    base: Baseline,
+    job: Job,
+    grid_ns: int,
+) -> list[Neighbour]:
+    """The neighbours with the job's end without each of them, by the model of sharing where it holds."""
+    if not told or base.seconds is None:
+        return told
+    begin, end = _io_bounds(slices, job, grid_ns)
+    loads = []
+    for one in told:
+        rows = shares.filter(
+            pl.col("neighbour").is_null() if one.job is None else pl.col("neighbour") == one.job,
+            pl.col("storage") == told[0].storage.number,
+        )
+        first = int(rows["slice"].min() or 0) if len(rows) else 0  # type: ignore[arg-type]
+        taken = rows["storage_seconds"] / (grid_ns / 1e9)
+        cap = min(1.0, float(taken.quantile(0.95) or 0.0)) if len(rows) else 0.0
+        start = max(0.0, first * grid_ns / 1e9 - begin)
+        loads.append(without.Load(one.job, float(rows["storage_seconds"].sum()), start, cap))
+    before = begin - job.start_ns / 1e9
+    ends = without.ends_without(end - begin, lost, base.seconds.value, loads)
+    after = job.end_ns / 1e9 - end
+    return [
+        replace(one, without_it_end=found.through(lambda seconds: before + seconds + after, found.how))
+        if isinstance(found, Estimate)
+        else replace(one, no_model=found)
+        for one, found in zip(told, ends, strict=True)
+    ]
+
+
+def _io_bounds(slices: pl.DataFrame, job: Job, grid_ns: int) -> tuple[float, float]:
+    """When the job's I/O began and ended (UNIX time, s), placed within the first and the last slice by the time in
+    calls there.
+    """
+    took = slices.group_by("slice").agg(seconds=pl.sum_horizontal(SECONDS.values()).sum()).sort("slice")
+    busy = took.filter(pl.col("seconds") >= to_runtime.LEAST_OF_RATE * pl.col("seconds").max())
+    seconds = grid_ns / 1e9
+    begin = (int(busy["slice"][0]) + 1) * seconds - min(seconds, float(busy["seconds"][0]))
+    end = int(busy["slice"][-1]) * seconds + min(seconds, float(busy["seconds"][-1]))
+    begin = max(begin, job.start_ns / 1e9)
+    return begin, max(min(end, job.end_ns / 1e9), begin + 1e-3)
+
+
+def _why_unknown(slices: pl.DataFrame, company: pl.DataFrame, sources: Sequence[Baseline]) -> str:
+    """Why no source tells what the job's I/O would have taken alone: one clause each that adds something."""
+    if slices.is_empty():
+        return "it made no calls on files"
+    if company.is_empty():
+        return f"no standalone run is known, and {uncontended.NOBODY}"
+    clauses = dict.fromkeys(source.refused for source in sources if source.source != "other sizes")
+    return "; ".join(clauses)
+
+
+def _next_step(digest: Digest, job: Job) -> str:
+    """The one command that would tell."""
+    return f"slicewise run --job {job.job}-alone -- COMMAND OF {job.program}, while nobody else uses the file system"
+
+
+def _missing(digest: Digest) -> list[str]:
+    """Ranks whose profile is not there: the nodes that they ran on wrote none, or it was not given."""
+    ranks = digest.processes.filter(has_rank())
+    if ranks.is_empty():
+        return []
+    count = int(ranks["ranks"].max() or 0)  # type: ignore[arg-type]
+    seen = set(ranks["rank"].to_list())
+    gone = [rank for rank in range(count) if rank not in seen]
+    return [] if not gone else [f"rank {rank}" for rank in gone]

@@ -1,0 +1,69 @@
+"""The lost time of each slice, and whose it is. Sums exactly: what nobody can have caused is in nobody's share.
+
+Frames in, frames out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from slicewise.analysis.blame.storage_time import Capacities, against
+from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS
+from slicewise.analysis.blame.uncontended import Place, Price, alone_seconds, price_frame
+
+# A neighbour cannot have cost the job more than this many times the storage's time that it took: what goes beyond
+# that has another cause, for nobody is blamed for it.
+MOST_FOR_ITS_TIME = 3.0
+
+
+def lost_time(slices: pl.DataFrame, prices: Mapping[Place, Price]) -> pl.DataFrame:
+    """`timeline.slice_rows` with {kind}_lost: seconds of the mean process beyond what its calls would have taken
+    alone, never clipped.
+    """
+    priced = slices.join(price_frame(prices), on="storage", how="left", maintain_order="left")
+    return priced.with_columns(
+        (pl.col(SECONDS[kind]) - alone_seconds(kind)).alias(f"{kind}_lost") for kind in KINDS
+    ).drop(f"{kind}_price" for kind in KINDS)
+
+
+def blamed(lost: pl.DataFrame, company: pl.DataFrame, known: Mapping[int, Capacities]) -> pl.DataFrame:
+    """Each neighbour's part of each slice's loss.
+
+    lost: of `lost_time`. company: neighbour, storage, slice, AMOUNTS and {kind}_taken (of `storage_seconds`), a row
+    where a neighbour was active. The rows of company with {kind}_lost, in proportion to the storage's time that
+    counts against calls of that kind. A slice's loss without company is in no row.
+    """
+    weighted = pl.concat(
+        [
+            rows.with_columns(
+                against(kind, known.get(int(str(storage)), Capacities({}))).alias(f"{kind}_weight") for kind in KINDS
+            )
+            for (storage,), rows in company.group_by("storage", maintain_order=True)
+        ]
+        or [company.with_columns(pl.lit(0.0).alias(f"{kind}_weight") for kind in KINDS)]
+    )
+    joined = weighted.join(
+        lost.select("storage", "slice", *(f"{kind}_lost" for kind in KINDS)), on=["storage", "slice"], how="inner"
+    )
+
+    def part(kind: str) -> pl.Expr:
+        all_of_them = pl.col(f"{kind}_weight").sum().over("storage", "slice")
+        loss = pl.min_horizontal(pl.col(f"{kind}_lost"), MOST_FOR_ITS_TIME * all_of_them)
+        return pl.when(all_of_them > 0).then(loss * pl.col(f"{kind}_weight") / all_of_them).otherwise(0.0)
+
+    return (
+        joined.with_columns(part(kind).alias(f"{kind}_lost") for kind in KINDS)
+        .drop(f"{kind}_weight" for kind in KINDS)
+        .select(
+            "neighbour",
+            "storage",
+            "slice",
+            *AMOUNTS.values(),
+            *(f"{kind}_lost" for kind in KINDS),
+            storage_seconds=pl.sum_horizontal(f"{kind}_taken" for kind in KINDS),
+            lost_seconds=pl.sum_horizontal(f"{kind}_lost" for kind in KINDS),
+        )
+        .sort("slice", "storage", "neighbour", nulls_last=True)
+    )

@@ -1,0 +1,145 @@
+"""What storages can do at most, and how much of their time each job took.
+
+Frames in, dataclasses and frames out; the definitions are in docs/models.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from scipy.optimize import brentq
+
+from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Kind
+
+# The highest rates of few slices are luck: so many percent of the slices lie below what counts as the most.
+PERCENTILE = 95
+# A direction that is hardly used says nothing about what the storage can do: it is taken to be no slower than the
+# other one by more than this factor.
+SLOWER_DIRECTION = 4.0
+# A slice is of one kind alone if all others together take less than this share of what they take at most.
+ONE_KIND = 0.05
+# Below this share of a storage's time somebody is not active there.
+ACTIVE = 0.005
+# Exponents that are told apart: 1 is one device that takes turns, and from the last on directions do not meet at all.
+EXPONENTS = (1.0, 32.0)
+FEWEST_MIXED = 4
+
+
+@dataclass(frozen=True)
+class Capacities:
+    """What a storage does at most, by kind: bytes/s or metadata operations/s; a kind that nobody used is missing.
+
+    exponent: of its capacity region (r/C_r)^p + (w/C_w)^p + (m/M)^p = 1; None where no slices tell, and then it is
+    taken to be 1. mixed: how many slices told.
+    """
+
+    most: dict[Kind, float]
+    exponent: float | None = None
+    mixed: int = 0
+
+    def across(self) -> float:
+        """How much of another kind's storage time counts against a call: 1 where the device takes turns, 0 where
+        kinds do not meet."""
+        p = self.exponent or EXPONENTS[0]
+        return 0.0 if p >= EXPONENTS[1] else 1.0 / p
+
+
+def rates_together(most: Mapping[Kind, float], weights: Mapping[Kind, float], exponent: float) -> dict[Kind, float]:
+    """The rates at which a saturated storage serves kinds whose shares of its time are as their weights.
+
+    (w_k x)^p added up over the kinds is 1, and a kind's rate is C_k w_k x.
+    """
+    x = sum(weight**exponent for weight in weights.values()) ** (-1 / exponent)
+    return {kind: most[kind] * weight * x for kind, weight in weights.items()}
+
+
+def capacities(rows: pl.DataFrame, grid_ns: int) -> dict[int, Capacities]:
+    """The capacities of each storage from what all jobs did there (`timeline.job_rows`), standalone runs included."""
+    seconds = grid_ns / 1e9
+    together = rows.group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum(), pl.col(SECONDS.values()).sum())
+    found = {}
+    for (storage,), slices in together.group_by("storage", maintain_order=True):
+        most: dict[Kind, float] = {}
+        for kind, amount in AMOUNTS.items():
+            rates = slices.filter(pl.col(amount) > 0)[amount].to_numpy() / seconds
+            if len(rates):
+                most[kind] = float(np.percentile(rates, PERCENTILE))
+        if "read" in most and "write" in most:
+            fastest = max(most["read"], most["write"])
+            for kind in ("read", "write"):
+                most[kind] = max(most[kind], fastest / SLOWER_DIRECTION)
+        exponent, mixed = _exponent(slices, most, seconds)
+        found[int(str(storage))] = Capacities(most, exponent, mixed)
+    return found
+
+
+def _exponent(slices: pl.DataFrame, most: Mapping[Kind, float], seconds: float) -> tuple[float | None, int]:
+    """The exponent that slices of several kinds show, and how many they are.
+
+    What the storage does at most of each kind must be known from slices of that kind alone; and the mixed slices must
+    have been saturated: calls were under way throughout, of each kind.
+    """
+    parts = {kind: slices[AMOUNTS[kind]].to_numpy() / seconds / rate for kind, rate in most.items()}
+    if len(parts) < 2:
+        return None, 0
+    shares = np.array(list(parts.values()))
+    busy = np.array([slices[SECONDS[kind]].to_numpy() >= 0.9 * seconds for kind in parts])
+    alone = [bool(((share >= 0.5) & (shares.sum(0) - share < ONE_KIND)).any()) for share in shares]
+    is_mixed = ((shares > ONE_KIND) & busy).sum(0) >= 2
+    is_known = np.array([all(alone[k] for k in np.flatnonzero(column > ONE_KIND)) for column in shares.T])
+    chosen = shares[:, is_mixed & is_known]
+    if chosen.shape[1] < FEWEST_MIXED:
+        return None, int(chosen.shape[1])
+    exponents = [_exponent_of(column[column > ONE_KIND]) for column in chosen.T]
+    return float(np.median(exponents)), len(exponents)
+
+
+def _exponent_of(shares: np.ndarray) -> float:
+    """p with sum of shares^p = 1, within EXPONENTS."""
+    low, high = EXPONENTS
+
+    def above(p: float) -> float:
+        return float((np.minimum(shares, 1.0) ** p).sum()) - 1.0
+
+    if above(low) <= 0:
+        return low
+    if above(high) >= 0:
+        return high
+    return float(brentq(above, low, high))
+
+
+def storage_seconds(rows: pl.DataFrame, found: Mapping[int, Capacities], grid_ns: int) -> pl.DataFrame:
+    """Rows of `timeline.job_rows` with the storage's time that each took, in s: of each kind as {kind}_taken.
+
+    Reads and metadata operations took at most as long as the job was in such calls. What took next to nothing is 0.
+    """
+    if rows.is_empty():
+        return rows.with_columns(pl.lit(0.0).alias(f"{kind}_taken") for kind in KINDS)
+    most = pl.DataFrame(
+        [
+            {"storage": storage} | {f"{kind}_most": known.most.get(kind) for kind in KINDS}
+            for storage, known in found.items()
+        ],
+        schema={"storage": pl.UInt64} | {f"{kind}_most": pl.Float64 for kind in KINDS},
+    )
+    taken = {kind: (pl.col(AMOUNTS[kind]) / pl.col(f"{kind}_most")).fill_null(0.0) for kind in KINDS}
+    bounded = {
+        kind: took if kind == "write" else pl.min_horizontal(took, pl.col(SECONDS[kind]))
+        for kind, took in taken.items()
+    }
+    is_active = pl.sum_horizontal(f"{kind}_taken" for kind in KINDS) >= ACTIVE * grid_ns / 1e9
+    return (
+        rows.join(most, on="storage", how="left", maintain_order="left")
+        .with_columns(took.alias(f"{kind}_taken") for kind, took in bounded.items())
+        .with_columns(pl.when(is_active).then(f"{kind}_taken").otherwise(0.0).alias(f"{kind}_taken") for kind in KINDS)
+        .drop(f"{kind}_most" for kind in KINDS)
+    )
+
+
+def against(kind: Kind, known: Capacities, columns: Sequence[Kind] = KINDS) -> pl.Expr:
+    """How much of the storage's time a row's work counts against calls of a kind, in s."""
+    across = known.across()
+    return pl.sum_horizontal(pl.col(f"{other}_taken") * (1.0 if other == kind else across) for other in columns)

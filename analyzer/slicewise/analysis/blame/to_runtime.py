@@ -1,0 +1,99 @@
+"""From I/O time that processes lost to runtime that the job lost.
+
+Frames in, numbers out. Ranks wait for each other at the end of each phase, so the slowest one of a phase decides; of
+processes that do not, the slowest in sum.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from slicewise.analysis.blame.timeline import KINDS, SECONDS
+from slicewise.analysis.blame.uncontended import alone_seconds
+from slicewise.analysis.job.period import runs_above
+
+Waits = Literal["ranks", "processes", "one process"]
+# A slice is part of a phase from this fraction of the I/O time of the slice of the mean second in calls.
+LEAST_OF_RATE = 0.05
+
+
+def phase_of_slices(slices: pl.DataFrame) -> pl.DataFrame:
+    """slice, phase: of each slice in which the job made calls (`timeline.slice_rows`). What lies between two phases is
+    of the earlier one.
+    """
+    took = (
+        slices.group_by("slice")
+        .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
+        .filter(pl.col("seconds") > 0)
+        .sort("slice")
+    )
+    if took.is_empty():
+        return pl.DataFrame(schema={"slice": pl.Int64, "phase": pl.Int64})
+    first = int(took["slice"][0])
+    series = np.zeros(int(took["slice"][-1]) - first + 1)
+    series[took["slice"].to_numpy() - first] = took["seconds"].to_numpy()
+    starts = [run.start for run in runs_above(series, LEAST_OF_RATE)][1:]
+    phases = np.searchsorted(starts, took["slice"].to_numpy() - first, side="right")
+    return pl.DataFrame({"slice": took["slice"], "phase": phases.astype(np.int64)})
+
+
+def decisive(parts: np.ndarray, waits: Waits) -> float:
+    """What of processes' seconds, (processes, phases), is the job's: of ranks that wait for each other the sum of each
+    phase's most; of others the most of any process's sum.
+    """
+    if not parts.size:
+        return 0.0
+    return float(parts.max(0).sum() if waits == "ranks" else parts.sum(1).max())
+
+
+def by_phase(rows: pl.DataFrame, phases: pl.DataFrame, value: pl.Expr) -> np.ndarray:
+    """A value of rows with process and slice, added up: (processes, phases)."""
+    summed = (
+        rows.with_columns(value=value)
+        .join(phases, on="slice")
+        .group_by("process", "phase")
+        .agg(pl.col("value").sum())
+        .with_columns(row=pl.col("process").rank("dense") - 1, column=pl.col("phase").rank("dense") - 1)
+    )
+    if summed.is_empty():
+        return np.zeros((0, 0))
+    shape = (int(summed["row"].max() or 0) + 1, int(summed["column"].max() or 0) + 1)  # type: ignore[arg-type]
+    parts = np.zeros(shape)
+    parts[summed["row"].to_numpy(), summed["column"].to_numpy()] = summed["value"].to_numpy()
+    return parts
+
+
+def in_calls() -> pl.Expr:
+    """Seconds in calls of all kinds."""
+    return pl.sum_horizontal(SECONDS.values())
+
+
+def unevenness(calls: pl.DataFrame, phases: pl.DataFrame, waits: Waits) -> float:
+    """By which factor what decides exceeds the mean process's time in calls."""
+    parts = by_phase(calls, phases, in_calls())
+    mean = float(parts.sum()) / max(1, len(parts))
+    return decisive(parts, waits) / mean if mean > 0 else 1.0
+
+
+def lost_runtime(
+    calls: pl.DataFrame, prices: pl.DataFrame, phases: pl.DataFrame, waits: Waits, uneven: float | None
+) -> float:
+    """Seconds of the job's runtime that its I/O lost.
+
+    calls: of `timeline.call_rows`. prices: of `uncontended.price_frame`, seconds of the mean process for a byte of the
+    job. uneven: the `unevenness` of the job alone; None where it is not known: then a process's own bytes are taken to
+    cost alone so much times the number of processes, and what decides is the most that any lost.
+    """
+    count = calls["process"].n_unique()
+    priced = calls.join(prices, on="storage", how="left")
+    alone = pl.sum_horizontal(
+        pl.when(pl.col(f"{kind}_price").is_null()).then(SECONDS[kind]).otherwise(count * alone_seconds(kind))
+        for kind in KINDS
+    )
+    if uneven is None:
+        return decisive(by_phase(priced, phases, in_calls() - alone), waits)
+    mean_alone = float(by_phase(priced, phases, alone).sum()) / max(1, count)
+    return decisive(by_phase(priced, phases, in_calls()), waits) - uneven * mean_alone

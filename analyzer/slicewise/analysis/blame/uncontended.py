@@ -1,0 +1,415 @@
+"""What a job's I/O costs when nobody else is there: five ways to know it, best first.
+
+Frames in, dataclasses out. Each way gives a price for every kind of call on every storage, or refuses with a reason;
+the gates and what they are for are in docs/models.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from slicewise.analysis.blame.result import Baseline, Confidence, Source
+from slicewise.analysis.blame.storage_time import Capacities
+from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Kind
+from slicewise.estimate import Estimate
+from slicewise.scalars import real
+
+# What took less than this share of a job's I/O time need not be priced: it is taken to have cost what it did.
+TRIVIAL = 0.02
+FEWEST_QUIET = 4
+FEWEST_IN_A_SET = 3
+# Processes in calls in a slice, of the most in any: with fewer it is the job's tail.
+LEAST_AT_WORK = 0.9
+# Slices in a row are alike: they are drawn in blocks of so many.
+BLOCK = 3
+DRAWS = 400
+SURE_WITHIN = 0.025
+MOST_ERROR = {"quiet slices": 0.05, "line": 0.10, "envelope": 0.10}
+AGREE_WITHIN = 0.05
+LEAST_RATIO_OF_RATES = 1.25
+MOST_SCATTER = 0.20
+FILLS_STORAGE = 0.9
+# Calls whose mean size differs by more than this factor do not cost the same a byte.
+LIKE_SIZES = 1.5
+# A run is never known better than this, for one run says nothing of the next.
+LEAST_ERROR = 0.005
+
+Place = tuple[int, Kind]
+
+
+@dataclass(frozen=True)
+class Price:
+    """Seconds of the mean process for a byte, or for a metadata operation, of the whole job. error: relative, to
+    either side, 95 %.
+    """
+
+    seconds: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a source gives. of: the prices. refused: why it gives none. uneven: by how much the processes' slowest part
+    exceeded the mean alone, as a factor (see to_runtime.py); None where it is not known.
+    """
+
+    source: Source
+    of: dict[Place, Price] = field(default_factory=dict)
+    refused: str = ""
+    confidence: Confidence = "unknown"
+    uneven: float | None = None
+    runs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What sources look at. slices: the job (`timeline.slice_rows`). company: storage, slice, neighbour, seconds (of
+    the storage's time that it took), of those that were active. together: storage, slice and AMOUNTS, of all jobs and
+    of traffic without a profile. seconds: of a slice.
+    """
+
+    slices: pl.DataFrame
+    company: pl.DataFrame
+    together: pl.DataFrame
+    known: Mapping[int, Capacities]
+    seconds: float
+
+    def places(self) -> dict[Place, float]:
+        """The storages and kinds that are worth a price, with the seconds that they took."""
+        took = {
+            (int(row["storage"]), kind): float(row[SECONDS[kind]])
+            for row in self.slices.group_by("storage").agg(pl.col(SECONDS.values()).sum()).iter_rows(named=True)
+            for kind in KINDS
+        }
+        least = TRIVIAL * sum(took.values())
+        return {place: seconds for place, seconds in took.items() if seconds > 0 and seconds >= least}
+
+    def of(self, storage: int) -> pl.DataFrame:
+        return self.slices.filter(pl.col("storage") == storage)
+
+
+def block_error(over: np.ndarray, under: np.ndarray, seed: int = 1) -> float:
+    """How far sum(over) / sum(under) may be off, relative, 95 %: by drawing blocks of BLOCK slices in a row anew."""
+    count = len(over)
+    if count < 2 or not under.sum():
+        return np.inf
+    length = min(BLOCK, count)
+    random = np.random.default_rng(seed)
+    starts = random.integers(0, count, size=(DRAWS, -(-count // length)))
+    drawn = ((starts[..., None] + np.arange(length)) % count).reshape(DRAWS, -1)
+    sums = under[drawn].sum(1)
+    ratios = over[drawn].sum(1)[sums > 0] / sums[sums > 0]
+    low, high = np.percentile(ratios, [2.5, 97.5])
+    value = over.sum() / under.sum()
+    return float(max(high - value, value - low) / value) if value > 0 else np.inf
+
+
+@dataclass(frozen=True)
+class StandaloneRows:
+    """A run that had the storages to itself. slices: `timeline.slice_rows`; slowest: of its processes, s in calls."""
+
+    name: str
+    processes: int
+    slices: pl.DataFrame
+    slowest: float
+    uneven: float
+
+
+def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> Prices:
+    """Runs of the same program and size: what they took, by what they moved."""
+    like = [run for run in runs if run.processes == processes]
+    if not like:
+        return Prices("standalone runs", refused="no standalone run of the same program and size is known")
+    prices: dict[Place, Price] = {}
+    for place in scene.places():
+        found = [_price_of(run.slices.filter(pl.col("storage") == place[0]), place[1]) for run in like]
+        given = [price for price in found if price is not None]
+        if not given:
+            return Prices(
+                "standalone runs",
+                refused=f"no standalone run made {_calls(place[1])} calls on the same file system",
+                runs=tuple(run.name for run in like),
+            )
+        prices[place] = _mean_price(given)
+    volume = _expected(scene.slices, prices)
+    errors = sum(price.error * _amount(scene.slices, place) * price.seconds for place, price in prices.items())
+    is_sure = volume > 0 and errors / volume <= 2 * SURE_WITHIN
+    uneven = float(np.mean([run.uneven for run in like]))
+    return Prices(
+        "standalone runs", prices, "", "high" if is_sure else "medium", uneven, tuple(run.name for run in like)
+    )
+
+
+def from_other_sizes(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> Prices:
+    """Runs of the same program with other numbers of processes, if what they cost in all does not depend on that."""
+    others = [run for run in runs if run.processes != processes]
+    names = tuple(run.name for run in others)
+    if len(others) < 2:
+        return Prices("other sizes", refused="fewer than two standalone runs of other sizes are known", runs=names)
+    prices: dict[Place, Price] = {}
+    for place in scene.places():
+        found = [_price_of(run.slices.filter(pl.col("storage") == place[0]), place[1]) for run in others]
+        given = [price.seconds for price in found if price is not None]
+        middle = float(np.median(given)) if len(given) == len(others) else 0.0
+        if not middle or max(abs(price / middle - 1) for price in given) > AGREE_WITHIN:
+            refused = "standalone runs of other sizes do not agree on what a byte costs"
+            return Prices("other sizes", refused=refused, runs=names)
+        prices[place] = Price(middle, max(LEAST_ERROR, max(abs(price / middle - 1) for price in given)))
+    return Prices("other sizes", prices, "", "medium", float(np.mean([run.uneven for run in others])), names)
+
+
+def from_quiet_slices(scene: Scene) -> Prices:
+    """Slices of this very run in which nobody else was on the storage, nor in the slices next to them."""
+    source: Source = "quiet slices"
+    prices: dict[Place, Price] = {}
+    most_error, fewest = 0.0, np.inf
+    for (storage, kind), _ in scene.places().items():
+        own = scene.of(storage)
+        if not _has_company(scene, storage):
+            prices[storage, kind] = _as_it_was(own, kind)
+            continue
+        quiet = _quiet(scene, storage).filter(pl.col(SECONDS[kind]) > 0)
+        where = _in_calls(kind)
+        if len(quiet) < FEWEST_QUIET:
+            return Prices(source, refused=f"the job had fewer than {FEWEST_QUIET} slices {where} to itself")
+        price = _price_of(quiet, kind)
+        if price is None or price.error > MOST_ERROR[source]:
+            return Prices(source, refused=f"what the job's {_calls(kind)} calls cost in quiet slices varies too much")
+        if not _are_like_sizes(quiet, own, kind):
+            return Prices(source, refused=f"its {_calls(kind)} calls had other sizes in quiet slices than in the rest")
+        most_error, fewest = max(most_error, price.error), min(fewest, len(quiet))
+        prices[storage, kind] = price
+    if fewest == np.inf:
+        return Prices(source, refused=NOBODY)
+    return Prices(source, prices, "", "high" if most_error <= SURE_WITHIN and fewest >= 2 * FEWEST_QUIET else "medium")
+
+
+NOBODY = "nobody else is known to have used its file systems meanwhile"
+
+
+def from_line(scene: Scene) -> Prices:
+    """A line through the job's mean speed against the rate of its neighbours, read off where they are at rest."""
+    source: Source = "line"
+    prices: dict[Place, Price] = {}
+    most_error = 0.0
+    for storage in {storage for storage, _ in scene.places()}:
+        own = scene.of(storage)
+        kinds = [kind for place, kind in scene.places() if place == storage]
+        if not _has_company(scene, storage):
+            prices |= {(storage, kind): _as_it_was(own, kind) for kind in kinds}
+            continue
+        line = speed_line(_speeds(scene, storage), scene.seconds)
+        if isinstance(line, str):
+            return Prices(source, refused=line)
+        most_error = max(most_error, line.error)
+        if line.error > MOST_ERROR[source]:
+            return Prices(source, refused="how the job's speed falls with its neighbours' rate scatters too much")
+        most = scene.known[storage].most
+        prices |= {(storage, kind): Price(1 / (most[kind] * line.speed), line.error) for kind in kinds}
+    if not most_error:
+        return Prices(source, refused=NOBODY)
+    return Prices(source, prices, "", "medium" if most_error <= 2 * SURE_WITHIN else "low")
+
+
+@dataclass(frozen=True)
+class Line:
+    """speed: where the neighbours are at rest, in storage seconds a second in calls; error: of it, relative."""
+
+    speed: float
+    error: float
+
+
+def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
+    """The line through the mean speeds of sets of neighbours; why not, where there is none.
+
+    points: a row a slice: set (of active neighbours), done (by the job), seconds (of its mean process in calls),
+    others (what the neighbours did in it); done and others in one unit.
+    """
+    sets = [rows for _, rows in points.group_by("set", maintain_order=True) if len(rows) >= FEWEST_IN_A_SET]
+    if len(sets) < 2:
+        return "its neighbours came and went too seldom to see how its speed depends on them"
+    rates = np.array([real(rows["others"].mean()) / slice_seconds for rows in sets])
+    busy = sorted(rate for rate in rates if rate > 0)
+    if rates.max() < LEAST_RATIO_OF_RATES * rates.min() or not busy:
+        return "its neighbours' rates were too much alike to see how its speed depends on them"
+    random = np.random.default_rng(1)
+    drawn = []
+    for draw in range(DRAWS + 1):
+        chosen = sets if not draw else [rows[random.integers(0, len(rows), len(rows)).tolist()] for rows in sets]
+        speeds = np.array([float(rows["done"].sum()) / max(float(rows["seconds"].sum()), 1e-12) for rows in chosen])
+        at = np.array([real(rows["others"].mean()) / slice_seconds for rows in chosen])
+        if np.ptp(at) <= 0:
+            continue
+        slope, speed = np.polyfit(at, speeds, 1, w=np.sqrt([len(rows) for rows in chosen]))
+        drawn.append((speed, slope))
+    speed, slope = drawn[0]
+    if slope >= 0 or speed <= 0:
+        return "its speed did not fall while its neighbours were active"
+    low, high = np.percentile([one for one, _ in drawn[1:]], [2.5, 97.5])
+    return Line(float(speed), float(max(high - speed, speed - low) / speed))
+
+
+def from_envelope(scene: Scene) -> Prices:
+    """What the storage gave to all together, if the job would fill it alone."""
+    source: Source = "envelope"
+    prices: dict[Place, Price] = {}
+    scatter = 0.0
+    for storage, kind in scene.places():
+        own = scene.of(storage)
+        if not _has_company(scene, storage):
+            prices[storage, kind] = _as_it_was(own, kind)
+            continue
+        if kind == "meta":
+            return Prices(source, refused="how many metadata operations the storage can do is not known")
+        shared = _inner(own).join(scene.company.filter(pl.col("storage") == storage), on="slice", how="semi")
+        full = shared.filter(pl.col(SECONDS[kind]) >= FILLS_STORAGE * scene.seconds)
+        if len(full) < FEWEST_QUIET:
+            return Prices(source, refused="the job does not fill the storage: its processes were not always in calls")
+        there = scene.together.filter(pl.col("storage") == storage).join(full, on="slice", how="semi")
+        others = [AMOUNTS[other] for other in ("read", "write") if other != kind]
+        if float(there[others].sum_horizontal().sum()) > TRIVIAL * float(
+            there[[AMOUNTS[kind], *others]].sum_horizontal().sum()
+        ):
+            return Prices(source, refused="reads and writes met, and what the storage gives to one alone is not known")
+        rates = there[AMOUNTS[kind]].to_numpy() / scene.seconds
+        middle = float(np.median(rates))
+        scatter = max(scatter, float(rates.std() / middle))
+        if scatter > MOST_SCATTER:
+            return Prices(source, refused="what the storage gave to all together varies too much")
+        error = max(LEAST_ERROR, 1.96 * float(rates.std()) / middle / np.sqrt(len(rates)))
+        prices[storage, kind] = Price(1 / middle, error)
+    if not scatter:
+        return Prices(source, refused=NOBODY)
+    return Prices(source, prices, "", "medium" if scatter <= MOST_SCATTER / 2 else "low")
+
+
+def as_baseline(prices: Prices, scene: Scene) -> Baseline:
+    """A source's I/O time alone, of the slowest process, as what blame tells."""
+    if prices.refused:
+        return Baseline(prices.source, None, "unknown", prices.refused, list(prices.runs))
+    uneven = prices.uneven or 1.0
+    value = uneven * _expected(scene.slices, prices.of)
+    error = uneven * sum(p.error * p.seconds * _amount(scene.slices, place) for place, p in prices.of.items())
+    seconds = Estimate(value, value - error, value + error, HOW[prices.source])
+    return Baseline(prices.source, seconds, prices.confidence, "", list(prices.runs))
+
+
+HOW: dict[Source, str] = {
+    "standalone runs": "by standalone runs of the same program and size",
+    "other sizes": "by standalone runs of other sizes, which agree",
+    "quiet slices": "by the slices of this run in which nobody else used the storage",
+    "line": "by a line through the job's speed against its neighbours' rates",
+    "envelope": "if it fills the storage alone",
+}
+
+
+def price_frame(prices: Mapping[Place, Price]) -> pl.DataFrame:
+    """storage and a column {kind}_price (s; null: not priced)."""
+    storages = sorted({storage for storage, _ in prices})
+    rows = [
+        {"storage": storage}
+        | {f"{kind}_price": price.seconds if (price := prices.get((storage, kind))) else None for kind in KINDS}
+        for storage in storages
+    ]
+    return pl.DataFrame(rows, schema={"storage": pl.UInt64} | {f"{kind}_price": pl.Float64 for kind in KINDS})
+
+
+def alone_seconds(kind: Kind) -> pl.Expr:
+    """What a row's calls of a kind would have taken alone, by its price; without one, what they took."""
+    return (pl.col(f"{kind}_price") * pl.col(AMOUNTS[kind])).fill_null(pl.col(SECONDS[kind]))
+
+
+def _expected(slices: pl.DataFrame, prices: Mapping[Place, Price]) -> float:
+    """The I/O time alone of the mean process."""
+    priced = slices.join(price_frame(prices), on="storage", how="left").select(
+        pl.sum_horizontal(alone_seconds(kind) for kind in KINDS).sum()
+    )
+    return float(priced.item())
+
+
+def _amount(slices: pl.DataFrame, place: Place) -> float:
+    return float(slices.filter(pl.col("storage") == place[0])[AMOUNTS[place[1]]].sum())
+
+
+def _price_of(slices: pl.DataFrame, kind: Kind) -> Price | None:
+    """What a kind of call cost in slices: ratios of sums, for write-back makes single slices too fast or too slow."""
+    seconds, amounts = slices[SECONDS[kind]].to_numpy(), slices[AMOUNTS[kind]].to_numpy().astype(np.float64)
+    if not amounts.sum() or not seconds.sum():
+        return None
+    error = block_error(seconds, amounts)
+    return Price(float(seconds.sum() / amounts.sum()), max(LEAST_ERROR, error if np.isfinite(error) else 0.05))
+
+
+def _mean_price(prices: Sequence[Price]) -> Price:
+    """Several runs' price: one run knows it by its slices, several by how much they differ."""
+    mean = float(np.mean([price.seconds for price in prices]))
+    if len(prices) == 1:
+        return prices[0]
+    spread = float(np.std([price.seconds for price in prices], ddof=1)) / mean
+    return Price(mean, max(LEAST_ERROR, 1.96 * spread / np.sqrt(len(prices))))
+
+
+def _as_it_was(own: pl.DataFrame, kind: Kind) -> Price:
+    """The price at which nothing is lost, where nobody can have cost the job anything."""
+    return Price(float(own[SECONDS[kind]].sum()) / max(1.0, float(own[AMOUNTS[kind]].sum())), 0.0)
+
+
+def _has_company(scene: Scene, storage: int) -> bool:
+    own = scene.of(storage)
+    return not own.join(scene.company.filter(pl.col("storage") == storage), on="slice", how="semi").is_empty()
+
+
+def _inner(own: pl.DataFrame) -> pl.DataFrame:
+    """Without the first and the last slice, which the job need not have filled; with nearly all processes in calls."""
+    first, last = own["slice"].min(), own["slice"].max()
+    return own.filter(
+        pl.col("slice").is_between(first, last, closed="none"),
+        pl.col("at_work") >= LEAST_AT_WORK * pl.col("at_work").max(),
+    )
+
+
+def _quiet(scene: Scene, storage: int) -> pl.DataFrame:
+    taken = scene.company.filter(pl.col("storage") == storage)["slice"]
+    near = pl.concat([taken - 1, taken, taken + 1]).unique()
+    return _inner(scene.of(storage)).filter(~pl.col("slice").is_in(near.implode()))
+
+
+def _are_like_sizes(quiet: pl.DataFrame, own: pl.DataFrame, kind: Kind) -> bool:
+    if kind == "meta":
+        return True
+    sizes = [float(rows[AMOUNTS[kind]].sum()) / max(1, int(rows[f"{kind}_ops"].sum())) for rows in (quiet, own)]
+    return max(sizes) <= LIKE_SIZES * min(sizes)
+
+
+def _speeds(scene: Scene, storage: int) -> pl.DataFrame:
+    """The points of `speed_line` for a storage, in seconds of its time."""
+    most = scene.known[storage].most
+    done = pl.sum_horizontal(pl.col(AMOUNTS[kind]) / rate for kind, rate in most.items())
+    beside = (
+        scene.company.filter(pl.col("storage") == storage)
+        .sort("slice", "neighbour")
+        .group_by("slice", maintain_order=True)
+        .agg(set=pl.col("neighbour").cast(pl.String).str.join("+"), others=pl.col("seconds").sum())
+    )
+    return (
+        _inner(scene.of(storage))
+        .join(beside, on="slice", how="left", maintain_order="left")
+        .select(
+            pl.col("set").fill_null(""),
+            done=done,
+            seconds=pl.sum_horizontal(SECONDS.values()),
+            others=pl.col("others").fill_null(0.0),
+        )
+    )
+
+
+def _calls(kind: Kind) -> str:
+    return "metadata" if kind == "meta" else kind
+
+
+def _in_calls(kind: Kind) -> str:
+    return f"with {_calls(kind)} calls"

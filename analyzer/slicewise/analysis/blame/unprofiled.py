@@ -1,0 +1,125 @@
+"""Traffic of a storage that no profile explains: what counters of nodes and mounts show beyond all profiles.
+
+Digests' frames in, frames out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import polars as pl
+
+from slicewise.analysis.blame.result import Traffic
+from slicewise.analysis.runs.storage import Storage
+from slicewise.digest.activity import DIRECTIONS
+from slicewise.digest.digest import Digest
+from slicewise.digest.storages import NETWORK_TYPES
+
+# A counter holds journals, headers and what was sent again, too: so much more than the profiles is nobody's.
+MARGIN = 0.05
+LEAST_BYTES = 16 << 20
+BYTES = tuple(f"{direction}_bytes" for direction in DIRECTIONS)
+
+
+@dataclass(frozen=True)
+class Counter:
+    """Where a storage's traffic is counted. signals: by direction, of the digest's `node_slices`."""
+
+    what: str
+    node: str | None
+    device: str | None
+    signals: dict[str, str]
+
+
+def counter_of(storage: Storage, digest: Digest) -> Counter | None:
+    """The counter of a storage's traffic in a job's own node samples; None where nobody counted it.
+
+    Of a local file system it is its disk's, of NFS that of the mount on the job's nodes, and of any other network file
+    system that of a server which was sampled, too: a node that has none of the job's processes.
+    """
+    sampled = digest.node_slices
+    if sampled.is_empty():
+        return None
+    own_nodes = digest.processes["node"].unique().to_list()
+    if storage.host:
+        disk = PurePath(storage.source).name
+        if sampled.filter((pl.col("node") == storage.host) & (pl.col("device") == disk)).is_empty():
+            return None
+        signals = {"read": "disk_read", "write": "disk_written"}
+        return Counter(f"disk {disk} of {storage.host}", storage.host, disk, signals)
+    if storage.type.startswith("nfs"):
+        if sampled.filter((pl.col("device") == storage.point) & pl.col("signal").str.starts_with("nfs")).is_empty():
+            return None
+        return Counter(
+            f"the NFS mount {storage.point}", None, storage.point, {"read": "nfs_read", "write": "nfs_written"}
+        )
+    servers = [node for node in sampled["node"].unique().to_list() if node not in own_nodes]
+    if len(servers) != 1 or storage.type not in NETWORK_TYPES:
+        return None
+    # What a server sends is what clients read.
+    signals = {"read": "network_sent", "write": "network_received"}
+    return Counter(f"the network of {servers[0]}", servers[0], None, signals)
+
+
+def counted_rows(counter: Counter, digest: Digest, grid_ns: int) -> pl.DataFrame:
+    """What the counter counted: slice (of the grid), and the columns of BYTES."""
+    there = digest.node_slices.lazy().filter(pl.col("signal").is_in(list(counter.signals.values())))
+    if counter.node is not None:
+        there = there.filter(pl.col("node") == counter.node)
+    if counter.device is not None:
+        there = there.filter(pl.col("device") == counter.device)
+    node_ns = digest.node_slice_ns
+    return (
+        there.group_by(slice=pl.col("slice") * node_ns // grid_ns)
+        .agg(
+            pl.col("amount").filter(pl.col("signal") == signal).sum().round().cast(pl.Int64).alias(f"{direction}_bytes")
+            for direction, signal in counter.signals.items()
+        )
+        .sort("slice")
+        .collect()
+    )
+
+
+def unprofiled(
+    digest: Digest, storages: Sequence[Storage], rows: pl.DataFrame, grid_ns: int
+) -> tuple[list[Traffic], pl.DataFrame]:
+    """How much of each storage's traffic profiles explain while the job ran, and the rest by storage and slice.
+
+    rows: what all jobs did (`timeline.job_rows`). The rest (storage, slice, read_bytes, write_bytes) is put into the
+    slices in which the counter shows more than the profiles; what was cached is written later than it was counted, so
+    that only sums over the whole run say how much it is.
+    """
+    job = digest.jobs.row(0, named=True)
+    first, last = job["start_ns"] // grid_ns, job["end_ns"] // grid_ns
+    traffic, rests = [], []
+    for storage in storages:
+        own = rows.filter((pl.col("storage") == storage.number) & pl.col("slice").is_between(first, last))
+        profiled = own.group_by("slice").agg(pl.col(BYTES).sum())
+        total = int(profiled.select(pl.sum_horizontal(BYTES).sum()).item())
+        counter = counter_of(storage, digest)
+        if counter is None:
+            traffic.append(Traffic(storage, total, None, ""))
+            continue
+        counted = counted_rows(counter, digest, grid_ns).filter(pl.col("slice").is_between(first, last))
+        both = counted.join(profiled, on="slice", how="full", suffix="_seen", coalesce=True).fill_null(0)
+        rest = both.select(
+            pl.lit(storage.number, pl.UInt64).alias("storage"), "slice", *(_rest(name) for name in BYTES)
+        ).filter(pl.sum_horizontal(BYTES) > 0)
+        traffic.append(
+            Traffic(storage, total, total + int(rest.select(pl.sum_horizontal(BYTES).sum()).item()), counter.what)
+        )
+        rests.append(rest)
+    schema = {"storage": pl.UInt64, "slice": pl.Int64} | dict.fromkeys(BYTES, pl.Int64)
+    return traffic, pl.concat([pl.DataFrame(schema=schema), *rests]).sort("storage", "slice")
+
+
+def _rest(name: str) -> pl.Expr:
+    """Of one direction: the sum's excess, where it is worth a word, over the slices' excesses in proportion."""
+    counted, seen = pl.col(name), pl.col(f"{name}_seen")
+    excess = counted.sum() - seen.sum()
+    is_real = (excess > LEAST_BYTES) & (excess > MARGIN * counted.sum())
+    above = (counted - seen).clip(0)
+    share = above * (excess / above.sum())
+    return pl.when(is_real & (above.sum() > 0)).then(share).otherwise(0).round().cast(pl.Int64).alias(name)

@@ -1,0 +1,71 @@
+"""When a job would have ended without one of its neighbours, by the model of sharing.
+
+Frames in, estimates out. It stands beside the blame and is never added up: each neighbour's absence is counted as if
+all the others stayed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy.optimize import brentq
+
+from slicewise.analysis.sharing.proportional import SharingJob, share_out
+from slicewise.estimate import Estimate
+
+# The model holds if, with the weight that fits best, it has the job end within this part of its loss of when it did.
+MOST_MISFIT = 0.10
+WEIGHTS = (1e-3, 1e3)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What somebody asks of a storage, in seconds of its time. start: s after the job's; cap: the most of the storage's
+    time that it takes, 0 to 1.
+    """
+
+    name: str | None
+    seconds: float
+    start: float
+    cap: float
+
+
+def ends_without(span: float, lost: Estimate, io_alone: float, neighbours: Sequence[Load]) -> list[Estimate | str]:
+    """For each neighbour: how long the job's I/O would have taken without it, in s from its first call to its last one;
+    or why the model does not say it.
+
+    span: that it took; lost: of it; io_alone: the time in calls alone. The job's weight against its neighbours is the
+    one with which it ends when it did.
+    """
+    alone = span - lost.value
+    cap = min(1.0, io_alone / alone) if alone > 0 else 0.0
+    if cap <= 0 or lost.value <= 0:
+        return ["the job did not lose any time"] * len(neighbours)
+    if any(load.seconds <= 0 or load.cap <= 0 for load in neighbours):
+        return ["what a neighbour took of the storage is not known"] * len(neighbours)
+
+    def end(weight: float, loads: Sequence[Load]) -> float:
+        job = SharingJob("", io_alone, weight, cap, 0.0)
+        others = [
+            SharingJob(str(place), load.seconds, load.cap, load.cap, load.start) for place, load in enumerate(loads)
+        ]
+        return share_out(1.0, [job, *others]).jobs[0].t_co
+
+    bounds = [math.log(weight) for weight in WEIGHTS]
+    slowest, fastest = (end(weight, neighbours) for weight in WEIGHTS)
+    allowed = MOST_MISFIT * lost.value
+    if not fastest - allowed <= span <= slowest + allowed:
+        return ["no weight in the model of sharing has the job end when it did"] * len(neighbours)
+    if fastest < span < slowest:
+        weight = math.exp(brentq(lambda log: end(math.exp(log), neighbours) - span, *bounds, xtol=1e-3))
+    else:
+        weight = WEIGHTS[0] if span >= slowest else WEIGHTS[1]
+    misfit = abs(end(weight, neighbours) - span)
+    error = misfit + max(lost.high - lost.value, lost.value - lost.low) + 0.01 * io_alone
+    found: list[Estimate | str] = []
+    for left_out in range(len(neighbours)):
+        without = end(weight, [load for place, load in enumerate(neighbours) if place != left_out])
+        found.append(Estimate(without, without - error, without + error, "by the model of sharing, all else as it was"))
+    return found

@@ -1,0 +1,99 @@
+"""Blame on frames made by hand: the arithmetic, each figure worked out on paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from slicewise.analysis.blame.shares import blamed, lost_time
+from slicewise.analysis.blame.storage_time import Capacities, rates_together, storage_seconds
+from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, SECONDS, slice_rows
+from slicewise.analysis.blame.to_runtime import decisive
+from slicewise.analysis.blame.uncontended import Line, Price, speed_line
+
+MIB = 1 << 20
+SLICE_NS = 4_000_000_000
+KNOWN = {1: Capacities({"read": 100.0 * MIB, "write": 80.0 * MIB, "meta": 2000.0})}
+
+
+def calls(rows: list[dict[str, float]]) -> pl.DataFrame:
+    """Rows of `call_rows` on storage 1; what is not given is 0."""
+    nothing = dict.fromkeys([*SECONDS.values(), *AMOUNTS.values(), *CALLS], 0)
+    schema = {"process": pl.UInt64, "storage": pl.UInt64, "slice": pl.Int64}
+    schema |= dict.fromkeys(SECONDS.values(), pl.Float64) | dict.fromkeys((*AMOUNTS.values(), *CALLS), pl.Int64)
+    return pl.DataFrame([{"process": 1, "storage": 1} | nothing | row for row in rows], schema=schema)
+
+
+def others(rows: list[tuple[str | None, int, int, int, int]]) -> pl.DataFrame:
+    """Rows of `job_rows`: job, slice, MiB read, MiB written, metadata operations, all of the slice in calls."""
+    return pl.DataFrame(
+        [
+            {
+                "job": job,
+                "storage": 1,
+                "slice": number,
+                "read_bytes": read * MIB,
+                "write_bytes": wrote * MIB,
+                "meta_ops": ops,
+            }
+            | dict.fromkeys(SECONDS.values(), 4.0)
+            for job, number, read, wrote, ops in rows
+        ],
+        schema_overrides={"storage": pl.UInt64, "job": pl.String},
+    )
+
+
+def test_a_reader_beside_a_writer_a_metadata_storm_and_traffic_of_nobody() -> None:
+    read = [(0, 200, 2.0), (1, 100, 3.0), (2, 50, 2.5), (3, 100, 0.9)]
+    own = slice_rows(calls([{"slice": k, "read_bytes": mib * MIB, "read_seconds": s} for k, mib, s in read]))
+    lost = lost_time(own, {(1, "read"): Price(1 / (100 * MIB), 0.0)})
+    assert lost["read_lost"].to_list() == pytest.approx([0, 2, 2, -0.1])
+    company = storage_seconds(
+        others([("W", 1, 0, 80, 0), ("S", 1, 0, 0, 2000), ("W", 2, 0, 160, 0), (None, 2, 50, 0, 0)]), KNOWN, SLICE_NS
+    ).rename({"job": "neighbour"})
+    shares = blamed(lost, company, KNOWN)
+    sums = dict(shares.group_by("neighbour").agg(pl.col("lost_seconds").sum()).iter_rows())
+    assert sums == pytest.approx({"W": 2.6, "S": 1.0, None: 0.4})
+    assert own["read_seconds"].sum() == pytest.approx(8.4)
+    assert lost["read_lost"].sum() - shares["lost_seconds"].sum() == pytest.approx(-0.1)
+
+
+def test_nobody_is_blamed_for_more_than_its_time_allows() -> None:
+    own = slice_rows(calls([{"slice": 1, "read_bytes": MIB, "read_seconds": 4.0}]))
+    lost = lost_time(own, {(1, "read"): Price(0.0, 0.0)})
+    company = storage_seconds(others([("W", 1, 0, 8, 0)]), KNOWN, SLICE_NS).rename({"job": "neighbour"})
+    assert blamed(lost, company, KNOWN)["lost_seconds"].sum() == pytest.approx(0.3)
+
+
+def test_what_takes_next_to_nothing_is_nobody() -> None:
+    taken = storage_seconds(others([("W", 1, 0, 1, 0)]), KNOWN, SLICE_NS)
+    assert taken["write_taken"].sum() == 0
+
+
+def test_ranks_lose_what_the_slowest_of_each_phase_loses() -> None:
+    lost = np.array([[3.0, 0.0], [1.0, 2.0]])  # (ranks, phases)
+    assert decisive(lost, "ranks") == 5
+    assert decisive(lost, "processes") == 3
+    assert lost.sum() / 2 == 3
+
+
+@pytest.mark.parametrize(
+    ("exponent", "read", "write"), [(1, 50.0, 40.0), (2, 70.710678, 56.568542), (4, 84.089642, 67.271713)]
+)
+def test_the_capacity_region(exponent: float, read: float, write: float) -> None:
+    rates = rates_together({"read": 100.0, "write": 80.0}, {"read": 1.0, "write": 1.0}, exponent)
+    assert rates == pytest.approx({"read": read, "write": write})
+
+
+def test_a_line_through_speeds() -> None:
+    points = pl.DataFrame(
+        [
+            {"set": name, "done": speed * 4.0, "seconds": 4.0, "others": rate * 4.0}
+            for name, rate, speed in (("a", 20, 80), ("b", 40, 60), ("a+b", 60, 40))
+            for _ in range(3)
+        ],
+        schema_overrides={"done": pl.Float64, "others": pl.Float64},
+    )
+    line = speed_line(points, 4.0)
+    assert isinstance(line, Line)
+    assert (line.speed, line.error) == pytest.approx((100.0, 0.0))
