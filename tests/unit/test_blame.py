@@ -18,9 +18,11 @@ KNOWN = {1: Capacities({"read": 100.0 * MIB, "write": 80.0 * MIB, "meta": 2000.0
 
 def calls(rows: list[dict[str, float]]) -> pl.DataFrame:
     """Rows of `call_rows` on storage 1; what is not given is 0."""
-    nothing = dict.fromkeys([*SECONDS.values(), *AMOUNTS.values(), *CALLS], 0)
+    nothing = dict.fromkeys([*SECONDS.values(), *AMOUNTS.values(), *CALLS.values()], 0)
     schema = {"process": pl.UInt64, "storage": pl.UInt64, "slice": pl.Int64}
-    schema |= dict.fromkeys(SECONDS.values(), pl.Float64) | dict.fromkeys((*AMOUNTS.values(), *CALLS), pl.Int64)
+    schema |= dict.fromkeys(SECONDS.values(), pl.Float64) | dict.fromkeys(
+        (*AMOUNTS.values(), *CALLS.values()), pl.Int64
+    )
     return pl.DataFrame([{"process": 1, "storage": 1} | nothing | row for row in rows], schema=schema)
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from slicewise.analysis.blame.storage_time import Capacities, against
 from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS
-from slicewise.analysis.blame.uncontended import Place, Price, alone_seconds, price_frame
+from slicewise.analysis.blame.uncontended import PRICES, Place, Price, alone_seconds, price_frame
 
 # A neighbour cannot have cost the job more than this many times the storage's time that it took: what goes beyond
 # that has another cause, for nobody is blamed for it.
@@ -25,7 +25,7 @@ def lost_time(slices: pl.DataFrame, prices: Mapping[Place, Price]) -> pl.DataFra
     priced = slices.join(price_frame(prices), on="storage", how="left", maintain_order="left")
     return priced.with_columns(
         (pl.col(SECONDS[kind]) - alone_seconds(kind)).alias(f"{kind}_lost") for kind in KINDS
-    ).drop(f"{kind}_price" for kind in KINDS)
+    ).drop(PRICES)
 
 
 def blamed(lost: pl.DataFrame, company: pl.DataFrame, known: Mapping[int, Capacities]) -> pl.DataFrame:

@@ -20,7 +20,7 @@ AMOUNTS: dict[Kind, str] = {"read": "read_bytes", "write": "write_bytes", "meta"
 SECONDS: dict[Kind, str] = {kind: f"{kind}_seconds" for kind in KINDS}
 
 # How many calls, of the kinds whose calls differ in size.
-CALLS = ("read_ops", "write_ops")
+CALLS: dict[Kind, str] = {"read": "read_ops", "write": "write_ops"}
 
 # Time in calls of several threads may be this fraction above a whole number of threads' without another thread.
 ROUNDING = 0.02
@@ -47,7 +47,7 @@ def call_rows(digest: Digest, grid_ns: int, processes: pl.DataFrame | None = Non
         .join(who, on="process", how="semi")
         .group_by("process", "storage", slice=pl.col("slice") // (grid_ns // digest.slice_ns))
         .agg(
-            *(pl.col(name).sum() for name in (*AMOUNTS.values(), *CALLS)),
+            *(pl.col(name).sum() for name in (*AMOUNTS.values(), *CALLS.values())),
             *((ns[kind].sum() / 1e9).alias(SECONDS[kind]) for kind in KINDS),
         )
     )
@@ -55,7 +55,14 @@ def call_rows(digest: Digest, grid_ns: int, processes: pl.DataFrame | None = Non
     threads = (in_slice - ROUNDING).ceil().clip(1).max().over("process")
     return (
         summed.with_columns(threads=threads)
-        .select("process", "storage", "slice", pl.col(SECONDS.values()) / pl.col("threads"), *AMOUNTS.values(), *CALLS)
+        .select(
+            "process",
+            "storage",
+            "slice",
+            pl.col(SECONDS.values()) / pl.col("threads"),
+            *AMOUNTS.values(),
+            *CALLS.values(),
+        )
         .sort("storage", "slice", "process")
         .collect()
     )
@@ -82,7 +89,7 @@ def slice_rows(calls: pl.DataFrame) -> pl.DataFrame:
         calls.group_by("storage", "slice")
         .agg(
             pl.col(SECONDS.values()).sum() / count,
-            pl.col(*AMOUNTS.values(), *CALLS).sum(),
+            pl.col(*AMOUNTS.values(), *CALLS.values()).sum(),
             at_work=(pl.sum_horizontal(SECONDS.values()) > 0).sum(),
         )
         .sort("storage", "slice")

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+from scipy.optimize import nnls
+from scipy.special import stdtrit
 
 from slicewise.analysis.blame.result import Baseline, Confidence, Source
 from slicewise.analysis.blame.storage_time import Capacities
-from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Kind
+from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
 
@@ -35,20 +37,28 @@ MOST_SCATTER = 0.20
 FILLS_STORAGE = 0.9
 # Calls whose mean size differs by more than this factor do not cost the same a byte.
 LIKE_SIZES = 1.5
-# A run is never known better than this, for one run says nothing of the next.
+# A run is never known better than this, for one run says nothing of the next; and what its slices make of a whole
+# run's sum is not worse than that, however bursty they are.
 LEAST_ERROR = 0.005
+MOST_ERROR_OF_A_RUN = 0.10
 
 Place = tuple[int, Kind]
 
 
 @dataclass(frozen=True)
 class Price:
-    """Seconds of the mean process for a byte, or for a metadata operation, of the whole job. error: relative, to
-    either side, 95 %.
+    """Seconds of the mean process for a byte, or for a metadata operation, of the whole job; and for a call beside its
+    bytes, where calls of several sizes show it. error: relative, to either side, 95 %.
     """
 
     seconds: float
     error: float
+    call_seconds: float = 0.0
+
+    def of(self, slices: pl.DataFrame, kind: Kind) -> float:
+        """What the calls of a kind cost."""
+        calls = float(slices[CALLS[kind]].sum()) if self.call_seconds else 0.0
+        return self.seconds * float(slices[AMOUNTS[kind]].sum()) + self.call_seconds * calls
 
 
 @dataclass(frozen=True)
@@ -136,7 +146,7 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
             )
         prices[place] = _mean_price(given)
     volume = _expected(scene.slices, prices)
-    errors = sum(price.error * _amount(scene.slices, place) * price.seconds for place, price in prices.items())
+    errors = _expected_error(scene, prices)
     is_sure = volume > 0 and errors / volume <= 2 * SURE_WITHIN
     uneven = float(np.mean([run.uneven for run in like]))
     return Prices(
@@ -293,7 +303,7 @@ def as_baseline(prices: Prices, scene: Scene) -> Baseline:
         return Baseline(prices.source, None, "unknown", prices.refused, list(prices.runs))
     uneven = prices.uneven or 1.0
     value = uneven * _expected(scene.slices, prices.of)
-    error = uneven * sum(p.error * p.seconds * _amount(scene.slices, place) for place, p in prices.of.items())
+    error = uneven * _expected_error(scene, prices.of)
     seconds = Estimate(value, value - error, value + error, HOW[prices.source])
     return Baseline(prices.source, seconds, prices.confidence, "", list(prices.runs))
 
@@ -307,20 +317,28 @@ HOW: dict[Source, str] = {
 }
 
 
+PRICES = tuple(f"{kind}_{what}" for kind in KINDS for what in ("price", "call_price"))
+
+
 def price_frame(prices: Mapping[Place, Price]) -> pl.DataFrame:
-    """storage and a column {kind}_price (s; null: not priced)."""
-    storages = sorted({storage for storage, _ in prices})
-    rows = [
-        {"storage": storage}
-        | {f"{kind}_price": price.seconds if (price := prices.get((storage, kind))) else None for kind in KINDS}
-        for storage in storages
-    ]
-    return pl.DataFrame(rows, schema={"storage": pl.UInt64} | {f"{kind}_price": pl.Float64 for kind in KINDS})
+    """storage, and of each kind {kind}_price and {kind}_call_price (s; null: not priced)."""
+    rows = []
+    for storage in sorted({storage for storage, _ in prices}):
+        row: dict[str, float | None] = {"storage": storage}
+        for kind in KINDS:
+            price = prices.get((storage, kind))
+            row[f"{kind}_price"] = price.seconds if price else None
+            row[f"{kind}_call_price"] = price.call_seconds if price else None
+        rows.append(row)
+    return pl.DataFrame(rows, schema={"storage": pl.UInt64} | dict.fromkeys(PRICES, pl.Float64))
 
 
 def alone_seconds(kind: Kind) -> pl.Expr:
     """What a row's calls of a kind would have taken alone, by its price; without one, what they took."""
-    return (pl.col(f"{kind}_price") * pl.col(AMOUNTS[kind])).fill_null(pl.col(SECONDS[kind]))
+    cost = pl.col(f"{kind}_price") * pl.col(AMOUNTS[kind])
+    if kind in CALLS:
+        cost = cost + pl.col(f"{kind}_call_price") * pl.col(CALLS[kind])
+    return cost.fill_null(pl.col(SECONDS[kind]))
 
 
 def _expected(slices: pl.DataFrame, prices: Mapping[Place, Price]) -> float:
@@ -331,8 +349,8 @@ def _expected(slices: pl.DataFrame, prices: Mapping[Place, Price]) -> float:
     return float(priced.item())
 
 
-def _amount(slices: pl.DataFrame, place: Place) -> float:
-    return float(slices.filter(pl.col("storage") == place[0])[AMOUNTS[place[1]]].sum())
+def _expected_error(scene: Scene, prices: Mapping[Place, Price]) -> float:
+    return sum(price.error * price.of(scene.of(storage), kind) for (storage, kind), price in prices.items())
 
 
 def _price_of(slices: pl.DataFrame, kind: Kind) -> Price | None:
@@ -341,16 +359,40 @@ def _price_of(slices: pl.DataFrame, kind: Kind) -> Price | None:
     if not amounts.sum() or not seconds.sum():
         return None
     error = block_error(seconds, amounts)
-    return Price(float(seconds.sum() / amounts.sum()), max(LEAST_ERROR, error if np.isfinite(error) else 0.05))
+    error = max(LEAST_ERROR, error if np.isfinite(error) else MOST_ERROR_OF_A_RUN)
+    if kind in CALLS and _sizes_differ(slices, kind):
+        calls = slices[CALLS[kind]].to_numpy().astype(np.float64)
+        (of_bytes, of_call), _ = nnls(np.column_stack([amounts, calls]), seconds)
+        told = float(of_bytes * amounts.sum() + of_call * calls.sum())
+        if told > 0 and of_call > 0:
+            scale = float(seconds.sum()) / told
+            left = seconds - scale * (of_bytes * amounts + of_call * calls)
+            return Price(scale * float(of_bytes), max(LEAST_ERROR, _error_of(left, seconds)), scale * float(of_call))
+    return Price(float(seconds.sum() / amounts.sum()), error)
+
+
+def _sizes_differ(slices: pl.DataFrame, kind: Kind) -> bool:
+    """Whether the mean size of a slice's calls varies, leaving the tenth of the slices at either end aside."""
+    made = slices.filter(pl.col(CALLS[kind]) > 0)
+    sizes = (made[AMOUNTS[kind]] / made[CALLS[kind]]).to_numpy()
+    low, high = np.percentile(sizes, [10, 90]) if len(sizes) >= FEWEST_QUIET else (1.0, 1.0)
+    return bool(high > LIKE_SIZES * low)
+
+
+def _error_of(left: np.ndarray, seconds: np.ndarray) -> float:
+    """The error of a sum of slices, relative, 95 %, from what a fit leaves over in each."""
+    return 1.96 * float(left.std()) * float(np.sqrt(len(left))) / float(seconds.sum())
 
 
 def _mean_price(prices: Sequence[Price]) -> Price:
     """Several runs' price: one run knows it by its slices, several by how much they differ."""
-    mean = float(np.mean([price.seconds for price in prices]))
+    mean, of_call = (float(np.mean(each)) for each in zip(*((p.seconds, p.call_seconds) for p in prices), strict=True))
     if len(prices) == 1:
-        return prices[0]
-    spread = float(np.std([price.seconds for price in prices], ddof=1)) / mean
-    return Price(mean, max(LEAST_ERROR, 1.96 * spread / np.sqrt(len(prices))))
+        return Price(mean, min(prices[0].error, MOST_ERROR_OF_A_RUN), of_call)
+    spread = float(np.std([price.seconds for price in prices], ddof=1)) / mean if mean > 0 else MOST_ERROR_OF_A_RUN
+    # Student's t for 95 %: two runs say little about the next.
+    error = float(stdtrit(len(prices) - 1, 0.975)) * spread / np.sqrt(len(prices))
+    return Price(mean, min(max(LEAST_ERROR, error), MOST_ERROR_OF_A_RUN), of_call)
 
 
 def _as_it_was(own: pl.DataFrame, kind: Kind) -> Price:
@@ -379,9 +421,9 @@ def _quiet(scene: Scene, storage: int) -> pl.DataFrame:
 
 
 def _are_like_sizes(quiet: pl.DataFrame, own: pl.DataFrame, kind: Kind) -> bool:
-    if kind == "meta":
+    if kind not in CALLS or _sizes_differ(quiet, kind):
         return True
-    sizes = [float(rows[AMOUNTS[kind]].sum()) / max(1, int(rows[f"{kind}_ops"].sum())) for rows in (quiet, own)]
+    sizes = [float(rows[AMOUNTS[kind]].sum()) / max(1, int(rows[CALLS[kind]].sum())) for rows in (quiet, own)]
     return max(sizes) <= LIKE_SIZES * min(sizes)
 
 
