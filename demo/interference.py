@@ -161,7 +161,7 @@ def _began(name: str, process: subprocess.Popen[str], output: IO[str]) -> float:
     """When an ended job began to write, by the line that it printed, which is shown. Raises Failed if it failed."""
     output.seek(0)
     said = output.read().strip()
-    line = re.search(r"^.* MiB/s, from ([0-9.]+)$", said, re.MULTILINE)
+    line = re.search(r"^.* MiB/s, .*from ([0-9.]+)$", said, re.MULTILINE)
     if process.returncode != 0 or line is None:
         raise Failed(f"{name} ended with status {process.returncode}:\n{said}")
     print(f"     {name}: {line[0]}", flush=True)

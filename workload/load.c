@@ -1,6 +1,7 @@
 /* slicewise-load: an MPI job that moves a volume which does not depend on its size, in the way of IOR and IMB-IO: what jobs need in
  * order to compete for the same storage. Every rank moves whole transfers to or from a file of its own, or its own part of one shared
- * file, and the first rank of each group prints one line. Errors end the job with one line and status 1, wrong options with status 2.
+ * file, or many small files, and the first rank of each group prints one line. Between transfers it can do as jobs do that compute,
+ * work in phases, or move no more than they have to. Errors end the job with one line and status 1, wrong options with status 2.
  * Built with either MPI's mpicc; it knows nothing of Slicewise. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,9 +21,13 @@ struct load {
     const char *path;
     int64_t volume_bytes; /* of a whole group, in one repeat */
     int64_t transfer_bytes;
+    int64_t small_bytes; /* of the calls of every second transfer; 0: all calls are of a whole transfer */
+    int64_t rate_bytes;  /* that each process moves at most in a second; 0: as many as it can */
     int repeats;
+    int files;  /* of each process, which are written and removed again one by one; 0: none */
     int second; /* ranks of the second group */
-    bool is_mpiio, is_collective, is_reading, is_shared, is_strided, is_direct, is_stored_by_call, is_synced, is_removed;
+    bool is_mpiio, is_collective, is_reading, is_shared, is_strided, is_direct, is_stored_by_call, is_synced, is_removed, is_phased;
+    double compute_seconds;
     double start_at; /* seconds of CLOCK_REALTIME; 0: at once */
     double delay;    /* seconds that the second group begins later */
 };
@@ -55,6 +60,11 @@ static const char usage[] =
     "  --direct           O_DIRECT (posix)\n"
     "  --dsync            O_DSYNC: each transfer is stored before the next begins (posix)\n"
     "  --fsync            sync each file after each repeat of writing\n"
+    "  --files N          each process writes N files of one transfer, one by one, and removes each; there is no volume then (posix)\n"
+    "  --mixed BYTES      every second transfer is moved in calls of so many bytes (posix)\n"
+    "  --rate BYTES       each process moves no more than so many bytes a second\n"
+    "  --phases           each repeat is a phase: all processes begin it together\n"
+    "  --compute SECONDS  after each transfer, or after each phase; the processes sleep, so that jobs do not compete for processors\n"
     "  --remove           remove the files at the end\n"
     "  --start-at EPOCH   files are open by then: begin at this second of the clock, so that several jobs begin together\n"
     "  --second N         the last N processes are a second group, with a volume and files PATH.second of its own\n"
@@ -128,7 +138,7 @@ static bool is_mpiio(const char *text)
 
 static void check(const struct load *load, int ranks)
 {
-    if (load->volume_bytes % load->transfer_bytes != 0)
+    if (load->files == 0 && load->volume_bytes % load->transfer_bytes != 0)
         fail(2, "the volume is not a multiple of the transfer size");
     if (load->transfer_bytes > INT32_MAX)
         fail(2, "a transfer is less than 2G");
@@ -138,6 +148,12 @@ static void check(const struct load *load, int ranks)
         fail(2, "--collective needs --api mpiio and --shared");
     if (load->is_strided && !load->is_shared)
         fail(2, "--strided needs --shared");
+    if (load->files > 0 && (load->is_mpiio || load->is_shared || load->is_reading))
+        fail(2, "--files needs --api posix, and neither --shared nor --read");
+    if (load->small_bytes > 0 && (load->is_mpiio || load->transfer_bytes % load->small_bytes != 0))
+        fail(2, "--mixed needs --api posix, and a transfer that is a multiple of it");
+    if (load->compute_seconds < 0)
+        fail(2, "--compute takes no less than 0 seconds");
     if (load->second >= ranks)
         fail(2, "--second %d of %d processes leaves none for the first group", load->second, ranks);
     if (load->delay != 0 && load->second == 0)
@@ -152,6 +168,8 @@ static struct load parse(int argc, char **argv, int rank)
         { "shared", no_argument, NULL, 's' },         { "strided", no_argument, NULL, 'i' },        { "direct", no_argument, NULL, 'd' },
         { "dsync", no_argument, NULL, 'D' },          { "fsync", no_argument, NULL, 'f' },          { "remove", no_argument, NULL, 'x' },
         { "start-at", required_argument, NULL, '@' }, { "second", required_argument, NULL, '2' },   { "delay", required_argument, NULL, '+' },
+        { "files", required_argument, NULL, 'F' },    { "mixed", required_argument, NULL, 'm' },    { "rate", required_argument, NULL, 'R' },
+        { "phases", no_argument, NULL, 'p' },         { "compute", required_argument, NULL, 'C' },
         { 0 },
     };
     struct load load = { .volume_bytes = 64 << 20, .transfer_bytes = 1 << 20, .repeats = 1 };
@@ -173,6 +191,11 @@ static struct load parse(int argc, char **argv, int rank)
         case '@': load.start_at = seconds_of(optarg); break;
         case '2': load.second = count_of(optarg); break;
         case '+': load.delay = seconds_of(optarg); break;
+        case 'F': load.files = count_of(optarg); break;
+        case 'm': load.small_bytes = bytes_of(optarg); break;
+        case 'R': load.rate_bytes = bytes_of(optarg); break;
+        case 'p': load.is_phased = true; break;
+        case 'C': load.compute_seconds = seconds_of(optarg); break;
         default: fail(2, "wrong options\n%s", usage);
         }
     if (optind != argc - 1)
@@ -201,6 +224,8 @@ static struct part part_of(const struct load *load, const struct group *group)
         .stride = load->transfer_bytes,
         .rounds = (transfers + group->ranks - 1) / group->ranks,
     };
+    if (load->files > 0)
+        part.count = load->files;
     if (load->is_strided) {
         part.count = (transfers - group->rank + group->ranks - 1) / group->ranks;
         part.offset = group->rank * load->transfer_bytes;
@@ -214,11 +239,35 @@ static struct part part_of(const struct load *load, const struct group *group)
     return part;
 }
 
+/* What a rank has moved so far, and how long its calls took: by its own clock, for who wants to check what others say of it. */
+struct moved {
+    int64_t bytes;
+    double seconds;
+};
+
 /* A rank's file, as POSIX or as MPI-IO has it. */
 union file {
     int fd;
     MPI_File mpi;
 };
+
+static void sleep_for(double seconds)
+{
+    if (seconds <= 0)
+        return;
+    struct timespec time = { .tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) };
+    while (nanosleep(&time, &time) != 0 && errno == EINTR)
+        continue;
+}
+
+/* A barrier that leaves the processors to those who work: where there are few, ranks that spin would slow the others down. */
+static void meet(MPI_Comm comm)
+{
+    MPI_Request request;
+    MPI_Ibarrier(comm, &request);
+    for (int is_there = 0; MPI_Test(&request, &is_there, MPI_STATUS_IGNORE) == MPI_SUCCESS && !is_there;)
+        sleep_for(0.001);
+}
 
 static union file open_part(const struct load *load, const struct group *group, const struct part *part)
 {
@@ -236,55 +285,122 @@ static union file open_part(const struct load *load, const struct group *group, 
     return file;
 }
 
-static int64_t move_posix(const struct load *load, const struct part *part, int fd, char *buffer)
+static void transfer_posix(const struct load *load, const char *path, int fd, char *buffer, off_t offset, bool is_in_small_calls)
 {
-    int64_t bytes = 0;
-    for (int repeat = 0; repeat < load->repeats; repeat++) {
-        for (int64_t i = 0; i < part->count; i++) {
-            off_t offset = part->offset + i * part->stride;
-            size_t size = (size_t)load->transfer_bytes;
-            ssize_t moved = load->is_reading ? pread(fd, buffer, size, offset) : pwrite(fd, buffer, size, offset);
-            if (moved != load->transfer_bytes)
-                fail(1, "%s %s at byte %lld: %s", load->is_reading ? "read" : "write", part->path, (long long)offset,
-                     moved < 0 ? strerror(errno) : "less than a transfer");
-            bytes += moved;
-        }
-        if (load->is_synced && fsync(fd) != 0)
-            fail(1, "fsync %s: %s", part->path, strerror(errno));
+    size_t size = (size_t)(is_in_small_calls ? load->small_bytes : load->transfer_bytes);
+    for (off_t end = offset + load->transfer_bytes; offset < end; offset += (off_t)size) {
+        ssize_t moved = load->is_reading ? pread(fd, buffer, size, offset) : pwrite(fd, buffer, size, offset);
+        if (moved != (ssize_t)size)
+            fail(1, "%s %s at byte %lld: %s", load->is_reading ? "read" : "write", path, (long long)offset,
+                 moved < 0 ? strerror(errno) : "less than was asked for");
     }
-    if (close(fd) != 0)
-        fail(1, "close %s: %s", part->path, strerror(errno));
-    return bytes;
 }
 
-static int64_t move_mpiio(const struct load *load, const struct part *part, MPI_File file, char *buffer)
+static void sync_posix(const char *path, int fd)
 {
+    if (fsync(fd) != 0)
+        fail(1, "fsync %s: %s", path, strerror(errno));
+}
+
+static void close_posix(const char *path, int fd)
+{
+    if (close(fd) != 0)
+        fail(1, "close %s: %s", path, strerror(errno));
+}
+
+static int64_t transfer_mpiio(const struct load *load, const struct part *part, MPI_File file, char *buffer, int64_t i)
+{
+    MPI_Offset offset = part->offset + i * part->stride;
+    int size = i < part->count ? (int)load->transfer_bytes : 0;
+    MPI_Status status;
+    int error;
+    if (load->is_collective)
+        error = load->is_reading ? MPI_File_read_at_all(file, offset, buffer, size, MPI_BYTE, &status)
+                                 : MPI_File_write_at_all(file, offset, buffer, size, MPI_BYTE, &status);
+    else
+        error = load->is_reading ? MPI_File_read_at(file, offset, buffer, size, MPI_BYTE, &status)
+                                 : MPI_File_write_at(file, offset, buffer, size, MPI_BYTE, &status);
+    check_mpi(error, load->is_reading ? "read" : "write", part->path);
+    int moved;
+    MPI_Get_count(&status, MPI_BYTE, &moved);
+    if (moved != size)
+        fail(1, "%s: %d of %d bytes moved at byte %lld", part->path, moved, size, (long long)offset);
+    return moved;
+}
+
+/* A file of the storm: of one transfer, made, written and removed. */
+static int64_t pass_file(const struct load *load, const struct part *part, char *buffer, int64_t i)
+{
+    struct part one = { 0 };
+    if (snprintf(one.path, sizeof one.path, "%s.%lld", part->path, (long long)i) >= (int)sizeof one.path)
+        fail(2, "the path is too long");
+    int fd = open_part(load, NULL, &one).fd;
+    transfer_posix(load, one.path, fd, buffer, 0, load->small_bytes > 0 && i % 2 == 1);
+    if (load->is_synced)
+        sync_posix(one.path, fd);
+    close_posix(one.path, fd);
+    if (unlink(one.path) != 0)
+        fail(1, "unlink %s: %s", one.path, strerror(errno));
+    return load->transfer_bytes;
+}
+
+static int64_t move_one(const struct load *load, const struct part *part, union file file, char *buffer, int64_t i)
+{
+    if (load->files > 0)
+        return pass_file(load, part, buffer, i);
+    if (load->is_mpiio)
+        return transfer_mpiio(load, part, file.mpi, buffer, i);
+    transfer_posix(load, part->path, file.fd, buffer, part->offset + i * part->stride, load->small_bytes > 0 && i % 2 == 1);
+    return load->transfer_bytes;
+}
+
+static void sync_part(const struct load *load, const struct part *part, union file file)
+{
+    if (!load->is_synced || load->files > 0)
+        return;
+    if (load->is_mpiio)
+        check_mpi(MPI_File_sync(file.mpi), "sync", part->path);
+    else
+        sync_posix(part->path, file.fd);
+}
+
+static void close_part(const struct load *load, const struct part *part, union file file)
+{
+    if (load->files > 0)
+        return;
+    if (load->is_mpiio)
+        check_mpi(MPI_File_close(&file.mpi), "close", part->path);
+    else
+        close_posix(part->path, file.fd);
+}
+
+static struct moved move(const struct load *load, const struct group *group, const struct part *part, union file file, char *buffer)
+{
+    struct moved moved = { 0 };
+    double start = now();
     int64_t rounds = load->is_collective ? part->rounds : part->count;
-    int64_t bytes = 0;
     for (int repeat = 0; repeat < load->repeats; repeat++) {
+        if (load->is_phased)
+            meet(group->comm);
         for (int64_t i = 0; i < rounds; i++) {
-            MPI_Offset offset = part->offset + i * part->stride;
-            int size = i < part->count ? (int)load->transfer_bytes : 0;
-            MPI_Status status;
-            int error;
-            if (load->is_collective)
-                error = load->is_reading ? MPI_File_read_at_all(file, offset, buffer, size, MPI_BYTE, &status)
-                                         : MPI_File_write_at_all(file, offset, buffer, size, MPI_BYTE, &status);
-            else
-                error = load->is_reading ? MPI_File_read_at(file, offset, buffer, size, MPI_BYTE, &status)
-                                         : MPI_File_write_at(file, offset, buffer, size, MPI_BYTE, &status);
-            check_mpi(error, load->is_reading ? "read" : "write", part->path);
-            int moved;
-            MPI_Get_count(&status, MPI_BYTE, &moved);
-            if (moved != size)
-                fail(1, "%s: %d of %d bytes moved at byte %lld", part->path, moved, size, (long long)offset);
-            bytes += moved;
+            if (load->rate_bytes > 0)
+                sleep_for(start + (double)moved.bytes / (double)load->rate_bytes - now());
+            double began = now();
+            moved.bytes += move_one(load, part, file, buffer, i);
+            moved.seconds += now() - began;
+            if (!load->is_phased)
+                sleep_for(load->compute_seconds);
         }
-        if (load->is_synced)
-            check_mpi(MPI_File_sync(file), "sync", part->path);
+        double began = now();
+        sync_part(load, part, file);
+        moved.seconds += now() - began;
+        if (load->is_phased)
+            sleep_for(load->compute_seconds);
     }
-    check_mpi(MPI_File_close(&file), "close", part->path);
-    return bytes;
+    double began = now();
+    close_part(load, part, file);
+    moved.seconds += now() - began;
+    return moved;
 }
 
 /* Sleeps until the group's turn. Without --start-at the first group's is now, or the second's if that comes before. */
@@ -294,25 +410,24 @@ static void wait_for_start(const struct load *load, const struct group *group)
     MPI_Bcast(&first_start, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     if (load->start_at > 0)
         first_start = load->start_at;
-    double seconds = first_start + (group->is_second ? load->delay : 0) - now();
-    if (seconds > 0) {
-        struct timespec time = { .tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) };
-        while (nanosleep(&time, &time) != 0 && errno == EINTR)
-            continue;
-    }
+    sleep_for(first_start + (group->is_second ? load->delay : 0) - now());
     MPI_Barrier(group->comm);
 }
 
-static void report(const struct load *load, const struct group *group, double start, double end, int64_t bytes)
+static void report(const struct load *load, const struct group *group, double start, double end, struct moved moved)
 {
     int64_t all_bytes;
-    double first_start, last_end;
-    MPI_Reduce(&bytes, &all_bytes, 1, MPI_INT64_T, MPI_SUM, 0, group->comm);
+    double first_start, last_end, most_in_calls, all_in_calls;
+    meet(group->comm);
+    MPI_Reduce(&moved.bytes, &all_bytes, 1, MPI_INT64_T, MPI_SUM, 0, group->comm);
     MPI_Reduce(&start, &first_start, 1, MPI_DOUBLE, MPI_MIN, 0, group->comm);
     MPI_Reduce(&end, &last_end, 1, MPI_DOUBLE, MPI_MAX, 0, group->comm);
+    MPI_Reduce(&moved.seconds, &most_in_calls, 1, MPI_DOUBLE, MPI_MAX, 0, group->comm);
+    MPI_Reduce(&moved.seconds, &all_in_calls, 1, MPI_DOUBLE, MPI_SUM, 0, group->comm);
     if (group->rank == 0)
-        printf("%d processes %s %lld bytes in %.3f s: %.2f MiB/s, from %.3f\n", group->ranks, load->is_reading ? "read" : "wrote",
-               (long long)all_bytes, last_end - first_start, (double)all_bytes / (last_end - first_start) / (1 << 20), first_start);
+        printf("%d processes %s %lld bytes in %.3f s: %.2f MiB/s, in calls %.3f s at most, %.3f s in the mean, from %.3f\n", group->ranks,
+               load->is_reading ? "read" : "wrote", (long long)all_bytes, last_end - first_start,
+               (double)all_bytes / (last_end - first_start) / (1 << 20), most_in_calls, all_in_calls / group->ranks, first_start);
 }
 
 int main(int argc, char **argv)
@@ -331,13 +446,15 @@ int main(int argc, char **argv)
     memset(buffer, 'A' + rank % 26, (size_t)load.transfer_bytes);
 
     /* Opened before: behind the data of another job it would take as long as many transfers, and start this one's late. */
-    union file file = open_part(&load, &group, &part);
+    union file file = { 0 };
+    if (load.files == 0)
+        file = open_part(&load, &group, &part);
     wait_for_start(&load, &group);
     double start = now();
-    int64_t bytes = load.is_mpiio ? move_mpiio(&load, &part, file.mpi, buffer) : move_posix(&load, &part, file.fd, buffer);
+    struct moved moved = move(&load, &group, &part, file, buffer);
     double end = now();
-    report(&load, &group, start, end, bytes);
-    if (load.is_removed && (group.rank == 0 || !load.is_shared))
+    report(&load, &group, start, end, moved);
+    if (load.is_removed && load.files == 0 && (group.rank == 0 || !load.is_shared))
         unlink(part.path);
     free(buffer);
     MPI_Finalize();

@@ -5,24 +5,38 @@ from __future__ import annotations
 import re
 import subprocess
 import time
+from collections.abc import Sequence
 
 import pytest
+from support.programs import need
 from support.workload import LOAD, MPIRUN, require_load
 
 KIB = 1 << 10
-LINE = re.compile(r"(\d+) processes (wrote|read) (\d+) bytes in [0-9.]+ s: [0-9.]+ MiB/s, from ([0-9.]+)")
+LINE = re.compile(
+    r"(\d+) processes (wrote|read) (\d+) bytes in ([0-9.]+) s: [0-9.]+ MiB/s, "
+    r"in calls ([0-9.]+) s at most, ([0-9.]+) s in the mean, from ([0-9.]+)$",
+    re.MULTILINE,
+)
 
 
-def load(ranks: int, *options: object) -> subprocess.CompletedProcess[str]:
+def load(ranks: int, *options: object, before: Sequence[object] = ()) -> subprocess.CompletedProcess[str]:
+    """Runs the program; `before` is what its command line begins with, such as strace."""
     require_load()
-    command = [*MPIRUN, str(ranks), LOAD, "--transfer", "4K", *options]
+    command = [*before, *MPIRUN, str(ranks), LOAD, "--transfer", "4K", *options]
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, check=False)
 
 
 def lines(done: subprocess.CompletedProcess[str]) -> list[tuple[int, str, int, float]]:
     """processes, did, bytes and start of each group."""
     assert done.returncode == 0, done.stderr
-    return [(int(n), did, int(size), float(start)) for n, did, size, start in LINE.findall(done.stdout)]
+    return [(int(n), did, int(size), float(start)) for n, did, size, *_, start in LINE.findall(done.stdout)]
+
+
+def clock(done: subprocess.CompletedProcess[str]) -> tuple[float, float, float]:
+    """Seconds that the only group took; in calls the process with most, and the mean one."""
+    assert done.returncode == 0, done.stderr
+    [(_, _, _, *seconds, _)] = LINE.findall(done.stdout)
+    return tuple(map(float, seconds))
 
 
 def letters(content: bytes) -> str:
@@ -62,6 +76,50 @@ def test_two_groups_each_with_its_volume(tmp_path, delay):
     assert letters((tmp_path / "file.second").read_bytes()) == "CCCC"
 
 
+def test_many_small_files(tmp_path):
+    watched = ["strace", "-f", "-qq", "-e", "trace=openat,unlink", "-o", tmp_path / "calls"]
+    need("strace")
+    [(ranks, _, size, _)] = lines(load(2, "--files", "5", tmp_path / "file", before=watched))
+    assert (ranks, size) == (2, 2 * 5 * 4 * KIB)
+    calls = (tmp_path / "calls").read_text()
+    for rank in range(2):
+        for number in range(5):
+            assert calls.count(f'"{tmp_path}/file.{rank}.{number}", O_WRONLY|O_CREAT') == 1
+            assert calls.count(f'unlink("{tmp_path}/file.{rank}.{number}"') == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["calls"]
+
+
+def test_mixed_sizes_of_calls(tmp_path):
+    watched = ["strace", "-f", "-qq", "-e", "trace=pwrite64", "-o", tmp_path / "calls"]
+    need("strace")
+    [(_, _, size, _)] = lines(load(1, "--mixed", "1K", "--volume", "16K", tmp_path / "file", before=watched))
+    assert size == 16 * KIB
+    sizes = [
+        int(found) for found in re.findall(r"pwrite64\(.* = (\d+)$", (tmp_path / "calls").read_text(), re.MULTILINE)
+    ]
+    assert sizes == 2 * [4096, 1024, 1024, 1024, 1024]
+    assert letters((tmp_path / "file.0").read_bytes()) == "AAAA"
+
+
+def test_computing_is_no_time_in_calls(tmp_path):
+    seconds, most, mean = clock(load(2, "--volume", "40K", "--compute", "0.1", tmp_path / "file"))
+    assert 0.5 <= seconds < 1.5
+    assert mean <= most < 0.3
+
+
+def test_a_process_moves_no_more_than_its_rate(tmp_path):
+    seconds, most, _ = clock(load(2, "--volume", "80K", "--rate", "40K", tmp_path / "file"))
+    assert 0.9 <= seconds < 2
+    assert most < 0.5
+
+
+def test_phases_with_computing_between_them(tmp_path):
+    """Two transfers of each process in each of three phases: it computes three times, not six."""
+    options = ["--volume", "16K", "--phases", "--repeats", "3", "--compute", "0.3"]
+    seconds, _, _ = clock(load(2, *options, tmp_path / "file"))
+    assert 3 * 0.3 <= seconds < 6 * 0.3
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
@@ -73,6 +131,9 @@ def test_two_groups_each_with_its_volume(tmp_path, delay):
         (["--strided"], "--strided needs --shared"),
         (["--api", "mpiio", "--direct"], "--direct and --dsync need --api posix"),
         (["--delay", "1"], "--delay needs a second group: --second N"),
+        (["--files", "2", "--read"], "--files needs --api posix, and neither --shared nor --read"),
+        (["--mixed", "3K"], "--mixed needs --api posix, and a transfer that is a multiple of it"),
+        (["--compute", "-1"], "--compute takes no less than 0 seconds"),
         (["--second", "2"], "--second 2 of 2 processes leaves none for the first group"),
     ],
 )
