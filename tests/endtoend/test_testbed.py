@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import polars as pl
@@ -24,12 +25,16 @@ SEGMENT_HEAD_BYTES = 256 << 10
 SLOW = ["--link", "100mbit", "--volume", "64", "--slice", "1", "--load", "--fsync --transfer 64K"]
 
 
-def run_campaign(server: str, profiles: Path, runs: str, *options: str) -> None:
+def require_testbed(server: str) -> None:
     require_load()
     try:
         nodes.require("mpirun.openmpi", *servers.needs(server))
     except nodes.Missing as reason:
         pytest.skip(f"{reason}: make/setup test installs what packages there are for it")
+
+
+def run_campaign(server: str, profiles: Path, runs: str, *options: str) -> None:
+    require_testbed(server)
     command = [
         sys.executable,
         "-m",
@@ -86,15 +91,36 @@ def test_by_what_a_server_shares(tmp_path, server, is_by_process):
 
 def test_a_testbed_that_is_killed_leaves_nothing(tmp_path):
     before = traces(tmp_path)
-    try:
-        nodes.require("mpirun.openmpi", *servers.needs("glusterfs"))
-    except nodes.Missing as reason:
-        pytest.skip(f"{reason}: make/setup test installs what packages there are for it")
+    require_testbed("glusterfs")
     command = [sys.executable, "-m", "testbed.campaign", BUILD, tmp_path / "profiles", "--runs", "1", *SLOW]
     process = subprocess.Popen(
         [*map(str, command), "--timeout", "0.5"], env=os.environ | {"PYTHONPATH": str(TESTS)}, stdout=subprocess.DEVNULL
     )
     assert process.wait(120) == 124
+    assert traces(tmp_path) == before
+
+
+def test_the_truth_is_recorded_beside_the_profiles(tmp_path):
+    """And what is there already is not run again."""
+    require_testbed("sshfs")
+    before = traces(tmp_path)
+    command = [sys.executable, "-m", "testbed.blame_campaign", BUILD, tmp_path / "profiles", "--storage", "sshfs"]
+    for runs in (["brief+brief@0.5"], ["brief+brief@0.5", "away"]):
+        until = time.time() + 300 * ("away" not in runs)
+        done = subprocess.run(
+            [*map(str, command), "--until", f"{until:.0f}", "--only", *runs],
+            env=os.environ | {"PYTHONPATH": str(TESTS)}, capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+    [run] = map(json.loads, (tmp_path / "profiles" / "truth.jsonl").read_text().splitlines())
+    assert run["run"] == "brief+briefafter0.5-1s-1"
+    first, second = run["jobs"]
+    assert second["began"] - first["began"] == pytest.approx(0.5, abs=0.1)
+    profiled = {digest.job for digest in several(read_profiles([tmp_path / "profiles"]))}
+    for job in run["jobs"]:
+        assert job["bytes"] == 2 << 20
+        assert 0 < job["in_calls_mean"] <= job["in_calls"] < job["seconds"]
+        assert job["profile"] in profiled
     assert traces(tmp_path) == before
 
 

@@ -25,6 +25,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from support.workload import MPIRUN
+
 from testbed import nodes, servers
 
 MIB = 1 << 20
@@ -130,9 +132,7 @@ def main() -> None:
 def _run_all(plan: Plan, build: Path, profiles: Path, folder: Path) -> None:
     cluster = nodes.Cluster(folder, plan.nodes, plan.link)
     servers.SERVERS[plan.server](cluster)
-    for node in cluster.nodes:
-        file = servers.MOUNT_POINT / f"warm-up-{node.name}"
-        node.run("sh", "-c", f"{WARM_UP.format(file=file)}; rm {file}-*")
+    warm_up(cluster)
     (profiles / "campaign.json").write_text(json.dumps(asdict(plan), indent=2) + "\n")
     for repeat in range(1, plan.repeats + 1):
         for run in plan.runs:
@@ -142,6 +142,13 @@ def _run_all(plan: Plan, build: Path, profiles: Path, folder: Path) -> None:
             if plan.is_bare_too:
                 bare, _ = _run_until_good(plan, run, cluster, build, profiles / f"{name}-bare", is_profiled=False)
                 _log(profiles / "seconds.jsonl", {"run": name, "profiled": seconds, "bare": bare})
+
+
+def warm_up(cluster: nodes.Cluster) -> None:
+    """Lets each mount carry data, so that the first run finds it as the later ones do."""
+    for node in cluster.nodes:
+        file = servers.MOUNT_POINT / f"warm-up-{node.name}"
+        node.run("sh", "-c", f"{WARM_UP.format(file=file)}; rm {file}-*")
 
 
 def _log(file: Path, record: dict) -> None:
@@ -180,9 +187,9 @@ def _run_one(
         if is_profiled:
             profile = directory.with_name(f"{directory.name}-{place + 1}")
             shutil.rmtree(profile, ignore_errors=True)
-            command = _profiled(plan, command, build, profile)
+            command = profiled(plan.slice_seconds, command, build, profile)
             if plan.is_server_sampled:
-                collectors.append(_server_collector(plan, cluster, build, profile))
+                collectors.append(server_collector(plan.slice_seconds, cluster, build, profile))
         running.append(
             subprocess.Popen(
                 own[0].command(*command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -222,7 +229,7 @@ def _command(
     else:
         sizes = {"mib": job.volume_mib, "kib": job.volume_mib * 1024 // job.processes}
         load = [word.format(file=file, **sizes) for word in shlex.split(plan.program)]
-    mpirun = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", job.processes]
+    mpirun = [*MPIRUN, job.processes]
     if len(own) > 1:
         each = -(-job.processes // len(own))
         mpirun += ["--mca", "plm_rsh_agent", cluster.agent, "--mca", "plm_rsh_no_tree_spawn", "1"]
@@ -233,16 +240,19 @@ def _command(
     return [str(word) for word in [*mpirun, *load]]
 
 
-def _profiled(plan: Plan, command: list[str], build: Path, profile: Path) -> list[str]:
+def profiled(slice_seconds: float, command: list[str], build: Path, profile: Path) -> list[str]:
+    """A command under `slicewise run`, whose profile is the directory `profile`."""
     run = [build / "bin" / "slicewise", "run", "--dir", profile.parent, "--job", profile.name]
-    return [*map(str, run), "--slice", f"{plan.slice_seconds:g}", "--", *command]
+    return [*map(str, run), "--slice", f"{slice_seconds:g}", "--", *command]
 
 
-def _server_collector(plan: Plan, cluster: nodes.Cluster, build: Path, profile: Path) -> subprocess.Popen[bytes]:
+def server_collector(
+    slice_seconds: float, cluster: nodes.Cluster, build: Path, profile: Path
+) -> subprocess.Popen[bytes]:
     """Samples the server for a job's profile. It has its segment elsewhere: all nodes here have one /dev/shm."""
     segments = cluster.folder / "server-segments"
     segments.mkdir(exist_ok=True)
-    settings = {"DIR": profile.parent, "SLICE": f"{plan.slice_seconds:g}", "SEGMENT_DIR": segments}
+    settings = {"DIR": profile.parent, "SLICE": f"{slice_seconds:g}", "SEGMENT_DIR": segments}
     given = ["env", *(f"SLICEWISE_{name}={value}" for name, value in settings.items())]
     collector = [build / "bin" / "slicewise-collect", "node", "--samples", "--job", profile.name]
     return cluster.server.start(cluster.folder / "collectors.log", *given, *collector)

@@ -11,16 +11,30 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 
 @contextlib.contextmanager
 def blkio(device: tuple[int, int], bytes_per_second: int) -> Iterator[Path]:
     """A version 1 group under a limit for writing to `device`."""
-    with _group(_hierarchy("cgroup", "blkio")) as group:
-        (group / "blkio.throttle.write_bps_device").write_text(f"{device[0]}:{device[1]} {bytes_per_second}")
+    with blkio_group() as group:
+        limit_blkio(group, device, bytes_per_second, ("write",))
         yield group
+
+
+@contextlib.contextmanager
+def blkio_group() -> Iterator[Path]:
+    """A version 1 group without limits."""
+    with _group(_hierarchy("cgroup", "blkio")) as group:
+        yield group
+
+
+def limit_blkio(group: Path, device: tuple[int, int], bytes_per_second: int, directions: Sequence[str]) -> None:
+    """Limits what a version 1 group moves to and from `device`, in each of the directions (read, write) apart."""
+    for direction in directions:
+        limit = group / f"blkio.throttle.{direction}_bps_device"
+        limit.write_text(f"{device[0]}:{device[1]} {bytes_per_second}")
 
 
 @contextlib.contextmanager
