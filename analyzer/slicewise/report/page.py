@@ -45,20 +45,27 @@ class Section:
     tables: Sequence[Table] = ()
     note: str = ""
     is_linked: bool = False  # its x axis is the clock, shared with all other linked charts
+    chart_id: str = ""  # by which scripts find the chart, and the note
+    note_id: str = ""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A figure at the head of a page: its name, what it is, and in which colour."""
+    """A figure at the head of a page: name, what it is, its colour, how sure it is, and its id for scripts."""
 
     name: str
     said: str
     colour: str = ""
+    note: str = ""
+    id: str = ""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page: title, opening sentences, a verdict where one is due, facts, sections, what could not be seen."""
+    """A page: title, opening sentences, a verdict where one is due, facts, sections, what could not be seen.
+
+    selection: what templates/selection.js needs to say figures of a chosen time.
+    """
 
     title: str
     kicker: str
@@ -67,6 +74,7 @@ class Page:
     facts: Sequence[Fact] = ()
     sections: Sequence[Section] = ()
     unseen: Sequence[str] = field(default_factory=list)
+    selection: dict[str, Any] | None = None
 
 
 def page_path(profile: Path, name: str) -> Path:
@@ -97,7 +105,7 @@ def html_of(page: Page) -> str:
         finalize=_visible,
     )
     templates.filters["kept_together"] = kept_together
-    script = _template_text(templates, "flame.js") + _template_text(templates, "page.js")
+    script = "".join(_template_text(templates, f"{name}.js") for name in ("flame", "selection", "page"))
     plotly = packed_plotly()
     charts = [section.chart for section in page.sections if section.chart is not None]
     flames = [section.flame for section in page.sections if section.flame is not None]
@@ -110,6 +118,7 @@ def html_of(page: Page) -> str:
         plotly=in_base64(plotly),
         figures=packed(f"[{','.join(map(figure_json, charts))}]"),
         flames=packed(json.dumps(safe_text.visible_in(flames), separators=(",", ":"))),
+        selection=packed(json.dumps(safe_text.visible_in(page.selection), separators=(",", ":"))),
     )
 
 

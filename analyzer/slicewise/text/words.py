@@ -95,9 +95,9 @@ def estimate_of_seconds(estimate: Estimate) -> str:
 
 
 def interval(low: float, high: float) -> str:
-    """Such as "[164-178]": to three digits, or as many as it takes to tell the two ends apart, up to six."""
+    """Such as "[164-178]", "[-0.2 to 0.3]": to three digits, or as many as tell the two ends apart, up to six."""
     digits = next((digits for digits in (3, 4, 5) if number(low, digits) != number(high, digits)), 6)
-    return f"[{number(low, digits)}-{number(high, digits)}]"
+    return f"[{number(low, digits)}{' to ' if low < 0 else '-'}{number(high, digits)}]"
 
 
 def percent(fraction: float | None, digits: int = 3) -> str:

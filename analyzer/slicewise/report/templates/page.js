@@ -38,8 +38,8 @@
     return Date.parse(`${text}`.replace(" ", "T") + (/\d\d:\d\d/.test(text) ? "Z" : ""));
   }
 
-  /* A range chosen in one linked chart is chosen in all, and in the flame graphs; the echo of our own relayout is not passed on again. */
-  function link(linked, drawnFlames) {
+  /* A range chosen in one linked chart is chosen in all, and in whatever else can be limited to a time; the echo of our own relayout is not passed on again. */
+  function link(linked, limited) {
     let isPassingOn = false;
     for (const chart of linked)
       chart.on("plotly_relayout", async (change) => {
@@ -53,12 +53,12 @@
         await Promise.all(linked.filter((other) => other !== chart).map((other) => Plotly.relayout(other, { ...chosen })));
         isPassingOn = false;
         const range = chosen["xaxis.range"];
-        for (const flame of drawnFlames) flame.limit(range ? range.map(axisTime) : null);
+        for (const each of limited) each.limit(range ? range.map(axisTime) : null);
       });
   }
 
   async function draw() {
-    const [plotly, figures, flameData] = await Promise.all([unpacked("plotly"), unpacked("figures"), unpacked("flames")]);
+    const [plotly, figures, flameData, selectionData] = await Promise.all(["plotly", "figures", "flames", "selection"].map(unpacked));
     run(plotly);
     const drawn = JSON.parse(figures);
     for (const [place, chart] of charts.entries()) {
@@ -66,7 +66,8 @@
       for (const [path, colour] of Object.entries(colours(layout))) set(layout, path.split("."), colour);
       await Plotly.newPlot(chart, data, layout, CONFIG);
     }
-    link(charts.filter((chart) => "linked" in chart.dataset), flames.draw(JSON.parse(flameData)));
+    const limited = [...flames.draw(JSON.parse(flameData)), ...selection.begin(JSON.parse(selectionData))];
+    link(charts.filter((chart) => "linked" in chart.dataset), limited);
     darkScheme.addEventListener("change", () => charts.forEach((chart) => Plotly.relayout(chart, colours(chart.layout))));
     document.documentElement.dataset.drawn = charts.length;
     performance.mark("drawn");

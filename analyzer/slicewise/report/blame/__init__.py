@@ -1,0 +1,1 @@
+"""Who slowed a job down, as words, tables, JSON and a page."""

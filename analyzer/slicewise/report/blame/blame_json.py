@@ -1,0 +1,92 @@
+"""A blame as JSON, with the keys that docs/commands.md documents: times in seconds, amounts in bytes and calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic
+from slicewise.report.blame.blame_words import further_lines, opening
+from slicewise.text import words
+
+
+def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
+    """What `slicewise blame --json` prints."""
+    return {
+        "job": blame.job.job,
+        "program": blame.job.program,
+        "processes": blame.job.processes,
+        "nodes": blame.job.nodes,
+        "start": words.iso_time(blame.job.start_ns),
+        "end": None if blame.is_running else words.iso_time(blame.job.end_ns),
+        "is_running": blame.is_running,
+        "as_of": words.iso_time(blame.as_of_ns) if blame.is_running else None,
+        "sentences": [*opening(blame), *further_lines(blame)],
+        "runtime_seconds": blame.runtime_seconds,
+        "io_seconds": blame.io_seconds,
+        "io_processes": blame.io_processes,
+        "alone_seconds": blame.alone,
+        "lost_seconds": blame.lost,
+        "io_lost_seconds": blame.io_lost,
+        "slowdown": blame.slowdown,
+        "confidence": blame.confidence,
+        "is_claimed": blame.is_claimed,
+        "neighbours": [_neighbour(neighbour) for neighbour in blame.neighbours],
+        "unexplained_seconds": blame.unexplained_seconds if blame.lost else None,
+        "apart_seconds": blame.apart_seconds if blame.lost else None,
+        "waits": blame.waits,
+        "unknown_because": blame.unknown_because or None,
+        "next_step": blame.next_step or None,
+        "baseline": None if blame.baseline is None else _baseline(blame.baseline),
+        "sources": [_baseline(source) for source in blame.sources],
+        "contradiction": blame.contradiction or None,
+        "traffic": [_traffic(traffic) for traffic in blame.traffic],
+        "missing": blame.missing,
+        "notes": blame.notes,
+        "slice_seconds": blame.slice_ns / 1e9,
+        "slices": blame.slices.to_dicts(),
+        "shares": blame.shares.to_dicts(),
+        "page": str(page) if page else None,
+    }
+
+
+def _neighbour(neighbour: Neighbour) -> dict[str, Any]:
+    end = neighbour.without_it_end
+    return {
+        "job": neighbour.job,
+        "program": neighbour.program or None,
+        "processes": neighbour.processes,
+        "nodes": neighbour.nodes,
+        "lost_seconds": neighbour.lost,
+        "kinds": neighbour.kinds,
+        "storage": neighbour.storage,
+        "start": words.iso_time(neighbour.start_ns),
+        "end": words.iso_time(neighbour.end_ns),
+        "seconds": neighbour.seconds,
+        "read_bytes": neighbour.read_bytes,
+        "write_bytes": neighbour.write_bytes,
+        "meta_ops": neighbour.meta_ops,
+        "without_it_end_seconds": end.value if end else None,
+        "without_it_end": end,
+        "no_model": neighbour.no_model or None,
+    }
+
+
+def _baseline(baseline: Baseline) -> dict[str, Any]:
+    return {
+        "source": baseline.source,
+        "seconds": baseline.seconds,
+        "confidence": baseline.confidence,
+        "refused": baseline.refused or None,
+        "runs": baseline.runs,
+    }
+
+
+def _traffic(traffic: Traffic) -> dict[str, Any]:
+    return {
+        "storage": traffic.storage,
+        "profiled_bytes": traffic.profiled,
+        "counted_bytes": traffic.counted,
+        "counter": traffic.counter or None,
+        "covered": traffic.covered,
+    }

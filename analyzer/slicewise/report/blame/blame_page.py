@@ -1,0 +1,247 @@
+"""The page of a blame: the verdict, the runtime as one bar, and over the clock what the job and its neighbours did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from slicewise.analysis.blame.result import Blame, Confidence, Neighbour
+from slicewise.charts import blame as charts
+from slicewise.charts import style
+from slicewise.charts.blame import Load, Part
+from slicewise.report.blame.blame_tables import neighbour_colours, neighbours_table, sources_table
+from slicewise.report.blame.blame_words import (
+    baseline_line,
+    beside,
+    estimate,
+    further_lines,
+    names_of,
+    opening,
+    slowdown,
+)
+from slicewise.report.blame.explained import explanation
+from slicewise.report.page import Fact, Page, Section
+from slicewise.text import words
+
+CONFIDENCE_COLOURS: dict[Confidence, str] = {
+    "high": "#009E73", "medium": "#1A80C4", "low": "#D55E00", "unknown": style.INK,
+}  # fmt: skip
+OWN_COLOUR = style.JOB_COLOURS[0]
+# Neighbours that have a colour and a place in the bar of their own; the rest are one.
+MOST_NEIGHBOURS = len(style.JOB_COLOURS) - 1
+MOST_ROWS = 50
+DIGITS = 6
+DRAG = "Drag in a chart below to choose a time: the figures above, this bar and this line are then of that time."
+
+
+def blame_page(blame: Blame, unseen: Sequence[str]) -> Page:
+    """The page. unseen: lines on what the job's profile could not see or has lost."""
+    slices = _axis(blame)
+    return Page(
+        title=f"Who slowed down {blame.job.job}",
+        kicker=f"Slicewise blame of {blame.job.job}, {blame.job.program}, {words.date_and_zone(blame.job.start_ns)}",
+        sentences=opening(blame),
+        verdict=" ".join(_basis(blame)),
+        facts=_facts(blame),
+        sections=[
+            _bar_section(blame),
+            *(_over_time(blame, slices) if slices else []),
+            *_neighbours_section(blame),
+            _explained_section(blame),
+        ],
+        unseen=unseen,
+        selection=_selection(blame, slices) if slices and blame.lost else None,
+    )
+
+
+def _basis(blame: Blame) -> list[str]:
+    return [line for line in (baseline_line(blame), *further_lines(blame)) if line]
+
+
+def _facts(blame: Blame) -> list[Fact]:
+    colour = CONFIDENCE_COLOURS[blame.confidence]
+    sure = f"Confidence: {blame.confidence}"
+    if blame.lost is None or blame.alone is None:
+        first = Fact("slowdown", "unknown", colour, note=sure, id="slowdown")
+    elif not blame.is_claimed:
+        first = Fact("slowdown", "none that can be measured", colour, note=sure, id="slowdown")
+    else:
+        first = Fact("slowdown", slowdown(blame), colour, note=sure, id="slowdown")
+    facts = [first, Fact("runtime", words.duration(blame.runtime_seconds), id="runtime")]
+    if blame.lost is None or blame.alone is None:
+        return [*facts, Fact("in I/O calls", words.duration(blame.io_seconds))]
+    facts.append(Fact("runtime alone", estimate(blame.alone), id="alone"))
+    facts += [
+        Fact(f"lost to {name}", beside(neighbour.lost.value, blame.lost.value), each, id=f"lost-{place}")
+        for place, (neighbour, name, each) in enumerate(_shown(blame))
+    ]
+    return [*facts, Fact("unexplained", beside(blame.unexplained_seconds, blame.lost.value), id="unexplained")]
+
+
+def _shown(blame: Blame) -> list[tuple[Neighbour, str, str]]:
+    """The neighbours that have a colour of their own: each with its name and its colour."""
+    named = list(zip(blame.neighbours, names_of(blame.neighbours), neighbour_colours(blame), strict=True))
+    return named[:MOST_NEIGHBOURS]
+
+
+def _bar_section(blame: Blame) -> Section:
+    return Section(
+        "Where the runtime went",
+        chart=charts.runtime_bar(_parts(blame)),
+        chart_id="bar",
+        note=DRAG if blame.lost is not None else "",
+        note_id="chosen",
+    )
+
+
+def _parts(blame: Blame) -> list[Part]:
+    """What the runtime is made of; the parts add up to it."""
+    lost = blame.lost.value if blame.lost and blame.lost.value > 0 else 0.0
+    own = max(0.0, blame.io_seconds - lost)
+    computing = Part("computing and waiting for others", max(0.0, blame.runtime_seconds - own - lost), charts.COMPUTING)
+    if not lost:
+        return [computing, Part("I/O", own, OWN_COLOUR)]
+    shown = _shown(blame)
+    parts = [Part(f"lost to {name}", max(0.0, each.lost.value), colour) for each, name, colour in shown]
+    if others := blame.neighbours[len(shown) :]:
+        parts.append(Part("lost to others", max(0.0, sum(each.lost.value for each in others)), style.INK))
+    parts.append(Part("lost, unexplained", max(0.0, lost - sum(part.seconds for part in parts)), charts.UNEXPLAINED))
+    # What was made up elsewhere is in no part: all of them together are no more than was lost.
+    scale = lost / sum(part.seconds for part in parts)
+    lost_parts = [Part(part.name, part.seconds * scale, part.colour) for part in parts]
+    return [computing, Part("I/O as alone", own, OWN_COLOUR), *lost_parts]
+
+
+def _axis(blame: Blame) -> range:
+    if blame.slices.is_empty():
+        return range(0)
+    numbers = blame.slices["slice"]
+    first, last = (int(number) for number in (numbers.min(), numbers.max()))  # type: ignore[arg-type]
+    return range(first, last + 1)
+
+
+def _over_time(blame: Blame, slices: range) -> list[Section]:
+    behind = f"{words.slices_of(blame.slices['slice'].n_unique(), blame.slice_ns)} with calls on files"
+    sections = [_throughput_section(blame, slices, behind)]
+    if not blame.neighbours or blame.shares.is_empty():
+        return sections
+    sections.append(
+        Section(
+            "What its neighbours did on the same storage",
+            text=["How much of the storage's time each took: what it moved, over the most that the storage can move."],
+            chart=charts.stacked_loads(
+                _loads(blame, 100 * pl.col("storage_seconds") * 1e9 / blame.slice_ns),
+                slices, blame.slice_ns, "storage's time (%)", "% of the storage's time",
+            ),
+            note=f"{behind}; {words.count(len(blame.neighbours), 'neighbour')}.",
+            is_linked=True,
+        )
+    )  # fmt: skip
+    if blame.lost is not None:
+        sections.append(
+            Section(
+                "Seconds lost in each slice, by neighbour",
+                text=["Of the mean process. Below the axis: calls that took less time than alone."],
+                chart=charts.lost_by_slice(_losses(blame), slices, blame.slice_ns),
+                note=f"{behind}, {words.count(blame.io_processes, 'process')}.",
+                is_linked=True,
+            )
+        )
+    return sections
+
+
+def _throughput_section(blame: Blame, slices: range, behind: str) -> Section:
+    rows = blame.slices
+    moved = pl.col("read_bytes") + pl.col("write_bytes")
+    has_bytes = bool(rows.select((moved > 0).any()).item())
+    amount = moved / words.MIB if has_bytes else pl.col("meta_ops")
+    unit = "MiB/s" if has_bytes else "metadata calls/s"
+    # What the same time in calls would have moved alone; no slice moves more than its own time in calls allows.
+    faster = pl.when(pl.col("alone_seconds") > 0).then(pl.col("seconds") / pl.col("alone_seconds")).otherwise(1.0)
+    a_second = 1e9 / blame.slice_ns
+    known = blame.lost is not None
+    frame = rows.select(
+        "slice", moved=amount * a_second, would_have=amount * faster * a_second if known else pl.lit(0.0)
+    )
+    alone = "; dashed, what the same time in calls would have moved alone" if known else ""
+    return Section(
+        f"What {blame.job.job} {'moved' if has_bytes else 'did'}",
+        chart=charts.throughput_beside_alone(frame, OWN_COLOUR, slices, blame.slice_ns, unit),
+        note=f"{behind}{alone}.",
+        is_linked=True,
+    )
+
+
+def _is(job: str | None) -> pl.Expr:
+    return pl.col("neighbour").is_null() if job is None else pl.col("neighbour") == job
+
+
+def _loads(blame: Blame, value: pl.Expr) -> list[Load]:
+    """A column of the shares by neighbour, those without a colour of their own together."""
+    shown = _shown(blame)
+    loads = [
+        Load(name, colour, blame.shares.filter(_is(each.job)).select("slice", value=value))
+        for each, name, colour in shown
+    ]
+    rest = blame.neighbours[len(shown) :]
+    if rest:
+        theirs = pl.any_horizontal(*(_is(each.job) for each in rest))
+        loads.append(Load("others", style.INK, blame.shares.filter(theirs).select("slice", value=value)))
+    return loads
+
+
+def _losses(blame: Blame) -> list[Load]:
+    """Seconds lost by slice: to each neighbour, and what is left of the slice's loss."""
+    loads = _loads(blame, pl.col("lost_seconds"))
+    blamed = blame.shares.group_by("slice").agg(blamed=pl.col("lost_seconds").sum())
+    rest = (
+        blame.slices.group_by("slice")
+        .agg(pl.col("lost_seconds").sum())
+        .join(blamed, on="slice", how="left")
+        .select("slice", value=pl.col("lost_seconds") - pl.col("blamed").fill_null(0.0))
+    )
+    return [*loads, Load("unexplained", charts.UNEXPLAINED, rest)]
+
+
+def _neighbours_section(blame: Blame) -> list[Section]:
+    if not blame.neighbours:
+        return []
+    return [Section("Neighbour by neighbour", tables=[neighbours_table(blame, MOST_ROWS)])]
+
+
+def _explained_section(blame: Blame) -> Section:
+    table = sources_table(blame)
+    return Section(
+        "How each number came about", text=explanation(blame, says_ways=False), tables=[table] if table.rows else []
+    )
+
+
+def _selection(blame: Blame, slices: range) -> dict[str, Any]:
+    """What the page's script needs to say the figures of a chosen time: sums by slice, in seconds of the mean process.
+
+    begin_ms: of each slice, on the charts' axis. lost: in the order of the bar's parts.
+    """
+    summed = (
+        pl.DataFrame({"slice": list(slices)})
+        .join(blame.slices.group_by("slice").agg(pl.col("seconds", "alone_seconds").sum()), on="slice", how="left")
+        .fill_null(0.0)
+        .sort("slice")
+    )
+    begin = style.clock_times(slices, blame.slice_ns).astype("int64")
+    lost = [{"name": load.name, "seconds": _by_slice(load.rows, slices)} for load in _losses(blame)]
+    return {
+        "begin_ms": begin.tolist(),
+        "slice_ms": blame.slice_ns / 1e6,
+        "in_calls": [round(value, DIGITS) for value in summed["seconds"].to_list()],
+        "alone": [round(value, DIGITS) for value in summed["alone_seconds"].to_list()],
+        "lost": lost,
+        "processes": blame.io_processes,
+        "has_parts": len(_parts(blame)) > 2,
+    }
+
+
+def _by_slice(rows: pl.DataFrame, slices: range) -> list[float]:
+    values = dict(rows.group_by("slice").agg(pl.col("value").sum()).iter_rows())
+    return [round(values.get(number, 0.0), DIGITS) for number in slices]

@@ -1,0 +1,281 @@
+"""Who slowed a job down, by how much, and how sure that is, in sentences that need no docs. Plain text, no markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from slicewise.analysis.blame.result import Blame, Neighbour, Source, Traffic
+from slicewise.analysis.runs.storage import Storage
+from slicewise.estimate import Estimate
+from slicewise.text import words
+
+NOT_PROFILED = "programs without a profile"
+# From here on "2.0 times as long" is easier to grasp than "100 % longer".
+TIMES_FROM = 1.5
+# Of the loss: a neighbour with less is not named in the first sentence, and a part with less is not worth a clause.
+WORTH_BLAMING, WORTH_A_CLAUSE = 0.05, 0.005
+# Above this share of the loss neighbours are the reason, above the other one a part of it.
+REASON, PART_OF_REASON = 0.5, 0.1
+MOST_BLAMED, MOST_MISSING, MOST_DISAGREEMENTS = 3, 4, 2
+# From here on minutes are easier to grasp than seconds.
+LONG = 299.5
+# A model and a blame that differ by less than this share of the runtime do not contradict each other.
+WORTH_A_CONTRADICTION = 0.02
+# Of what a neighbour moved, a direction with less than this share is not told. Metadata calls are told from so many a
+# second on, unless each comes with so many bytes that those matter more.
+WORTH_A_DIRECTION = 0.1
+FEWEST_CALLS, MOST_BYTES_A_CALL = 50.0, 256 << 10
+# Profiles that explain at least this share of a storage's traffic explain all of it.
+ALL_TRAFFIC = 0.995
+# A storage with less than this share of what all of the job's storages moved is not worth a line.
+WORTH_A_STORAGE = 0.01
+
+KINDS = {"read": "reads", "write": "writes", "meta": "metadata calls"}
+FROM: dict[Source, str] = {
+    "standalone runs": "from {runs}",
+    "other sizes": "estimated from {runs}, of the same program in other sizes",
+    "quiet slices": "from the parts of this very run in which nobody else used the storage",
+    "line": "estimated from how its speed fell as its neighbours moved more",
+    "envelope": "from the most that the storage served, and so only if the job can fill the storage by itself",
+}
+
+
+def opening(blame: Blame) -> list[str]:
+    """The first sentences, those of the page and of the terminal: the verdict, and what it is made of."""
+    return [sentence for sentence in (headline(blame), second_sentence(blame)) if sentence]
+
+
+def headline_with_confidence(blame: Blame) -> str:
+    """The first line on a terminal."""
+    return f"{headline(blame)}   Confidence: {blame.confidence}"
+
+
+def headline(blame: Blame) -> str:
+    """What happened to the job, by how much, and because of whom."""
+    who = _subject(blame)
+    if blame.alone is None or blame.lost is None:
+        because = f": {blame.unknown_because}" if blame.unknown_because else ""
+        return words.sentence(f"Unknown whether {who} was slowed down{because}")
+    took = f"{words.duration(blame.runtime_seconds)}{' so far' if blame.is_running else ''}"
+    alone = estimate(blame.alone)
+    if is_faster(blame):
+        return f"{who} was not slowed down: it took {took}, less than the {alone} that it takes alone."
+    if not blame.is_claimed:
+        return f"{who} was not slowed down measurably: it took {took}, and alone it takes {alone}."
+    return f"{who} took {slowdown(blame)}: {took} instead of {alone}{_because(blame)}."
+
+
+def second_sentence(blame: Blame) -> str:
+    """What the loss is made of; without a loss who was there and did no harm; unknown, the one step that would tell."""
+    if blame.alone is None or blame.lost is None:
+        step = f"To find out: {blame.next_step}" if blame.next_step else ""
+        there = f"{_shared_with(blame)}." if blame.neighbours else ""
+        return " ".join(part for part in (there, step) if part)
+    if not blame.is_claimed:
+        if not blame.neighbours:
+            return "No other profile shows anybody on its storage at that time." if not is_faster(blame) else ""
+        return f"{_shared_with(blame)}, and did it no measurable harm."
+    lost = blame.lost.value
+    of = f" of {words.duration(blame.io_seconds)}" if blame.io_seconds >= lost else ""
+    clauses = [*_clauses_of_neighbours(blame), *_clauses_of_the_rest(blame)]
+    return f"I/O lost {words.duration(lost)}{of}: {', '.join(clauses)}." if clauses else ""
+
+
+def is_faster(blame: Blame) -> bool:
+    """Whether the job took less time than alone, beyond the interval."""
+    return blame.lost is not None and blame.lost.high < 0 and not blame.is_claimed
+
+
+def slowdown(blame: Blame) -> str:
+    """Such as "2.0 times as long as alone", "12 % longer than alone"."""
+    ratio = blame.slowdown or 1.0
+    if ratio < TIMES_FROM:
+        return f"{words.percent(ratio - 1, 2)} longer than alone"
+    return f"{words.number(ratio, 2)} times as long as alone"
+
+
+def name_of(neighbour: Neighbour) -> str:
+    """A neighbour as sentences call it."""
+    return NOT_PROFILED if neighbour.job is None else _named(neighbour.job, neighbour.program)
+
+
+def place(storage: Storage) -> str:
+    """A file system as a reader knows it."""
+    return storage.point or storage.source or storage.type
+
+
+def estimate(seconds: Estimate) -> str:
+    """Such as "10.7 s [10.6-10.9]", "5 min 18 s [310-322 s]"."""
+    value = seconds.value
+    between = words.interval(seconds.low, seconds.high)
+    return f"{words.duration(value)} {between[:-1]} s]" if value >= LONG else f"{words.number(value)} s {between}"
+
+
+def beside(value: float, whole: float) -> str:
+    """Seconds of a part with the digits of the whole, so that what is read adds up: "0.1 s" of "10.9 s"."""
+    if whole >= LONG:
+        return words.duration(value)
+    decimals = len(words.number(whole).partition(".")[2])
+    return f"{value:,.{decimals}f} s"
+
+
+def did(neighbour: Neighbour) -> str:
+    """Such as "wrote 28.8 MiB/s to /scratch", "made 2,000 metadata calls a second on /scratch"."""
+    where, seconds = place(neighbour.storage), max(neighbour.seconds, 1e-9)
+    moved = neighbour.read_bytes + neighbour.write_bytes
+    told = []
+    if neighbour.read_bytes and neighbour.read_bytes >= WORTH_A_DIRECTION * moved:
+        told.append(f"read {words.rate(neighbour.read_bytes / seconds)}")
+    if neighbour.write_bytes and neighbour.write_bytes >= WORTH_A_DIRECTION * moved:
+        told.append(f"wrote {words.rate(neighbour.write_bytes / seconds)}")
+    calls = neighbour.meta_ops / seconds
+    if calls and (not moved or (calls >= FEWEST_CALLS and moved < MOST_BYTES_A_CALL * neighbour.meta_ops)):
+        told.append(f"made {words.number(calls)} metadata calls a second")
+    if not told:
+        return f"used {where}"
+    preposition = {"read": "from", "wrote": "to"}.get(told[0].split()[0], "on") if len(told) == 1 else "on"
+    return f"{words.listing(told)} {preposition} {where}"
+
+
+def baseline_line(blame: Blame) -> str:
+    """What the time alone is from; empty where it is unknown."""
+    if blame.baseline is None:
+        return ""
+    runs = blame.baseline.runs
+    named = f"its standalone run{'s' if len(runs) != 1 else ''} {words.listing(runs)}" if runs else "standalone runs"
+    if blame.baseline.source == "other sizes":
+        named = words.listing(runs) or "standalone runs"
+    return words.sentence(f"Alone: {FROM[blame.baseline.source].format(runs=named)}")
+
+
+def further_lines(blame: Blame) -> list[str]:
+    """What a reader must know beside the first two sentences: contradictions, other traffic, what is missing."""
+    return [
+        *([words.sentence(blame.contradiction)] if blame.contradiction else []),
+        *disagreements(blame),
+        *(line for traffic in worth_telling(blame.traffic) if (line := traffic_line(traffic))),
+        *missing_lines(blame),
+        *(words.sentence(note) for note in blame.notes),
+        *([f"To be surer: {words.sentence(blame.next_step)}"] if blame.next_step and blame.lost is not None else []),
+    ]
+
+
+def worth_telling(traffic: Sequence[Traffic]) -> list[Traffic]:
+    """The storages that moved more than a trifle of what the job's storages moved."""
+    moved = [max(each.profiled, each.counted or 0) for each in traffic]
+    return [each for each, size in zip(traffic, moved, strict=True) if size and size >= WORTH_A_STORAGE * sum(moved)]
+
+
+def missing_lines(blame: Blame) -> list[str]:
+    """Which files of profiles are missing."""
+    if not blame.missing:
+        return []
+    more = len(blame.missing) - MOST_MISSING
+    told = [*blame.missing[:MOST_MISSING], *([f"{more:,} more"] if more > 0 else [])]
+    return [f"Missing: the profile of {words.listing(told)}. What happened there is in no figure."]
+
+
+def traffic_line(traffic: Traffic) -> str:
+    """What share of a storage's traffic profiles explain; empty where no counter tells."""
+    if traffic.covered is None or not traffic.counted:
+        return ""
+    share = "all" if traffic.covered >= ALL_TRAFFIC else words.percent(traffic.covered, 2)
+    moved = words.size(traffic.counted)
+    return f"Profiles explain {share} of the {moved} that moved on {place(traffic.storage)} meanwhile."
+
+
+def disagreements(blame: Blame) -> Iterator[str]:
+    """Where the model of sharing contradicts the blame of a neighbour beyond both intervals, the worst neighbours."""
+    runtime = blame.runtime_seconds
+    if not blame.is_claimed:
+        return
+    told = 0
+    for neighbour in blamed(blame):
+        end, lost = neighbour.without_it_end, neighbour.lost
+        if end is None:
+            continue
+        sooner = end.through(lambda seconds: runtime - seconds, end.how)
+        is_apart = sooner.low > lost.high or sooner.high < lost.low
+        if is_apart and abs(sooner.value - lost.value) >= WORTH_A_CONTRADICTION * runtime and told < MOST_DISAGREEMENTS:
+            told += 1
+            yield (
+                f"Two ways to see {name_of(neighbour)} disagree: {estimate(lost)} were lost while it was active, but "
+                f"by the model of sharing {blame.job.job} would have ended {estimate(sooner)} sooner without it."
+            )
+
+
+def _subject(blame: Blame) -> str:
+    name = _named(blame.job.job, blame.job.program)
+    if not blame.is_running:
+        return name
+    return f"{name} (still running; as of {words.clock(blame.as_of_ns)})"
+
+
+def _named(job: str, program: str) -> str:
+    """A job by its name, and by its program where the name is a scheduler's number."""
+    return f"{job} ({program})" if program and not any(letter.isalpha() for letter in job) else job
+
+
+def blamed(blame: Blame) -> list[Neighbour]:
+    """The neighbours that took a part of the loss that is worth their name, the one that took most first."""
+    lost = blame.lost.value if blame.lost else 0.0
+    found = [neighbour for neighbour in blame.neighbours if neighbour.lost.value >= WORTH_BLAMING * lost > 0]
+    return sorted(found, key=lambda neighbour: -neighbour.lost.value)
+
+
+def _because(blame: Blame) -> str:
+    lost = blame.lost.value if blame.lost else 0.0
+    reasons = blamed(blame)
+    share = sum(neighbour.lost.value for neighbour in reasons) / lost if lost else 0.0
+    if share < PART_OF_REASON:
+        return ", and no profile shows why"
+    names = [name_of(neighbour) for neighbour in reasons[:MOST_BLAMED]]
+    more = len(reasons) - MOST_BLAMED
+    if more > 0:
+        names.append(words.count(more, "other job"))
+    return f", {'' if share >= REASON else 'partly '}because of {words.listing(names)}"
+
+
+def _shared_with(blame: Blame) -> str:
+    """Such as "large and 2 other jobs used /scratch at the same time"."""
+    names = [name_of(neighbour) for neighbour in blame.neighbours]
+    more = len(names) - MOST_BLAMED
+    told = [*names[:MOST_BLAMED], *([words.count(more, "other job")] if more > 0 else [])]
+    places = dict.fromkeys(place(neighbour.storage) for neighbour in blame.neighbours)
+    return f"{words.listing(told)} used {words.listing(places)} at the same time"
+
+
+def _clauses_of_neighbours(blame: Blame) -> list[str]:
+    lost = blame.lost.value if blame.lost else 0.0
+    told = blamed(blame)
+    clauses = [f"{beside(n.lost.value, lost)} while {name_of(n)} {did(n)}" for n in told[:MOST_BLAMED]]
+    rest = [n for n in blame.neighbours if n not in told[:MOST_BLAMED]]
+    others = sum(n.lost.value for n in rest)
+    if others >= WORTH_A_CLAUSE * lost:
+        clauses.append(f"{beside(others, lost)} while {words.count(len(rest), 'other neighbour')} did")
+    return clauses
+
+
+def _clauses_of_the_rest(blame: Blame) -> list[str]:
+    """What no neighbour is blamed for: processes that end apart, what is unexplained, what was made up elsewhere."""
+    lost = blame.lost.value if blame.lost else 0.0
+    least = WORTH_A_CLAUSE * lost
+    apart = blame.apart_seconds
+    unexplained = blame.unexplained_seconds - apart
+    if abs(apart) < least:
+        unexplained, apart = blame.unexplained_seconds, 0.0
+    clauses = []
+    if apart > 0:
+        clauses.append(f"{beside(apart, lost)} waiting for its own slowest process")
+    if unexplained >= least:
+        clauses.append(f"{beside(unexplained, lost)} unexplained")
+    if apart < 0:
+        clauses.append(f"less {beside(-apart, lost)} because its processes lost unequally")
+    if unexplained <= -least:
+        clauses.append(f"less {beside(-unexplained, lost)} made up at other times")
+    return clauses
+
+
+def names_of(neighbours: Sequence[Neighbour]) -> list[str]:
+    """Neighbours as tables and charts call them."""
+    return ["not profiled" if neighbour.job is None else neighbour.job for neighbour in neighbours]

@@ -1,0 +1,106 @@
+"""How each number of a blame came about, in sentences: what `slicewise blame --explain` and the page's end say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slicewise.analysis.blame.result import Baseline, Blame, Neighbour
+from slicewise.report.blame.blame_words import beside, blamed, estimate, name_of, place, worth_telling
+from slicewise.text import words
+
+WAYS = {
+    "standalone runs": "its standalone runs of the same size",
+    "other sizes": "standalone runs of the same program in other sizes",
+    "quiet slices": "the slices of this run in which nobody else used the storage",
+    "line": "a line through its speed against what its neighbours moved, carried on to neighbours that move nothing",
+    "envelope": "the highest rate that the storage served, if the job can fill the storage by itself",
+}
+WAITS = {
+    "ranks": "Its ranks wait for each other, so every phase of the program lost what its slowest rank lost.",
+    "processes": "Its processes do not wait for each other, so the job lost what the process lost that lost most.",
+    "one process": "Its I/O is that of one process, whose loss is the job's.",
+}
+
+
+def explanation(blame: Blame, says_ways: bool = True) -> list[str]:
+    """A sentence or two for each number, in the order in which they are computed. says_ways: also each way to know the
+    time alone, which `sources_table` has too.
+    """
+    return [
+        *_measured(blame),
+        *(_alone(blame) if says_ways else []),
+        *_lost(blame),
+        *(line for neighbour in blame.neighbours for line in _neighbour(blame, neighbour)),
+        *_traffic(blame),
+        _confidence(blame),
+    ]
+
+
+def _measured(blame: Blame) -> Iterator[str]:
+    until = f"to {words.clock(blame.as_of_ns)}, for it still runs" if blame.is_running else "to its last one's end"
+    yield f"Runtime: {words.duration(blame.runtime_seconds)}, from the first process's start {until}."
+    by = f", by the one of its {blame.io_processes:,} processes with most" if blame.io_processes > 1 else ""
+    yield f"I/O: {words.duration(blame.io_seconds)} in calls on files{by}."
+
+
+def _alone(blame: Blame) -> Iterator[str]:
+    for number, source in enumerate(blame.sources, 1):
+        yield f"Time alone, way {number}, by {WAYS[source.source]}: {_told(blame, source)}"
+    if blame.contradiction:
+        yield words.sentence(blame.contradiction)
+
+
+def _told(blame: Blame, source: Baseline) -> str:
+    if source.seconds is None:
+        return words.sentence(f"not to be had, because {source.refused}" if source.refused else "not to be had")
+    runs = f", from {words.listing(source.runs)}" if source.runs else ""
+    counts = blame.baseline is not None and source.source == blame.baseline.source
+    taken = "This is the one that counts." if counts else "Told for comparison only."
+    if source.refused:
+        taken = words.sentence(f"Not taken: {source.refused}")
+    return f"{estimate(source.seconds)} of I/O{runs}, confidence {source.confidence}. {taken}"
+
+
+def _lost(blame: Blame) -> Iterator[str]:
+    if blame.lost is None or blame.alone is None:
+        yield words.sentence(f"Lost: unknown: {blame.unknown_because}")
+        return
+    if blame.io_lost is not None:
+        yield f"Lost in I/O calls: {estimate(blame.io_lost)} by the mean process."
+    yield f"Lost of the runtime: {estimate(blame.lost)}. {WAITS[blame.waits]}"
+    yield f"Runtime alone: {estimate(blame.alone)}, the runtime without that loss."
+    if not blame.is_claimed:
+        yield "The loss is not claimed, because it lies within its interval or below 2 % of the time in I/O."
+    lost = blame.lost.value
+    nobody, apart = beside(blame.unexplained_seconds, lost), beside(blame.apart_seconds, lost)
+    yield f"Blamed on nobody: {nobody}, of which {apart} because processes lost unequally."
+
+
+def _neighbour(blame: Blame, neighbour: Neighbour) -> Iterator[str]:
+    name = name_of(neighbour)
+    where = place(neighbour.storage)
+    if neighbour in blamed(blame) or neighbour.lost.value:
+        yield (
+            f"Lost to {name}: {estimate(neighbour.lost)} on {where}. In each slice the loss is split by how much of "
+            "the storage's time each neighbour took."
+        )
+    end = neighbour.without_it_end
+    if end is not None:
+        yield f"Without {name}, all else as it was, the job would have ended after {estimate(end)}, a model says."
+    elif neighbour.no_model:
+        yield words.sentence(f"When the job would have ended without {name} is not known: {neighbour.no_model}")
+
+
+def _traffic(blame: Blame) -> Iterator[str]:
+    for traffic in worth_telling(blame.traffic):
+        where, profiled = place(traffic.storage), words.size(traffic.profiled)
+        if traffic.counted is None:
+            yield f"Traffic on {where}: {profiled} in profiles; no counter says how much there was in all."
+        else:
+            yield f"Traffic on {where}: {profiled} in profiles, of {words.size(traffic.counted)} by {traffic.counter}."
+
+
+def _confidence(blame: Blame) -> str:
+    if blame.baseline is None:
+        return f"Confidence: {blame.confidence}."
+    return f"Confidence: {blame.confidence}; that of the time alone is {blame.baseline.confidence}."

@@ -1,0 +1,67 @@
+"use strict";
+/* The figures of a chosen time, on the page of a blame: added up from the seconds of each slice. */
+const selection = (() => {
+  /* To three digits, as everywhere on the page. */
+  function number(value) {
+    if (value === 0) return "0";
+    const size = Math.abs(value);
+    if (size >= 99.95) return Math.round(value).toLocaleString("en");
+    return size < 0.001 ? "0" : value.toPrecision(3).replace("-", "\u2212");
+  }
+
+  function clock(milliseconds) {
+    return new Date(milliseconds).toISOString().slice(11, 19);
+  }
+
+  function sum(values, places) {
+    return places.reduce((total, place) => total + values[place], 0);
+  }
+
+  /* The sentence on a chosen time. */
+  function sentence(data, places, figures) {
+    const from = clock(data.begin_ms[places[0]]), to = clock(data.begin_ms[places.at(-1)] + data.slice_ms);
+    const parts = data.lost.map(({ name }, place) => ({ name, seconds: figures.lost[place] })).filter(({ seconds }) => Math.abs(seconds) >= 0.005 * figures.calls);
+    const told = parts.map(({ name, seconds }) => (name === "unexplained" ? `${number(seconds)} s unexplained` : `${number(seconds)} s to ${name}`));
+    const whose = data.processes > 1 ? ` (mean of ${data.processes} processes)` : "";
+    const lost = figures.calls - figures.alone;
+    return `From ${from} to ${to}: I/O took ${number(figures.calls)} s${whose} and ${number(figures.alone)} s alone. It lost ${number(lost)} s${told.length ? ": " + told.join(", ") : ""}. Double-click in a chart to see the whole run again.`;
+  }
+
+  /* Gives what can be limited to a time, as a range in milliseconds of the charts' axis; null is the whole run. */
+  function begin(data) {
+    if (data === null) return [];
+    const note = document.getElementById("chosen"), bar = document.getElementById("bar");
+    const tiles = [...document.querySelectorAll(".facts div[id]")].map((tile) => ({ id: tile.id, name: tile.querySelector("dt"), said: tile.querySelector("dd") }));
+    const whole = { note: note.textContent, bar: bar.data.map((trace) => trace.x), tiles: Object.fromEntries(tiles.map(({ id, name, said }) => [id, [name.textContent, said.textContent]])) };
+
+    function show(text, parts, figures) {
+      note.textContent = text;
+      for (const { id, name, said } of tiles) [name.textContent, said.textContent] = figures[id] ?? whole.tiles[id];
+      Plotly.restyle(bar, { x: parts });
+    }
+
+    /* The tiles of a chosen time: what each is called, and its figure. */
+    function figuresOf({ calls, alone, lost }, seconds) {
+      const slowdown = alone > 0 ? `I/O took ${(calls / alone).toPrecision(2)} times as long as alone` : "no I/O";
+      const figures = { slowdown: ["in the chosen time", slowdown], runtime: ["the chosen time", `${number(seconds)} s`], alone: ["I/O alone", `${number(alone)} s`], unexplained: ["unexplained", `${number(lost.at(-1))} s`] };
+      lost.slice(0, -1).forEach((value, place) => (figures[`lost-${place}`] = [whole.tiles[`lost-${place}`]?.[0], `${number(value)} s`]));
+      return figures;
+    }
+
+    function limit(range) {
+      const middle = data.slice_ms / 2;
+      const places = [...data.begin_ms.keys()].filter((place) => range === null || (data.begin_ms[place] + middle >= range[0] && data.begin_ms[place] + middle < range[1]));
+      if (range === null || places.length === 0 || places.length === data.begin_ms.length) {
+        show(whole.note, whole.bar, whole.tiles);
+        return;
+      }
+      const figures = { calls: sum(data.in_calls, places), alone: sum(data.alone, places), lost: data.lost.map(({ seconds }) => sum(seconds, places)) };
+      const seconds = (places.length * data.slice_ms) / 1000;
+      const computing = Math.max(0, seconds - figures.calls);
+      const parts = data.has_parts ? [computing, figures.alone, ...figures.lost.map((lost) => Math.max(0, lost))] : [computing, figures.calls];
+      show(sentence(data, places, figures), parts.map((part) => [part]), figuresOf(figures, seconds));
+    }
+    return [{ limit }];
+  }
+  return { begin };
+})();

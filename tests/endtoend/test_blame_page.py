@@ -1,0 +1,143 @@
+"""The page of a blame as a reader sees it: in a browser, of results made by hand."""
+
+import base64
+import gzip
+import re
+from dataclasses import replace
+
+import pytest
+from slicewise.digest.digest import Digest
+from slicewise.profile.reader import read_profile
+from slicewise.report.blame.anonymous import anonymous
+from slicewise.report.blame.blame_page import blame_page
+from slicewise.report.page import html_of
+from support import browser
+from support.blames import blame, estimate, neighbour, unknown
+from support.jobs import write_competing_jobs
+
+DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
+LINKED = "[...document.querySelectorAll('[data-linked]')]"
+
+needs_browser = pytest.mark.skipif(
+    browser.executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
+)
+
+
+def cases():
+    many = [neighbour(name, lost) for name, lost in zip("abcdefg", (5.0, 2.0, 1.0, 0.8, 0.6, 0.5, 0.4), strict=True)]
+    calls = blame([neighbour(write_bytes=0, meta_ops=90_000)])
+    return {
+        "one": blame(),
+        "many": blame([*many, neighbour(None, 0.4)]),
+        "nobody": blame([]),
+        "not slowed": blame(runtime_seconds=10.8, lost=estimate(0.1, -0.1, 0.3), is_claimed=False),
+        "faster": blame([], runtime_seconds=9.8, lost=estimate(-0.9, -1.1, -0.7), is_claimed=False),
+        "unknown": unknown(),
+        "idle": unknown(slices=blame().slices.clear(), shares=blame().shares.clear()),
+        "metadata": replace(calls, slices=calls.slices.with_columns(write_bytes=0 * calls.slices["write_bytes"])),
+    }
+
+
+@pytest.fixture(scope="module")
+def window():
+    with browser.Browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def opened(window, tmp_path):
+    def show(result, width=1400):
+        page = tmp_path / "blame.html"
+        page.write_text(html_of(blame_page(result, ["all was seen"])), encoding="utf-8")
+        window.requests.clear()
+        window.troubles.clear()
+        window.resize(width, 1000)
+        window.open(page, DRAWN)
+        return window
+
+    return show
+
+
+def text_of(window, what):
+    return window.evaluate(f"document.querySelector({what!r}).innerText")
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1400, 600])
+@pytest.mark.parametrize("name", cases())
+def test_every_case_is_drawn_within_its_edges_and_without_the_network(opened, name, width):
+    window = opened(cases()[name], width)
+    assert window.evaluate("document.getElementById('trouble').hidden"), window.troubles
+    assert window.evaluate("document.querySelectorAll('.chart').length") >= 1
+    assert window.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert window.troubles == []
+    assert [url for url in window.requests if not url.startswith(("data:", "file:"))] == []
+    overlap = window.evaluate(
+        "(() => { const bar = document.getElementById('bar');"
+        " const legend = bar.querySelector('.legend .bg').getBoundingClientRect();"
+        " return legend.bottom - bar.querySelector('.nsewdrag').getBoundingClientRect().top; })()"
+    )
+    assert overlap <= 1
+
+
+@needs_browser
+def test_the_first_tile_has_the_slowdown_and_its_confidence_by_word_and_by_colour(opened):
+    window = opened(blame())
+    assert text_of(window, ".facts div").split("\n") == ["slowdown", "2.0 times as long as alone", "Confidence: high"]
+    colour = "getComputedStyle(document.querySelector('.facts div dd')).color"
+    high = window.evaluate(colour)
+    assert opened(unknown()).evaluate(colour) != high
+    assert "unknown" in text_of(window, ".facts div")
+
+
+@needs_browser
+def test_the_bar_adds_up_to_the_runtime(opened):
+    window = opened(cases()["many"])
+    lengths = window.evaluate("document.getElementById('bar').data.map((trace) => trace.x[0])")
+    assert sum(lengths) == pytest.approx(21.6)
+    names = window.evaluate("document.getElementById('bar').data.map((trace) => trace.name)")
+    assert names[:3] == ["computing and waiting for others", "I/O as alone", "lost to a"]
+    assert names[-2:] == ["lost to others", "lost, unexplained"]
+
+
+@needs_browser
+def test_a_chosen_time_recomputes_the_figures_and_gives_them_back(opened):
+    window = opened(blame())
+    before = [text_of(window, what) for what in ("#slowdown", "#runtime", "#lost-0", "#chosen")]
+    # The last two slices in which the job lost time, and the first two in which it did not.
+    window.evaluate(
+        f"void Plotly.relayout({LINKED}[1], {{'xaxis.range': ['2023-11-14 22:13:33', '2023-11-14 22:13:37']}})"
+    )
+    window.wait_for("document.getElementById('chosen').textContent.startsWith('From')")
+    assert text_of(window, "#chosen") == (
+        "From 22:13:33 to 22:13:37: I/O took 3.92 s (mean of 2 processes) and 2.48 s alone. It lost 1.44 s: "
+        "1.42 s to large, 0.0200 s unexplained. Double-click in a chart to see the whole run again."
+    )
+    assert "I/O took 1.6 times as long as alone" in text_of(window, "#slowdown")
+    assert "4.00 s" in text_of(window, "#runtime")
+    assert "1.42 s" in text_of(window, "#lost-0")
+    bar = window.evaluate("document.getElementById('bar').data.map((trace) => trace.x[0])")
+    assert bar == pytest.approx([0.08, 2.48, 1.42, 0.02])
+    window.wait_for(f"new Set({LINKED}.map((chart) => String(chart.layout.xaxis.range))).size === 1")
+    window.evaluate(f"void Plotly.relayout({LINKED}[0], {{'xaxis.autorange': true}})")
+    window.wait_for("document.getElementById('chosen').textContent.startsWith('Drag')")
+    assert [text_of(window, what) for what in ("#slowdown", "#runtime", "#lost-0", "#chosen")] == before
+
+
+def embedded(page):
+    """A page's text with all that it carries packed, the bundle of plotly.js aside."""
+    packed = re.findall(r'type="text/plain" id="(\w+)">([^<]*)<', page)
+    return page + "".join(gzip.decompress(base64.b64decode(text)).decode() for name, text in packed if name != "plotly")
+
+
+def test_an_anonymous_page_holds_no_name_of_anybody_else(tmp_path):
+    secret, own = (Digest(read_profile(path)) for path in write_competing_jobs(tmp_path, "secretive", "own-job"))
+    told = blame([neighbour("secretive")], job=replace(blame().job, job="own-job"), notes=["secretive ran on n1"])
+    open_page = embedded(html_of(blame_page(told, [])))
+    assert open_page.count("secretive") > 3
+    hidden = embedded(html_of(blame_page(anonymous(told, own, [secret]), [])))
+    for name in ("secretive", "simulation", "on n1"):
+        assert not re.search(rf"\b{name}\b", hidden)
+    assert "another job (A)" in hidden
+    assert "own-job" in hidden
+    assert str(tmp_path) not in hidden
