@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame import to_runtime, uncontended, without
@@ -58,6 +59,7 @@ def blame(
     traffic, rest = unprofiled(digest, where, beside, grid_ns)
     runs = [*alone, *(run for run in found if run.path not in {given.path for given in alone})]
     known = capacities(pl.concat([beside, *(job_rows([run], grid_ns) for run in runs)]), grid_ns)
+    traffic = [_with_exponent(one, known.get(one.storage.number)) for one in traffic]
     company = _company(beside.filter(pl.col("job") != digest.job), rest, known, slices, grid_ns)
     ranks = digest.processes.filter("matters", has_rank()).height
     count = calls["process"].n_unique()
@@ -103,6 +105,10 @@ def _storages_of(slices: pl.DataFrame, digests: Sequence[Digest]) -> list[Storag
         .sort("seconds", "storage", descending=[True, False])
     )
     return [storages.describe(int(number), digests) for number in took["storage"]]
+
+
+def _with_exponent(traffic: Traffic, known: Capacities | None) -> Traffic:
+    return replace(traffic, exponent=known.exponent, mixed=known.mixed) if known else traffic
 
 
 def _amounts(rest: pl.DataFrame) -> pl.DataFrame:
@@ -367,4 +373,5 @@ def _missing(digest: Digest) -> list[str]:
     count = int(ranks["ranks"].max() or 0)  # type: ignore[arg-type]
     seen = set(ranks["rank"].to_list())
     gone = [rank for rank in range(count) if rank not in seen]
-    return [] if not gone else [f"rank {rank}" for rank in gone]
+    stretches = np.split(np.array(gone), np.flatnonzero(np.diff(gone) != 1) + 1) if gone else []
+    return [f"rank {one[0]}" if len(one) == 1 else f"ranks {one[0]} to {one[-1]}" for one in stretches]

@@ -66,13 +66,16 @@ class Neighbour:
 @dataclass(frozen=True)
 class Traffic:
     """What a storage moved while the job ran, in bytes. counted: by the counters of nodes and mounts; None where there
-    are none. profiled: by all jobs given.
+    are none. profiled: by all jobs given. exponent: of the storage's capacity region, from `mixed` slices: 1 where
+    reads, writes and metadata take turns, large where they do not meet; None where no slices tell.
     """
 
     storage: Storage
     profiled: int
     counted: int | None
     counter: str
+    exponent: float | None = None
+    mixed: int = 0
 
     @property
     def covered(self) -> float | None:

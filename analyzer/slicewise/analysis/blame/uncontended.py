@@ -252,7 +252,7 @@ def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
         chosen = sets if not draw else [rows[random.integers(0, len(rows), len(rows)).tolist()] for rows in sets]
         speeds = np.array([float(rows["done"].sum()) / max(float(rows["seconds"].sum()), 1e-12) for rows in chosen])
         at = np.array([real(rows["others"].mean()) / slice_seconds for rows in chosen])
-        if np.ptp(at) <= 0:
+        if at.max() < LEAST_RATIO_OF_RATES * at.min() and draw:
             continue
         slope, speed = np.polyfit(at, speeds, 1, w=np.sqrt([len(rows) for rows in chosen]))
         drawn.append((speed, slope))
