@@ -9,6 +9,7 @@
 #include "guard.h"
 #include "mix.h"
 #include "mount.h"
+#include "opened.h"
 #include "record.h"
 #include "scratch.h"
 #include "sparse.h"
@@ -152,17 +153,24 @@ static uint64_t hash_of_inode(uint64_t hash, const struct statx *status)
     return mix(mix(hash, status->stx_ino), (uint64_t)status->stx_btime.tv_sec * 1000000000 + status->stx_btime.tv_nsec);
 }
 
+/* The name that a descriptor was opened by. */
+struct name {
+    const char *path; /* NULL: not known */
+    size_t length;
+    int dirfd;
+};
+
 /* 0: no name. */
-static uint64_t hash_of_name(int dirfd, const char *path)
+static uint64_t hash_of_name(const struct name *name)
 {
     struct statx status;
-    if (path == NULL)
+    if (name->path == NULL)
         return 0;
-    uint64_t hash = mix_text(1, path);
-    if (path[0] == '/')
+    uint64_t hash = mix_bytes(1, name->path, name->length);
+    if (name->path[0] == '/')
         return hash;
-    if (dirfd != AT_FDCWD)
-        return mix(hash, descriptor_of(dirfd));
+    if (name->dirfd != AT_FDCWD)
+        return mix(hash, descriptor_of(name->dirfd));
     if (raw_statx(AT_FDCWD, "", AT_EMPTY_PATH, &status) < 0)
         return 0;
     return mix(hash_of_inode(hash, &status), makedev(status.stx_dev_major, status.stx_dev_minor));
@@ -174,7 +182,12 @@ static uint64_t file_id(descriptor word, const struct statx *status, uint64_t na
     return mix(hash_of_inode(mix(name != 0 ? name : word >> 32, name != 0), status), descriptor_mount(word)) | 1;
 }
 
-static descriptor classify(int fd, uint64_t name)
+static bool is_of_working_directory(const struct name *name)
+{
+    return name->path != NULL && (name->path[0] == '/' || name->dirfd == AT_FDCWD);
+}
+
+static descriptor classify(int fd, const struct name *name)
 {
     struct statx status;
     if (fd < 0 || raw_statx_descriptor(fd, &status) < 0)
@@ -185,8 +198,13 @@ static descriptor classify(int fd, uint64_t name)
         object = OBJECT_other;
     descriptor word = word_of(mount, object, object == OBJECT_file && S_ISREG(status.stx_mode) ? FILE_NOT_USED : FILE_NONE);
     if (!lend_is_child() && make_place(fd)) {
-        if (descriptor_file(word) != FILE_NONE)
-            atomic_store_explicit(id_of(fd), file_id(word, &status, name), memory_order_relaxed);
+        if (descriptor_file(word) != FILE_NONE) {
+            uint64_t id = file_id(word, &status, hash_of_name(name));
+            atomic_store_explicit(id_of(fd), id, memory_order_relaxed);
+            files_prefetch(engine.home.segment, id);
+            if (is_of_working_directory(name))
+                opened_note(word, &status, name->path, name->length);
+        }
         atomic_store_explicit(place_of(fd), word, memory_order_release);
     }
     return word;
@@ -194,12 +212,12 @@ static descriptor classify(int fd, uint64_t name)
 
 descriptor descriptor_classify(int fd)
 {
-    return classify(fd, 0);
+    return classify(fd, &(struct name){ NULL });
 }
 
 descriptor descriptor_opened(int fd, int dirfd, const char *path)
 {
-    return classify(fd, hash_of_name(dirfd, path));
+    return classify(fd, &(struct name){ path, path != NULL ? strlen(path) : 0, dirfd });
 }
 
 static bool is_of_file(const struct stream *stream)
@@ -207,11 +225,21 @@ static bool is_of_file(const struct stream *stream)
     return stream->descriptor != 0 && stream->file != FILE_NONE;
 }
 
+static const char *name_of(const struct stream *stream)
+{
+    /* The word as it was before its file was used (stream_switch), as its thread has noted it. */
+    descriptor opened = stream->descriptor | (uint64_t)FILE_NOT_USED << 16;
+    const char *name = opened_name(opened);
+    if (name == NULL)
+        opened_learn(opened, name = path_of_descriptor(stream->fd));
+    return name;
+}
+
 /* Gives the stream's file a row, if its descriptor is still open. Caller holds the lock. */
 static void name_file(struct stream *stream)
 {
     if (descriptor_word(stream->fd) == stream->descriptor)
-        files_enter(&engine.home, stream, descriptor_mount(stream->descriptor), path_of_descriptor(stream->fd));
+        files_enter(&engine.home, stream, descriptor_mount(stream->descriptor), name_of(stream));
 }
 
 /* Gives the stream's file a row if it moved enough for one. `more` of a call that is about to be added to it. */

@@ -19,9 +19,15 @@ static uint64_t row_weight(const struct file *file, unsigned by)
     return weight(file->row + files_opens, by) + file->row[by == BY_BYTES ? files_error_bytes : files_error_ns];
 }
 
-static _Atomic uint64_t *cell_of(struct segment *segment, uint64_t id, unsigned by)
+static struct file_cell *cell_of(struct segment *segment, uint64_t id)
 {
-    return &segment->files.passed[(id >> 32) % FILE_CELLS][by];
+    return (struct file_cell *)files_cell(segment, id);
+}
+
+/* Whether there were more files than rows. Before the first row there may be no memory behind the table: a look would kill the program. */
+static bool is_filtering(const struct segment *segment)
+{
+    return segment->files_used != 0 && atomic_load(&segment->files.is_filtering) != 0;
 }
 
 /* How long to wait for somebody who gives up rows: long enough, but for a vforked child that was killed there. */
@@ -32,8 +38,12 @@ static uint32_t find(const struct segment *segment, uint64_t id, uint32_t *versi
 {
     const struct files *files = &segment->files;
     uint32_t found, yields = 0;
-    *version = 0;
-    if (segment->files_used == 0)
+    if (segment->files_used == 0) {
+        *version = 0;
+        return 0;
+    }
+    *version = atomic_load(&files->version);
+    if (is_filtering(segment) && atomic_load(&files_cell(segment, id)->rows) == 0)
         return 0;
     do {
         while (((*version = atomic_load(&files->version)) & 1) != 0 && yields++ < YIELDS_MOST)
@@ -70,20 +80,14 @@ bool files_refer(struct segment *segment, struct stream *stream)
     return refer(segment, stream, &version) != 0;
 }
 
-/* Whether there were more files than rows. Before the first row there may be no memory behind the table: a look would kill the program. */
-static bool is_filtering(const struct segment *segment)
-{
-    return segment->files_used != 0 && atomic_load(&segment->files.is_filtering) != 0;
-}
-
 bool files_is_worth(const struct segment *segment, const struct stream *stream, uint64_t more_bytes, uint64_t more_ns)
 {
     if (!is_filtering(segment))
         return true;
+    const struct file_cell *cell = files_cell(segment, stream->id);
     const uint64_t more[] = { more_bytes, more_ns };
     for (unsigned by = 0; by < FILE_MEASURES; by++)
-        if (atomic_load(cell_of((struct segment *)segment, stream->id, by)) + weight(stream->counter, by) + more[by] >
-            atomic_load(&segment->files.enough[by]))
+        if (atomic_load(&cell->passed[by]) + weight(stream->counter, by) + more[by] > atomic_load(&segment->files.enough[by]))
             return true;
     return false;
 }
@@ -131,12 +135,13 @@ static void give_up(struct segment *segment, uint32_t row, uint64_t id)
     struct files *files = &segment->files;
     struct file *file = &files->file[row];
     for (unsigned by = 0; by < FILE_MEASURES; by++) {
-        _Atomic uint64_t *cell = cell_of(segment, id, by);
-        uint64_t held = atomic_load(cell), had = row_weight(file, by);
-        while (held < had && !atomic_compare_exchange_weak(cell, &held, had))
+        _Atomic uint64_t *passed = &cell_of(segment, id)->passed[by];
+        uint64_t held = atomic_load(passed), had = row_weight(file, by);
+        while (held < had && !atomic_compare_exchange_weak(passed, &held, had))
             ;
     }
     unlink_row(files, row, id);
+    atomic_fetch_sub(&cell_of(segment, id)->rows, 1);
     uint64_t *others = files->file[0].row + files_opens, *sums = file->row + files_opens;
     memcpy(files->before, others, sizeof files->before);
     atomic_store(&files->giving_up, row);
@@ -166,17 +171,31 @@ static void find_free_rows(const struct files *files, unsigned char is_free[FILE
         is_free[row] = 1;
 }
 
-/* All cells together are never more than what all files had. A file that has no larger part of it than this needs no row, however little the rows
- * themselves have: where files come and go that all have the same, few of them get rows that are given up again. */
-#define PART_ENOUGH ((uint64_t)2 * FILES_KEPT)
-
-static void raise_enough(struct files *files, unsigned by, uint64_t least)
+/* What all files had, at least. What is in the cells is in no row's own sums, and nothing is in the cells twice. */
+static uint64_t weight_of_all(const struct segment *segment, unsigned by)
 {
-    uint64_t passed = 0;
+    const struct files *files = &segment->files;
+    uint64_t all = 0;
     for (uint32_t cell = 0; cell < FILE_CELLS; cell++)
-        passed += atomic_load_explicit(&files->passed[cell][by], memory_order_relaxed);
-    if (least < passed / PART_ENOUGH)
-        least = passed / PART_ENOUGH;
+        all += atomic_load_explicit(&files->cells[cell].passed[by], memory_order_relaxed);
+    for (uint32_t row = 1; row < segment->files_used; row++)
+        if (files->file[row].id != 0)
+            all += weight(files->file[row].row + files_opens, by);
+    return all;
+}
+
+/* A file that has no larger part of all than this needs no row, however little the rows themselves have: where files come and go that all have
+ * the same, few of them get rows that are given up again. What is enough grows with what all files have, each time that so many
+ * rows were entered. */
+#define PART_ENOUGH ((uint64_t)2 * FILES_KEPT)
+#define ROWS_A_RAISE 64
+
+static void raise_enough(struct segment *segment, unsigned by, uint64_t least)
+{
+    struct files *files = &segment->files;
+    uint64_t part = weight_of_all(segment, by) / PART_ENOUGH;
+    if (least < part)
+        least = part;
     if (least > files->enough[by])
         atomic_store(&files->enough[by], least);
 }
@@ -209,7 +228,7 @@ static void sweep(struct segment *segment)
                 is_kept[i] = 1;
             }
         }
-        raise_enough(files, by, least);
+        raise_enough(segment, by, least);
     }
     /* First nobody finds them; who found one before has its number in a stream by now, or looks once more. */
     uint64_t *ids = numbers;
@@ -245,6 +264,13 @@ static int reserve_head(struct segment_home *home, uint32_t rows)
     return segment_reserve(home, &files->version, offsetof(struct files, file) - offsetof(struct files, version) + rows * sizeof files->file[0]);
 }
 
+static void begin_filtering(struct segment *segment)
+{
+    for (uint32_t row = 1; row < FILES_MAX; row++)
+        atomic_fetch_add(&cell_of(segment, segment->files.file[row].id)->rows, 1);
+    atomic_store(&segment->files.is_filtering, 1);
+}
+
 /* A free row, or 0. */
 static uint32_t new_row(struct segment_home *home)
 {
@@ -263,10 +289,13 @@ static uint32_t new_row(struct segment_home *home)
         return row;
     }
     if (atomic_load(&files->is_filtering) == 0) {
-        if (segment_reserve(home, files->passed, sizeof *files - offsetof(struct files, passed)) < 0)
+        if (segment_reserve(home, files->cells, sizeof *files - offsetof(struct files, cells)) < 0)
             return 0;
-        atomic_store(&files->is_filtering, 1);
+        begin_filtering(segment);
     }
+    if (++files->entered % ROWS_A_RAISE == 0)
+        for (unsigned by = 0; by < FILE_MEASURES; by++)
+            raise_enough(segment, by, 0);
     if (files->first_free == 0)
         sweep(segment);
     row = files->first_free;
@@ -294,13 +323,16 @@ void files_enter(struct segment_home *home, struct stream *stream, uint32_t moun
     file->row[files_file] = row;
     file->row[files_mount] = mount;
     file->row[files_path] = FILE_NAME_TEXT(row);
+    struct file_cell *cell = is_filtering(segment) ? cell_of(segment, stream->id) : NULL;
+    if (cell != NULL)
+        atomic_fetch_add(&cell->rows, 1);
     atomic_store(&file->next, files->heads[stream->id % FILE_HEADS]);
     atomic_store(&file->id, stream->id);
     atomic_store(&files->heads[stream->id % FILE_HEADS], (uint16_t)row);
     atomic_fetch_add(&files->version, 2);
     /* After the row can be found: whoever adds to the cell looks for the row afterwards. */
-    for (unsigned by = 0; by < FILE_MEASURES && atomic_load(&files->is_filtering) != 0; by++)
-        file->row[by == BY_BYTES ? files_error_bytes : files_error_ns] = atomic_load(cell_of(segment, stream->id, by));
+    for (unsigned by = 0; by < FILE_MEASURES && cell != NULL; by++)
+        file->row[by == BY_BYTES ? files_error_bytes : files_error_ns] = atomic_load(&cell->passed[by]);
     stream->file = row;
 }
 
@@ -337,7 +369,7 @@ void files_add(struct segment_home *home, struct lane *lane, struct stream *stre
         for (unsigned by = 0; by < FILE_MEASURES; by++) {
             uint64_t moved = weight(stream->counter, by);
             if (moved != 0)
-                atomic_fetch_add(cell_of(segment, stream->id, by), moved);
+                atomic_fetch_add(&cell_of(segment, stream->id)->passed[by], moved);
         }
         /* Who enters the file from now on has seen what the cell holds. */
         if (atomic_load(&segment->files.version) != version)
@@ -416,7 +448,7 @@ void files_close(struct segment_home *home)
     for (unsigned by = 0; by < FILE_MEASURES; by++) {
         errors[by] = 0;
         for (uint32_t cell = 0; cell < FILE_CELLS && files->is_filtering != 0; cell++)
-            errors[by] = errors[by] > files->passed[cell][by] ? errors[by] : files->passed[cell][by];
+            errors[by] = errors[by] > files->cells[cell].passed[by] ? errors[by] : files->cells[cell].passed[by];
         uint64_t all = weight(other + files_opens, by);
         if (files->is_filtering == 0 || errors[by] > all)
             errors[by] = all;

@@ -10,6 +10,17 @@
 
 #include "segment.h"
 
+static inline const struct file_cell *files_cell(const struct segment *segment, uint64_t id)
+{
+    return &segment->files.cells[(id >> 32) % FILE_CELLS];
+}
+
+/* A file was opened, and will be looked for when it is used: until then what must be read for that can be on its way. */
+static inline void files_prefetch(const struct segment *segment, uint64_t id)
+{
+    __builtin_prefetch(files_cell(segment, id));
+}
+
 /* Whether the stream's file has a row, which the stream then names. */
 bool files_refer(struct segment *segment, struct stream *stream);
 

@@ -12,9 +12,8 @@ static inline uint64_t mix(uint64_t hash, uint64_t word)
 }
 
 /* Eight bytes at a time; the last eight may overlap those before. */
-static inline uint64_t mix_text(uint64_t hash, const char *text)
+static inline uint64_t mix_bytes(uint64_t hash, const char *text, size_t length)
 {
-    const size_t length = strlen(text);
     uint64_t word = 0;
     if (length < sizeof word) {
         memcpy(&word, text, length);
@@ -27,6 +26,11 @@ static inline uint64_t mix_text(uint64_t hash, const char *text)
     }
     memcpy(&word, last, sizeof word);
     return mix(mix(hash, word), length);
+}
+
+static inline uint64_t mix_text(uint64_t hash, const char *text)
+{
+    return mix_bytes(hash, text, strlen(text));
 }
 
 #endif

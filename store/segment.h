@@ -155,6 +155,12 @@ struct file {
     uint64_t row[FILE_COLUMNS];
 };
 
+/* Of all files with one hash. What of a new file must be looked at is on one line of the cache. */
+struct file_cell {
+    _Atomic uint64_t passed[FILE_MEASURES]; /* what one without a row has had at most */
+    _Atomic uint32_t rows;                  /* how many have rows, at most; not before there were more files than rows */
+} __attribute__((aligned(32)));
+
 /* Before it lie the names, the last of which is the first row's: of few files all is on one page. See files.h. */
 struct files {
     char unused[FILES_NEAR * FILE_NAME_BYTES]; /* so much the names end after a page's beginning */
@@ -166,9 +172,10 @@ struct files {
     _Atomic uint16_t heads[FILE_HEADS];
     struct file file[FILES_MAX]; /* 0: all files without a row */
     /* From here on there is no memory before there were more files than rows. */
-    _Atomic uint64_t passed[FILE_CELLS][FILE_MEASURES] __attribute__((aligned(PAGE_BYTES))); /* what a file without a row has had at most, by hash */
+    struct file_cell cells[FILE_CELLS] __attribute__((aligned(PAGE_BYTES))); /* by hash */
     uint64_t before[FILE_SUMS]; /* of row 0, while the sums of row `giving_up` are added to it (files.c); 0: none is */
     _Atomic uint32_t giving_up;
+    uint32_t entered; /* rows, since there were more files than rows */
 };
 _Static_assert(FILES_MAX *FILE_NAME_BYTES % PAGE_BYTES == 0, "names end where they are meant to");
 #define FILE_NAMES_BEGIN ((uint64_t)TEXT_BYTES) /* names stand for texts, from this one on */
