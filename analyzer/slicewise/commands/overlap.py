@@ -20,11 +20,9 @@ from slicewise.report.overlap import overlap_words
 from slicewise.report.overlap.overlap_json import overlap_record
 from slicewise.report.overlap.overlap_page import overlap_page
 from slicewise.report.overlap.overlap_tables import jobs_table
-from slicewise.report.page import page_path, write_page
+from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
-
-MOST_NAMED_JOBS = 3
 
 
 def overlap(
@@ -51,7 +49,7 @@ def overlap(
     standalone = read_digests(alone or [])
     overlap = analysis.overlap(digests, standalone)
     main = overlap.directions[overlap.main_direction if direction == "auto" else direction]
-    page = html or page_path(profiles[0], f"overlap-{_joined([job.job for job in overlap.jobs])}")
+    page = html or page_path(profiles[0], f"overlap-{joined_names(job.job for job in overlap.jobs)}")
     seen = {digest.job: coverage(digest) for digest in digests}
     evidence = _evidence(overlap, main, digests, standalone)
     whole = overlap_page(overlap, main, seen, unseen_lines(digests))
@@ -83,8 +81,3 @@ def _evidence(
     begin, end = (region.first_slice, region.end_slice) if region else (0, 0)
     together = [Window(job, begin * overlap.slice_ns, end * overlap.slice_ns) for job in jobs]
     return evidence_of([window_of(digest) for digest in standalone], together)
-
-
-def _joined(jobs: list[str]) -> str:
-    more = len(jobs) - MOST_NAMED_JOBS
-    return "-".join(jobs[:MOST_NAMED_JOBS]) + (f"-and-{more}-more" if more > 0 else "")

@@ -12,7 +12,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -29,6 +29,7 @@ from slicewise.report.tables import Table
 from slicewise.text import safe_text
 
 MOST_NAME_LETTERS = 120
+MOST_NAMED_JOBS = 3
 UNIT_AFTER_NUMBER = re.compile(r"(\d) (?=(?:[KMGTP]iB(?:/s)?|B|[mun]?s|min|h|%)(?:\W|$))")
 
 
@@ -83,6 +84,13 @@ def page_path(profile: Path, name: str) -> Path:
     safe_name = re.sub(r"[^\w.@+=-]+", "_", name)[:MOST_NAME_LETTERS]
     path = directory.parent / f"{safe_name}.html"
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def joined_names(jobs: Iterable[str]) -> str:
+    """Several jobs in the name of a page: "a-b-c-and-2-more"."""
+    names = list(jobs)
+    more = len(names) - MOST_NAMED_JOBS
+    return "-".join(names[:MOST_NAMED_JOBS]) + (f"-and-{more}-more" if more > 0 else "")
 
 
 def write_page(page: Page, path: Path) -> None:

@@ -1,0 +1,86 @@
+"""Two runs or more: against which of them the others are compared, why each took another time, and why all vary.
+
+Digests in, dataclasses out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from slicewise.analysis.compare.difference import Difference, Loss, difference
+from slicewise.analysis.compare.work import Work, place_names, work_of
+from slicewise.digest.digest import Digest
+from slicewise.errors import UserError
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs in the order given, and why each but `against` took another time than that one. chosen: how `against` was.
+
+    told: the difference to begin with: that of the second of two runs, of more that of the slowest. shares: of several,
+    the share of the runtimes' variance that each part of `Difference.parts` has; they add up to 1; empty of two runs,
+    and where runtimes do not vary. places: where each file system is mounted.
+    """
+
+    runs: list[Work]
+    against: Work
+    chosen: Literal["the first", "the median"]
+    differences: list[Difference]
+    told: Difference
+    shares: dict[str, float]
+    places: Mapping[str, str]
+
+
+def compare(digests: Sequence[Digest], losses: Mapping[str, Loss] | None = None) -> Comparison:
+    """Compare runs: two against the first, more against the one of median runtime (of an even number the shorter).
+
+    losses: what runs lost to neighbours, by job; of those that are not in it this is unknown. Raises UserError for
+    fewer than two runs, and for one that is given twice.
+    """
+    _require_different(digests)
+    losses = losses or {}
+    runs = [work_of(digest) for digest in digests]
+    by_time = sorted(runs, key=lambda run: run.runtime_ns)
+    against = runs[0] if len(runs) == 2 else by_time[(len(runs) - 1) // 2]
+    differences = [
+        difference(run, against, losses.get(run.job.job), losses.get(against.job.job))
+        for run in runs
+        if run is not against
+    ]
+    told = max(differences, key=lambda found: found.difference_seconds)
+    return Comparison(
+        runs=runs,
+        against=against,
+        chosen="the first" if len(runs) == 2 else "the median",
+        differences=differences,
+        told=told,
+        shares=_shares(differences) if len(runs) > 2 else {},
+        places=place_names(digests),
+    )
+
+
+def _require_different(digests: Sequence[Digest]) -> None:
+    if len(digests) < 2:
+        raise UserError("compare needs the profiles of two runs or more; for a single one: slicewise report PROFILE")
+    for place, digest in enumerate(digests):
+        for earlier in digests[:place]:
+            if set(earlier.processes["process"]) & set(digest.processes["process"]):
+                raise UserError(
+                    f"{digest.path} and {earlier.path} are profiles of the same processes; give each run once"
+                )
+
+
+def _shares(differences: Sequence[Difference]) -> dict[str, float]:
+    """cov(part, difference) / var(difference) over all runs, that of the reference (0 by definition) included."""
+    whole = [0.0, *(found.difference_seconds for found in differences)]
+    mean = sum(whole) / len(whole)
+    variance = sum((value - mean) ** 2 for value in whole)
+    if not variance:
+        return {}
+    shares = {}
+    for part in differences[0].parts():
+        values = [0.0, *(found.parts()[part] for found in differences)]
+        shares[part] = sum(value * (all_ - mean) for value, all_ in zip(values, whole, strict=True)) / variance
+    return shares

@@ -1,0 +1,307 @@
+"""The difference of two runs' times, in parts that add up to it: computing, own I/O, lost to neighbours, unexplained.
+
+Dataclasses in, dataclasses out. Formulas are in docs/models.md. The parts are whole nanoseconds when they are taken
+from each other, so that nothing is lost to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from slicewise.analysis.blame.timeline import Kind
+from slicewise.analysis.compare.prices import Price, price_of_bytes, price_of_calls, with_size_class
+from slicewise.analysis.compare.work import Work
+from slicewise.estimate import Estimate
+
+Part = Literal["bytes", "calls", "sizes", "metadata"]
+PARTS: tuple[Part, ...] = ("bytes", "calls", "sizes", "metadata")
+Confidence = Literal["high", "medium", "low", "unknown"]
+CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low", "unknown")
+LEAST_SURE: Confidence = "low"
+WhyUnknown = Literal["not done before", "other sizes", "other syncs"]
+
+# An amount that the first run has less of than this fraction of the other's has no price there worth the name.
+LEAST_OF_AMOUNT = 0.05
+NONE = "there is none"
+# What is less than this fraction of the longer runtime is not worth a word.
+WORTH_A_WORD = 0.01
+# How much of a difference may be unexplained, or in doubt, for what is told of it to be sure.
+MOST_IN_DOUBT: dict[Confidence, float] = {"high": 0.2, "medium": 0.5}
+# A difference below this fraction of the longer runtime is as sure as one of that size.
+SURE_OF = 0.05
+# Size classes of the first run speak for the other's calls if they hold this fraction of its bytes.
+ENOUGH_OF_BYTES = 0.9
+# Numbers of sync calls further apart than this factor are another way to write.
+OTHER_SYNCS = 2.0
+
+
+class Amounts(NamedTuple):
+    """One kind of calls on one file system: seconds of the runtime, and what was done in them."""
+
+    seconds: float
+    bytes: int
+    calls: int
+    syncs: int
+
+    @property
+    def size(self) -> float:
+        """Bytes a call."""
+        return self.bytes / max(1, self.calls)
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Work that the first run has no price for, and why: kind and place of the calls, what there is of it now and was
+    then. It counts as long as it took where it was "not done before"; else what it costs more is unexplained.
+    """
+
+    why: WhyUnknown
+    kind: Kind
+    place: str
+    now: Amounts
+    then: Amounts
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a run lost to neighbours: seconds of its runtime, who they were (most first), and how sure that is."""
+
+    seconds: Estimate
+    neighbours: list[str] = field(default_factory=list)
+    confidence: Confidence = "unknown"
+
+
+@dataclass(frozen=True)
+class OwnIo:
+    """What a run's own I/O took more than another's at that one's cost, in seconds: in all, and by what there was more
+    of; a part is None where nothing tells it, and then it is unexplained.
+    """
+
+    seconds: Estimate
+    parts: dict[Part, Estimate | None]
+    unknown: list[Unknown]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Why a run took longer (or, below 0, less long) than another one, in seconds.
+
+    difference_seconds = computing_seconds + own_io.seconds + lost_seconds (where it is known) + unexplained_seconds.
+    ratio: of the runtimes. loss: where lost_seconds is from.
+    """
+
+    of: Work
+    against: Work
+    difference_seconds: float
+    ratio: float
+    computing_seconds: float
+    own_io: OwnIo
+    lost_seconds: Estimate | None
+    loss: Loss | None
+    former_loss: Loss | None
+    unexplained_seconds: Estimate
+
+    @property
+    def longer_seconds(self) -> float:
+        """The longer one of the two runtimes."""
+        return max(self.of.runtime_ns, self.against.runtime_ns) / 1e9
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the two took as long as each other."""
+        return abs(self.difference_seconds) < WORTH_A_WORD * self.longer_seconds
+
+    @property
+    def confidence(self) -> Confidence:
+        """How sure the parts are: by how much of the difference is unexplained, and how much may belong to another
+        part. A loss is no surer than it was told to be; processes in another number, or a run that goes on, make all of
+        it less sure. Unknown: most of the difference is unexplained, and what neighbours cost is not known.
+        """
+        size = max(abs(self.difference_seconds), SURE_OF * self.longer_seconds)
+        unexplained = abs(self.unexplained_seconds.value) / size
+        if self.lost_seconds is None and unexplained > MOST_IN_DOUBT["medium"]:
+            return "unknown"
+        known = [self.own_io.seconds, *([self.lost_seconds] if self.lost_seconds else [])]
+        doubt = max(unexplained, sum(part.high - part.low for part in known) / 2 / size)
+        bounds: list[Confidence] = [next((word for word, most in MOST_IN_DOUBT.items() if doubt <= most), LEAST_SURE)]
+        if self.of.processes != self.against.processes:
+            bounds.append("medium")
+        if self.of.is_running or self.against.is_running:
+            bounds.append(LEAST_SURE)
+        if self.loss is not None and abs(self.parts()["lost"]) > MOST_IN_DOUBT["high"] * size:
+            bounds.append(self.loss.confidence)
+        return max(bounds, key=CONFIDENCES.index)
+
+    def parts(self) -> dict[str, float]:
+        """computing, own_io, lost and unexplained, as they add up."""
+        return {
+            "computing": self.computing_seconds,
+            "own_io": self.own_io.seconds.value,
+            "lost": self.lost_seconds.value if self.lost_seconds else 0.0,
+            "unexplained": self.unexplained_seconds.value,
+        }
+
+
+def difference(of: Work, against: Work, loss: Loss | None = None, former_loss: Loss | None = None) -> Difference:
+    """Why `of` took longer than `against`.
+
+    loss: what `of` lost to neighbours; None: unknown, and part of what is unexplained. former_loss: what `against` did;
+    None: nothing that is known.
+    """
+    own = own_io(of, against)
+    lost = _lost(loss, former_loss)
+    all_ns = of.runtime_ns - against.runtime_ns
+    computing_ns = of.computing_ns - against.computing_ns
+    rest_ns = all_ns - computing_ns - _ns(own.seconds.value) - (_ns(lost.value) if lost else 0)
+    known = [own.seconds, *([lost] if lost else [])]
+    unexplained = Estimate(
+        rest_ns / 1e9,
+        rest_ns / 1e9 - sum(part.high - part.value for part in known),
+        rest_ns / 1e9 + sum(part.value - part.low for part in known),
+        "what is left of the difference, with the doubts about the other parts added up",
+    )
+    return Difference(
+        of=of,
+        against=against,
+        difference_seconds=all_ns / 1e9,
+        ratio=of.runtime_ns / max(1, against.runtime_ns),
+        computing_seconds=computing_ns / 1e9,
+        own_io=own,
+        lost_seconds=lost,
+        loss=loss,
+        former_loss=former_loss,
+        unexplained_seconds=unexplained,
+    )
+
+
+def own_io(of: Work, against: Work) -> OwnIo:
+    """What `of`'s I/O would have taken at `against`'s cost, less what `against`'s took."""
+    found: dict[Part, list[Estimate]] = {part: [] for part in PARTS}
+    unknown: list[Unknown] = []
+    both = pl.concat([of.amounts, against.amounts]).select("kind", "place").unique().sort("kind", "place")
+    for kind, place in both.iter_rows():
+        now, then = (_amounts(work, kind, place) for work in (of, against))
+        priced = _priced(of, against, kind, place, now, then)
+        for part, estimate in priced.items():
+            found[part].append(estimate)
+        why = _why_unknown(against, kind, place, now, then, priced)
+        if why and now.seconds >= WORTH_A_WORD * of.runtime_ns / 1e9:
+            unknown.append(Unknown(why, kind, place, now, then))
+    is_untold = any(work.why == "other sizes" for work in unknown)
+    parts: dict[Part, Estimate | None] = {
+        part: None if is_untold and not each and part in ("calls", "sizes") else sum_of(each)
+        for part, each in found.items()
+    }
+    return OwnIo(sum_of(part for part in parts.values() if part), parts, unknown)
+
+
+def sum_of(estimates: Iterable[Estimate]) -> Estimate:
+    """The sum, in whole nanoseconds, with all doubts added up."""
+    estimates = list(estimates)
+    value = sum(_ns(estimate.value) for estimate in estimates) / 1e9
+    return Estimate(
+        value,
+        value - sum(estimate.value - estimate.low for estimate in estimates),
+        value + sum(estimate.high - estimate.value for estimate in estimates),
+        "; ".join(dict.fromkeys(estimate.how for estimate in estimates if estimate.how != NONE)) or NONE,
+    )
+
+
+def _priced(of: Work, against: Work, kind: Kind, place: str, now: Amounts, then: Amounts) -> dict[Part, Estimate]:
+    """What there is more of one kind of calls on one file system, by part."""
+    part: Part = "metadata" if kind == "meta" else "bytes"
+    price = _price(against, kind, place, now, then)
+    if price is None:
+        more = now.seconds - then.seconds
+        how = "work that the first run did not do, as long as it took: less if neighbours slowed it down"
+        return {part: Estimate(more, min(more, 0.0), max(more, 0.0), how)} if more else {}
+    scales = _scales(of, against)
+    if kind == "meta":
+        return {part: _estimate(price.per_call or 0.0, now.calls, then.calls, price.error, scales)}
+    if price.per_call is not None and price.knows(now.size):
+        priced: dict[Part, Estimate] = {
+            "bytes": _estimate(price.per_byte, now.bytes, then.bytes, price.error, scales),
+            "calls": _estimate(price.per_call, now.calls, then.calls, price.error, scales),
+        }
+    else:
+        priced = {"bytes": _estimate(then.seconds / then.bytes, now.bytes, then.bytes, price.error, scales)}
+    by_size = _by_size(of, against, kind, place, price)
+    if by_size is not None:
+        more = by_size - sum(estimate.value for estimate in priced.values())
+        doubt = price.error * abs(more)
+        priced["sizes"] = Estimate(more, more - doubt, more + doubt, "at the first run's cost a byte by size of calls")
+    return priced
+
+
+def _price(against: Work, kind: Kind, place: str, now: Amounts, then: Amounts) -> Price | None:
+    """What the first run's calls cost; None where it made too few to tell."""
+    rows = against.rows.filter((pl.col("kind") == kind) & (pl.col("place") == place))
+    if kind == "meta":
+        return price_of_calls(rows, then.seconds) if then.calls >= LEAST_OF_AMOUNT * now.calls else None
+    return price_of_bytes(rows, then.seconds) if then.bytes >= LEAST_OF_AMOUNT * now.bytes else None
+
+
+def _why_unknown(
+    against: Work, kind: Kind, place: str, now: Amounts, then: Amounts, priced: dict[Part, Estimate]
+) -> WhyUnknown | None:
+    """Why the first run does not tell what such calls cost; None where it does."""
+    price = _price(against, kind, place, now, then)
+    if price is None:
+        return "not done before"
+    if kind != "meta" and not price.knows(now.size) and "sizes" not in priced:
+        return "other sizes"
+    fewer, more = sorted((now.syncs, then.syncs))
+    return "other syncs" if more > OTHER_SYNCS * max(1, fewer) else None
+
+
+def _scales(of: Work, against: Work) -> tuple[float, float]:
+    """What more or fewer processes make of the job's cost, at the least and at the most: nothing where the storage sets
+    the pace, all where each process sets its own.
+    """
+    factor = against.processes / of.processes if of.processes and against.processes else 1.0
+    return min(1.0, factor), max(1.0, factor)
+
+
+def _by_size(of: Work, against: Work, kind: Kind, place: str, price: Price) -> float | None:
+    """What the runs differ by at the first run's cost a byte of each size class; None where these say too little."""
+    if len(price.by_class) < 2:
+        return None
+    costs = []
+    for work in (of, against):
+        rows = work.rows.filter((pl.col("kind") == kind) & (pl.col("place") == place))
+        volumes = with_size_class(rows).group_by("size_class").agg(pl.col("bytes").sum()).sort("size_class")
+        priced = [
+            (volume, price.by_class[number]) for number, volume in volumes.iter_rows() if number in price.by_class
+        ]
+        total, known = float(volumes["bytes"].sum()), sum(volume for volume, _ in priced)
+        if known < ENOUGH_OF_BYTES * total:
+            return None
+        costs.append(total / known * sum(volume * cost for volume, cost in priced) if known else 0.0)
+    return costs[0] - costs[1]
+
+
+def _estimate(cost: float, now: float, then: float, error: float, scales: tuple[float, float]) -> Estimate:
+    """cost x (now - then), with the error of what `now` costs; scales: see `_scales`."""
+    ends = [cost * (now * scale - then) for scale in scales]
+    doubt = error * cost * now
+    return Estimate(cost * (now - then), min(ends) - doubt, max(ends) + doubt, "at the first run's cost")
+
+
+def _amounts(work: Work, kind: Kind, place: str) -> Amounts:
+    rows = work.amounts.filter((pl.col("kind") == kind) & (pl.col("place") == place))
+    return Amounts(0.0, 0, 0, 0) if rows.is_empty() else Amounts(*rows.select(Amounts._fields).row(0))
+
+
+def _lost(loss: Loss | None, former: Loss | None) -> Estimate | None:
+    if loss is None or former is None:
+        return None if loss is None else loss.seconds
+    now, then = loss.seconds, former.seconds
+    return Estimate(now.value - then.value, now.low - then.high, now.high - then.low, f"{now.how}; less: {then.how}")
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)

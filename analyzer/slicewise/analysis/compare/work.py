@@ -1,0 +1,180 @@
+"""What a run did and how long that took it: its runtime, and the I/O of the processes that decided it.
+
+Digest in, dataclass out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind, call_rows, slice_rows
+from slicewise.analysis.blame.to_runtime import Waits, in_calls, phase_of_slices
+from slicewise.analysis.runs.matching import Job, run_of
+from slicewise.digest.activity import members
+from slicewise.digest.digest import Digest
+from slicewise.digest.processes import has_rank
+from slicewise.scalars import real, whole
+
+# A process that began so long before its predecessor's end began after it: clocks are read one after the other.
+CLOCKS_NS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Work:
+    """A run as comparisons see it.
+
+    runtime_ns: from its first process to its last one's end; io_ns: the part of it in calls on files, of the processes
+    that decided it: by `waits`, the slowest rank of each phase, or the process, or the processes one after the other,
+    with most. decided_by: what to call whoever decided most of it. processes: how many there are to choose from.
+
+    amounts: a row a file system (`place`, the same in all runs) and kind: place, kind, seconds (in calls, of those that
+    decided), bytes, calls (of all the job's processes that matter), syncs (calls, of kind write).
+    rows: process, slice, place, kind, seconds, bytes, calls.
+    """
+
+    job: Job
+    is_running: bool
+    waits: Waits
+    decided_by: str
+    processes: int
+    runtime_ns: int
+    io_ns: int
+    amounts: pl.DataFrame
+    rows: pl.DataFrame
+
+    @property
+    def computing_ns(self) -> int:
+        """The rest of the runtime: computing, and all other waiting."""
+        return self.runtime_ns - self.io_ns
+
+    def total(self, kind: Kind, column: str) -> int:
+        """The sum of a column of `amounts` over file systems."""
+        return int(self.amounts.filter(pl.col("kind") == kind)[column].sum())
+
+
+def work_of(digest: Digest) -> Work:
+    """What a job did."""
+    row = digest.jobs.row(0, named=True)
+    who = members(digest)
+    calls = call_rows(digest, digest.slice_ns)
+    rows = _rows(digest, calls)
+    ranks = who.filter(has_rank()).height
+    waits: Waits = "one process" if who.height < 2 else "ranks" if ranks > 1 else "processes"
+    decided = _deciding(who, calls, waits)
+    deciding = rows.join(decided, on=["process", "slice"], how="semi")
+    runtime_ns = row["end_ns"] - row["start_ns"]
+    summed = rows.group_by("place", "kind").agg(pl.col("bytes", "calls").sum())
+    seconds = deciding.group_by("place", "kind").agg(pl.col("seconds").sum())
+    amounts = (
+        summed.join(seconds, on=["place", "kind"], how="left")
+        .join(_syncs(digest), on=["place", "kind"], how="left")
+        .with_columns(pl.col("seconds").fill_null(0.0), pl.col("syncs").fill_null(0))
+        .sort("place", "kind")
+    )
+    in_calls = round(real(amounts["seconds"].sum()) * 1e9)
+    return Work(
+        job=run_of(digest).job,
+        is_running=row["is_running"],
+        waits=waits,
+        decided_by=_label(who, deciding),
+        processes=who.height,
+        runtime_ns=runtime_ns,
+        # Clocks and rounding may have calls last a little longer than the run.
+        io_ns=min(in_calls, runtime_ns),
+        amounts=amounts.select("place", "kind", "seconds", "bytes", "calls", "syncs"),
+        rows=rows,
+    )
+
+
+def place_names(digests: Sequence[Digest]) -> dict[str, str]:
+    """Where each `place` is mounted."""
+    return {
+        place: point or source
+        for digest in digests
+        for place, point, source in _places(digest).select("place", "point", "source").iter_rows()
+    }
+
+
+def _places(digest: Digest) -> pl.DataFrame:
+    """storage, place, point, source. Disks of different nodes are one place where they are called the same."""
+    is_of_node = (pl.col("node") != "") & ~pl.col("source").str.starts_with("/")
+    point = pl.when(is_of_node).then("point").otherwise(pl.lit(""))
+    return digest.storages.select(
+        "storage", "point", "source", place=pl.concat_str("type", "source", point, separator="\0")
+    )
+
+
+def _rows(digest: Digest, calls: pl.DataFrame) -> pl.DataFrame:
+    """See `Work.rows`. calls: of `timeline.call_rows`."""
+    placed = calls.join(_places(digest), on="storage")
+    each = [
+        placed.group_by("process", "slice", "place", kind=pl.lit(kind)).agg(
+            seconds=pl.col(SECONDS[kind]).sum(),
+            # Metadata calls move nothing: what they amount to is their number.
+            bytes=pl.col(AMOUNTS[kind]).sum() if kind in CALLS else pl.lit(0, pl.Int64),
+            calls=pl.col(CALLS.get(kind, AMOUNTS[kind])).sum(),
+        )
+        for kind in KINDS
+    ]
+    some = (pl.col("calls") > 0) | (pl.col("seconds") > 0) | (pl.col("bytes") > 0)
+    return pl.concat(each).filter(some).sort("process", "slice", "place", "kind")
+
+
+def _syncs(digest: Digest) -> pl.DataFrame:
+    """place, kind (write), syncs: sync calls of the processes that matter."""
+    return (
+        digest.process_slices.lazy()
+        .join(members(digest).lazy(), on="process", how="semi")
+        .join(_places(digest).lazy(), on="storage")
+        .group_by("place", kind=pl.lit("write"))
+        .agg(syncs=pl.col("sync_ops").sum())
+        .collect()
+    )
+
+
+def _deciding(who: pl.DataFrame, calls: pl.DataFrame, waits: Waits) -> pl.DataFrame:
+    """process, slice: whose calls decided how long the job's I/O took, and in which slices."""
+    spent = calls.group_by("process", "slice").agg(seconds=in_calls().sum())
+    if waits == "ranks":
+        placed = spent.join(phase_of_slices(slice_rows(calls)), on="slice")
+        of_phase = placed.group_by("phase", "process").agg(pl.col("seconds").sum())
+        by_time = of_phase.sort("phase", "seconds", "process", descending=[False, True, False])
+        slowest = by_time.unique("phase", keep="first", maintain_order=True)
+        return placed.join(slowest, on=["phase", "process"], how="semi").select("process", "slice")
+    of_process = spent.group_by("process").agg(pl.col("seconds").sum())
+    taking = who.select("process", "start_ns", "end_ns").join(of_process, on="process").sort("end_ns", "process")
+    chain = pl.DataFrame({"process": _longest_chain(taking)}, schema={"process": pl.UInt64})
+    return spent.join(chain, on="process", how="semi").select("process", "slice")
+
+
+def _longest_chain(taking: pl.DataFrame) -> list[int]:
+    """The processes that ran one after the other, and so could add up, with most seconds in all.
+
+    taking: process, start_ns, end_ns, seconds; sorted by end_ns.
+    """
+    ends = taking["end_ns"].to_list()
+    # Of the first k processes: the most seconds of a chain, the last process of it, and how many came before that.
+    best: list[tuple[float, int, int]] = [(0.0, -1, 0)]
+    for place, (start, seconds) in enumerate(taking.select("start_ns", "seconds").iter_rows()):
+        before = bisect_right(ends, start + CLOCKS_NS, 0, place)
+        with_it = best[before][0] + seconds
+        best.append((with_it, place, before) if with_it > best[-1][0] else best[-1])
+    chain: list[int] = []
+    _, last, before = best[-1]
+    while last >= 0:
+        chain.append(whole(taking["process"][last]))
+        _, last, before = best[before]
+    return chain
+
+
+def _label(who: pl.DataFrame, deciding: pl.DataFrame) -> str:
+    most = (
+        deciding.group_by("process").agg(pl.col("seconds").sum()).sort("seconds", "process", descending=[True, False])
+    )
+    if most.is_empty():
+        return ""
+    return str(who.filter(pl.col("process") == most["process"][0])["label"][0])

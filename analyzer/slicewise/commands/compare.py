@@ -1,0 +1,51 @@
+"""Why one run took longer than another: computing, its own I/O, what neighbours cost, and what is unexplained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slicewise.analysis.compare.compare import compare as analysis
+from slicewise.digest.digest import read_digests
+from slicewise.report.compare import compare_words
+from slicewise.report.compare.compare_json import compare_record
+from slicewise.report.compare.compare_page import compare_page
+from slicewise.report.compare.compare_tables import parts_table, runs_table
+from slicewise.report.coverage.unseen import unseen_lines
+from slicewise.report.page import joined_names, page_path, write_page
+from slicewise.report.tables import for_terminal, line_for_terminal
+from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Jobs' directories or .swz files.")],
+    html: PageFile = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """Why one run took longer than another: computing, its own I/O, what neighbours cost, and what is unexplained.
+
+    Two runs are compared with the first, more with the one of median runtime.
+    """
+    digests = read_digests(runs)
+    comparison = analysis(digests)
+    page = html or page_path(runs[0], f"compare-{joined_names(run.job.job for run in comparison.runs)}")
+    write_page(compare_page(comparison, unseen_lines(digests)), page)
+    if json:
+        write_json(compare_record(comparison, page), output)
+        return
+    table = parts_table(comparison) if len(runs) == 2 else runs_table(comparison)
+    write_text(
+        [
+            *compare_words.opening(comparison),
+            "",
+            for_terminal(table),
+            "",
+            *compare_words.notes(comparison),
+            *compare_words.rule(comparison),
+            line_for_terminal(f"Page: {page}", is_folded=False),
+        ],
+        output,
+    )

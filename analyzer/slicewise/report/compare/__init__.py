@@ -1,0 +1,1 @@
+"""Why one run took longer than another, as sentences, tables, JSON and a page."""

@@ -1,0 +1,256 @@
+"""Why one run took longer than another, in sentences that a scientist understands. Plain text, no markup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slicewise.analysis.blame.timeline import Kind
+from slicewise.analysis.compare.compare import Comparison
+from slicewise.analysis.compare.difference import Difference, Part, Unknown
+from slicewise.analysis.compare.work import Work
+from slicewise.text import words
+
+# A part is told in the first sentence from this fraction of the difference.
+WORTH_TELLING = 0.1
+# A ratio below this is told in percent.
+LEAST_TIMES = 1.2
+# Two numbers of one thing further apart than this fraction are a reason.
+APART = 0.02
+NAMES = {
+    "computing": "outside I/O calls",
+    "own_io": "own I/O",
+    "lost": "lost to neighbours",
+    "unexplained": "unexplained",
+}
+PART_NAMES: dict[Part, str] = {
+    "bytes": "more or fewer bytes",
+    "calls": "more or fewer calls",
+    "sizes": "other sizes of calls",
+    "metadata": "metadata calls",
+}
+DONE: dict[Kind, str] = {"read": "read", "write": "wrote", "meta": "made"}
+CALLS: dict[Kind, str] = {"read": "read calls", "write": "write calls", "meta": "metadata calls"}
+VARYING = {
+    "computing": "time outside I/O calls",
+    "own_io": "I/O of their own",
+    "lost": "time lost to neighbours",
+    "unexplained": "I/O that took another time for the same work",
+}
+RULES = {
+    "ranks": "ranks wait for each other, so the slowest rank of each phase counts",
+    "processes": "of processes that follow each other the times add up, of others the longest counts",
+}
+
+
+def opening(comparison: Comparison) -> list[str]:
+    """The sentences that open a page and end a terminal's wait: how much longer, why, how sure, and what to do next."""
+    told = comparison.told
+    sentences = [f"{headline(comparison)} Confidence: {told.confidence}."]
+    if comparison.shares:
+        sentences.append(variability(comparison))
+    return [*sentences, *next_step(comparison)]
+
+
+def headline(comparison: Comparison) -> str:
+    """Such as: today took 1.8 times as long as yesterday: 12.1 s more, 9.8 s of it in I/O that large slowed down."""
+    told = comparison.told
+    name, other = told.of.job.job, told.against.job.job
+    if len(comparison.runs) > 2:
+        other = f"the median run, {other}"
+        name = f"{name}, the slowest of {len(comparison.runs)} runs,"
+    if told.is_none:
+        return f"{name} took as long as {other}: {_runtimes(told, ' and ')}.{_though(told)}"
+    sign, longer = (1, "more") if told.difference_seconds > 0 else (-1, "less")
+    size = abs(told.difference_seconds)
+    parts = [
+        (value, text)
+        for part, value in told.parts().items()
+        if abs(value) >= WORTH_TELLING * size and (text := _reason(told, part, value))
+    ]
+    parts.sort(key=lambda part: -part[0] * sign)
+    along = [part for part in parts if part[0] * sign > 0]
+    against = [part for part in parts if part[0] * sign < 0]
+    start = f"{name} took {_times(told)} {other}: {words.duration(size)} {longer}"
+    if against:
+        clauses = [f"{words.duration(abs(value))} {_more(value)} {text}" for value, text in [*along, *against]]
+        return f"{start} in all, {words.listing(clauses)}."
+    clauses = [f"{words.duration(abs(value))} of it {text}" for value, text in along[:2]]
+    return f"{start}, {words.listing(clauses)}." if clauses else f"{start}."
+
+
+def _times(told: Difference) -> str:
+    if told.ratio >= LEAST_TIMES:
+        return f"{words.number(told.ratio, 2)} times as long as"
+    if told.ratio > 1:
+        return f"{words.percent(told.ratio - 1, 2)} longer than"
+    return f"{words.percent(1 - told.ratio, 2)} less time than"
+
+
+def _runtimes(told: Difference, between: str) -> str:
+    return f"{_seconds(told.of.runtime_ns)}{between}{_seconds(told.against.runtime_ns)}"
+
+
+def _seconds(ns: int) -> str:
+    return words.duration(ns / 1e9)
+
+
+def _more(value: float) -> str:
+    return "more" if value > 0 else "less"
+
+
+def _though(told: Difference) -> str:
+    """What cancelled out in two runs that took the same time."""
+    large = [
+        f"{words.duration(abs(value))} {_more(value)} {_reason(told, part, value)}"
+        for part, value in told.parts().items()
+        if abs(value) >= WORTH_TELLING * told.longer_seconds
+    ]
+    return f" Within that, it spent {words.listing(large)}." if large else ""
+
+
+def _reason(told: Difference, part: str, value: float) -> str:
+    """Where the time went, as it follows "9.8 s of it"."""
+    if part == "computing":
+        return "outside I/O calls"
+    if part == "own_io":
+        reason = _own_reason(told)
+        return f"in I/O of its own{f' (it {reason})' if reason else ''}"
+    if part == "lost":
+        by = words.listing(told.loss.neighbours[:2]) if told.loss and told.loss.neighbours else "neighbours"
+        return f"in I/O that {by} slowed down"
+    return _unexplained(told, value)
+
+
+def _unexplained(told: Difference, value: float) -> str:
+    took = "less time" if value < 0 else "longer"
+    other = _other_work(told)
+    return f"in I/O that took {took} ({other})" if other else f"in I/O that took {took} for the same work"
+
+
+def _other_work(told: Difference) -> str:
+    """What was not the same work, though the first run does not tell what it costs."""
+    for work in told.own_io.unknown:
+        if work.why == "other sizes":
+            now, then = (words.size(round(amounts.size)) for amounts in (work.now, work.then))
+            return f"in {CALLS[work.kind]} of {now} instead of {then}"
+        if work.why == "other syncs":
+            return f"with {work.now.syncs:,} sync calls instead of {work.then.syncs:,}"
+    return ""
+
+
+def _own_reason(told: Difference) -> str:
+    """What there was more or less of, such as: wrote 4 GiB instead of 2 GiB."""
+    parts = {part: abs(found.value) for part, found in told.own_io.parts.items() if found is not None}
+    most = max(parts, key=lambda part: parts[part])
+    kinds: dict[Part, tuple[Kind, ...]] = {
+        "bytes": ("write", "read"), "calls": ("write", "read"), "sizes": ("write", "read"), "metadata": ("meta",),
+    }  # fmt: skip
+    column = "bytes" if most == "bytes" else "calls"
+    changes = []
+    for kind in kinds[most]:
+        now, then = told.of.total(kind, column), told.against.total(kind, column)
+        if abs(now - then) > APART * max(now, then):
+            seconds = abs(_io_seconds(told.of, kind) - _io_seconds(told.against, kind))
+            changes.append((seconds, _change(kind, column, now, then)))
+    if not changes:
+        return "moved as many bytes to and from other file systems" if most == "bytes" else ""
+    return max(changes)[1]
+
+
+def _io_seconds(work: Work, kind: Kind) -> float:
+    return float(work.amounts.filter(kind=kind)["seconds"].sum())
+
+
+def _change(kind: Kind, column: str, now: int, then: int) -> str:
+    if column == "bytes":
+        return f"{DONE[kind]} {words.size(now)} instead of {words.size(then)}"
+    return f"made {now:,} {CALLS[kind]} instead of {then:,}"
+
+
+def variability(comparison: Comparison) -> str:
+    """Such as: Runtimes range from 10.1 s to 21.6 s: 76 % of that is what neighbours cost and 20 % I/O of their own."""
+    times = sorted(run.runtime_ns for run in comparison.runs)
+    start = f"Runtimes range from {_seconds(times[0])} to {_seconds(times[-1])}"
+    told = {part: share for part, share in comparison.shares.items() if share >= WORTH_TELLING}
+    largest = sorted(told, key=lambda part: -told[part])
+    if any(share <= -WORTH_TELLING for share in comparison.shares.values()):
+        # Shares of what cancels out say more than 100 %.
+        return f"{start}: what varies most is {words.listing(VARYING[part] for part in largest)}."
+    shares = words.listing(f"{words.percent(told[part], 2)} {VARYING[part]}" for part in largest)
+    return f"{start}: of that variability {shares}." if shares else f"{start}."
+
+
+def next_step(comparison: Comparison) -> list[str]:
+    """What would tell more, where most is unexplained because the neighbours are not known."""
+    told = comparison.told
+    unexplained = told.unexplained_seconds.value
+    if told.lost_seconds is not None or unexplained < WORTH_TELLING * max(abs(told.difference_seconds), 1e-9):
+        return []
+    if unexplained < 0.01 * told.longer_seconds:
+        return []
+    name = told.of.job.job
+    who = "neighbours or these calls" if _other_work(told) else "neighbours"
+    return [
+        f"Whether {who} slowed {name} down is unknown. Next, with the profile of a job that ran beside it: "
+        f"slicewise overlap {name} OTHER"
+    ]
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """What a reader must know to judge the figures, a sentence each."""
+    found: list[str] = []
+    for told in comparison.differences:
+        found.extend(_compared(told))
+        found.extend(_unknown(told, work, comparison.places) for work in told.own_io.unknown)
+    if any(run.is_running for run in comparison.runs):
+        running = words.listing(run.job.job for run in comparison.runs if run.is_running)
+        found.append(f"Still running: {running}. Its figures are those until it was last seen.")
+    return list(dict.fromkeys(found))
+
+
+def _compared(told: Difference) -> list[str]:
+    now, then = told.of, told.against
+    found = []
+    if now.job.program != then.job.program:
+        found.append(
+            f"{then.job.job} ran {then.job.program} and {now.job.job} ran {now.job.program}: each is compared as a "
+            "whole, and time outside I/O calls may differ for any reason."
+        )
+    if now.processes != then.processes:
+        found.append(
+            f"{then.job.job} did its I/O with {words.count(then.processes, 'process')} and {now.job.job} with "
+            f"{now.processes:,}: own I/O is priced as if the storage set the pace, and its interval reaches to each "
+            "process setting its own. Single processes are not compared."
+        )
+    return found
+
+
+def _unknown(told: Difference, work: Unknown, places: Mapping[str, str]) -> str:
+    name, other, place = told.of.job.job, told.against.job.job, places.get(work.place, "")
+    where = f"on {place}" if place else "there"
+    if work.why == "other sizes":
+        return (
+            f"{name} made {CALLS[work.kind]} of {words.size(round(work.now.size))} {where}, {other} of "
+            f"{words.size(round(work.then.size))}: what such calls cost {other} does not tell. That is part of what is "
+            "unexplained."
+        )
+    if work.why == "other syncs":
+        return (
+            f"{name} made {work.now.syncs:,} sync calls {where} and {other} {work.then.syncs:,}: what these alone cost "
+            "is part of what is unexplained."
+        )
+    did = (
+        f"{work.now.calls:,} metadata calls" if work.kind == "meta" else f"{words.size(work.now.bytes)} of {work.kind}s"
+    )
+    return (
+        f"{name} did {did} {where}, and {other} next to none: these count as I/O of its own, as long as they took "
+        f"({words.duration(work.now.seconds)}). What neighbours cost there is in that figure."
+    )
+
+
+def rule(comparison: Comparison) -> list[str]:
+    """Whose I/O time counts; nothing where there is one process."""
+    told = comparison.told.of
+    if told.waits == "one process" or not told.decided_by:
+        return []
+    return [f"I/O time of {told.job.job}: {RULES[told.waits]}. Most of it is that of {told.decided_by}."]

@@ -1,0 +1,209 @@
+"""Why one run took longer than another, from runs whose every second is known."""
+
+import pytest
+from slicewise.analysis.compare.compare import compare
+from slicewise.analysis.compare.difference import Loss
+from slicewise.analysis.compare.work import work_of
+from slicewise.digest.digest import read_digest, read_digests
+from slicewise.errors import UserError
+from slicewise.estimate import Estimate
+from support.runs import MIB, metadata, read, write_run, wrote
+
+
+def told(*runs, **losses):
+    return compare(read_digests(runs), losses).told
+
+
+def parts_of(difference):
+    return {part: None if found is None else found.value for part, found in difference.own_io.parts.items()}
+
+
+@pytest.fixture
+def yesterday(tmp_path):
+    """12 s of writes at 100 MiB for 0.9 s, and 4.4 s of computing."""
+    return write_run(tmp_path / "yesterday", 15.2, [{at: wrote(100, 0.9) for at in range(12)}])
+
+
+def test_more_bytes_count_at_the_first_runs_cost(tmp_path, yesterday):
+    today = write_run(tmp_path / "today", 24.2, [{at: wrote(100, 0.9) for at in range(22)}])
+    found = told(yesterday, today)
+    assert found.difference_seconds == pytest.approx(9.0)
+    assert found.own_io.seconds.value == pytest.approx(1000 * 0.9 / 100)
+    assert parts_of(found) == {
+        "bytes": pytest.approx(9.0),
+        "calls": 0.0,
+        "sizes": 0.0,
+        "metadata": 0.0,
+    }
+    assert found.computing_seconds == pytest.approx(0.0)
+    assert found.unexplained_seconds.value == pytest.approx(0.0)
+    assert found.confidence == "high"
+
+
+def test_slower_io_is_unexplained_as_long_as_nobody_says_what_neighbours_cost(tmp_path, yesterday):
+    today = write_run(tmp_path / "today", 27.3, [{at: wrote(50, 0.9) for at in range(24)}])
+    found = told(yesterday, today)
+    assert found.lost_seconds is None
+    assert found.unexplained_seconds.value == pytest.approx(10.8)
+    assert found.computing_seconds == pytest.approx(1.3)
+    assert found.confidence == "unknown"
+    loss = Loss(Estimate(10.5, 10.2, 10.8, "by blame"), ["large"], "medium")
+    blamed = told(yesterday, today, today=loss)
+    assert blamed.lost_seconds.value == 10.5
+    assert blamed.unexplained_seconds.value == pytest.approx(0.3)
+    assert blamed.unexplained_seconds.low <= 0 <= blamed.unexplained_seconds.high
+    assert blamed.confidence == "medium"
+
+
+def test_what_the_first_run_lost_is_taken_off(tmp_path, yesterday):
+    today = write_run(tmp_path / "today", 27.3, [{at: wrote(50, 0.9) for at in range(24)}])
+    losses = {
+        name: Loss(Estimate(value, value, value, "by blame")) for name, value in (("today", 9.0), ("yesterday", 2.0))
+    }
+    assert told(yesterday, today, **losses).lost_seconds.value == pytest.approx(7.0)
+
+
+def test_calls_cost_by_themselves_where_the_first_run_made_them_of_several_sizes(
+    tmp_path,
+):
+    # 0.5 ms a call and 5 ms a MiB.
+    large = {at: wrote(100, 100 * 0.0005 + 100 * 0.005) for at in range(8)}
+    small = {at: wrote(10, 160 * 0.0005 + 10 * 0.005, size=MIB // 16) for at in range(8, 16)}
+    first = write_run(tmp_path / "first", 20, [large | small])
+    other = write_run(tmp_path / "other", 21, [large | small | dict.fromkeys(range(16, 20), small[8])])
+    found = told(first, other)
+    assert parts_of(found)["bytes"] == pytest.approx(40 * 0.005, rel=1e-3)
+    assert parts_of(found)["calls"] == pytest.approx(640 * 0.0005, rel=1e-3)
+    assert found.own_io.unknown == []
+
+
+def test_other_sizes_cost_what_the_first_run_paid_for_them(tmp_path):
+    # Sizes so near to each other that no line through them is drawn, of which the small ones cost twice as much a byte.
+    rows = {at: wrote(100, 0.5) for at in range(8)} | {at: wrote(50, 0.5, size=MIB // 4) for at in range(8, 16)}
+    first = write_run(tmp_path / "first", 20, [rows])
+    other = write_run(
+        tmp_path / "other",
+        20,
+        [{at: wrote(75, 0.75, size=MIB // 4) for at in range(16)}],
+    )
+    found = told(first, other)
+    assert parts_of(found)["bytes"] == pytest.approx(0)
+    assert parts_of(found)["sizes"] == pytest.approx(1200 * 0.01 - 8, rel=1e-6)
+
+
+def test_sizes_that_the_first_run_never_used_are_not_priced(tmp_path, yesterday):
+    today = write_run(tmp_path / "today", 27.3, [{at: wrote(50, 0.9, size=4096) for at in range(24)}])
+    found = told(yesterday, today)
+    assert parts_of(found) == {
+        "bytes": 0.0,
+        "calls": None,
+        "sizes": None,
+        "metadata": 0.0,
+    }
+    assert [work.why for work in found.own_io.unknown] == ["other sizes"]
+
+
+def test_metadata_calls_have_a_price_of_their_own(tmp_path):
+    first = write_run(tmp_path / "first", 10, [{at: metadata(1000, 0.5) for at in range(4)}])
+    other = write_run(tmp_path / "other", 12, [{at: metadata(1000, 0.5) for at in range(8)}])
+    found = told(first, other)
+    assert parts_of(found) == {
+        "bytes": 0.0,
+        "calls": 0.0,
+        "sizes": 0.0,
+        "metadata": pytest.approx(2.0),
+    }
+    assert found.unexplained_seconds.value == pytest.approx(0.0)
+
+
+def test_work_that_the_first_run_never_did_counts_as_long_as_it_took(tmp_path, yesterday):
+    rows = {at: wrote(100, 0.9) for at in range(12)} | {at: read(200, 0.8) for at in range(12, 16)}
+    today = write_run(tmp_path / "today", 19.2, [rows])
+    found = told(yesterday, today)
+    assert found.own_io.seconds.value == pytest.approx(3.2)
+    assert found.own_io.seconds.low == pytest.approx(-0.01 * 10.8, abs=0.05)
+    assert [(work.why, work.kind) for work in found.own_io.unknown] == [("not done before", "read")]
+
+
+def test_of_independent_processes_the_longest_counts(tmp_path):
+    rows = [
+        {at: wrote(10, 0.2) for at in range(10)},
+        {at: wrote(10, 0.5) for at in range(10)},
+    ]
+    work = work_of(read_digest(write_run(tmp_path / "two", 10, rows)))
+    assert (work.waits, work.io_ns) == ("processes", 5_000_000_000)
+    assert work.decided_by == "process 101 on n1"
+
+
+def test_processes_that_follow_each_other_add_up(tmp_path):
+    rows = [{at: wrote(10, 0.5) for at in range(start, start + 5)} for start in (0, 5, 10)]
+    rows.append({at: wrote(10, 0.2) for at in range(15)})
+    spans = [(0.0, 5.0), (5.0, 10.0), (10.0, 15.0), (0.0, 15.0)]
+    work = work_of(read_digest(write_run(tmp_path / "script", 15, rows, spans=spans)))
+    assert work.io_ns == 7_500_000_000
+
+
+def test_of_ranks_the_slowest_of_each_phase_counts(tmp_path):
+    # As in section 2 of the models: (3, 1) and (0, 2) are 5 for ranks that wait for each other.
+    slow, quick = ({at: wrote(10, seconds) for at in range(4)} for seconds in (0.75, 0.25))
+    late_quick, late = ({at: wrote(10, seconds) for at in range(12, 16)} for seconds in (0.0, 0.5))
+    rows = [slow | late_quick, quick | late]
+    ranks = work_of(read_digest(write_run(tmp_path / "ranks", 16, rows, is_mpi=True)))
+    assert (ranks.waits, ranks.io_ns) == ("ranks", 5_000_000_000)
+    apart = work_of(read_digest(write_run(tmp_path / "apart", 16, rows)))
+    assert (apart.waits, apart.io_ns) == ("processes", 3_000_000_000)
+
+
+def test_time_of_threads_side_by_side_is_not_longer_than_the_run(tmp_path):
+    rows = {at: wrote(10, 3.9) | {"threads": 4} for at in range(10)}
+    assert work_of(read_digest(write_run(tmp_path / "threads", 10, [rows]))).io_ns == 9_750_000_000
+
+
+def test_another_number_of_processes_widens_the_interval_and_is_less_sure(tmp_path, yesterday):
+    rows = {at: wrote(50, 0.45) for at in range(12)}
+    found = told(yesterday, write_run(tmp_path / "today", 9.8, [rows, rows]))
+    assert found.own_io.seconds.value == pytest.approx(0.0)
+    assert found.own_io.seconds.low == pytest.approx(-5.4, abs=0.15)
+    assert found.confidence in ("medium", "low", "unknown")
+
+
+def test_several_runs_are_compared_with_the_median_and_shares_add_up(tmp_path):
+    runs = [
+        write_run(
+            tmp_path / f"r{place}",
+            15 + extra,
+            [{at: wrote(100, 0.5 + extra / 20) for at in range(10)}],
+        )
+        for place, extra in enumerate((0.0, 1.0, 2.0, 3.0, 4.0))
+    ]
+    found = compare(read_digests(runs))
+    assert (found.against.job.job, found.told.of.job.job, found.chosen) == (
+        "r2",
+        "r4",
+        "the median",
+    )
+    assert [each.of.job.job for each in found.differences] == ["r0", "r1", "r3", "r4"]
+    assert sum(found.shares.values()) == pytest.approx(1)
+    assert found.shares["unexplained"] == pytest.approx(0.5)
+    assert found.shares["computing"] == pytest.approx(0.5)
+
+
+def test_disks_of_one_name_on_two_nodes_are_one_place(tmp_path):
+    disk = {"point": "/tmp", "type": "ext4", "source": "/dev/sda1"}
+    rows = [{at: wrote(100, 0.9) for at in range(12)}]
+    runs = [write_run(tmp_path / name, 15, rows, mounts=disk) for name in ("a", "b")]
+    found = compare(read_digests(runs))
+    assert list(found.places.values()) == ["/tmp"]
+
+
+def test_one_run_and_one_run_twice_are_refused_by_a_line(tmp_path, yesterday):
+    with pytest.raises(UserError, match="two runs or more"):
+        compare(read_digests([yesterday]))
+    with pytest.raises(UserError, match="same processes"):
+        compare(read_digests([yesterday, yesterday]))
+
+
+def test_runs_without_any_io_differ_in_computing_alone(tmp_path):
+    runs = [write_run(tmp_path / f"r{seconds}", seconds, [{0: {}}]) for seconds in (10, 12)]
+    found = told(*runs)
+    assert (found.computing_seconds, found.own_io.seconds.value) == (2.0, 0.0)
