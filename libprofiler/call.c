@@ -352,11 +352,17 @@ int64_t call_sought_unusually(enum operation operation, int fd, int64_t position
     return position;
 }
 
+static bool removes_name(enum operation operation)
+{
+    return operation == OP_unlink || operation == OP_unlinkat || operation == OP_rmdir || operation == OP_remove;
+}
+
 void call_named(const struct call *call, int dirfd, const char *path, bool is_error)
 {
     if (!is_on())
         return;
-    count_touch(call, name_mount(dirfd, path, is_error), is_error);
+    bool is_gone = !is_error && removes_name(call->operation);
+    count_touch(call, is_gone ? name_mount_removed(dirfd, path) : name_mount(dirfd, path, is_error), is_error);
 }
 
 void call_named_on(const struct call *call, uint64_t device, uint32_t mode)

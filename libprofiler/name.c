@@ -33,19 +33,24 @@ static uint32_t enter(const char *path, const struct statx *status)
     return seen != MOUNT_NOT_KNOWN ? seen : mount_enter(&engine.home, OBJECT_file, device_of(status), path);
 }
 
+static uint32_t mount_of_path(const char *path, const struct statx *status)
+{
+    static char here[PATH_MAX]; /* guarded by the lock */
+    struct held_lock held = lock_take(&engine.lock);
+    if (path[0] != '/')
+        path = syscall(SYS_getcwd, here, sizeof here) > 0 ? here : "/";
+    uint32_t mount = enter(path, status);
+    lock_give(held);
+    return mount;
+}
+
 uint32_t engine_mount_of_path(const char *path)
 {
     if (!engine_wake())
         return MOUNT_OTHER;
-    static char here[PATH_MAX];
     struct statx status;
     bool is_there = raw_statx(AT_FDCWD, path, 0, &status) == 0; /* symbolic links and `..` followed, as text cannot */
-    struct held_lock held = lock_take(&engine.lock);
-    if (path[0] != '/')
-        path = syscall(SYS_getcwd, here, sizeof here) > 0 ? here : "/";
-    uint32_t mount = enter(path, is_there ? &status : NULL);
-    lock_give(held);
-    return mount;
+    return mount_of_path(path, is_there ? &status : NULL);
 }
 
 extern char __libc_single_threaded __attribute__((weak));
@@ -76,6 +81,13 @@ static uint32_t mount_of_unread_name(int dirfd, const char *path)
     uint32_t mount = path[0] == '/' ? enter(path, found == 0 ? &status : NULL) : MOUNT_OTHER;
     lock_give(held);
     return mount;
+}
+
+uint32_t name_mount_removed(int dirfd, const char *path)
+{
+    if (path[0] != '/')
+        return mount_of_directory(dirfd);
+    return engine_wake() ? mount_of_path(path, NULL) : MOUNT_OTHER;
 }
 
 uint32_t name_mount(int dirfd, const char *path, bool is_failed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ import polars as pl
 import pytest
 from slicewise.profile.reader import Profile
 from support.oracle import Trace, doors_of, trace
-from support.programs import Apps, Command, Job, calls, total
+from support.programs import Apps, Command, Job, calls, need, total
 
 OBJECTS = ("file", "device", "pipe", "socket", "other")
 VARIANTS = {
@@ -106,3 +107,22 @@ def test_paths(job: Job, apps: Apps) -> None:
         str(job.data / "deep/three"): 3,
         str(job.data / "deep/four"): 4 + 2 + 1,
     }
+
+
+def test_nobody_asks_for_a_name_that_has_just_been_removed(job, tmp_path):
+    """On a network file system that would be one more request to the server for each file that a program removes."""
+    need("strace", "rm")
+    files = [job.data / "first", job.data / "second", job.data / "directory" / "third"]
+    files[2].parent.mkdir()
+    for file in files:
+        file.touch()
+    ended = job.run(["strace", "-f", "-o", tmp_path / "trace", "rm", "-r", *files[:2], files[2].parent])
+    assert ended.status == 0, ended.errors
+    removed = set()
+    for line in (tmp_path / "trace").read_text().splitlines():
+        named = re.search(r'"([^"]+)"', line)
+        assert named is None or named[1] not in removed, line
+        if "unlink" in line and line.endswith(" = 0") and named is not None:
+            removed.add(named[1])
+    assert {str(file) for file in files[:2]} <= removed
+    assert calls(job.profile())["unlinkat"] == len(files) + 1
