@@ -90,7 +90,8 @@ Step = Compute | Transfer | Barrier
 class SimulatedJob:
     """steps: the program of every process. start: when it begins, stagger: how much later each further process does.
     weight: of each process, or of the job. cap: bytes/s that a process gets at most. until: when it is stopped.
-    is_profiled: or nobody counts what it does but devices. own_steps: programs of single processes, by their place.
+    windows: if there are any, it pauses outside of them. is_profiled: or nobody counts what it does but devices.
+    own_steps: programs of single processes, by their place.
     """
 
     name: str
@@ -103,6 +104,7 @@ class SimulatedJob:
     weight: float = 1.0
     cap: float = math.inf
     until: float = math.inf
+    windows: tuple[tuple[float, float], ...] = ()
     is_mpi: bool = False
     is_profiled: bool = True
     program: str = ""
@@ -178,13 +180,18 @@ class _Leg:
 
 
 def simulate(
-    storages: Sequence[Storage], jobs: Sequence[SimulatedJob], seed: int = 1, longest: float = 3600.0
+    storages: Sequence[Storage],
+    jobs: Sequence[SimulatedJob],
+    seed: int = 1,
+    longest: float = 3600.0,
+    until_end_of: str = "",
 ) -> Outcome:
     """Runs jobs until all have ended.
 
     seed: of all noise. A job has the same noise, and so has a storage at the same time, whoever else is there.
+    until_end_of: all others are stopped when this job has ended.
     """
-    return _Simulation(storages, jobs, seed, longest).run()
+    return _Simulation(storages, jobs, seed, longest, until_end_of).run()
 
 
 def shares(storage: Storage, wanting: Sequence[tuple[Kind, float, float]], speed: float = 1.0) -> list[float]:
@@ -212,8 +219,12 @@ def shares(storage: Storage, wanting: Sequence[tuple[Kind, float, float]], speed
 
 
 class _Simulation:
-    def __init__(self, storages: Sequence[Storage], jobs: Sequence[SimulatedJob], seed: int, longest: float) -> None:
+    def __init__(
+        self, storages: Sequence[Storage], jobs: Sequence[SimulatedJob], seed: int, longest: float, watched: str
+    ) -> None:
         self.storages, self.jobs, self.longest = list(storages), list(jobs), longest
+        self.watched = sum(job.processes for job in jobs if job.name == watched) or math.inf
+        self.watched_name = watched
         self.speeds = [_speeds(storage, seed, int(longest) + 1) for storage in storages]
         self.is_steady = [not (storage.noise or storage.drift) for storage in storages]
         self.processes = [
@@ -269,10 +280,11 @@ class _Simulation:
         """Counts the leg that is over, and begins the one after it."""
         self._count(place, now)
         process = self.processes[place]
-        leg = next(self.programs[place], None) if now < process.job.until else None
+        leg = self._next_leg(place, now)
         self.leg[place], self.since[place] = leg, now
         if leg is None:
             process.end = now
+            self.watched -= process.job.name == self.watched_name
             self.at_barrier[process.job.name].append(-1)
         elif leg.is_barrier:
             self.at_barrier[process.job.name].append(place)
@@ -288,6 +300,16 @@ class _Simulation:
                 self.ready[other] = now
                 waiting.add(other)
             there[:] = [other for other in there if other < 0]
+
+    def _next_leg(self, place: int, now: float) -> _Leg | None:
+        """None: it ends."""
+        job = self.processes[place].job
+        if now >= job.until or not self.watched:
+            return None
+        if job.windows and not any(begin <= now < end for begin, end in job.windows):
+            later = [begin for begin, _ in job.windows if begin > now]
+            return _Leg(seconds=min(later) - now) if later else None
+        return next(self.programs[place], None)
 
     def _set_rates(self, now: float) -> None:
         second = int(now + 1e-9)
@@ -340,13 +362,13 @@ def _legs(process: SimulatedProcess, storages: Sequence[Storage], seed: int) -> 
     random = np.random.default_rng([seed, zlib.crc32(job.name.encode()), process.place])
     for step in job.own_steps.get(process.place, job.steps):
         if isinstance(step, Compute):
-            yield _Leg(seconds=step.seconds * max(0.0, 1 + step.spread * random.standard_normal()))
+            yield _Leg(seconds=step.seconds * max(0.0, 1 + step.spread * float(random.standard_normal())))
         elif isinstance(step, Barrier):
             yield _Leg(is_barrier=True)
         elif step.is_synced:
             yield from _buffered(step, step.amount, "sync")
         elif step.burst:
-            for begin in np.arange(0.0, step.amount, step.burst):
+            for begin in np.arange(0.0, step.amount, step.burst).tolist():
                 yield from _buffered(step, min(step.burst, step.amount - begin), "write")
         else:
             yield from _in_calls(step, storages[step.storage], random)
@@ -367,7 +389,7 @@ def _in_calls(step: Transfer, storage: Storage, random: np.random.Generator) -> 
     left = step.amount
     while left > 0:
         # Turns of processes that do the same must not stay in step with each other.
-        amount = turn * random.uniform(0.6, 1.4)
+        amount = turn * float(random.uniform(0.6, 1.4))
         amount = left if left < 1.5 * amount else amount
         calls = amount / each
         if step.latency:
@@ -378,7 +400,7 @@ def _in_calls(step: Transfer, storage: Storage, random: np.random.Generator) -> 
 
 
 @cache
-def _speeds(storage: Storage, seed: int, seconds: int) -> np.ndarray:
+def _speeds(storage: Storage, seed: int, seconds: int) -> list[float]:
     """The speed of a storage in each second, around 1."""
     random = np.random.default_rng([seed, zlib.crc32(storage.name.encode())])
     noise = storage.noise * random.standard_normal(seconds)
@@ -386,4 +408,4 @@ def _speeds(storage: Storage, seed: int, seconds: int) -> np.ndarray:
     drift, stays = np.zeros(seconds), math.exp(-1 / 20)
     for place in range(1, seconds):
         drift[place] = stays * drift[place - 1] + math.sqrt(1 - stays**2) * steps[place]
-    return np.clip(1 + noise + storage.drift * drift, 0.2, None)
+    return np.clip(1 + noise + storage.drift * drift, 0.2, None).tolist()
