@@ -53,7 +53,7 @@ def test_a_reader_beside_a_writer_a_metadata_storm_and_traffic_of_nobody() -> No
     company = storage_seconds(
         others([("W", 1, 0, 80, 0), ("S", 1, 0, 0, 2000), ("W", 2, 0, 160, 0), (None, 2, 50, 0, 0)]), KNOWN, SLICE_NS
     ).rename({"job": "neighbour"})
-    shares = blamed(lost, company, KNOWN)
+    shares = blamed(lost, company, KNOWN, 4.0)
     sums = dict(shares.group_by("neighbour").agg(pl.col("lost_seconds").sum()).iter_rows())
     assert sums == pytest.approx({"W": 2.6, "S": 1.0, None: 0.4})
     assert own["read_seconds"].sum() == pytest.approx(8.4)
@@ -64,7 +64,7 @@ def test_nobody_is_blamed_for_more_than_its_time_allows() -> None:
     own = slice_rows(calls([{"slice": 1, "read_bytes": MIB, "read_seconds": 4.0}]))
     lost = lost_time(own, {(1, "read"): Price(0.0, 0.0)})
     company = storage_seconds(others([("W", 1, 0, 8, 0)]), KNOWN, SLICE_NS).rename({"job": "neighbour"})
-    assert blamed(lost, company, KNOWN)["lost_seconds"].sum() == pytest.approx(0.3)
+    assert blamed(lost, company, KNOWN, 4.0)["lost_seconds"].sum() == pytest.approx(0.3)
 
 
 def test_what_takes_next_to_nothing_is_nobody() -> None:

@@ -67,7 +67,13 @@ def blame(
 
     scene = Scene(
         slices,
-        company.select("storage", "slice", "neighbour", seconds=pl.sum_horizontal(f"{kind}_taken" for kind in KINDS)),
+        company.select(
+            "storage",
+            "slice",
+            "neighbour",
+            seconds=pl.sum_horizontal(f"{kind}_taken" for kind in KINDS),
+            meta_seconds="meta_taken",
+        ),
         pl.concat([beside.select("storage", "slice", *AMOUNTS.values()), _amounts(rest)])
         .group_by("storage", "slice")
         .agg(pl.col(AMOUNTS.values()).sum()),
@@ -177,7 +183,7 @@ def _told(
     io_seconds = 0.0 if by_process.is_empty() else float(by_process["seconds"][0])
     runtime = (job.end_ns - job.start_ns) / 1e9
     lost = lost_time(slices, chosen.of if chosen else {})
-    shares = blamed(lost, company, known)
+    shares = blamed(lost, company, known, grid_ns / 1e9)
     io_lost = float(lost.select(pl.sum_horizontal(f"{kind}_lost" for kind in KINDS).sum()).item())
     base = next((source for source in sources if source.seconds is not None), None)
     contradiction = _contradiction(sources)

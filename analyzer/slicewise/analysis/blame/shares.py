@@ -13,9 +13,11 @@ from slicewise.analysis.blame.storage_time import Capacities, against
 from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS
 from slicewise.analysis.blame.uncontended import PRICES, Place, Price, alone_seconds, price_frame
 
-# A neighbour cannot have cost the job more than this many times the storage's time that it took: what goes beyond
-# that has another cause, for nobody is blamed for it.
+# Neighbours cannot have cost the job more than this many times the storage's time that they took: what goes beyond
+# that has another cause, and nobody is blamed for it. Bytes that are written to memory first show in other slices than
+# the time that they cost, so this holds for so many seconds together.
 MOST_FOR_ITS_TIME = 3.0
+TOGETHER_SECONDS = 16.0
 
 
 def lost_time(slices: pl.DataFrame, prices: Mapping[Place, Price]) -> pl.DataFrame:
@@ -28,7 +30,9 @@ def lost_time(slices: pl.DataFrame, prices: Mapping[Place, Price]) -> pl.DataFra
     ).drop(PRICES)
 
 
-def blamed(lost: pl.DataFrame, company: pl.DataFrame, known: Mapping[int, Capacities]) -> pl.DataFrame:
+def blamed(
+    lost: pl.DataFrame, company: pl.DataFrame, known: Mapping[int, Capacities], slice_seconds: float
+) -> pl.DataFrame:
     """Each neighbour's part of each slice's loss.
 
     lost: of `lost_time`. company: neighbour, storage, slice, AMOUNTS and {kind}_taken (of `storage_seconds`), a row
@@ -48,10 +52,14 @@ def blamed(lost: pl.DataFrame, company: pl.DataFrame, known: Mapping[int, Capaci
         lost.select("storage", "slice", *(f"{kind}_lost" for kind in KINDS)), on=["storage", "slice"], how="inner"
     )
 
+    stretch = pl.col("slice") // max(1, round(TOGETHER_SECONDS / slice_seconds))
+
     def part(kind: str) -> pl.Expr:
-        all_of_them = pl.col(f"{kind}_weight").sum().over("storage", "slice")
-        loss = pl.min_horizontal(pl.col(f"{kind}_lost"), MOST_FOR_ITS_TIME * all_of_them)
-        return pl.when(all_of_them > 0).then(loss * pl.col(f"{kind}_weight") / all_of_them).otherwise(0.0)
+        weight = pl.col(f"{kind}_weight")
+        share = (weight / weight.sum().over("storage", "slice")).fill_nan(0.0)
+        loss = pl.col(f"{kind}_lost") * share
+        lost_together, most = loss.sum().over("storage", stretch), MOST_FOR_ITS_TIME * weight.sum().over("storage", stretch)
+        return pl.when(lost_together > most).then(loss * most / lost_together).otherwise(loss)
 
     return (
         joined.with_columns(part(kind).alias(f"{kind}_lost") for kind in KINDS)

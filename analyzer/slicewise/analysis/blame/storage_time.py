@@ -68,12 +68,37 @@ def capacities(rows: pl.DataFrame, grid_ns: int) -> dict[int, Capacities]:
             if len(rates):
                 most[kind] = float(np.percentile(rates, PERCENTILE))
         if "read" in most and "write" in most:
-            fastest = max(most["read"], most["write"])
-            for kind in ("read", "write"):
-                most[kind] = max(most[kind], fastest / SLOWER_DIRECTION)
+            most |= _directions(slices, most, seconds)
         exponent, mixed = _exponent(slices, most, seconds)
         found[int(str(storage))] = Capacities(most, exponent, mixed)
     return found
+
+
+def _directions(slices: pl.DataFrame, most: Mapping[Kind, float], seconds: float) -> dict[Kind, float]:
+    """What the storage reads and writes at most, where slices of one direction alone may be missing.
+
+    A direction that was never alone was slowed by the other one. Beside a direction of known speed it had, if they
+    take turns, what that one left over. Where neither is known, a byte is taken to cost as much either way.
+    """
+    rates = {kind: slices[AMOUNTS[kind]].to_numpy() / seconds for kind in ("read", "write")}
+    alone = {
+        kind: bool(((rates[kind] >= 0.5 * most[kind]) & (rates[other] < ONE_KIND * most[other])).any())
+        for kind, other in (("read", "write"), ("write", "read"))
+    }
+    found: dict[Kind, float] = {kind: most[kind] for kind in ("read", "write")}
+    if not any(alone.values()):
+        both = float(np.percentile(rates["read"] + rates["write"], PERCENTILE))
+        return {kind: max(rate, both) for kind, rate in found.items()}
+    fastest = max(found.values())
+    is_busy = np.logical_and(*(slices[SECONDS[kind]].to_numpy() >= 0.9 * seconds for kind in rates))
+    for kind, other in (("read", "write"), ("write", "read")):
+        left = 1 - rates[other] / most[other]
+        is_told = is_busy & (left > 0.1) & (rates[kind] > 0)
+        if not alone[kind] and is_told.sum() >= FEWEST_MIXED:
+            told = float(np.median(rates[kind][is_told] / left[is_told]))
+            found[kind] = min(max(found[kind], told), SLOWER_DIRECTION * fastest)
+    fastest = max(found.values())
+    return {kind: max(rate, fastest / SLOWER_DIRECTION) for kind, rate in found.items()}
 
 
 def _exponent(slices: pl.DataFrame, most: Mapping[Kind, float], seconds: float) -> tuple[float | None, int]:

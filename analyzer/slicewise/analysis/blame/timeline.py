@@ -22,6 +22,10 @@ SECONDS: dict[Kind, str] = {kind: f"{kind}_seconds" for kind in KINDS}
 # How many calls, of the kinds whose calls differ in size.
 CALLS: dict[Kind, str] = {"read": "read_ops", "write": "write_ops"}
 
+# A slice in which a process was in write calls and wrote less than this share of its mean rate is one in which it waited
+# for what it had written before.
+WAITS_BELOW = 0.1
+
 # Time in calls of several threads may be this fraction above a whole number of threads' without another thread.
 ROUNDING = 0.02
 
@@ -34,7 +38,8 @@ def call_rows(digest: Digest, grid_ns: int, processes: pl.DataFrame | None = Non
     the time of syncs is that of writes. Requests count as the time that they were under way. Where threads were in
     calls at the same time, their times are divided by the least number of threads that can have spent them: the most
     seconds in any slice over the slice's length. So what one thread spent counts in full, and what eight spent side by
-    side counts as their mean.
+    side counts as their mean. Bytes that went to memory in an instant, and that the process then waited for in writes
+    and syncs, are spread over that time: the storage took them then.
     """
     who = (members(digest) if processes is None else processes).lazy().select("process")
     ns: dict[Kind, pl.Expr] = {
@@ -54,7 +59,8 @@ def call_rows(digest: Digest, grid_ns: int, processes: pl.DataFrame | None = Non
     in_slice = pl.sum_horizontal(SECONDS.values()).sum().over("process", "slice") / (grid_ns / 1e9)
     threads = (in_slice - ROUNDING).ceil().clip(1).max().over("process")
     return (
-        summed.with_columns(threads=threads)
+        summed.sort("process", "storage", "slice")
+        .with_columns(threads=threads, write_bytes=_as_storage_took_them())
         .select(
             "process",
             "storage",
@@ -66,6 +72,19 @@ def call_rows(digest: Digest, grid_ns: int, processes: pl.DataFrame | None = Non
         .sort("storage", "slice", "process")
         .collect()
     )
+
+
+def _as_storage_took_them() -> pl.Expr:
+    """The bytes that a process wrote, of rows in order; what it waited for in later slices is spread by time in calls."""
+    of_process = ("process", "storage")
+    moved, seconds = pl.col("write_bytes"), pl.col(SECONDS["write"])
+    mean = (moved.sum() / seconds.sum()).over(of_process)
+    is_wait = (seconds > 0) & (moved < WAITS_BELOW * mean * seconds)
+    follows = (pl.col("slice") == pl.col("slice").shift() + 1).over(of_process).fill_null(False)
+    burst = (~(is_wait & follows)).cum_sum().over(of_process)
+    within = (*of_process, burst)
+    spread = moved.sum().over(within) * (seconds / seconds.sum().over(within))
+    return pl.when(pl.len().over(within) > 1).then(spread.round().cast(pl.Int64)).otherwise(moved)
 
 
 def job_rows(digests: Sequence[Digest], grid_ns: int) -> pl.DataFrame:

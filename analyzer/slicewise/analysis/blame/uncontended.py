@@ -33,8 +33,16 @@ SURE_WITHIN = 0.025
 MOST_ERROR = {"quiet slices": 0.05, "line": 0.10, "envelope": 0.10}
 AGREE_WITHIN = 0.05
 LEAST_RATIO_OF_RATES = 1.25
+# A line's lowest rate is near rest, if it is at most so much of the range that its rates span.
+NEAR_REST = 0.5
 MOST_SCATTER = 0.20
 FILLS_STORAGE = 0.9
+# That the job fills the storage alone is seen where its neighbours have at most this share of what all have together,
+# and that is within so much of what all have where they have more.
+LITTLE_COMPANY = 0.25
+STILL_FILLED = 0.95
+# A slice in which a job was this much faster than alone was not served by the storage there and then.
+FASTER_THAN_ALONE = 1.25
 # Calls whose mean size differs by more than this factor do not cost the same a byte.
 LIKE_SIZES = 1.5
 # A run is never known better than this, for one run says nothing of the next; and what its slices make of a whole
@@ -77,8 +85,8 @@ class Prices:
 
 @dataclass(frozen=True)
 class Scene:
-    """What sources look at. slices: the job (`timeline.slice_rows`). company: storage, slice, neighbour, seconds (of
-    the storage's time that it took), of those that were active. together: storage, slice and AMOUNTS, of all jobs and
+    """What sources look at. slices: the job (`timeline.slice_rows`). company: storage, slice, neighbour, seconds and
+    meta_seconds (of the storage's time that it took, in all and for metadata), of those that were active. together: storage, slice and AMOUNTS, of all jobs and
     of traffic without a profile. seconds: of a slice.
     """
 
@@ -189,6 +197,8 @@ def from_quiet_slices(scene: Scene) -> Prices:
         price = _price_of(quiet, kind)
         if price is None or price.error > MOST_ERROR[source]:
             return Prices(source, refused=f"what the job's {_calls(kind)} calls cost in quiet slices varies too much")
+        if _was_faster(own, kind, price, scene.seconds):
+            return Prices(source, refused=IN_BURSTS)
         if not _are_like_sizes(quiet, own, kind):
             return Prices(source, refused=f"its {_calls(kind)} calls had other sizes in quiet slices than in the rest")
         most_error, fewest = max(most_error, price.error), min(fewest, len(quiet))
@@ -198,6 +208,7 @@ def from_quiet_slices(scene: Scene) -> Prices:
     return Prices(source, prices, "", "high" if most_error <= SURE_WITHIN and fewest >= 2 * FEWEST_QUIET else "medium")
 
 
+IN_BURSTS = "some of its slices were far faster than that: the storage takes bytes in bursts, or they were cached"
 NOBODY = "nobody else is known to have used its file systems meanwhile"
 
 
@@ -205,7 +216,7 @@ def from_line(scene: Scene) -> Prices:
     """A line through the job's mean speed against the rate of its neighbours, read off where they are at rest."""
     source: Source = "line"
     prices: dict[Place, Price] = {}
-    most_error = 0.0
+    most_error, is_near = 0.0, True
     for storage in {storage for storage, _ in scene.places()}:
         own = scene.of(storage)
         kinds = [kind for place, kind in scene.places() if place == storage]
@@ -215,22 +226,28 @@ def from_line(scene: Scene) -> Prices:
         line = speed_line(_speeds(scene, storage), scene.seconds)
         if isinstance(line, str):
             return Prices(source, refused=line)
-        most_error = max(most_error, line.error)
+        most_error, is_near = max(most_error, line.error), is_near and line.is_near
         if line.error > MOST_ERROR[source]:
             return Prices(source, refused="how the job's speed falls with its neighbours' rate scatters too much")
         most = scene.known[storage].most
-        prices |= {(storage, kind): Price(1 / (most[kind] * line.speed), line.error) for kind in kinds}
+        here = {(storage, kind): Price(1 / (most[kind] * line.speed), line.error) for kind in kinds}
+        if any(_was_faster(own, kind, here[storage, kind], scene.seconds) for kind in kinds):
+            return Prices(source, refused=IN_BURSTS)
+        prices |= here
     if not most_error:
         return Prices(source, refused=NOBODY)
-    return Prices(source, prices, "", "medium" if most_error <= 2 * SURE_WITHIN else "low")
+    return Prices(source, prices, "", "medium" if most_error <= 2 * SURE_WITHIN and is_near else "low")
 
 
 @dataclass(frozen=True)
 class Line:
-    """speed: where the neighbours are at rest, in storage seconds a second in calls; error: of it, relative."""
+    """speed: where the neighbours are at rest, in storage seconds a second in calls; error: of it, relative. is_near:
+    some points lie near enough to that.
+    """
 
     speed: float
     error: float
+    is_near: bool = True
 
 
 def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
@@ -246,6 +263,10 @@ def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
     busy = sorted(rate for rate in rates if rate > 0)
     if rates.max() < LEAST_RATIO_OF_RATES * rates.min() or not busy:
         return "its neighbours' rates were too much alike to see how its speed depends on them"
+    # What is further from the points than they are from each other is not read off a line.
+    seen = float(np.ptp(rates))
+    if rates.min() > seen:
+        return "its neighbours' rates were never low enough to see how fast it is without them"
     random = np.random.default_rng(1)
     drawn = []
     for draw in range(DRAWS + 1):
@@ -260,14 +281,14 @@ def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
     if slope >= 0 or speed <= 0:
         return "its speed did not fall while its neighbours were active"
     low, high = np.percentile([one for one, _ in drawn[1:]], [2.5, 97.5])
-    return Line(float(speed), float(max(high - speed, speed - low) / speed))
+    return Line(float(speed), float(max(high - speed, speed - low) / speed), bool(rates.min() <= NEAR_REST * seen))
 
 
 def from_envelope(scene: Scene) -> Prices:
     """What the storage gave to all together, if the job would fill it alone."""
     source: Source = "envelope"
     prices: dict[Place, Price] = {}
-    scatter = 0.0
+    scatter, is_filled = 0.0, True
     for storage, kind in scene.places():
         own = scene.of(storage)
         if not _has_company(scene, storage):
@@ -285,6 +306,9 @@ def from_envelope(scene: Scene) -> Prices:
             there[[AMOUNTS[kind], *others]].sum_horizontal().sum()
         ):
             return Prices(source, refused="reads and writes met, and what the storage gives to one alone is not known")
+        beside = scene.company.filter(pl.col("storage") == storage).join(full, on="slice", how="semi")
+        if float(beside["meta_seconds"].sum()) > TRIVIAL * scene.seconds * len(full):
+            return Prices(source, refused="its neighbours' metadata calls took some of the storage's time")
         rates = there[AMOUNTS[kind]].to_numpy() / scene.seconds
         middle = float(np.median(rates))
         scatter = max(scatter, float(rates.std() / middle))
@@ -292,9 +316,19 @@ def from_envelope(scene: Scene) -> Prices:
             return Prices(source, refused="what the storage gave to all together varies too much")
         error = max(LEAST_ERROR, 1.96 * float(rates.std()) / middle / np.sqrt(len(rates)))
         prices[storage, kind] = Price(1 / middle, error)
+        is_filled = is_filled and _is_filled(there, full, kind, middle * scene.seconds)
     if not scatter:
         return Prices(source, refused=NOBODY)
-    return Prices(source, prices, "", "medium" if scatter <= MOST_SCATTER / 2 else "low")
+    return Prices(source, prices, "", "medium" if scatter <= MOST_SCATTER / 2 and is_filled else "low")
+
+
+def _is_filled(together: pl.DataFrame, own: pl.DataFrame, kind: Kind, middle: float) -> bool:
+    """Whether the storage moves as much in the slices that are nearly all the job's: then the job fills it alone."""
+    amount = AMOUNTS[kind]
+    nearly_alone = together.join(own.select("slice", own=amount), on="slice").filter(
+        pl.col("own") >= (1 - LITTLE_COMPANY) * pl.col(amount)
+    )
+    return len(nearly_alone) >= FEWEST_QUIET and real(nearly_alone[amount].mean()) >= STILL_FILLED * middle
 
 
 def as_baseline(prices: Prices, scene: Scene) -> Baseline:
@@ -412,6 +446,18 @@ def _inner(own: pl.DataFrame) -> pl.DataFrame:
         pl.col("slice").is_between(first, last, closed="none"),
         pl.col("at_work") >= LEAST_AT_WORK * pl.col("at_work").max(),
     )
+
+
+def _was_faster(own: pl.DataFrame, kind: Kind, price: Price, slice_seconds: float) -> bool:
+    """Whether full slices took so much less time than they would have alone that this is no price."""
+    full = own.filter(
+        pl.col(SECONDS[kind]) >= slice_seconds / 2, pl.col("at_work") >= LEAST_AT_WORK * pl.col("at_work").max()
+    )
+    seconds = full[SECONDS[kind]].to_numpy()
+    calls = full[CALLS[kind]].to_numpy() if kind in CALLS else np.zeros(len(full))
+    alone = price.seconds * full[AMOUNTS[kind]].to_numpy() + price.call_seconds * calls
+    too_fast = alone > FASTER_THAN_ALONE * seconds
+    return bool((alone - seconds)[too_fast].sum() > TRIVIAL * alone.sum())
 
 
 def _quiet(scene: Scene, storage: int) -> pl.DataFrame:
