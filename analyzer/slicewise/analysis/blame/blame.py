@@ -5,6 +5,7 @@ Digests in, a `Blame` out. The formulas are in docs/models.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -190,17 +191,22 @@ def _told(
     confidence: Confidence = base.confidence if base else "unknown"
     if contradiction:
         confidence = LESS_SURE[confidence]
-    known_lost, job_lost, alone = None, None, None
+    known_lost, job_lost, alone, factor = None, None, None, 1.0
     if chosen is not None and base is not None and base.seconds is not None:
         error = LEAST_ERROR * io_seconds + base.seconds.high - base.seconds.value
         prices, phases = uncontended.price_frame(chosen.of), to_runtime.phase_of_slices(slices)
-        value = to_runtime.lost_runtime(calls, prices, phases, waits, chosen.uneven)
+        value, uneven = to_runtime.lost_runtime(calls, prices, phases, waits, chosen.uneven)
+        if io_lost > LEAST_ERROR * io_seconds:
+            # The slowest process lost more than the mean one in so far as it has more to do. If the job fills the
+            # storage alone, all of it waits for the same bytes.
+            most = math.inf if chosen.source == "envelope" else max(1.0, uneven)
+            factor = min(max(value, 0.0) / io_lost, most)
         known_lost = Estimate(io_lost, io_lost - error, io_lost + error, base.seconds.how)
         low, high = min(value, io_lost) - error, max(value, io_lost) + error
         job_lost = Estimate(value, low, high, f"{base.seconds.how}; {HOW_RUNTIME[waits]}")
         alone = job_lost.through(lambda seconds: max(runtime - seconds, 0.0), base.seconds.how)
     is_claimed = job_lost is not None and job_lost.low > 0 and job_lost.value > LEAST_LOSS * io_seconds
-    told = [] if base is None else _neighbours(shares, where, neighbours, io_seconds, base, grid_ns)
+    told = [] if base is None else _neighbours(shares, factor, where, neighbours, io_seconds, base, grid_ns)
     if base is not None and job_lost is not None and is_claimed:
         told = _with_ends(told, shares, slices, job_lost, base, job, grid_ns)
     blamed_seconds = sum(neighbour.lost.value for neighbour in told)
@@ -218,7 +224,7 @@ def _told(
         is_claimed=is_claimed,
         neighbours=told,
         unexplained_seconds=job_lost.value - blamed_seconds if job_lost else 0.0,
-        apart_seconds=job_lost.value - io_lost if job_lost else 0.0,
+        apart_seconds=job_lost.value - factor * io_lost if job_lost else 0.0,
         waits=waits,
         baseline=base,
         sources=sources,
@@ -266,20 +272,21 @@ def _contradiction(sources: Sequence[Baseline]) -> str:
 
 def _neighbours(
     shares: pl.DataFrame,
+    factor: float,
     where: Sequence[Storage],
     neighbours: Sequence[Digest],
     io_seconds: float,
     base: Baseline,
     grid_ns: int,
 ) -> list[Neighbour]:
-    """Those who shared a storage with the job, the most costly first."""
+    """Those who shared a storage with the job, the most costly first. factor: from I/O time to runtime."""
     by_name: dict[str | None, Digest] = {digest.job: digest for digest in neighbours}
     by_number = {storage.number: storage for storage in where}
     assert base.seconds is not None
     relative = (base.seconds.high - base.seconds.value) / max(base.seconds.value, 1e-9)
     found = []
     for (name,), rows in shares.group_by("neighbour", maintain_order=True):
-        value = float(rows["lost_seconds"].sum())
+        value = factor * float(rows["lost_seconds"].sum())
         # What the job's I/O took alone in these slices is no better known than in all.
         error = (LEAST_ERROR + relative) * min(io_seconds, rows["slice"].n_unique() * grid_ns / 1e9)
         per_storage = rows.group_by("storage").agg(pl.col("lost_seconds", "storage_seconds").sum())
@@ -295,7 +302,7 @@ def _neighbours(
                 processes=row.get("processes", 0),
                 nodes=row.get("nodes", 0),
                 lost=Estimate(value, value - error, value + error, "by the storage's time that it took in each slice"),
-                kinds={kind: float(rows[f"{kind}_lost"].sum()) for kind in KINDS},
+                kinds={kind: factor * float(rows[f"{kind}_lost"].sum()) for kind in KINDS},
                 storage=by_number[int(place)],
                 start_ns=first * grid_ns,
                 end_ns=(last + 1) * grid_ns,

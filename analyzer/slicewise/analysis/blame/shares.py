@@ -58,7 +58,10 @@ def blamed(
         weight = pl.col(f"{kind}_weight")
         share = (weight / weight.sum().over("storage", "slice")).fill_nan(0.0)
         loss = pl.col(f"{kind}_lost") * share
-        lost_together, most = loss.sum().over("storage", stretch), MOST_FOR_ITS_TIME * weight.sum().over("storage", stretch)
+        lost_together, most = (
+            loss.sum().over("storage", stretch),
+            MOST_FOR_ITS_TIME * weight.sum().over("storage", stretch),
+        )
         return pl.when(lost_together > most).then(loss * most / lost_together).otherwise(loss)
 
     return (

@@ -80,18 +80,19 @@ def _directions(slices: pl.DataFrame, most: Mapping[Kind, float], seconds: float
     A direction that was never alone was slowed by the other one. Beside a direction of known speed it had, if they
     take turns, what that one left over. Where neither is known, a byte is taken to cost as much either way.
     """
-    rates = {kind: slices[AMOUNTS[kind]].to_numpy() / seconds for kind in ("read", "write")}
+    ways: tuple[tuple[Kind, Kind], ...] = (("read", "write"), ("write", "read"))
+    rates = {kind: slices[AMOUNTS[kind]].to_numpy() / seconds for kind, _ in ways}
     alone = {
         kind: bool(((rates[kind] >= 0.5 * most[kind]) & (rates[other] < ONE_KIND * most[other])).any())
-        for kind, other in (("read", "write"), ("write", "read"))
+        for kind, other in ways
     }
-    found: dict[Kind, float] = {kind: most[kind] for kind in ("read", "write")}
+    found = {kind: most[kind] for kind, _ in ways}
     if not any(alone.values()):
         both = float(np.percentile(rates["read"] + rates["write"], PERCENTILE))
         return {kind: max(rate, both) for kind, rate in found.items()}
     fastest = max(found.values())
     is_busy = np.logical_and(*(slices[SECONDS[kind]].to_numpy() >= 0.9 * seconds for kind in rates))
-    for kind, other in (("read", "write"), ("write", "read")):
+    for kind, other in ways:
         left = 1 - rates[other] / most[other]
         is_told = is_busy & (left > 0.1) & (rates[kind] > 0)
         if not alone[kind] and is_told.sum() >= FEWEST_MIXED:

@@ -22,8 +22,8 @@ SECONDS: dict[Kind, str] = {kind: f"{kind}_seconds" for kind in KINDS}
 # How many calls, of the kinds whose calls differ in size.
 CALLS: dict[Kind, str] = {"read": "read_ops", "write": "write_ops"}
 
-# A slice in which a process was in write calls and wrote less than this share of its mean rate is one in which it waited
-# for what it had written before.
+# A slice in which a process was in write calls and wrote less than this share of its mean rate is one in which it
+# waited for what it had written before.
 WAITS_BELOW = 0.1
 
 # Time in calls of several threads may be this fraction above a whole number of threads' without another thread.
@@ -75,7 +75,7 @@ def call_rows(digest: Digest, grid_ns: int, processes: pl.DataFrame | None = Non
 
 
 def _as_storage_took_them() -> pl.Expr:
-    """The bytes that a process wrote, of rows in order; what it waited for in later slices is spread by time in calls."""
+    """The bytes that a process wrote, of rows in order; those that it waited for later are spread by time in calls."""
     of_process = ("process", "storage")
     moved, seconds = pl.col("write_bytes"), pl.col(SECONDS["write"])
     mean = (moved.sum() / seconds.sum()).over(of_process)

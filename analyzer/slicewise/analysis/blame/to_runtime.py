@@ -80,8 +80,8 @@ def unevenness(calls: pl.DataFrame, phases: pl.DataFrame, waits: Waits) -> float
 
 def lost_runtime(
     calls: pl.DataFrame, prices: pl.DataFrame, phases: pl.DataFrame, waits: Waits, uneven: float | None
-) -> float:
-    """Seconds of the job's runtime that its I/O lost.
+) -> tuple[float, float]:
+    """Seconds of the job's runtime that its I/O lost; and how uneven its processes are alone, as a factor.
 
     calls: of `timeline.call_rows`. prices: of `uncontended.price_frame`, seconds of the mean process for a byte of the
     job. uneven: the `unevenness` of the job alone; None where it is not known: then a process's own bytes are taken to
@@ -93,7 +93,9 @@ def lost_runtime(
         pl.when(pl.col(f"{kind}_price").is_null()).then(SECONDS[kind]).otherwise(count * alone_seconds(kind))
         for kind in KINDS
     )
+    of_bytes = by_phase(priced, phases, alone)
+    mean_alone = float(of_bytes.sum()) / max(1, count)
     if uneven is None:
-        return decisive(by_phase(priced, phases, in_calls() - alone), waits)
-    mean_alone = float(by_phase(priced, phases, alone).sum()) / max(1, count)
-    return decisive(by_phase(priced, phases, in_calls()), waits) - uneven * mean_alone
+        lost = decisive(by_phase(priced, phases, in_calls() - alone), waits)
+        return lost, decisive(of_bytes, waits) / mean_alone if mean_alone > 0 else 1.0
+    return decisive(by_phase(priced, phases, in_calls()), waits) - uneven * mean_alone, uneven

@@ -86,8 +86,8 @@ class Prices:
 @dataclass(frozen=True)
 class Scene:
     """What sources look at. slices: the job (`timeline.slice_rows`). company: storage, slice, neighbour, seconds and
-    meta_seconds (of the storage's time that it took, in all and for metadata), of those that were active. together: storage, slice and AMOUNTS, of all jobs and
-    of traffic without a profile. seconds: of a slice.
+    meta_seconds (of the storage's time that it took, in all and for metadata), of those that were active. together:
+    storage, slice and AMOUNTS, of all jobs and of traffic without a profile. seconds: of a slice.
     """
 
     slices: pl.DataFrame
@@ -319,7 +319,8 @@ def from_envelope(scene: Scene) -> Prices:
         is_filled = is_filled and _is_filled(there, full, kind, middle * scene.seconds)
     if not scatter:
         return Prices(source, refused=NOBODY)
-    return Prices(source, prices, "", "medium" if scatter <= MOST_SCATTER / 2 and is_filled else "low")
+    # Bytes that fill the storage take as long however unevenly processes have them.
+    return Prices(source, prices, "", "medium" if scatter <= MOST_SCATTER / 2 and is_filled else "low", uneven=1.0)
 
 
 def _is_filled(together: pl.DataFrame, own: pl.DataFrame, kind: Kind, middle: float) -> bool:
