@@ -228,11 +228,8 @@ static bool is_of_file(const struct stream *stream)
 static const char *name_of(const struct stream *stream)
 {
     /* The word as it was before its file was used (stream_switch), as its thread has noted it. */
-    descriptor opened = stream->descriptor | (uint64_t)FILE_NOT_USED << 16;
-    const char *name = opened_name(opened);
-    if (name == NULL)
-        opened_learn(opened, name = path_of_descriptor(stream->fd));
-    return name;
+    const char *name = opened_name(stream->descriptor | (uint64_t)FILE_NOT_USED << 16);
+    return name != NULL ? name : path_of_descriptor(stream->fd);
 }
 
 /* Gives the stream's file a row, if its descriptor is still open. Caller holds the lock. */

@@ -7,7 +7,6 @@
 #define WITH_SCHEMA_FRAME
 #include "schema_frame.inc"
 
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,9 +14,6 @@
 #pragma weak strerrordesc_np /* other libcs have none */
 
 enum { SCHEMA_WAITS = 10, SCHEMA_WAIT_NS = 20000, ANCHOR_LOOKS = 8 };
-#ifndef RESOLVE_CACHED
-#define RESOLVE_CACHED 0x20
-#endif
 #define BY_OTHERS 0022
 #define BY_EVERYBODY 0002
 
@@ -99,8 +95,7 @@ void spool_settle(struct segment *segment, const struct spool_order *order)
 
 int spool_open_known(const char *path)
 {
-    const struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_CACHED };
-    return (int)raw_result(syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
+    return raw_open_known(path, O_DIRECTORY, 0);
 }
 
 static uint64_t device_of(const struct statx *status)

@@ -25,6 +25,7 @@ from measures import Bench
 
 GROUPS = [
     "calls",
+    "new_files",
     "calls_by_vdso",
     "short_processes",
     "exits",

@@ -62,8 +62,11 @@ class Bench:
         """ns a call, of every kind; of some with two threads, and of eight on one descriptor."""
         rows = [self._timed(kind, 1) for kind in CALLS]
         rows += [self._timed(kind, 2) for kind in CALLS_OF_TWO]
-        rows += [self._timed(kind, 1) for kind in NEW_FILES]
-        return [*rows, self._timed("new_file", 8, by="wall"), self._timed("shared", 1), self._timed("shared", 8)]
+        return [*rows, self._timed("shared", 1), self._timed("shared", 8)]
+
+    def new_files(self) -> list[Row]:
+        """ns a file that is made, written to and closed: by one thread, at first and after others; by eight at once."""
+        return [*(self._timed(kind, 1) for kind in NEW_FILES), self._timed("new_file", 8, by="wall")]
 
     def calls_by_vdso(self) -> list[Row]:
         """The same call where the processor's counter must not be used."""
@@ -199,10 +202,16 @@ class Bench:
         values = in_turns(self.libraries.values(), ROUNDS, lambda library: self._ns(kind, threads, library, by))
         return self._row(kind if threads == 1 else f"{kind}_{threads}", "ns", values["ns"])
 
+    def _empty_data(self) -> None:
+        shutil.rmtree(self.data)
+        self.data.mkdir()
+
     def _row(self, name: str, unit: str, values: Values) -> Row:
         return Row(name, ROWS[name]["what"], unit, values)
 
     def _ns(self, kind: str, threads: int, library: Library, by: str = "time", **settings: str) -> dict[str, float]:
+        if kind in NEW_FILES:  # those of the round before would not be new
+            self._empty_data()
         command = [self.programs / "calls", by, kind, str(CHUNKS), str(threads), self.data]
         return {"ns": float(self._run(command, library, **settings))}
 
@@ -211,8 +220,7 @@ class Bench:
         return {kind: float(self._run([self.programs / "sites", kind, str(calls), self.data], library))}
 
     def _exit(self, library: Library, slices: int, files: int) -> dict[str, float]:
-        shutil.rmtree(self.data)
-        self.data.mkdir()
+        self._empty_data()
         command = [self.programs / "life", "exit", str(slices), str(files), self.data]
         with subprocess.Popen(command, env=library.environment(), stdout=subprocess.PIPE) as process:
             last_deed = int(process.stdout.read())
