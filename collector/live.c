@@ -2,6 +2,7 @@
 
 #include "adopt.h"
 #include "clock.h"
+#include "living.h"
 #include "mount.h"
 #include "patience.h"
 #include "raw.h"
@@ -97,44 +98,14 @@ static void print_process(struct segment *segment, uid_t owner, bool is_first)
     printf("]}");
 }
 
-/* A copy in which no slice's counts are on their way from a lane to the totals. */
-static struct segment *copy_at_rest(int fd)
-{
-    struct segment *segment = NULL;
-    for (int attempt = 0; attempt < 8; attempt++) {
-        uint32_t after;
-        segment = adopt_copy(fd);
-        if (segment == NULL || raw_read_at(fd, &after, sizeof after, offsetof(struct segment, totals_turn)) != sizeof after)
-            break;
-        uint32_t before = atomic_load(&segment->totals_turn);
-        if (before == after && before % 2 == 0)
-            return segment;
-        adopt_drop_copy(segment);
-        segment = NULL;
-    }
-    if (segment != NULL)
-        adopt_drop_copy(segment);
-    return NULL;
-}
-
 static unsigned print_segment(int dir, const char *name, uid_t owner, unsigned printed)
 {
-    struct stat status;
-    int fd = raw_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    if (fd < 0)
-        return 0;
-    bool is_segment =
-        fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == owner && (size_t)status.st_size == sizeof(struct segment);
-    struct segment *segment = is_segment ? copy_at_rest(fd) : NULL;
-    raw_close(fd);
+    struct segment *segment = living_copy(dir, name, owner);
     if (segment == NULL)
         return 0;
-    bool is_shown = atomic_load(&segment->state) == SEGMENT_LIVE && !segment->is_last_packed && adopt_is_sound(segment) &&
-                    (segment->pid_namespace != adopt_pid_namespace() || raw_result(syscall(SYS_kill, segment->pid, 0)) != -ESRCH);
-    if (is_shown)
-        print_process(segment, owner, printed == 0);
+    print_process(segment, owner, printed == 0);
     adopt_drop_copy(segment);
-    return is_shown;
+    return 1;
 }
 
 /* Directories of segments are their owner's, whatever they are called. */

@@ -2,6 +2,7 @@
 #include "live.h"
 #include "node.h"
 #include "recover.h"
+#include "snapshot.h"
 #include "tell.h"
 #include "user.h"
 
@@ -19,6 +20,7 @@ static int usage(FILE *out)
                  "       slicewise-collect node [--job JOB] [--parent PID] [--detach] [--json] [--samples] [--user USER]\n"
                  "       slicewise-collect stop [--job JOB] [--user USER]\n"
                  "       slicewise-collect live [--every SECONDS] [--all-users]\n"
+                 "       slicewise-collect snapshot --into DIR JOBDIR\n"
                  "       slicewise-collect look COMMAND\n"
                  "       slicewise-collect --version\n"
                  "recover: finishes the segments of processes that are gone, so that their profiles are whole;\n"
@@ -29,6 +31,8 @@ static int usage(FILE *out)
                  "         from a node where none of its processes runs, as its file server\n"
                  "stop:    ends it, and waits until it has\n"
                  "live:    prints what processes have counted so far as a line of JSON, once or again and again\n"
+                 "snapshot: writes what the living processes of the job whose profile is to lie in JOBDIR have counted so far to\n"
+                 "         DIR/JOB, behind what is there, and prints how many processes they were; they take no notice\n"
                  "look:    prints why COMMAND cannot be profiled (`unknown`: it can, as far as can be told), and its executable\n"
                  "Root may act for another user, with that user's rights.\n");
     return out == stdout ? 0 : 2;
@@ -116,12 +120,14 @@ int main(int argc, char **argv)
         return look(argv[2]);
     const struct {
         const char *name, *allowed;
-    } commands[] = { { "recover", "uaji*" }, { "node", "ujpdso" }, { "stop", "uj" }, { "live", "ea" } };
-    enum { RECOVER, NODE, STOP, LIVE, COMMANDS };
+    } commands[] = { { "recover", "uaji*" }, { "node", "ujpdso" }, { "stop", "uj" }, { "live", "ea" }, { "snapshot", "i*" } };
+    enum { RECOVER, NODE, STOP, LIVE, SNAPSHOT, COMMANDS };
     int command = 0;
     while (command < COMMANDS && (argc < 2 || strcmp(argv[1], commands[command].name) != 0))
         command++;
     if (command == COMMANDS || !read_options(&options, commands[command].allowed, argc - 1, argv + 1))
+        return usage(stderr);
+    if (command == SNAPSHOT && (options.into == NULL || options.operand == NULL))
         return usage(stderr);
     int wrong = options.user != NULL ? user_become(options.user) : 0;
     if (wrong != 0)
@@ -130,6 +136,7 @@ int main(int argc, char **argv)
     case RECOVER: return options.is_for_all ? recover_all_users(recover_for_one, &options) : recover(options.operand, options.node.job, options.into);
     case NODE: return node_run(&options.node);
     case STOP: return node_stop(options.node.job);
+    case SNAPSHOT: return snapshot(options.operand, options.into);
     default: return live(options.every_seconds, options.is_for_all);
     }
 }

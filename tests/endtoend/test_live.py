@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import slicewise
 from support.programs import BUILD, COLLECTOR, Apps, Job, need
 from support.terminal import LONGEST_WAIT_SECONDS, Terminal
 
@@ -61,6 +65,63 @@ def test_a_look_has_what_the_program_counted(job: Job, running: subprocess.Popen
     assert writes <= files["write_ops"] <= writes + 2  # of each thread one call that it has not counted yet
     assert bytes_written <= files["write_bytes"] <= bytes_written + 2 * 4096
     assert len(job.segments()) == 1
+
+
+def test_a_snapshot_has_what_the_program_counted(job: Job, running: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    tally = job.folder / "tally"
+    os.kill(running.pid, signal.SIGSTOP)
+    while f"{running.pid} (" not in (stat := Path(f"/proc/{running.pid}/stat").read_text()) or ") T " not in stat:
+        time.sleep(0.01)
+    assert snapshot(job, tmp_path / "taken") == 1
+    writes, bytes_written = own_counts(tally)
+    os.kill(running.pid, signal.SIGCONT)
+    digest = slicewise.read(tmp_path / "taken" / "job")
+    (row,) = digest.jobs.iter_rows(named=True)
+    assert row["is_running"]
+    assert writes <= row["write_ops"] <= writes + 2
+    assert bytes_written <= row["write_bytes"] <= bytes_written + 2 * 4096
+    assert not digest.damage
+    assert len(job.segments()) == 1  # and the process has it still
+
+
+def test_a_snapshot_follows_what_is_drained_already(job: Job, tmp_path: Path) -> None:
+    """Slices of 0.1 s, so that the collector has frames to take within seconds."""
+    program = "import time\nwith open('f', 'wb', 0) as f:\n  while f.write(b'x' * 1000): time.sleep(0.001)"
+    beside = subprocess.Popen(
+        [COLLECTOR, "node", "--job", "job"], env=environment(job) | {"SLICEWISE_SLICE": "0.1"}, stderr=subprocess.PIPE
+    )
+    with job.start([sys.executable, "-c", program], SLICEWISE_SLICE="0.1") as process:
+        try:
+            before = written_so_far(job, tmp_path / "taken")
+            assert snapshot(job, tmp_path / "taken") == 1
+        finally:
+            for one in (process, beside):
+                one.kill()
+                one.communicate()
+    after = slicewise.read(tmp_path / "taken" / "job")
+    assert not after.damage
+    assert after.jobs["is_running"].item()
+    assert after.jobs["write_bytes"].item() > before
+
+
+def written_so_far(job: Job, into: Path) -> int:
+    """Copies the job's profile as soon as its collector has drained anything of a program; the bytes in it."""
+    deadline = time.monotonic() + LONGEST_WAIT_SECONDS
+    while time.monotonic() < deadline:
+        time.sleep(0.2)
+        with contextlib.suppress(slicewise.UserError, FileNotFoundError):
+            shutil.copytree(job.spool_dir, into / "job", dirs_exist_ok=True)
+            if (written := slicewise.read(into / "job").jobs["write_bytes"].item()) > 0:
+                return int(written)
+    raise AssertionError("the collector drained nothing")
+
+
+def snapshot(job: Job, into: Path) -> int:
+    """Adds what the job's living processes have counted to the profile in `into`; how many they are."""
+    command = [COLLECTOR, "snapshot", "--into", into, job.spool_dir]
+    done = subprocess.run(command, env=environment(job), capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return int(done.stdout)
 
 
 def test_top_in_a_script(job: Job, running: subprocess.Popen[bytes]) -> None:

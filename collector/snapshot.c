@@ -1,0 +1,67 @@
+#include "snapshot.h"
+
+#include "adopt.h"
+#include "clock.h"
+#include "format.h"
+#include "living.h"
+#include "patience.h"
+#include "raw.h"
+#include "record.h"
+#include "settings.h"
+#include "spool.h"
+#include "tell.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct snapshot {
+    const char *job_dir;
+    unsigned processes, failed;
+};
+
+/* By name, for the directory need not be there yet, or by what is there. */
+static bool is_of_job(const struct segment *copy, const char *job_dir)
+{
+    return !copy->is_of_node && (strcmp(copy->spool_dir, job_dir) == 0 || patience_is_same(copy->spool_dir, job_dir));
+}
+
+/* The copy is closed and drained as if the process had ended, but for its ending: it runs. */
+static void write_one(int dir, const char *path, void *argument)
+{
+    struct snapshot *all = argument;
+    struct segment *copy = living_copy(dir, strrchr(path, '/') + 1, raw_geteuid());
+    if (copy == NULL)
+        return;
+    if (is_of_job(copy, all->job_dir)) {
+        struct segment_home home = { .place = PLACE_private, .segment = copy };
+        int error = segment_finish(&home, ENDING_running, clock_read(CLOCK_REALTIME), FORMAT_RECOVERED);
+        if (error < 0 && all->failed++ == 0)
+            tell(stderr, "slicewise: %s: cannot write a snapshot (%s)\n", spool_into, spool_words(error));
+        all->processes++;
+    }
+    adopt_drop_copy(copy);
+}
+
+static void complain_of_nothing(const char *variable, const char *value, const char *wrong)
+{
+    (void)variable;
+    (void)value;
+    (void)wrong;
+}
+
+int snapshot(const char *job_dir, const char *into)
+{
+    struct settings settings;
+    struct snapshot all = { .job_dir = job_dir };
+    settings_read(&settings, complain_of_nothing);
+    const char *tmpdir = getenv("TMPDIR");
+    const char *const dirs[] = { settings.segment_dir, tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp" };
+    spool_into = into;
+    patience_begin(settings.exit_ns);
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
+        if ((i == 0 || strcmp(dirs[i], dirs[0]) != 0) && patience_answers(dirs[i]))
+            adopt_each_below(dirs[i], "", write_one, &all);
+    tell(stdout, "%u\n", all.processes);
+    return all.failed > 0;
+}
