@@ -1,4 +1,6 @@
-"""Runs of one program under a limited disk, compared: more work, and a neighbour; and the page as a reader sees it."""
+"""Runs of one program under a limited disk: compared, with more work and beside a neighbour, and foretold as copies
+side by side; and the pages as a reader sees them.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +61,14 @@ def finish(process: subprocess.Popen[str]) -> None:
     assert process.returncode == 0, said
 
 
+def told(*arguments: object) -> dict:
+    done = slicewise_command(*arguments, "--json")
+    assert done.status == 0, done.errors
+    return json.loads(done.output)
+
+
 @pytest.mark.flaky(reruns=2)  # what else the machine does competes too
-def test_more_work_and_a_neighbour_are_told_apart(tmp_path):
+def test_more_work_and_a_neighbour_are_told_apart_and_copies_foretold(tmp_path):
     require_load()
     seconds = 5
     volume = LIMIT_MIB_S * seconds
@@ -76,9 +84,7 @@ def test_more_work_and_a_neighbour_are_told_apart(tmp_path):
             finish(process)
 
     def compared(job: str) -> dict:
-        done = slicewise_command("compare", tmp_path / "first", tmp_path / job, "--json")
-        assert done.status == 0, done.errors
-        return json.loads(done.output)
+        return told("compare", tmp_path / "first", tmp_path / job)
 
     more = compared("more")
     assert more["own_io_seconds"]["value"] == pytest.approx(seconds, rel=0.2)
@@ -87,10 +93,19 @@ def test_more_work_and_a_neighbour_are_told_apart(tmp_path):
     assert abs(beside["own_io_seconds"]["value"]) < 0.1 * seconds
     assert beside["unexplained_seconds"]["value"] == pytest.approx(seconds, rel=0.3)
 
+    both = [word for job in ("beside", "neighbour") for word in ("--seen", tmp_path / job)]
+    copies = told("copies", tmp_path / "first", *both)
+    assert copies["copies"] == 1
+    assert copies["capacity"]["mib_s"] == pytest.approx(LIMIT_MIB_S, rel=0.2)
+    # Both began their I/O at one time, and did nothing else.
+    foretold = next(row["in_step_loss"] for row in copies["rows"] if row["copies"] == 2) * copies["runtime_seconds"]
+    alone, together = (run["io_seconds"] for run in beside["runs"])
+    assert foretold == pytest.approx(together - alone, rel=0.2)
+
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Pages of two and of three runs, one of them with a name made to break out of a page."""
+    """Pages of two and of three runs, and of copies of one, with a name made to break out of a page."""
     directory = tmp_path_factory.mktemp("runs")
     rows = {at: wrote(100, 0.9) for at in range(12)}
     runs = [
@@ -102,11 +117,14 @@ def pages(tmp_path_factory):
             [rows | {at: read(100, 0.8) for at in range(12, 16)}],
         ),
     ]
-    made = {}
+    made: dict[object, Path] = {}
     for count in (2, 3):
         made[count] = directory / f"{count}.html"
         done = slicewise_command("compare", *runs[:count], "--html", made[count])
         assert done.status == 0, done.errors
+    made["copies"] = directory / "copies.html"
+    done = slicewise_command("copies", runs[1], "--capacity", "300MiB/s", "--html", made["copies"])
+    assert done.status == 0, done.errors
     return made
 
 
@@ -114,7 +132,7 @@ def pages(tmp_path_factory):
     browser.executable() is None,
     reason="no Chromium that runs: pages are not looked at (apt-get install chromium)",
 )
-def test_the_page_is_drawn_within_its_edges_and_names_are_shown_as_they_are(pages):
+def test_pages_are_drawn_within_their_edges_and_names_are_shown_as_they_are(pages):
     with browser.Browser() as window:
         for page in pages.values():
             for width in (1400, 600):
@@ -124,6 +142,8 @@ def test_the_page_is_drawn_within_its_edges_and_names_are_shown_as_they_are(page
                 assert window.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
                 assert window.evaluate("document.querySelectorAll('.chart .main-svg').length") >= 1
                 assert NASTY in window.evaluate("document.querySelector('main').innerText")
+                if page is pages["copies"]:
+                    continue
                 labels = "[...document.querySelectorAll('.chart text')].map((text) => text.textContent)"
                 assert any(NASTY[:10] in label for label in window.evaluate(labels))
         assert window.evaluate("document.querySelectorAll('img').length") == 0

@@ -61,7 +61,7 @@ def runs_to_compare(digests: Sequence[Digest]) -> list[Run]:
                 )
         runs.append(run_of(digest))
     for run in runs:
-        if not any(_overlap_in_time(run.job, other.job) for other in runs if other is not run):
+        if not any(overlap_in_time(run.job, other.job) for other in runs if other is not run):
             raise UserError(_apart(run.job, [other.job for other in runs if other is not run]))
     return runs
 
@@ -71,6 +71,17 @@ def run_of(digest: Digest) -> Run:
     row = digest.jobs.row(0, named=True)
     job = Job(row["job"], row["program"], row["processes"], row["nodes"], row["start_ns"], row["end_ns"])
     return Run(digest, job, members(digest))
+
+
+def overlap_in_time(one: Job, other: Job) -> bool:
+    """Whether two jobs ran at one time."""
+    return one.start_ns < other.end_ns and other.start_ns < one.end_ns
+
+
+def company(digest: Digest, others: Sequence[Digest]) -> list[Digest]:
+    """Those of the others that ran while a job did."""
+    own = run_of(digest).job
+    return [other for other in others if other is not digest and overlap_in_time(run_of(other).job, own)]
 
 
 def match_standalone(alone: Sequence[Digest], jobs: Sequence[Job]) -> dict[str, list[Run]]:
@@ -92,10 +103,6 @@ def match_standalone(alone: Sequence[Digest], jobs: Sequence[Job]) -> dict[str, 
         for job in fitting:
             matched[job.job].append(run)
     return matched
-
-
-def _overlap_in_time(one: Job, other: Job) -> bool:
-    return one.start_ns < other.end_ns and other.start_ns < one.end_ns
 
 
 def _apart(job: Job, others: Sequence[Job]) -> str:

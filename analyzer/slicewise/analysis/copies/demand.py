@@ -1,0 +1,98 @@
+"""What a job asks of a storage: how much, how fast while it is in I/O, and for what part of its runtime.
+
+Digest in, dataclass out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from slicewise.analysis.blame.timeline import SECONDS, call_rows
+from slicewise.analysis.blame.uncontended import block_error
+from slicewise.analysis.runs.matching import Job, run_of
+from slicewise.analysis.runs.on_storage import on_storage
+from slicewise.analysis.runs.storage import Storage, describe
+from slicewise.digest.activity import DIRECTIONS, Direction, bytes_by_storage
+from slicewise.digest.digest import Digest
+from slicewise.errors import UserError
+from slicewise.estimate import Estimate
+
+# A rate that was seen once is not known better than this.
+LEAST_ERROR = 0.01
+# Nor worse than this, however bursty its slices are: they add up to what the run did.
+MOST_ERROR = 0.10
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A job on a storage. volume: bytes, of both directions; io_seconds: as long as its busiest process was in reads
+    and writes there, slice by slice; computing_seconds: the rest of its runtime; rate: bytes/s while in I/O; seconds of
+    metadata calls and on other storages are in `elsewhere_seconds`, and count as computing.
+    """
+
+    job: Job
+    processes: int
+    volume: int
+    io_seconds: float
+    computing_seconds: float
+    elsewhere_seconds: float
+    rate: Estimate
+    read_share: float
+
+    @property
+    def runtime_seconds(self) -> float:
+        return self.io_seconds + self.computing_seconds
+
+    @property
+    def duty(self) -> float:
+        """The share of its runtime that the job is in I/O."""
+        return self.io_seconds / self.runtime_seconds
+
+
+def where_most(digest: Digest) -> tuple[Storage, Direction]:
+    """The storage that a job moved most bytes on, and the direction of most of them.
+
+    Raises UserError where it moved none.
+    """
+    moved = {direction: bytes_by_storage(digest, direction) for direction in DIRECTIONS}
+    direction = max(DIRECTIONS, key=lambda way: int(moved[way]["bytes"].sum()))
+    if moved[direction].is_empty():
+        raise UserError(f"{digest.path}: moved no bytes of files, so copies of it do not compete for a file system")
+    return describe(int(moved[direction]["storage"][0]), [digest]), direction
+
+
+def demand_of(digest: Digest, storage: Storage) -> Demand | None:
+    """What a job asks of a storage; None where it did not use it."""
+    calls = call_rows(digest, digest.slice_ns)
+    here = calls.filter(pl.col("storage") == storage.number)
+    in_slices = (
+        here.group_by("slice")
+        .agg(
+            busy=(pl.col(SECONDS["read"]) + pl.col(SECONDS["write"])).max(),
+            moved=pl.col("read_bytes").sum() + pl.col("write_bytes").sum(),
+        )
+        .sort("slice")
+    )
+    volume, busy = int(in_slices["moved"].sum()), float(in_slices["busy"].sum())
+    job = run_of(digest).job
+    runtime = (job.end_ns - job.start_ns) / 1e9
+    if not volume or not busy or runtime <= 0:
+        return None
+    busy = min(busy, runtime)
+    all_seconds = calls.group_by("slice", "process").agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
+    in_calls = float(all_seconds.group_by("slice").agg(pl.col("seconds").max())["seconds"].sum())
+    error = block_error(in_slices["moved"].to_numpy().astype(float), in_slices["busy"].to_numpy())
+    error = LEAST_ERROR + min(error, MOST_ERROR)
+    rate = volume / busy
+    return Demand(
+        job=job,
+        processes=max(1, max(len(on_storage(run_of(digest), storage.number, way).processes) for way in DIRECTIONS)),
+        volume=volume,
+        io_seconds=busy,
+        computing_seconds=runtime - busy,
+        elsewhere_seconds=max(0.0, in_calls - busy),
+        rate=Estimate(rate, rate / (1 + error), rate * (1 + error), "bytes over the time in calls of this run"),
+        read_share=float(here["read_bytes"].sum()) / volume,
+    )

@@ -1,0 +1,85 @@
+"""How many copies of a job may run side by side before each loses more than it may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slicewise.analysis.copies.copies import copies as analysis
+from slicewise.analysis.copies.known_capacity import fitted_capacity, given_capacity
+from slicewise.analysis.sharing.model_file import read_model
+from slicewise.digest.digest import read_digests
+from slicewise.errors import UserError
+from slicewise.profile.files import job_places
+from slicewise.report.copies import copies_words, limits
+from slicewise.report.copies.copies_json import copies_record
+from slicewise.report.copies.copies_page import copies_page
+from slicewise.report.copies.copies_tables import MOST_ROWS, copies_table
+from slicewise.report.coverage.unseen import unseen_lines
+from slicewise.report.page import page_path, write_page
+from slicewise.report.tables import for_terminal, line_for_terminal
+from slicewise.terminal.job_options import amount
+from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+
+
+def copies(
+    job: Annotated[Path, typer.Argument(metavar="JOB", help="A run of the job, best without company.")],
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option("--with", metavar="OTHER", help="A job that runs besides, always; may be repeated."),
+    ] = None,
+    seen: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PROFILE",
+            help="A job, or a directory of jobs, that shows what the storage serves: of two that ran side by side. "
+            "May be repeated.",
+        ),
+    ] = None,
+    most_loss: Annotated[
+        float, typer.Option(metavar="PERCENT", min=0.0, help="How much of its runtime a job may lose.")
+    ] = 10.0,
+    capacity: Annotated[
+        str | None, typer.Option(metavar="C", help="What the storage serves a second, as 2GiB/s.")
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option("--fitted", metavar="M", help="A model that `model fit -o M` wrote: its capacity.")
+    ] = None,
+    html: PageFile = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """How many copies of a job may run side by side before each loses more than it may (10 % of its runtime)."""
+    places = [job, *(beside or []), *job_places(seen or [])]
+    digests = read_digests(places)
+    first, others, witnesses = digests[0], digests[1 : 1 + len(beside or [])], digests[1 + len(beside or []) :]
+    known = None
+    if capacity is not None:
+        rate, has_unit = amount(capacity, "--capacity", is_rate=True)
+        if not has_unit or rate <= 0:
+            raise UserError(f"--capacity {capacity}: give a rate with its unit, such as 2GiB/s")
+        known = given_capacity(rate)
+    elif model is not None:
+        known = fitted_capacity(read_model(model))
+    found = analysis(first, others, witnesses, most_loss / 100, known)
+    page = html or page_path(job, f"copies-{found.demand.job.job}")
+    write_page(copies_page(found, unseen_lines([first, *others])), page)
+    if json:
+        write_json(copies_record(found, page), output)
+        return
+    rule = limits.token_bucket_rule(found) if found.storage.type == "lustre" else []
+    shown = [["", *lines] for lines in (limits.licence(found), rule) if lines]
+    write_text(
+        [
+            *copies_words.opening(found),
+            "",
+            for_terminal(copies_table(found, MOST_ROWS)),
+            *(line_for_terminal(line, is_folded=False) for lines in shown for line in lines),
+            "",
+            *copies_words.notes(found),
+            line_for_terminal(f"Page: {page}", is_folded=False),
+        ],
+        output,
+    )

@@ -1,0 +1,1 @@
+"""How many copies of a job may run side by side, as sentences, tables, texts for schedulers, JSON and a page."""

@@ -1,0 +1,36 @@
+"""The table of copies, the same for the terminal and for the page."""
+
+from __future__ import annotations
+
+from slicewise.analysis.copies.copies import Copies
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+# A longer table shows its last rows.
+MOST_ROWS = 12
+
+
+def copies_table(found: Copies, most_rows: int | None = None) -> Table:
+    """A row a number of copies, up to what is allowed and a bit beyond."""
+    table = Table(
+        [
+            Column("copies"),
+            Column("each loses", "%"),
+            Column("interval", "%", is_figure=False),
+            Column("in step", "%"),
+            Column("each gets", "MiB/s"),
+            Column("", is_figure=False),
+        ]
+    )
+    rows = found.rows[-most_rows:] if most_rows else found.rows
+    for row in rows:
+        low, high = (words.percent(end).removesuffix(" %") for end in (row.loss.low, row.loss.high))
+        table.add(
+            Cell(f"{row.copies:,}", row.copies),
+            Cell(words.percent(row.loss.value), row.loss.value * 100),
+            f"[{low}-{high}]" if low != high else "",
+            Cell(words.percent(row.in_step), row.in_step * 100),
+            Cell(words.rate(row.rate), row.rate / words.MIB),
+            "the most" if row.copies == found.most else "",
+        )
+    return table

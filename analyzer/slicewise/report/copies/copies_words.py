@@ -1,0 +1,105 @@
+"""How many copies of a job may run side by side, in sentences that a scientist understands. Plain text, no markup."""
+
+from __future__ import annotations
+
+from slicewise.analysis.copies.copies import Copies, Row
+from slicewise.text import words
+
+# Less of something than this fraction is not worth a word.
+WORTH_A_WORD = 0.05
+MOST_ELSEWHERE = 0.2
+
+
+def opening(found: Copies) -> list[str]:
+    """The sentences that open a page and end a terminal's wait."""
+    return [f"{headline(found)} Confidence: {found.confidence}.", evidence(found), *next_step(found)]
+
+
+def headline(found: Copies) -> str:
+    """Such as: 4 copies of sim may run side by side before each loses more than 10 %: they lose 7.1 % [5-9]. ..."""
+    what, beside = found.demand.job.job, _beside(found)
+    most = f"{found.most_loss * 100:.3g} %"
+    if found.most == 0:
+        first = found.rows[0]
+        return f"Not even one {what} may run{beside} before it loses more than {most}: it loses {_loss(first)}."
+    least = "At least " if found.capacity.is_floor or not found.is_bounded else ""
+    if found.most == 1:
+        start = f"{least or 'Only '}one {what} may run{beside} at a time before each loses more than {most}"
+    else:
+        start = f"{least}{found.most} copies of {what} may run side by side{beside} before each loses more than {most}"
+    here, beyond = found.row(found.most), found.row(found.most + 1)
+    told = [f"{here.copies} lose {_loss(here)}"] if here is not None and here.copies > 1 else []
+    told += [f"{beyond.copies} would lose {_loss(beyond)}"] if beyond is not None else []
+    between = ""
+    if found.fewest_sure != found.most_possible and found.is_bounded and not found.capacity.is_floor:
+        between = f" (between {found.fewest_sure} and {found.most_possible})"
+    return f"{start}{between}: {', '.join(told)}." if told else f"{start}{between}."
+
+
+def _beside(found: Copies) -> str:
+    return f" beside {words.listing(other.job.job for other in found.others)}" if found.others else ""
+
+
+def _loss(row: Row) -> str:
+    low, high = (words.percent(end).removesuffix(" %") for end in (row.loss.low, row.loss.high))
+    value = words.percent(row.loss.value)
+    return f"{value} [{low}-{high}]" if low != high else value
+
+
+def evidence(found: Copies) -> str:
+    """What the job asks for, and what the storage serves."""
+    demand, capacity = found.demand, found.capacity
+    rate, most = demand.rate, capacity.rate
+    serves = "serves at least" if capacity.is_floor else "serves"
+    place = found.storage.point
+    return (
+        f"{demand.job.job} spends {words.percent(demand.duty)} of its runtime in I/O on {place} and moves "
+        f"{words.rate(rate.value)}{_mib(rate.low, rate.high)} then; {place} {serves} {words.rate(most.value)}"
+        f"{_mib(most.low, most.high)}, {most.how}."
+    )
+
+
+def _mib(low: float, high: float) -> str:
+    return "" if low == high else f" {words.interval(low / words.MIB, high / words.MIB)}"
+
+
+def next_step(found: Copies) -> list[str]:
+    """What would tell more."""
+    if not found.capacity.is_floor:
+        return []
+    return [
+        f"{found.storage.point} was never seen full, so more copies may fit. Next, run {found.most + 1} side by side "
+        "once, and give all of them with --seen."
+    ]
+
+
+def notes(found: Copies) -> list[str]:
+    """What the figures take for granted, a sentence each."""
+    demand = found.demand
+    said = [
+        "A loss is what a copy's runtime grows by on average, if copies do not wait for each other: each computes as "
+        "long as this run did and comes back to the storage at any time. In step is the loss if all begin their I/O at "
+        "once and do it in one go.",
+    ]
+    if found.company:
+        said.append(
+            f"{demand.job.job} ran beside {words.listing(found.company[:3])}: alone it may be faster, and copies of it "
+            "may then lose more than is said here. Give a run of it that was alone."
+        )
+    least_read = min(demand.read_share, 1 - demand.read_share)
+    if least_read >= WORTH_A_WORD:
+        said.append(
+            f"{words.percent(demand.read_share)} of its bytes are reads: reads and writes are taken to share one "
+            "capacity, and to cost the same."
+        )
+    if demand.elsewhere_seconds >= MOST_ELSEWHERE * demand.io_seconds:
+        said.append(
+            f"{words.duration(demand.elsewhere_seconds)} of its I/O were metadata calls or on other file systems: what "
+            "copies lose there is not in these figures."
+        )
+    if found.others:
+        said.append(
+            "Beside other jobs shares are taken to go by processes; intervals reach to shares by nodes. The others are "
+            "taken to come back again and again."
+        )
+    return said

@@ -1,0 +1,66 @@
+"""A number of copies as text for those who set limits: a Slurm licence, and a rule of Lustre's token bucket filter."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from slicewise.analysis.copies.copies import Copies
+from slicewise.text import words
+
+# What a Lustre client sends in one request at most, unless osc.*.max_pages_per_rpc says otherwise (1024 pages).
+RPC_BYTES = 4 << 20
+MOST_LETTERS = 24
+
+
+def licence(found: Copies) -> list[str]:
+    """Lines for slurm.conf and for sbatch; nothing where not one copy may run."""
+    if not found.most:
+        return []
+    name = _name(f"{found.demand.job.program}_{found.storage.point}")
+    return [
+        "# slurm.conf",
+        f"Licenses={name}:{found.most}",
+        "# each job of this kind",
+        f"sbatch -L {name}:1 ...",
+    ]
+
+
+def rate_per_copy(found: Copies) -> float | None:
+    """bytes/s that each copy gets while all that may run are in I/O; None where not one may."""
+    row = found.row(found.most)
+    return row.rate if row else None
+
+
+def requests_per_second(found: Copies) -> int | None:
+    """The same in full requests of Lustre, one at least."""
+    rate = rate_per_copy(found)
+    return None if rate is None else max(1, math.floor(rate / RPC_BYTES))
+
+
+def token_bucket_rule(found: Copies) -> list[str]:
+    """Lines for each object server of a Lustre file system; nothing where not one copy may run.
+
+    TBF counts requests of a class (here: of a job id) a second, on each server, and for each of its CPU partitions.
+    """
+    requests, rate = requests_per_second(found), rate_per_copy(found)
+    if requests is None or rate is None:
+        return []
+    name = _name(found.demand.job.program)
+    return [
+        f"# {words.rate(rate)} for each job: {words.count(requests, 'request')} of {words.size(RPC_BYTES)} a second",
+        "# Divide the rate by the number of object servers that a job's files lie on, and by their CPU partitions.",
+        "# The pattern is for job ids that begin with the program's name (jobid_var=procname_uid).",
+        'lctl set_param ost.OSS.ost_io.nrs_policies="tbf jobid"',
+        f'lctl set_param ost.OSS.ost_io.nrs_tbf_rule="start {name} jobid={{{_pattern(found)}}} rate={requests}"',
+    ]
+
+
+def _pattern(found: Copies) -> str:
+    """Only what a rule's text may hold."""
+    return re.sub(r"[^\w+-]", "?", found.demand.job.program, flags=re.ASCII)[:MOST_LETTERS] + ".*"
+
+
+def _name(text: str) -> str:
+    """A name of letters, digits and underscores."""
+    return re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_")[:MOST_LETTERS].rstrip("_") or "job"

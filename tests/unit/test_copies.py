@@ -1,0 +1,178 @@
+"""How many copies of a job may run side by side, from jobs and storages whose rates are known."""
+
+import heapq
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from slicewise.analysis.copies.copies import copies
+from slicewise.analysis.copies.demand import demand_of, where_most
+from slicewise.analysis.copies.known_capacity import given_capacity
+from slicewise.analysis.copies.side_by_side import Customer, expected_loss, loss_in_step, stationary
+from slicewise.digest.digest import read_digest, read_digests
+from slicewise.errors import UserError
+from support.runs import MIB, metadata, read, write_run, wrote
+
+
+def serves(rate):
+    """A storage that serves so much to several jobs, and to one job whatever it asks for."""
+    return lambda copies, others: rate if copies + len(others) > 1 else 1e9
+
+
+def simulated_loss(copies: int, job: Customer, rate: float, rounds: int) -> float:
+    """Copies that compute for random times and then move the same volume, event by event: time over time alone."""
+    chance = random.Random(copies)
+    left: dict[int, float] = {}
+    wake = [(chance.expovariate(1 / job.computing), copy) for copy in range(copies)]
+    heapq.heapify(wake)
+    now, done = 0.0, 0
+    while done < rounds * copies:
+        speed = min(job.rate, rate / len(left)) if left else 0.0
+        first_done = now + min(left.values()) / speed if left else float("inf")
+        then = min(first_done, wake[0][0] if wake else float("inf"))
+        for copy in left:
+            left[copy] -= speed * (then - now)
+        now = then
+        if wake and wake[0][0] <= now:
+            _, copy = heapq.heappop(wake)
+            left[copy] = job.volume
+            continue
+        for copy in [copy for copy, rest in left.items() if rest <= 1e-6 * job.volume]:
+            del left[copy]
+            done += 1
+            heapq.heappush(wake, (now + chance.expovariate(1 / job.computing), copy))
+    return now * copies / done / job.runtime - 1
+
+
+@pytest.mark.parametrize(("copies", "loss"), [(1, 0), (2, 0), (3, 0.5), (4, 1), (8, 3)])
+def test_jobs_that_do_nothing_but_io_share_what_there_is(copies, loss):
+    job = Customer(volume=1000, rate=50, computing=0)
+    assert expected_loss(copies, job, [], serves(100)) == pytest.approx(loss, abs=1e-4)
+    assert loss_in_step(copies, job, [], serves(100)) == pytest.approx(loss)
+
+
+@pytest.mark.parametrize("copies", [2, 3, 5, 8])
+def test_jobs_that_compute_lose_what_a_simulation_of_them_loses(copies):
+    job = Customer(volume=1000, rate=60, computing=20)
+    assert expected_loss(copies, job, [], serves(100)) == pytest.approx(
+        simulated_loss(copies, job, 100, 4_000), abs=0.03
+    )
+
+
+def test_another_job_of_the_same_kind_is_one_more_copy():
+    job = Customer(volume=1000, rate=60, computing=20)
+    assert expected_loss(3, job, [job, job], serves(100)) == pytest.approx(expected_loss(5, job, [], serves(100)))
+
+
+def test_a_heavier_neighbour_costs_more():
+    job, other = Customer(1000, 60, 20), Customer(5000, 100, 0)
+    heavy = Customer(5000, 100, 0, weight=5)
+    lost = [expected_loss(2, job, others, serves(100)) for others in ([], [other], [heavy])]
+    assert lost == sorted(lost)
+    assert lost[2] > 1.2 * lost[1] > 0
+
+
+def test_in_step_is_the_most_that_copies_lose():
+    job = Customer(volume=1000, rate=60, computing=20)
+    for number in (2, 4, 6):
+        assert loss_in_step(number, job, [], serves(100)) >= expected_loss(number, job, [], serves(100))
+
+
+def test_a_distribution_adds_up_and_is_in_balance():
+    rates = np.array([[0, 2, 1], [1, 0, 3], [4, 1, 0]], dtype=float)
+    share = stationary(rates)
+    assert share.sum() == pytest.approx(1)
+    assert share @ rates == pytest.approx(share * rates.sum(axis=1))
+
+
+@pytest.fixture
+def alone(tmp_path) -> Path:
+    """In I/O for 12 of 24 s at 60 MiB/s."""
+    return write_run(tmp_path / "sim", 24, [{at: wrote(60, 1.0) for at in range(0, 24, 2)}])
+
+
+def side_by_side(directory: Path, each_mib: float, count: int = 2, begin: int = 1000) -> list[Path]:
+    rows = [{at: wrote(each_mib, 0.99) for at in range(20)}]
+    return [write_run(directory / f"{begin}-{place}", 20, rows, begin=begin) for place in range(count)]
+
+
+def test_a_job_is_asked_for_its_rate_in_io_and_its_share_of_time(alone):
+    digest = read_digest(alone)
+    storage, direction = where_most(digest)
+    demand = demand_of(digest, storage)
+    assert (storage.point, direction) == ("/scratch", "write")
+    assert demand.rate.value == pytest.approx(60 * MIB)
+    assert demand.duty == pytest.approx(0.5)
+
+
+def test_what_the_storage_serves_is_seen_while_several_jobs_are_at_it(alone, tmp_path):
+    seen = side_by_side(tmp_path, 50)
+    found = copies(read_digest(alone), seen=read_digests(seen))
+    assert found.capacity.rate.value == pytest.approx(100 * MIB, rel=1e-6)
+    assert (found.capacity.source, found.capacity.is_floor) == ("jobs side by side", False)
+    expected = expected_loss(3, Customer(720, 60, 12), [], serves(100))
+    assert found.row(3).loss.value == pytest.approx(expected, rel=1e-3)
+    assert found.row(1).loss.value == 0
+    assert found.fewest_sure <= found.most <= found.most_possible
+    assert found.row(found.most).loss.value <= 0.1 < found.row(found.most + 1).loss.value
+
+
+def test_a_storage_that_slowed_nobody_serves_at_least_that(alone, tmp_path):
+    both = side_by_side(tmp_path, 59.5)
+    found = copies(read_digest(alone), seen=read_digests(both))
+    assert found.capacity.is_floor
+
+
+def test_without_two_jobs_at_work_it_is_refused_in_one_line(alone):
+    with pytest.raises(UserError, match=r"is not known: .* run two of simulation side by side once") as refused:
+        copies(read_digest(alone))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_capacity_that_is_given_counts(alone):
+    found = copies(read_digest(alone), capacity=given_capacity(300 * MIB), most_loss=0.05)
+    assert found.capacity.source == "given"
+    assert found.most >= 5
+    more = copies(read_digest(alone), capacity=given_capacity(300 * MIB), most_loss=0.5)
+    assert more.most > found.most
+    assert len(found.rows) == found.most + 2
+
+
+def test_beside_another_job_fewer_fit(alone, tmp_path):
+    other = write_run(tmp_path / "post", 20, [{at: wrote(80, 0.99) for at in range(20)}], program="/opt/post")
+    capacity = given_capacity(300 * MIB)
+    by_itself, beside = (
+        copies(read_digest(alone), beside=found, capacity=capacity) for found in ([], [read_digest(other)])
+    )
+    assert beside.most < by_itself.most
+    assert [one.job.job for one in beside.others] == ["post"]
+
+
+def test_a_job_that_ran_in_company_is_told_so(alone, tmp_path):
+    company = write_run(tmp_path / "company", 20, [{at: wrote(80, 0.99) for at in range(20)}], program="/opt/post")
+    found = copies(read_digest(alone), seen=[read_digest(company)], capacity=given_capacity(300 * MIB))
+    assert found.company == ["company"]
+
+
+def test_what_is_not_on_the_storage_counts_as_computing(tmp_path):
+    rows = {at: wrote(60, 0.5) | metadata(100, 0.3) for at in range(10)}
+    digest = read_digest(write_run(tmp_path / "mixed", 10, [rows]))
+    demand = demand_of(digest, where_most(digest)[0])
+    assert (demand.io_seconds, demand.elsewhere_seconds) == (pytest.approx(5), pytest.approx(3))
+
+
+def test_jobs_without_bytes_and_others_elsewhere_are_refused(alone, tmp_path):
+    idle = write_run(tmp_path / "idle", 10, [{at: metadata(100, 0.3) for at in range(10)}])
+    with pytest.raises(UserError, match="moved no bytes"):
+        copies(read_digest(idle))
+    with pytest.raises(UserError, match="did no I/O on /scratch"):
+        copies(read_digest(alone), beside=[read_digest(idle)], capacity=given_capacity(1e9))
+
+
+def test_reads_are_bytes_too(tmp_path):
+    found = copies(
+        read_digest(write_run(tmp_path / "reader", 20, [{at: read(60, 0.9) for at in range(20)}])),
+        capacity=given_capacity(200 * MIB),
+    )
+    assert found.demand.read_share == 1
