@@ -151,9 +151,11 @@ def test_a_page_is_small(jobs):
 def test_the_terminal_says_what_happened_and_where_the_page_is(tmp_path):
     write_competing_jobs(tmp_path)
     said = slicewise("overlap", "48213", "48190", directory=tmp_path).stdout
-    assert said.startswith("Jobs 48213 and 48190 both wrote to /scratch from ")
+    assert said.startswith("48213 (simulation) ")
+    assert "48190 (postproc) took " in said
+    assert "Jobs 48213 and 48190 both wrote to /scratch from " in said
     assert "(51 slices of 4 s)" in said
-    assert "48213 (60 processes on 5 nodes) got 83.1 MiB/s and 48190 (12 on 1) got 19.0" in said
+    assert "48213 got 4.4 times the bandwidth of 48190 (83.1 against 19.0 MiB/s)" in said
     assert "Page: overlap-48213-48190.html" in said
     assert (tmp_path / "overlap-48213-48190.html").is_file()
 

@@ -56,14 +56,14 @@ def test_flow_control_needs_asymmetry_and_closed_windows(asymmetry, zero_windows
     assert (FLOW_CONTROL in counted(table)) == is_flow_control
     assert table.filter(pl.col("signal") == "tcp_zero_windows")["moved"].item() == (zero_windows > 0)
     said = evidence_words(table)
-    assert ("moved for: server and flow control" in said) == is_flow_control
+    assert ("changed for: server and flow control" in said) == is_flow_control
     assert said.startswith("Tcp zero windows moved, which") == (zero_windows > 0 and not is_flow_control)
 
 
 def test_closed_windows_beside_a_cause():
     alone = signals(ALONE, tcp_zero_windows=0.0, disk_busy=0.3)
     said = evidence_words(evidence(alone, signals(TOGETHER, tcp_zero_windows=40.0, disk_busy=0.95)))
-    assert "moved for: device." in said
+    assert "changed for: device." in said
     assert "Tcp zero windows moved too, which" in said
 
 
@@ -124,5 +124,5 @@ def test_evidence_of_profiles(tmp_path):
     assert counted(table) == ["client processors"]
     assert table.row(0, named=True)["together"] == pytest.approx(0.5)
     assert {"small_requests", "shared_file"} <= set(table["signal"])
-    assert "moved for: client processors" in evidence_words(table)
+    assert "changed for: client processors" in evidence_words(table)
     assert len(evidence_table(table).rows) == len(table)

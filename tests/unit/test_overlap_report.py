@@ -12,8 +12,11 @@ from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.overlap import overlap_words
 from slicewise.report.overlap.overlap_json import overlap_record
 from slicewise.report.overlap.overlap_page import overlap_page
-from slicewise.report.overlap.overlap_tables import colours_of, jobs_table
+from slicewise.report.overlap.overlap_tables import colours_of, inapplicable, jobs_table, predictions_table
+from slicewise.text import words
+from support.blames import blame, unknown
 from support.jobs import write_competing_jobs, write_job
+from support.tabled_jobs import write_job as write_tabled
 
 
 @pytest.fixture(scope="module")
@@ -39,21 +42,68 @@ def with_contention(direction, contended):
 
 
 def test_the_opening_says_where_when_who_and_at_what_cost(result):
-    where, who, cost = overlap_words.opening(result, result.directions["write"])
+    where, who, cost, model = overlap_words.opening(result, result.directions["write"])
     assert where.startswith("Jobs 48213 and 48190 both wrote to /scratch from ")
     assert where.endswith(" (51 slices of 4 s).")
     assert who == (
-        "There 48213 (60 processes on 5 nodes) got 83.1 MiB/s and 48190 (12 on 1) got 19.0 MiB/s: 4.4 to 1, "
-        "where processes stand 5 to 1 and nodes 5 to 1."
+        "While both wrote, 48213 got 4.4 times the bandwidth of 48190 (83.1 against 19.0 MiB/s). "
+        "48213 has 60 processes on 5 nodes, 48190 12 on 1."
     )
-    assert cost.startswith("Alone, 48190 would have taken about 15")
-    assert "; beside 48213 it took 320 s. Shares by " in cost
+    assert cost.startswith("The I/O of 48190 would have taken about 15")
+    assert cost.endswith(" alone; beside 48213 it took 320 s.")
+    assert model.startswith("A model of sharing by ")
+    assert model.endswith(", its largest error.")
+
+
+def test_the_error_of_the_worst_predicted_job_is_told(result):
+    writes = result.directions["write"]
+    chosen = overlap_words.closest(writes)
+    worst = max(chosen.jobs, key=lambda job: abs(job.relative_error))
+    assert f"the I/O of {worst.job} " in overlap_words.how_well_predicted(writes)
+    assert f"({words.signed_percent(worst.relative_error)})" in overlap_words.how_well_predicted(writes)
+
+
+def test_what_is_known_of_each_job_comes_first_and_replaces_what_says_less(result):
+    writes = result.directions["write"]
+    headline, second, where, *rest = overlap_words.opening(result, writes, [blame(), unknown()])
+    assert headline.startswith("small took 2.0 times as long as alone")
+    assert headline.endswith(" Confidence: high.")
+    assert second.startswith("I/O lost 10.9 s")
+    assert where.startswith("Jobs 48213 and 48190 both wrote")
+    assert not any("would have taken" in sentence for sentence in rest)
+    assert overlap_words.verdict(writes, [blame()]) == ""
+    assert overlap_words.verdict(writes, [unknown()]) == overlap_words.verdict(writes)
+
+
+def test_a_prediction_whose_assumptions_do_not_hold_is_grey_and_in_no_sentence(result):
+    writes = result.directions["write"]
+    doubted = [dataclasses.replace(each, doubt="48190 still runs") for each in writes.predictions]
+    direction = dataclasses.replace(writes, predictions=doubted)
+    assert overlap_words.closest(direction) is None
+    assert overlap_words.how_well_predicted(direction) == ""
+    assert "predicted" not in [column.heading for column in jobs_table(result, direction).columns]
+    table = predictions_table(result, direction)
+    assert len(table.greyed) == sum(len(each.jobs) for each in doubted)
+    assert all(table.rows[row][1].text == "together" for row in table.greyed)
+    greyed = "Greyed, for what the model takes for granted does not hold: 48190 still runs."
+    assert greyed in inapplicable(direction)
+    assert not predictions_table(result, writes).greyed
+
+
+def test_jobs_that_move_bytes_in_the_other_direction_too_are_not_predicted(tmp_path):
+    mixed = write_tabled(tmp_path / "mixed", [[40, 40, 40, 40, 40, 40]])
+    reads = write_tabled(tmp_path / "reads", [[40, 40, 40, 40, 40, 40]], direction="read")
+    writes = write_tabled(tmp_path / "writes", [[40, 40, 40, 40, 40, 40]])
+    of_two = {each.doubt for each in overlap([mixed, writes]).directions["write"].predictions if each.jobs}
+    assert of_two == {"what mixed reaches alone is not known"}
+    doubts = {each.doubt for each in overlap([mixed, writes, reads]).directions["write"].predictions if each.jobs}
+    assert doubts == {"reads read there too, and the model takes all of the storage to be for one direction"}
 
 
 def test_ratios_are_told_from_the_side_of_the_job_that_got_more(profiles):
     turned = overlap(profiles[::-1])
     who = overlap_words.who_got_what(turned.directions["write"])
-    assert "48190 (12 processes on 1 node) got 19.0 MiB/s and 48213 (60 on 5) got 83.1 MiB/s: 4.4 to 1" in who
+    assert who.startswith("While both wrote, 48213 got 4.4 times the bandwidth of 48190 (83.1 against 19.0 MiB/s).")
 
 
 def test_a_direction_without_bytes_says_so_and_no_more(result):
@@ -67,7 +117,7 @@ def test_a_direction_without_bytes_says_so_and_no_more(result):
     [
         (True, "There was contention: the evidence."),
         (False, "There was no contention to be had: the evidence."),
-        (None, "Whether there was contention cannot be told: the evidence."),
+        (None, "Unknown whether they slowed each other down: the evidence."),
     ],
 )
 def test_the_verdict_follows_the_evidence(result, contended, verdict):
@@ -86,9 +136,10 @@ def test_the_table_has_a_row_a_job_and_columns_only_for_what_is_known(result, pr
     assert [row[0].text for row in table.rows] == ["48213", "48190"]
     assert [row[0].colour for row in table.rows] == list(colours_of(result).values())
     headings = [column.heading for column in table.columns]
-    assert {"alone", "together", "predicted", "error"} <= set(headings)
+    assert {"I/O alone", "I/O together", "error", "runtime"} <= set(headings)
+    assert {"predicted", "predicted (fitted)"} & set(headings)
     without = jobs_table(result, overlap(profiles).directions["write"])
-    assert "alone" not in [column.heading for column in without.columns]
+    assert "I/O alone" not in [column.heading for column in without.columns]
 
 
 def test_json_has_the_main_direction_at_the_top_and_both_below(result):

@@ -9,14 +9,14 @@ import polars as pl
 
 from slicewise.charts import style
 
-SYMBOLS = {"observed": "circle", "alone": "circle-open", "predicted": "diamond-open"}
+SYMBOLS = {"observed": "circle", "alone": "circle-open", "predicted": "diamond-open", "doubtful": "diamond-open"}
 ROW_PIXELS = 26
 
 
 def observed_and_predicted(frame: pl.DataFrame, colours: Mapping[str, str]) -> go.Figure:
     """Every runtime as a mark on one axis of seconds, a row each, grouped by job.
 
-    frame: job, kind ("observed", "alone", "predicted"), label (what the row says), seconds, low, high (None where
+    frame: job, kind ("observed", "alone", "predicted", "doubtful": greyed), label (what the row says), seconds, low, high (None where
     there is no interval).
     """
     chart = style.figure(height=64 + ROW_PIXELS * len(frame), showlegend=False)
@@ -33,9 +33,9 @@ def observed_and_predicted(frame: pl.DataFrame, colours: Mapping[str, str]) -> g
             cliponaxis=False,
             marker={
                 "size": 10,
-                "color": colours[job],
+                "color": [_colour(colours[job], kind) for kind in rows["kind"]],
                 "symbol": [SYMBOLS[kind] for kind in rows["kind"]],
-                "line": {"width": 2, "color": colours[job]},
+                "line": {"width": 2, "color": [_colour(colours[job], kind) for kind in rows["kind"]]},
             },
             error_x={
                 "type": "data",
@@ -52,3 +52,7 @@ def observed_and_predicted(frame: pl.DataFrame, colours: Mapping[str, str]) -> g
     )
     chart.update_yaxes(type="category", autorange="reversed", showgrid=True, fixedrange=True, rangemode="normal")
     return chart
+
+
+def _colour(colour: str, kind: str) -> str:
+    return style.transparent(style.INK, 0.5) if kind == "doubtful" else colour

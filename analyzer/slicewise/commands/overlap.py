@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import polars as pl
 import typer
 
+from slicewise.analysis.blame.blame import blame
+from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.coverage import coverage
 from slicewise.analysis.nodes.causes import Window, evidence_of, window_of
 from slicewise.analysis.overlap import overlap as analysis
+from slicewise.analysis.runs.matching import match_standalone
 from slicewise.digest.digest import Digest, read_digests
 from slicewise.errors import UserError
+from slicewise.report.blame.blame_json import blame_record
 from slicewise.report.coverage.unseen import coverage_lines, unseen_lines
 from slicewise.report.nodes.evidence import evidence_section, evidence_words
 from slicewise.report.overlap import overlap_words
 from slicewise.report.overlap.overlap_json import overlap_record
 from slicewise.report.overlap.overlap_page import overlap_page
-from slicewise.report.overlap.overlap_tables import jobs_table
+from slicewise.report.overlap.overlap_tables import jobs_table, meanings
 from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+
+MOST_BLAMED_JOBS = 8
 
 
 def overlap(
@@ -51,19 +57,23 @@ def overlap(
     main = overlap.directions[overlap.main_direction if direction == "auto" else direction]
     page = html or page_path(profiles[0], f"overlap-{joined_names(job.job for job in overlap.jobs)}")
     seen = {digest.job: coverage(digest) for digest in digests}
+    blames = _blames(overlap, digests, standalone)
     evidence = _evidence(overlap, main, digests, standalone)
-    whole = overlap_page(overlap, main, seen, unseen_lines(digests))
+    whole = overlap_page(overlap, main, seen, unseen_lines(digests), blames)
     shown = [evidence_section(evidence)] if len(evidence) else []
     write_page(replace(whole, sections=[*whole.sections, *shown]), page)
     if json:
-        write_json(overlap_record(overlap, main, seen, page) | {"evidence": evidence.to_dicts()}, output)
+        more = {"evidence": evidence.to_dicts(), "blames": [_in_short(blame) for blame in blames]}
+        write_json(overlap_record(overlap, main, seen, page) | more, output)
         return
-    lines = [*overlap_words.opening(overlap, main), overlap_words.verdict(main), evidence_words(evidence)]
+    opening = overlap_words.opening(overlap, main, blames)
+    lines = [*opening, overlap_words.verdict(main, blames), evidence_words(evidence)]
     write_text(
         [
             *(line for line in lines if line),
             "",
             for_terminal(jobs_table(overlap, main)),
+            meanings(main),
             "",
             *(line for job, share in seen.items() for line in coverage_lines(job, share, says_small=False)),
             "",
@@ -71,6 +81,22 @@ def overlap(
         ],
         output,
     )
+
+
+def _blames(overlap: analysis.Overlap, jobs: list[Digest], standalone: list[Digest]) -> list[Blame]:
+    """What each job lost, and to whom; of many jobs nothing, for that is a question of its own."""
+    if len(jobs) > MOST_BLAMED_JOBS:
+        return []
+    alone = match_standalone(standalone, overlap.jobs)
+    return [
+        blame(job, [other for other in jobs if other is not job], [run.digest for run in alone[job.job]])
+        for job in jobs
+    ]
+
+
+def _in_short(of_job: Blame) -> dict[str, Any]:
+    """What `slicewise blame --json` says of a job, without its slices."""
+    return {key: value for key, value in blame_record(of_job, None).items() if key not in ("slices", "shares", "page")}
 
 
 def _evidence(

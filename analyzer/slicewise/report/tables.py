@@ -51,16 +51,19 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows of cells; `title` names it on the page and may be empty."""
+    """Columns and rows of cells; `title` names it on the page and may be empty. greyed: numbers of rows."""
 
     columns: Sequence[Column]
     rows: list[Sequence[Cell]] = field(default_factory=list)
     title: str = ""
+    greyed: set[int] = field(default_factory=set)
 
-    def add(self, *cells: Cell | str) -> None:
-        """Add a row; a bare string is a cell that is copied as it is shown."""
+    def add(self, *cells: Cell | str, is_greyed: bool = False) -> None:
+        """Add a row; a bare string is a cell that is copied as it is shown. is_greyed: it is not one to go by."""
         if len(cells) != len(self.columns):
             raise ValueError(f"a row of {len(cells)} cells in a table of {len(self.columns)} columns")
+        if is_greyed:
+            self.greyed.add(len(self.rows))
         self.rows.append([cell if isinstance(cell, Cell) else Cell(cell) for cell in cells])
 
     def copied_rows(self) -> list[list[str]]:
@@ -90,6 +93,7 @@ def for_terminal(table: Table) -> RichTable:
     for column in table.columns:
         justify: Literal["right", "left"] = "right" if column.is_figure else "left"
         shown.add_column(line_for_terminal(column.heading), justify=justify, overflow="fold")
-    for row in table.rows:
-        shown.add_row(*(Text(safe_text.visible(cell.text), style=cell.colour) for cell in row))
+    for number, row in enumerate(table.rows):
+        style = "dim" if number in table.greyed else ""
+        shown.add_row(*(Text(safe_text.visible(cell.text), style=cell.colour) for cell in row), style=style)
     return shown

@@ -40,7 +40,8 @@ from slicewise.digest.processes import has_rank
 from slicewise.estimate import Estimate
 from slicewise.scalars import whole
 
-DID = {"read": "read", "write": "wrote"}
+DID: dict[Direction, str] = {"read": "read", "write": "wrote"}
+OTHER_WAY: dict[Direction, Direction] = {"read": "write", "write": "read"}
 # A job that moved bytes in fewer of its slices than this is not what the models take a job to be.
 MOSTLY_BUSY = 0.8
 # More than this fraction of a job's bytes elsewhere is worth a word.
@@ -49,11 +50,14 @@ WORTH_A_WORD = 0.05
 
 @dataclass(frozen=True)
 class _Moved:
-    """What a run moved on the storage: who and when, its activity on the common grid, its use of storages."""
+    """What a run moved on the storage: who and when, its activity on the common grid, its use of storages, and the bytes
+    that it moved there in the other direction.
+    """
 
     there: OnStorage
     activity: pl.DataFrame
     use: StorageUse
+    other_way_bytes: int
 
     @property
     def run(self) -> Run:
@@ -117,7 +121,7 @@ def compare(
         uniformity=_uniformity(sharing, basis),
         capacity=limit,
         contention=verdict,
-        predictions=_predictions(observed, limit, grid_ns),
+        predictions=_predictions(observed, limit, grid_ns, _doubt(moved, jobs, verdict, direction)),
         inverses=_inverses(observed, verdict, mean_rate(_summed(rates)) if rates else None, grid_ns),
         shares=_shares(together),
         activity=_all_activity(moved),
@@ -129,7 +133,8 @@ def compare(
 def _moved(run: Run, moved: pl.DataFrame, key: int | None, direction: Direction, grid_ns: int) -> _Moved:
     there = on_storage(run, key, direction)
     activity = on_grid(there.activity, run.digest.slice_ns, grid_ns)
-    return _Moved(there, activity, storage.use(run.name, moved, key))
+    back = bytes_by_storage(run.digest, OTHER_WAY[direction])
+    return _Moved(there, activity, storage.use(run.name, moved, key), storage.use(run.name, back, key).bytes)
 
 
 def _all_activity(moved: Sequence[_Moved]) -> pl.DataFrame:
@@ -297,10 +302,32 @@ def _observed(data: Campaign, jobs: Sequence[JobInDirection]) -> list[ObservedJo
     ]
 
 
-def _predictions(observed: Sequence[ObservedJob], limit: Capacity | None, grid_ns: int) -> list[Prediction]:
+def _predictions(
+    observed: Sequence[ObservedJob], limit: Capacity | None, grid_ns: int, doubt: str
+) -> list[Prediction]:
     if not observed:
         return []
-    return [runtimes.predict(observed, limit, weight, grid_ns / 1e9) for weight in WEIGHTS]
+    predictions = [runtimes.predict(observed, limit, weight, grid_ns / 1e9) for weight in WEIGHTS]
+    return [replace(prediction, doubt=doubt if prediction.jobs else "") for prediction in predictions]
+
+
+def _doubt(
+    moved: Sequence[_Moved], jobs: Sequence[JobInDirection], verdict: Contention, direction: Direction
+) -> str:
+    """What the models of sharing take for granted and does not hold of these jobs, in a clause; else empty."""
+    did, other = DID[direction], DID[OTHER_WAY[direction]]
+    all_bytes = sum(job.use.bytes for job in moved)
+    for job in moved:
+        if job.run.digest.jobs["is_running"].item():
+            return f"{job.name} still runs"
+        if job.other_way_bytes > WORTH_A_WORD * all_bytes:
+            return f"{job.name} {other} there too, and the model takes all of the storage to be for one direction"
+    for row in jobs:
+        if row.span is not None and row.span.busy_share < MOSTLY_BUSY:
+            return f"{row.job} {did} bytes in only {100 * row.span.busy_share:.0f} % of its slices, not all the time"
+        if row.span is not None and row.demand is None and verdict.contended is None:
+            return f"what {row.job} reaches alone is not known"
+    return ""
 
 
 def _inverses(

@@ -73,7 +73,8 @@ class Prediction:
     """What a model says of the concurrent run with shares by `weight`. method_reason: why not the pair model; empty if
     it was.
 
-    jobs is empty where not_applicable says why.
+    jobs is empty where not_applicable says why. doubt: what the model takes for granted and does not hold of these
+    jobs, in a clause; empty where all of it holds. Such a prediction is not one to go by.
     """
 
     weight: Weight
@@ -81,6 +82,13 @@ class Prediction:
     method_reason: str
     jobs: list[PredictedRuntime]
     not_applicable: str = ""
+    doubt: str = ""
+
+    @property
+    def worst(self) -> PredictedRuntime | None:
+        """The job that the model misses most; None where none was observed."""
+        known = [(abs(job.relative_error), place) for place, job in enumerate(self.jobs) if job.relative_error is not None]
+        return self.jobs[max(known)[1]] if known else None
 
     @property
     def worst_relative_error(self) -> float | None:

@@ -14,6 +14,8 @@ NOT_PROFILED = "programs without a profile"
 TIMES_FROM = 1.5
 # Of the loss: a neighbour with less is not named in the first sentence, and a part with less is not worth a clause.
 WORTH_BLAMING, WORTH_A_CLAUSE = 0.05, 0.005
+# Of the loss: with less, processes that lost unequally are told with what is unexplained.
+WORTH_APART = 0.02
 # Above this share of the loss neighbours are the reason, above the other one a part of it.
 REASON, PART_OF_REASON = 0.5, 0.1
 MOST_BLAMED, MOST_MISSING, MOST_DISAGREEMENTS = 3, 4, 2
@@ -262,7 +264,7 @@ def _clauses_of_the_rest(blame: Blame) -> list[str]:
     least = WORTH_A_CLAUSE * lost
     apart = blame.apart_seconds
     unexplained = blame.unexplained_seconds - apart
-    if abs(apart) < least:
+    if abs(apart) < WORTH_APART * lost:
         unexplained, apart = blame.unexplained_seconds, 0.0
     clauses = []
     if apart > 0:

@@ -15,6 +15,8 @@ from slicewise.text import words
 DONE = {"read": "read", "write": "written"}
 DID = {"read": "read", "write": "wrote"}
 ONLY_BELOW = 0.5
+# Of the other direction's bytes.
+TRIVIAL_SHARE = 0.01
 LOADERS = " (the rest were small reads of the loader and libc)"
 MOST_NAMED = 4
 NOTHING_COUNTED = "the kernel counted no bytes to compare with"
@@ -49,6 +51,7 @@ def seen(coverage: Coverage, says_bytes: bool = False) -> str:
         ("write", coverage.write, coverage.kernel_write_bytes),
         ("read", coverage.read, coverage.kernel_read_bytes),
     ]
+    sides = [(way, share, counted) for way, share, counted in sides if not is_trivial(coverage, way)]
     items = [
         f"{_share_of(coverage, way, share)} of the {words.size(counted) if says_bytes else 'bytes'} {DONE[way]}"
         f"{LOADERS if _lacks_small_alone(coverage, way) else ''}"
@@ -63,6 +66,16 @@ def seen(coverage: Coverage, says_bytes: bool = False) -> str:
     nothing = f"nothing to compare with: {_killed(coverage)}" if coverage.killed else NOTHING_COUNTED
     said = said if items else nothing
     return f"{said}: {could_not_be_profiled(coverage.unprofiled)}" if coverage.unprofiled else said
+
+
+def is_trivial(coverage: Coverage, way: Direction) -> bool:
+    """Whether a direction is next to nothing beside the other one and lacks no more than what the loader and libc read:
+    a program's start is no news under its output.
+    """
+    counted = {"read": coverage.kernel_read_bytes, "write": coverage.kernel_write_bytes}
+    return counted[way] < TRIVIAL_SHARE * max(counted.values()) and (
+        getattr(coverage, way) == 1.0 or _lacks_small_alone(coverage, way)
+    )
 
 
 def _killed(coverage: Coverage) -> str:
@@ -108,13 +121,14 @@ def gap_lines(coverage: Coverage, says_small: bool = True) -> Iterator[str]:
     yield from (_gap_line(gap) for gap in coverage.gaps if gap.cause != "small" or says_small)
     if coverage.io_uring:
         yield _rings_line(coverage.io_uring)
-    if coverage.least_seen:
-        least = (
+    least = [row for row in coverage.least_seen if says_small or not _lacks_small_alone(coverage, row.direction)]
+    if least:
+        named = (
             f"{row.process} ({Path(row.program).name}: {words.percent(row.share, 2)} of "
             f"{words.size(row.kernel_bytes)} {DONE[row.direction]})"
-            for row in coverage.least_seen
+            for row in least
         )
-        yield f"Least was seen of {words.listing(least)}."
+        yield f"Least was seen of {words.listing(named)}."
 
 
 def _rings_line(rings: Rings) -> str:

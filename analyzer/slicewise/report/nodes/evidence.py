@@ -44,12 +44,12 @@ def evidence_words(evidence: pl.DataFrame) -> str:
     if evidence.is_empty():
         return ""
     if not evidence["moved"].any():
-        return "Of what the nodes counted nothing moved against the runs alone."
+        return "No node counter (CPU, network, disk) changed compared with the standalone runs."
     told = []
     if causes := evidence.filter("counts")["cause"].unique(maintain_order=True).to_list():
         told.append(
-            f"Against the runs alone the nodes' counters moved for: {words.listing(causes)}. That is evidence, not "
-            "proof."
+            f"Compared with the standalone runs, node counters changed for: {words.listing(causes)}. That is evidence, "
+            "not proof."
         )
     if by_themselves := evidence.filter(pl.col("moved") & ~pl.col("counts"))["signal"].to_list():
         signals = words.listing([signal.replace("_", " ") for signal in by_themselves])

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.coverage import Coverage
 from slicewise.analysis.job.heat import heats
 from slicewise.analysis.overlap.overlap import DirectionOverlap, Overlap, is_negligible
@@ -23,11 +24,16 @@ TITLES: dict[Direction, str] = {"read": "Reads", "write": "Writes"}
 
 
 def overlap_page(
-    overlap: Overlap, main: DirectionOverlap, coverages: Mapping[str, Coverage], unseen: Sequence[str]
+    overlap: Overlap,
+    main: DirectionOverlap,
+    coverages: Mapping[str, Coverage],
+    unseen: Sequence[str],
+    blames: Sequence[Blame] = (),
 ) -> Page:
     """The page for `main`, a direction of `overlap`; the other one follows where there is something to show.
 
-    coverages: how much was seen of each job. unseen: lines on what the profiles could not see or have lost.
+    coverages: how much was seen of each job. unseen: lines on what the profiles could not see or have lost. blames:
+    what each job lost, and to whom.
     """
     names = [job.job for job in overlap.jobs]
     others = [direction for direction in overlap.directions.values() if direction is not main]
@@ -40,8 +46,8 @@ def overlap_page(
     return Page(
         title=f"{words.listing(names)} on one time axis",
         kicker=f"Slicewise overlap of {words.listing(names)}, {words.date_and_zone(start_ns)}",
-        sentences=overlap_words.opening(overlap, main),
-        verdict=overlap_words.verdict(main),
+        sentences=overlap_words.opening(overlap, main, blames),
+        verdict=overlap_words.verdict(main, blames),
         facts=_facts(overlap, main),
         sections=sections,
         unseen=[*main.notes, *(note for other in others for note in other.notes if note not in main.notes), *unseen],
@@ -142,11 +148,11 @@ def _runtimes_section(overlap: Overlap, direction: DirectionOverlap) -> Section:
     frame = _runtimes_frame(direction)
     table = tables.predictions_table(overlap, direction)
     return Section(
-        heading="Runtimes: observed, alone and predicted",
+        heading="How long I/O took: observed, alone and predicted",
         text=tables.inapplicable(direction),
         chart=runtimes.observed_and_predicted(frame, colours_of(overlap)) if len(frame) else None,
         tables=[table] if table.rows else [],
-        note="A runtime is from the first to the last byte that the job moved; bars are intervals.",
+        note="From the first to the last byte that the job moved; bars are intervals.",
     )
 
 
@@ -159,7 +165,9 @@ def _runtimes_frame(direction: DirectionOverlap) -> pl.DataFrame:
         ]
         for prediction in direction.predictions:
             runtime = overlap_words.runtime_of(prediction, job.job)
-            estimates.append(("predicted", f"together, by {prediction.weight}", runtime.seconds if runtime else None))
+            kind, said = ("doubtful", ", which does not hold") if prediction.doubt else ("predicted", "")
+            label = f"together, by {prediction.weight}{said}"
+            estimates.append((kind, label, runtime.seconds if runtime else None))
         estimates.append(("alone", "alone", job.alone_seconds))
         rows.extend(
             (job.job, kind, label, estimate.value, estimate.low, estimate.high)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap
 from slicewise.analysis.sharing.runtimes import Inverse, Prediction
 from slicewise.charts import style
-from slicewise.report.overlap.overlap_words import closest, runtime_of
+from slicewise.report.overlap.overlap_words import closest, is_fitted, runtime_of
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
@@ -30,13 +30,15 @@ def jobs_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
         Column("region", "MiB/s"),
         Column("per process", "bytes"),
         Column("RSD", "%"),
-        *([Column("alone", "s")] if has_alone else []),
-        Column("together", "s"),
-        *([Column("predicted", "s"), Column("error", "%")] if prediction else []),
+        *([Column("I/O alone", "s")] if has_alone else []),
+        Column("I/O together", "s"),
+        *([Column("predicted (fitted)" if is_fitted(direction) else "predicted", "s")] if prediction else []),
+        *([Column("error", "%")] if prediction else []),
+        Column("runtime", "s"),
     ]
-    fitting = f"Predicted with shares by {prediction.weight}, which fit this run best" if prediction else ""
-    table = Table(columns, title=fitting)
+    table = Table(columns, title=meanings(direction))
     programs = {job.job: job.program for job in overlap.jobs}
+    runtimes = {job.job: (job.end_ns - job.start_ns) / 1e9 for job in overlap.jobs}
     colours = colours_of(overlap)
     for job in direction.jobs:
         even = job.uniformity
@@ -55,8 +57,18 @@ def jobs_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
         cells.append(_seconds_cell(job.span.seconds.value) if job.span else NOTHING)
         if prediction:
             cells.extend(_predicted_cells(prediction, job))
-        table.add(*cells)
+        table.add(*cells, _seconds_cell(runtimes[job.job]))
     return table
+
+
+def meanings(direction: DirectionOverlap) -> str:
+    """What the times of `jobs_table` are, in a sentence or two."""
+    prediction = closest(direction)
+    times = "I/O: from the first to the last byte; runtime: from the job's start to its end."
+    if prediction is None:
+        return times
+    fitted = ", of several weights the one that fits this very run best" if is_fitted(direction) else ""
+    return f"{times} Predicted: the I/O together, with shares by {prediction.weight}{fitted}."
 
 
 def regions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
@@ -111,6 +123,7 @@ def predictions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
                     words.interval(row.seconds.low, row.seconds.high),
                     _seconds_cell(row.observed_seconds),
                     _error_cell(row.relative_error),
+                    is_greyed=isinstance(model, Prediction) and bool(model.doubt),
                 )
     return table
 
@@ -120,6 +133,11 @@ def inapplicable(direction: DirectionOverlap) -> list[str]:
     reasons: list[str] = []
     for said, models in (("No prediction", direction.predictions), ("No standalone times", direction.inverses)):
         reasons.extend(f"{said} {_by(model)}: {model.not_applicable}." for model in models if model.not_applicable)
+    reasons.extend(
+        f"Greyed, for what the model takes for granted does not hold: {prediction.doubt}."
+        for prediction in direction.predictions
+        if prediction.doubt
+    )
     reasons.extend(
         f"Not the pair model: {model.method_reason}."
         for model in direction.predictions

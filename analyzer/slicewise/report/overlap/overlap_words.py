@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap
 from slicewise.analysis.sharing.runtimes import Inverse, PredictedRuntime, Prediction
 from slicewise.digest.activity import Direction
+from slicewise.report.blame import blame_words
 from slicewise.text import words
 
 DONE: dict[Direction, str] = {"read": "read from", "write": "wrote to"}
+DID: dict[Direction, str] = {"read": "read", "write": "wrote"}
 # Standalone times that imply capacities further apart than this fraction are no estimate to tell.
 DISAGREEMENT = 0.1
 VERDICTS = {
     True: "There was contention",
     False: "There was no contention to be had",
-    None: "Whether there was contention cannot be told",
+    None: "Unknown whether they slowed each other down",
 }
 
 
-def opening(overlap: Overlap, direction: DirectionOverlap) -> list[str]:
-    """The sentences that open a page and end a terminal's wait: where and when, who got what, what it cost."""
+def opening(overlap: Overlap, direction: DirectionOverlap, blames: Sequence[Blame] = ()) -> list[str]:
+    """The sentences that open a page and end a terminal's wait: what it cost each job and because of whom, where and
+    when they met, who got what, and how well a model of sharing explains it.
+
+    blames: of each job; what is known by them is not said in weaker words.
+    """
     if direction.not_applicable:
-        return [words.sentence(direction.not_applicable)]
-    sentences = [where_and_when(overlap, direction), who_got_what(direction)]
-    return [sentence for sentence in [*sentences, what_it_cost(direction)] if sentence]
+        return [*of_blames(blames), words.sentence(direction.not_applicable)]
+    known = of_blames(blames)
+    sentences = [*known, where_and_when(overlap, direction), who_got_what(direction)]
+    cost = "" if known else what_it_cost(direction)
+    return [sentence for sentence in [*sentences, cost, how_well_predicted(direction)] if sentence]
+
+
+def of_blames(blames: Sequence[Blame]) -> list[str]:
+    """The first two sentences on each job of which anything is known."""
+    known = [blame for blame in blames if blame.lost is not None]
+    sentences = []
+    for blame in known:
+        headline, *more = blame_words.opening(blame)
+        sentences += [f"{headline} Confidence: {blame.confidence}.", *more]
+    return sentences
 
 
 def where_and_when(overlap: Overlap, direction: DirectionOverlap) -> str:
@@ -54,39 +75,64 @@ def who_got_what(direction: DirectionOverlap) -> str:
     if direction.basis is None or not got:
         return ""
     ratio = direction.ratio
-    if ratio is None or ratio.region is None:
+    if ratio is None or not ratio.region or len(got) != 2:
         return f"There {words.listing(got)}."
     leads = ratio.region >= 1
-    region, processes, nodes = (
-        words.one_to_other(figure, leads) for figure in (ratio.region, ratio.processes, ratio.nodes)
+    winner, loser = direction.jobs if leads else direction.jobs[::-1]
+    rates = [words.number((job.region_bytes_per_second or 0.0) / words.MIB) for job in (winner, loser)]
+    times = words.one_to_other(ratio.region, leads).removesuffix(" to 1")
+    got_more = (
+        f"While both {DID[direction.direction]}, {winner.job} got {times} times the bandwidth of {loser.job} "
+        f"({rates[0]} against {rates[1]} MiB/s)"
+        if rates[0] != rates[1]
+        else f"While both {DID[direction.direction]}, each got {rates[0]} MiB/s"
     )
-    return f"There {words.listing(got)}: {region}, where processes stand {processes} and nodes {nodes}."
+    return f"{got_more}. {_sizes(winner, loser)}."
+
+
+def _sizes(one: JobInDirection, other: JobInDirection) -> str:
+    """Such as: large has 60 processes on 5 nodes, small 12 on 1."""
+    return (
+        f"{one.job} has {words.processes_on_nodes(one.processes, one.nodes)}, "
+        f"{other.job} {other.processes:,} on {other.nodes:,}"
+    )
 
 
 def what_it_cost(direction: DirectionOverlap) -> str:
-    """Such as: Alone, A would have taken about 171 s [164-178]; beside B it took 203 s. Shares by nodes predict ..."""
+    """Such as: The I/O of A would have taken about 171 s [164-178] alone; beside B it took 203 s."""
     known = [(job, job.span.seconds, job.alone_seconds) for job in direction.jobs if job.span and job.alone_seconds]
     if not known:
         return _estimated_cost(direction)
     told, seconds, alone = max(known, key=lambda of_job: of_job[1].value / of_job[2].value)
     others = words.listing(job.job for job in direction.jobs if job is not told)
-    sentence = (
-        f"Alone, {told.job} would have taken about {words.estimate_of_seconds(alone)}; "
+    return (
+        f"The I/O of {told.job} would have taken about {words.estimate_of_seconds(alone)} alone; "
         f"beside {others} it took {words.seconds(seconds.value)}."
     )
-    return f"{sentence} {_predicted(direction, told.job)}".rstrip()
 
 
-def _predicted(direction: DirectionOverlap, job: str) -> str:
-    """What shares by each weight predict for a job; weights that say the same are told together."""
-    weights: dict[str, list[str]] = {}
-    for prediction in direction.predictions:
-        runtime = runtime_of(prediction, job)
-        if runtime is not None:
-            error = f" ({words.signed_percent(runtime.relative_error)})" if runtime.relative_error is not None else ""
-            weights.setdefault(f"{words.seconds(runtime.seconds.value)}{error}", []).append(prediction.weight)
-    told = [f"by {' or by '.join(by)} predict {seconds}" for seconds, by in weights.items()]
-    return f"Shares {words.listing(told)}." if told else ""
+def how_well_predicted(direction: DirectionOverlap) -> str:
+    """How far the model of sharing that fits best is off for the job that it misses most; empty without one."""
+    prediction = closest(direction)
+    worst = prediction.worst if prediction else None
+    if prediction is None or worst is None or worst.relative_error is None:
+        return ""
+    chosen = f", the weight that fits this very run best," if is_fitted(direction) else ""
+    return (
+        f"A model of sharing by {prediction.weight}{chosen} gives the I/O of {worst.job} "
+        f"{words.seconds(worst.seconds.value)} instead of {words.seconds(worst.observed_seconds)} "
+        f"({words.signed_percent(worst.relative_error)}), its largest error."
+    )
+
+
+def is_fitted(direction: DirectionOverlap) -> bool:
+    """Whether the prediction that is told was chosen among several by how well it fits this very run."""
+    said = {
+        tuple(round(job.seconds.value, 3) for job in prediction.jobs)
+        for prediction in direction.predictions
+        if prediction.jobs and not prediction.doubt
+    }
+    return len(said) > 1
 
 
 def _estimated_cost(direction: DirectionOverlap) -> str:
@@ -98,22 +144,26 @@ def _estimated_cost(direction: DirectionOverlap) -> str:
     told = max(inverse.jobs, key=lambda job: seconds[job.job] / job.seconds.value)
     by = f"with shares by {inverse.weight}" if inverse.weight else f"by {inverse.method}"
     return (
-        f"No standalone run was given; estimated from this run, {by}, {told.job} would have taken about "
+        f"No standalone run was given; estimated from this run, {by}, the I/O of {told.job} would have taken about "
         f"{words.estimate_of_seconds(told.seconds)} alone; it took {words.seconds(seconds[told.job])}."
     )
 
 
-def verdict(direction: DirectionOverlap) -> str:
-    """Whether there was contention, and the evidence; empty where there is nothing to compare."""
-    if direction.not_applicable:
+def verdict(direction: DirectionOverlap, blames: Sequence[Blame] = ()) -> str:
+    """Whether there was contention, and the evidence; empty where there is nothing to compare, or where more is known
+    by blames.
+    """
+    if direction.not_applicable or of_blames(blames):
         return ""
     contention = direction.contention
     return f"{VERDICTS[contention.contended]}: {contention.evidence}."
 
 
 def closest(direction: DirectionOverlap) -> Prediction | None:
-    """The prediction whose worst job is nearest to what was observed; the first where none was observed."""
-    applicable = [prediction for prediction in direction.predictions if prediction.jobs]
+    """The prediction whose worst job is nearest to what was observed; the first where none was observed; none whose
+    assumptions do not hold.
+    """
+    applicable = [prediction for prediction in direction.predictions if prediction.jobs and not prediction.doubt]
     errors = [(prediction.worst_relative_error, place) for place, prediction in enumerate(applicable)]
     known = [(error, place) for error, place in errors if error is not None]
     if known:
