@@ -198,14 +198,18 @@ def _mpirun(processes: int) -> list[str]:
 
 
 def _compare(places: Places) -> None:
-    """Prints what `slicewise overlap` says of the two runs at once, beside the runs alone, and what to try next."""
+    """Prints what `slicewise overlap` says of the two runs at once, beside the runs alone, who slowed down the smaller
+    one, and what to try next."""
     together = [_from_here(places.profiles / job.name) for job in JOBS]
     alone = [word for job in JOBS for word in ("--alone", _from_here(places.profiles / f"{job.name}-alone"))]
     slicewise = _from_here(places.build / "bin" / "slicewise")
-    compare = [slicewise, "overlap", *together, *alone, "--html", _from_here(places.page)]
-    print(f"\n$ {' '.join(compare)}", flush=True)
-    if subprocess.run(compare).returncode != 0:
-        raise Failed("the comparison failed")
+    for command in (
+        [slicewise, "overlap", *together, *alone, "--html", _from_here(places.page)],
+        [slicewise, "blame", together[-1]],
+    ):
+        print(f"\n$ {' '.join(command)}", flush=True)
+        if subprocess.run(command).returncode != 0:
+            raise Failed(f"slicewise {command[1]} failed")
     print("\nNext, for instance:")
     print(f"  xdg-open {_from_here(places.page)}")
     print(f"  {slicewise} report {together[0]}")

@@ -123,11 +123,11 @@ def blame(neighbours: list[Neighbour] | None = None, **changed) -> Blame:
 
 
 def unknown(**changed) -> Blame:
-    """A job of which nothing can be told."""
+    """A job of which nothing can be told, though large was there."""
     step = "run small once alone: slicewise run --job small-alone -- ./postproc"
     made = blame(
         alone=None, lost=None, io_lost=None, confidence="unknown", is_claimed=False, baseline=None, neighbours=[],
         sources=[], unknown_because="no standalone run was found, and large was active throughout", next_step=step,
-        unexplained_seconds=0.0,
+        unexplained_seconds=0.0, shares=slices_and_shares([neighbour()])[1],
     )  # fmt: skip
     return replace(made, **changed)

@@ -107,9 +107,17 @@ def test_unknown_says_why_and_the_one_step_that_would_tell():
         "Confidence: unknown"
     )
     step = "To find out: run small once alone: slicewise run --job small-alone -- ./postproc"
-    assert blame_words.second_sentence(unknown()) == step
-    there = unknown(neighbours=[neighbour(lost=0.0)])
-    assert blame_words.second_sentence(there) == f"large used /scratch at the same time. {step}"
+    shared = "large used the same file system at the same time."
+    assert blame_words.second_sentence(unknown()) == f"{shared} {step}"
+
+
+def test_a_job_that_had_its_storage_to_itself():
+    told = unknown(shares=blame([]).shares, next_step="")
+    assert blame_words.opening(told) == [
+        "Nobody is known to have slowed small down: no profile shows anybody else on its file systems."
+    ]
+    idle = unknown(shares=blame([]).shares, slices=blame().slices.clear(), unknown_because="it made no calls on files")
+    assert blame_words.headline(idle) == "Unknown whether small was slowed down: it made no calls on files."
 
 
 def test_a_job_that_still_runs():
@@ -211,6 +219,14 @@ def test_every_number_is_explained():
     ):  # fmt: skip
         assert part in text
     assert "no standalone run was found" in "\n".join(explanation(unknown()))
+
+
+@pytest.mark.parametrize(
+    ("exponent", "said"), [(1.1, "take turns"), (2.0, "partly get in each other's way"), (32.0, "hardly meet")]
+)
+def test_how_a_storage_serves_several_kinds_at_once(exponent, said):
+    traffic = [Traffic(SCRATCH, 9 * MIB, None, "", exponent, 12)]
+    assert any(f"metadata calls {said} (exponent " in line for line in explanation(blame(traffic=traffic)))
 
 
 def test_json_has_its_documented_keys():

@@ -230,7 +230,20 @@ def test_an_exec_without_a_successor_is_a_program_that_is_not_known(of):
         {"process": 2, "pid": 1, "start_ns": START_NS + 10},
         {"process": 3, "pid": 3, "ending": "exec"},
     ]
-    assert of(processes, []).unprofiled == [Unprofiled("", "unknown", 1)]
+    launch = {"pid": 9, "program": "/bin/sh", "read_bytes": 0, "write_bytes": 0, "own_bytes": 0}
+    assert Unprofiled("", "unknown", 1) in of(processes, [], launch=launch).unprofiled
+
+
+def test_an_exec_without_a_successor_may_still_run_until_the_launch_is_over(of):
+    seen = of([{"process": 1, "pid": 1}, {"process": 3, "pid": 3, "ending": "exec"}], [])
+    assert seen.unprofiled == [Unprofiled("", "unheard", 1)]
+    said = coverage_words.could_not_be_profiled(seen.unprofiled)
+    assert said == "nothing is known yet of 1 process that still runs or could not be profiled"
+    two = [Unprofiled("/bin/st", "static", 1), Unprofiled("", "unheard", 2)]
+    assert coverage_words.could_not_be_profiled(two) == (
+        "1 process could not be profiled (static): st; "
+        "nothing is known yet of 2 processes that still run or could not be profiled"
+    )
 
 
 def test_an_exec_that_was_noted_counts_once(of):

@@ -85,6 +85,23 @@ def test_rates_are_in_mebibytes_a_second_whatever_their_size():
     assert words.rate(2150 * MIB) == "2,150 MiB/s"
 
 
+@pytest.mark.parametrize(
+    ("written", "read", "said"),
+    [
+        (432 * MIB, 19 << 10, "wrote 432 MiB"),
+        (432 * MIB, MIB, "wrote 432 MiB and read 1 MiB"),
+        (0, MIB, "read 1 MiB"),
+        (0, 0, "wrote 0 B and read 0 B"),
+    ],
+)
+def test_a_direction_next_to_nothing_is_not_told(written, read, said):
+    assert words.wrote_and_read(written, read) == said
+
+
+def test_an_interval_around_nothing():
+    assert words.interval(-0.1, 0.3) == "[-0.100 to 0.300]"
+
+
 def test_estimates_show_their_interval():
     assert words.estimate_of_seconds(Estimate(171.2, 164.4, 178.3, "by hand")) == "171 s [164-178]"
 

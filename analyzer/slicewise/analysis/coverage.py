@@ -24,6 +24,9 @@ MISHAPS_OF_KERNEL_COUNT = ("no_kernel_count", "kernel_count_partial")
 BOUND_APART, RING_USED, RING_UNSEEN = "bound_apart", "uring_used", "uring_unseen"
 RING_OPERATIONS = "uring_"
 
+# Why nothing is known of a program: it still runs and has not told of itself yet, or could not be profiled.
+UNHEARD = "unheard"
+
 # What the loader and libc read for themselves: a few headers, tables and locales, in calls of a buffer at most.
 MOST_SMALL_BYTES, MOST_SMALL_CALL_BYTES = 256 << 10, 8 << 10
 # What a process read and wrote unseen is one copy if the two are that close.
@@ -44,7 +47,9 @@ NOT_MEASURED: dict[Direction, int | None] = {"read": None, "write": None}
 
 @dataclass(frozen=True)
 class Unprofiled:
-    """A program that was begun `times` times and could not be profiled; its path, empty where it is not known."""
+    """A program that was begun `times` times and could not be profiled; its path, empty where it is not known. With the
+    reason UNHEARD it may as well be that it still runs.
+    """
 
     program: str
     reason: str
@@ -218,7 +223,8 @@ def unprofiled_programs(digest: Digest) -> list[Unprofiled]:
         listed[program, reason] = listed.get((program, reason), 0) + 1
     vanished = _without_successor(digest).join(noted_pids, on=["node", "pid"], how="anti").height
     if vanished:
-        listed["", "unknown"] = vanished
+        # A launch is noted as it ends: before that nobody says that the job is over.
+        listed["", UNHEARD if digest.launches.is_empty() else "unknown"] = vanished
     return [
         Unprofiled(program, reason, times)
         for (program, reason), times in sorted(listed.items(), key=lambda entry: (-entry[1], entry[0]))

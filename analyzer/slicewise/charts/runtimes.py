@@ -16,8 +16,8 @@ ROW_PIXELS = 26
 def observed_and_predicted(frame: pl.DataFrame, colours: Mapping[str, str]) -> go.Figure:
     """Every runtime as a mark on one axis of seconds, a row each, grouped by job.
 
-    frame: job, kind ("observed", "alone", "predicted", "doubtful": greyed), label (what the row says), seconds, low, high (None where
-    there is no interval).
+    frame: job, kind ("observed", "alone", "predicted", "doubtful": greyed), label (what the row says), seconds, low,
+    high (None where there is no interval).
     """
     chart = style.figure(height=64 + ROW_PIXELS * len(frame), showlegend=False)
     chart.update_layout(margin=style.CHART_MARGIN | {"t": 8})

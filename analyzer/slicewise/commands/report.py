@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import RenderableType
 
+from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.nodes.samples import moved
+from slicewise.digest.beside import find_beside
 from slicewise.digest.digest import read_digest
+from slicewise.report.blame import blame_words
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.job.job_page import job_page, job_report, opening
@@ -18,6 +22,10 @@ from slicewise.report.job.site_words import MOST_SITES, sites_record
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.text import words
+
+# So many profiles in a directory are read and compared by the way.
+MOST_TO_READ = 20
 
 
 def report(
@@ -64,8 +72,21 @@ def report(
             "",
             for_terminal(mounts_table(result.summary)),
             "",
+            *_who_slowed_it_down(profile),
             line_for_terminal(f"Page: {page}", is_folded=False),
-            line_for_terminal(f"Next, with another job's profile: slicewise overlap {profile} OTHER", is_folded=False),
         ],
         output,
     )
+
+
+def _who_slowed_it_down(profile: Path) -> list[RenderableType]:
+    """The answer of `slicewise blame` where neighbours lie beside the profile and are soon read; else the command."""
+    command = line_for_terminal(f"Next, who slowed it down: slicewise blame {profile}", is_folded=False)
+    beside = find_beside(profile)
+    if not beside.neighbours:
+        return [command]
+    if beside.looked_at > MOST_TO_READ:
+        jobs = words.count(len(beside.neighbours), "other job")
+        return [f"{jobs} used its storage at the same time.", command]
+    result = case_of(profile).result()
+    return [blame_words.headline_with_confidence(result), command]

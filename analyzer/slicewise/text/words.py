@@ -16,6 +16,8 @@ BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 LEAST_IN_SECONDS = 0.01
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 MIB = 1 << 20
+# Of the other direction's bytes.
+TRIVIAL_SHARE = 0.001
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -56,6 +58,13 @@ def size(value: float | None) -> str:
     scale, unit = byte_unit(value)
     scaled = value / scale
     return f"{scaled:,.0f} {unit}" if scaled == int(scaled) else f"{number(scaled)} {unit}"
+
+
+def wrote_and_read(written: int, read: int) -> str:
+    """Such as "wrote 15.6 GiB and read 0.2 GiB"; a direction that is next to nothing beside the other is not told."""
+    sides = [("wrote", written), ("read", read)]
+    told = [(did, moved) for did, moved in sides if moved >= TRIVIAL_SHARE * max(written, read)]
+    return " and ".join(f"{did} {size(moved)}" for did, moved in told)
 
 
 def rate(bytes_per_second: float | None) -> str:

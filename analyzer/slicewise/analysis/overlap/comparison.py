@@ -50,8 +50,8 @@ WORTH_A_WORD = 0.05
 
 @dataclass(frozen=True)
 class _Moved:
-    """What a run moved on the storage: who and when, its activity on the common grid, its use of storages, and the bytes
-    that it moved there in the other direction.
+    """What a run moved on the storage: who and when, its activity on the common grid, its use of storages, and what it
+    moved there in the other direction.
     """
 
     there: OnStorage
@@ -302,18 +302,14 @@ def _observed(data: Campaign, jobs: Sequence[JobInDirection]) -> list[ObservedJo
     ]
 
 
-def _predictions(
-    observed: Sequence[ObservedJob], limit: Capacity | None, grid_ns: int, doubt: str
-) -> list[Prediction]:
+def _predictions(observed: Sequence[ObservedJob], limit: Capacity | None, grid_ns: int, doubt: str) -> list[Prediction]:
     if not observed:
         return []
     predictions = [runtimes.predict(observed, limit, weight, grid_ns / 1e9) for weight in WEIGHTS]
     return [replace(prediction, doubt=doubt if prediction.jobs else "") for prediction in predictions]
 
 
-def _doubt(
-    moved: Sequence[_Moved], jobs: Sequence[JobInDirection], verdict: Contention, direction: Direction
-) -> str:
+def _doubt(moved: Sequence[_Moved], jobs: Sequence[JobInDirection], verdict: Contention, direction: Direction) -> str:
     """What the models of sharing take for granted and does not hold of these jobs, in a clause; else empty."""
     did, other = DID[direction], DID[OTHER_WAY[direction]]
     all_bytes = sum(job.use.bytes for job in moved)

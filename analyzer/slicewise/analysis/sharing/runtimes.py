@@ -87,7 +87,9 @@ class Prediction:
     @property
     def worst(self) -> PredictedRuntime | None:
         """The job that the model misses most; None where none was observed."""
-        known = [(abs(job.relative_error), place) for place, job in enumerate(self.jobs) if job.relative_error is not None]
+        known = [
+            (abs(job.relative_error), place) for place, job in enumerate(self.jobs) if job.relative_error is not None
+        ]
         return self.jobs[max(known)[1]] if known else None
 
     @property

@@ -89,4 +89,6 @@ def _traffic(traffic: Traffic) -> dict[str, Any]:
         "counted_bytes": traffic.counted,
         "counter": traffic.counter or None,
         "covered": traffic.covered,
+        "exponent": traffic.exponent,
+        "mixed_slices": traffic.mixed,
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import polars as pl
+
 from slicewise.analysis.blame.result import Blame, Neighbour, Source, Traffic
 from slicewise.analysis.runs.storage import Storage
 from slicewise.estimate import Estimate
@@ -56,6 +58,8 @@ def headline(blame: Blame) -> str:
     """What happened to the job, by how much, and because of whom."""
     who = _subject(blame)
     if blame.alone is None or blame.lost is None:
+        if was_by_itself(blame):
+            return f"Nobody is known to have slowed {who} down: no profile shows anybody else on its file systems."
         because = f": {blame.unknown_because}" if blame.unknown_because else ""
         return words.sentence(f"Unknown whether {who} was slowed down{because}")
     took = f"{words.duration(blame.runtime_seconds)}{' so far' if blame.is_running else ''}"
@@ -71,7 +75,7 @@ def second_sentence(blame: Blame) -> str:
     """What the loss is made of; without a loss who was there and did no harm; unknown, the one step that would tell."""
     if blame.alone is None or blame.lost is None:
         step = f"To find out: {blame.next_step}" if blame.next_step else ""
-        there = f"{_shared_with(blame)}." if blame.neighbours else ""
+        there = _there_all_the_same(blame)
         return " ".join(part for part in (there, step) if part)
     if not blame.is_claimed:
         if not blame.neighbours:
@@ -81,6 +85,11 @@ def second_sentence(blame: Blame) -> str:
     of = f" of {words.duration(blame.io_seconds)}" if blame.io_seconds >= lost else ""
     clauses = [*_clauses_of_neighbours(blame), *_clauses_of_the_rest(blame)]
     return f"I/O lost {words.duration(lost)}{of}: {', '.join(clauses)}." if clauses else ""
+
+
+def was_by_itself(blame: Blame) -> bool:
+    """Whether the job used storages, and nobody else is known to have."""
+    return not blame.slices.is_empty() and blame.shares.is_empty()
 
 
 def is_faster(blame: Blame) -> bool:
@@ -245,6 +254,18 @@ def _shared_with(blame: Blame) -> str:
     told = [*names[:MOST_BLAMED], *([words.count(more, "other job")] if more > 0 else [])]
     places = dict.fromkeys(place(neighbour.storage) for neighbour in blame.neighbours)
     return f"{words.listing(told)} used {words.listing(places)} at the same time"
+
+
+def _there_all_the_same(blame: Blame) -> str:
+    """Who used the job's storages, where it is not known what that cost."""
+    took = blame.shares.group_by("neighbour").agg(pl.col("storage_seconds").sum())
+    most_first = took.sort("storage_seconds", "neighbour", descending=[True, False])["neighbour"].to_list()
+    names = [NOT_PROFILED if job is None else job for job in most_first]
+    if not names:
+        return ""
+    more = len(names) - MOST_BLAMED
+    told = [*names[:MOST_BLAMED], *([words.count(more, "other job")] if more > 0 else [])]
+    return f"{words.listing(told)} used the same file system at the same time."
 
 
 def _clauses_of_neighbours(blame: Blame) -> list[str]:

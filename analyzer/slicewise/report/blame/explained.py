@@ -15,6 +15,8 @@ WAYS = {
     "line": "a line through its speed against what its neighbours moved, carried on to neighbours that move nothing",
     "envelope": "the highest rate that the storage served, if the job can fill the storage by itself",
 }
+# Exponents of a storage's capacity region.
+TAKES_TURNS, DOES_NOT_MEET = 1.5, 8.0
 WAITS = {
     "ranks": "Its ranks wait for each other, so every phase of the program lost what its slowest rank lost.",
     "processes": "Its processes do not wait for each other, so the job lost what the process lost that lost most.",
@@ -98,6 +100,17 @@ def _traffic(blame: Blame) -> Iterator[str]:
             yield f"Traffic on {where}: {profiled} in profiles; no counter says how much there was in all."
         else:
             yield f"Traffic on {where}: {profiled} in profiles, of {words.size(traffic.counted)} by {traffic.counter}."
+        if traffic.exponent is not None:
+            slices = words.count(traffic.mixed, "slice")
+            told = f"exponent {words.number(traffic.exponent, 2)}, from {slices} with several kinds"
+            yield f"On {where}, reads, writes and metadata calls {_meeting(traffic.exponent)} ({told})."
+
+
+def _meeting(exponent: float) -> str:
+    """How a storage serves several kinds of calls at once."""
+    if exponent < TAKES_TURNS:
+        return "take turns"
+    return "hardly meet" if exponent >= DOES_NOT_MEET else "partly get in each other's way"
 
 
 def _confidence(blame: Blame) -> str:

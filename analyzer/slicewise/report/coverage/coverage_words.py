@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from slicewise.analysis.coverage import STORAGE_CAUSES, Cause, Coverage, Gap, Rings, Unprofiled
+from slicewise.analysis.coverage import STORAGE_CAUSES, UNHEARD, Cause, Coverage, Gap, Rings, Unprofiled
 from slicewise.digest.activity import Direction
 from slicewise.text import words
 
@@ -100,12 +100,20 @@ def _share(share: float) -> str:
 
 def could_not_be_profiled(unprofiled: Iterable[Unprofiled]) -> str:
     """Such as "2 processes could not be profiled (static): busybox, rclone"."""
-    unprofiled = list(unprofiled)
+    of_all = list(unprofiled)
+    unheard = sum(program.times for program in of_all if program.reason == UNHEARD)
+    unprofiled = [program for program in of_all if program.reason != UNHEARD]
+    waiting = f"nothing is known yet of {words.count(unheard, 'process')} that still run or could not be profiled"
+    if unheard == 1:
+        waiting = "nothing is known yet of 1 process that still runs or could not be profiled"
+    if not unprofiled:
+        return waiting
     times = words.count(sum(program.times for program in unprofiled), "process")
     reasons = words.listing(dict.fromkeys(REASONS.get(program.reason, program.reason) for program in unprofiled))
     names = list(dict.fromkeys(Path(program.program).name or "not known which" for program in unprofiled))
     more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return f"{times} could not be profiled ({reasons}): {', '.join(names[:MOST_NAMED])}{more}"
+    said = f"{times} could not be profiled ({reasons}): {', '.join(names[:MOST_NAMED])}{more}"
+    return f"{said}; {waiting}" if unheard else said
 
 
 def gap_lines(coverage: Coverage, says_small: bool = True) -> Iterator[str]:

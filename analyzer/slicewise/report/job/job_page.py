@@ -12,10 +12,13 @@ import polars as pl
 from slicewise.analysis.job import io_time as analysis
 from slicewise.analysis.job.hardware import Hardware, hardware
 from slicewise.analysis.job.heat import Heat, heats_of
+from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.job.phases import Phases
 from slicewise.analysis.job.phases import phases as find_phases
 from slicewise.analysis.job.sites import Sites, sites
 from slicewise.analysis.job.totals import Summary, summarize
+from slicewise.analysis.runs.matching import run_of
+from slicewise.analysis.runs.on_storage import on_storage
 from slicewise.charts import distributions, heatmap, style, throughput
 from slicewise.digest.activity import DIRECTIONS, Direction
 from slicewise.digest.digest import Digest
@@ -45,7 +48,7 @@ class JobReport:
     """All that the page, the terminal and the JSON of one job say.
 
     per_slice, sizes, latencies, files: see analysis/job/io_time.py; phases, sites, hardware: the modules of these names
-    there; digest: what it was made of.
+    there; digest: what it was made of; span: from the first to the last byte, in the direction in which it moved most.
     slices: the axis, which holds all of the job's I/O.
     """
 
@@ -62,6 +65,7 @@ class JobReport:
     sites: Sites
     hardware: Hardware
     digest: Digest
+    span: IoSpan | None
 
 
 def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
@@ -83,29 +87,46 @@ def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
         sites=sites(digest, symbols),
         hardware=hardware(digest),
         digest=digest,
+        span=_span(digest),
     )
+
+
+def _span(digest: Digest) -> IoSpan | None:
+    """From the first to the last byte, in the direction in which the job moved most; None where it moved nothing."""
+    found = [on_storage(run_of(digest), None, direction) for direction in DIRECTIONS]
+    return max(found, key=lambda way: way.bytes).span
 
 
 def opening(report: JobReport) -> list[str]:
     """What the job did, and how much of it was seen."""
     summary = report.summary
     moved = summary.by_object["file"]
-    runtime = words.duration_between(summary.start, summary.end)
     who = words.processes_on_nodes(summary.processes, len(summary.hosts))
-    did = " and ".join(f"{DONE[way]} {words.size(moved[f'{way}_bytes'])}" for way in ("write", "read"))
+    did = words.wrote_and_read(moved["write_bytes"], moved["read_bytes"])
     in_io = ""
     if report.io_time.slowest:
         time = report.io_time
-        in_io = f"; in I/O calls its slowest process ({time.slowest_label}) spent {words.duration(time.slowest)}"
-        in_io += f", the median {words.duration(time.median)}"
+        in_io = f" In I/O calls its slowest process ({time.slowest_label}) spent {words.duration(time.slowest)}"
+        in_io += f", the median {words.duration(time.median)}."
     seen = summary.coverage
     cost = summary.profiler.share_of_runtime
     profiling = f"; profiling cost {words.percent(cost, 2)} of the runtime" if cost is not None else ""
     return [
-        f"Job {summary.job}: {who} {did} in {runtime}{in_io}.",
+        f"Job {summary.job}: {who} {did}. {_times(report)}{in_io}",
         f"Slicewise {coverage_words.seen(seen)}{profiling}.",
         *site_lines(report.sites),
     ]
+
+
+def _times(report: JobReport) -> str:
+    """The job's runtime, and apart from it how long its I/O took."""
+    job = report.digest.jobs.row(0, named=True)
+    runtime = words.duration((job["end_ns"] - job["start_ns"]) / 1e9)
+    so_far = f"{runtime} so far, for it still runs" if job["is_running"] else runtime
+    if report.span is None:
+        return f"Its runtime was {so_far}."
+    took = words.seconds(report.span.seconds.value)
+    return f"Its I/O took {took} from the first to the last byte; its runtime was {so_far}."
 
 
 def job_page(report: JobReport, unseen: Sequence[str]) -> Page:

@@ -42,8 +42,8 @@ def phase_lines(found: Phases) -> Iterator[str]:
     time = found.time_in_io
     if time.slowest is not None:
         yield (
-            f"Of its runtime the process with most of it ({time.label}) spent {words.percent(time.slowest)} in I/O "
-            f"calls, the median process {words.percent(time.median)}."
+            f"I/O calls took {words.percent(time.slowest)} of the runtime of the process that waited longest "
+            f"({time.label}), and {words.percent(time.median)} of the median process's."
         )
 
 

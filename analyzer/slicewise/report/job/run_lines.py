@@ -16,15 +16,15 @@ from slicewise.text import words
 def run_lines(summary: Summary, io_time: IoTime, job_dir: Path) -> Iterator[str]:
     """Three lines, and one more for each damage to the profile."""
     who = words.processes_on_nodes(summary.processes, len(summary.hosts))
-    wrote, read = (words.size(_file_bytes(summary, direction)) for direction in ("write", "read"))
+    did = words.wrote_and_read(*(_file_bytes(summary, direction) for direction in ("write", "read")))
     how_long = words.duration_between(summary.start, summary.end)
-    yield f"{who} wrote {wrote} and read {read} in {how_long}; {_in_calls(summary, io_time)}"
+    yield f"{who} {did} in a runtime of {how_long}; {_in_calls(summary, io_time)}"
     shown = _as_named_from_here(job_dir)
     seen = coverage_words.seen(summary.coverage)
     share = summary.profiler.share_of_runtime
     cost = "" if share is None else f"; cost {words.percent(share, 2)} of the runtime"
     yield f"{seen}{cost}; profile in {shown}"
-    yield f"next: slicewise report {shown}   or, with another job's profile:  slicewise overlap {shown} OTHER"
+    yield f"next: slicewise report {shown}   or, who slowed it down:  slicewise blame {shown}"
     yield from (damage.message for damage in summary.damage)
 
 

@@ -117,7 +117,7 @@ def how_well_predicted(direction: DirectionOverlap) -> str:
     worst = prediction.worst if prediction else None
     if prediction is None or worst is None or worst.relative_error is None:
         return ""
-    chosen = f", the weight that fits this very run best," if is_fitted(direction) else ""
+    chosen = ", the weight that fits this very run best," if is_fitted(direction) else ""
     return (
         f"A model of sharing by {prediction.weight}{chosen} gives the I/O of {worst.job} "
         f"{words.seconds(worst.seconds.value)} instead of {words.seconds(worst.observed_seconds)} "

@@ -1,0 +1,75 @@
+"""Who slowed a job down, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+
+from slicewise.analysis.blame.case import Case, case_of
+from slicewise.analysis.blame.result import Blame
+from slicewise.report.blame import blame_words
+from slicewise.report.blame.anonymous import anonymous as without_names
+from slicewise.report.blame.blame_json import blame_record
+from slicewise.report.blame.blame_page import blame_page
+from slicewise.report.blame.blame_tables import neighbours_table
+from slicewise.report.blame.explained import explanation
+from slicewise.report.coverage.unseen import unseen_lines
+from slicewise.report.page import page_path, write_page
+from slicewise.report.tables import for_terminal, line_for_terminal
+from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+
+MOST_ROWS = 8
+
+
+def blame(
+    job: Annotated[Path, typer.Argument(metavar="JOB", help="The job's directory, or one of its .swz files.")],
+    neighbours: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="NEIGHBOUR...", help="Jobs that may have slowed it down; else they are looked for."),
+    ] = None,
+    alone: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="JOBDIR", help="A run of the same program without company; may be repeated."),
+    ] = None,
+    anonymous: Annotated[
+        bool, typer.Option("--anonymous", help="Hide others' names, programs, users and paths; keep their numbers.")
+    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say how each number came about.")] = False,
+    html: PageFile = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """Who slowed a job down, by how much, and how sure that is."""
+    case = case_of(job, neighbours or [], alone or [])
+    result = case.result()
+    if anonymous:
+        result = without_names(result, case.job, case.others())
+    page = html or page_path(job, f"blame-{case.job.job}{'-anonymous' if anonymous else ''}")
+    write_page(blame_page(result, unseen_lines([case.job])), page)
+    if json:
+        write_json(blame_record(result, page), output)
+        return
+    write_text([*_lines(result, explain), *_ending(case, job, page, explain)], output)
+
+
+def _lines(result: Blame, explain: bool) -> list[RenderableType]:
+    lines: list[RenderableType] = [blame_words.headline_with_confidence(result)]
+    lines += [line for line in (blame_words.second_sentence(result),) if line]
+    table = neighbours_table(result, MOST_ROWS)
+    if table.rows:
+        lines += ["", for_terminal(table)]
+    further = [line for line in (blame_words.baseline_line(result), *blame_words.further_lines(result)) if line]
+    lines += ["", *further] if further else []
+    return [*lines, "", *explanation(result)] if explain else lines
+
+
+def _ending(case: Case, job: Path, page: Path, explain: bool) -> list[RenderableType]:
+    why = "" if explain else f"        Why? slicewise blame {job} --explain"
+    return [
+        *(damage.message for damage in case.job.damage),
+        "",
+        line_for_terminal(f"Page: {page}{why}        Not what you expected? slicewise doctor", is_folded=False),
+    ]

@@ -1,0 +1,99 @@
+"""`slicewise blame` from profiles on disk through the command line: what it finds by itself, says, writes and hides."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from support.jobs import write_competing_jobs, write_job
+
+
+def slicewise(*arguments, directory):
+    command = [sys.executable, "-m", "slicewise", *map(str, arguments)]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def profiles(tmp_path_factory):
+    """Two jobs that competed, and a run alone of each."""
+    directory = tmp_path_factory.mktemp("profiles")
+    write_competing_jobs(directory, "simulation-7", "post-3")
+    write_job(directory / "simulation-alone", 60, 12, {range(1000, 1042): 102.0})
+    write_job(directory / "post-alone", 12, 12, {range(2000, 2063): 102.0}, first_node=6, program="/opt/postproc")
+    return directory
+
+
+def test_neighbours_and_runs_alone_are_found(profiles):
+    said = slicewise("blame", "post-3", directory=profiles)
+    assert said.returncode == 0, said.stderr
+    headline, second, *rest = said.stdout.splitlines()
+    assert headline.startswith("post-3 took 2.")
+    assert headline.endswith(", because of simulation-7.   Confidence: high")
+    assert "while simulation-7 wrote 83.1 MiB/s to /scratch" in second
+    assert "Alone: from its standalone run post-alone." in rest
+    assert any(line.startswith("simulation-7 simulation") for line in rest)
+    assert rest[-1].startswith("Page: blame-post-3.html        Why? slicewise blame post-3 --explain")
+    assert (profiles / "blame-post-3.html").is_file()
+
+
+def test_neighbours_and_runs_alone_may_be_given(profiles):
+    given = ("post-3", "simulation-7", "--alone", "post-alone", "--json")
+    record = json.loads(slicewise("blame", *given, directory=profiles).stdout)
+    found = json.loads(slicewise("blame", "post-3", "--json", directory=profiles).stdout)
+    assert record["lost_seconds"] == found["lost_seconds"]
+    assert [each["job"] for each in record["neighbours"]] == ["simulation-7"]
+    assert record["baseline"]["runs"] == ["post-alone"]
+    lost = sum(each["lost_seconds"]["value"] for each in record["neighbours"]) + record["unexplained_seconds"]
+    assert lost == pytest.approx(record["lost_seconds"]["value"])
+
+
+def test_every_number_is_explained_on_demand(profiles):
+    said = slicewise("blame", "post-3", "--explain", "-o", "why.txt", directory=profiles)
+    assert (said.returncode, said.stdout) == (0, "")
+    text = (profiles / "why.txt").read_text()
+    assert "Time alone, way 1, by its standalone runs of the same size: " in text
+    assert "Why?" not in text
+
+
+def test_others_are_nameless_on_demand_and_their_numbers_stay(profiles):
+    plain = json.loads(slicewise("blame", "post-3", "--json", directory=profiles).stdout)
+    said = slicewise("blame", "post-3", "--anonymous", "--explain", directory=profiles).stdout
+    record = slicewise("blame", "post-3", "--anonymous", "--json", directory=profiles).stdout
+    for text in (said, record):
+        assert "simulation" not in text
+        assert "another job (A)" in text
+    assert json.loads(record)["neighbours"][0]["lost_seconds"] == plain["neighbours"][0]["lost_seconds"]
+    assert (profiles / "blame-post-3-anonymous.html").is_file()
+
+
+def test_without_company_nobody_is_blamed(tmp_path):
+    write_job(tmp_path / "lonely", 2, 2, {range(20): 10.0})
+    said = slicewise("blame", "lonely", directory=tmp_path).stdout
+    assert said.startswith("Nobody is known to have slowed lonely down: ")
+
+
+def test_the_report_has_the_answer_where_neighbours_lie_beside(profiles, tmp_path):
+    said = slicewise("report", "post-3", directory=profiles).stdout
+    assert "\npost-3 took 2." in said
+    assert "Next, who slowed it down: slicewise blame post-3" in said
+    write_job(tmp_path / "lonely", 2, 2, {range(20): 10.0})
+    lonely = slicewise("report", "lonely", directory=tmp_path).stdout
+    assert "Confidence:" not in lonely
+    assert "Next, who slowed it down: slicewise blame lonely" in lonely
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["nowhere"], "slicewise: nowhere: does not exist"),
+        (
+            ["post-3", "--alone", "simulation-alone"],
+            "slicewise: simulation-alone: is no standalone run of post-3: it ran simulation, not postproc",
+        ),
+    ],
+)
+def test_a_users_error_is_one_line(profiles, arguments, line):
+    made = slicewise("blame", *arguments, directory=profiles)
+    assert made.returncode == 2
+    assert made.stderr.startswith(line)
+    assert made.stderr.count("\n") == 1
