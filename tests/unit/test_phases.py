@@ -101,7 +101,7 @@ def test_info_and_report_say_them(tmp_path):
     for text in (run("info", job, "--phases"), run("report", job, "--html", page), page.read_text()):
         assert "6 I/O phases moved" in text
         assert "Writes come back every 80" in text
-    assert "in I/O calls, the median process" in run("info", job, "--phases")
+    assert "of the runtime of the process that waited longest" in run("info", job, "--phases")
     assert "I/O phase" not in run("info", job)
     for record in (run("info", job, "--phases", "--json"), run("report", job, "--html", page, "--json")):
         found = json.loads(record)["phases"]
