@@ -35,6 +35,7 @@ LEAST_ERROR = 0.01
 LEAST_LOSS = 0.02
 # Sources that lie further apart than this, and than their intervals, contradict each other.
 CONTRADICTION = 0.10
+SURE: tuple[Confidence, ...] = ("high", "medium")
 LESS_SURE: dict[Confidence, Confidence] = {"high": "medium", "medium": "low", "low": "low", "unknown": "unknown"}
 
 
@@ -84,7 +85,7 @@ def blame(
     standalone = [_standalone(run, grid_ns, waits) for run in runs]
     tried = _tried(scene, standalone, count)
     sources = [uncontended.as_baseline(prices, scene) for prices in tried]
-    chosen = next((prices for prices in tried if not prices.refused), None)
+    chosen = _best(tried)
     return _told(
         digest, job, calls, slices, company, known, chosen, sources, waits, traffic, where, neighbours, grid_ns
     )
@@ -165,6 +166,12 @@ def _tried(scene: Scene, standalone: Sequence[StandaloneRows], processes: int) -
     ]
 
 
+def _best(tried: Sequence[Prices]) -> Prices | None:
+    """The first source that is sure enough, or else the first of all."""
+    given = [prices for prices in tried if not prices.refused]
+    return next((prices for prices in given if prices.confidence in SURE), given[0] if given else None)
+
+
 def _told(
     digest: Digest,
     job: Job,
@@ -186,8 +193,8 @@ def _told(
     lost = lost_time(slices, chosen.of if chosen else {})
     shares = blamed(lost, company, known, grid_ns / 1e9)
     io_lost = float(lost.select(pl.sum_horizontal(f"{kind}_lost" for kind in KINDS).sum()).item())
-    base = next((source for source in sources if source.seconds is not None), None)
-    contradiction = _contradiction(sources)
+    base = next((source for source in sources if chosen is not None and source.source == chosen.source), None)
+    contradiction = _contradiction(base, sources)
     confidence: Confidence = base.confidence if base else "unknown"
     if contradiction:
         confidence = LESS_SURE[confidence]
@@ -230,7 +237,7 @@ def _told(
         sources=sources,
         contradiction=contradiction,
         unknown_because="" if base else _why_unknown(slices, company, sources),
-        next_step="" if base and confidence in ("high", "medium") else _next_step(digest, job),
+        next_step="" if base and confidence in SURE else _next_step(digest, job),
         traffic=traffic,
         missing=_missing(digest),
         notes=[],
@@ -254,15 +261,17 @@ HOW_RUNTIME: dict[Waits, str] = {
 }
 
 
-def _contradiction(sources: Sequence[Baseline]) -> str:
+def _contradiction(base: Baseline | None, sources: Sequence[Baseline]) -> str:
     """Says which source disagrees with the one that counts."""
-    known = [(source, source.seconds) for source in sources if source.seconds is not None]
-    if len(known) < 2:
+    if base is None or base.seconds is None:
         return ""
-    (_, best), *others = known
-    for other, seconds in others:
+    best = base.seconds
+    for other in sources:
+        seconds = other.seconds
+        if seconds is None or other is base:
+            continue
         apart = max(best.low - seconds.high, seconds.low - best.high)
-        if other.confidence in ("high", "medium") and apart > CONTRADICTION * best.value:
+        if other.confidence in SURE and apart > CONTRADICTION * best.value:
             return (
                 f"two ways to know its I/O time alone disagree: {best.value:.3g} s {best.how}, "
                 f"{seconds.value:.3g} s {seconds.how}"

@@ -300,15 +300,21 @@ def from_envelope(scene: Scene) -> Prices:
         full = shared.filter(pl.col(SECONDS[kind]) >= FILLS_STORAGE * scene.seconds)
         if len(full) < FEWEST_QUIET:
             return Prices(source, refused="the job does not fill the storage: its processes were not always in calls")
+        beside = scene.company.filter(pl.col("storage") == storage).group_by("slice").agg(pl.col("meta_seconds").sum())
+        full = full.join(
+            beside.filter(pl.col("meta_seconds") > TRIVIAL * scene.seconds),
+            on="slice",
+            how="anti",
+            maintain_order="left",
+        )
+        if len(full) < FEWEST_QUIET:
+            return Prices(source, refused="its neighbours' metadata calls took some of the storage's time")
         there = scene.together.filter(pl.col("storage") == storage).join(full, on="slice", how="semi")
         others = [AMOUNTS[other] for other in ("read", "write") if other != kind]
         if float(there[others].sum_horizontal().sum()) > TRIVIAL * float(
             there[[AMOUNTS[kind], *others]].sum_horizontal().sum()
         ):
             return Prices(source, refused="reads and writes met, and what the storage gives to one alone is not known")
-        beside = scene.company.filter(pl.col("storage") == storage).join(full, on="slice", how="semi")
-        if float(beside["meta_seconds"].sum()) > TRIVIAL * scene.seconds * len(full):
-            return Prices(source, refused="its neighbours' metadata calls took some of the storage's time")
         rates = there[AMOUNTS[kind]].to_numpy() / scene.seconds
         middle = float(np.median(rates))
         scatter = max(scatter, float(rates.std() / middle))
