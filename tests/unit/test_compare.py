@@ -3,6 +3,7 @@
 import pytest
 from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.compare.difference import Loss
+from slicewise.analysis.compare.losses import losses
 from slicewise.analysis.compare.work import work_of
 from slicewise.digest.digest import read_digest, read_digests
 from slicewise.errors import UserError
@@ -207,3 +208,29 @@ def test_runs_without_any_io_differ_in_computing_alone(tmp_path):
     runs = [write_run(tmp_path / f"r{seconds}", seconds, [{0: {}}]) for seconds in (10, 12)]
     found = told(*runs)
     assert (found.computing_seconds, found.own_io.seconds.value) == (2.0, 0.0)
+
+
+@pytest.fixture
+def slowed(tmp_path, yesterday):
+    """yesterday's work 200 s later, beside a job that takes half of the storage for 16 s; both beside its profile."""
+    rows = {at: wrote(50 if 4 <= at < 20 else 100, 0.9) for at in range(20)}
+    large = write_run(tmp_path / "large", 20, [{at: wrote(90, 0.99) for at in range(4, 20)}], "/opt/other", begin=200)
+    return write_run(tmp_path / "slowed", 27.3, [rows], begin=200), large
+
+
+def test_what_neighbours_cost_is_what_blame_says_and_they_are_looked_for(yesterday, slowed, tmp_path):
+    run, large = slowed
+    for neighbours in ([], [large]):
+        first, lost = losses([yesterday, run], neighbours)
+        assert first is None
+        assert lost.neighbours == ["large"]
+        # 20 slices of which 16 moved 50 MiB: what these 800 MiB take longer than yesterday.
+        assert lost.seconds.value == pytest.approx(16 * 0.45, rel=0.01)
+    found = told(yesterday, run, slowed=lost)
+    assert found.unexplained_seconds.low <= 0 <= found.unexplained_seconds.high
+    assert found.confidence in ("high", "medium")
+
+
+def test_nobody_known_is_not_nobody(yesterday, tmp_path):
+    alone = write_run(tmp_path / "again", 15.2, [{at: wrote(100, 0.9) for at in range(12)}], begin=500)
+    assert losses([yesterday, alone]) == [None, None]

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from slicewise.analysis.compare.compare import compare as analysis
+from slicewise.analysis.compare.losses import losses
 from slicewise.digest.digest import read_digests
 from slicewise.report.compare import compare_words
 from slicewise.report.compare.compare_json import compare_record
@@ -21,16 +22,25 @@ from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, 
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Jobs' directories or .swz files.")],
+    neighbours: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--neighbour",
+            metavar="PROFILE",
+            help="A job that may have slowed one of them down; else they are looked for. May be repeated.",
+        ),
+    ] = None,
     html: PageFile = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
     """Why one run took longer than another: computing, its own I/O, what neighbours cost, and what is unexplained.
 
-    Two runs are compared with the first, more with the one of median runtime.
+    Two runs are compared with the first, more with the one of median runtime. What neighbours cost is what blame says.
     """
     digests = read_digests(runs)
-    comparison = analysis(digests)
+    lost = zip(digests, losses(runs, neighbours or []), strict=True)
+    comparison = analysis(digests, {digest.job: loss for digest, loss in lost if loss is not None})
     page = html or page_path(runs[0], f"compare-{joined_names(run.job.job for run in comparison.runs)}")
     write_page(compare_page(comparison, unseen_lines(digests)), page)
     if json:

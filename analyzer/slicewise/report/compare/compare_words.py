@@ -192,7 +192,7 @@ def next_step(comparison: Comparison) -> list[str]:
     who = "neighbours or these calls" if _other_work(told) else "neighbours"
     return [
         f"Whether {who} slowed {name} down is unknown. Next, with the profile of a job that ran beside it: "
-        f"slicewise overlap {name} OTHER"
+        f"slicewise compare {told.against.job.job} {name} --neighbour OTHER"
     ]
 
 
