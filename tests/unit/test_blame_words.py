@@ -31,6 +31,13 @@ def test_one_neighbour():
     )
 
 
+def test_one_neighbour_that_explains_all_of_it():
+    told = blame([neighbour(lost=10.88)])
+    assert blame_words.second_sentence(told) == (
+        "I/O lost 10.9 s of 21.6 s, all of it while large wrote 28.8 MiB/s to /scratch."
+    )
+
+
 def test_several_neighbours_are_told_the_worst_first_and_those_without_weight_together():
     reader = neighbour("reader", 3.0, read_bytes=300 * MIB, write_bytes=0)
     storm = neighbour("storm", 6.0, write_bytes=0, meta_ops=30_000)
@@ -39,7 +46,7 @@ def test_several_neighbours_are_told_the_worst_first_and_those_without_weight_to
     assert blame_words.second_sentence(told) == (
         "I/O lost 10.9 s of 21.6 s: 6.0 s while storm made 2,000 metadata calls a second on /scratch, "
         "3.0 s while reader read 20.0 MiB/s from /scratch, 0.9 s while a wrote 28.8 MiB/s to /scratch, "
-        "1.0 s while 2 other neighbours did."
+        "1.0 s while 2 other neighbours used the same storage."
     )
 
 
@@ -52,7 +59,7 @@ def test_traffic_without_a_profile_is_a_neighbour_of_its_own():
 def test_a_loss_that_nobody_explains():
     alone = blame([])
     assert blame_words.headline(alone).endswith("10.7 s [10.6-10.9], and no profile shows why.")
-    assert blame_words.second_sentence(alone) == "I/O lost 10.9 s of 21.6 s: 10.9 s unexplained."
+    assert blame_words.second_sentence(alone) == "I/O lost 10.9 s of 21.6 s, all of it unexplained."
     partly = blame([neighbour(lost=4.0)])
     assert blame_words.headline(partly).endswith(", partly because of large.")
 
@@ -109,6 +116,13 @@ def test_unknown_says_why_and_the_one_step_that_would_tell():
     step = "To find out: run small once alone: slicewise run --job small-alone -- ./postproc"
     shared = "large used the same file system at the same time."
     assert blame_words.second_sentence(unknown()) == f"{shared} {step}"
+
+
+def test_of_many_reasons_the_headline_has_the_first():
+    told = unknown(unknown_because="no standalone run is known; only 3 slices were quiet; it varies too much")
+    assert blame_words.headline(told) == (
+        "Unknown whether small was slowed down: no standalone run is known, and this run by itself does not tell."
+    )
 
 
 def test_a_job_that_had_its_storage_to_itself():

@@ -75,6 +75,19 @@ def test_what_is_known_of_each_job_comes_first_and_replaces_what_says_less(resul
     assert overlap_words.verdict(writes, [unknown()]) == overlap_words.verdict(writes)
 
 
+def test_what_is_not_known_comes_with_the_step_that_would_tell_whatever_the_direction(result):
+    reads = result.directions["read"]
+    whether, step, *rest = overlap_words.opening(result, reads, [unknown(), unknown()])
+    assert whether == (
+        "Unknown whether small or small was slowed down: no standalone run was found, and large was active throughout."
+    )
+    assert step.startswith("To find out: run small once alone")
+    assert rest == [reads.not_applicable.rstrip(".") + "."]
+    doubtful = with_contention(result.directions["write"], None)
+    assert overlap_words.verdict(doubtful, [unknown()]) == ""
+    assert overlap_words.opening(result, doubtful, [unknown()])[0].startswith("Unknown whether small was slowed down")
+
+
 def test_a_prediction_whose_assumptions_do_not_hold_is_grey_and_in_no_sentence(result):
     writes = result.directions["write"]
     doubted = [dataclasses.replace(each, doubt="48190 still runs") for each in writes.predictions]

@@ -59,7 +59,8 @@ def _lines(result: Blame, explain: bool) -> list[RenderableType]:
     lines: list[RenderableType] = [blame_words.headline_with_confidence(result)]
     lines += [line for line in (blame_words.second_sentence(result),) if line]
     table = neighbours_table(result, MOST_ROWS)
-    if table.rows:
+    # Seconds that could be none are no table to lead with.
+    if table.rows and (result.is_claimed or explain):
         lines += ["", for_terminal(table)]
     further = [line for line in (blame_words.baseline_line(result), *blame_words.further_lines(result)) if line]
     lines += ["", *further] if further else []

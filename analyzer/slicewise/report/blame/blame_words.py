@@ -60,8 +60,8 @@ def headline(blame: Blame) -> str:
     if blame.alone is None or blame.lost is None:
         if was_by_itself(blame):
             return f"Nobody is known to have slowed {who} down: no profile shows anybody else on its file systems."
-        because = f": {blame.unknown_because}" if blame.unknown_because else ""
-        return words.sentence(f"Unknown whether {who} was slowed down{because}")
+        reason = short_reason(blame)
+        return words.sentence(f"Unknown whether {who} was slowed down{': ' if reason else ''}{reason}")
     took = f"{words.duration(blame.runtime_seconds)}{' so far' if blame.is_running else ''}"
     alone = estimate(blame.alone)
     if is_faster(blame):
@@ -84,7 +84,15 @@ def second_sentence(blame: Blame) -> str:
     lost = blame.lost.value
     of = f" of {words.duration(blame.io_seconds)}" if blame.io_seconds >= lost else ""
     clauses = [*_clauses_of_neighbours(blame), *_clauses_of_the_rest(blame)]
-    return f"I/O lost {words.duration(lost)}{of}: {', '.join(clauses)}." if clauses else ""
+    if len(clauses) == 1:
+        return f"I/O lost {words.duration(lost)}{of}, all of it {clauses[0][1]}."
+    return f"I/O lost {words.duration(lost)}{of}: {', '.join(map(' '.join, clauses))}." if clauses else ""
+
+
+def short_reason(blame: Blame) -> str:
+    """Why nothing can be told, in as few words as a headline has room for; `explanation` says it of each way."""
+    first, *more = blame.unknown_because.split("; ")
+    return f"{first}, and this run by itself does not tell" if more else first
 
 
 def was_by_itself(blame: Blame) -> bool:
@@ -127,7 +135,7 @@ def beside(value: float, whole: float) -> str:
     if whole >= LONG:
         return words.duration(value)
     decimals = len(words.number(whole).partition(".")[2])
-    return f"{value:,.{decimals}f} s"
+    return f"{round(value, decimals) + 0.0:,.{decimals}f} s"
 
 
 def did(neighbour: Neighbour) -> str:
@@ -268,18 +276,21 @@ def _there_all_the_same(blame: Blame) -> str:
     return f"{words.listing(told)} used the same file system at the same time."
 
 
-def _clauses_of_neighbours(blame: Blame) -> list[str]:
+def _clauses_of_neighbours(blame: Blame) -> list[tuple[str, str]]:
+    """Seconds, and what happened in them: of each neighbour that is worth a clause, and of the others together."""
     lost = blame.lost.value if blame.lost else 0.0
     told = blamed(blame)
-    clauses = [f"{beside(n.lost.value, lost)} while {name_of(n)} {did(n)}" for n in told[:MOST_BLAMED]]
+    clauses = [(beside(n.lost.value, lost), f"while {name_of(n)} {did(n)}") for n in told[:MOST_BLAMED]]
     rest = [n for n in blame.neighbours if n not in told[:MOST_BLAMED]]
     others = sum(n.lost.value for n in rest)
     if others >= WORTH_A_CLAUSE * lost:
-        clauses.append(f"{beside(others, lost)} while {words.count(len(rest), 'other neighbour')} did")
+        clauses.append(
+            (beside(others, lost), f"while {words.count(len(rest), 'other neighbour')} used the same storage")
+        )
     return clauses
 
 
-def _clauses_of_the_rest(blame: Blame) -> list[str]:
+def _clauses_of_the_rest(blame: Blame) -> list[tuple[str, str]]:
     """What no neighbour is blamed for: processes that end apart, what is unexplained, what was made up elsewhere."""
     lost = blame.lost.value if blame.lost else 0.0
     least = WORTH_A_CLAUSE * lost
@@ -289,13 +300,13 @@ def _clauses_of_the_rest(blame: Blame) -> list[str]:
         unexplained, apart = blame.unexplained_seconds, 0.0
     clauses = []
     if apart > 0:
-        clauses.append(f"{beside(apart, lost)} waiting for its own slowest process")
+        clauses.append((beside(apart, lost), "waiting for its own slowest process"))
     if unexplained >= least:
-        clauses.append(f"{beside(unexplained, lost)} unexplained")
+        clauses.append((beside(unexplained, lost), "unexplained"))
     if apart < 0:
-        clauses.append(f"less {beside(-apart, lost)} because its processes lost unequally")
+        clauses.append((f"less {beside(-apart, lost)}", "because its processes lost unequally"))
     if unexplained <= -least:
-        clauses.append(f"less {beside(-unexplained, lost)} made up at other times")
+        clauses.append((f"less {beside(-unexplained, lost)}", "made up at other times"))
     return clauses
 
 

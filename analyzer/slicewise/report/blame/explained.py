@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour
-from slicewise.report.blame.blame_words import beside, blamed, estimate, name_of, place, worth_telling
+from slicewise.report.blame.blame_words import WORTH_A_CLAUSE, beside, blamed, estimate, name_of, place, worth_telling
 from slicewise.text import words
 
 WAYS = {
@@ -75,7 +75,8 @@ def _lost(blame: Blame) -> Iterator[str]:
         yield "The loss is not claimed, because it lies within its interval or below 2 % of the time in I/O."
     lost = blame.lost.value
     nobody, apart = beside(blame.unexplained_seconds, lost), beside(blame.apart_seconds, lost)
-    yield f"Blamed on nobody: {nobody}, of which {apart} because processes lost unequally."
+    if abs(blame.unexplained_seconds) >= WORTH_A_CLAUSE * abs(lost):
+        yield f"Blamed on nobody: {nobody}, of which {apart} because processes lost unequally."
 
 
 def _neighbour(blame: Blame, neighbour: Neighbour) -> Iterator[str]:

@@ -28,11 +28,13 @@ def opening(overlap: Overlap, direction: DirectionOverlap, blames: Sequence[Blam
 
     blames: of each job; what is known by them is not said in weaker words.
     """
-    if direction.not_applicable:
-        return [*of_blames(blames), words.sentence(direction.not_applicable)]
     known = of_blames(blames)
+    if not known and direction.contention.contended is None:
+        known = of_unknown(blames)
+    if direction.not_applicable:
+        return [*known, words.sentence(direction.not_applicable)]
     sentences = [*known, where_and_when(overlap, direction), who_got_what(direction)]
-    cost = "" if known else what_it_cost(direction)
+    cost = "" if of_blames(blames) else what_it_cost(direction)
     return [sentence for sentence in [*sentences, cost, how_well_predicted(direction)] if sentence]
 
 
@@ -44,6 +46,17 @@ def of_blames(blames: Sequence[Blame]) -> list[str]:
         headline, *more = blame_words.opening(blame)
         sentences += [f"{headline} Confidence: {blame.confidence}.", *more]
     return sentences
+
+
+def of_unknown(blames: Sequence[Blame]) -> list[str]:
+    """Why it is not known of jobs with company whether they were slowed down, and the one step that would tell."""
+    unknown = [blame for blame in blames if blame.lost is None and not blame_words.was_by_itself(blame)]
+    if not unknown:
+        return []
+    reasons = dict.fromkeys(blame_words.short_reason(blame) for blame in unknown)
+    jobs = " or ".join(blame.job.job for blame in unknown)
+    steps = [f"To find out: {words.sentence(unknown[0].next_step)}"] if unknown[0].next_step else []
+    return [f"Unknown whether {jobs} was slowed down: {next(iter(reasons))}.", *steps]
 
 
 def where_and_when(overlap: Overlap, direction: DirectionOverlap) -> str:
@@ -154,6 +167,8 @@ def verdict(direction: DirectionOverlap, blames: Sequence[Blame] = ()) -> str:
     by blames.
     """
     if direction.not_applicable or of_blames(blames):
+        return ""
+    if direction.contention.contended is None and of_unknown(blames):
         return ""
     contention = direction.contention
     return f"{VERDICTS[contention.contended]}: {contention.evidence}."
