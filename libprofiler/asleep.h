@@ -27,6 +27,8 @@ struct own_page {
     _Atomic uint32_t lived[OPERATIONS];
     _Atomic uint32_t put_off_used;
     struct put_off put_off[PUT_OFF_MAX];
+    /* Changes whenever a descriptor that was known becomes another one: in the upper half, where it is even. 0: not changed yet. */
+    uint64_t trust;
     /* The beginning of the table of descriptors (descriptor.h): most processes have no others. */
     _Atomic descriptor near_words[DESCRIPTORS_NEAR];
     _Atomic uint64_t near_ids[DESCRIPTORS_NEAR];

@@ -70,9 +70,10 @@ static inline struct lane *count_here(struct thread *thread, const struct call *
 static void open_fast_path(struct lane *lane, struct stream *stream, enum layer layer)
 {
     if (layer == LAYER_stdio && stream->position != stream->last_end) {
-        stream->usual = NOT_USUAL;
+        stream_is_unusual(stream);
         return;
     }
+    stream->trust = NO_TRUST;
     stream->cell = (uint16_t)(lane->cell_of[layer][descriptor_mount(stream->descriptor)] * CELL_UNIT_BYTES);
     stream->usual = stream->cell != 0 ? usual_word(stream->descriptor, layer) : NOT_USUAL;
 }
@@ -425,6 +426,21 @@ static void pace_served(struct thread *thread, uint64_t tick)
     thread->served_tick = tick;
 }
 
+/* Prepares the next calls that the stream's buffer serves. */
+static __attribute__((noinline)) void prepare_served(struct thread *thread, int fd)
+{
+    int saved_errno = errno_now();
+    void *volatile frame;
+    if (!guard_begin(thread, &frame))
+        return;
+    struct stream *stream = stream_of(thread->lane, fd);
+    if (stream->usual != NOT_USUAL)
+        lane_relieve(thread, stream_cell(thread->lane, stream));
+    descriptor_trust(stream, fd);
+    guard_end(thread);
+    errno_put(saved_errno);
+}
+
 /* For a call that has read the clock: counts it by whatever way is open. */
 void call_served_late(uint64_t tick, enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
 {
@@ -435,6 +451,8 @@ void call_served_late(uint64_t tick, enum operation operation, enum call_kind ki
     struct effect effect = { .kind = kind, .bytes = bytes, .is_served = true };
     count_moved(&call, fd, descriptor_of(fd), NO_OFFSET, &effect);
     errno_put(saved_errno);
+    if (thread_state.lane != NULL)
+        prepare_served(&thread_state, fd);
 }
 
 void call_served_unusually(enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
@@ -445,16 +463,12 @@ void call_served_unusually(enum operation operation, enum call_kind kind, int fd
     uint64_t tick = tick_now();
     if (!count_served_at(tick, operation, kind, fd, bytes))
         call_served_late(tick, operation, kind, fd, bytes);
-    int saved_errno = errno_now();
-    void *volatile frame;
-    if (thread->lane == NULL || !guard_begin(thread, &frame))
+    if (thread->lane == NULL)
         return;
-    struct stream *stream = stream_of(thread->lane, fd);
     pace_served(thread, tick);
-    if (stream->usual != NOT_USUAL)
-        lane_relieve(thread, stream_cell(thread->lane, stream));
-    guard_end(thread);
-    errno_put(saved_errno);
+    const struct stream *stream = stream_of(thread->lane, fd);
+    if (!LIKELY(descriptor_is_trusted(stream, fd)) || !LIKELY(lane_has_room(stream_cell(thread->lane, stream))))
+        prepare_served(thread, fd);
 }
 
 const FILE *call_noted_stream;

@@ -24,6 +24,9 @@
 START_DATA _Atomic descriptor *_Atomic descriptor_far;
 static START_DATA _Atomic uint32_t last_generation;
 
+#define TRUST_SHIFT 32
+#define TRUST_STEP (2ull << TRUST_SHIFT) /* never NO_TRUST, which is odd */
+
 #define FAR_BYTES (DESCRIPTORS_MAX * (sizeof(descriptor) + sizeof(uint64_t)))
 
 INLINE bool is_near(int fd)
@@ -74,10 +77,35 @@ INLINE _Atomic uint64_t *id_of(int fd)
     return (_Atomic uint64_t *)atomic_load_explicit(&descriptor_far, memory_order_acquire) + DESCRIPTORS_MAX + fd;
 }
 
+/* What was trusted of any descriptor is to be looked at again. After the change of the table that makes it so. */
+INLINE void distrust(void)
+{
+    __atomic_fetch_add(&asleep_page.trust, TRUST_STEP, __ATOMIC_RELEASE);
+}
+
+void descriptor_trust(struct stream *stream, int fd)
+{
+    if (asleep_page.trust == 0)
+        distrust();
+    /* Read before the table is: a handler that changes the table after that has changed this too. */
+    uint32_t trust = (uint32_t)(__atomic_load_n(&asleep_page.trust, __ATOMIC_ACQUIRE) >> TRUST_SHIFT);
+    bool is_usual = stream->fd == fd && stream->usual == usual_word(descriptor_word(fd), LAYER_stdio);
+    stream->trust = is_usual ? trust : NO_TRUST;
+}
+
+/* Only of descriptors that have a place. */
+INLINE void change(int fd, descriptor word)
+{
+    bool was_known = atomic_load_explicit(place_of(fd), memory_order_relaxed) != 0;
+    atomic_store_explicit(place_of(fd), word, memory_order_release);
+    if (was_known)
+        distrust();
+}
+
 INLINE void forget(int fd)
 {
     if (has_place(fd))
-        atomic_store_explicit(place_of(fd), 0, memory_order_relaxed);
+        change(fd, 0);
 }
 
 void descriptor_forget_all(void)
@@ -87,6 +115,7 @@ void descriptor_forget_all(void)
         forget(fd);
     if (far != NULL)
         syscall(SYS_madvise, far, FAR_BYTES, MADV_DONTNEED);
+    distrust();
 }
 
 static descriptor word_of(uint32_t mount, enum object object, uint32_t file)
@@ -205,7 +234,7 @@ static descriptor classify(int fd, const struct name *name)
             if (is_of_working_directory(name))
                 opened_note(word, &status, name->path, name->length);
         }
-        atomic_store_explicit(place_of(fd), word, memory_order_release);
+        change(fd, word);
     }
     return word;
 }
@@ -289,7 +318,7 @@ static void settle_closing(int fd, descriptor word)
     struct stream *stream = stream_of(thread->lane, fd);
     if (stream->descriptor != word || !is_of_file(stream) || !guard_begin(thread, &frame))
         return;
-    stream->usual = NOT_USUAL;
+    stream_is_unusual(stream);
     settle(thread->lane, stream);
     stream->descriptor = 0;
     stream->file = 0;
@@ -334,6 +363,7 @@ void descriptor_release_range(unsigned first, unsigned last)
     if (end == DESCRIPTORS_MAX && first_whole_page < end) {
         syscall(SYS_madvise, far + first_whole_page, (end - first_whole_page) * sizeof(descriptor), MADV_DONTNEED);
         end = first_whole_page;
+        distrust();
     }
     for (; fd < end; fd++)
         forget((int)fd);
@@ -349,12 +379,12 @@ void descriptor_copied(int from, int to)
         return;
     }
     atomic_store_explicit(id_of(to), atomic_load_explicit(id_of(from), memory_order_relaxed), memory_order_relaxed);
-    atomic_store_explicit(place_of(to), word, memory_order_release);
+    change(to, word);
 }
 
 void stream_switch(struct lane *lane, struct stream *stream, int fd, descriptor word, uint64_t bytes, uint64_t ns)
 {
-    stream->usual = NOT_USUAL; /* first: what is left half done (guard.h) is then begun anew */
+    stream_is_unusual(stream); /* first: what is left half done (guard.h) is then begun anew */
     if (stream->descriptor != 0) {
         settle(lane, stream);
         stream->descriptor = 0;

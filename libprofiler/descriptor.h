@@ -31,6 +31,16 @@ static inline descriptor descriptor_word(int fd)
     return far != NULL && (unsigned)fd < DESCRIPTORS_MAX ? atomic_load_explicit(&far[fd], memory_order_relaxed) : 0;
 }
 
+/* Whether the stream is still what the table says of the descriptor, in the layer stdio and the thread's open slice. For a thread that is alone
+ * in its process: it looked itself, and nobody else changes the table unseen. */
+static inline bool descriptor_is_trusted(const struct stream *stream, int fd)
+{
+    return stream->trusted == (asleep_page.trust | (unsigned)fd);
+}
+
+/* Looks whether that is so. The guard is set. */
+void descriptor_trust(struct stream *stream, int fd);
+
 static inline uint32_t descriptor_mount(descriptor word)
 {
     return word & (MOUNTS_MAX - 1);

@@ -174,12 +174,10 @@ INLINE bool count_served_by(bool has_tick, uint64_t tick, enum operation operati
     struct lane *lane = NULL;
     struct stream *stream = NULL;
     if (is_usual) {
-        uint64_t word = usual_word(descriptor_word(fd), LAYER_stdio);
-        __asm__ volatile("" : "+r"(word)); /* first, so that the descriptor's register is free for the stream */
         lane = thread->lane;
         stream = stream_of(lane, fd);
         __asm__("" : "+r"(stream)); /* else it is computed once more for some of its members */
-        is_usual = LIKELY(stream->usual == word);
+        is_usual = LIKELY(descriptor_is_trusted(stream, fd));
     }
     if (is_usual) {
         struct cell *cell = stream_cell(lane, stream);

@@ -19,7 +19,7 @@
 static void take(struct thread *thread, struct lane *lane, uint32_t index)
 {
     for (unsigned i = 0; i < STREAMS; i++)
-        lane->streams[i].usual = NOT_USUAL;
+        stream_is_unusual(&lane->streams[i]);
     memset(lane->cell_of, 0, sizeof lane->cell_of);
     memset(lane->was_counted, 0, sizeof lane->was_counted);
     thread->begin_tick = thread->end_tick = 0;
@@ -169,16 +169,10 @@ static void divide_slice(struct thread *thread)
     memcpy(lane->was_counted, was_counted, sizeof was_counted);
 }
 
-/* Bins have 32 bits: a slice of a minute has room for more characters than that. */
-#define CELL_OPS_MOST (1ull << 31)
-
 void lane_relieve(struct thread *thread, const struct cell *cell)
 {
-    for (unsigned kind = 0; kind < MOVING_KINDS; kind++)
-        if (cell->served[kind] + cell->counts.counter[COUNTER_read_ops + kind] > CELL_OPS_MOST) {
-            divide_slice(thread);
-            return;
-        }
+    if (!lane_has_room(cell))
+        divide_slice(thread);
 }
 
 struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer)

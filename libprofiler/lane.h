@@ -17,6 +17,16 @@ void lane_release(struct thread *thread);
 /* The cell of a mount and layer that the lane has not used in this slice yet. */
 struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer);
 
+/* Bins have 32 bits: a slice of a minute has room for more characters than that. */
+#define CELL_OPS_MOST (1ull << 31)
+
+/* Whether the cell's bins can count some more calls. */
+static inline bool lane_has_room(const struct cell *cell)
+{
+    return cell->served[KIND_read] + cell->counts.counter[COUNTER_read_ops] <= CELL_OPS_MOST &&
+           cell->served[KIND_write] + cell->counts.counter[COUNTER_write_ops] <= CELL_OPS_MOST;
+}
+
 /* Closes what the open slice counted so far where a cell has nearly as many calls as its bins can count. */
 void lane_relieve(struct thread *thread, const struct cell *cell);
 

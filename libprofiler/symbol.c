@@ -490,6 +490,15 @@ void *symbol_real(const char *name)
     return NULL;
 }
 
+void *symbol_of_libc(const char *name, const void *real, const char *other)
+{
+    struct search search = search_of(name), search_other = search_of(other);
+    for (unsigned index = 0; is_readable() && index < loaded.count; index++)
+        if (is_libc(at_start(index)) && look_in(false, at_start(index), &search) == real)
+            return look_in(false, at_start(index), &search_other);
+    return NULL;
+}
+
 struct symbol symbol_real_near(const char *name, const void *caller)
 {
     struct search search = search_of(name);

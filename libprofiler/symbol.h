@@ -19,6 +19,9 @@ struct symbol symbol_next(const char *name);
 /* The function that a wrapper stands in front of: the first such definition that is not foreign, or NULL. */
 void *symbol_real(const char *name);
 
+/* libc's own function `other`, where `real` is what libc itself calls `name`; else NULL. */
+void *symbol_of_libc(const char *name, const void *real, const char *other);
+
 /* As symbol_real, or else a later object's definition, the one of the object that `caller` lies in first. */
 struct symbol symbol_real_near(const char *name, const void *caller);
 

@@ -84,7 +84,7 @@ static void empty_lane(struct lane *lane)
     memset(lane->cell_of, 0, sizeof lane->cell_of);
     memset(lane->was_counted, 0, sizeof lane->was_counted);
     for (unsigned i = 0; i < STREAMS; i++)
-        lane->streams[i].usual = NOT_USUAL;
+        stream_is_unusual(&lane->streams[i]);
     lane->cells_used = 0;
     atomic_fetch_add_explicit(&lane->generation, 1, memory_order_release);
 }

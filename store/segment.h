@@ -77,6 +77,7 @@ static inline void cell_counts(const struct cell *cell, struct counts *counts)
 
 #define NOTHING_TO_FOLLOW INT64_MAX
 #define NOT_USUAL 1 /* no entry of a table */
+#define NO_TRUST 1u
 
 /* Of the columns of a file those that calls add to. */
 #define FILE_SUM(column) ((column) - files_opens)
@@ -89,8 +90,14 @@ struct stream {
     uint64_t id;         /* of its file (descriptor.h) */
     uint64_t usual; /* the same with the layer of `cell`, in which a call on it is counted in this slice; else NOT_USUAL. Of stdio only where the
                           * next access begins where the last one ended */
+    union {
+        struct {
+            int32_t fd;
+            uint32_t trust; /* asleep.h: while that is the same, `usual` is what the table of descriptors says of `fd`; else NO_TRUST */
+        };
+        uint64_t trusted; /* both, to be compared at once */
+    };
     uint32_t file; /* its row; 0: none yet, FILE_NONE: none ever */
-    int32_t fd;
     uint16_t cell; /* its place in the lane, in bytes */
     uint16_t is_absolute; /* positions are the file's own, and not counted from the first access */
     int64_t position, last_end; /* where the next access begins and the last one ended */
@@ -99,6 +106,13 @@ struct stream {
 } __attribute__((aligned(128))); /* a power of two, to be found in one step */
 
 _Static_assert(sizeof(struct stream) == 128, "one more member would double it");
+
+/* From here on each call on the stream is looked at. */
+static inline void stream_is_unusual(struct stream *stream)
+{
+    stream->trust = NO_TRUST;
+    stream->usual = NOT_USUAL;
+}
 
 /* Brings position and sums up to what buffers served. */
 static inline void stream_catch_up(struct stream *stream)

@@ -213,8 +213,8 @@ static FULL size_t full_fread(void *buf, size_t size, size_t count, FILE *stream
 INTERPOSE(size_t, fread, (void *buf, size_t size, size_t count, FILE *stream))
 {
     size_t bytes = bytes_of_items(size, count);
-    if (LIKELY(is_alone() && is_little_readable(stream, bytes) && count_served(OP_fread, KIND_read, stream->_fileno, bytes)))
-        return NEXT(fread)(buf, size, count, stream);
+    if (LIKELY(is_lone() && is_little_readable(stream, bytes) && count_served(OP_fread, KIND_read, stream->_fileno, bytes)))
+        return LONE(fread)(buf, size, count, stream);
     return full_fread(buf, size, count, stream);
 }
 
@@ -247,8 +247,8 @@ static FULL size_t full___fread_chk(void *buf, size_t room, size_t size, size_t 
 INTERPOSE(size_t, __fread_chk, (void *buf, size_t room, size_t size, size_t count, FILE *stream))
 {
     size_t bytes = bytes_of_items(size, count);
-    if (LIKELY(is_alone() && is_little_readable(stream, bytes) && count_served(OP_fread, KIND_read, stream->_fileno, bytes)))
-        return NEXT(__fread_chk)(buf, room, size, count, stream);
+    if (LIKELY(is_lone() && is_little_readable(stream, bytes) && count_served(OP_fread, KIND_read, stream->_fileno, bytes)))
+        return LONE(__fread_chk)(buf, room, size, count, stream);
     return full___fread_chk(buf, room, size, count, stream);
 }
 
@@ -303,8 +303,8 @@ static FULL size_t full_fwrite(const void *buf, size_t size, size_t count, FILE 
 INTERPOSE(size_t, fwrite, (const void *buf, size_t size, size_t count, FILE *stream))
 {
     size_t bytes = bytes_of_items(size, count);
-    if (LIKELY(is_alone() && is_little_writable(stream, bytes) && count_served(OP_fwrite, KIND_write, stream->_fileno, bytes)))
-        return NEXT(fwrite)(buf, size, count, stream);
+    if (LIKELY(is_lone() && is_little_writable(stream, bytes) && count_served(OP_fwrite, KIND_write, stream->_fileno, bytes)))
+        return LONE(fwrite)(buf, size, count, stream);
     return full_fwrite(buf, size, count, stream);
 }
 

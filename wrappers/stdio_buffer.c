@@ -1,9 +1,15 @@
 #include "stdio_buffer.h"
 
+#include "symbol.h"
+
 extern char __libc_single_threaded __attribute__((weak));
 
+enum { NAME_ROOM = 24 };
+
 static const char is_never;
-const char *is_single_threaded_at = &is_never;
+const char *is_single_threaded_at = &is_never, *is_lone_at = &is_never;
+void *lone_functions[LONES];
+const char *line_end;
 
 static int (*real_try_lock)(FILE *);
 static void (*real_unlock)(FILE *);
@@ -24,14 +30,38 @@ static bool try_lock(FILE *stream)
     return real_try_lock(stream) == 0;
 }
 
+static void find_lone_functions(void)
+{
+    static const char names[LONES][2][NAME_ROOM] = {
+#define LONE_FUNCTION(name, unlocked) { #name, #unlocked },
+        LONE_FUNCTIONS(LONE_FUNCTION)
+#undef LONE_FUNCTION
+    };
+    for (unsigned i = 0; i < LONES; i++) {
+        void *real = engine_real(names[i][0]), *unlocked = symbol_of_libc(names[i][0], real, names[i][1]);
+        lone_functions[i] = unlocked != NULL ? unlocked : real;
+    }
+    __atomic_store_n(&is_lone_at, is_single_threaded_at, __ATOMIC_RELEASE);
+}
+
+bool is_alone_and_ready(void)
+{
+    if (!is_alone())
+        return false;
+    if (is_lone_at != is_single_threaded_at)
+        find_lone_functions();
+    return true;
+}
+
 /* The stream to ourselves, if it is an ordinary one of bytes. */
 static enum serving seize(FILE *stream)
 {
+    bool is_ours = is_alone_and_ready();
     if (stream->_mode > 0)
         return NOT_SERVED;
     if (stream->_fileno < 0)
         return SERVED_UNCOUNTED;
-    if (is_alone() || (stream->_flags & STREAM_IS_CALLERS) != 0)
+    if (is_ours || (stream->_flags & STREAM_IS_CALLERS) != 0)
         return SERVED;
     return try_lock(stream) ? SERVED_LOCKED : NOT_SERVED;
 }
@@ -67,6 +97,28 @@ struct stream_state state_before(const FILE *stream, const struct read_look *loo
 {
     struct stream_state before = { .readable = look->end - look->begin, .filled = look->end - look->base, .pending = pending };
     return stream->_mode <= 0 ? before : wide_stream_state(before, stream);
+}
+
+static bool has_line(const FILE *stream, int delimiter)
+{
+    const char *begin = stream->_IO_read_ptr, *end = stream->_IO_read_end;
+    const char *found = begin < end ? memrchr(begin, delimiter, (size_t)(end - begin)) : NULL;
+    if (found != NULL)
+        __atomic_store_n(&line_end, found, __ATOMIC_RELAXED);
+    return found != NULL;
+}
+
+void look_for_line(const FILE *stream, int delimiter)
+{
+    if (is_alone() && stream->_mode <= 0)
+        has_line(stream, delimiter);
+}
+
+/* Whether a line lies in the buffer: up to `delimiter`, or `most` bytes (none: no) of it. */
+static bool is_line_held(const FILE *stream, int delimiter, ptrdiff_t most)
+{
+    ptrdiff_t held = stream->_IO_read_end - stream->_IO_read_ptr;
+    return most > 0 && held > 0 && (most <= held || is_line_known(stream, delimiter) || has_line(stream, delimiter));
 }
 
 enum serving stream_holds_line(FILE *stream, int delimiter, ptrdiff_t most)

@@ -25,6 +25,39 @@ INLINE bool is_alone(void)
     return *is_single_threaded_at != 0;
 }
 
+/* Functions of ours that a lone thread's calls need not lock the stream for, and libc's own that do the same without. */
+#define LONE_FUNCTIONS(X) \
+    X(fgetc, getc_unlocked) \
+    X(fputc, putc_unlocked) \
+    X(fgets, fgets_unlocked) \
+    X(__fgets_chk, __fgets_unlocked_chk) \
+    X(fputs, fwrite_unlocked) /* by a text's length, which is known by then */ \
+    X(fread, fread_unlocked) \
+    X(__fread_chk, __fread_unlocked_chk) \
+    X(fwrite, fwrite_unlocked) \
+    X(fgetwc, fgetwc_unlocked) \
+    X(fputwc, fputwc_unlocked)
+enum {
+#define LONE_FUNCTION(name, unlocked) LONE_##name,
+    LONE_FUNCTIONS(LONE_FUNCTION)
+#undef LONE_FUNCTION
+    LONES
+};
+extern void *lone_functions[LONES] HIDDEN;
+
+/* The next function after ours, in the body of INTERPOSE(name) where is_lone(). It locks nothing, unless it is not libc's. */
+#define LONE(name) ((__typeof__(real_##name))lone_functions[LONE_##name])
+
+/* is_alone(), and if so those functions are found from then on. */
+bool is_alone_and_ready(void);
+
+/* Where is_alone() is looked at once those functions have been found; until then a zero. */
+extern const char *is_lone_at HIDDEN;
+INLINE bool is_lone(void)
+{
+    return *is_lone_at != 0;
+}
+
 /* Whether so many bytes (none: no) can be taken out of the buffer. */
 INLINE bool is_readable(const FILE *stream, size_t bytes)
 {
@@ -63,12 +96,18 @@ INLINE bool is_little_readable(const FILE *stream, size_t bytes)
     return bytes - 1 < SIZE_BIN_0_END && (ptrdiff_t)(bytes - 1) < stream->_IO_read_end - stream->_IO_read_ptr;
 }
 
-/* Whether a line lies in the buffer: up to `delimiter`, or `most` bytes (none: no) of it. */
-INLINE bool is_line_held(const FILE *stream, int delimiter, ptrdiff_t most)
+/* Where the last line that lay whole in some stream's buffer ended. Nobody has to keep it true: where it lies in what a stream holds, and is
+ * the end of a line, that stream holds a line. */
+extern const char *line_end HIDDEN;
+
+INLINE bool is_line_known(const FILE *stream, int delimiter)
 {
-    ptrdiff_t held = stream->_IO_read_end - stream->_IO_read_ptr;
-    return most > 0 && held > 0 && (most <= held || memchr(stream->_IO_read_ptr, delimiter, (size_t)held) != NULL);
+    const char *end = __atomic_load_n(&line_end, __ATOMIC_RELAXED);
+    return end >= stream->_IO_read_ptr && end < stream->_IO_read_end && *end == (char)delimiter;
 }
+
+/* Remembers one of those that a fill has brought. */
+void look_for_line(const FILE *stream, int delimiter);
 
 /* Counts a call that the buffer served, and is what it returned. */
 #define SERVED_WITH(returned, operation, kind, fd, bytes) \

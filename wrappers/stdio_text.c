@@ -16,9 +16,9 @@ static FULL int full_fgetc(FILE *stream);
 
 INTERPOSE(int, fgetc, (FILE *stream))
 {
-    if (LIKELY(is_alone() && is_readable(stream, 1) &&
+    if (LIKELY(is_lone() && is_readable(stream, 1) &&
                count_served(OP_fgetc, KIND_read, stream->_fileno, 1)))
-        return NEXT(fgetc)(stream);
+        return LONE(fgetc)(stream);
     return full_fgetc(stream);
 }
 
@@ -83,8 +83,8 @@ static FULL char *full_fgets(char *line, int room, FILE *stream);
 
 INTERPOSE(char *, fgets, (char *line, int room, FILE *stream))
 {
-    if (LIKELY(room > 1 && is_alone() && is_readable(stream, (size_t)room - 1)))
-        GET_LINE(char *, OP_fgets, stream, NEXT(fgets)(line, room, stream));
+    if (LIKELY(room > 1 && is_lone() && (is_readable(stream, (size_t)room - 1) || is_line_known(stream, '\n'))))
+        GET_LINE(char *, OP_fgets, stream, LONE(fgets)(line, room, stream));
     return full_fgets(line, room, stream);
 }
 
@@ -94,8 +94,6 @@ static char *full_fgets(char *line, int room, FILE *stream)
         call_idled(OP_fgets);
         return REAL(fgets)(line, room, stream);
     }
-    if (is_alone() && is_line_held(stream, '\n', room - 1))
-        GET_LINE(char *, OP_fgets, stream, REAL(fgets)(line, room, stream));
     enum serving serving = stream_holds_line(stream, '\n', room - 1);
     if (serving != NOT_SERVED) {
         const char *begin = stream->_IO_read_ptr;
@@ -108,6 +106,7 @@ static char *full_fgets(char *line, int room, FILE *stream)
     char *got = REAL(fgets)(line, room, stream);
     call_end(&call);
     call_stream_read(&call, stream, before, length_of(got, room, stream));
+    look_for_line(stream, '\n');
     call_close(&call);
     return got;
 }
@@ -118,8 +117,8 @@ static FULL char *full___fgets_chk(char *line, size_t size, int room, FILE *stre
 
 INTERPOSE(char *, __fgets_chk, (char *line, size_t size, int room, FILE *stream))
 {
-    if (LIKELY(room > 1 && is_alone() && is_readable(stream, (size_t)room - 1)))
-        GET_LINE(char *, OP_fgets, stream, NEXT(__fgets_chk)(line, size, room, stream));
+    if (LIKELY(room > 1 && is_lone() && (is_readable(stream, (size_t)room - 1) || is_line_known(stream, '\n'))))
+        GET_LINE(char *, OP_fgets, stream, LONE(__fgets_chk)(line, size, room, stream));
     return full___fgets_chk(line, size, room, stream);
 }
 
@@ -129,8 +128,6 @@ static char *full___fgets_chk(char *line, size_t size, int room, FILE *stream)
         call_idled(OP_fgets);
         return REAL(__fgets_chk)(line, size, room, stream);
     }
-    if (is_alone() && is_line_held(stream, '\n', room - 1))
-        GET_LINE(char *, OP_fgets, stream, REAL(__fgets_chk)(line, size, room, stream));
     enum serving serving = stream_holds_line(stream, '\n', room - 1);
     if (serving != NOT_SERVED) {
         const char *begin = stream->_IO_read_ptr;
@@ -143,32 +140,27 @@ static char *full___fgets_chk(char *line, size_t size, int room, FILE *stream)
     char *got = REAL(__fgets_chk)(line, size, room, stream);
     call_end(&call);
     call_stream_read(&call, stream, before, length_of(got, room, stream));
+    look_for_line(stream, '\n');
     call_close(&call);
     return got;
 }
 SAME_AS(__fgets_unlocked_chk, __fgets_chk);
 
-static FULL ssize_t got_by_io(FILE *stream, const struct read_look *look, ssize_t length)
+/* A long one, or none: there was no memory for it, or an error before. */
+static FULL ssize_t got_long_line(FILE *stream, ssize_t got)
 {
-    struct stream_state before = state_before(stream, look, 0);
-    struct call call = { .operation = OP_getline, .start_tick = look->tick };
-    call_end(&call);
-    call_stream_read(&call, stream, before, length > 0 ? length : 0);
-    call_close(&call);
-    return length;
+    return SERVED_WITH(got, OP_getline, KIND_read, stream->_fileno, got > 0 ? (uint64_t)got : 0);
 }
 
-/* Whether the line lay in the buffer is known afterwards: then the call has moved the stream by just its length. */
+/* `call`, if a whole line lies in the buffer. The stream is not looked at where libc would not do so. */
 #define GET_DELIMITED(line, room, delimiter, stream, call) \
     do { \
-        if (!LIKELY((line) != NULL) || !LIKELY((room) != NULL) || !LIKELY(is_readable(stream, 1)) || !LIKELY(is_alone())) \
+        if (!LIKELY((line) != NULL) || !LIKELY((room) != NULL) || !LIKELY(is_lone()) || !LIKELY(is_line_known(stream, delimiter))) \
             return full_getdelim(line, room, delimiter, stream); \
-        struct read_look look; \
-        look_at_reading(&look, stream); \
-        ssize_t length = (call); \
-        if (!LIKELY((stream)->_IO_read_ptr - look.begin == length)) \
-            return got_by_io(stream, &look, length); \
-        return SERVED_AT(look.tick, length, OP_getline, KIND_read, (stream)->_fileno, (uint64_t)length); \
+        ssize_t got = (call); \
+        if (!LIKELY((size_t)got <= SIZE_BIN_0_END)) \
+            return got_long_line(stream, got); \
+        return SERVED_WITH(got, OP_getline, KIND_read, (stream)->_fileno, (uint64_t)got); \
     } while (0)
 
 static FULL ssize_t full_getdelim(char **line, size_t *room, int delimiter, FILE *stream);
@@ -196,6 +188,7 @@ static ssize_t full_getdelim(char **line, size_t *room, int delimiter, FILE *str
     ssize_t length = REAL(getdelim)(line, room, delimiter, stream);
     call_end(&call);
     call_stream_read(&call, stream, before, length > 0 ? length : 0);
+    look_for_line(stream, delimiter);
     call_close(&call);
     return length;
 }
@@ -346,9 +339,9 @@ static FULL int full_fputc(int c, FILE *stream);
 
 INTERPOSE(int, fputc, (int c, FILE *stream))
 {
-    if (LIKELY(is_alone() && is_byte_writable(stream) &&
+    if (LIKELY(is_lone() && is_byte_writable(stream) &&
                count_served(OP_fputc, KIND_write, stream->_fileno, 1)))
-        return NEXT(fputc)(c, stream);
+        return LONE(fputc)(c, stream);
     return full_fputc(c, stream);
 }
 
@@ -393,12 +386,19 @@ INTERPOSE(int, __overflow, (FILE *stream, int c))
 
 static FULL int full_fputs(const char *text, FILE *stream);
 
+enum { PUT = 1 }; /* what libc's fputs returns */
+
 INTERPOSE(int, fputs, (const char *text, FILE *stream))
 {
     size_t length = strlen(text);
-    if (LIKELY(is_alone() && is_little_writable(stream, length) &&
-               count_served(OP_fputs, KIND_write, stream->_fileno, length)))
-        return NEXT(fputs)(text, stream);
+    if (LIKELY(is_lone() && is_little_writable(stream, length) &&
+               count_served(OP_fputs, KIND_write, stream->_fileno, length))) {
+        void *next = lone_functions[LONE_fputs];
+        if (!LIKELY(next != (void *)real_fputs))
+            return NEXT(fputs)(text, stream);
+        ((__typeof__(fwrite) *)next)(text, 1, length, stream);
+        return PUT;
+    }
     return full_fputs(text, stream);
 }
 
@@ -428,7 +428,7 @@ INTERPOSE(int, puts, (const char *text))
 {
     FILE *stream = stdout;
     size_t length = strlen(text) + 1;
-    if (LIKELY(is_alone() && is_little_writable(stream, length) &&
+    if (LIKELY(is_lone() && is_little_writable(stream, length) &&
                count_served(OP_fputs, KIND_write, stream->_fileno, length)))
         return NEXT(puts)(text);
     return full_puts(text);

@@ -44,14 +44,14 @@ static FULL wint_t full_fgetwc(FILE *stream);
 
 INTERPOSE(wint_t, fgetwc, (FILE *stream))
 {
-    if (LIKELY(is_alone() && is_wide_readable(stream) && count_served(OP_fgetwc, KIND_read, stream->_fileno, 1)))
-        return NEXT(fgetwc)(stream);
+    if (LIKELY(is_lone() && is_wide_readable(stream) && count_served(OP_fgetwc, KIND_read, stream->_fileno, 1)))
+        return LONE(fgetwc)(stream);
     return full_fgetwc(stream);
 }
 
 static wint_t full_fgetwc(FILE *stream)
 {
-    if (is_alone() && is_wide_readable(stream)) {
+    if (is_alone_and_ready() && is_wide_readable(stream)) {
         wint_t c = REAL(fgetwc)(stream);
         call_served(OP_fgetwc, KIND_read, stream->_fileno, 1);
         return c;
@@ -110,14 +110,14 @@ static FULL wint_t full_fputwc(wchar_t c, FILE *stream);
 
 INTERPOSE(wint_t, fputwc, (wchar_t c, FILE *stream))
 {
-    if (LIKELY(is_alone() && is_wide_writable(stream, c) && count_served(OP_fputwc, KIND_write, stream->_fileno, 1)))
-        return NEXT(fputwc)(c, stream);
+    if (LIKELY(is_lone() && is_wide_writable(stream, c) && count_served(OP_fputwc, KIND_write, stream->_fileno, 1)))
+        return LONE(fputwc)(c, stream);
     return full_fputwc(c, stream);
 }
 
 static wint_t full_fputwc(wchar_t c, FILE *stream)
 {
-    if (is_alone() && is_wide_writable(stream, c)) {
+    if (is_alone_and_ready() && is_wide_writable(stream, c)) {
         wint_t put = REAL(fputwc)(c, stream);
         call_served(OP_fputwc, KIND_write, stream->_fileno, 1);
         return put;

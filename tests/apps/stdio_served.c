@@ -3,12 +3,15 @@
  * families: characters, lines, items and formatted text, one thread      threads: four of them on one stream
  * killed: killed among them, with what was written still in the buffer    slowly: characters far apart, bursts of them, and formatted text far apart
  * memory: on a stream in memory, and on one that is emptied line by line
- * scans: words and lines of all lengths, with small buffers and large     wide: wide characters, of which every hundredth has three bytes */
+ * scans: words and lines of all lengths, with small buffers and large     wide: wide characters, of which every hundredth has three bytes
+ * swapped: another file's descriptor takes the place of the stream's, by turns      forked: by a child too that nobody saw begin
+ * lines: lines out of two streams by turns, by fgets with a little room and a lot, and by getdelim */
 #include "scenario.h"
 
 #include <locale.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <wchar.h>
 
@@ -163,6 +166,84 @@ static void wide(const char *path)
     REQUIRE(fclose(file) == 0);
 }
 
+static void write_lines(FILE *file, int lines)
+{
+    for (int i = 0; i < lines; i++)
+        wrote(i % 3 == 0 ? (putc('\n', file) == '\n') : fputs("a line\n", file) >= 0 ? 7 : -1);
+    REQUIRE(fflush(file) == 0);
+}
+
+struct swap {
+    int from, to;
+};
+
+static void *swap(void *of)
+{
+    const struct swap *swap = of;
+    REQUIRE(dup2(swap->from, swap->to) == swap->to);
+    return NULL;
+}
+
+static void swapped(const char *path)
+{
+    char other_path[4096];
+    snprintf(other_path, sizeof other_path, "%s.other", path);
+    FILE *file = fopen(path, "a");
+    int files[] = { open(other_path, O_WRONLY | O_CREAT | O_APPEND, 0600), dup(fileno(file)) };
+    for (int i = 0; i < 40; i++) {
+        struct swap next = { files[i % 2], fileno(file) };
+        write_lines(file, 100 + i);
+        if (i % 4 == 1) {
+            REQUIRE(close(fileno(file)) == 0 && open("/dev/null", O_RDONLY) == fileno(file)); /* the lowest that is free */
+        }
+        if (i < 30) {
+            swap(&next);
+            continue;
+        }
+        pthread_t other;
+        REQUIRE(pthread_create(&other, NULL, swap, &next) == 0 && pthread_join(other, NULL) == 0);
+    }
+    REQUIRE(fclose(file) == 0);
+}
+
+static void forked(const char *path)
+{
+    FILE *file = fopen(path, "a");
+    write_lines(file, 1000);
+    long child = syscall(SYS_clone, SIGCHLD, 0);
+    REQUIRE(child >= 0);
+    write_lines(file, 500);
+    if (child == 0)
+        exit(0);
+    REQUIRE(waitpid((pid_t)child, NULL, 0) == child);
+    write_lines(file, 1000);
+    REQUIRE(fclose(file) == 0);
+}
+
+static void lines(const char *path)
+{
+    char little[64], much[9000], *grown = NULL;
+    size_t room = 0;
+    FILE *file = fopen(path, "w+");
+    for (int i = 0; i < CALLS; i++)
+        wrote(fprintf(file, "%*d\n", 1 + i % 60 + (i % 500 == 0 ? 4000 : 0), i));
+    REQUIRE(fflush(file) == 0);
+    FILE *second = fopen(path, "r");
+    rewind(file);
+    for (long i = 0; !feof(file) || !feof(second); i++) {
+        FILE *from = i % 7 < 3 ? file : second;
+        const char *text = i % 5 == 0 ? fgets(little, sizeof little, from) : i % 5 == 1 ? fgets(much, sizeof much, from) : NULL;
+        if (i % 5 <= 1)
+            text != NULL ? got((long)strlen(text)) : (void)reads++;
+        else {
+            long length = i % 5 == 2 ? getdelim(&grown, &room, '1', from) : getline(&grown, &room, from);
+            length > 0 ? got(length) : (void)reads++;
+        }
+    }
+    free(grown);
+    REQUIRE(fclose(second) == 0 && fclose(file) == 0);
+}
+
 static void killed(const char *path)
 {
     FILE *file = fopen(path, "w");
@@ -195,7 +276,7 @@ int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(const char *path); } modes[] = {
         { "families", families }, { "threads", threads }, { "slowly", slowly }, { "killed", killed }, { "memory", memory },
-        { "scans", scans }, { "wide", wide },
+        { "scans", scans }, { "wide", wide }, { "swapped", swapped }, { "forked", forked }, { "lines", lines },
     };
     REQUIRE(argc == 3);
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)

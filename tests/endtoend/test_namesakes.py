@@ -30,6 +30,18 @@ def test_a_librarys_own_functions(job: Job, apps: Apps) -> None:
     assert not {"remove", "splice", "tee", "sync"} & set(calls(job.profile()))
 
 
+@pytest.mark.parametrize("place", ["before", "behind"])
+def test_tool_in_front_of_standard_io(job: Job, apps: Apps, place: str) -> None:
+    """It sees each call, with what it returns: libc's functions that lock nothing do not take its place."""
+    tool = built(apps, "stdio_tool")
+    preload = [tool, LIBRARY] if place == "before" else [LIBRARY, tool]
+    ended = job.run([apps.build("stdio_tooled", "-fno-builtin")], LD_PRELOAD=":".join(map(str, preload)))
+    assert (ended.status, ended.output, ended.errors) == (0, b"forwarded 6000\n", "")
+    profile = job.profile()
+    written, read = (total(profile, column, layers=["stdio"], obj="file") for column in ("write_bytes", "read_bytes"))
+    assert written == read == 70_000
+
+
 @pytest.mark.parametrize("place", ["linked", "before", "behind"])
 def test_tool_that_forwards(job: Job, apps: Apps, place: str) -> None:
     tool = built(apps, "namesake_tool")

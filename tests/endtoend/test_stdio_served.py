@@ -68,6 +68,40 @@ def test_streams_in_memory_and_by_lines(job: Job, apps: Apps) -> None:
     assert total(profile, "write_bytes", layers=STDIO, obj="file") == int(words[7])
 
 
+def test_descriptor_that_becomes_another_one_beneath_its_stream(job: Job, apps: Apps) -> None:
+    """Each file has what was written while it was the stream's, whoever changed that: this thread or one that is gone."""
+    target = job.data / "file"
+    ended = job.run([apps.build("stdio_served", "-pthread"), "swapped", target])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    written = dict(profile.files.group_by("path").agg(pl.col("write_bytes").sum()).rows())
+    for file in (target, target.with_suffix(".other")):
+        assert written[str(file)] == file.stat().st_size > 0
+    assert total(profile, "write_bytes", layers=STDIO, obj="file") == sum(
+        file.stat().st_size for file in job.data.iterdir()
+    )
+
+
+def test_child_that_nobody_saw_begin(job: Job, apps: Apps) -> None:
+    """It counts nothing on its parent's lane, which it shares."""
+    target = job.data / "file"
+    ended = job.run([apps.build("stdio_served"), "forked", target])
+    assert ended.errors == ""
+    words = ended.output.decode().split()
+    profile = job.profile()
+    names = profile.mounts.filter(pl.col("object") == "file").select("process", "mount")
+    rows = profile.slices.join(names, on=["process", "mount"], how="semi").filter(pl.col("layer") == "stdio")
+    ops = rows.group_by("process").agg(pl.col("write_ops").sum())["write_ops"]
+    assert sorted(ops) == [500, 2500]
+    assert int(words[-5]) == 2500
+
+
+def test_lines_of_two_streams(job: Job, apps: Apps) -> None:
+    ended = job.run([apps.build("stdio_served"), "lines", job.data / "file"])
+    assert (ended.status, ended.errors) == (0, "")
+    assert_as_told(job.profile(bins=True), ended.output.decode())
+
+
 def test_killed_with_bytes_in_the_buffer(job: Job, apps: Apps) -> None:
     ended = job.run([apps.build("stdio_served"), "killed", job.data / "file"])
     assert ended.status == -9

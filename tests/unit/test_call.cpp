@@ -315,6 +315,61 @@ TEST_CASE("a descriptor, a lane or a layer that is another one is not the usual 
     CHECK(work.engine.finish().sum("slices", "write_bytes") == 70);
 }
 
+TEST_CASE("a lone thread trusts a descriptor until any descriptor becomes another one", "[call]")
+{
+    Work work;
+    const int other = open(work.sandbox.path("other").c_str(), O_RDWR | O_CREAT, 0600), neighbour = work.fd + STREAMS;
+    REQUIRE(dup2(other, neighbour) == neighbour);
+    uint64_t calls = 0;
+    auto is_served = [&](int fd) {
+        bool is_served = count_served(OP_fwrite, KIND_write, fd, 10);
+        calls += is_served;
+        return is_served;
+    };
+    auto serve = [&](int fd) {
+        if (!is_served(fd)) {
+            call_served_unusually(OP_fwrite, KIND_write, fd, 10);
+            calls++;
+        }
+    };
+    CHECK_FALSE(is_served(work.fd)); /* no lane yet */
+    serve(work.fd);
+    serve(work.fd); /* soon after, so that the next ones need no clock */
+    CHECK(is_served(work.fd));
+    SECTION("it is closed") { descriptor_release(work.fd); }
+    SECTION("an unknown one takes its place") { descriptor_copied(other, work.fd); }
+    SECTION("a known one takes its place")
+    {
+        descriptor_of(other);
+        descriptor_copied(other, work.fd);
+    }
+    SECTION("all are closed") { descriptor_release_range(0, 1000); }
+    SECTION("another one is closed")
+    {
+        descriptor_of(other);
+        descriptor_release(other);
+    }
+    SECTION("it is used otherwise") { work.write(NO_OFFSET, 0); }
+    SECTION("another one has its place in the lane") { serve(neighbour); }
+    SECTION("its slice is closed") { lane_close(&engine.home, thread_state.lane_index); }
+    SECTION("the thread has another lane") { lane_release(&thread_state); }
+    CHECK_FALSE(is_served(work.fd));
+    serve(work.fd);
+    serve(work.fd);
+    CHECK(is_served(work.fd));
+    close(other);
+    close(neighbour);
+    Spool spool = work.engine.finish();
+    uint64_t ops = 0, bytes = 0;
+    for (const Row &row : spool.rows("slices"))
+        if (row["layer"] == LAYER_stdio) {
+            ops += row["write_ops"];
+            bytes += row["write_bytes"];
+        }
+    CHECK(ops == calls);
+    CHECK(bytes == 10 * calls);
+}
+
 /* Runs `work` in a signal handler, on the stack or (SA_ONSTACK) on one of its own. */
 static std::function<void()> handlers_work;
 static void in_handler(int flags, std::function<void()> work)
