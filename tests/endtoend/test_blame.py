@@ -82,6 +82,22 @@ def test_the_report_has_the_answer_where_neighbours_lie_beside(profiles, tmp_pat
     assert "Next, who slowed it down: slicewise blame lonely" in lonely
 
 
+def test_the_report_leaves_a_crowd_of_neighbours_to_blame(tmp_path):
+    for number in range(22):
+        write_job(tmp_path / f"job-{number}", 1, 1, {range(5): 10.0}, first_node=number + 1)
+    said = slicewise("report", "job-3", directory=tmp_path).stdout
+    assert "21 other jobs used its storage at the same time." in said
+    assert "Next, who slowed it down: slicewise blame job-3" in said
+
+
+def test_of_many_jobs_overlap_asks_for_no_blame(tmp_path):
+    for number in range(9):
+        write_job(tmp_path / f"job-{number}", 1, 1, {range(5): 10.0}, first_node=number + 1)
+    jobs = [f"job-{number}" for number in range(9)]
+    assert json.loads(slicewise("overlap", *jobs, "--json", directory=tmp_path).stdout)["blames"] == []
+    assert len(json.loads(slicewise("overlap", *jobs[:2], "--json", directory=tmp_path).stdout)["blames"]) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

@@ -98,7 +98,7 @@ def test_a_prediction_whose_assumptions_do_not_hold_is_grey_and_in_no_sentence(r
     table = predictions_table(result, direction)
     assert len(table.greyed) == sum(len(each.jobs) for each in doubted)
     assert all(table.rows[row][1].text == "together" for row in table.greyed)
-    greyed = "Greyed, for what the model takes for granted does not hold: 48190 still runs."
+    greyed = "Greyed, for what the models take for granted does not hold: 48190 still runs."
     assert greyed in inapplicable(direction)
     assert not predictions_table(result, writes).greyed
 

@@ -111,6 +111,7 @@ def compare(
     jobs = [_job(job, moved, basis, alone.get(job.name), demands.get(job.name), limit, verdict) for job in moved]
     reason = _why_nothing(runs, movers, key, direction)
     observed = _observed(data, jobs) if data is not None and not reason and _any_two_meet(sharing) else []
+    doubt = _doubt(moved, jobs, verdict, direction)
     return DirectionOverlap(
         direction=direction,
         storage=None if key is None else storage.describe(key, [run.digest for run in runs]),
@@ -121,8 +122,8 @@ def compare(
         uniformity=_uniformity(sharing, basis),
         capacity=limit,
         contention=verdict,
-        predictions=_predictions(observed, limit, grid_ns, _doubt(moved, jobs, verdict, direction)),
-        inverses=_inverses(observed, verdict, mean_rate(_summed(rates)) if rates else None, grid_ns),
+        predictions=_predictions(observed, limit, grid_ns, doubt),
+        inverses=_inverses(observed, verdict, mean_rate(_summed(rates)) if rates else None, grid_ns, doubt),
         shares=_shares(together),
         activity=_all_activity(moved),
         not_applicable=reason,
@@ -327,7 +328,7 @@ def _doubt(moved: Sequence[_Moved], jobs: Sequence[JobInDirection], verdict: Con
 
 
 def _inverses(
-    observed: Sequence[ObservedJob], verdict: Contention, rate_together: Estimate | None, grid_ns: int
+    observed: Sequence[ObservedJob], verdict: Contention, rate_together: Estimate | None, grid_ns: int, doubt: str
 ) -> list[Inverse]:
     if not observed:
         return []
@@ -335,7 +336,8 @@ def _inverses(
         reason = "the jobs did not slow each other down: alone, each would have taken what it took"
         return [Inverse(None, "work conservation", [], reason)]
     by_weight = [runtimes.invert(observed, weight, grid_ns / 1e9) for weight in WEIGHTS]
-    return [*by_weight, runtimes.conserve_work(observed, rate_together)]
+    inverses = [*by_weight, runtimes.conserve_work(observed, rate_together)]
+    return [replace(inverse, doubt=doubt if inverse.jobs else "") for inverse in inverses]
 
 
 def _shares(together: pl.DataFrame) -> pl.DataFrame:

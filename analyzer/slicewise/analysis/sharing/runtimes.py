@@ -119,6 +119,7 @@ class Inverse:
     disagreement: every job's bytes over its estimated time is an estimate of the one capacity; by what fraction the
     largest of them exceeds the smallest. 0 is agreement; a large one says that shares are not by this weight, or that
     a job cannot fill the storage alone. None where jobs is empty, and for a method that takes one capacity for granted.
+    doubt: as of a `Prediction`.
     """
 
     weight: Weight | None
@@ -126,6 +127,7 @@ class Inverse:
     jobs: list[StandaloneEstimate]
     not_applicable: str = ""
     disagreement: float | None = None
+    doubt: str = ""
 
 
 def predict(jobs: Sequence[ObservedJob], capacity: Capacity | None, weight: Weight, slice_seconds: float) -> Prediction:

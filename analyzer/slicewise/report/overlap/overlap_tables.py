@@ -123,7 +123,7 @@ def predictions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
                     words.interval(row.seconds.low, row.seconds.high),
                     _seconds_cell(row.observed_seconds),
                     _error_cell(row.relative_error),
-                    is_greyed=isinstance(model, Prediction) and bool(model.doubt),
+                    is_greyed=bool(model.doubt),
                 )
     return table
 
@@ -133,10 +133,11 @@ def inapplicable(direction: DirectionOverlap) -> list[str]:
     reasons: list[str] = []
     for said, models in (("No prediction", direction.predictions), ("No standalone times", direction.inverses)):
         reasons.extend(f"{said} {_by(model)}: {model.not_applicable}." for model in models if model.not_applicable)
+    all_models: list[Prediction | Inverse] = [*direction.predictions, *direction.inverses]
     reasons.extend(
-        f"Greyed, for what the model takes for granted does not hold: {prediction.doubt}."
-        for prediction in direction.predictions
-        if prediction.doubt
+        f"Greyed, for what the models take for granted does not hold: {model.doubt}."
+        for model in all_models
+        if model.doubt
     )
     reasons.extend(
         f"Not the pair model: {model.method_reason}."

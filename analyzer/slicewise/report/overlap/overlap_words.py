@@ -188,7 +188,7 @@ def closest(direction: DirectionOverlap) -> Prediction | None:
 
 def most_credible(direction: DirectionOverlap) -> Inverse | None:
     """The estimate of standalone times to tell: the first whose jobs agree on the capacity, by a weight or by none."""
-    applicable = (inverse for inverse in direction.inverses if inverse.jobs)
+    applicable = (inverse for inverse in direction.inverses if inverse.jobs and not inverse.doubt)
     return next((inverse for inverse in applicable if (inverse.disagreement or 0) < DISAGREEMENT), None)
 
 
