@@ -19,6 +19,7 @@ from slicewise.report.blame.explained import explanation
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
+from slicewise.running.snapshot import as_of_now
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
 
 MOST_ROWS = 8
@@ -43,7 +44,8 @@ def blame(
     output: OutputFile = None,
 ) -> None:
     """Who slowed a job down, by how much, and how sure that is."""
-    case = case_of(job, neighbours or [], alone or [])
+    with as_of_now(job) as place:
+        case = case_of(job, neighbours or [], alone or [], place)
     result = case.result()
     if anonymous:
         result = without_names(result, case.job, case.others())

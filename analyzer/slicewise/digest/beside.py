@@ -24,12 +24,14 @@ MOST_RUNS = 5
 @dataclass(frozen=True)
 class Beside:
     """What lies beside a job's profile. neighbours: of jobs that used one of its storages while it ran. quiet: of runs
-    of its program that nobody shared a storage with. looked_at: how many profiles there are.
+    of its program that nobody shared a storage with. looked_at: how many profiles there are. unread: those of them that
+    cannot be read.
     """
 
     neighbours: list[Path]
     quiet: list[Path]
     looked_at: int
+    unread: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -50,33 +52,38 @@ class _Seen:
         )
 
 
-def find_beside(place: Path) -> Beside:
-    """What lies in the directory that a job's directory (or file) lies in."""
-    directory = (place if place.is_dir() else place.parent).resolve()
+def find_beside(place: Path, read_from: Path | None = None) -> Beside:
+    """What lies in the directory that a job's directory (or file) lies in.
+
+    read_from: where the job's own profile is to be read instead: a snapshot, for instance.
+    """
+    directory = (place.parent if place.is_file() else place).resolve()
     try:
         places = sorted(one for one in directory.parent.iterdir() if one.is_dir() and any(one.glob(f"*{SUFFIX}")))
     except OSError:
         return Beside([], [], 0)
     if len(places) > MOST_PROFILES:
         return Beside([], [], len(places))
-    seen = _seen(places)
-    own = next((one for one in seen if one.place == directory), None)
+    seen = _seen([one for one in places if one != directory])
+    (own,) = _seen([read_from or place]) or [None]
     if own is None:
         return Beside([], [], len(places))
-    others = [one for one in seen if one is not own and one.ids.isdisjoint(own.ids)]
+    others = [one for one in seen if one.ids.isdisjoint(own.ids)]
     quiet = sorted(
         (
             one
             for one in others
             if one.program == own.program
             and not one.meets(own)
-            and not any(one.meets(other) for other in seen if other is not one)
+            and not any(one.meets(other) for other in [own, *seen] if other is not one)
         ),
         key=lambda one: abs(one.start_ns - own.start_ns),
     )
     like = [one.place for one in quiet if one.processes == own.processes][:MOST_RUNS]
     unlike = [one.place for one in quiet if one.processes != own.processes][:MOST_RUNS]
-    return Beside([one.place for one in others if one.meets(own)], [*like, *unlike], len(places))
+    read = {one.place for one in seen} | {directory}
+    unread = [one for one in places if one not in read]
+    return Beside([one.place for one in others if one.meets(own)], [*like, *unlike], len(places), unread)
 
 
 def _seen(places: Sequence[Path]) -> list[_Seen]:

@@ -18,7 +18,7 @@ from slicewise.digest.digest import Digest, read_digests
 @dataclass(frozen=True)
 class Case:
     """A job, those who may have slowed it down, its runs alone that were given, and those that were found. looked_at:
-    how many profiles lie beside the job's; 0 where nobody looked.
+    how many profiles lie beside the job's; 0 where nobody looked. unread: those that cannot be read.
     """
 
     job: Digest
@@ -26,14 +26,20 @@ class Case:
     alone: Sequence[Digest]
     found: Sequence[Digest]
     looked_at: int
+    unread: Sequence[Path] = ()
 
     def result(self) -> Blame:
         """What the job lost, and to whom."""
         result = blame(self.job, self.neighbours, self.alone, self.found)
-        if self.looked_at <= MOST_PROFILES:
-            return result
-        note = f"{self.looked_at:,} profiles lie beside this one, too many to look for neighbours among them: name them"
-        return replace(result, notes=[*result.notes, note])
+        notes = []
+        if self.looked_at > MOST_PROFILES:
+            many = f"{self.looked_at:,} profiles lie beside this one"
+            notes.append(f"{many}, too many to look for neighbours among them: name them")
+        if self.unread:
+            count = len(self.unread)
+            what = f"{self.unread[0]} cannot be read and" if count == 1 else f"{count} profiles cannot be read and"
+            notes.append(f"{what} may be missing among the neighbours: slicewise info {self.unread[0]}")
+        return replace(result, notes=[*result.notes, *notes])
 
     def others(self) -> list[Digest]:
         """The digests of other people. A run that was found is the job's owner's if the same user ran it."""
@@ -41,16 +47,21 @@ class Case:
         return [*self.neighbours, *(run for run in self.found if run.jobs["user"].item() != user)]
 
 
-def case_of(job: Path, neighbours: Sequence[Path] = (), alone: Sequence[Path] = ()) -> Case:
-    """A job's case. What is not given is looked for beside the job. Raises UserError for what cannot be read."""
-    beside = Beside([], [], 0) if neighbours and alone else find_beside(job)
+def case_of(
+    job: Path, neighbours: Sequence[Path] = (), alone: Sequence[Path] = (), read_from: Path | None = None
+) -> Case:
+    """A job's case. What is not given is looked for beside the job. Raises UserError for what cannot be read.
+
+    read_from: where the job's own profile is to be read instead: a snapshot, for instance.
+    """
+    beside = Beside([], [], 0) if neighbours and alone else find_beside(job, read_from)
     company = list(neighbours) or beside.neighbours
     quiet = [] if alone else [run for run in beside.quiet if not _is_in(run, company)]
     # Read together, so that no two of them have one name.
-    digests = iter(read_digests([job, *company, *alone, *quiet]))
+    digests = iter(read_digests([read_from or job, *company, *alone, *quiet]))
     own, *rest = digests
     ends = len(company), len(company) + len(alone)
-    return Case(own, rest[: ends[0]], rest[ends[0] : ends[1]], rest[ends[1] :], beside.looked_at)
+    return Case(own, rest[: ends[0]], rest[ends[0] : ends[1]], rest[ends[1] :], beside.looked_at, beside.unread)
 
 
 def _is_in(place: Path, places: Sequence[Path]) -> bool:
