@@ -101,6 +101,14 @@ def test_of_several_runs_the_slowest_is_told_and_what_varies(runs):
     assert varies.startswith("Runtimes range from 15.2 s to 27.3 s: ")
 
 
+def test_runs_that_hardly_vary_are_not_explained(tmp_path):
+    rows = {at: wrote(100, 0.9) for at in range(12)}
+    alike = [write_run(tmp_path / f"r{place}", 15.2 + place / 100, [rows]) for place in range(3)]
+    first, varies, *_ = compare_words.opening(compare(read_digests(alike)))
+    assert first.startswith("r2, the slowest of 3 runs, took as long as the median run, r1")
+    assert varies == "Runtimes range from 15.2 s to 15.2 s, which is next to no variability."
+
+
 def test_every_column_of_the_parts_adds_up(runs):
     found = comparison(runs, "yesterday", "storm", storm=Loss(Estimate(0.2, 0.1, 0.3, "by blame")))
     table = parts_table(found)

@@ -81,7 +81,7 @@ def test_names_cannot_break_out_of_a_rule(tmp_path):
     nasty = write_run(tmp_path / "j", 20, [{at: wrote(60, 1.0) for at in range(10)}], program='/opt/a"; rm -rf ~}')
     found = copies(read_digest(nasty), capacity=given_capacity(300 * MIB))
     rule = limits.token_bucket_rule(found)[-1]
-    assert re.fullmatch(r'lctl set_param \S+="start \w+ jobid=\{[\w+?-]+\.\*\} rate=\d+"', rule)
+    assert re.fullmatch(r'lctl set_param \S+="start \w+ jobid=\{[\w.+*-]+\.\*\} rate=\d+"', rule)
     assert re.fullmatch(r"Licenses=\w+:\d+", limits.licence(found)[1])
 
 

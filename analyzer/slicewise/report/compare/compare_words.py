@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from slicewise.analysis.blame.timeline import Kind
 from slicewise.analysis.compare.compare import Comparison
-from slicewise.analysis.compare.difference import Difference, Part, Unknown
+from slicewise.analysis.compare.difference import WORTH_A_WORD, Difference, Part, Unknown
 from slicewise.analysis.compare.work import Work
 from slicewise.text import words
 
@@ -171,6 +171,8 @@ def variability(comparison: Comparison) -> str:
     """Such as: Runtimes range from 10.1 s to 21.6 s: 76 % of that is what neighbours cost and 20 % I/O of their own."""
     times = sorted(run.runtime_ns for run in comparison.runs)
     start = f"Runtimes range from {_seconds(times[0])} to {_seconds(times[-1])}"
+    if times[-1] - times[0] < WORTH_A_WORD * times[-1]:
+        return f"{start}, which is next to no variability."
     told = {part: share for part, share in comparison.shares.items() if share >= WORTH_TELLING}
     largest = sorted(told, key=lambda part: -told[part])
     if any(share <= -WORTH_TELLING for share in comparison.shares.values()):
@@ -186,7 +188,7 @@ def next_step(comparison: Comparison) -> list[str]:
     unexplained = told.unexplained_seconds.value
     if told.lost_seconds is not None or unexplained < WORTH_TELLING * max(abs(told.difference_seconds), 1e-9):
         return []
-    if unexplained < 0.01 * told.longer_seconds:
+    if unexplained < WORTH_A_WORD * told.longer_seconds:
         return []
     name = told.of.job.job
     who = "neighbours or these calls" if _other_work(told) else "neighbours"

@@ -10,14 +10,17 @@ from slicewise.text import words
 
 # What a Lustre client sends in one request at most, unless osc.*.max_pages_per_rpc says otherwise (1024 pages).
 RPC_BYTES = 4 << 20
-MOST_LETTERS = 24
+MOST_LETTERS = 40
+# The names of Lustre's rules are as short as those of the kernel's processes, of which job ids are made.
+MOST_LETTERS_OF_RULE = MOST_LETTERS_OF_PROCESS = 15
 
 
 def licence(found: Copies) -> list[str]:
     """Lines for slurm.conf and for sbatch; nothing where not one copy may run."""
     if not found.most:
         return []
-    name = _name(f"{found.demand.job.program}_{found.storage.point}")
+    place = found.storage.point.rstrip("/").rpartition("/")[2] or "root"
+    name = _name(f"{found.demand.job.program}_{place}", MOST_LETTERS)
     return [
         "# slurm.conf",
         f"Licenses={name}:{found.most}",
@@ -46,7 +49,7 @@ def token_bucket_rule(found: Copies) -> list[str]:
     requests, rate = requests_per_second(found), rate_per_copy(found)
     if requests is None or rate is None:
         return []
-    name = _name(found.demand.job.program)
+    name = _name(found.demand.job.program, MOST_LETTERS_OF_RULE)
     return [
         f"# {words.rate(rate)} for each job: {words.count(requests, 'request')} of {words.size(RPC_BYTES)} a second",
         "# Divide the rate by the number of object servers that a job's files lie on, and by their CPU partitions.",
@@ -57,10 +60,10 @@ def token_bucket_rule(found: Copies) -> list[str]:
 
 
 def _pattern(found: Copies) -> str:
-    """Only what a rule's text may hold."""
-    return re.sub(r"[^\w+-]", "?", found.demand.job.program, flags=re.ASCII)[:MOST_LETTERS] + ".*"
+    """The program as the kernel names its processes, without what a rule's text may not hold."""
+    return re.sub(r"[^\w.+-]", "*", found.demand.job.program[:MOST_LETTERS_OF_PROCESS], flags=re.ASCII) + ".*"
 
 
-def _name(text: str) -> str:
+def _name(text: str, most_letters: int) -> str:
     """A name of letters, digits and underscores."""
-    return re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_")[:MOST_LETTERS].rstrip("_") or "job"
+    return re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_")[:most_letters].rstrip("_") or "job"
