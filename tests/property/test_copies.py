@@ -11,9 +11,9 @@ OTHERS = st.lists(JOBS, max_size=2)
 
 
 def serves(rate, job, others):
-    """A storage that serves so much, or what the fastest of the jobs reaches alone."""
-    most = max([rate, job.rate, *(other.rate for other in others)])
-    return lambda copies, working: most
+    """A storage that serves so much to several jobs, and to one by itself no less than the fastest reaches alone."""
+    alone = max([rate, job.rate, *(other.rate for other in others)])
+    return lambda copies, working: rate if copies + len(working) > 1 else alone
 
 
 @settings(max_examples=100, deadline=None)
@@ -31,5 +31,5 @@ def test_by_itself_a_kind_of_job_loses_most_in_step_and_no_less_than_the_storage
     storage = serves(rate, job, [])
     loss = expected_loss(copies, job, [], storage)
     assert loss <= loss_in_step(copies, job, [], storage) + ROUNDING
-    most_served = storage(copies, [])
+    most_served = max(storage(number, []) for number in range(1, copies + 1))
     assert (1 + loss) * job.runtime * most_served >= copies * job.volume * (1 - ROUNDING)

@@ -193,9 +193,8 @@ def _serves(demand: Demand, others: Sequence[Demand], capacity: KnownCapacity, e
     """What the storage serves when so many copies and these others are in I/O. end: -1 is the case with the least loss,
     where the jobs ask for little and the storage serves much.
     """
-    # Whatever was fitted, given, or seen beside others: one job alone reached what it did.
-    least = max(_rate(one, end) for one in (demand, *others))
-    return partial(_served, demand, others, capacity, -end, least)
+    alone = max(_rate(one, end) for one in (demand, *others))
+    return partial(_served, demand, others, capacity, -end, alone)
 
 
 def _served(
@@ -203,13 +202,15 @@ def _served(
     others: Sequence[Demand],
     capacity: KnownCapacity,
     end: int,
-    least: float,
+    alone: float,
     copies: int,
     working: Sequence[int],
 ) -> float:
     present = [demand] * copies + [others[place] for place in working]
     processes, nodes = sum(one.processes for one in present), sum(one.job.nodes for one in present)
-    return max(least, capacity.at(len(present), processes, nodes, end))
+    together = capacity.at(len(present), processes, nodes, end)
+    # One job by itself reaches what it did; several may well get less in all than it did alone.
+    return together if len(present) > 1 else max(alone, together)
 
 
 def _each_once(digests: Sequence[Digest]) -> list[Digest]:

@@ -28,6 +28,8 @@ from slicewise.text import words
 Source = Literal["given", "fitted curve", "jobs side by side", "standalone run"]
 # Jobs side by side that get at least this fraction of what they reach alone do not fill the storage.
 NOT_SLOWED = 0.95
+# A storage that serves one job alone so many times faster than others together was not asked for as much by these.
+MUCH_FASTER = 1.25
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def seen_capacity(
         value = sum(rate.value for rate in full) / len(full)
         rate = Estimate(value, min(one.low for one in full), max(one.high for one in full), _how(len(full), direction))
         alone = max((demand.rate for demand in demands.values()), key=lambda one: one.value, default=None)
-        if alone is not None and alone.low > rate.high:
+        if alone is not None and alone.value > MUCH_FASTER * rate.value:
             return KnownCapacity(alone, "standalone run", runs=names)
         return KnownCapacity(rate, "jobs side by side", runs=names)
     return KnownCapacity(max(chosen, key=lambda one: one.value), "jobs side by side", is_floor=True, runs=names)
