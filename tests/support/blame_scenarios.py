@@ -219,3 +219,28 @@ def of_several() -> Iterator[Scenario]:
     heavy = neighbour("heavy", writing(64), processes=6, start=15.0, until=70.0)
     light = neighbour("light", Compute(0.9, 0.1), writing(20), processes=1, start=15.0, until=70.0)
     yield Scenario("a heavy and a light one", victim, (heavy, light))
+
+
+def without_loss() -> Iterator[Scenario]:
+    """Jobs that lost nothing: alone, beside neighbours on another storage, and beside some that hardly do anything."""
+    jobs = {name: job for name, job, _, _ in victims()}
+    archive = Storage("archive", 100 * MIB, 80 * MIB, 2000, noise=0.05)
+    elsewhere = neighbour("elsewhere", Transfer("write", 64 * MIB, storage=1), start=10.0, until=50.0)
+    idle = neighbour("idle", Compute(5, 0.3), reading(0.1), start=5.0)
+    kinds = (
+        "equal writers",
+        "reader beside writer, p 1",
+        "computes 80 %",
+        "ranks with phases",
+        "ranks with uneven phases",
+        "metadata storm beside a stream",
+        "small reads beside checkpoints",
+        "several in latency",
+        "mixed call sizes",
+        "bursts of writes",
+    )
+    for place, kind in enumerate(kinds):
+        for number, others in enumerate(((), (elsewhere,), (idle,), (elsewhere, idle))):
+            storage = replace(SCRATCH, noise=0.03 + 0.02 * number, drift=0.02 * (place % 3))
+            beside = ", ".join(other.name for other in others) or "nobody"
+            yield Scenario(f"{kind}: {beside}", jobs[kind], others, (storage, archive), seed=100 + 10 * place + number)

@@ -98,15 +98,17 @@ def in_short(scenario: Scenario, slice_seconds: int, given: Given, result: Blame
 
 
 def points(scenario: Scenario, result: Blame) -> dict[str, float]:
-    """By neighbour: its part of the loss as told less its part in truth, in percent of the true loss."""
+    """By neighbour: its part of the loss as told less its part in truth, in percent of the true loss.
+
+    What a job would lose less without each of several neighbours adds up to more than its loss, since all but one stay
+    each time: then these parts are of their sum.
+    """
     if result.lost is None:
         return {}
     said = {one.job: one.lost.value for one in result.neighbours}
-    return {
-        other.name: 100 * (said.get(other.name, 0.0) - scenario.lost_to(other.name)) / scenario.lost
-        for other in scenario.neighbours
-        if other.is_profiled
-    }
+    true = {other.name: scenario.lost_to(other.name) for other in scenario.neighbours if other.is_profiled}
+    scale = min(1.0, scenario.lost / max(sum(true.values()), 1e-9))
+    return {name: 100 * (said.get(name, 0.0) - scale * lost) / scenario.lost for name, lost in true.items()}
 
 
 def without_error(scenario: Scenario, neighbour: str, end: float) -> float:
