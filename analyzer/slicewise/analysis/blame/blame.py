@@ -58,7 +58,7 @@ def blame(
     slices = slice_rows(calls)
     where = _storages_of(slices, [digest, *neighbours])
     beside = job_rows([digest, *neighbours], grid_ns)
-    traffic, rest = unprofiled(digest, where, beside, grid_ns)
+    traffic, rest = unprofiled(digest, neighbours, where, beside, grid_ns)
     runs = [*alone, *(run for run in found if run.path not in {given.path for given in alone})]
     known = capacities(pl.concat([beside, *(job_rows([run], grid_ns) for run in runs)]), grid_ns)
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in traffic]

@@ -87,10 +87,14 @@ def _as_storage_took_them() -> pl.Expr:
     return pl.when(pl.len().over(within) > 1).then(spread.round().cast(pl.Int64)).otherwise(moved)
 
 
-def job_rows(digests: Sequence[Digest], grid_ns: int) -> pl.DataFrame:
-    """What jobs did, all of their processes together: job, storage, slice and the columns of SECONDS and AMOUNTS."""
+def job_rows(digests: Sequence[Digest], grid_ns: int, nodes: Sequence[str] | None = None) -> pl.DataFrame:
+    """What jobs did, all of their processes together: job, storage, slice and the columns of SECONDS and AMOUNTS.
+
+    nodes: only processes on these; None: all.
+    """
+    there = pl.lit(True) if nodes is None else pl.col("node").is_in(nodes)
     return pl.concat(
-        call_rows(digest, grid_ns, digest.processes)
+        call_rows(digest, grid_ns, digest.processes.filter(there))
         .group_by("storage", "slice")
         .agg(pl.col(*SECONDS.values(), *AMOUNTS.values()).sum())
         .select(pl.lit(digest.job).alias("job"), "storage", "slice", *SECONDS.values(), *AMOUNTS.values())

@@ -39,7 +39,7 @@ MOST_SCATTER = 0.20
 FILLS_STORAGE = 0.9
 # That the job fills the storage alone is seen where its neighbours have at most this share of what all have together,
 # and that is within so much of what all have where they have more.
-LITTLE_COMPANY = 0.25
+LITTLE_COMPANY = 0.1
 STILL_FILLED = 0.95
 # A slice in which a job was this much faster than alone was not served by the storage there and then.
 FASTER_THAN_ALONE = 1.25

@@ -12,6 +12,7 @@ from pathlib import PurePath
 import polars as pl
 
 from slicewise.analysis.blame.result import Traffic
+from slicewise.analysis.blame.timeline import job_rows
 from slicewise.analysis.runs.storage import Storage
 from slicewise.digest.activity import DIRECTIONS
 from slicewise.digest.digest import Digest
@@ -83,7 +84,7 @@ def counted_rows(counter: Counter, digest: Digest, grid_ns: int) -> pl.DataFrame
 
 
 def unprofiled(
-    digest: Digest, storages: Sequence[Storage], rows: pl.DataFrame, grid_ns: int
+    digest: Digest, neighbours: Sequence[Digest], storages: Sequence[Storage], rows: pl.DataFrame, grid_ns: int
 ) -> tuple[list[Traffic], pl.DataFrame]:
     """How much of each storage's traffic profiles explain while the job ran, and the rest by storage and slice.
 
@@ -95,13 +96,15 @@ def unprofiled(
     first, last = job["start_ns"] // grid_ns, job["end_ns"] // grid_ns
     traffic, rests = [], []
     for storage in storages:
-        own = rows.filter((pl.col("storage") == storage.number) & pl.col("slice").is_between(first, last))
-        profiled = own.group_by("slice").agg(pl.col(BYTES).sum())
-        total = int(profiled.select(pl.sum_horizontal(BYTES).sum()).item())
+        while_it_ran = (pl.col("storage") == storage.number) & pl.col("slice").is_between(first, last)
+        total = int(rows.filter(while_it_ran).select(pl.sum_horizontal(BYTES).sum()).item())
         counter = counter_of(storage, digest)
         if counter is None:
             traffic.append(Traffic(storage, total, None, ""))
             continue
+        # The counter of a mount sees what its node did, and nothing of neighbours elsewhere.
+        seen = rows if counter.node is not None else job_rows([digest, *neighbours], grid_ns, _sampled_nodes(digest))
+        profiled = seen.filter(while_it_ran).group_by("slice").agg(pl.col(BYTES).sum())
         counted = counted_rows(counter, digest, grid_ns).filter(pl.col("slice").is_between(first, last))
         both = counted.join(profiled, on="slice", how="full", suffix="_seen", coalesce=True).fill_null(0)
         rest = both.select(
@@ -113,6 +116,10 @@ def unprofiled(
         rests.append(rest)
     schema = {"storage": pl.UInt64, "slice": pl.Int64} | dict.fromkeys(BYTES, pl.Int64)
     return traffic, pl.concat([pl.DataFrame(schema=schema), *rests]).sort("storage", "slice")
+
+
+def _sampled_nodes(digest: Digest) -> list[str]:
+    return sorted(digest.node_samples["node"].unique().to_list())
 
 
 def _rest(name: str) -> pl.Expr:
