@@ -101,6 +101,20 @@ def test_no_loss_is_claimed_that_could_be_none():
     assert blame_words.second_sentence(quiet) == "No other profile shows anybody on its storage at that time."
 
 
+def test_a_loss_that_is_large_if_it_is_one_is_not_said_to_be_none():
+    told = blame(lost=estimate(5.0, -3.0, 13.0), alone=estimate(16.6, 8.6, 24.6), is_claimed=False, confidence="low")
+    assert blame_words.opening(told) == [
+        "small may have been slowed down: it took 21.6 s, and alone it takes 16.6 s [8.60-24.6], "
+        "which is too uncertain to tell.",
+        "large used /scratch at the same time.",
+    ]
+
+
+def test_a_job_that_would_have_taken_no_time_alone():
+    told = blame(alone=estimate(0.0, 0.0, 0.1))
+    assert blame_words.headline(told).startswith("small took many times as long as alone: 21.6 s instead of 0 s ")
+
+
 def test_faster_than_alone():
     told = blame([], runtime_seconds=9.8, lost=estimate(-0.9, -1.1, -0.7), is_claimed=False)
     assert blame_words.opening(told) == [

@@ -134,5 +134,5 @@ class Blame:
 
     @property
     def slowdown(self) -> float | None:
-        """How many times as long as alone the job took."""
-        return self.runtime_seconds / self.alone.value if self.alone else None
+        """How many times as long as alone the job took; None where the time alone is not known, or 0."""
+        return self.runtime_seconds / self.alone.value if self.alone and self.alone.value > 0 else None

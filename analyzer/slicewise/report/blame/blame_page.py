@@ -17,6 +17,7 @@ from slicewise.report.blame.blame_words import (
     beside,
     estimate,
     further_lines,
+    is_too_uncertain,
     names_of,
     opening,
     slowdown,
@@ -66,7 +67,8 @@ def _facts(blame: Blame) -> list[Fact]:
     if blame.lost is None or blame.alone is None:
         first = Fact("slowdown", "unknown", colour, note=sure, id="slowdown")
     elif not blame.is_claimed:
-        first = Fact("slowdown", "none that can be measured", colour, note=sure, id="slowdown")
+        none = "too uncertain to tell" if is_too_uncertain(blame) else "none that can be measured"
+        first = Fact("slowdown", none, colour, note=sure, id="slowdown")
     else:
         first = Fact("slowdown", slowdown(blame), colour, note=sure, id="slowdown")
     facts = [first, Fact("runtime", words.duration(blame.runtime_seconds), id="runtime")]

@@ -66,6 +66,9 @@ def headline(blame: Blame) -> str:
     alone = estimate(blame.alone)
     if is_faster(blame):
         return f"{who} was not slowed down: it took {took}, less than the {alone} that it takes alone."
+    if not blame.is_claimed and is_too_uncertain(blame):
+        known = f"it took {took}, and alone it takes {alone}"
+        return f"{who} may have been slowed down: {known}, which is too uncertain to tell."
     if not blame.is_claimed:
         return f"{who} was not slowed down measurably: it took {took}, and alone it takes {alone}."
     return f"{who} took {slowdown(blame)}: {took} instead of {alone}{_because(blame)}."
@@ -80,13 +83,19 @@ def second_sentence(blame: Blame) -> str:
     if not blame.is_claimed:
         if not blame.neighbours:
             return "No other profile shows anybody on its storage at that time." if not is_faster(blame) else ""
-        return f"{_shared_with(blame)}, and did it no measurable harm."
+        harm = "" if is_too_uncertain(blame) else ", and did it no measurable harm"
+        return f"{_shared_with(blame)}{harm}."
     lost = blame.lost.value
     of = f" of {words.duration(blame.io_seconds)}" if blame.io_seconds >= lost else ""
     clauses = [*_clauses_of_neighbours(blame), *_clauses_of_the_rest(blame)]
     if len(clauses) == 1:
         return f"I/O lost {words.duration(lost)}{of}, all of it {clauses[0][1]}."
     return f"I/O lost {words.duration(lost)}{of}: {', '.join(map(' '.join, clauses))}." if clauses else ""
+
+
+def is_too_uncertain(blame: Blame) -> bool:
+    """Whether a loss that is not claimed would be a large one, if it was one."""
+    return blame.lost is not None and blame.lost.value > WORTH_BLAMING * blame.runtime_seconds
 
 
 def short_reason(blame: Blame) -> str:
@@ -107,7 +116,9 @@ def is_faster(blame: Blame) -> bool:
 
 def slowdown(blame: Blame) -> str:
     """Such as "2.0 times as long as alone", "12 % longer than alone"."""
-    ratio = blame.slowdown or 1.0
+    ratio = blame.slowdown
+    if ratio is None:
+        return "many times as long as alone"
     if ratio < TIMES_FROM:
         return f"{words.percent(ratio - 1, 2)} longer than alone"
     return f"{words.number(ratio, 2)} times as long as alone"
@@ -248,32 +259,29 @@ def _because(blame: Blame) -> str:
     share = sum(neighbour.lost.value for neighbour in reasons) / lost if lost else 0.0
     if share < PART_OF_REASON:
         return ", and no profile shows why"
-    names = [name_of(neighbour) for neighbour in reasons[:MOST_BLAMED]]
-    more = len(reasons) - MOST_BLAMED
-    if more > 0:
-        names.append(words.count(more, "other job"))
-    return f", {'' if share >= REASON else 'partly '}because of {words.listing(names)}"
+    names = _first_of([name_of(neighbour) for neighbour in reasons])
+    return f", {'' if share >= REASON else 'partly '}because of {names}"
+
+
+def _first_of(names: Sequence[str]) -> str:
+    """Such as "a, b, c and 2 other jobs"."""
+    more = len(names) - MOST_BLAMED
+    return words.listing([*names[:MOST_BLAMED], *([words.count(more, "other job")] if more > 0 else [])])
 
 
 def _shared_with(blame: Blame) -> str:
     """Such as "large and 2 other jobs used /scratch at the same time"."""
-    names = [name_of(neighbour) for neighbour in blame.neighbours]
-    more = len(names) - MOST_BLAMED
-    told = [*names[:MOST_BLAMED], *([words.count(more, "other job")] if more > 0 else [])]
+    names = _first_of([name_of(neighbour) for neighbour in blame.neighbours])
     places = dict.fromkeys(place(neighbour.storage) for neighbour in blame.neighbours)
-    return f"{words.listing(told)} used {words.listing(places)} at the same time"
+    return f"{names} used {words.listing(places)} at the same time"
 
 
 def _there_all_the_same(blame: Blame) -> str:
     """Who used the job's storages, where it is not known what that cost."""
     took = blame.shares.group_by("neighbour").agg(pl.col("storage_seconds").sum())
     most_first = took.sort("storage_seconds", "neighbour", descending=[True, False])["neighbour"].to_list()
-    names = [NOT_PROFILED if job is None else job for job in most_first]
-    if not names:
-        return ""
-    more = len(names) - MOST_BLAMED
-    told = [*names[:MOST_BLAMED], *([words.count(more, "other job")] if more > 0 else [])]
-    return f"{words.listing(told)} used the same file system at the same time."
+    names = _first_of([NOT_PROFILED if job is None else job for job in most_first])
+    return f"{names} used the same file system at the same time." if names else ""
 
 
 def _clauses_of_neighbours(blame: Blame) -> list[tuple[str, str]]:
