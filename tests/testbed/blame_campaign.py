@@ -27,7 +27,7 @@ from pathlib import Path
 
 from support.workload import MPIRUN
 
-from testbed import cgroup, disk, nodes, servers
+from testbed import cgroup, disk, loader, nodes, servers
 from testbed.blame_plans import DISK, LIMIT_MIB_S, LINK, PLANS, STORAGES, Member, Run
 from testbed.campaign import ATTEMPTS, MOST_APART, RUN_SECONDS, profiled, server_collector, warm_up
 
@@ -88,6 +88,7 @@ class Campaign:
     build: Path
     profiles: Path
     elsewhere: Path
+    loader: Path
     where: Network | LimitedDisk
 
     def path(self, place: int, member: Member) -> Path:
@@ -121,7 +122,7 @@ class Campaign:
 
     def _filled(self, text: str, place: int, member: Member, start_at: float) -> list[str]:
         given = {
-            "file": self.path(place, member), "start": f"{start_at:.3f}", "python": sys.executable,
+            "file": self.path(place, member), "start": f"{start_at:.3f}", "loader": self.loader,
             "load": self.build / "bin" / "slicewise-load",
         }  # fmt: skip
         return [word.format(**given) for word in shlex.split(text)]
@@ -164,7 +165,9 @@ def _record(arguments: argparse.Namespace) -> None:
         where = LimitedDisk(folder, elsewhere)
     else:
         where = Network(arguments.storage, folder, max(len(run.members) for run in runs), elsewhere)
-    campaign = Campaign(arguments.storage, arguments.build.resolve(), profiles, elsewhere, where)
+    # Profiles tell the names of programs and of what Python reads: those of the testbed alone.
+    loader_copy = Path(shutil.copy(loader.__file__, folder))
+    campaign = Campaign(arguments.storage, arguments.build.resolve(), profiles, elsewhere, loader_copy, where)
     truth = profiles / "truth.jsonl"
     done = {json.loads(line)["run"] for line in truth.read_text().splitlines()} if truth.exists() else set()
     for run in runs:

@@ -16,12 +16,17 @@ DISK = "disk"
 STORAGES = (*SERVERS, DISK)
 
 
+def recording_of(storage: str) -> str:
+    """The name of a storage's recordings among campaigns."""
+    return f"blame-{storage}"
+
+
 @dataclass(frozen=True)
 class Job:
     """A job: words of slicewise-load and the processes that it has, or another program's command line.
 
     In words and in `prepares` (a command line, done beforehand without Slicewise) {file} is a path of its own, {start}
-    the second to begin at, {python} and {load} the programs. clock: whether it waits for {start} and prints a line with
+    the second to begin at, {loader} and {load} the programs. clock: whether it waits for {start} and prints a line with
     its own times; else it is started then. is_elsewhere: on another storage than the others.
     """
 
@@ -73,7 +78,7 @@ class Run:
 
 _WRITE = "--transfer 256K --fsync --remove"
 _READ = "--transfer 256K --direct --read"
-_LOADER = "{python} -m testbed.loader {file}-samples"
+_LOADER = "/usr/bin/python3 -I {loader} {file}-samples"
 JOBS: dict[str, Job] = {
     "four": Job(4, f"{_WRITE} --volume 528M"),
     "long": Job(4, f"{_WRITE} --volume 880M"),
@@ -96,7 +101,7 @@ JOBS: dict[str, Job] = {
     "away": Job(2, f"{_WRITE} --volume 240M --rate 4M", is_elsewhere=True),
     "tar": Job(
         1, "tar -cf {file}.tar -C {file}-tree .",
-        "{python} -m testbed.loader {file}-tree --prepare 1600", is_load=False, has_clock=False,
+        "/usr/bin/python3 -I {loader} {file}-tree --prepare 1600", is_load=False, has_clock=False,
     ),
     "brief": Job(2, "--transfer 64K --remove --volume 2M --rate 1M"),  # for a test of the recorder
 }  # fmt: skip
@@ -125,7 +130,11 @@ _ON_A_SERVER = (
     [Run("long", 1)],
     [Run(text, slice_seconds=4) for text in ("long+four@26", "computing+four@6", "four+twelve@4", "phases+four@6")],
     [Run("four+four@8", 2, is_sampled=True), Run("four@6+reader@12"), Run("reader+idle"), Run("long", 2)],
+    [Run(text, 2) for text in ("reader+four@6", "computing+four@6", "phases+four@6", "storm+stream@4", "mixed+four@6")],
+    [Run(name, 3) for name in ("reader", "storm", "loader", "phases", "computing", "four")],
     [Run("tar", 1), Run("tar+four@3"), Run("tar", 2)],
+    # A minute and more.
+    [Run("long+long@10"), Run("long+long@10", slice_seconds=4)],
 )
 # The disk's limits of reading and of writing are apart: there a reader loses nothing to a writer.
 _ON_A_DISK = (
@@ -143,6 +152,9 @@ _ON_A_DISK = (
     [Run("long", 1)],
     [Run(text, slice_seconds=4) for text in ("long+four@26", "computing+four@6", "four+twelve@4", "phases+four@6")],
     [Run("long", 2)],
+    [Run(name, 3) for name in ("computing", "phases", "loader", "paced", "steady", "four", "reader", "mixed")],
+    # A minute and more.
+    [Run("long+long@10"), Run("long+long@10", slice_seconds=4)],
 )
 _IN_SHORT = (
     [Run(name, 1) for name in ("four", "twelve", "reader", "computing", "phases", "loader")],

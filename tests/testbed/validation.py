@@ -1,9 +1,9 @@
 """Writes docs/validation.md from campaigns: `python -m testbed.validation CAMPAIGNS PAGE`.
 
-CAMPAIGNS holds a directory of profiles for each of `PLANS`, as `python -m testbed.validation --run BUILD CAMPAIGNS`
-makes them: what is there already is not run again. `--pack CAMPAIGNS ARCHIVES` makes an archive of each, and a
-directory of archives is as good as CAMPAIGNS for the page. Every figure of it is computed from those profiles, and from
-published ones.
+CAMPAIGNS holds a directory of profiles for each of `PLANS` and of `blame_plans.STORAGES`, as
+`python -m testbed.validation --run BUILD CAMPAIGNS` makes them: what is there already is not run again.
+`--pack CAMPAIGNS ARCHIVES` makes an archive of each, and a directory of archives is as good as CAMPAIGNS for the page.
+Every figure of it is computed from those profiles, and from published ones.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from slicewise.report.model.weight_words import answer
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from support import published
 
-from testbed import servers
+from testbed import blame_plans, blame_validation, servers
+from testbed.markdown import table
 from testbed.nodes import ENDS_WITH_PARENT, is_installed
 
 MIB = 1 << 20
@@ -76,7 +77,8 @@ Real contention on one machine: network namespaces as compute nodes, a file serv
 of `slicewise-load` under `slicewise run`, each alone and together, round robin (`tests/testbed`). Runtimes are
 predicted by models that have not seen the combination of jobs that they predict: weight, capacity and all are fitted
 to the other runs. RE is (predicted - observed) / observed. `make validation` wrote this page from profiles; all
-figures are computed from them.
+figures are computed from them. What `slicewise blame` tells of lost time is held against recordings of its own, at
+the end.
 """
 
 
@@ -92,22 +94,33 @@ def main() -> None:
 
 def run_campaigns(build: Path, campaigns: Path) -> None:
     """Runs those campaigns whose profiles are not there; stops at the first that cannot be run."""
-    for name, (server, runs, repeats, options) in PLANS.items():
+    for name, words in _commands(build, campaigns).items():
         if (campaigns / name / "complete").exists():
             continue
-        if name in OPTIONAL and not all(map(is_installed, servers.needs(server))):
-            print(f"validation: {name}: left out, for it needs {', '.join(servers.needs(server))}", flush=True)
+        if name in OPTIONAL and not all(map(is_installed, servers.needs(name))):
+            print(f"validation: {name}: left out, for it needs {', '.join(servers.needs(name))}", flush=True)
             continue
-        command = [*ENDS_WITH_PARENT, sys.executable, "-m", "testbed.campaign", str(build), str(campaigns / name)]
-        command += ["--server", server, "--runs", runs, "--repeats", str(repeats), "--timeout", "7200", *options]
+        command = [*ENDS_WITH_PARENT, sys.executable, "-m", *words, "--timeout", "7200"]
         if subprocess.run(command, check=False).returncode != 0:
             sys.exit(f"validation: {name}: the campaign failed")
         (campaigns / name / "complete").touch()
 
 
+def _commands(build: Path, campaigns: Path) -> dict[str, list[str]]:
+    """The module that records each campaign, and its arguments."""
+    found = {}
+    for name, (server, runs, repeats, options) in PLANS.items():
+        found[name] = ["testbed.campaign", str(build), str(campaigns / name), "--server", server]
+        found[name] += ["--runs", runs, "--repeats", str(repeats), *options]
+    for storage in blame_plans.STORAGES:
+        name = blame_plans.recording_of(storage)
+        found[name] = ["testbed.blame_campaign", str(build), str(campaigns / name), "--storage", storage]
+    return found
+
+
 def pack(campaigns: Path, archives: Path) -> None:
     """Makes an archive of each campaign that is complete."""
-    for name in PLANS:
+    for name in _commands(Path(), campaigns):
         if (campaigns / name / "complete").exists():
             shutil.make_archive(str(archives / name), "xztar", campaigns, name)
 
@@ -138,7 +151,7 @@ def page(campaigns: Path) -> str:
             parts.append(_delta(name, directory))
         else:
             parts.append(_shares(name, directory))
-    return "\n".join([*parts, *_closed_windows(campaigns)])
+    return "\n".join([*parts, *_closed_windows(campaigns), *blame_validation.section(campaigns)])
 
 
 def _notes(campaigns: Path) -> list[str]:
@@ -161,7 +174,7 @@ def _published() -> str:
             [f"{mode}, weight and capacity by the other pairs", _percent(errors.max()), _percent(errors.mean())]
         )
         lines.append(f"In {mode} mode: {answer(model.weight)}\n")
-    return "\n".join([*lines, _table(["runtimes of six pairs", "largest \\|RE\\|", "mean \\|RE\\|"], rows)])
+    return "\n".join([*lines, table(["runtimes of six pairs", "largest \\|RE\\|", "mean \\|RE\\|"], rows)])
 
 
 @functools.cache
@@ -201,7 +214,7 @@ def _alone(data: Campaign) -> str:
         [str(pair), str(len(runs)), f"{runs['rate'].mean():.1f}", _percent(_rsd(runs["rate"].to_list()))]
         for (pair,), runs in alone.sort("processes", "nodes").group_by("pair", maintain_order=True)
     ]
-    return _table(["processes alone", "runs", "MiB/s", "RSD"], rows)
+    return table(["processes alone", "runs", "MiB/s", "RSD"], rows)
 
 
 def _together(data: Campaign) -> str:
@@ -236,7 +249,7 @@ def _together(data: Campaign) -> str:
             ]
         )
     headings = ["processes together", "runs", "overall, MiB/s", "in the overlap, MiB/s", "ratio there", "RSD over runs"]
-    return _table(headings, rows)
+    return table(headings, rows)
 
 
 def _checked(name: str, checked: pl.DataFrame) -> str:
@@ -266,7 +279,7 @@ def _checked(name: str, checked: pl.DataFrame) -> str:
         for (pair, _), runs in stood_out.group_by("pair", "run", maintain_order=True)
     ]
     headings = ["runtimes held out", "shares by", "runs", "largest \\|RE\\|", "mean \\|RE\\|"]
-    return "\n".join([_table(headings, rows), *(f"{line}\n" for line in lines)])
+    return "\n".join([table(headings, rows), *(f"{line}\n" for line in lines)])
 
 
 def _judged(what: str, errors: pl.Series, largest: float, mean: float | None) -> str:
@@ -287,13 +300,13 @@ def _delta(name: str, directory: Path) -> str:
         for (point,), runs in means.group_by("point", maintain_order=True)
     ]
     alone = ", ".join(f"{job} {seconds:.2f} s" for job, seconds in graph.alone_seconds.items())
-    table = _table(["B after A by, s", "runs", "A, s", "B, s"], rows)
+    shown = table(["B after A by, s", "runs", "A, s", "B, s"], rows)
     words = f"{verdict(graph)} {peaks(graph)} Alone: {alone}."
-    parts = [f"## {name}\n", f"{words}\n", table, _server_counters(directory)]
+    parts = [f"## {name}\n", f"{words}\n", shown, _server_counters(directory)]
     if len(evidence):
         found = evidence_table(evidence)
         rows = [[cell.text for cell in row] for row in found.rows]
-        parts += [f"{evidence_words(evidence)}\n", _table([column.heading for column in found.columns], rows)]
+        parts += [f"{evidence_words(evidence)}\n", table([column.heading for column in found.columns], rows)]
     return "\n".join(parts)
 
 
@@ -306,8 +319,8 @@ def _closed_windows(campaigns: Path) -> list[str]:
         _, evidence = read_delta(campaigns / name)
         for found in evidence.filter(pl.col("signal") == "tcp_zero_windows").iter_rows(named=True):
             rows.append([name, f"{found['alone']:.1f}", f"{found['together']:.1f}"])
-    table = _table(["windows closed, opened or wanted closed, times/s", "alone", "together"], rows)
-    return ["## Closed windows\n", table] if rows else []
+    shown = table(["windows closed, opened or wanted closed, times/s", "alone", "together"], rows)
+    return ["## Closed windows\n", shown] if rows else []
 
 
 def _server_counters(directory: Path) -> str:
@@ -321,13 +334,7 @@ def _server_counters(directory: Path) -> str:
         alone = [run[counter] for run in runs if "+" not in run["run"]]
         together = [run[counter] for run in runs if "+" in run["run"]]
         rows.append([counter, *(f"{statistics.mean(found):.0f}" if found else "" for found in (alone, together))])
-    return _table(["the server's TCP counters, mean of a run", "alone", "together"], rows)
-
-
-def _table(headings: list[str], rows: list[list[str]]) -> str:
-    return "\n".join(
-        [f"| {' | '.join(headings)} |", f"|{'---|' * len(headings)}", *(f"| {' | '.join(row)} |" for row in rows), ""]
-    )
+    return table(["the server's TCP counters, mean of a run", "alone", "together"], rows)
 
 
 def _percent(fraction: float | None) -> str:

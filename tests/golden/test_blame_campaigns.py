@@ -1,0 +1,101 @@
+"""What blame tells of jobs that really lost time to each other, held against what their own clocks said."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+import pytest
+from testbed import blame_validation as recorded
+from testbed import validation
+from testbed.blame_plans import STORAGES, recording_of
+
+ARCHIVES = Path(__file__).parent / "campaigns"
+RECORDINGS = [recording_of(storage) for storage in STORAGES]
+# Mean and largest error in per cent of the true loss that are reached, and losses that the source tells at least; where
+# no more is said the aim (`recorded.AIMS`) is reached. docs/validation.md says what is missed, and why.
+REACHED = {
+    ("standalone runs", "glusterfs"): (1.5, 8, 30),
+    ("standalone runs", "disk"): (2, 30, 30),
+    ("standalone runs", "sshfs-sync"): (2.5, 8, 10),
+    ("standalone runs", "sshfs"): (40, 220, 10),  # what its clock leaves out: removing files behind others' data
+    ("quiet slices", "glusterfs"): (10, 23, 4),
+    ("quiet slices", "disk"): (4, 15, 10),
+    ("quiet slices", "sshfs-sync"): (4, 10, 2),
+    ("quiet slices", "sshfs"): (4, 10, 2),
+    ("line", "glusterfs"): (13, 42, 8),
+    ("line", "disk"): (6, 12, 10),
+    ("line", "sshfs-sync"): (8, 17, 3),
+    ("line", "sshfs"): (6, 18, 4),
+    ("envelope", "glusterfs"): (9, 27, 8),
+    ("envelope", "disk"): (4, 18, 15),
+    ("envelope", "sshfs-sync"): (6, 15, 4),
+    ("envelope", "sshfs"): (5, 17, 4),
+}
+# The part of jobs that nobody hurt for which a loss is claimed: without standalone runs, and with some of them. By
+# their own clock nearly all of these were slower than those, for the machine had other work. The aim is one in forty.
+MOST_CLAIMED = {False: 0.0, True: 0.2}
+
+
+def of(name: str) -> Path:
+    return validation.unpacked(ARCHIVES) / name
+
+
+def test_all_storages_were_recorded():
+    assert recorded.directories(validation.unpacked(ARCHIVES)) == [of(name) for name in RECORDINGS]
+
+
+@pytest.mark.parametrize(("source", "storage"), REACHED)
+def test_losses_are_told(source, storage):
+    errors = recorded.errors(of(recording_of(storage)), source)
+    mean, most, fewest = REACHED[source, storage]
+    assert len(errors) >= fewest
+    assert statistics.mean(errors) <= mean
+    assert max(errors) <= most
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_parts_add_up_to_the_loss(name):
+    for case in recorded.cases(of(name)):
+        for told in (case.told, case.told_without):
+            if told.lost is None:
+                assert told.unknown_because
+                continue
+            parts = sum(one.lost.value for one in told.neighbours) + told.unexplained_seconds
+            assert parts == pytest.approx(told.lost.value, abs=1e-9)
+
+
+@pytest.mark.parametrize(("neighbours", "mean", "within"), [(1, 11, 0.85), (2, 30, 0.6)])
+def test_the_part_of_each_neighbour(neighbours, mean, within):
+    """The aim: each within POINTS_AIM of what the run without that neighbour shows."""
+    parts = [share for name in RECORDINGS for share in recorded.shares(of(name))]
+    apart = [abs(share.points) for share in parts if len(share.case.run.jobs) == neighbours + 1]
+    assert statistics.mean(apart) <= mean
+    assert sum(points <= recorded.POINTS_AIM for points in apart) >= within * len(apart)
+
+
+@pytest.mark.parametrize("has_standalone", MOST_CLAIMED)
+def test_silence_where_nobody_hurt(has_standalone):
+    asked = [one for name in RECORDINGS for one in recorded.quiet(of(name)) if one.has_standalone == has_standalone]
+    claimed = [one for one in asked if one.is_false_alarm]
+    assert len(asked) >= 40
+    assert len(claimed) <= MOST_CLAIMED[has_standalone] * len(asked)
+    assert sum(one.slower is None or one.slower <= 0 for one in claimed) <= 1
+    assert all(one.job is None or one.lost.value <= 0 for each in claimed for one in each.told.neighbours)
+
+
+def test_nobody_is_blamed_on_another_storage():
+    for name in RECORDINGS:
+        for case in recorded.cases(of(name)):
+            away = [truth.profile for truth in case.run.jobs if truth.job == "away"]
+            blamed = {one.job for one in case.told.neighbours if one.lost.value > 0}
+            assert case.job.job == "away" or not blamed & set(away)
+
+
+def test_a_neighbour_without_a_profile():
+    """The aim: all within UNPROFILED_AIM per cent of what it moved."""
+    told = [one for name in RECORDINGS for one in recorded.unprofiled(of(name))]
+    assert {one.case.run.storage for one in told} == {"glusterfs", "disk"}
+    errors = [100 * abs(one.told / one.moved - 1) for one in told]
+    assert statistics.median(errors) <= 2
+    assert sum(error <= recorded.UNPROFILED_AIM for error in errors) >= 0.85 * len(errors)
