@@ -164,8 +164,15 @@ def harmless_tags(sound, tmp_path_factory) -> set[tuple[str, tuple[str, ...]]]:
 
 
 def write_pages(job: Path, sound: Path, folder: Path) -> list[Path]:
-    pages = [folder / f"{name}.html" for name in ("report", "overlap", "flame")]
-    for command, page in zip((["report", job], ["overlap", job, sound], ["flamegraph", job]), pages, strict=True):
+    commands = {
+        "report": [job],
+        "overlap": [job, sound],
+        "flamegraph": [job],
+        "compare": [sound, job],
+        "copies": [job, "--capacity", "1GiB/s"],
+    }
+    pages = [folder / f"{name}.html" for name in commands]
+    for command, page in zip(([name, *rest] for name, rest in commands.items()), pages, strict=True):
         assert_safe(said(*command, "--html", page).text)
     return pages
 
@@ -204,7 +211,13 @@ def test_every_command_and_form(sound, harmless_tags, tmp_path_factory, names, d
         assert_safe(done.text)
         assert_safe(done.errors)
         assert done.errors.count("\n") <= 1
-    for command in (["info", job], ["overlap", job, sound, "--html", folder / "o"], ["model", "check", job, sound]):
+    for command in (
+        ["info", job],
+        ["overlap", job, sound, "--html", folder / "o"],
+        ["compare", job, sound, "--html", folder / "c"],
+        ["copies", job, "--capacity", "1GiB/s", "--html", folder / "d"],
+        ["model", "check", job, sound],
+    ):
         done = slicewise_command(*command, "--json")
         assert_safe(done.text)
         if done.status == 0:

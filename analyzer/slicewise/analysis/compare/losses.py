@@ -17,6 +17,8 @@ from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 
 UNPROFILED = "traffic without a profile"
+# Who cost less than this fraction of the loss is not named.
+LEAST_SHARE = 0.1
 
 
 def losses(runs: Sequence[Path], neighbours: Sequence[Path] = ()) -> list[Loss | None]:
@@ -54,5 +56,6 @@ def _loss(told: Blame) -> Loss | None:
         return None
     value = sum(neighbour.lost.value for neighbour in told.neighbours)
     low, high = value - (told.lost.value - told.lost.low), value + (told.lost.high - told.lost.value)
-    names = [neighbour.job or UNPROFILED for neighbour in told.neighbours if neighbour.lost.value > 0]
+    worth_a_word = [one for one in told.neighbours if one.lost.value > 0 and one.lost.value >= LEAST_SHARE * value]
+    names = [neighbour.job or UNPROFILED for neighbour in worth_a_word]
     return Loss(Estimate(value, low, high, told.lost.how), names, told.confidence)

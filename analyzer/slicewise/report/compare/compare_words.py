@@ -16,12 +16,6 @@ WORTH_TELLING = 0.1
 LEAST_TIMES = 1.2
 # Two numbers of one thing further apart than this fraction are a reason.
 APART = 0.02
-NAMES = {
-    "computing": "outside I/O calls",
-    "own_io": "own I/O",
-    "lost": "lost to neighbours",
-    "unexplained": "unexplained",
-}
 PART_NAMES: dict[Part, str] = {
     "bytes": "more or fewer bytes",
     "calls": "more or fewer calls",
