@@ -64,6 +64,17 @@ def test_what_the_first_run_lost_is_taken_off(tmp_path, yesterday):
     assert told(yesterday, today, **losses).lost_seconds.value == pytest.approx(7.0)
 
 
+def test_prices_are_those_without_what_the_first_run_lost(tmp_path, yesterday):
+    """Yesterday lost half of its 10.8 s; today does twice the work in the same time, alone."""
+    today = write_run(tmp_path / "today", 15.2, [{at: wrote(200, 0.9) for at in range(12)}])
+    found = told(
+        yesterday, today, yesterday=Loss(Estimate(5.4, 5.3, 5.5, "by blame")), today=Loss(Estimate(0, 0, 0, ""))
+    )
+    assert found.own_io.seconds.value == pytest.approx(5.4)
+    assert found.lost_seconds.value == pytest.approx(-5.4)
+    assert found.unexplained_seconds.value == pytest.approx(0, abs=1e-6)
+
+
 def test_calls_cost_by_themselves_where_the_first_run_made_them_of_several_sizes(
     tmp_path,
 ):

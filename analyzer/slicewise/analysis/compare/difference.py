@@ -40,7 +40,9 @@ OTHER_SYNCS = 2.0
 
 
 class Amounts(NamedTuple):
-    """One kind of calls on one file system: seconds of the runtime, and what was done in them."""
+    """One kind of calls on one file system: seconds of the runtime that were not lost to neighbours, as far as that is
+    known, and what was done in them.
+    """
 
     seconds: float
     bytes: int
@@ -152,7 +154,7 @@ def difference(of: Work, against: Work, loss: Loss | None = None, former_loss: L
     loss: what `of` lost to neighbours; None: unknown, and part of what is unexplained. former_loss: what `against` did;
     None: nothing that is known.
     """
-    own = own_io(of, against)
+    own = own_io(of, against, (_share_alone(of, loss), _share_alone(against, former_loss)))
     lost = _lost(loss, former_loss)
     all_ns = of.runtime_ns - against.runtime_ns
     computing_ns = of.computing_ns - against.computing_ns
@@ -178,13 +180,16 @@ def difference(of: Work, against: Work, loss: Loss | None = None, former_loss: L
     )
 
 
-def own_io(of: Work, against: Work) -> OwnIo:
-    """What `of`'s I/O would have taken at `against`'s cost, less what `against`'s took."""
+def own_io(of: Work, against: Work, alone: tuple[float, float] = (1.0, 1.0)) -> OwnIo:
+    """What `of`'s I/O would have taken at `against`'s cost, less what `against`'s took.
+
+    alone: which share of the I/O time of each run is its own, the rest being lost to neighbours.
+    """
     found: dict[Part, list[Estimate]] = {part: [] for part in PARTS}
     unknown: list[Unknown] = []
     both = pl.concat([of.amounts, against.amounts]).select("kind", "place").unique().sort("kind", "place")
     for kind, place in both.iter_rows():
-        now, then = (_amounts(work, kind, place) for work in (of, against))
+        now, then = (_amounts(work, kind, place, share) for work, share in zip((of, against), alone, strict=True))
         priced = _priced(of, against, kind, place, now, then)
         for part, estimate in priced.items():
             found[part].append(estimate)
@@ -217,7 +222,7 @@ def _priced(of: Work, against: Work, kind: Kind, place: str, now: Amounts, then:
     price = _price(against, kind, place, now, then)
     if price is None:
         more = now.seconds - then.seconds
-        how = "work that the first run did not do, as long as it took: less if neighbours slowed it down"
+        how = "work that the first run did not do, as long as it took: less if neighbours that are not known slowed it"
         return {part: Estimate(more, min(more, 0.0), max(more, 0.0), how)} if more else {}
     scales = _scales(of, against)
     if kind == "meta":
@@ -291,9 +296,18 @@ def _estimate(cost: float, now: float, then: float, error: float, scales: tuple[
     return Estimate(cost * (now - then), min(ends) - doubt, max(ends) + doubt, "at the first run's cost")
 
 
-def _amounts(work: Work, kind: Kind, place: str) -> Amounts:
+def _amounts(work: Work, kind: Kind, place: str, alone: float) -> Amounts:
     rows = work.amounts.filter((pl.col("kind") == kind) & (pl.col("place") == place))
-    return Amounts(0.0, 0, 0, 0) if rows.is_empty() else Amounts(*rows.select(Amounts._fields).row(0))
+    if rows.is_empty():
+        return Amounts(0.0, 0, 0, 0)
+    return Amounts(*rows.select(pl.col("seconds") * alone, *Amounts._fields[1:]).row(0))
+
+
+def _share_alone(work: Work, loss: Loss | None) -> float:
+    """Which share of a run's I/O time it would have taken without its neighbours, as far as they are known."""
+    if loss is None or not work.io_ns:
+        return 1.0
+    return min(1.0, max(0.0, 1 - loss.seconds.value / (work.io_ns / 1e9)))
 
 
 def _lost(loss: Loss | None, former: Loss | None) -> Estimate | None:

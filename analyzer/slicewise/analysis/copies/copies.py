@@ -20,7 +20,7 @@ from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 
 Confidence = Literal["high", "medium", "low"]
-# More are not looked at; beside other jobs each more of these takes twice as long to compute.
+# More are not looked at; beside other jobs there are several times as many states to compute.
 MOST_COPIES = 64
 MOST_COPIES_BESIDE = 24
 # So many are shown beyond what is allowed.

@@ -17,7 +17,8 @@ from slicewise.analysis.sharing.proportional import SharingJob, fair_rates, shar
 Numbers = npt.NDArray[np.float64]
 # A job computes at least this fraction of its runtime, so that it comes to the storage at all.
 LEAST_COMPUTING = 1e-6
-MOST_OTHERS = 5
+# Each more makes twice as many states.
+MOST_OTHERS = 3
 
 
 @dataclass(frozen=True)

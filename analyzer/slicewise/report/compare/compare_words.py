@@ -240,7 +240,7 @@ def _unknown(told: Difference, work: Unknown, places: Mapping[str, str]) -> str:
     )
     return (
         f"{name} did {did} {where}, and {other} next to none: these count as I/O of its own, as long as they took "
-        f"({words.duration(work.now.seconds)}). What neighbours cost there is in that figure."
+        f"({words.duration(work.now.seconds)}); neighbours that are not known may be part of that."
     )
 
 
