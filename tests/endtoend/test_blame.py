@@ -66,6 +66,16 @@ def test_others_are_nameless_on_demand_and_their_numbers_stay(profiles):
     assert (profiles / "blame-post-3-anonymous.html").is_file()
 
 
+def test_a_profile_that_cannot_be_read_is_told_and_is_nameless_too(tmp_path):
+    write_competing_jobs(tmp_path, "first", "second")
+    (tmp_path / "secretive").mkdir()
+    (tmp_path / "secretive/n1.swz").write_bytes(b"no profile")
+    assert "secretive cannot be read and may be missing" in slicewise("blame", "second", directory=tmp_path).stdout
+    hidden = slicewise("blame", "second", "--anonymous", "--explain", directory=tmp_path).stdout
+    assert "cannot be read and may be missing" in hidden
+    assert "secretive" not in hidden
+
+
 def test_without_company_nobody_is_blamed(tmp_path):
     write_job(tmp_path / "lonely", 2, 2, {range(20): 10.0})
     said = slicewise("blame", "lonely", directory=tmp_path).stdout

@@ -48,7 +48,7 @@ def blame(
         case = case_of(job, neighbours or [], alone or [], place)
     result = case.result()
     if anonymous:
-        result = without_names(result, case.job, case.others())
+        result = without_names(result, case.job, case.others(), case.unread)
     page = html or page_path(job, f"blame-{case.job.job}{'-anonymous' if anonymous else ''}")
     write_page(blame_page(result, unseen_lines([case.job])), page)
     if json:

@@ -65,7 +65,7 @@ def find_beside(place: Path, read_from: Path | None = None) -> Beside:
     if len(places) > MOST_PROFILES:
         return Beside([], [], len(places))
     seen = _seen([one for one in places if one != directory])
-    (own,) = _seen([read_from or place]) or [None]
+    own = next(iter(_seen([read_from or place])), None)
     if own is None:
         return Beside([], [], len(places))
     others = [one for one in seen if one.ids.isdisjoint(own.ids)]

@@ -6,6 +6,7 @@ import re
 import string
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import polars as pl
@@ -15,20 +16,23 @@ from slicewise.analysis.runs.storage import Storage, describe
 from slicewise.digest.digest import Digest
 
 Thing = TypeVar("Thing")
+HIDDEN_NAME = "another job"
 HIDDEN_PATH, HIDDEN_PROGRAM, HIDDEN_NODE, HIDDEN_USER = "a path", "a program", "a node", "a user"
 FEWEST_LETTERS = 2
 # Texts that are one of a fixed few, which a job may be called like.
 OUR_OWN_WORDS = {(Baseline, "source"), (Baseline, "confidence"), (Blame, "confidence"), (Blame, "waits")}
 
 
-def anonymous(blame: Blame, own: Digest, others: Sequence[Digest]) -> Blame:
+def anonymous(blame: Blame, own: Digest, others: Sequence[Digest], unread: Sequence[Path] = ()) -> Blame:
     """The blame with others' jobs called "another job (A)" and so on, in the order of what the job lost to them.
 
-    own: the job's digest. others: the digests of all other jobs that its sentences can speak of. What is the job's own
+    own: the job's digest. others: the digests of all other jobs that its sentences can speak of; unread: profiles that
+    they can speak of, though nobody could read them. What is the job's own
     too (its program, its nodes, the way to a storage that it sees) stays.
     """
     labels = labels_of([*(n.job for n in blame.neighbours if n.job is not None), *(other.job for other in others)])
-    hidden = _secrets(others) | labels
+    hidden = _secrets(others) | {str(path): HIDDEN_PATH for path in unread} | labels
+    hidden |= {path.name: HIDDEN_NAME for path in unread}
     for name in _names(own):
         hidden.pop(name, None)
     told = _cleaned(blame, hidden, [blame.job.job, *_paths(own)])
