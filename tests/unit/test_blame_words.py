@@ -144,6 +144,8 @@ def test_a_job_that_had_its_storage_to_itself():
     assert blame_words.opening(told) == [
         "Nobody is known to have slowed small down: no profile shows anybody else on its file systems."
     ]
+    running = replace(told, is_running=True)
+    assert blame_words.second_sentence(running).startswith("Other jobs that still run too are known only by what ")
     idle = unknown(shares=blame([]).shares, slices=blame().slices.clear(), unknown_because="it made no calls on files")
     assert blame_words.headline(idle) == "Unknown whether small was slowed down: it made no calls on files."
 

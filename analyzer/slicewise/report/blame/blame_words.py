@@ -79,6 +79,8 @@ def second_sentence(blame: Blame) -> str:
     if blame.alone is None or blame.lost is None:
         step = f"To find out: {blame.next_step}" if blame.next_step else ""
         there = _there_all_the_same(blame)
+        if blame.is_running and was_by_itself(blame):
+            there = "Other jobs that still run too are known only by what they have written to their profiles."
         return " ".join(part for part in (there, step) if part)
     if not blame.is_claimed:
         if not blame.neighbours:
