@@ -11,3 +11,8 @@ campaigns: all  ## run the campaigns of docs/validation.md: two hours, as root, 
 .PHONY: validation
 validation: campaigns  ## run the campaigns and write docs/validation.md from them
 	PYTHONPATH=tests $(VENV)/bin/python -m testbed.validation $(CAMPAIGNS) docs/validation.md
+
+.PHONY: validation-page
+validation-page: all  ## write docs/validation.md anew from the packed campaigns, as whoever changes an analysis must
+	make/setup test
+	PYTHONPATH=tests $(VENV)/bin/python -m testbed.validation tests/golden/campaigns docs/validation.md
