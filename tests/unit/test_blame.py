@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+
+from slicewise.analysis.blame.numbers import error_of_mean, two_prices, zero_between
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.storage_time import Capacities, rates_together, storage_seconds
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, SECONDS, slice_rows
@@ -85,6 +87,23 @@ def test_ranks_lose_what_the_slowest_of_each_phase_loses() -> None:
 def test_the_capacity_region(exponent: float, read: float, write: float) -> None:
     rates = rates_together({"read": 100.0, "write": 80.0}, {"read": 1.0, "write": 1.0}, exponent)
     assert rates == pytest.approx({"read": read, "write": write})
+
+
+def test_two_prices() -> None:
+    calls, amounts = np.array([1.0, 2.0, 10.0]), np.array([8.0, 1.0, 3.0])
+    assert two_prices(amounts, calls, 2 * amounts + 3 * calls) == pytest.approx((2, 3))
+    assert two_prices(amounts, calls, 2 * amounts - 0.1 * calls)[1] == 0
+    assert two_prices(amounts, np.zeros(3), 2 * amounts) == pytest.approx((2, 0))
+
+
+def test_a_zero() -> None:
+    assert zero_between(lambda x: x**2 - 2, 0, 2) == pytest.approx(2**0.5)
+    assert zero_between(lambda x: 2 - x**2, 0, 2) == pytest.approx(2**0.5)
+
+
+def test_how_far_repeats_may_be_off() -> None:
+    assert error_of_mean(0.01, 2) == pytest.approx(12.706 * 0.01 / 2**0.5)
+    assert error_of_mean(0.01, 400) == pytest.approx(1.96 * 0.01 / 20)
 
 
 def test_a_line_through_speeds() -> None:

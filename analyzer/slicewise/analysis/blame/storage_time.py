@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy.optimize import brentq
 
+from slicewise.analysis.blame.numbers import zero_between
 from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Kind
 
 # The highest rates of few slices are luck: so many percent of the slices lie below what counts as the most.
@@ -134,7 +134,7 @@ def _exponent_of(shares: np.ndarray) -> float:
         return low
     if above(high) >= 0:
         return high
-    return float(brentq(above, low, high))
+    return zero_between(above, low, high)
 
 
 def storage_seconds(rows: pl.DataFrame, found: Mapping[int, Capacities], grid_ns: int) -> pl.DataFrame:

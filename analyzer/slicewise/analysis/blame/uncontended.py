@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
-from scipy.optimize import nnls
-from scipy.special import stdtrit
 
+from slicewise.analysis.blame.numbers import error_of_mean, two_prices
 from slicewise.analysis.blame.result import Baseline, Confidence, Source
 from slicewise.analysis.blame.storage_time import Capacities
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind
@@ -403,7 +402,7 @@ def _price_of(slices: pl.DataFrame, kind: Kind) -> Price | None:
     error = max(LEAST_ERROR, error if np.isfinite(error) else MOST_ERROR_OF_A_RUN)
     if kind in CALLS and _sizes_differ(slices, kind):
         calls = slices[CALLS[kind]].to_numpy().astype(np.float64)
-        (of_bytes, of_call), _ = nnls(np.column_stack([amounts, calls]), seconds)
+        of_bytes, of_call = two_prices(amounts, calls, seconds)
         told = float(of_bytes * amounts.sum() + of_call * calls.sum())
         if told > 0 and of_call > 0:
             scale = float(seconds.sum()) / told
@@ -431,8 +430,7 @@ def _mean_price(prices: Sequence[Price]) -> Price:
     if len(prices) == 1:
         return Price(mean, min(prices[0].error, MOST_ERROR_OF_A_RUN), of_call)
     spread = float(np.std([price.seconds for price in prices], ddof=1)) / mean if mean > 0 else MOST_ERROR_OF_A_RUN
-    # Student's t for 95 %: two runs say little about the next.
-    error = float(stdtrit(len(prices) - 1, 0.975)) * spread / np.sqrt(len(prices))
+    error = error_of_mean(spread, len(prices))
     return Price(mean, min(max(LEAST_ERROR, error), MOST_ERROR_OF_A_RUN), of_call)
 
 

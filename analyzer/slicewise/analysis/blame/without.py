@@ -10,8 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.optimize import brentq
-
+from slicewise.analysis.blame.numbers import zero_between
 from slicewise.analysis.sharing.proportional import SharingJob, share_out
 from slicewise.estimate import Estimate
 
@@ -59,7 +58,7 @@ def ends_without(span: float, lost: Estimate, io_alone: float, neighbours: Seque
     if not fastest - allowed <= span <= slowest + allowed:
         return ["no weight in the model of sharing has the job end when it did"] * len(neighbours)
     if fastest < span < slowest:
-        weight = math.exp(brentq(lambda log: end(math.exp(log), neighbours) - span, *bounds, xtol=1e-3))
+        weight = math.exp(zero_between(lambda log: end(math.exp(log), neighbours) - span, *bounds))
     else:
         weight = WEIGHTS[0] if span >= slowest else WEIGHTS[1]
     misfit = abs(end(weight, neighbours) - span)

@@ -1,0 +1,45 @@
+"""The little arithmetic that blame needs: a zero, two prices, how far a few repeats may be off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+HALVINGS = 50
+# Student's t for 95 % to both sides, by degrees of freedom from 1 on; beyond, that of the normal distribution.
+STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+NORMAL = 1.96
+
+
+def zero_between(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that changes its sign between two places is 0, by halving."""
+    is_above = function(low) > 0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if (function(middle) > 0) == is_above:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def two_prices(
+    one: npt.NDArray[np.float64], other: npt.NDArray[np.float64], total: npt.NDArray[np.float64]
+) -> tuple[float, float]:
+    """The prices of two goods, neither below 0, that come nearest (least squares) to totals of so many of each."""
+    both = np.column_stack([one, other])
+    prices, *_ = np.linalg.lstsq(both, total, rcond=None)
+    if (prices >= 0).all():
+        return float(prices[0]), float(prices[1])
+    # One of them is 0 then: whichever leaves less over.
+    alone = [max(0.0, float(good @ total) / float(good @ good)) if good.any() else 0.0 for good in (one, other)]
+    left = [float(((total - price * good) ** 2).sum()) for price, good in zip(alone, (one, other), strict=True)]
+    return (alone[0], 0.0) if left[0] <= left[1] else (0.0, alone[1])
+
+
+def error_of_mean(relative_deviation: float, count: int) -> float:
+    """How far a mean of `count` repeats may be off, 95 %, from their standard deviation: two say little of the next."""
+    t = STUDENT_T[count - 2] if count - 2 < len(STUDENT_T) else NORMAL
+    return float(t * relative_deviation / np.sqrt(count))
