@@ -56,6 +56,14 @@ def test_traffic_without_a_profile_is_a_neighbour_of_its_own():
     assert "4.8 s while programs without a profile wrote 28.8 MiB/s to /scratch" in blame_words.second_sentence(told)
 
 
+def test_who_may_as_well_have_cost_nothing_is_no_reason():
+    doubtful = replace(neighbour(None), lost=estimate(1.5, -0.3, 3.3))
+    told = blame([neighbour("large", 9.4), doubtful])
+    assert blame_words.headline(told).endswith("], because of large.")
+    assert "1.5 s while programs without a profile" in blame_words.second_sentence(told)
+    assert blame_words.headline(blame([doubtful])).endswith("], partly because of programs without a profile.")
+
+
 def test_a_loss_that_nobody_explains():
     alone = blame([])
     assert blame_words.headline(alone).endswith("10.7 s [10.6-10.9], and no profile shows why.")

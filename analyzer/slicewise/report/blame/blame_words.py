@@ -261,7 +261,9 @@ def _because(blame: Blame) -> str:
     share = sum(neighbour.lost.value for neighbour in reasons) / lost if lost else 0.0
     if share < PART_OF_REASON:
         return ", and no profile shows why"
-    names = _first_of([name_of(neighbour) for neighbour in reasons])
+    # Whoever may as well have cost nothing is in the second sentence, and not the reason in the first.
+    sure = [neighbour for neighbour in reasons if neighbour.lost.low > 0]
+    names = _first_of([name_of(neighbour) for neighbour in sure or reasons])
     return f", {'' if share >= REASON else 'partly '}because of {names}"
 
 
