@@ -347,7 +347,9 @@ def _with_ends(
         taken = rows["storage_seconds"] / (grid_ns / 1e9)
         cap = min(1.0, float(taken.quantile(0.95) or 0.0)) if len(rows) else 0.0
         start = max(0.0, first * grid_ns / 1e9 - begin)
-        loads.append(without.Load(one.job, float(rows["storage_seconds"].sum()), start, cap))
+        last = int(rows["slice"].max() or 0) if len(rows) else 0  # type: ignore[arg-type]
+        active = rows["slice"].n_unique() / (last - first + 1)
+        loads.append(without.Load(one.job, float(rows["storage_seconds"].sum()), start, cap, active))
     before = begin - job.start_ns / 1e9
     ends = without.ends_without(end - begin, lost, base.seconds.value, loads)
     after = job.end_ns / 1e9 - end

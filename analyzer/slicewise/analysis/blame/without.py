@@ -17,18 +17,24 @@ from slicewise.estimate import Estimate
 # The model holds if, with the weight that fits best, it has the job end within this part of its loss of when it did.
 MOST_MISFIT = 0.10
 WEIGHTS = (1e-3, 1e3)
+# With several neighbours it does not know how much more those who stay would take: simulated jobs ended so much of
+# their loss earlier or later than it says.
+ERROR_OF_SEVERAL = 0.2
+# A neighbour that is active in fewer of the slices between its first and its last one pauses.
+LEAST_ACTIVE = 0.8
 
 
 @dataclass(frozen=True)
 class Load:
     """What somebody asks of a storage, in seconds of its time. start: s after the job's; cap: the most of the storage's
-    time that it takes, 0 to 1.
+    time that it takes, 0 to 1. active: the share of the slices from its first to its last one in which it was active.
     """
 
     name: str | None
     seconds: float
     start: float
     cap: float
+    active: float = 1.0
 
 
 def ends_without(span: float, lost: Estimate, io_alone: float, neighbours: Sequence[Load]) -> list[Estimate | str]:
@@ -44,6 +50,11 @@ def ends_without(span: float, lost: Estimate, io_alone: float, neighbours: Seque
         return ["the job did not lose any time"] * len(neighbours)
     if any(load.seconds <= 0 or load.cap <= 0 for load in neighbours):
         return ["what a neighbour took of the storage is not known"] * len(neighbours)
+
+    if len(neighbours) > 1 and any(load.active < LEAST_ACTIVE for load in neighbours):
+        return ["its neighbours paused, and the model does not know when they would without each other"] * len(
+            neighbours
+        )
 
     def end(weight: float, loads: Sequence[Load]) -> float:
         job = SharingJob("", io_alone, weight, cap, 0.0)
@@ -63,6 +74,8 @@ def ends_without(span: float, lost: Estimate, io_alone: float, neighbours: Seque
         weight = WEIGHTS[0] if span >= slowest else WEIGHTS[1]
     misfit = abs(end(weight, neighbours) - span)
     error = misfit + max(lost.high - lost.value, lost.value - lost.low) + 0.01 * io_alone
+    if len(neighbours) > 1:
+        error += ERROR_OF_SEVERAL * lost.value
     found: list[Estimate | str] = []
     for left_out in range(len(neighbours)):
         without = end(weight, [load for place, load in enumerate(neighbours) if place != left_out])
