@@ -69,7 +69,7 @@ def test_streams_in_memory_and_by_lines(job: Job, apps: Apps) -> None:
 
 
 def test_descriptor_that_becomes_another_one_beneath_its_stream(job: Job, apps: Apps) -> None:
-    """Each file has what was written while it was the stream's, whoever changed that: this thread or one that is gone."""
+    """Each file has what was written while it was the stream's, whoever changed that: this thread or one that ended."""
     target = job.data / "file"
     ended = job.run([apps.build("stdio_served", "-pthread"), "swapped", target])
     assert (ended.status, ended.errors) == (0, "")

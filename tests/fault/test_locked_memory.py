@@ -36,7 +36,7 @@ def test_locked_memory(job: Job, apps: Apps, tmp_path: Path, way: str, limit_kb:
 
 
 def test_locked_memory_under_a_filter(job: Job, apps: Apps) -> None:
-    """The filter kills whoever makes a call that we need for this: so nothing is counted any more, and the program lives."""
+    """The filter kills whoever makes a call that this takes: so nothing is counted any more, and the program lives."""
     ended = job.run([apps.build("locked_memory"), "filtered", job.data / "file", "0"])
     assert (ended.status, figures(ended.output)["result"]) == (0, 0)
     assert total(job.profile(), "write_ops", obj="file") == 0

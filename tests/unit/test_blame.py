@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-
 from slicewise.analysis.blame.numbers import error_of_mean, two_prices, zero_between
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.storage_time import Capacities, rates_together, storage_seconds
