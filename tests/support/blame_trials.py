@@ -118,14 +118,14 @@ def without_error(scenario: Scenario, neighbour: str, end: float) -> float:
 
 
 def summary(rows: pl.DataFrame) -> pl.DataFrame:
-    """By source, slice and whether it was the chosen one: |error| of losses of 20 % of the I/O time and more."""
+    """By source, slice and confidence: |error| in %, of losses of 20 % of the I/O time and more."""
     large = rows.filter(pl.col("true_io_lost") >= 0.2 * pl.col("io"), pl.col("error").is_not_null())
     order = pl.col("source").replace_strict({source: place for place, source in enumerate(SOURCES)})
     return (
         large.with_columns(order=order)
-        .group_by("order", "source", "slice", "chosen")
+        .group_by("order", "source", "slice", "confidence")
         .agg(pl.len().alias("count"), mean=pl.col("error").abs().mean() * 100, max=pl.col("error").abs().max() * 100)
-        .sort("order", "slice", "chosen")
+        .sort("order", "slice", "confidence")
         .drop("order")
     )
 
