@@ -20,7 +20,7 @@ static int usage(FILE *out)
                  "       slicewise-collect node [--job JOB] [--parent PID] [--detach] [--json] [--samples] [--user USER]\n"
                  "       slicewise-collect stop [--job JOB] [--user USER]\n"
                  "       slicewise-collect live [--every SECONDS] [--all-users]\n"
-                 "       slicewise-collect snapshot --into DIR JOBDIR\n"
+                 "       slicewise-collect snapshot --into DIR PROFILES\n"
                  "       slicewise-collect look COMMAND\n"
                  "       slicewise-collect --version\n"
                  "recover: finishes the segments of processes that are gone, so that their profiles are whole;\n"
@@ -31,8 +31,8 @@ static int usage(FILE *out)
                  "         from a node where none of its processes runs, as its file server\n"
                  "stop:    ends it, and waits until it has\n"
                  "live:    prints what processes have counted so far as a line of JSON, once or again and again\n"
-                 "snapshot: writes what the living processes of the job whose profile is to lie in JOBDIR have counted so far to\n"
-                 "         DIR/JOB, behind what is there, and prints how many processes they were; they take no notice\n"
+                 "snapshot: writes what living processes have counted so far to DIR/JOB, behind what is there, and prints how many they\n"
+                 "         were: those whose profiles are to lie in PROFILES or below; they take no notice\n"
                  "look:    prints why COMMAND cannot be profiled (`unknown`: it can, as far as can be told), and its executable\n"
                  "Root may act for another user, with that user's rights.\n");
     return out == stdout ? 0 : 2;

@@ -16,14 +16,16 @@
 #include <string.h>
 
 struct snapshot {
-    const char *job_dir;
+    const char *dir;
     unsigned processes, failed;
 };
 
 /* By name, for the directory need not be there yet, or by what is there. */
-static bool is_of_job(const struct segment *copy, const char *job_dir)
+static bool is_asked_for(const struct segment *copy, const char *dir)
 {
-    return !copy->is_of_node && (strcmp(copy->spool_dir, job_dir) == 0 || patience_is_same(copy->spool_dir, job_dir));
+    size_t length = strlen(dir);
+    bool is_there = strncmp(copy->spool_dir, dir, length) == 0 && (copy->spool_dir[length] == '\0' || copy->spool_dir[length] == '/');
+    return !copy->is_of_node && (is_there || patience_is_same(copy->spool_dir, dir));
 }
 
 /* The copy is closed and drained as if the process had ended, but for its ending: it runs. */
@@ -33,7 +35,7 @@ static void write_one(int dir, const char *path, void *argument)
     struct segment *copy = living_copy(dir, strrchr(path, '/') + 1, raw_geteuid());
     if (copy == NULL)
         return;
-    if (is_of_job(copy, all->job_dir)) {
+    if (is_asked_for(copy, all->dir)) {
         struct segment_home home = { .place = PLACE_private, .segment = copy };
         int error = segment_finish(&home, ENDING_running, clock_read(CLOCK_REALTIME), FORMAT_RECOVERED);
         if (error < 0 && all->failed++ == 0)
@@ -50,10 +52,10 @@ static void complain_of_nothing(const char *variable, const char *value, const c
     (void)wrong;
 }
 
-int snapshot(const char *job_dir, const char *into)
+int snapshot(const char *dir, const char *into)
 {
     struct settings settings;
-    struct snapshot all = { .job_dir = job_dir };
+    struct snapshot all = { .dir = dir };
     settings_read(&settings, complain_of_nothing);
     const char *tmpdir = getenv("TMPDIR");
     const char *const dirs[] = { settings.segment_dir, tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp" };

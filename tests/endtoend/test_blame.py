@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 from support.jobs import write_competing_jobs, write_job
@@ -74,6 +75,30 @@ def test_a_profile_that_cannot_be_read_is_told_and_is_nameless_too(tmp_path):
     hidden = slicewise("blame", "second", "--anonymous", "--explain", directory=tmp_path).stdout
     assert "cannot be read and may be missing" in hidden
     assert "secretive" not in hidden
+
+
+def test_jobs_that_run_are_answered_for_from_what_they_have_counted(job, tmp_path):
+    """Neither has written a profile yet: there is nothing but segments in memory."""
+    program = (
+        "import os, time\nwith open(os.environ['OUT'], 'wb', 0) as f:\n  while f.write(bytes(10**6)): time.sleep(0.05)"
+    )
+    command, started = [sys.executable, "-c", program], []
+    try:
+        for name in ("mine", "theirs"):
+            out = {"OUT": str(tmp_path / f"{name}.out"), "SLICEWISE_JOB": name, "SLICEWISE_SLICE": "1"}
+            started.append(job.start(command, **out))
+        time.sleep(4)
+        environment = job.environment({"LD_PRELOAD": ""})
+        asked = [sys.executable, "-m", "slicewise", "blame", str(job.folder / "mine")]
+        done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
+    assert done.returncode == 0, done.stderr
+    first, second, *_ = done.stdout.splitlines()
+    assert first.startswith("Unknown whether mine (still running; as of ")
+    assert second.startswith("theirs used the same file system at the same time.")
 
 
 def test_without_company_nobody_is_blamed(tmp_path):

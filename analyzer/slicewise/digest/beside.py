@@ -5,7 +5,7 @@ Paths in, paths out: profiles are read in sum, which takes milliseconds each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,20 +52,26 @@ class _Seen:
         )
 
 
-def find_beside(place: Path, read_from: Path | None = None) -> Beside:
+def job_directory(place: Path) -> Path:
+    """The directory of a job that is named by it, or by a file in it; it need not be there."""
+    return (place.parent if place.is_file() else place).resolve()
+
+
+def find_beside(place: Path, copies: Mapping[Path, Path] | None = None) -> Beside:
     """What lies in the directory that a job's directory (or file) lies in.
 
-    read_from: where the job's own profile is to be read instead: a snapshot, for instance.
+    copies: by jobs' directories, which need not be there, where to read those jobs instead: snapshots of what runs.
     """
-    directory = (place.parent if place.is_file() else place).resolve()
+    directory, instead = job_directory(place), copies or {}
     try:
-        places = sorted(one for one in directory.parent.iterdir() if one.is_dir() and any(one.glob(f"*{SUFFIX}")))
+        there = {one for one in directory.parent.iterdir() if one.is_dir() and any(one.glob(f"*{SUFFIX}"))}
+        places = sorted(instead.get(one, one) for one in there | set(instead) if one != directory)
     except OSError:
         return Beside([], [], 0)
     if len(places) > MOST_PROFILES:
         return Beside([], [], len(places))
-    seen = _seen([one for one in places if one != directory])
-    own = next(iter(_seen([read_from or place])), None)
+    seen = _seen(places)
+    own = next(iter(_seen([instead.get(directory, place)])), None)
     if own is None:
         return Beside([], [], len(places))
     others = [one for one in seen if one.ids.isdisjoint(own.ids)]
@@ -81,7 +87,7 @@ def find_beside(place: Path, read_from: Path | None = None) -> Beside:
     )
     like = [one.place for one in quiet if one.processes == own.processes][:MOST_RUNS]
     unlike = [one.place for one in quiet if one.processes != own.processes][:MOST_RUNS]
-    read = {one.place for one in seen} | {directory}
+    read = {one.place for one in seen}
     unread = [one for one in places if one not in read]
     return Beside([one.place for one in others if one.meets(own)], [*like, *unlike], len(places), unread)
 

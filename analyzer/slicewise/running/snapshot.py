@@ -1,11 +1,11 @@
-"""The profile of a job that still runs, as far as it has come."""
+"""The profiles of jobs that still run, as far as they have come."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,29 +17,31 @@ SECONDS_TO_WRITE = 60
 
 
 @contextmanager
-def as_of_now(place: Path) -> Iterator[Path]:
-    """A job's directory, or, where processes of it still run on this node, a copy with what they have counted so far.
+def living_jobs(profiles: Path) -> Iterator[Mapping[Path, Path]]:
+    """Copies of the profiles in a directory whose jobs still run on this node, with what they have counted so far: by
+    the jobs' own directories, which need not be there yet.
 
-    The copy is gone afterwards. What processes of other nodes have not drained yet is in neither.
+    The copies are gone afterwards. What processes of other nodes have not drained yet is in none.
     """
-    try:
-        collector = find_installation().collector
-    except UserError:  # an analyzer without the library: nothing that it could ask runs here
-        yield place
-        return
     with tempfile.TemporaryDirectory(prefix="slicewise-snapshot-") as made:
-        copy = Path(made) / place.resolve().name
-        copy.mkdir()
-        for file in sorted(place.glob(f"*{SUFFIX}")) if place.is_dir() else []:
-            shutil.copy(file, copy)
-        yield copy if _write(collector, place.resolve(), Path(made)) else place
+        names = _write(profiles, Path(made) / "names")
+        # What is drained comes first: what a process drains meanwhile is missing then, and is in no file twice.
+        copies = Path(made) / "copies"
+        for name in names:
+            (copies / name).mkdir(parents=True)
+            for file in sorted((profiles / name).glob(f"*{SUFFIX}")):
+                shutil.copy(file, copies / name)
+        living = _write(profiles, copies) if names else []
+        yield {profiles / name: copies / name for name in living}
 
 
-def _write(collector: Path, job_dir: Path, into: Path) -> bool:
-    """Add what living processes have to their node's file; False where there are none, or they cannot be asked."""
-    command = [str(collector), "snapshot", "--into", str(into), str(job_dir)]
+def _write(profiles: Path, into: Path) -> list[str]:
+    """Add what living processes have to files below `into`; the names of the jobs there, none where nothing lives."""
+    into.mkdir(exist_ok=True)
     try:
+        command = [str(find_installation().collector), "snapshot", "--into", str(into), str(profiles)]
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=SECONDS_TO_WRITE)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0 and done.stdout.strip().isdecimal() and int(done.stdout) > 0
+    except (UserError, OSError, subprocess.TimeoutExpired):  # an analyzer without the library, for instance
+        return []
+    is_done = done.returncode == 0 and done.stdout.strip() not in ("", "0")
+    return sorted(place.name for place in into.iterdir()) if is_done else []
