@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.numbers import error_of_mean, two_prices, zero_between
 from slicewise.analysis.blame.shares import blamed, lost_time
-from slicewise.analysis.blame.storage_time import Capacities, rates_together, storage_seconds
+from slicewise.analysis.blame.storage_time import Capacities, capacities, rates_together, storage_seconds
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, SECONDS, slice_rows
 from slicewise.analysis.blame.to_runtime import decisive
 from slicewise.analysis.blame.uncontended import Line, Price, speed_line
@@ -86,6 +86,18 @@ def test_ranks_lose_what_the_slowest_of_each_phase_loses() -> None:
 def test_the_capacity_region(exponent: float, read: float, write: float) -> None:
     rates = rates_together({"read": 100.0, "write": 80.0}, {"read": 1.0, "write": 1.0}, exponent)
     assert rates == pytest.approx({"read": read, "write": write})
+
+
+@pytest.mark.parametrize(("beside", "exponent"), [(80, 32.0), (60, None)])
+def test_directions_that_do_not_meet_show_without_the_other_one_alone(beside: int, exponent: float | None) -> None:
+    alone = [("W", number, 0, 4 * 80, 0) for number in range(6)]
+    met = [row for number in range(6, 12) for row in (("W", number, 0, 4 * beside, 0), ("R", number, 4 * 90, 0, 0))]
+    rows = others([*alone, *met]).with_columns(
+        read_seconds=pl.when(pl.col("read_bytes") > 0).then(4.0).otherwise(0.0),
+        write_seconds=pl.when(pl.col("write_bytes") > 0).then(4.0).otherwise(0.0),
+        meta_seconds=0.0,
+    )
+    assert capacities(rows, SLICE_NS)[1].exponent == exponent
 
 
 def test_two_prices() -> None:

@@ -21,6 +21,9 @@ PERCENTILE = 95
 SLOWER_DIRECTION = 4.0
 # A slice is of one kind alone if all others together take less than this share of what they take at most.
 ONE_KIND = 0.05
+# From this share of what it does at most a kind of call is much; and it is as fast as before from this share of that.
+MUCH = 0.5
+AS_FAST = 0.95
 # Below this share of a storage's time somebody is not active there.
 ACTIVE = 0.005
 # Exponents that are told apart: 1 is one device that takes turns, and from the last on directions do not meet at all.
@@ -117,10 +120,24 @@ def _exponent(slices: pl.DataFrame, most: Mapping[Kind, float], seconds: float) 
     is_mixed = ((shares > ONE_KIND) & busy).sum(0) >= 2
     is_known = np.array([all(alone[k] for k in np.flatnonzero(column > ONE_KIND)) for column in shares.T])
     chosen = shares[:, is_mixed & is_known]
+    beside = [_beside_another(shares[k], shares.sum(0) - shares[k], busy[k]) for k in range(len(parts))]
+    if chosen.shape[1] < FEWEST_MIXED and any(beside):
+        return EXPONENTS[1], max(beside)
     if chosen.shape[1] < FEWEST_MIXED:
         return None, int(chosen.shape[1])
     exponents = [_exponent_of(column[column > ONE_KIND]) for column in chosen.T]
     return float(np.median(exponents)), len(exponents)
+
+
+def _beside_another(share: np.ndarray, others: np.ndarray, is_busy: np.ndarray) -> int:
+    """In how many slices a kind of call, under way throughout, was as fast beside much of the others as by itself.
+
+    0 if it was slower. Where it was not, they do not meet, however fast the others could be.
+    """
+    alone, beside = share[is_busy & (others < ONE_KIND)], share[is_busy & (others > MUCH)]
+    if min(len(alone), len(beside)) < FEWEST_MIXED or np.median(alone) < MUCH:
+        return 0
+    return len(beside) if np.median(beside) >= AS_FAST * np.median(alone) else 0
 
 
 def _exponent_of(shares: np.ndarray) -> float:

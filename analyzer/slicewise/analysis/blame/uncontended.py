@@ -48,6 +48,8 @@ LIKE_SIZES = 1.5
 # run's sum is not worse than that, however bursty they are.
 LEAST_ERROR = 0.005
 MOST_ERROR_OF_A_RUN = 0.10
+# Two runs of one program differ by so much without any company, however alike their slices are.
+RUNS_DIFFER = 0.02
 
 Place = tuple[int, Kind]
 
@@ -428,10 +430,11 @@ def _mean_price(prices: Sequence[Price]) -> Price:
     """Several runs' price: one run knows it by its slices, several by how much they differ."""
     mean, of_call = (float(np.mean(each)) for each in zip(*((p.seconds, p.call_seconds) for p in prices), strict=True))
     if len(prices) == 1:
-        return Price(mean, min(prices[0].error, MOST_ERROR_OF_A_RUN), of_call)
-    spread = float(np.std([price.seconds for price in prices], ddof=1)) / mean if mean > 0 else MOST_ERROR_OF_A_RUN
-    error = error_of_mean(spread, len(prices))
-    return Price(mean, min(max(LEAST_ERROR, error), MOST_ERROR_OF_A_RUN), of_call)
+        error = prices[0].error
+    else:
+        spread = float(np.std([price.seconds for price in prices], ddof=1)) / mean if mean > 0 else MOST_ERROR_OF_A_RUN
+        error = error_of_mean(spread, len(prices))
+    return Price(mean, min(max(RUNS_DIFFER / len(prices) ** 0.5, error), MOST_ERROR_OF_A_RUN), of_call)
 
 
 def _as_it_was(own: pl.DataFrame, kind: Kind) -> Price:
