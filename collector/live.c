@@ -141,17 +141,10 @@ static unsigned print_segments_below(const char *path, bool is_for_all, unsigned
     return found;
 }
 
-static void complain_of_nothing(const char *variable, const char *value, const char *wrong)
-{
-    (void)variable;
-    (void)value;
-    (void)wrong;
-}
-
 int live(double every_seconds, bool is_for_all)
 {
     struct settings settings;
-    settings_read(&settings, complain_of_nothing);
+    settings_read(&settings, NULL);
     const char *tmpdir = getenv("TMPDIR");
     tmpdir = tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp";
     signal(SIGPIPE, SIG_IGN);

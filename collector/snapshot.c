@@ -45,18 +45,11 @@ static void write_one(int dir, const char *path, void *argument)
     adopt_drop_copy(copy);
 }
 
-static void complain_of_nothing(const char *variable, const char *value, const char *wrong)
-{
-    (void)variable;
-    (void)value;
-    (void)wrong;
-}
-
 int snapshot(const char *dir, const char *into)
 {
     struct settings settings;
     struct snapshot all = { .dir = dir };
-    settings_read(&settings, complain_of_nothing);
+    settings_read(&settings, NULL);
     const char *tmpdir = getenv("TMPDIR");
     const char *const dirs[] = { settings.segment_dir, tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp" };
     spool_into = into;

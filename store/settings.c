@@ -151,12 +151,14 @@ void settings_read(struct settings *settings, void (*complain)(const char *varia
     wrong = value != NULL && value[0] != '\0' ? READ_##type(&settings->name, value, least, most) : NULL; \
     if (wrong != NULL) { \
         settings->bad++; \
-        complain(variable, value, wrong); \
+        if (complain != NULL) \
+            complain(variable, value, wrong); \
     }
 #include "settings.def"
     for (unsigned i = 0; i < given.count; i++)
         if (!is_known(given.entry[i])) {
             settings->bad++;
-            complain(given.entry[i], NULL, "no such setting");
+            if (complain != NULL)
+                complain(given.entry[i], NULL, "no such setting");
         }
 }

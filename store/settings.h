@@ -18,7 +18,8 @@ struct settings {
     unsigned bad; /* unknown or out of range, and so left at their defaults */
 };
 
-/* Reads all settings; their texts last until it is done again. A bad one keeps its default and is passed to `complain` with what is wrong. */
+/* Reads all settings; their texts last until it is done again. A bad one keeps its default and is passed to `complain` (NULL: to nobody) with what is
+ * wrong. */
 void settings_read(struct settings *settings, void (*complain)(const char *variable, const char *value, const char *wrong));
 
 /* Memory of zeros beside the settings' texts, for what else is kept of the environment; NULL if there is no more. */

@@ -6,12 +6,8 @@ import sys
 import time
 
 import pytest
+from support.command_line import run_slicewise as slicewise
 from support.jobs import write_competing_jobs, write_job
-
-
-def slicewise(*arguments, directory):
-    command = [sys.executable, "-m", "slicewise", *map(str, arguments)]
-    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,11 @@
 """Pages as a reader sees them: in a browser, from profiles on disk through the command line."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from support import browser
+from support.command_line import run_slicewise as slicewise
 from support.jobs import write_competing_jobs, write_job
 
 MOST_PROCESSOR_SECONDS = 3.0
@@ -16,11 +15,6 @@ DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('tro
 needs_browser = pytest.mark.skipif(
     browser.executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
 )
-
-
-def slicewise(*arguments, directory):
-    command = [sys.executable, "-m", "slicewise", *map(str, arguments)]
-    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

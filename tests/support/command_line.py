@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from unittest import mock
 
 import slicewise.cli
@@ -22,6 +24,12 @@ class Done:
     @property
     def text(self) -> str:
         return self.output.decode()
+
+
+def run_slicewise(*arguments: object, directory: Path) -> subprocess.CompletedProcess[str]:
+    """Run `slicewise ARGUMENTS` in a directory, in a process of its own."""
+    command = [sys.executable, "-m", "slicewise", *map(str, arguments)]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
 
 
 def slicewise_command(*arguments: object) -> Done:

@@ -25,6 +25,7 @@ from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.sharing import fitted_model as fitted
 from slicewise.analysis.sharing.fitted_model import cross_check, fit_model, with_held_out
 from slicewise.analysis.sharing.weights import Weighting
+from slicewise.digest.describe import folded
 from slicewise.digest.digest import several
 from slicewise.profile.many import read_profiles
 from slicewise.report.delta.delta_page import peaks, verdict
@@ -151,7 +152,7 @@ def page(campaigns: Path) -> str:
             parts.append(_delta(name, directory))
         else:
             parts.append(_shares(name, directory))
-    return "\n".join([*parts, *_closed_windows(campaigns), *blame_validation.section(campaigns)])
+    return folded("\n".join([*parts, *_closed_windows(campaigns), *blame_validation.section(campaigns)]))
 
 
 def _notes(campaigns: Path) -> list[str]:

@@ -17,7 +17,7 @@ from slicewise.profile.many import profiles_of
 
 # More profiles than this in one directory are not looked through: a catalog is made for that.
 MOST_PROFILES = 2000
-# Of quiet runs the nearest in time: so many of the job's size, and of other sizes.
+# So many quiet runs of the job's size, and as many of other sizes: those nearest in time.
 MOST_RUNS = 5
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from types import ModuleType
@@ -48,7 +49,7 @@ def page() -> str:
             for column, about in frame.columns.items()
         ]
         parts.append("\n".join(["| column | type | unit | meaning |", "|---|---|---|---|", *rows]) + "\n")
-    return "\n".join(parts)
+    return folded("\n".join(parts))
 
 
 PYTHON_OPENING = """# Slicewise in Python
@@ -81,6 +82,7 @@ who the job's processes are, which of them matter and which layers add up is dec
 
 This page is made from the functions themselves by `make docs`; a test runs the example.
 """
+PROSE_COLUMNS = 120
 MODULES = (activity, full, processes, layers, slices, storages, nodes)
 
 
@@ -92,7 +94,7 @@ def python_page() -> str:
     parts += ["## Digest\n", f"{_text(Digest)}\n", *_members_of_digest()]
     parts += [_function(several, "slicewise.digest"), "## Functions on frames\n"]
     parts += [_function(function, module.__name__) for module in MODULES for function in public_functions(module)]
-    return "\n".join(parts)
+    return folded("\n".join(parts))
 
 
 def public_functions(module: ModuleType) -> list[Callable[..., object]]:
@@ -102,6 +104,22 @@ def public_functions(module: ModuleType) -> list[Callable[..., object]]:
         for name, value in vars(module).items()
         if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
     ]
+
+
+def folded(text: str) -> str:
+    """A page with its paragraphs in lines of at most PROSE_COLUMNS; tables, code and what is indented stay."""
+    lines: list[str] = []
+    is_code = False
+    for line in text.split("\n"):
+        is_code ^= line.startswith("```")
+        if is_code or len(line) <= PROSE_COLUMNS or line[0] in "| ":
+            lines.append(line)
+            continue
+        indent = "  " if line.startswith("- ") else ""
+        lines += textwrap.wrap(
+            line, PROSE_COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+    return "\n".join(lines)
 
 
 def _members_of_digest() -> Iterator[str]:

@@ -92,7 +92,7 @@ def blame(
 
 
 def _is_another(other: Digest, digest: Digest) -> bool:
-    """Whether another profile is not this very job's. Raises UserError where it is given twice under one name."""
+    """Whether a profile is of another job than this very one, which may lie among its neighbours."""
     return not set(other.processes["process"]) & set(digest.processes["process"])
 
 
@@ -148,9 +148,7 @@ def _standalone(run: Digest, grid_ns: int, waits: Waits) -> StandaloneRows:
     calls = call_rows(run, grid_ns)
     slices = slice_rows(calls)
     uneven = to_runtime.unevenness(calls, to_runtime.phase_of_slices(slices), waits)
-    by_process = process_seconds(calls)
-    slowest = 0.0 if by_process.is_empty() else float(by_process["seconds"][0])
-    return StandaloneRows(run.job, calls["process"].n_unique(), slices, slowest, uneven)
+    return StandaloneRows(run.job, calls["process"].n_unique(), slices, uneven)
 
 
 def _tried(scene: Scene, standalone: Sequence[StandaloneRows], processes: int) -> list[Prices]:
@@ -237,7 +235,7 @@ def _told(
         sources=sources,
         contradiction=contradiction,
         unknown_because="" if base else _why_unknown(slices, company, sources),
-        next_step="" if base and confidence in SURE else _next_step(digest, job),
+        next_step="" if base and confidence in SURE else _next_step(job),
         traffic=traffic,
         missing=_missing(digest),
         notes=[],
@@ -343,13 +341,12 @@ def _with_ends(
             pl.col("neighbour").is_null() if one.job is None else pl.col("neighbour") == one.job,
             pl.col("storage") == told[0].storage.number,
         )
-        first = int(rows["slice"].min() or 0) if len(rows) else 0  # type: ignore[arg-type]
+        first, last = (int(rows["slice"].min()), int(rows["slice"].max())) if len(rows) else (0, 0)  # type: ignore[arg-type]
         taken = rows["storage_seconds"] / (grid_ns / 1e9)
         cap = min(1.0, float(taken.quantile(0.95) or 0.0)) if len(rows) else 0.0
         start = max(0.0, first * grid_ns / 1e9 - begin)
-        last = int(rows["slice"].max() or 0) if len(rows) else 0  # type: ignore[arg-type]
         active = rows["slice"].n_unique() / (last - first + 1)
-        loads.append(without.Load(one.job, float(rows["storage_seconds"].sum()), start, cap, active))
+        loads.append(without.Load(float(rows["storage_seconds"].sum()), start, cap, active))
     before = begin - job.start_ns / 1e9
     ends = without.ends_without(end - begin, lost, base.seconds.value, loads)
     after = job.end_ns / 1e9 - end
@@ -384,7 +381,7 @@ def _why_unknown(slices: pl.DataFrame, company: pl.DataFrame, sources: Sequence[
     return "; ".join(clauses)
 
 
-def _next_step(digest: Digest, job: Job) -> str:
+def _next_step(job: Job) -> str:
     """The one command that would tell."""
     return f"slicewise run --job {job.job}-alone -- COMMAND OF {job.program}, while nobody else uses the file system"
 

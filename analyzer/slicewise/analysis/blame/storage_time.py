@@ -5,7 +5,7 @@ Frames in, dataclasses and frames out; the definitions are in docs/models.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -182,7 +182,7 @@ def storage_seconds(rows: pl.DataFrame, found: Mapping[int, Capacities], grid_ns
     )
 
 
-def against(kind: Kind, known: Capacities, columns: Sequence[Kind] = KINDS) -> pl.Expr:
+def against(kind: Kind, known: Capacities) -> pl.Expr:
     """How much of the storage's time a row's work counts against calls of a kind, in s."""
     across = known.across()
-    return pl.sum_horizontal(pl.col(f"{other}_taken") * (1.0 if other == kind else across) for other in columns)
+    return pl.sum_horizontal(pl.col(f"{other}_taken") * (1.0 if other == kind else across) for other in KINDS)

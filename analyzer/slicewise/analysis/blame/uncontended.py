@@ -29,7 +29,7 @@ LEAST_AT_WORK = 0.9
 BLOCK = 3
 DRAWS = 400
 SURE_WITHIN = 0.025
-MOST_ERROR = {"quiet slices": 0.05, "line": 0.10, "envelope": 0.10}
+MOST_ERROR = {"quiet slices": 0.05, "line": 0.10}
 AGREE_WITHIN = 0.05
 LEAST_RATIO_OF_RATES = 1.25
 # A line's lowest rate is near rest, if it is at most so much of the range that its rates span.
@@ -129,12 +129,11 @@ def block_error(over: np.ndarray, under: np.ndarray, seed: int = 1) -> float:
 
 @dataclass(frozen=True)
 class StandaloneRows:
-    """A run that had the storages to itself. slices: `timeline.slice_rows`; slowest: of its processes, s in calls."""
+    """A run that had the storages to itself. slices: `timeline.slice_rows`; uneven: see `to_runtime.unevenness`."""
 
     name: str
     processes: int
     slices: pl.DataFrame
-    slowest: float
     uneven: float
 
 
@@ -186,15 +185,15 @@ def from_quiet_slices(scene: Scene) -> Prices:
     source: Source = "quiet slices"
     prices: dict[Place, Price] = {}
     most_error, fewest = 0.0, np.inf
-    for (storage, kind), _ in scene.places().items():
+    for storage, kind in scene.places():
         own = scene.of(storage)
         if not _has_company(scene, storage):
             prices[storage, kind] = _as_it_was(own, kind)
             continue
         quiet = _quiet(scene, storage).filter(pl.col(SECONDS[kind]) > 0)
-        where = _in_calls(kind)
         if len(quiet) < FEWEST_QUIET:
-            return Prices(source, refused=f"the job had fewer than {FEWEST_QUIET} slices {where} to itself")
+            what = f"slices with {_calls(kind)} calls"
+            return Prices(source, refused=f"the job had fewer than {FEWEST_QUIET} {what} to itself")
         price = _price_of(quiet, kind)
         if price is None or price.error > MOST_ERROR[source]:
             return Prices(source, refused=f"what the job's {_calls(kind)} calls cost in quiet slices varies too much")
@@ -261,8 +260,7 @@ def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
     if len(sets) < 2:
         return "its neighbours came and went too seldom to see how its speed depends on them"
     rates = np.array([real(rows["others"].mean()) / slice_seconds for rows in sets])
-    busy = sorted(rate for rate in rates if rate > 0)
-    if rates.max() < LEAST_RATIO_OF_RATES * rates.min() or not busy:
+    if rates.max() < LEAST_RATIO_OF_RATES * rates.min() or rates.max() <= 0:
         return "its neighbours' rates were too much alike to see how its speed depends on them"
     # What is further from the points than they are from each other is not read off a line.
     seen = float(np.ptp(rates))
@@ -505,7 +503,3 @@ def _speeds(scene: Scene, storage: int) -> pl.DataFrame:
 
 def _calls(kind: Kind) -> str:
     return "metadata" if kind == "meta" else kind
-
-
-def _in_calls(kind: Kind) -> str:
-    return f"with {_calls(kind)} calls"

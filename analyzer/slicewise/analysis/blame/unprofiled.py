@@ -37,8 +37,8 @@ class Counter:
 def counter_of(storage: Storage, digest: Digest) -> Counter | None:
     """The counter of a storage's traffic in a job's own node samples; None where nobody counted it.
 
-    Of a local file system it is its disk's, of NFS that of the mount on the job's nodes, and of any other network file
-    system that of a server which was sampled, too: a node that has none of the job's processes.
+    A local file system has its disk's counter, and NFS that of the mount on the job's nodes. Any other network file
+    system has the counter of a server's network, if one server was sampled: a node without any of the job's processes.
     """
     sampled = digest.node_slices
     if sampled.is_empty():
@@ -123,7 +123,11 @@ def _sampled_nodes(digest: Digest) -> list[str]:
 
 
 def _rest(name: str) -> pl.Expr:
-    """Of one direction: the sum's excess, where it is worth a word, over the slices' excesses in proportion."""
+    """What the counter shows beyond the profiles in one direction, by slice.
+
+    Sums over the run say how much it is, and nothing where that is not worth a word. Each slice gets its part of it in
+    proportion to its own excess.
+    """
     counted, seen = pl.col(name), pl.col(f"{name}_seen")
     excess = counted.sum() - seen.sum()
     is_real = (excess > LEAST_BYTES) & (excess > MARGIN * counted.sum())

@@ -30,7 +30,6 @@ class Load:
     time that it takes, 0 to 1. active: the share of the slices from its first to its last one in which it was active.
     """
 
-    name: str | None
     seconds: float
     start: float
     cap: float

@@ -157,7 +157,7 @@ def _longest_chain(taking: pl.DataFrame) -> list[int]:
     taking: process, start_ns, end_ns, seconds; sorted by end_ns.
     """
     ends = taking["end_ns"].to_list()
-    # Of the first k processes: the most seconds of a chain, the last process of it, and how many came before that.
+    # For the first k processes: the most seconds of a chain, the last process of it, and how many came before that.
     best: list[tuple[float, int, int]] = [(0.0, -1, 0)]
     for place, (start, seconds) in enumerate(taking.select("start_ns", "seconds").iter_rows()):
         before = bisect_right(ends, start + CLOCKS_NS, 0, place)

@@ -58,7 +58,7 @@ def given_capacity(bytes_per_second: float) -> KnownCapacity:
 
 
 def fitted_capacity(model: FittedModel) -> KnownCapacity | None:
-    """Of a fitted model; None where it has none."""
+    """The capacity of a fitted model; None where the model has none."""
     curve = model.capacity
     if curve is None:
         return None
@@ -107,8 +107,10 @@ def refusal(storage: Storage, demand: Demand) -> UserError:
 
 
 def _runs_together(data: Campaign, demands: Mapping[str, Demand], grid_ns: int) -> Sequence[tuple[Estimate, str, bool]]:
-    """Of each run of several jobs: what they got together in the slices that several filled, its name, and whether the
-    storage was full then: some job got less than it reaches alone, or it is not known what it reaches alone.
+    """A row for each run of several jobs: what they got together, the run's name, and whether the storage was full.
+
+    Only slices that several jobs filled count. The storage was full if some job got less than it reaches alone, or if
+    nobody knows what it reaches alone.
     """
     found = []
     for (run,), slices in data.slices.group_by("run", maintain_order=True):

@@ -145,7 +145,9 @@ def _over_time(blame: Blame, slices: range) -> list[Section]:
         sections.append(
             Section(
                 "Seconds lost in each slice, by neighbour",
-                text=["Of the mean process. Below the axis: calls that took less time than alone."],
+                text=[
+                    "Seconds are those of the mean process. Below the axis lie calls that took less time than alone."
+                ],
                 chart=charts.lost_by_slice(_losses(blame), slices, blame.slice_ns),
                 note=f"{behind}, {words.count(blame.io_processes, 'process')}.",
                 is_linked=True,

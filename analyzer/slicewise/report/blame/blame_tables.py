@@ -16,7 +16,7 @@ SOURCES = {
     "line": "its speed against its neighbours' rates",
     "envelope": "the most that the storage served",
 }
-# Of the loss, in a kind of calls.
+# A kind of calls is named from this share of the loss on.
 WORTH_NAMING_A_KIND = 0.01
 
 

@@ -14,9 +14,9 @@ from slicewise.text import words
 NOT_PROFILED = "programs without a profile"
 # From here on "2.0 times as long" is easier to grasp than "100 % longer".
 TIMES_FROM = 1.5
-# Of the loss: a neighbour with less is not named in the first sentence, and a part with less is not worth a clause.
+# Shares of the loss: a neighbour with less is not named in the first sentence; a part with less gets no clause.
 WORTH_BLAMING, WORTH_A_CLAUSE = 0.05, 0.005
-# Of the loss: with less, processes that lost unequally are told with what is unexplained.
+# A share of the loss: if unequal processes lost less than that, it is told with what is unexplained.
 WORTH_APART = 0.02
 # Above this share of the loss neighbours are the reason, above the other one a part of it.
 REASON, PART_OF_REASON = 0.5, 0.1
@@ -25,8 +25,8 @@ MOST_BLAMED, MOST_MISSING, MOST_DISAGREEMENTS = 3, 4, 2
 LONG = 299.5
 # A model and a blame that differ by less than this share of the runtime do not contradict each other.
 WORTH_A_CONTRADICTION = 0.02
-# Of what a neighbour moved, a direction with less than this share is not told. Metadata calls are told from so many a
-# second on, unless each comes with so many bytes that those matter more.
+# A direction is not told if it has less than this share of what a neighbour moved. Metadata calls are told from so
+# many a second on, unless each comes with so many bytes that those matter more.
 WORTH_A_DIRECTION = 0.1
 FEWEST_CALLS, MOST_BYTES_A_CALL = 50.0, 256 << 10
 # Profiles that explain at least this share of a storage's traffic explain all of it.

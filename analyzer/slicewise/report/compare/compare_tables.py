@@ -15,7 +15,7 @@ NEXT_TO_NOTHING = 0.0005
 
 
 def parts_table(comparison: Comparison) -> Table:
-    """Of two runs: a row a part, what each took, and their difference. Each column adds up to the last row."""
+    """Two runs: a row a part, what each run took for it, and their difference. Columns add up to the last row."""
     told = comparison.told
     table = Table(
         [
@@ -55,7 +55,7 @@ def parts_table(comparison: Comparison) -> Table:
 
 
 def runs_table(comparison: Comparison) -> Table:
-    """Of several runs: a row a run, and why it took another time than the one that they are compared with."""
+    """Several runs: a row a run, and why it took another time than the one that they are compared with."""
     table = Table(
         [
             Column("run", is_figure=False),
