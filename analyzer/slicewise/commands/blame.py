@@ -10,7 +10,7 @@ from rich.console import RenderableType
 
 from slicewise.analysis.blame.case import Case, case_of
 from slicewise.analysis.blame.result import Blame
-from slicewise.digest.beside import job_directory
+from slicewise.digest.beside import Surroundings, job_directory
 from slicewise.report.blame import blame_words
 from slicewise.report.blame.anonymous import anonymous as without_names
 from slicewise.report.blame.blame_json import blame_record
@@ -22,6 +22,7 @@ from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.snapshot import living_jobs
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.terminal.progress import ReadingProfiles
 
 MOST_ROWS = 8
 
@@ -46,7 +47,7 @@ def blame(
 ) -> None:
     """Who slowed a job down, by how much, and how sure that is."""
     with living_jobs(job_directory(job).parent) as copies:
-        case = case_of(job, neighbours or [], alone or [], copies)
+        case = case_of(job, neighbours or [], alone or [], Surroundings(copies, ReadingProfiles()))
     result = case.result()
     if anonymous:
         result = without_names(result, case.job, case.others(), case.unread)

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 
 from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.nodes.samples import moved
-from slicewise.digest.beside import find_beside
+from slicewise.digest.beside import Surroundings
 from slicewise.digest.digest import read_digest
 from slicewise.report.blame import blame_words
 from slicewise.report.coverage import coverage_words
@@ -22,6 +22,7 @@ from slicewise.report.job.site_words import MOST_SITES, sites_record
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.terminal.progress import ReadingProfiles
 from slicewise.text import words
 
 # So many profiles in a directory are read and compared by the way.
@@ -82,11 +83,12 @@ def report(
 def _who_slowed_it_down(profile: Path) -> list[RenderableType]:
     """The answer of `slicewise blame` where neighbours lie beside the profile and are soon read; else the command."""
     command = line_for_terminal(f"Next, who slowed it down: slicewise blame {profile}", is_folded=False)
-    beside = find_beside(profile)
+    around = Surroundings(progress=ReadingProfiles())
+    beside = around.beside(profile)
     if not beside.neighbours:
         return [command]
     if beside.looked_at > MOST_TO_READ:
         jobs = words.count(len(beside.neighbours), "other job")
         return [f"{jobs} used its storage at the same time.", command]
-    result = case_of(profile).result()
+    result = case_of(profile, surroundings=around).result()
     return [blame_words.headline_with_confidence(result), command]

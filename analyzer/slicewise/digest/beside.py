@@ -1,19 +1,18 @@
 """Which other profiles lie beside a job's: its neighbours, and quiet runs of the same program.
 
-Paths in, paths out: profiles are read in sum, which takes milliseconds each.
+Paths in, paths out. A directory is read once for all jobs of a command, and anew by every command.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from slicewise.digest import slices
-from slicewise.digest.digest import Digest
-from slicewise.errors import UserError
+import numpy as np
+
+from slicewise.digest.outlines import Outline, Progress, outlines
 from slicewise.profile.files import SUFFIX
-from slicewise.profile.many import profiles_of
 
 # More profiles than this in one directory are not looked through: a catalog is made for that.
 MOST_PROFILES = 2000
@@ -34,80 +33,82 @@ class Beside:
     unread: Sequence[Path] = ()
 
 
-@dataclass(frozen=True)
-class _Seen:
-    place: Path
-    program: str
-    processes: int
-    start_ns: int
-    end_ns: int
-    storages: frozenset[int]
-    ids: frozenset[int]
+@dataclass
+class Surroundings:
+    """The directories that a command's jobs lie in, each read once.
 
-    def meets(self, other: _Seen) -> bool:
-        return (
-            self.start_ns < other.end_ns
-            and other.start_ns < self.end_ns
-            and not self.storages.isdisjoint(other.storages)
+    copies: by jobs' directories, which need not be there, where to read those jobs instead: snapshots of what runs.
+    progress: told how many profiles of how many are read.
+    """
+
+    copies: Mapping[Path, Path] = field(default_factory=dict)
+    progress: Progress | None = None
+    _known: dict[Path, _Jobs] = field(default_factory=dict)
+
+    def place(self, job: Path) -> Path:
+        """Where to read a job."""
+        return self.copies.get(job_directory(job), job)
+
+    def beside(self, job: Path) -> Beside:
+        """What lies in the directory that a job's directory (or file) lies in."""
+        directory = job_directory(job)
+        try:
+            places = self._places(directory)
+        except OSError:
+            return Beside([], [], 0)
+        if len(places) > MOST_PROFILES:
+            return Beside([], [], len(places))
+        if directory.parent not in self._known:
+            self._known[directory.parent] = _Jobs(outlines(sorted({*places, self.place(directory)}), self.progress))
+        jobs = self._known[directory.parent]
+        own = next(iter(outlines([self.place(job)])), None) if job.is_file() else jobs.at(self.place(directory))
+        if own is None:
+            return Beside([], [], len(places))
+        return jobs.beside(own, places)
+
+    def _places(self, directory: Path) -> list[Path]:
+        """The other jobs of a job's directory."""
+        there = {one for one in directory.parent.iterdir() if one.is_dir() and any(one.glob(f"*{SUFFIX}"))}
+        running = {one for one in self.copies if one.parent == directory.parent}
+        return sorted(self.copies.get(one, one) for one in there | running if one != directory)
+
+
+class _Jobs:
+    """The jobs of a directory that can be read."""
+
+    def __init__(self, jobs: Sequence[Outline]) -> None:
+        self.jobs = jobs
+        self.start_ns = np.array([job.start_ns for job in jobs])
+        self.end_ns = np.array([job.end_ns for job in jobs])
+
+    def at(self, place: Path) -> Outline | None:
+        return next((job for job in self.jobs if job.place == place), None)
+
+    def beside(self, own: Outline, places: Sequence[Path]) -> Beside:
+        """What of these places counts for a job."""
+        wanted = set(places)
+        others = [job for job in self.jobs if job.place in wanted and job.ids.isdisjoint(own.ids)]
+        same = [job for job in others if job.program == own.program and not job.meets(own)]
+        like: list[Path] = []
+        unlike: list[Path] = []
+        for job in sorted(same, key=lambda job: abs(job.start_ns - own.start_ns)):
+            into = like if job.processes == own.processes else unlike
+            if len(into) < MOST_RUNS and not self._has_company(job):
+                into.append(job.place)
+        read = {job.place for job in self.jobs}
+        return Beside(
+            [job.place for job in others if job.meets(own)],
+            [*like, *unlike],
+            len(places),
+            [place for place in places if place not in read],
         )
+
+    def _has_company(self, job: Outline) -> bool:
+        """Whether anybody used one of its storages while it ran."""
+        at_once = np.flatnonzero((self.start_ns < job.end_ns) & (self.end_ns > job.start_ns))
+        return any(other is not job and other.meets(job) for other in (self.jobs[int(at)] for at in at_once))
 
 
 def job_directory(place: Path) -> Path:
     """The directory of a job that is named by it, or by a file in it; it need not be there."""
     return (place.parent if place.is_file() else place).resolve()
-
-
-def find_beside(place: Path, copies: Mapping[Path, Path] | None = None) -> Beside:
-    """What lies in the directory that a job's directory (or file) lies in.
-
-    copies: by jobs' directories, which need not be there, where to read those jobs instead: snapshots of what runs.
-    """
-    directory, instead = job_directory(place), copies or {}
-    try:
-        there = {one for one in directory.parent.iterdir() if one.is_dir() and any(one.glob(f"*{SUFFIX}"))}
-        places = sorted(instead.get(one, one) for one in there | set(instead) if one != directory)
-    except OSError:
-        return Beside([], [], 0)
-    if len(places) > MOST_PROFILES:
-        return Beside([], [], len(places))
-    seen = _seen(places)
-    own = next(iter(_seen([instead.get(directory, place)])), None)
-    if own is None:
-        return Beside([], [], len(places))
-    others = [one for one in seen if one.ids.isdisjoint(own.ids)]
-    quiet = sorted(
-        (
-            one
-            for one in others
-            if one.program == own.program
-            and not one.meets(own)
-            and not any(one.meets(other) for other in [own, *seen] if other is not one)
-        ),
-        key=lambda one: abs(one.start_ns - own.start_ns),
-    )
-    like = [one.place for one in quiet if one.processes == own.processes][:MOST_RUNS]
-    unlike = [one.place for one in quiet if one.processes != own.processes][:MOST_RUNS]
-    read = {one.place for one in seen}
-    unread = [one for one in places if one not in read]
-    return Beside([one.place for one in others if one.meets(own)], [*like, *unlike], len(places), unread)
-
-
-def _seen(places: Sequence[Path]) -> list[_Seen]:
-    """The jobs of these places; what cannot be read is passed over."""
-    try:
-        profiles = profiles_of(places, slices.NONE, slices.IN_WHICH)
-    except UserError:
-        if len(places) == 1:
-            return []
-        middle = len(places) // 2
-        return [*_seen(places[:middle]), *_seen(places[middle:])]
-    return [_one(place, Digest(profile)) for place, profile in zip(places, profiles, strict=True)]
-
-
-def _one(place: Path, digest: Digest) -> _Seen:
-    row = digest.jobs.row(0, named=True)
-    used = digest.mounts.filter((digest.mounts["read_bytes"] + digest.mounts["write_bytes"]) > 0)
-    return _Seen(
-        place, row["program"], row["processes"], row["start_ns"], row["end_ns"],
-        frozenset(used["storage"].to_list()), frozenset(digest.processes["process"].to_list()),
-    )  # fmt: skip

@@ -29,7 +29,6 @@ from slicewise.profile.schema import Column as ProfileColumn
 from slicewise.scalars import whole, whole_or_none
 
 PROCESS_FIGURES = ("profiler_ns", "call_cost_ps", "site_ns", "all_read_bytes", "all_write_bytes")
-WITHOUT_PATH = r"[^/]*$"
 
 
 class Digest:
@@ -53,7 +52,6 @@ class Digest:
         """The profile's processes by the digest's names, without what they did."""
         processes = self._profile.processes
         last_slices = self._profile.sums.group_by("process").agg(pl.col("slice").max())
-        last_seen = (pl.col("slice") * self.slice_ns).fill_null(0)
         return (
             processes.with_columns(
                 pl.col("rank", "ranks", "start_ns", "end_ns", "pid").cast(pl.Int64), job=pl.lit(self.job)
@@ -68,12 +66,12 @@ class Digest:
                 "ranks",
                 *(_or_zero(processes, name) for name in PROCESS_FIGURES),
                 path=pl.col("program").cast(pl.String),
-                program=pl.col("program").cast(pl.String).str.extract(f"({WITHOUT_PATH})"),
+                program=members.program(),
                 label=pl.when(members.has_rank())
                 .then(pl.format("rank {} on {}", "rank", "host"))
                 .otherwise(pl.format("process {} on {}", "pid", "host")),
                 start_ns="start_ns",
-                end_ns=pl.max_horizontal("end_ns", pl.when(pl.col("end_ns") == 0).then(last_seen).otherwise(0)),
+                end_ns=members.end_ns(pl.lit(self.slice_ns)),
                 ending=pl.col("ending").cast(pl.String),
                 clock=pl.col("clock").cast(pl.String),
                 is_of_job=members.is_of_job(),
@@ -130,7 +128,7 @@ class Digest:
             "job": self.job,
             "source": "profile",
             "path": str(self._profile.path).encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
-            "program": main_program(known),
+            "program": members.main_programs(known)["program"][0],
             "is_mpi": bool(known.select(members.has_rank().any()).item()),
             "processes": counted.height,
             "nodes": counted["node"].n_unique(),
@@ -370,14 +368,6 @@ def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list
 def _or_zero(processes: pl.DataFrame, name: str) -> pl.Expr:
     """A figure that older profiles do not have."""
     return (pl.col(name).cast(pl.Int64) if name in processes.columns else pl.lit(0)).alias(name)
-
-
-def main_program(processes: pl.DataFrame) -> str:
-    """The program whose processes moved most bytes; of several such the one that most processes ran."""
-    by_program = processes.group_by("program").agg(
-        bytes=(pl.col("read_bytes") + pl.col("write_bytes")).sum(), processes=pl.len()
-    )
-    return str(by_program.sort("bytes", "processes", "program", descending=[True, True, False])["program"][0])
 
 
 def several(profiles: list[Profile]) -> list[Digest]:

@@ -19,6 +19,7 @@ LEAST_SHARE_OF_TIME = 0.05
 LEAST_SHARE_OF_RUNTIME = 0.01
 # A direction in which a job moved less than this fraction of its bytes is not what the job is about.
 LEAST_SHARE_OF_JOB = 0.01
+WITHOUT_PATH = r"[^/]*$"
 
 
 def has_rank() -> pl.Expr:
@@ -32,6 +33,17 @@ def is_of_job() -> pl.Expr:
     mpirun and its helpers have no rank, and their files are not the job's.
     """
     return has_rank() | ~has_rank().any().over("job")
+
+
+def program() -> pl.Expr:
+    """The name of a row's program, without its path."""
+    return pl.col("program").cast(pl.String).str.extract(f"({WITHOUT_PATH})")
+
+
+def end_ns(slice_ns: pl.Expr) -> pl.Expr:
+    """When a row's process ended; of one whose end nobody wrote, when the last slice began that it did anything in."""
+    last_seen = (pl.col("slice") * slice_ns).fill_null(0)
+    return pl.max_horizontal("end_ns", pl.when(pl.col("end_ns") == 0).then(last_seen).otherwise(0))
 
 
 def matters() -> pl.Expr:
@@ -62,6 +74,15 @@ def matters() -> pl.Expr:
     is_long = (spent >= LEAST_SHARE_OF_RUNTIME * runtime) | (job_bytes == 0)
     by_time = (spent > 0) & (spent >= LEAST_SHARE_OF_TIME * most(spent)) & is_long
     return (of_job & (by_bytes | by_time)).fill_null(False)
+
+
+def main_programs(processes: pl.DataFrame) -> pl.DataFrame:
+    """job, program: whose processes moved most bytes; of several such the one that most processes ran."""
+    by_program = processes.group_by("job", "program").agg(
+        bytes=(pl.col("read_bytes") + pl.col("write_bytes")).sum(), processes=pl.len()
+    )
+    ordered = by_program.sort("bytes", "processes", "program", descending=[True, True, False])
+    return ordered.unique("job", keep="first", maintain_order=True).select("job", "program")
 
 
 def count_processes(processes: pl.DataFrame) -> int:

@@ -34,10 +34,11 @@ def profiles_of(
     Small jobs are read together: to read one costs more than its rows do.
     """
     wants = wants_of(slices, other_slices, distributions)
-    return [profile for some in _batches(places) for profile in _read_together(some, wants)]
+    return [profile for some in batches(places) for profile in _read_together(some, wants)]
 
 
-def _batches(places: Sequence[Path]) -> Iterator[list[Path]]:
+def batches(places: Sequence[Path]) -> Iterator[list[Path]]:
+    """Jobs that are to be read together: about BYTES_AT_ONCE."""
     batch: list[Path] = []
     together = 0
     for place in places:

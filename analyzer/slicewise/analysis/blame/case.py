@@ -5,13 +5,13 @@ Paths in, digests out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.result import Blame
-from slicewise.digest.beside import MOST_PROFILES, Beside, find_beside, job_directory
+from slicewise.digest.beside import MOST_PROFILES, Beside, Surroundings
 from slicewise.digest.digest import Digest, read_digests
 
 
@@ -51,21 +51,18 @@ def case_of(
     job: Path,
     neighbours: Sequence[Path] = (),
     alone: Sequence[Path] = (),
-    copies: Mapping[Path, Path] | None = None,
+    surroundings: Surroundings | None = None,
 ) -> Case:
     """A job's case. What is not given is looked for beside the job. Raises UserError for what cannot be read.
 
-    copies: by jobs' directories where to read those jobs instead: snapshots of what runs.
+    surroundings: those of several jobs in one directory, which is then read once.
     """
-
-    def current(place: Path) -> Path:
-        return (copies or {}).get(job_directory(place), place)
-
-    beside = Beside([], [], 0) if neighbours and alone else find_beside(job, copies)
-    company = [current(one) for one in neighbours] or beside.neighbours
+    around = surroundings or Surroundings()
+    beside = Beside([], [], 0) if neighbours and alone else around.beside(job)
+    company = [around.place(one) for one in neighbours] or beside.neighbours
     quiet = [] if alone else [run for run in beside.quiet if not _is_in(run, company)]
     # Read together, so that no two of them have one name.
-    digests = iter(read_digests([current(job), *company, *alone, *quiet]))
+    digests = iter(read_digests([around.place(job), *company, *alone, *quiet]))
     own, *rest = digests
     ends = len(company), len(company) + len(alone)
     return Case(own, rest[: ends[0]], rest[ends[0] : ends[1]], rest[ends[1] :], beside.looked_at, beside.unread)

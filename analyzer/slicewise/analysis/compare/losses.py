@@ -13,7 +13,9 @@ from slicewise.analysis.blame.case import Case, case_of
 from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.compare.difference import Loss
 from slicewise.analysis.runs.matching import company
+from slicewise.digest.beside import Surroundings
 from slicewise.digest.digest import Digest
+from slicewise.digest.outlines import Progress
 from slicewise.estimate import Estimate
 
 UNPROFILED = "traffic without a profile"
@@ -21,13 +23,16 @@ UNPROFILED = "traffic without a profile"
 LEAST_SHARE = 0.1
 
 
-def losses(runs: Sequence[Path], neighbours: Sequence[Path] = ()) -> list[Loss | None]:
+def losses(
+    runs: Sequence[Path], neighbours: Sequence[Path] = (), progress: Progress | None = None
+) -> list[Loss | None]:
     """What each run lost to those who are known to have used a storage while it did; None where that is unknown.
 
     neighbours: who may have; none: they are looked for beside each run. A run whose neighbours nobody knows may have
-    had some.
+    had some. progress: told how many profiles beside the runs are read.
     """
-    cases = [case_of(run, neighbours) for run in runs]
+    around = Surroundings(progress=progress)
+    cases = [case_of(run, neighbours, surroundings=around) for run in runs]
     return [_loss(blame(case.job, case.neighbours, (), _alone(case, cases))) for case in cases]
 
 

@@ -1,0 +1,103 @@
+"""What lies beside a job's profile: many profiles are read at once, and say what their digests say."""
+
+import io
+import shutil
+
+from slicewise.digest.beside import MOST_RUNS, Surroundings
+from slicewise.digest.digest import read_digest
+from slicewise.digest.outlines import JOBS_AT_ONCE, outlines
+from slicewise.terminal.progress import ReadingProfiles
+from support.jobs import write_competing_jobs
+from support.runs import metadata, read, write_run, wrote
+
+
+def writer(directory, begin, processes=1, program="/opt/simulation", source="disk"):
+    rows = [{at: wrote(10, 0.5) for at in range(10)}] * processes
+    return write_run(
+        directory, 10, rows, program=program, begin=begin, mounts={"type": "nfs4", "source": f"s:/{source}"}
+    )
+
+
+def names(places):
+    return [place.name for place in places]
+
+
+def test_outlines_say_what_digests_say(tmp_path):
+    rows = [{at: wrote(10, 0.5) | metadata(5, 0.1) for at in range(10)}, {0: read(0.001, 0.001)}]
+    places = [
+        *write_competing_jobs(tmp_path, "a", "b"),
+        write_run(tmp_path / "ranks", 10, rows, is_mpi=True),
+        write_run(tmp_path / "killed", 10, rows, ending="killed", spans=[(0, -1_700_000_000), (2, 10)]),
+        write_run(tmp_path / "idle", 10, [{at: metadata(5, 0.1) for at in range(3)}]),
+    ]
+    found = outlines(places)
+    assert [outline.place for outline in found] == places
+    for outline in found:
+        digest = read_digest(outline.place)
+        job = digest.jobs.row(0, named=True)
+        assert (outline.program, outline.processes) == (job["program"], job["processes"])
+        assert (outline.start_ns, outline.end_ns) == (job["start_ns"], job["end_ns"])
+        used = digest.mounts.filter((digest.mounts["read_bytes"] + digest.mounts["write_bytes"]) > 0)
+        assert outline.storages == set(used["storage"])
+        assert outline.ids == set(digest.processes["process"])
+
+
+def test_neighbours_quiet_runs_and_what_cannot_be_read(tmp_path):
+    own = writer(tmp_path / "own", 1000)
+    writer(tmp_path / "neighbour", 1005, program="/opt/other")
+    writer(tmp_path / "elsewhere", 1005, program="/opt/other", source="tape")
+    for place in range(MOST_RUNS + 2):
+        writer(tmp_path / f"quiet{place}", 100 * place)
+    writer(tmp_path / "larger", 2000, processes=3)
+    for name in ("in-company", "company"):
+        writer(tmp_path / name, 3000)
+    writer(tmp_path / "another-program", 4000, program="/opt/other")
+    shutil.copytree(own, tmp_path / "own-again")
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "n1.swz").write_bytes(b"no profile")
+    (tmp_path / "empty").mkdir()
+    found = Surroundings().beside(own)
+    assert names(found.neighbours) == ["neighbour"]
+    assert names(found.quiet) == [*(f"quiet{place}" for place in (6, 5, 4, 3, 2)), "larger"]
+    assert names(found.unread) == ["damaged"]
+    assert found.looked_at == 15
+    assert Surroundings().beside(next(own.glob("*.swz"))) == found
+
+
+def test_a_directory_is_read_once_for_all_jobs_of_a_command_and_says_how_far_it_is(tmp_path):
+    runs = [writer(tmp_path / f"run{place:03}", 100 * place) for place in range(JOBS_AT_ONCE + 1)]
+    told = []
+    around = Surroundings(progress=lambda done, total: told.append((done, total)))
+    for run in (runs[0], runs[50]):
+        assert len(around.beside(run).quiet) == MOST_RUNS
+    assert told == [(JOBS_AT_ONCE, len(runs)), (len(runs), len(runs))]
+
+
+def test_running_jobs_are_read_from_their_copies(tmp_path):
+    own, copy = tmp_path / "jobs" / "own", writer(tmp_path / "copies" / "own", 1000)
+    other = writer(tmp_path / "copies" / "other", 1002, program="/opt/other")
+    (tmp_path / "jobs").mkdir()
+    around = Surroundings({own: copy, tmp_path / "jobs" / "other": other})
+    assert around.beside(own).neighbours == [other]
+    assert around.place(own) == copy
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_who_waits_is_told_and_nobody_else(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    terminal, pipe = Terminal(), io.StringIO()
+    for stream in (terminal, pipe):
+        now[0] = 0.0
+        told = ReadingProfiles(stream)
+        for done in range(100, 1001, 100):
+            now[0] += 0.5
+            told(done, 1000)
+    assert terminal.getvalue().count("Read ") == 2
+    assert "Read 400 of 1,000 profiles beside it" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
+    assert pipe.getvalue() == ""
