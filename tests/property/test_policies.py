@@ -1,0 +1,74 @@
+"""Policies on random jobs: nothing is lost, the order of the jobs does not matter, dynamic is as good as fixed ones."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slicewise.analysis.policies.decisions import METRICS, POLICIES
+from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
+
+CAPACITY = 100.0
+volumes = st.floats(1.0, 5000.0)
+caps = st.one_of(st.just(math.inf), st.floats(10.0, 150.0))
+starts = st.floats(0.0, 60.0)
+processes = st.integers(1, 4096)
+delays = st.sampled_from([0.0, 1.5, 20.0])
+
+
+@st.composite
+def plans(draw, name, most_phases=3):
+    count = draw(processes)
+    phases = tuple(
+        IoPhase(draw(st.floats(0.0, 30.0)), draw(volumes), draw(caps)) for _ in range(draw(st.integers(1, most_phases)))
+    )
+    unit = draw(st.sampled_from([0.0, 0.0, 37.0]))
+    return PolicyJob(name, count, float(count), draw(starts), phases, draw(st.floats(0.0, 5.0)), unit)
+
+
+@st.composite
+def crowds(draw):
+    return [draw(plans(f"job {number}")) for number in range(draw(st.integers(1, 5)))]
+
+
+@given(crowds(), st.sampled_from(POLICIES), st.sampled_from(METRICS), delays)
+@settings(max_examples=150)
+def test_bytes_and_time_are_conserved(jobs, policy, metric, delay):
+    found = simulate(CAPACITY, jobs, policy, metric, delay)
+    for plan, outcome in zip(jobs, found.jobs, strict=True):
+        assert outcome.moved == pytest.approx(sum(phase.volume for phase in plan.phases), rel=1e-6)
+        assert outcome.io_seconds >= outcome.io_alone * (1 - 1e-6)
+        computing = sum(phase.computing for phase in plan.phases) + plan.computing_after
+        assert outcome.end - outcome.start == pytest.approx(outcome.io_seconds + computing, rel=1e-6, abs=1e-6)
+        for one, then in zip(outcome.stretches, outcome.stretches[1:], strict=False):
+            assert one.end == pytest.approx(then.start)
+    edges = sorted({one.start for outcome in found.jobs for one in outcome.stretches})
+    for edge in edges:
+        rates = [one.rate for outcome in found.jobs for one in outcome.stretches if one.start <= edge < one.end]
+        assert math.fsum(rates) <= CAPACITY * (1 + 1e-9)
+
+
+@given(crowds(), st.sampled_from(POLICIES), delays, st.randoms(use_true_random=False))
+@settings(max_examples=100)
+def test_the_order_of_the_jobs_does_not_matter(jobs, policy, delay, random):
+    mixed = random.sample(jobs, len(jobs))
+    ends = [
+        {outcome.job: outcome.end for outcome in simulate(CAPACITY, order, policy, delay=delay).jobs}
+        for order in (jobs, mixed)
+    ]
+    assert ends[0] == pytest.approx(ends[1], rel=1e-6)
+
+
+@given(
+    volumes, volumes, caps, caps, processes, processes, st.floats(0.0, 60.0), st.sampled_from(METRICS), delays
+)  # fmt: skip
+@settings(max_examples=300)
+def test_dynamic_is_never_worse_than_any_fixed_policy_for_two_jobs(a, b, cap_a, cap_b, n_a, n_b, offset, metric, delay):
+    jobs = [
+        PolicyJob("A", n_a, float(n_a), 0.0, (IoPhase(0.0, a, cap_a),)),
+        PolicyJob("B", n_b, float(n_b), offset, (IoPhase(0.0, b, cap_b),)),
+    ]
+    costs = {policy: simulate(CAPACITY, jobs, policy, metric, delay).cost(metric) for policy in POLICIES}
+    fixed = min(cost for policy, cost in costs.items() if policy != "dynamic")
+    assert costs["dynamic"] <= fixed * (1 + 1e-5)
