@@ -1,12 +1,13 @@
 """Policies on random jobs: nothing is lost, the order of the jobs does not matter, dynamic is as good as fixed ones."""
 
+import json
 import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from slicewise.analysis.policies.decisions import METRICS, POLICIES
+from slicewise.analysis.policies.replay import replay
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
 
 CAPACITY = 100.0
@@ -33,7 +34,7 @@ def crowds(draw):
 
 
 @given(crowds(), st.sampled_from(POLICIES), st.sampled_from(METRICS), delays)
-@settings(max_examples=150)
+@settings(max_examples=60, deadline=None)
 def test_bytes_and_time_are_conserved(jobs, policy, metric, delay):
     found = simulate(CAPACITY, jobs, policy, metric, delay)
     for plan, outcome in zip(jobs, found.jobs, strict=True):
@@ -50,7 +51,7 @@ def test_bytes_and_time_are_conserved(jobs, policy, metric, delay):
 
 
 @given(crowds(), st.sampled_from(POLICIES), delays, st.randoms(use_true_random=False))
-@settings(max_examples=100)
+@settings(max_examples=40, deadline=None)
 def test_the_order_of_the_jobs_does_not_matter(jobs, policy, delay, random):
     mixed = random.sample(jobs, len(jobs))
     ends = [
@@ -63,7 +64,7 @@ def test_the_order_of_the_jobs_does_not_matter(jobs, policy, delay, random):
 @given(
     volumes, volumes, caps, caps, processes, processes, st.floats(0.0, 60.0), st.sampled_from(METRICS), delays
 )  # fmt: skip
-@settings(max_examples=300)
+@settings(max_examples=120, deadline=None)
 def test_dynamic_is_never_worse_than_any_fixed_policy_for_two_jobs(a, b, cap_a, cap_b, n_a, n_b, offset, metric, delay):
     jobs = [
         PolicyJob("A", n_a, float(n_a), 0.0, (IoPhase(0.0, a, cap_a),)),
@@ -72,3 +73,41 @@ def test_dynamic_is_never_worse_than_any_fixed_policy_for_two_jobs(a, b, cap_a, 
     costs = {policy: simulate(CAPACITY, jobs, policy, metric, delay).cost(metric) for policy in POLICIES}
     fixed = min(cost for policy, cost in costs.items() if policy != "dynamic")
     assert costs["dynamic"] <= fixed * (1 + 1e-5)
+
+
+@given(
+    st.lists(st.tuples(volumes, starts, processes), min_size=1, max_size=5),
+    st.sampled_from(POLICIES),
+    st.sampled_from(METRICS),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_log_of_a_simulation_agrees_with_the_replay_of_it(figures, policy, metric):
+    jobs = [
+        PolicyJob(str(number), count, float(count), start + number / 7, (IoPhase(0.0, volume),))
+        for number, (volume, start, count) in enumerate(figures)
+    ]
+    found = simulate(CAPACITY, jobs, policy, metric)
+    assert replay(log_of(found, metric), "log").disagreements == []
+
+
+def log_of(simulated, metric):
+    """The decision log of jobs with one phase each, from what the simulation let them do."""
+    start = {"time_seconds": 0.0, "event": "start", "policy": simulated.policy, "metric": metric}
+    changes, decisions = [], []
+    for outcome in simulated.jobs:
+        number = int(outcome.job)
+        arrived, ended = outcome.phases[0]
+        alone = outcome.io_alone
+        informs = {"processes": outcome.processes, "seconds": alone, "remaining": alone}
+        changes.append((arrived, 0, {"event": "inform", "job": number} | informs))
+        changes.append((ended, 0, {"event": "release", "job": number, "remaining": 0.0}))
+        stretches = [one for one in outcome.stretches if one.doing != "computing"]
+        was_going = False
+        for before, one in zip([None, *stretches], stretches, strict=False):
+            is_going = one.doing == "io"
+            if is_going != (before is not None and before.doing == "io"):
+                what = "pause" if not is_going else "resume" if was_going else "authorise"
+                decisions.append((one.start, 1, {"event": what, "job": number}))
+            was_going |= is_going
+    ordered = sorted([*changes, *decisions], key=lambda one: one[:2])
+    return [json.dumps(record) for record in (start, *({"time_seconds": time} | event for time, _, event in ordered))]

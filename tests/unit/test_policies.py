@@ -3,7 +3,6 @@
 import math
 
 import pytest
-
 from slicewise.analysis.policies.decisions import METRICS, POLICIES, Present, decide, predict
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
 

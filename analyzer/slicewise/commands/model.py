@@ -235,24 +235,13 @@ def _sharing_job(option: JobOption, weight: PredictWeight, has_unit: bool) -> Sh
     option.require(key, f" (--weight {weight} goes by it)")
     for count in COUNTS:
         option.count(count)
-    volume = _amount_like_capacity(option, "volume", has_unit, is_rate=False)
-    cap = _amount_like_capacity(option, "cap", has_unit, is_rate=True) if "cap" in option.given else math.inf
+    volume = option.amount_like_capacity("volume", has_unit, is_rate=False)
+    cap = option.amount_like_capacity("cap", has_unit, is_rate=True) if "cap" in option.given else math.inf
     try:
         start = option.number("start", "0")
         return SharingJob(option.name, volume, option.number(key), cap, start)
     except ValueError as error:
         raise UserError(f"{option.option}: {error}") from error
-
-
-def _amount_like_capacity(option: JobOption, key: str, has_unit: bool, is_rate: bool) -> float:
-    found, is_in_bytes = option.amount(key, is_rate)
-    if is_in_bytes != has_unit:
-        says, lacks = ("has a unit", "--capacity has none") if is_in_bytes else ("has no unit", "--capacity has one")
-        raise UserError(
-            f"{option.option}: {key}={option.given[key]} {says} and {lacks}; "
-            "give all amounts with units, or all as plain numbers"
-        )
-    return found
 
 
 def _model_job(option: JobOption) -> fitted.ModelJob:

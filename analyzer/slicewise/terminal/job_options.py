@@ -51,6 +51,19 @@ class JobOption:
         """An amount in bytes (a rate: bytes a second), or a plain number; and whether it had a unit."""
         return amount(self.given[key], f"{self.option}: {key}", is_rate)
 
+    def amount_like_capacity(self, key: str, has_unit: bool, is_rate: bool) -> float:
+        """An amount that must have a unit where --capacity has one, and none where it has none."""
+        found, is_in_bytes = self.amount(key, is_rate)
+        if is_in_bytes != has_unit:
+            says, lacks = (
+                ("has a unit", "--capacity has none") if is_in_bytes else ("has no unit", "--capacity has one")
+            )
+            raise UserError(
+                f"{self.option}: {key}={self.given[key]} {says} and {lacks}; "
+                "give all amounts with units, or all as plain numbers"
+            )
+        return found
+
 
 def job_option(text: str, keys: Collection[str], form: str) -> JobOption:
     """A job from NAME,key=value,... with `keys`. Raises UserError with what is wrong and what is right."""

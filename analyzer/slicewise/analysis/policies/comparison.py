@@ -1,0 +1,151 @@
+"""Policies side by side: what each makes of the same jobs, which is best by a metric, and how that goes with offsets.
+
+Plain numbers in, dataclasses and frames out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from slicewise.analysis.policies.decisions import POLICIES, SAME_COST, Metric, Policy
+from slicewise.analysis.policies.simulation import Capacity, Outcome, PolicyJob, Simulated, simulate
+
+# So many delays are tried, up to what the longest phase takes alone.
+DELAYS = 20
+SWEEP_POINTS = 33
+# A sweep of jobs with more phases than this has fewer points, so that it stays a matter of seconds.
+PHASES_OF_FULL_SWEEP = 40
+FEWEST_POINTS = 9
+
+SWEEP_SCHEMA = pl.Schema(
+    {
+        "policy": pl.String,
+        "dt": pl.Float64,
+        "job": pl.String,
+        "seconds": pl.Float64,
+        "interference": pl.Float64,
+        "cost": pl.Float64,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """simulated: the policies asked for. undisturbed: the jobs under `interfere`, as they are without any policy."""
+
+    metric: Metric
+    simulated: list[Simulated]
+    undisturbed: Simulated
+
+    def under(self, policy: Policy) -> Simulated | None:
+        return next((one for one in self.simulated if one.policy == policy), None)
+
+    @property
+    def best(self) -> Simulated:
+        """The least cost by the metric; of equal ones the simplest policy."""
+        return least_cost(self.simulated, self.metric)
+
+    def gain(self, simulated: Simulated) -> float:
+        """By how much a policy lowers the metric; below 0: raises it."""
+        return self.undisturbed.cost(self.metric) - simulated.cost(self.metric)
+
+    def seconds_won(self, simulated: Simulated) -> list[float]:
+        """By how much a policy shortens each job's I/O (s)."""
+        return [
+            before.io_seconds - after.io_seconds
+            for before, after in zip(self.undisturbed.jobs, simulated.jobs, strict=True)
+        ]
+
+
+def least_cost(simulated: Sequence[Simulated], metric: Metric) -> Simulated:
+    """The one with the least cost; the first of those that are equal but for rounding."""
+    best = simulated[0]
+    for one in simulated[1:]:
+        if one.cost(metric) < best.cost(metric) * (1 - SAME_COST):
+            best = one
+    return best
+
+
+def compare(
+    capacity: Capacity,
+    jobs: Sequence[PolicyJob],
+    metric: Metric = "cpu_seconds",
+    policies: Sequence[Policy] = POLICIES,
+    delay: float | None = None,
+) -> Comparison:
+    """Simulate the jobs under each policy. delay: s, of `delay` and `dynamic`; None: the best of `DELAYS`."""
+    undisturbed = simulate(capacity, jobs, "interfere", metric)
+    if delay is None:
+        delay = best_delay(capacity, jobs, metric) if {"delay", "dynamic"} & set(policies) else 0.0
+    simulated = [
+        undisturbed if policy == "interfere" else simulate(capacity, jobs, policy, metric, delay)
+        for policy in POLICIES
+        if policy in policies
+    ]
+    return Comparison(metric, simulated, undisturbed)
+
+
+def best_delay(capacity: Capacity, jobs: Sequence[PolicyJob], metric: Metric) -> float:
+    """The delay with which `delay` costs least, of `DELAYS` up to what the longest phase takes alone; the shortest of
+    equal ones.
+    """
+    serves = capacity if callable(capacity) else lambda active: capacity
+    longest = max(
+        phase.volume / min(phase.cap, serves([place])) for place, job in enumerate(jobs) for phase in job.phases
+    )
+    tried = [longest * step / DELAYS for step in range(1, DELAYS + 1)]
+    return least_cost([simulate(capacity, jobs, "delay", metric, delay) for delay in tried], metric).delay
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The jobs with one of them shifted. moved: which; against: the job whose start dt counts from (s). rows: a row a
+    policy, dt and job (`SWEEP_SCHEMA`); cost is the metric's of all jobs. actual: the dt that the jobs really have.
+    """
+
+    moved: str
+    against: str
+    actual: float
+    rows: pl.DataFrame
+
+
+def sweep(
+    capacity: Capacity, jobs: Sequence[PolicyJob], comparison: Comparison, points: int = SWEEP_POINTS
+) -> Sweep | None:
+    """Shift the job that began last against the one that began first, from where it would be over when the first one
+    begins to where it begins when the first one is over. None for a single job.
+    """
+    if len(jobs) < 2:
+        return None
+    order = sorted(range(len(jobs)), key=lambda place: (jobs[place].start, jobs[place].job))
+    first, last = order[0], order[-1]
+    phases = max(len(job.phases) for job in jobs)
+    points = max(FEWEST_POINTS, min(points, points * PHASES_OF_FULL_SWEEP // phases))
+    actual = jobs[last].start - jobs[first].start
+    low, high = (-_length_alone(capacity, jobs, last), _length_alone(capacity, jobs, first))
+    offsets = sorted({*np.linspace(low, high, points).tolist(), 0.0, *([actual] if low <= actual <= high else [])})
+    rows = []
+    for offset in offsets:
+        shifted = list(jobs)
+        shifted[last] = replace(jobs[last], start=jobs[first].start + offset)
+        for one in comparison.simulated:
+            found = simulate(capacity, shifted, one.policy, comparison.metric, one.delay)
+            cost = found.cost(comparison.metric)
+            rows += [
+                (one.policy, offset, outcome.job, outcome.io_seconds, outcome.interference, cost)
+                for outcome in found.jobs
+            ]
+    frame = pl.DataFrame(rows, schema=SWEEP_SCHEMA, orient="row")
+    return Sweep(jobs[last].job, jobs[first].job, actual, frame)
+
+
+def _length_alone(capacity: Capacity, jobs: Sequence[PolicyJob], place: int) -> float:
+    """From a job's start to the end of its last phase if it ran alone (s)."""
+    alone: Outcome = simulate(
+        capacity if not callable(capacity) else capacity([place]), [jobs[place]], "interfere"
+    ).jobs[0]
+    return alone.phases[-1][1] - alone.start

@@ -1,0 +1,1 @@
+"""What taking turns would have changed, as sentences, tables, JSON and a page."""

@@ -1,0 +1,71 @@
+"""The tables of policies, the same for the terminal and for the page."""
+
+from __future__ import annotations
+
+from slicewise.analysis.policies.comparison import Comparison
+from slicewise.analysis.policies.decisions import METRICS
+from slicewise.report.policy.policy_words import METRICS as NAMES
+from slicewise.report.policy.policy_words import value
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+# More jobs have no column each; the page and JSON have them.
+MOST_JOBS = 8
+
+
+def costs_table(comparison: Comparison) -> Table:
+    """A row a policy: every metric, and what the chosen metric gains."""
+    units = {"cpu_seconds": "s", "makespan": "s"}
+    table = Table(
+        [
+            Column("policy", is_figure=False),
+            *(Column(NAMES[metric], units.get(metric, "")) for metric in METRICS),
+            Column("change", "%"),
+        ]
+    )
+    for one in comparison.simulated:
+        change = -comparison.gain(one) / comparison.undisturbed.cost(comparison.metric)
+        table.add(
+            one.policy,
+            *(Cell(value(metric, one.cost(metric)), one.cost(metric)) for metric in METRICS),
+            Cell(words.signed_percent(change), change * 100),
+        )
+    return table
+
+
+def jobs_table(comparison: Comparison) -> Table:
+    """A row a policy and job: I/O time, interference factor, and what the job gains."""
+    table = Table(
+        [
+            Column("policy", is_figure=False),
+            Column("job", is_figure=False),
+            Column("I/O time", "s"),
+            Column("alone", "s"),
+            Column("factor"),
+            Column("gains", "s"),
+            Column("ends", "s"),
+        ]
+    )
+    for one in comparison.simulated:
+        origin = min(job.start for job in one.jobs)
+        for job, won in zip(one.jobs, comparison.seconds_won(one), strict=True):
+            table.add(
+                one.policy,
+                job.job,
+                Cell(words.seconds(job.io_seconds), job.io_seconds),
+                Cell(words.seconds(job.io_alone), job.io_alone),
+                Cell(words.number(job.interference), job.interference),
+                Cell("0 s" if abs(won) < 1e-9 * job.io_seconds else words.number(won) + " s", won),
+                Cell(words.seconds(job.end - origin), job.end - origin),
+            )
+    return table
+
+
+def factors_table(comparison: Comparison) -> Table:
+    """A row a policy, a column a job: I/O time and interference factor. For the terminal, and few jobs."""
+    names = [job.job for job in comparison.undisturbed.jobs]
+    table = Table([Column("policy", is_figure=False), *(Column(f"{name}: I/O time (factor)") for name in names)])
+    for one in comparison.simulated:
+        cells = [f"{words.seconds(job.io_seconds)} ({words.number(job.interference)})" for job in one.jobs]
+        table.add(one.policy, *cells)
+    return table
