@@ -64,7 +64,7 @@ def test_evidence_names_the_demand_the_share_of_time_and_the_capacity(job, seen)
 def test_limits_for_slurm_and_lustre(job):
     found = copies(read_digest(job), capacity=given_capacity(150 * MIB))
     assert limits.licence(found) == [
-        "# slurm.conf",
+        "# slurm.conf, added to its line of licences if it has one; then: scontrol reconfigure",
         f"Licenses=simulation_scratch:{found.most}",
         "# each job of this kind",
         "sbatch -L simulation_scratch:1 ...",

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
+from slicewise.analysis.blame.timeline import KINDS
 from slicewise.analysis.copies.demand import Demand, demand_of, where_most
 from slicewise.analysis.copies.known_capacity import KnownCapacity, refusal, seen_capacity
-from slicewise.analysis.copies.side_by_side import MOST_OTHERS, Customer, expected_loss, loss_in_step, rates_of_all
+from slicewise.analysis.copies.losses import Losses, OfKinds, OfOneCapacity, Weight
+from slicewise.analysis.copies.region import Region, region_of
+from slicewise.analysis.copies.side_by_side import MOST_OTHERS
 from slicewise.analysis.runs.matching import company
 from slicewise.analysis.runs.storage import Storage
 from slicewise.digest.digest import Digest
@@ -25,6 +27,13 @@ MOST_COPIES = 64
 MOST_COPIES_BESIDE = 24
 # So many are shown beyond what is allowed.
 BEYOND = 2
+# A kind of call is part of what a job does from this share of its I/O on.
+WORTH_A_WORD = 0.05
+# Why reads and writes are taken to share one capacity where it is not the jobs' slices that tell it.
+ONE_BECAUSE = {
+    "given": "it was given as one number",
+    "fitted curve": "a fitted model has one capacity",
+}
 ROUNDING = 1e-5
 HOW = "random phases, from the storage's high and the job's low to the storage's low and the job's high rate"
 
@@ -45,7 +54,8 @@ class Row:
 class Copies:
     """most: the largest number of copies of which none loses more than most_loss on average. fewest_sure and
     most_possible: the same with the losses' high and low ends. is_bounded: whether that is below what is looked at.
-    company: who ran while the job did: its rate may be lower than alone.
+    company: who ran while the job did: its rate may be lower than alone. one_because: why there is one capacity for
+    all kinds of call; empty where there is one for each, or where the jobs make calls of one kind.
     """
 
     demand: Demand
@@ -59,16 +69,20 @@ class Copies:
     most_possible: int
     is_bounded: bool
     company: list[str]
+    one_because: str
 
     @property
     def confidence(self) -> Confidence:
         """How sure the number is: high where even the ends of the losses allow as many; low where they allow a quarter
-        more or less, where the job had company, and where the storage was never seen full.
+        more or less, where the job had company, and where the storage was never seen full. A capacity that was typed in
+        is an assumption, and so is that reads and writes take turns where no slices show it: medium at most.
         """
         apart = self.most_possible - self.fewest_sure
         if self.company or self.capacity.is_floor or apart > max(1, 0.25 * self.most):
             return "low"
-        return "medium" if apart else "high"
+        region = self.capacity.region
+        is_assumed = self.capacity.source == "given" or (region is not None and not region.is_exponent_seen)
+        return "medium" if apart or is_assumed else "high"
 
     def row(self, copies: int) -> Row | None:
         """The row of so many copies."""
@@ -102,11 +116,27 @@ def copies(
             )
         others.append(found)
     everyone = _each_once([digest, *beside, *seen])
+    losses: Losses
+    one_because = ONE_BECAUSE[capacity.source] if capacity is not None else ""
     if capacity is None:
-        capacity = seen_capacity(everyone, storage, direction, _alone(storage, everyone))
+        alone = _alone(storage, everyone)
+        capacity = seen_capacity(
+            everyone, storage, direction, {name: known for name, (_, known) in alone.items() if known is not None}
+        )
+        region = region_of(storage, everyone, {name: run for name, (run, _) in alone.items()})
+        if isinstance(region, str):
+            one_because = region
+        elif capacity is None or _differ([digest, *beside], storage):
+            kinds = tuple(region.most)
+            demand, *others = (_required(demand_of(one, storage, kinds)) for one in (digest, *beside))
+            capacity = _of_region(region, demand, OfKinds(demand, others, region).together())
     if capacity is None:
         raise refusal(storage, demand)
-    rows = _rows(demand, others, capacity, most_loss)
+    if capacity.region is not None:
+        losses = OfKinds(demand, others, capacity.region)
+    else:
+        losses = OfOneCapacity(demand, others, capacity)
+    rows = _rows(losses, others, most_loss)
     allowed = [
         max((row.copies for row in rows if _within(rows, row.copies, end, most_loss)), default=0)
         for end in ("value", "high", "low")
@@ -124,7 +154,32 @@ def copies(
         most_possible=allowed[2],
         is_bounded=allowed[2] < limit,
         company=[other.job for other in company(digest, everyone)],
+        one_because=one_because,
     )
+
+
+def _differ(digests: Sequence[Digest], storage: Storage) -> bool:
+    """Whether jobs make several kinds of call on a storage, each for a part of their I/O there that is worth a word."""
+    found = [demand_of(digest, storage, KINDS) for digest in digests]
+    kinds = {
+        kind
+        for demand in found
+        if demand is not None
+        for kind, seconds in demand.seconds.items()
+        if seconds >= WORTH_A_WORD * demand.io_seconds
+    }
+    return len(kinds) > 1
+
+
+def _of_region(region: Region, demand: Demand, together: Estimate) -> KnownCapacity:
+    parts = region.parts(demand.amounts)
+    asked = {kind for kind, part in parts.items() if part >= WORTH_A_WORD * sum(parts.values())}
+    return KnownCapacity(together, "capacity region", is_floor=bool(asked & region.unfilled), region=region)
+
+
+def _required(demand: Demand | None) -> Demand:
+    assert demand is not None
+    return demand
 
 
 def _limit(others: Sequence[Demand]) -> int:
@@ -135,82 +190,37 @@ def _within(rows: Sequence[Row], copies: int, end: str, most_loss: float) -> boo
     return all(getattr(row.loss, end) <= most_loss for row in rows if row.copies <= copies)
 
 
-def _rows(demand: Demand, others: Sequence[Demand], capacity: KnownCapacity, most_loss: float) -> list[Row]:
+def _rows(losses: Losses, others: Sequence[Demand], most_loss: float) -> list[Row]:
     """Rows up to where even the low end of the loss is more than allowed, and beyond."""
     rows: list[Row] = []
     too_many = 0
     for number in range(1, _limit(others) + 1):
-        rows.append(_row(number, demand, others, capacity))
+        rows.append(_row(number, losses, bool(others)))
         too_many += rows[-1].loss.low > most_loss
         if too_many > BEYOND:
             break
     return rows
 
 
-def _row(number: int, demand: Demand, others: Sequence[Demand], capacity: KnownCapacity) -> Row:
-    losses = [
-        _no_less_than_none(
-            expected_loss(number, *_customers(demand, others, end, weight), _serves(demand, others, capacity, end))
-        )
+def _row(number: int, losses: Losses, has_others: bool) -> Row:
+    # What shares go by matters beside other jobs alone.
+    weights: tuple[Weight, ...] = ("processes", "nodes") if has_others else ("processes",)
+    found = [
+        _no_less_than_none(losses.expected(number, end, weight))
         for end in (0, -1, 1)
-        # What shares go by matters beside other jobs alone.
-        for weight in (("processes", "nodes") if others else ("processes",))
-    ]
-    serves = _serves(demand, others, capacity, 0)
-    job, beside = _customers(demand, others, 0, "processes")
+        for weight in weights
+    ]  # fmt: skip
     return Row(
         copies=number,
-        loss=Estimate(losses[0], min(losses), max(losses), HOW),
-        in_step=_no_less_than_none(loss_in_step(number, job, beside, serves)),
-        rate=rates_of_all(number, range(len(others)), job, beside, serves)[0],
+        loss=Estimate(found[0], min(found), max(found), HOW),
+        in_step=_no_less_than_none(losses.in_step(number)),
+        rate=losses.rate(number),
     )
 
 
 def _no_less_than_none(loss: float) -> float:
     """What rounding leaves of no loss is none."""
     return loss if loss > ROUNDING else 0.0
-
-
-def _customers(demand: Demand, others: Sequence[Demand], end: int, weight: str) -> tuple[Customer, list[Customer]]:
-    """The job and the others; end: -1, 0, 1 for the low end of their rates, the middle, the high end."""
-    found = [
-        Customer(
-            volume=one.volume,
-            rate=_rate(one, end),
-            computing=one.computing_seconds,
-            weight=float(one.processes if weight == "processes" else one.job.nodes),
-        )
-        for one in (demand, *others)
-    ]
-    return found[0], found[1:]
-
-
-def _rate(demand: Demand, end: int) -> float:
-    return (demand.rate.value, demand.rate.high, demand.rate.low)[end]
-
-
-def _serves(demand: Demand, others: Sequence[Demand], capacity: KnownCapacity, end: int) -> partial[float]:
-    """What the storage serves when so many copies and these others are in I/O. end: -1 is the case with the least loss,
-    where the jobs ask for little and the storage serves much.
-    """
-    alone = max(_rate(one, end) for one in (demand, *others))
-    return partial(_served, demand, others, capacity, -end, alone)
-
-
-def _served(
-    demand: Demand,
-    others: Sequence[Demand],
-    capacity: KnownCapacity,
-    end: int,
-    alone: float,
-    copies: int,
-    working: Sequence[int],
-) -> float:
-    present = [demand] * copies + [others[place] for place in working]
-    processes, nodes = sum(one.processes for one in present), sum(one.job.nodes for one in present)
-    together = capacity.at(len(present), processes, nodes, end)
-    # One job by itself reaches what it did; several may well get less in all than it did alone.
-    return together if len(present) > 1 else max(alone, together)
 
 
 def _each_once(digests: Sequence[Digest]) -> list[Digest]:
@@ -223,15 +233,22 @@ def _each_once(digests: Sequence[Digest]) -> list[Digest]:
     return kept
 
 
-def _alone(storage: Storage, everyone: Sequence[Digest]) -> dict[str, Demand]:
-    """By the name of a job, the fastest of its program and size that had no company; jobs without any are left out."""
+def _alone(storage: Storage, everyone: Sequence[Digest]) -> dict[str, tuple[Digest, Demand | None]]:
+    """By the name of a job, the fastest of its program and size that had no company, and what that asks for; jobs
+    without any are left out.
+    """
     each = {digest.job: demand_of(digest, storage) for digest in everyone}
-    apart = [each[digest.job] for digest in everyone if not company(digest, everyone)]
-    found: dict[str, Demand] = {}
+    apart = [digest for digest in everyone if not company(digest, everyone)]
+    found: dict[str, tuple[Digest, Demand | None]] = {}
     for name, demand in each.items():
-        like = [one for one in apart if one is not None and demand is not None and _size(one) == _size(demand)]
+        like = [
+            (known.rate.value, place)
+            for place, digest in enumerate(apart)
+            if (known := each[digest.job]) is not None and demand is not None and _size(known) == _size(demand)
+        ]
         if like:
-            found[name] = max(like, key=lambda one: one.rate.value)
+            run = apart[max(like)[1]]
+            found[name] = run, each[run.job]
     return found
 
 

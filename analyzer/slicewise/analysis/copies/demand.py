@@ -5,11 +5,12 @@ Digest in, dataclass out.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.blame.timeline import SECONDS, call_rows
+from slicewise.analysis.blame.timeline import AMOUNTS, SECONDS, Kind, call_rows
 from slicewise.analysis.blame.uncontended import block_error
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.on_storage import on_storage
@@ -23,13 +24,18 @@ from slicewise.estimate import Estimate
 LEAST_ERROR = 0.01
 # Nor worse than this, however bursty its slices are: they add up to what the run did.
 MOST_ERROR = 0.10
+TRANSFERS: tuple[Kind, ...] = ("read", "write")
+# Kinds of call that take so many times as long, each by itself, as any call does are made at the same time.
+AT_ONCE = 1.25
 
 
 @dataclass(frozen=True)
 class Demand:
-    """A job on a storage. volume: bytes, of both directions; io_seconds: as long as its busiest process was in reads
-    and writes there, slice by slice; computing_seconds: the rest of its runtime; rate: bytes/s while in I/O; seconds of
-    metadata calls and on other storages are in `elsewhere_seconds`, and count as computing.
+    """A job on a storage. volume: bytes, of both directions; io_seconds: as long as its busiest process was in calls
+    there, slice by slice, of those kinds that count; computing_seconds: the rest of its runtime; rate: bytes/s while in
+    I/O; seconds of other kinds (metadata calls) and on other storages are in `elsewhere_seconds`, and count as
+    computing. amounts, seconds: by kind that counts what it did, and as long as its busiest process did. is_at_once:
+    its processes make calls of different kinds at the same time.
     """
 
     job: Job
@@ -40,6 +46,9 @@ class Demand:
     elsewhere_seconds: float
     rate: Estimate
     read_share: float
+    amounts: dict[Kind, float]
+    seconds: dict[Kind, float]
+    is_at_once: bool
 
     @property
     def runtime_seconds(self) -> float:
@@ -63,14 +72,18 @@ def where_most(digest: Digest) -> tuple[Storage, Direction]:
     return describe(int(moved[direction]["storage"][0]), [digest]), direction
 
 
-def demand_of(digest: Digest, storage: Storage) -> Demand | None:
-    """What a job asks of a storage; None where it did not use it."""
+def demand_of(digest: Digest, storage: Storage, kinds: Collection[Kind] = TRANSFERS) -> Demand | None:
+    """What a job asks of a storage; None where it did not use it. kinds: of call that count as I/O there."""
     calls = call_rows(digest, digest.slice_ns)
     here = calls.filter(pl.col("storage") == storage.number)
+    took = {kind: pl.col(SECONDS[kind]) for kind in kinds}
     in_slices = (
-        here.group_by("slice")
+        here.with_columns(busy=pl.sum_horizontal(took.values()))
+        .group_by("slice")
         .agg(
-            busy=(pl.col(SECONDS["read"]) + pl.col(SECONDS["write"])).max(),
+            pl.col("busy").max(),
+            *(pl.col(SECONDS[kind]).get(pl.col("busy").arg_max()).alias(kind) for kind in kinds),
+            *(pl.col(SECONDS[kind]).max().alias(f"most_{kind}") for kind in kinds),
             moved=pl.col("read_bytes").sum() + pl.col("write_bytes").sum(),
         )
         .sort("slice")
@@ -86,6 +99,7 @@ def demand_of(digest: Digest, storage: Storage) -> Demand | None:
     error = block_error(in_slices["moved"].to_numpy().astype(float), in_slices["busy"].to_numpy())
     error = LEAST_ERROR + min(error, MOST_ERROR)
     rate = volume / busy
+    apart = sum(float(in_slices[f"most_{kind}"].sum()) for kind in kinds)
     return Demand(
         job=job,
         processes=max(1, max(len(on_storage(run_of(digest), storage.number, way).processes) for way in DIRECTIONS)),
@@ -95,4 +109,7 @@ def demand_of(digest: Digest, storage: Storage) -> Demand | None:
         elsewhere_seconds=max(0.0, in_calls - busy),
         rate=Estimate(rate, rate / (1 + error), rate * (1 + error), "bytes over the time in calls of this run"),
         read_share=float(here["read_bytes"].sum()) / volume,
+        amounts={kind: float(here[AMOUNTS[kind]].sum()) for kind in kinds},
+        seconds={kind: float(in_slices[kind].sum()) for kind in kinds},
+        is_at_once=apart > AT_ONCE * busy,
     )

@@ -12,6 +12,7 @@ from typing import Literal
 import polars as pl
 
 from slicewise.analysis.copies.demand import Demand
+from slicewise.analysis.copies.region import Region
 from slicewise.analysis.runs.campaign import Campaign, campaign_of
 from slicewise.analysis.runs.matching import run_of
 from slicewise.analysis.runs.on_storage import on_storage
@@ -25,7 +26,7 @@ from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.text import words
 
-Source = Literal["given", "fitted curve", "jobs side by side", "standalone run"]
+Source = Literal["given", "fitted curve", "jobs side by side", "standalone run", "capacity region"]
 # Jobs side by side that get at least this fraction of what they reach alone do not fill the storage.
 NOT_SLOWED = 0.95
 # A storage that serves one job alone so many times faster than others together was not asked for as much by these.
@@ -35,7 +36,8 @@ MUCH_FASTER = 1.25
 @dataclass(frozen=True)
 class KnownCapacity:
     """bytes/s that a storage serves. is_floor: it was never seen full, so it may well serve more. runs: the runs that
-    show it. curve: where it changes with clients, and then `rate` is that of the most clients that were seen.
+    show it. curve: where it changes with clients, and then `rate` is that of the most clients that were seen. region:
+    where kinds of call cost differently, and then `rate` is that of what the job does.
     """
 
     rate: Estimate
@@ -43,6 +45,7 @@ class KnownCapacity:
     is_floor: bool = False
     runs: tuple[str, ...] = ()
     curve: CapacityCurve | None = None
+    region: Region | None = None
 
     def at(self, jobs: int, processes: int, nodes: int, end: int = 0) -> float:
         """With so many clients; end: -1, 0, 1 for the low end, the middle, the high end of the interval."""
@@ -54,7 +57,9 @@ class KnownCapacity:
 
 def given_capacity(bytes_per_second: float) -> KnownCapacity:
     """As the user says."""
-    return KnownCapacity(Estimate(bytes_per_second, bytes_per_second, bytes_per_second, "as given"), "given")
+    return KnownCapacity(
+        Estimate(bytes_per_second, bytes_per_second, bytes_per_second, "as given with --capacity"), "given"
+    )
 
 
 def fitted_capacity(model: FittedModel) -> KnownCapacity | None:

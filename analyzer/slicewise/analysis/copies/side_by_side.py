@@ -38,9 +38,18 @@ class Customer:
 
 # What the storage serves when so many copies, and these of the others (places), are in I/O.
 Capacity = Callable[[int, Sequence[int]], float]
+# What one of the copies, and each of these others, is served then.
+Service = Callable[[int, Sequence[int]], list[float]]
 
 
 def expected_loss(copies: int, job: Customer, others: Sequence[Customer], capacity: Capacity) -> float:
+    """`expected_loss_at` where shares are those of one capacity."""
+    return expected_loss_at(
+        copies, job, others, lambda active, working: rates_of_all(active, working, job, others, capacity)
+    )
+
+
+def expected_loss_at(copies: int, job: Customer, others: Sequence[Customer], service: Service) -> float:
     """By what fraction of its runtime alone each of so many copies is slowed down on average, where nobody waits for
     anybody else: all phases are random.
 
@@ -55,7 +64,7 @@ def expected_loss(copies: int, job: Customer, others: Sequence[Customer], capaci
     for state, place in number.items():
         active, mask = state
         working = [other for other in range(len(others)) if mask >> other & 1]
-        rates = rates_of_all(active, working, job, others, capacity)
+        rates = service(active, working)
         done[place] = active * rates[0] / job.volume
         if active < copies:
             computing = max(job.computing, LEAST_COMPUTING * job.runtime)

@@ -7,6 +7,7 @@ from typing import Any
 
 from slicewise.analysis.copies.copies import Copies
 from slicewise.analysis.copies.demand import Demand
+from slicewise.analysis.copies.region import Region
 from slicewise.estimate import Estimate
 from slicewise.report.copies import copies_words, limits
 from slicewise.text import words
@@ -24,6 +25,7 @@ def copies_record(found: Copies, page: Path | None) -> dict[str, Any]:
             "source": found.capacity.source,
             "is_floor": found.capacity.is_floor,
             "runs": list(found.capacity.runs),
+            "region": None if found.capacity.region is None else _region(found.capacity.region),
         },
         "most_loss": found.most_loss,
         "copies": found.most,
@@ -54,6 +56,17 @@ def _demand(demand: Demand) -> dict[str, Any]:
         "io_share": demand.duty,
         "bytes": demand.volume,
         "demand": _rate(demand.rate),
+    }
+
+
+def _region(region: Region) -> dict[str, Any]:
+    return {
+        "read_mib_s": region.most["read"] / words.MIB,
+        "write_mib_s": region.most["write"] / words.MIB,
+        "metadata_calls_s": region.most.get("meta"),
+        "exponent": region.exponent if region.is_exponent_seen else None,
+        "slices": region.mixed,
+        "never_full_of": sorted(region.unfilled),
     }
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from slicewise.analysis.copies.copies import Copies, Row
+from slicewise.analysis.copies.copies import WORTH_A_WORD, Copies, Row
+from slicewise.analysis.copies.region import Region
 from slicewise.text import words
 
-# Less of something than this fraction is not worth a word.
-WORTH_A_WORD = 0.05
+# Exponents of a capacity region below which kinds of call take turns, and from which on they hardly meet.
+TAKE_TURNS, APART = 1.25, 8.0
 MOST_ELSEWHERE = 0.2
 
 
@@ -48,15 +49,43 @@ def _loss(row: Row) -> str:
 
 def evidence(found: Copies) -> str:
     """What the job asks for, and what the storage serves."""
-    demand, capacity = found.demand, found.capacity
-    rate, most = demand.rate, capacity.rate
-    serves = "serves at least" if capacity.is_floor else "serves"
-    place = found.storage.point
+    demand, place = found.demand, found.storage.point
+    rate = demand.rate
     return (
         f"{demand.job.job} spends {words.percent(demand.duty)} of its runtime in I/O on {place} and moves "
-        f"{words.rate(rate.value)}{_mib(rate.low, rate.high)} then; {place} {serves} {words.rate(most.value)}"
-        f"{_mib(most.low, most.high)}, {most.how}."
+        f"{words.rate(rate.value)}{_mib(rate.low, rate.high)} then; {place} {_served(found)}."
     )
+
+
+def _served(found: Copies) -> str:
+    """Such as: serves 100 MiB/s [98-102], what jobs side by side wrote ..."""
+    capacity, most = found.capacity, found.capacity.rate
+    serves = "serves at least" if capacity.is_floor else "serves"
+    if capacity.region is None:
+        return f"{serves} {words.rate(most.value)}{_mib(most.low, most.high)}, {most.how}"
+    region = capacity.region
+    each = [f"{words.rate(region.most[way])} of {way}s" for way in ("read", "write") if way in region.most]
+    if "meta" in region.most:
+        each.append(f"{words.number(region.most['meta'])} metadata calls a second")
+    return (
+        f"{serves} {' or '.join(each)}, and of what {found.demand.job.job} does {words.rate(most.value)}"
+        f"{_mib(most.low, most.high)} in all"
+    )
+
+
+def meeting(region: Region) -> str:
+    """How reads, writes and metadata calls meet on a storage."""
+    if not region.is_exponent_seen:
+        return (
+            "Reads, writes and metadata calls are taken to take turns on it, since no slices show whether they do: "
+            "profile a job that reads beside one that writes."
+        )
+    basis = f"(exponent {words.number(region.exponent)}, from {words.count(region.mixed, 'slice')})"
+    if region.exponent < TAKE_TURNS:
+        return f"Reads, writes and metadata calls take turns on it {basis}."
+    if region.exponent >= APART:
+        return f"Reads, writes and metadata calls hardly slow each other down on it {basis}."
+    return f"Reads, writes and metadata calls slow each other down in part on it {basis}."
 
 
 def _mib(low: float, high: float) -> str:
@@ -87,10 +116,18 @@ def notes(found: Copies) -> list[str]:
             "may then lose more than is said here. Give a run of it that was alone."
         )
     least_read = min(demand.read_share, 1 - demand.read_share)
-    if least_read >= WORTH_A_WORD:
+    if found.capacity.region is not None:
+        said.append(meeting(found.capacity.region))
+    elif least_read >= WORTH_A_WORD:
+        because = f", because {found.one_because}" if found.one_because else ""
         said.append(
             f"{words.percent(demand.read_share)} of its bytes are reads: reads and writes are taken to share one "
-            "capacity, and to cost the same."
+            f"capacity, and to cost the same{because}."
+        )
+    if found.capacity.source == "given":
+        said.append(
+            f"What {found.storage.point} serves is what --capacity says, an assumption: no profile was asked. "
+            "With --seen it is measured."
         )
     if demand.elsewhere_seconds >= MOST_ELSEWHERE * demand.io_seconds:
         said.append(

@@ -8,7 +8,7 @@ import re
 from slicewise.analysis.copies.copies import Copies
 from slicewise.text import words
 
-# What a Lustre client sends in one request at most, unless osc.*.max_pages_per_rpc says otherwise (1024 pages).
+# What a Lustre client sends in one request, if it has as much: osc.*.max_pages_per_rpc is 1024 pages of 4 KiB.
 RPC_BYTES = 4 << 20
 MOST_LETTERS = 40
 # The names of Lustre's rules are as short as those of the kernel's processes, of which job ids are made.
@@ -22,7 +22,7 @@ def licence(found: Copies) -> list[str]:
     place = found.storage.point.rstrip("/").rpartition("/")[2] or "root"
     name = _name(f"{found.demand.job.program}_{place}", MOST_LETTERS)
     return [
-        "# slurm.conf",
+        "# slurm.conf, added to its line of licences if it has one; then: scontrol reconfigure",
         f"Licenses={name}:{found.most}",
         "# each job of this kind",
         f"sbatch -L {name}:1 ...",
@@ -45,15 +45,20 @@ def token_bucket_rule(found: Copies) -> list[str]:
     """Lines for each object server of a Lustre file system; nothing where not one copy may run.
 
     TBF counts requests of a class (here: of a job id) a second, on each server, and for each of its CPU partitions.
+    Jobs that share a job id share its rate, so ids of a program and a user (procname_uid) would not do.
     """
     requests, rate = requests_per_second(found), rate_per_copy(found)
     if requests is None or rate is None:
         return []
     name = _name(found.demand.job.program, MOST_LETTERS_OF_RULE)
     return [
-        f"# {words.rate(rate)} for each job: {words.count(requests, 'request')} of {words.size(RPC_BYTES)} a second",
+        "# A proposal that was not tried on this Lustre.",
+        f"# {words.rate(rate)} for each job: {words.count(requests, 'request')} a second, if each moves "
+        f"{words.size(RPC_BYTES)} (osc.*.max_pages_per_rpc=1024). A job with smaller requests gets less.",
         "# Divide the rate by the number of object servers that a job's files lie on, and by their CPU partitions.",
-        "# The pattern is for job ids that begin with the program's name (jobid_var=procname_uid).",
+        "# On clients (Lustre 2.12 or later), so that each job has an id that begins with its program's name:",
+        "lctl set_param jobid_var=SLURM_JOB_ID jobid_name=%e.%j",
+        f'# On object servers; to end it: nrs_tbf_rule="stop {name}"',
         'lctl set_param ost.OSS.ost_io.nrs_policies="tbf jobid"',
         f'lctl set_param ost.OSS.ost_io.nrs_tbf_rule="start {name} jobid={{{_pattern(found)}}} rate={requests}"',
     ]
