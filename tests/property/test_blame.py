@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.result import Baseline, Blame
-from support.blame_scenarios import SCRATCH, Scenario, neighbour, scenarios, without_loss, writing
-from support.blame_trials import NOTHING, STANDALONE, Given, digests, points, told
+from support.blame_scenarios import SCRATCH, Scenario, in_other_sizes, neighbour, scenarios, without_loss, writing
+from support.blame_trials import NOTHING, OTHER_SIZES, STANDALONE, Given, digests, points, told
 from support.simulated_storage import MIB, Compute, SimulatedJob, Storage, Transfer
 from support.swz import build_profile
 
@@ -190,6 +190,20 @@ def test_losses_by_each_source(source):
     assert len(errors) >= 5
     assert max(errors)[0] <= most, max(errors)
     assert sum(error for error, _ in errors) / len(errors) <= mean
+
+
+@pytest.mark.parametrize("slice_seconds", [1, 4])
+def test_runs_of_other_sizes_tell_where_they_agree(slice_seconds):
+    """Those of a job that fills the storage do; those of one that waits for answers cost less the larger they are."""
+    fills, waits = in_other_sizes()
+    result = told(fills, slice_seconds, OTHER_SIZES)
+    assert_adds_up(result)
+    assert result.baseline is not None
+    assert (result.baseline.source, result.confidence) == ("other sizes", "medium")
+    assert fills.lost_share >= LARGE
+    assert error_of(fills, result, result.baseline) <= 8
+    refused = next(one for one in told(waits, slice_seconds, OTHER_SIZES).sources if one.source == "other sizes")
+    assert "do not agree" in refused.refused
 
 
 @pytest.mark.parametrize("slice_seconds", [1, 4])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from support.simulated_profiles import BEGIN_SECONDS, write_profile
@@ -219,6 +219,25 @@ def of_several() -> Iterator[Scenario]:
     heavy = neighbour("heavy", writing(64), processes=6, start=15.0, until=70.0)
     light = neighbour("light", Compute(0.9, 0.1), writing(20), processes=1, start=15.0, until=70.0)
     yield Scenario("a heavy and a light one", victim, (heavy, light))
+
+
+@cache
+def in_other_sizes() -> tuple[Scenario, Scenario]:
+    """Beside a writer all the time, with standalone runs of half and of twice the processes: a job that fills the
+    storage, and one that waits for answers.
+    """
+
+    def sized(step: Step, processes: int) -> SimulatedJob:
+        return SimulatedJob("victim", (step,), processes)
+
+    def scenario(name: str, step: Step) -> Scenario:
+        others = (sized(step, 2), sized(step, 8))
+        return Scenario(name, sized(step, 4), (neighbour("writer", writing(64)),), other_sizes=others)
+
+    return (
+        scenario("fills the storage in all sizes", writing(300)),
+        scenario("waits for answers in all sizes", reading(120, latency=0.06)),
+    )
 
 
 def without_loss() -> Iterator[Scenario]:

@@ -169,7 +169,7 @@ def _case(directory: Path, run: Recorded, job: Truth, alone: list[Truth]) -> Cas
     return Case(
         run,
         job,
-        job.seconds - statistics.mean(truth.seconds for truth in alone),
+        job.seconds - statistics.median(truth.seconds for truth in alone),
         _more_in_calls(job, alone),
         blame(digest, others, [digest_of(directory / truth.profile) for truth in alone]),
         blame(digest, others),
@@ -177,9 +177,9 @@ def _case(directory: Path, run: Recorded, job: Truth, alone: list[Truth]) -> Cas
 
 
 def _more_in_calls(job: Truth, alone: list[Truth]) -> float | None:
-    """Seconds in calls more than in standalone runs; None without a clock."""
+    """Seconds in calls more than in the middle one of its standalone runs; None without a clock."""
     known = [truth.in_calls for truth in alone if truth.in_calls is not None]
-    return None if job.in_calls is None or not known else job.in_calls - statistics.mean(known)
+    return None if job.in_calls is None or not known else job.in_calls - statistics.median(known)
 
 
 def _with_others(directory: Path, run: Recorded, job: Truth) -> tuple[Digest, list[Digest]]:
@@ -235,7 +235,7 @@ def _in_calls_without(directory: Path, case: Case, other: Truth) -> float | None
         members = [case.job.job]
     like = [run.jobs[own].in_calls for run in runs_of(directory) if run.members == members]
     known = [seconds for seconds in like if seconds is not None]
-    return statistics.mean(known) if known else None
+    return statistics.median(known) if known else None
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
-from slicewise.analysis.blame.numbers import error_of_mean, two_prices, zero_between
+from slicewise.analysis.blame.blame import blame
+from slicewise.analysis.blame.numbers import error_of_mean, error_of_next, error_of_ratio, two_prices, zero_between
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.storage_time import Capacities, capacities, rates_together, storage_seconds
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, SECONDS, slice_rows
 from slicewise.analysis.blame.to_runtime import decisive
 from slicewise.analysis.blame.uncontended import Line, Price, speed_line
+from slicewise.digest.digest import Digest
+from slicewise.profile.reader import read_profile
+from support.swz import build_profile
 
 MIB = 1 << 20
 SLICE_NS = 4_000_000_000
@@ -68,6 +74,18 @@ def test_nobody_is_blamed_for_more_than_its_time_allows() -> None:
     assert blamed(lost, company, KNOWN, 4.0)["lost_seconds"].sum() == pytest.approx(0.3)
 
 
+@pytest.mark.parametrize(("slow", "blame"), [(2.0, 3.2), (1.25, 0.0)])
+def test_directions_that_do_not_meet_cost_time_where_slices_show_it(slow: float, blame: float) -> None:
+    """A writer that takes 1.2 s for 80 MiB by itself, and longer beside a reader that takes no room of its own."""
+    seconds = [1.1, 1.2, 1.3, 1.2, slow - 0.1, slow, slow + 0.1, slow]
+    rows = [{"slice": k, "write_bytes": 80 * MIB, "write_seconds": s} for k, s in enumerate(seconds)]
+    lost = lost_time(slice_rows(calls(rows)), {(1, "write"): Price(1.2 / (80 * MIB), 0.0)})
+    apart = {1: Capacities(KNOWN[1].most, 32.0)}
+    reader = others([("R", number, 400, 0, 0) for number in range(4, 8)])
+    company = storage_seconds(reader, apart, SLICE_NS).rename({"job": "neighbour"})
+    assert blamed(lost, company, apart, 4.0)["lost_seconds"].sum() == pytest.approx(blame)
+
+
 def test_what_takes_next_to_nothing_is_nobody() -> None:
     taken = storage_seconds(others([("W", 1, 0, 1, 0)]), KNOWN, SLICE_NS)
     assert taken["write_taken"].sum() == 0
@@ -115,6 +133,15 @@ def test_a_zero() -> None:
 def test_how_far_repeats_may_be_off() -> None:
     assert error_of_mean(0.01, 2) == pytest.approx(12.706 * 0.01 / 2**0.5)
     assert error_of_mean(0.01, 400) == pytest.approx(1.96 * 0.01 / 20)
+    # Around their ratio, 2, these are 1, -1 and 0 off: a standard deviation of 1 of a mean of 6.
+    assert error_of_ratio(np.array([7.0, 5.0, 6.0]), np.full(3, 3.0)) == pytest.approx(4.303 / 6 / 3**0.5)
+
+
+def test_how_far_the_next_run_may_be() -> None:
+    assert error_of_next(0.0, 1) == pytest.approx(2.776 * 0.015 * 2**0.5)
+    assert error_of_next(0.0, 2) == pytest.approx(2.571 * (4 / 5 * 0.015**2 * 3 / 2) ** 0.5)
+    # One that was disturbed counts in full.
+    assert error_of_next(0.4, 3) == pytest.approx(2.447 * ((4 * 0.015**2 + 2 * 0.4**2) / 6 * 4 / 3) ** 0.5)
 
 
 def test_a_line_through_speeds() -> None:
@@ -129,3 +156,21 @@ def test_a_line_through_speeds() -> None:
     line = speed_line(points, 4.0)
     assert isinstance(line, Line)
     assert (line.speed, line.error) == pytest.approx((100.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("collected", "missing"),
+    [
+        ({}, ["rank 1"]),
+        ({"nodes": [{"process": 9, "host": "n2", "slice_ns": SLICE_NS}]}, ["rank 1 (perhaps on n2)"]),
+        ({"launches": [{"process": 9, "pid": 7, "host": "n2"}]}, ["rank 1 (on n2)"]),
+    ],
+)
+def test_a_missing_rank_is_named_by_its_node(tmp_path: Path, collected: dict, missing: list[str]) -> None:
+    if "nodes" in collected:
+        collected |= {"node_slices": [{"process": 9, "slice": 425_000_000, "sampled_ns": SLICE_NS}]}
+    process = {"process": 1, "host": "n1", "rank": 0, "ranks": 2, "start_ns": 425_000_000 * SLICE_NS}
+    process["end_ns"] = process["start_ns"] + SLICE_NS
+    rows = [{"process": 1, "slice": 425_000_000, "write_bytes": MIB, "write_ns": 10**9, "write_ops": 1}]
+    profile = build_profile(tmp_path / "job", [process], rows, collected=collected)
+    assert blame(Digest(read_profile(profile)), []).missing == missing

@@ -66,7 +66,9 @@ def test_who_may_as_well_have_cost_nothing_is_no_reason():
 
 def test_a_loss_that_nobody_explains():
     alone = blame([])
-    assert blame_words.headline(alone).endswith("10.7 s [10.6-10.9], and no profile shows why.")
+    assert blame_words.headline(alone).endswith(
+        "10.7 s [10.6-10.9], but no other job is known to have used its storage then."
+    )
     assert blame_words.second_sentence(alone) == "I/O lost 10.9 s of 21.6 s, all of it unexplained."
     partly = blame([neighbour(lost=4.0)])
     assert blame_words.headline(partly).endswith(", partly because of large.")

@@ -8,13 +8,13 @@ import importlib
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from types import ModuleType
 
 from slicewise.digest import activity, full, layers, nodes, processes, slices, storages
 from slicewise.digest.digest import Digest, several
-from slicewise.digest.schema import FRAMES, Frame
+from slicewise.digest.schema import FRAMES
 
 OPENING = """# The digest
 
@@ -40,19 +40,16 @@ All bytes, calls and times are on files unless a frame says otherwise. Slices ar
 
 def page() -> str:
     """The page: what the digest is, and a table of columns for each frame."""
-    return folded("\n".join([OPENING, *sections(FRAMES)]))
-
-
-def sections(frames: Mapping[str, Frame]) -> Iterator[str]:
-    """Of each frame what a row is, its keys, and a table of its columns."""
-    for name, frame in frames.items():
+    parts = [OPENING]
+    for name, frame in FRAMES.items():
         keys = ", ".join(f"`{key}`" for key in frame.keys)
-        yield f"## {name}\n\n{frame.meaning[0].upper()}{frame.meaning[1:]}. Key: {keys}.\n"
+        parts.append(f"## {name}\n\n{frame.meaning[0].upper()}{frame.meaning[1:]}. Key: {keys}.\n")
         rows = [
             f"| `{column}` | {about.dtype} | {about.unit or '-'} | {about.meaning} |"
             for column, about in frame.columns.items()
         ]
-        yield "\n".join(["| column | type | unit | meaning |", "|---|---|---|---|", *rows]) + "\n"
+        parts.append("\n".join(["| column | type | unit | meaning |", "|---|---|---|---|", *rows]) + "\n")
+    return folded("\n".join(parts))
 
 
 PYTHON_OPENING = """# Slicewise in Python

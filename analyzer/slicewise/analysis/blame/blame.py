@@ -28,6 +28,7 @@ from slicewise.digest.digest import Digest
 from slicewise.digest.processes import has_rank
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
+from slicewise.text import words
 
 # Counting and placing times in slices is not better than this fraction of the I/O time.
 LEAST_ERROR = 0.01
@@ -69,13 +70,7 @@ def blame(
 
     scene = Scene(
         slices,
-        company.select(
-            "storage",
-            "slice",
-            "neighbour",
-            seconds=pl.sum_horizontal(f"{kind}_taken" for kind in KINDS),
-            meta_seconds="meta_taken",
-        ),
+        company.select("storage", "slice", "neighbour", *(f"{kind}_taken" for kind in KINDS)),
         pl.concat([beside.select("storage", "slice", *AMOUNTS.values()), _amounts(rest)])
         .group_by("storage", "slice")
         .agg(pl.col(AMOUNTS.values()).sum()),
@@ -198,16 +193,19 @@ def _told(
         confidence = LESS_SURE[confidence]
     known_lost, job_lost, alone, factor = None, None, None, 1.0
     if chosen is not None and base is not None and base.seconds is not None:
-        error = LEAST_ERROR * io_seconds + base.seconds.high - base.seconds.value
+        least = LEAST_ERROR * io_seconds
+        less, more = (least + base.seconds.high - base.seconds.value, least + base.seconds.value - base.seconds.low)
         prices, phases = uncontended.price_frame(chosen.of), to_runtime.phase_of_slices(slices)
         value, uneven = to_runtime.lost_runtime(calls, prices, phases, waits, chosen.uneven)
         if io_lost > LEAST_ERROR * io_seconds:
             # The slowest process lost more than the mean one in so far as it has more to do. If the job fills the
-            # storage alone, all of it waits for the same bytes.
-            most = math.inf if chosen.source == "envelope" else max(1.0, uneven)
+            # storage alone, all of it waits for the same bytes; and if runs alone say how uneven its processes are
+            # then, what company adds to that is its neighbours', too.
+            is_known = chosen.source == "envelope" or chosen.uneven is not None
+            most = math.inf if is_known else max(1.0, uneven)
             factor = min(max(value, 0.0) / io_lost, most)
-        known_lost = Estimate(io_lost, io_lost - error, io_lost + error, base.seconds.how)
-        low, high = min(value, io_lost) - error, max(value, io_lost) + error
+        known_lost = Estimate(io_lost, io_lost - less, io_lost + more, base.seconds.how)
+        low, high = min(value, io_lost) - less, max(value, io_lost) + more
         job_lost = Estimate(value, low, high, f"{base.seconds.how}; {HOW_RUNTIME[waits]}")
         alone = job_lost.through(lambda seconds: max(runtime - seconds, 0.0), base.seconds.how)
     is_claimed = job_lost is not None and job_lost.low > 0 and job_lost.value > LEAST_LOSS * io_seconds
@@ -290,12 +288,15 @@ def _neighbours(
     by_name: dict[str | None, Digest] = {digest.job: digest for digest in neighbours}
     by_number = {storage.number: storage for storage in where}
     assert base.seconds is not None
-    relative = (base.seconds.high - base.seconds.value) / max(base.seconds.value, 1e-9)
+    relative = (base.seconds.value - base.seconds.low) / max(base.seconds.value, 1e-9)
+    whole = factor * float(shares["lost_seconds"].sum())
     found = []
     for (name,), rows in shares.group_by("neighbour", maintain_order=True):
         value = factor * float(rows["lost_seconds"].sum())
         # What the job's I/O took alone in these slices is no better known than in all.
         error = (LEAST_ERROR + relative) * min(io_seconds, rows["slice"].n_unique() * grid_ns / 1e9)
+        # Where its time alone may be much longer, each neighbour cost the less.
+        below = max(error, (base.seconds.high - base.seconds.value) * value / whole if whole > 0 else 0.0)
         per_storage = rows.group_by("storage").agg(pl.col("lost_seconds", "storage_seconds").sum())
         place = per_storage.sort("lost_seconds", "storage_seconds", descending=True)["storage"][0]
         its = rows.filter(pl.col("lost_seconds") > 0) if value > 0 else rows
@@ -308,7 +309,7 @@ def _neighbours(
                 program=row.get("program", ""),
                 processes=row.get("processes", 0),
                 nodes=row.get("nodes", 0),
-                lost=Estimate(value, value - error, value + error, "by the storage's time that it took in each slice"),
+                lost=Estimate(value, value - below, value + error, "by the storage's time that it took in each slice"),
                 kinds={kind: factor * float(rows[f"{kind}_lost"].sum()) for kind in KINDS},
                 storage=by_number[int(place)],
                 start_ns=first * grid_ns,
@@ -387,7 +388,9 @@ def _next_step(job: Job) -> str:
 
 
 def _missing(digest: Digest) -> list[str]:
-    """Ranks whose profile is not there: the nodes that they ran on wrote none, or it was not given."""
+    """Ranks whose profile is not there: the nodes that they ran on wrote none, or it was not given. The nodes are named
+    where something else of the profile names them.
+    """
     ranks = digest.processes.filter(has_rank())
     if ranks.is_empty():
         return []
@@ -395,4 +398,16 @@ def _missing(digest: Digest) -> list[str]:
     seen = set(ranks["rank"].to_list())
     gone = [rank for rank in range(count) if rank not in seen]
     stretches = np.split(np.array(gone), np.flatnonzero(np.diff(gone) != 1) + 1) if gone else []
-    return [f"rank {one[0]}" if len(one) == 1 else f"ranks {one[0]} to {one[-1]}" for one in stretches]
+    told = [f"rank {one[0]}" if len(one) == 1 else f"ranks {one[0]} to {one[-1]}" for one in stretches]
+    where = _silent_nodes(digest)
+    return [f"{one} ({where})" for one in told] if where else told
+
+
+def _silent_nodes(digest: Digest) -> str:
+    """The nodes that no process of the profile ran on: where a command of the job began, and else where a collector
+    sampled, which may be a server as well.
+    """
+    seen = set(digest.processes["node"].to_list())
+    began = sorted(set(digest.launches["node"].drop_nulls().to_list()) - seen)
+    sampled = sorted(set(digest.node_samples["node"].drop_nulls().to_list()) - seen)
+    return f"on {words.listing(began)}" if began else f"perhaps on {words.listing(sampled)}" if sampled else ""

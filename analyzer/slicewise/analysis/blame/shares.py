@@ -9,8 +9,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from slicewise.analysis.blame.numbers import error_of_mean
 from slicewise.analysis.blame.storage_time import Capacities, against
-from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS
+from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Kind
 from slicewise.analysis.blame.uncontended import PRICES, Place, Price, alone_seconds, price_frame
 
 # Neighbours cannot have cost the job more than this many times the storage's time that they took: what goes beyond
@@ -18,6 +19,8 @@ from slicewise.analysis.blame.uncontended import PRICES, Place, Price, alone_sec
 # the time that they cost, so this holds for so many seconds together.
 MOST_FOR_ITS_TIME = 3.0
 TOGETHER_SECONDS = 16.0
+# Slices with company of other kinds alone, and without any, that it takes to tell what those cost.
+FEWEST_TO_TELL = 4
 
 
 def lost_time(slices: pl.DataFrame, prices: Mapping[Place, Price]) -> pl.DataFrame:
@@ -52,6 +55,7 @@ def blamed(
         lost.select("storage", "slice", *(f"{kind}_lost" for kind in KINDS)), on=["storage", "slice"], how="inner"
     )
 
+    joined = joined.with_columns(_where_others_cost_too(kind, joined, lost) for kind in KINDS)
     stretch = pl.col("slice") // max(1, round(TOGETHER_SECONDS / slice_seconds))
 
     def part(kind: str) -> pl.Expr:
@@ -78,3 +82,33 @@ def blamed(
         )
         .sort("slice", "storage", "neighbour", nulls_last=True)
     )
+
+
+def _where_others_cost_too(kind: Kind, joined: pl.DataFrame, lost: pl.DataFrame) -> pl.Expr:
+    """{kind}_weight, and of slices in which only calls of other kinds were made, which do not meet this one on the
+    storage: the storage's time of those, if the job was clearly slower in them than without any company.
+
+    What a storage has room for may yet cost time: answers wait in the same queues.
+    """
+    weight = pl.col(f"{kind}_weight")
+    taken = pl.sum_horizontal(f"{other}_taken" for other in KINDS)
+    there = joined.group_by("storage", "slice").agg(weight.sum(), taken=taken.sum())
+    rows = lost.select("storage", "slice", seconds=SECONDS[kind], lost=f"{kind}_lost").filter(pl.col("seconds") > 0)
+    rows = rows.join(there, on=["storage", "slice"], how="left")
+    costs = []
+    for (storage,), here in rows.group_by("storage", maintain_order=True):
+        beside = here.filter((weight == 0) & (pl.col("taken") > 0))
+        by_itself = here.filter(pl.col("taken").is_null())
+        if min(len(beside), len(by_itself)) >= FEWEST_TO_TELL and _lost_share(beside)[0] > _lost_share(by_itself)[1]:
+            costs.append(storage)
+    is_apart = weight.sum().over("storage", "slice") == 0
+    return pl.when(is_apart & pl.col("storage").is_in(costs)).then(taken).otherwise(weight).alias(f"{kind}_weight")
+
+
+def _lost_share(rows: pl.DataFrame) -> tuple[float, float]:
+    """The share of the time in calls that was lost in some slices: its bounds, 95 %."""
+    over, under = rows["lost"].to_numpy(), rows["seconds"].to_numpy()
+    share = float(over.sum() / under.sum())
+    left = over - share * under
+    error = error_of_mean(float(left.std(ddof=1) / under.mean()), len(rows))
+    return share - error, share + error

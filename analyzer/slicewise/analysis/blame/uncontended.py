@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.numbers import error_of_mean, two_prices
+from slicewise.analysis.blame.numbers import error_of_next, error_of_ratio, two_prices
 from slicewise.analysis.blame.result import Baseline, Confidence, Source
-from slicewise.analysis.blame.storage_time import Capacities
+from slicewise.analysis.blame.storage_time import Capacities, against
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
@@ -29,27 +29,33 @@ LEAST_AT_WORK = 0.9
 BLOCK = 3
 DRAWS = 400
 SURE_WITHIN = 0.025
+SURE_LINE = 0.04
 MOST_ERROR = {"quiet slices": 0.05, "line": 0.10}
 AGREE_WITHIN = 0.05
 LEAST_RATIO_OF_RATES = 1.25
-# A line's lowest rate is near rest, if it is at most so much of the range that its rates span.
+# A line is read off only if its lowest rate is at most so much of the range that its rates span.
 NEAR_REST = 0.5
-MOST_SCATTER = 0.20
+MOST_SCATTER = 0.10
+# Of a job's time in calls beside others: less in full slices is no sign that it fills the storage.
+MOSTLY_FULL = 2 / 3
 FILLS_STORAGE = 0.9
+# A job that cannot fill the storage alone lost less than the envelope says: simulated ones, which waited for answers or
+# had a pace of their own, no less than this part of it.
+LEAST_OF_ENVELOPE = 0.5
 # That the job fills the storage alone is seen where its neighbours have at most this share of what all have together,
 # and that is within so much of what all have where they have more.
 LITTLE_COMPANY = 0.1
 STILL_FILLED = 0.95
 # A slice in which a job was this much faster than alone was not served by the storage there and then.
 FASTER_THAN_ALONE = 1.25
+# Nobody whose calls never pause is this much faster alone than all jobs together were.
+FASTER_THAN_ALL = 1.05
 # Calls whose mean size differs by more than this factor do not cost the same a byte.
 LIKE_SIZES = 1.5
-# A run is never known better than this, for one run says nothing of the next; and what its slices make of a whole
-# run's sum is not worse than that, however bursty they are.
+# Slices never say better than this what a run costs; and what they make of a whole run's sum is not worse than that,
+# however bursty they are.
 LEAST_ERROR = 0.005
 MOST_ERROR_OF_A_RUN = 0.10
-# Two runs of one program differ by so much without any company, however alike their slices are.
-RUNS_DIFFER = 0.02
 
 Place = tuple[int, Kind]
 
@@ -86,9 +92,9 @@ class Prices:
 
 @dataclass(frozen=True)
 class Scene:
-    """What sources look at. slices: the job (`timeline.slice_rows`). company: storage, slice, neighbour, seconds and
-    meta_seconds (of the storage's time that it took, in all and for metadata), of those that were active. together:
-    storage, slice and AMOUNTS, of all jobs and of traffic without a profile. seconds: of a slice.
+    """What sources look at. slices: the job (`timeline.slice_rows`). company: storage, slice, neighbour, {kind}_taken
+    (of the storage's time that it took), of those that were active. together: storage, slice and AMOUNTS, of all jobs
+    and of traffic without a profile. seconds: of a slice.
     """
 
     slices: pl.DataFrame
@@ -142,24 +148,53 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
     like = [run for run in runs if run.processes == processes]
     if not like:
         return Prices("standalone runs", refused="no standalone run of the same program and size is known")
-    prices: dict[Place, Price] = {}
-    for place in scene.places():
-        found = [_price_of(run.slices.filter(pl.col("storage") == place[0]), place[1]) for run in like]
-        given = [price for price in found if price is not None]
-        if not given:
-            return Prices(
-                "standalone runs",
-                refused=f"no standalone run made {_calls(place[1])} calls on the same file system",
-                runs=tuple(run.name for run in like),
-            )
-        prices[place] = _mean_price(given)
-    volume = _expected(scene.slices, prices)
-    errors = _expected_error(scene, prices)
-    is_sure = volume > 0 and errors / volume <= 2 * SURE_WITHIN
-    uneven = float(np.mean([run.uneven for run in like]))
-    return Prices(
-        "standalone runs", prices, "", "high" if is_sure else "medium", uneven, tuple(run.name for run in like)
-    )
+    names = tuple(run.name for run in like)
+    places = list(scene.places())
+    found = [_prices_of(run, places) for run in like]
+    for place in places:
+        if not any(place in prices for prices in found):
+            refused = f"no standalone run made {_calls(place[1])} calls on the same file system"
+            return Prices("standalone runs", refused=refused, runs=names)
+    chosen, uneven, error = _middle_run(scene, like, found)
+    volume = _expected(scene.slices, chosen)
+    is_sure = volume > 0 and error <= 2 * SURE_WITHIN
+    return Prices("standalone runs", chosen, "", "high" if is_sure else "medium", uneven, names)
+
+
+def _prices_of(run: StandaloneRows, places: Sequence[Place]) -> dict[Place, Price]:
+    found = {place: _price_of(run.slices.filter(pl.col("storage") == place[0]), place[1]) for place in places}
+    return {place: price for place, price in found.items() if price is not None}
+
+
+def _middle_run(
+    scene: Scene, runs: Sequence[StandaloneRows], found: Sequence[Mapping[Place, Price]]
+) -> tuple[dict[Place, Price], float, float]:
+    """The prices of the run in the middle, how uneven its processes were, and how far the next run may be from it.
+
+    One run that was disturbed would pull a mean along. Of an even number of runs both in the middle count. What they
+    did not do is priced by all that did it.
+    """
+    most = max(len(prices) for prices in found)
+    complete = [(run, prices) for run, prices in zip(runs, found, strict=True) if len(prices) == most]
+
+    def cost(run: StandaloneRows, prices: Mapping[Place, Price]) -> float:
+        return run.uneven * sum(price.of(scene.of(storage), kind) for (storage, kind), price in prices.items())
+
+    ordered = sorted(complete, key=lambda one: cost(*one))
+    costs = np.array([cost(*one) for one in ordered])
+    middle = ordered[(len(ordered) - 1) // 2 : len(ordered) // 2 + 1]
+    spread = float(costs.std(ddof=1) / costs.mean()) if len(costs) > 1 and costs.mean() > 0 else 0.0
+    error = error_of_next(spread, len(costs))
+    chosen = {}
+    for place in {place for prices in found for place in prices}:
+        given = [prices[place] for _, prices in middle if place in prices] or [
+            prices[place] for prices in found if place in prices
+        ]
+        of_bytes, of_call = (
+            float(np.mean(each)) for each in zip(*((p.seconds, p.call_seconds) for p in given), strict=True)
+        )
+        chosen[place] = Price(of_bytes, error if len(costs) > 1 else max(error, given[0].error), of_call)
+    return chosen, float(np.mean([run.uneven for run, _ in middle])), error
 
 
 def from_other_sizes(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> Prices:
@@ -216,17 +251,21 @@ def from_line(scene: Scene) -> Prices:
     """A line through the job's mean speed against the rate of its neighbours, read off where they are at rest."""
     source: Source = "line"
     prices: dict[Place, Price] = {}
-    most_error, is_near = 0.0, True
+    most_error = 0.0
     for storage in {storage for storage, _ in scene.places()}:
         own = scene.of(storage)
         kinds = [kind for place, kind in scene.places() if place == storage]
         if not _has_company(scene, storage):
             prices |= {(storage, kind): _as_it_was(own, kind) for kind in kinds}
             continue
-        line = speed_line(_speeds(scene, storage), scene.seconds)
+        points = _speeds(scene, storage)
+        line = speed_line(points, scene.seconds)
         if isinstance(line, str):
             return Prices(source, refused=line)
-        most_error, is_near = max(most_error, line.error), is_near and line.is_near
+        is_always_in_calls = real(points["seconds"].mean()) >= FILLS_STORAGE * scene.seconds
+        if is_always_in_calls and line.speed > FASTER_THAN_ALL:
+            return Prices(source, refused="read off a line, it would be faster alone than the storage ever was")
+        most_error = max(most_error, line.error)
         if line.error > MOST_ERROR[source]:
             return Prices(source, refused="how the job's speed falls with its neighbours' rate scatters too much")
         most = scene.known[storage].most
@@ -236,18 +275,15 @@ def from_line(scene: Scene) -> Prices:
         prices |= here
     if not most_error:
         return Prices(source, refused=NOBODY)
-    return Prices(source, prices, "", "medium" if most_error <= 2 * SURE_WITHIN and is_near else "low")
+    return Prices(source, prices, "", "medium" if most_error <= SURE_LINE else "low")
 
 
 @dataclass(frozen=True)
 class Line:
-    """speed: where the neighbours are at rest, in storage seconds a second in calls; error: of it, relative. is_near:
-    some points lie near enough to that.
-    """
+    """speed: where the neighbours are at rest, in storage seconds a second in calls; error: of it, relative."""
 
     speed: float
     error: float
-    is_near: bool = True
 
 
 def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
@@ -262,9 +298,8 @@ def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
     rates = np.array([real(rows["others"].mean()) / slice_seconds for rows in sets])
     if rates.max() < LEAST_RATIO_OF_RATES * rates.min() or rates.max() <= 0:
         return "its neighbours' rates were too much alike to see how its speed depends on them"
-    # What is further from the points than they are from each other is not read off a line.
-    seen = float(np.ptp(rates))
-    if rates.min() > seen:
+    # What is far from all points is not read off a line.
+    if rates.min() > NEAR_REST * float(np.ptp(rates)) * (1 + 1e-9):
         return "its neighbours' rates were never low enough to see how fast it is without them"
     random = np.random.default_rng(1)
     drawn = []
@@ -274,13 +309,30 @@ def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
         at = np.array([real(rows["others"].mean()) / slice_seconds for rows in chosen])
         if at.max() < LEAST_RATIO_OF_RATES * at.min() and draw:
             continue
-        slope, speed = np.polyfit(at, speeds, 1, w=np.sqrt([len(rows) for rows in chosen]))
+        weights = np.sqrt([len(rows) for rows in chosen])
+        slope, speed = np.polyfit(at, speeds, 1, w=weights)
         drawn.append((speed, slope))
     speed, slope = drawn[0]
     if slope >= 0 or speed <= 0:
         return "its speed did not fall while its neighbours were active"
     low, high = np.percentile([one for one, _ in drawn[1:]], [2.5, 97.5])
-    return Line(float(speed), float(max(high - speed, speed - low) / speed), bool(rates.min() <= NEAR_REST * seen))
+    error = max(float(max(high - speed, speed - low) / speed), _error_of_intercept(sets, rates) / float(speed))
+    return Line(float(speed), error)
+
+
+def _error_of_intercept(sets: Sequence[pl.DataFrame], rates: np.ndarray) -> float:
+    """How far the line at rate 0 may be off, 95 %, by what few slices say of their mean: drawing them anew does not
+    show that.
+    """
+    weights = np.array([float(len(rows)) for rows in sets])
+    middle = float((weights * rates).sum() / weights.sum())
+    spread = float((weights * (rates - middle) ** 2).sum())
+    pulls = weights / weights.sum() - middle * weights * (rates - middle) / spread
+    errors = []
+    for rows in sets:
+        done, seconds = rows["done"].to_numpy(), rows["seconds"].to_numpy()
+        errors.append(error_of_ratio(done, seconds) * float(done.sum()) / max(float(seconds.sum()), 1e-12))
+    return float(np.sqrt(((pulls * np.array(errors)) ** 2).sum()))
 
 
 def from_envelope(scene: Scene) -> Prices:
@@ -297,11 +349,12 @@ def from_envelope(scene: Scene) -> Prices:
             return Prices(source, refused="how many metadata operations the storage can do is not known")
         shared = _inner(own).join(scene.company.filter(pl.col("storage") == storage), on="slice", how="semi")
         full = shared.filter(pl.col(SECONDS[kind]) >= FILLS_STORAGE * scene.seconds)
-        if len(full) < FEWEST_QUIET:
+        is_mostly_full = real(full[SECONDS[kind]].sum()) >= MOSTLY_FULL * real(shared[SECONDS[kind]].sum())
+        if len(full) < FEWEST_QUIET or not is_mostly_full:
             return Prices(source, refused="the job does not fill the storage: its processes were not always in calls")
-        beside = scene.company.filter(pl.col("storage") == storage).group_by("slice").agg(pl.col("meta_seconds").sum())
+        beside = scene.company.filter(pl.col("storage") == storage).group_by("slice").agg(pl.col("meta_taken").sum())
         full = full.join(
-            beside.filter(pl.col("meta_seconds") > TRIVIAL * scene.seconds),
+            beside.filter(pl.col("meta_taken") > TRIVIAL * scene.seconds),
             on="slice",
             how="anti",
             maintain_order="left",
@@ -325,7 +378,7 @@ def from_envelope(scene: Scene) -> Prices:
     if not scatter:
         return Prices(source, refused=NOBODY)
     # Bytes that fill the storage take as long however unevenly processes have them.
-    return Prices(source, prices, "", "medium" if scatter <= MOST_SCATTER / 2 and is_filled else "low", uneven=1.0)
+    return Prices(source, prices, "", "medium" if scatter <= MOST_SCATTER and is_filled else "low", uneven=1.0)
 
 
 def _is_filled(together: pl.DataFrame, own: pl.DataFrame, kind: Kind, middle: float) -> bool:
@@ -344,7 +397,11 @@ def as_baseline(prices: Prices, scene: Scene) -> Baseline:
     uneven = prices.uneven or 1.0
     value = uneven * _expected(scene.slices, prices.of)
     error = uneven * _expected_error(scene, prices.of)
-    seconds = Estimate(value, value - error, value + error, HOW[prices.source])
+    high = value + error
+    if prices.source == "envelope" and prices.confidence == "low":
+        took = uneven * real(scene.slices.select(pl.sum_horizontal(SECONDS.values()).sum()).item())
+        high = max(high, value + LEAST_OF_ENVELOPE * (took - value))
+    seconds = Estimate(value, value - error, high, HOW[prices.source])
     return Baseline(prices.source, seconds, prices.confidence, "", list(prices.runs))
 
 
@@ -398,7 +455,7 @@ def _price_of(slices: pl.DataFrame, kind: Kind) -> Price | None:
     seconds, amounts = slices[SECONDS[kind]].to_numpy(), slices[AMOUNTS[kind]].to_numpy().astype(np.float64)
     if not amounts.sum() or not seconds.sum():
         return None
-    error = block_error(seconds, amounts)
+    error = max(block_error(seconds, amounts), error_of_ratio(seconds, amounts))
     error = max(LEAST_ERROR, error if np.isfinite(error) else MOST_ERROR_OF_A_RUN)
     if kind in CALLS and _sizes_differ(slices, kind):
         calls = slices[CALLS[kind]].to_numpy().astype(np.float64)
@@ -422,17 +479,6 @@ def _sizes_differ(slices: pl.DataFrame, kind: Kind) -> bool:
 def _error_of(left: np.ndarray, seconds: np.ndarray) -> float:
     """The error of a sum of slices, relative, 95 %, from what a fit leaves over in each."""
     return 1.96 * float(left.std()) * float(np.sqrt(len(left))) / float(seconds.sum())
-
-
-def _mean_price(prices: Sequence[Price]) -> Price:
-    """Several runs' price: one run knows it by its slices, several by how much they differ."""
-    mean, of_call = (float(np.mean(each)) for each in zip(*((p.seconds, p.call_seconds) for p in prices), strict=True))
-    if len(prices) == 1:
-        error = prices[0].error
-    else:
-        spread = float(np.std([price.seconds for price in prices], ddof=1)) / mean if mean > 0 else MOST_ERROR_OF_A_RUN
-        error = error_of_mean(spread, len(prices))
-    return Price(mean, min(max(RUNS_DIFFER / len(prices) ** 0.5, error), MOST_ERROR_OF_A_RUN), of_call)
 
 
 def _as_it_was(own: pl.DataFrame, kind: Kind) -> Price:
@@ -483,14 +529,18 @@ def _speeds(scene: Scene, storage: int) -> pl.DataFrame:
     """The points of `speed_line` for a storage, in seconds of its time."""
     most = scene.known[storage].most
     done = pl.sum_horizontal(pl.col(AMOUNTS[kind]) / rate for kind, rate in most.items())
+    own = scene.of(storage)
+    main = max(KINDS, key=lambda kind: real(own[SECONDS[kind]].sum()))
     beside = (
         scene.company.filter(pl.col("storage") == storage)
+        .with_columns(seconds=against(main, scene.known[storage]))
+        .filter(pl.col("seconds") > 0)
         .sort("slice", "neighbour")
         .group_by("slice", maintain_order=True)
         .agg(set=pl.col("neighbour").cast(pl.String).str.join("+"), others=pl.col("seconds").sum())
     )
     return (
-        _inner(scene.of(storage))
+        _inner(own)
         .join(beside, on="slice", how="left", maintain_order="left")
         .select(
             pl.col("set").fill_null(""),

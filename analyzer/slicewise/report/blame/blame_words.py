@@ -256,6 +256,8 @@ def blamed(blame: Blame) -> list[Neighbour]:
 
 
 def _because(blame: Blame) -> str:
+    if blame.shares.is_empty():
+        return ", but no other job is known to have used its storage then"
     lost = blame.lost.value if blame.lost else 0.0
     reasons = blamed(blame)
     share = sum(neighbour.lost.value for neighbour in reasons) / lost if lost else 0.0

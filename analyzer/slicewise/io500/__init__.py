@@ -1,1 +1,0 @@
-"""Results of IO500, IOR and mdtest as they come: texts and directories in, runs out."""
