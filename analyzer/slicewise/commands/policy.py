@@ -5,31 +5,52 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
+from typer.core import TyperGroup
 
+from slicewise.analysis.copies.known_capacity import KnownCapacity, fitted_capacity, given_capacity
+from slicewise.analysis.policies.after_the_fact import after_the_fact
 from slicewise.analysis.policies.comparison import Comparison, compare, sweep
 from slicewise.analysis.policies.decisions import POLICIES, Metric, Policy
 from slicewise.analysis.policies.replay import replay as decided_again
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
+from slicewise.analysis.sharing.model_file import read_model
+from slicewise.analysis.sharing.weights import Weighting
+from slicewise.digest.digest import read_digests
 from slicewise.errors import UserError
-from slicewise.report.page import write_page
+from slicewise.profile.files import job_places
+from slicewise.report.coverage.unseen import unseen_lines
+from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.policy import policy_words
-from slicewise.report.policy.policy_json import comparison_record
+from slicewise.report.policy.policy_json import after_the_fact_record, comparison_record
 from slicewise.report.policy.policy_page import machine_facts, policy_page
-from slicewise.report.policy.policy_tables import MOST_JOBS, costs_table, factors_table
+from slicewise.report.policy.policy_tables import MOST_JOBS, checks_table, costs_table, factors_table
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.job_options import JobOption, amount, job_option, require_names_of_their_own
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.text import words
 
 JOB_FORM = "NAME,volume=V,processes=P,start=S[,cap=D][,unit=U]"
 JOB_KEYS = ("volume", "processes", "start", "cap", "unit")
 DISAGREES_STATUS = 1
 
 
-app = typer.Typer(add_completion=False, invoke_without_command=True)
+class PolicyCommands(TyperGroup):
+    """The group of policy's commands, of which `jobs` may be left out: `slicewise policy JOB...`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_named = bool(args) and args[0] in (*self.commands, "--help")
+        return super().parse_args(ctx, args if is_named or not args else ["jobs", *args])
+
+
+app = typer.Typer(cls=PolicyCommands, add_completion=False, invoke_without_command=True)
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--policy", metavar="P", help=f"Only this policy; may be repeated: {', '.join(POLICIES)}."),
+]
 MetricOption = Annotated[Metric, typer.Option(help="What a policy is judged by, of the whole machine.")]
 Delay = Annotated[
     float | None,
@@ -39,9 +60,80 @@ Delay = Annotated[
 
 @app.callback()
 def _policy(context: typer.Context) -> None:
-    """What would have changed if jobs had taken turns with their I/O: policies simulated after the fact."""
+    """What would have changed if jobs had taken turns with their I/O: policies simulated after the fact.
+
+    slicewise policy JOB... is slicewise policy jobs JOB... in short.
+    """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+@app.command()
+def jobs(
+    job: Annotated[
+        list[Path], typer.Argument(metavar="JOB...", help="Two jobs or more that ran at one time: their directories.")
+    ],
+    alone: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="JOBDIR", help="A run of one of the programs without company; may be repeated."),
+    ] = None,
+    capacity: Annotated[
+        str | None,
+        typer.Option(metavar="C", help="What the storage serves a second, as 2GiB/s; else as these jobs show."),
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option("--fitted", metavar="M", help="A model that `model fit -o M` wrote.")
+    ] = None,
+    policy: Only = None,
+    metric: MetricOption = "cpu_seconds",
+    delay: Delay = None,
+    html: PageFile = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """What each policy would have gained or lost for jobs that ran side by side, and for whom.
+
+    Example: slicewise policy slicewise/sim slicewise/post --alone slicewise/sim-alone
+    """
+    places, standalone = job_places(job), job_places(alone or [])
+    digests = read_digests([*places, *standalone])
+    known, weighting = _known(capacity, model)
+    found = after_the_fact(
+        digests[: len(places)], digests[len(places) :], known, weighting, metric, _policies(policy), delay
+    )
+    comparison = found.comparison
+    page = html or page_path(places[0], f"policy-{joined_names(one.plan.job for one in found.jobs)}")
+    said = [policy_words.verdict_after(found), policy_words.for_whom(comparison, found.best), policy_words.fit(found)]
+    write_page(
+        policy_page(
+            comparison,
+            sweep(found.serves, [one.plan for one in found.jobs], comparison),
+            f"Slicewise policies, {words.date_and_zone(min(one.run.job.start_ns for one in found.jobs))}",
+            said,
+            machine_facts(comparison, found.chosen),
+            checks_table(found),
+            policy_words.basis(found),
+            unseen_lines([one.run.digest for one in found.jobs]),
+        ),
+        page,
+    )
+    if json:
+        write_json(after_the_fact_record(found, page), output)
+        return
+    write_text(
+        [
+            *said,
+            "",
+            for_terminal(costs_table(comparison)),
+            *_factors(comparison),
+            "",
+            for_terminal(checks_table(found)),
+            "",
+            *policy_words.basis(found),
+            *_page_line(page),
+        ],
+        output,
+    )
 
 
 @app.command()
@@ -57,10 +149,7 @@ def simulate(
             "each so much (a call, a file). Amounts have units where the capacity has.",
         ),
     ],
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(metavar="P", help=f"Only this policy; may be repeated: {', '.join(POLICIES)}."),
-    ] = None,
+    policy: Only = None,
     metric: MetricOption = "cpu_seconds",
     delay: Delay = None,
     html: PageFile = None,
@@ -128,6 +217,18 @@ def replay(
         write_text(list(policy_words.replay_lines(found, str(log))), output)
     if not found.agrees:
         raise typer.Exit(DISAGREES_STATUS)
+
+
+def _known(capacity: str | None, model: Path | None) -> tuple[KnownCapacity | None, Weighting | None]:
+    """Capacity and weight as the user gives them."""
+    fitted = read_model(model) if model is not None else None
+    known = fitted_capacity(fitted) if fitted is not None else None
+    if capacity is not None:
+        rate, has_unit = amount(capacity, "--capacity", is_rate=True)
+        if not has_unit or rate <= 0:
+            raise UserError(f"--capacity {capacity}: give a rate with its unit, such as 2GiB/s")
+        known = given_capacity(rate)
+    return known, fitted.weight.chosen if fitted is not None else None
 
 
 def _factors(found: Comparison) -> list[RenderableType]:

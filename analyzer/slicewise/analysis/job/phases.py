@@ -69,6 +69,12 @@ def phases(digest: Digest) -> Phases:
     return Phases(frame, total - inside, periods, time_in_io(digest))
 
 
+def phases_on(digest: Digest, storage: int) -> pl.DataFrame:
+    """The phases of a job's I/O on one storage, as `Phases.phases` has them."""
+    own = own_slices(digest).filter(pl.col("storage") == storage)
+    return _phase_frame(digest, own, phase_slices(moved_bytes(own)))
+
+
 def moved_bytes(own: pl.DataFrame) -> pl.DataFrame:
     """slice, read_bytes, write_bytes, bytes (f64): a row for every slice from the first to the last with any bytes."""
     summed = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from slicewise.analysis.policies.after_the_fact import AfterTheFact
 from slicewise.analysis.policies.comparison import Comparison
 from slicewise.analysis.policies.decisions import METRICS
 from slicewise.report.policy.policy_words import METRICS as NAMES
@@ -11,6 +12,8 @@ from slicewise.text import words
 
 # More jobs have no column each; the page and JSON have them.
 MOST_JOBS = 8
+# Less than this of a job's I/O time is rounding, or the ends of slices.
+NO_GAIN = 1e-3
 
 
 def costs_table(comparison: Comparison) -> Table:
@@ -55,7 +58,7 @@ def jobs_table(comparison: Comparison) -> Table:
                 Cell(words.seconds(job.io_seconds), job.io_seconds),
                 Cell(words.seconds(job.io_alone), job.io_alone),
                 Cell(words.number(job.interference), job.interference),
-                Cell("0 s" if abs(won) < 1e-9 * job.io_seconds else words.number(won) + " s", won),
+                Cell("0 s" if abs(won) < NO_GAIN * job.io_seconds else words.number(won) + " s", won),
                 Cell(words.seconds(job.end - origin), job.end - origin),
             )
     return table
@@ -68,4 +71,30 @@ def factors_table(comparison: Comparison) -> Table:
     for one in comparison.simulated:
         cells = [f"{words.seconds(job.io_seconds)} ({words.number(job.interference)})" for job in one.jobs]
         table.add(one.policy, *cells)
+    return table
+
+
+def checks_table(found: AfterTheFact) -> Table:
+    """A row a job: I/O time as it was and as simulated without a policy."""
+    table = Table(
+        [
+            Column("job", is_figure=False),
+            Column("processes"),
+            Column("I/O phases"),
+            Column("I/O time", "s"),
+            Column("simulated", "s"),
+            Column("error", "%"),
+            Column("rate alone from", is_figure=False),
+        ]
+    )
+    for job, check in zip(found.jobs, found.checks, strict=True):
+        table.add(
+            check.job,
+            Cell(f"{job.plan.processes:,}", job.plan.processes),
+            Cell(f"{len(job.observed):,}", len(job.observed)),
+            Cell(words.seconds(check.observed), check.observed),
+            Cell(words.seconds(check.simulated), check.simulated),
+            Cell(words.signed_percent(check.relative_error), check.relative_error * 100),
+            job.source,
+        )
     return table

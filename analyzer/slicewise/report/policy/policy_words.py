@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from slicewise.analysis.policies.after_the_fact import AfterTheFact
 from slicewise.analysis.policies.comparison import Comparison
 from slicewise.analysis.policies.decisions import Metric, Policy
 from slicewise.analysis.policies.replay import Replay
@@ -40,6 +41,55 @@ def verdict(comparison: Comparison) -> str:
         f"{best.policy} costs least: its {METRICS[metric]} would be {value(metric, best.cost(metric))} instead of "
         f"{value(metric, now)} ({words.signed_percent(-comparison.gain(best) / now)})."
     )
+
+
+def verdict_after(found: AfterTheFact) -> str:
+    """The first sentence on jobs that ran: the policy that would have cost least, or why none is recommended."""
+    comparison = found.comparison
+    if not found.is_worth_it or found.is_recommended:
+        return verdict(comparison)
+    metric, gain = comparison.metric, comparison.gain(found.best)
+    return (
+        f"No policy is recommended: {found.best.policy} would lower the {METRICS[metric]} by {value(metric, gain)}, "
+        f"and the simulation is off by {value(metric, found.error)}."
+    )
+
+
+def fit(found: AfterTheFact) -> str:
+    """How well the simulation has the jobs run as they did."""
+    errors = [f"{check.job} {words.signed_percent(check.relative_error)}" for check in found.checks]
+    return f"Simulated as they ran, the jobs' I/O times differ from the observed ones by: {words.listing(errors)}."
+
+
+def basis(found: AfterTheFact) -> list[str]:
+    """What the simulation is made of, a sentence each."""
+    capacity, point = found.capacity, found.storage.point
+    least = "at least " if capacity.is_floor else ""
+    lines = [
+        f"{point} serves {least}{words.rate(capacity.rate.value)}: {words.sentence(capacity.rate.how)}",
+        f"Shares go by {found.weighting.kind}"
+        + (
+            "."
+            if found.is_weight_fitted
+            else ", which is an assumption: these runs cannot tell by what the storage is shared."
+        ),
+    ]
+    for source in ("standalone runs", "quiet slices", "the storage's capacity"):
+        names = [job.plan.job for job in found.jobs if job.source == source]
+        if names:
+            lines.append(f"{words.listing(names)}: the rate alone is from {source}.")
+    if any(job.source == "the storage's capacity" for job in found.jobs):
+        lines.append(
+            "A job whose rate alone is not known is taken to fill the storage alone; if it does not, "
+            "policies gain less than is told. A run of it without company, given by --alone, would tell."
+        )
+    lines += [
+        f"I/O on other file systems than {point} and metadata calls count as computing.",
+        "A byte read counts like a byte written.",
+        "Waiting and interrupting cost nothing in the simulation, and a phase can be interrupted anywhere.",
+        "Jobs that are not given, or were not profiled, are not in it.",
+    ]
+    return lines
 
 
 def for_whom(comparison: Comparison, simulated: Simulated) -> str:

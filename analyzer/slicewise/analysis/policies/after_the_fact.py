@@ -1,0 +1,289 @@
+"""Policies for jobs that ran: their I/O phases from their profiles, simulated as they ran and under each policy.
+
+Digests in, dataclasses out. The simulation is checked first: as the jobs ran, against when each phase really ended.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from slicewise.analysis.copies.copies import fastest_alone
+from slicewise.analysis.copies.known_capacity import KnownCapacity, seen_capacity
+from slicewise.analysis.job.phases import phases_on
+from slicewise.analysis.policies.comparison import Comparison, compare
+from slicewise.analysis.policies.decisions import POLICIES, Metric, Policy
+from slicewise.analysis.policies.simulation import IoPhase, Outcome, PolicyJob, Simulated
+from slicewise.analysis.runs.campaign import campaign_of
+from slicewise.analysis.runs.matching import Run, match_standalone, run_of, runs_to_compare
+from slicewise.analysis.runs.on_storage import on_storage
+from slicewise.analysis.runs.storage import Storage, describe, shared_storage
+from slicewise.analysis.sharing.capacity import own_slices_demand
+from slicewise.analysis.sharing.fitted_model import fit_model
+from slicewise.analysis.sharing.weights import Weighting
+from slicewise.digest.activity import DIRECTIONS, Direction, activity, bytes_by_storage, common_slice_ns, on_grid
+from slicewise.digest.digest import Digest
+from slicewise.errors import UserError
+
+RateSource = Literal["standalone runs", "quiet slices", "the storage's capacity"]
+# Phases of two runs are the same if their volumes are that close.
+SAME_VOLUME = 0.1
+# A gain that is smaller than this part of the metric is none, however well the simulation fits.
+LEAST_GAIN = 0.005
+
+
+@dataclass(frozen=True)
+class ProfiledJob:
+    """A job as it is simulated (plan; its start is s from the first job's), and as it was: observed holds begin and end
+    of each I/O phase (s), on the same axis. source: where the rate is from that it reaches alone.
+    """
+
+    run: Run
+    plan: PolicyJob
+    observed: tuple[tuple[float, float], ...]
+    end: float
+    source: RateSource
+
+    @property
+    def io_seconds(self) -> float:
+        return math.fsum(end - begin for begin, end in self.observed)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A job's I/O time as simulated without a policy and as it was (s)."""
+
+    job: str
+    observed: float
+    simulated: float
+
+    @property
+    def relative_error(self) -> float:
+        return (self.simulated - self.observed) / self.observed
+
+
+@dataclass(frozen=True)
+class AfterTheFact:
+    """checks: a job each. error: how far the simulation is off in the metric, jobs' errors not set off against each
+    other. weighting: what shares go by; is_weight_fitted: the runs themselves (or a model) say so.
+    """
+
+    jobs: list[ProfiledJob]
+    storage: Storage
+    direction: Direction
+    capacity: KnownCapacity
+    weighting: Weighting
+    is_weight_fitted: bool
+    comparison: Comparison
+    checks: list[Check]
+    error: float
+
+    @property
+    def best(self) -> Simulated:
+        return self.comparison.best
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether the best policy gains more than nothing."""
+        before = self.comparison.undisturbed.cost(self.comparison.metric)
+        return self.comparison.gain(self.best) > LEAST_GAIN * before
+
+    @property
+    def is_recommended(self) -> bool:
+        """Whether it also gains more than the simulation may be off."""
+        return self.is_worth_it and self.comparison.gain(self.best) > self.error
+
+    @property
+    def chosen(self) -> Policy:
+        return self.best.policy if self.is_recommended else "interfere"
+
+    def serves(self, places: Sequence[int]) -> float:
+        """What the storage serves while these jobs are in I/O (bytes/s)."""
+        return _serves(self.capacity, self.jobs, places)
+
+
+def after_the_fact(
+    digests: Sequence[Digest],
+    alone: Sequence[Digest] = (),
+    capacity: KnownCapacity | None = None,
+    weighting: Weighting | None = None,
+    metric: Metric = "cpu_seconds",
+    policies: Sequence[Policy] = POLICIES,
+    delay: float | None = None,
+) -> AfterTheFact:
+    """Simulate jobs that ran side by side under each policy.
+
+    alone: standalone runs of theirs. capacity, weighting: where they are known; else they are those of these very runs.
+    Raises UserError for fewer than two jobs, jobs that share no storage, or a capacity that nothing shows.
+    """
+    if len(digests) < 2:
+        raise UserError("policy needs the profiles of two jobs or more, which ran at one time; give them all")
+    runs = runs_to_compare(digests)
+    storage, direction = _where(runs)
+    standalone = match_standalone(alone, [run.job for run in runs])
+    everyone = [*digests, *alone]
+    is_weight_fitted = weighting is not None
+    if weighting is None:
+        found = _fitted_weight(everyone, storage.number, direction)
+        weighting, is_weight_fitted = found or Weighting("processes"), found is not None
+    capacity = capacity or _seen(everyone, storage, direction)
+    jobs = _profiled(runs, standalone, storage.number, direction, weighting)
+    known = capacity
+    plans = [job.plan for job in jobs]
+    comparison = compare(lambda places: _serves(known, jobs, places), plans, metric, policies, delay)
+    checks = [
+        Check(job.plan.job, job.io_seconds, outcome.io_seconds)
+        for job, outcome in zip(jobs, comparison.undisturbed.jobs, strict=True)
+    ]
+    error = _error(metric, jobs, comparison.undisturbed.jobs)
+    return AfterTheFact(jobs, storage, direction, capacity, weighting, is_weight_fitted, comparison, checks, error)
+
+
+def _where(runs: Sequence[Run]) -> tuple[Storage, Direction]:
+    """The storage that all use, and the direction of most of the bytes there."""
+    moved = {
+        run.name: pl.concat([bytes_by_storage(run.digest, way) for way in DIRECTIONS])
+        .group_by("storage")
+        .agg(pl.col("bytes").sum())
+        for run in runs
+    }
+    storage = shared_storage(moved)
+    if storage is None:
+        raise UserError("these jobs moved bytes on no common file system, so they had no need to take turns")
+
+    def total(way: Direction) -> int:
+        rows = [bytes_by_storage(run.digest, way).filter(pl.col("storage") == storage) for run in runs]
+        return sum(int(each["bytes"].sum()) for each in rows)
+
+    return describe(storage, [run.digest for run in runs]), max(DIRECTIONS, key=total)
+
+
+def _seen(everyone: Sequence[Digest], storage: Storage, direction: Direction) -> KnownCapacity:
+    """What the jobs got together; where no two of them were at work at one time, what the fastest got alone."""
+    alone = fastest_alone(storage, everyone)
+    demands = {name: demand for name, (_, demand) in alone.items() if demand is not None}
+    together = seen_capacity(everyone, storage, direction, demands)
+    if together is not None:
+        return together
+    if not demands:
+        raise UserError(
+            f"how much {storage.point} can serve is not known: in no slice were two of these jobs at work throughout, "
+            "and none ran alone; give --capacity, such as 2GiB/s, or a model by --fitted M"
+        )
+    fastest = max(demands.values(), key=lambda demand: demand.rate.value)
+    return KnownCapacity(fastest.rate, "standalone run", is_floor=True, runs=(fastest.job.job,))
+
+
+def _fitted_weight(digests: Sequence[Digest], storage: int, direction: Direction) -> Weighting | None:
+    moved = [on_storage(run_of(digest), storage, direction) for digest in digests]
+    moved = [job for job in moved if job.bytes and job.span is not None]
+    if len(moved) < 2:
+        return None
+    grid_ns = common_slice_ns([job.run.digest for job in moved])
+    data = campaign_of(moved, storage, direction, grid_ns, "by time")
+    return fit_model(data.jobs, data.slices).weight.chosen
+
+
+def _profiled(
+    runs: Sequence[Run],
+    standalone: dict[str, list[Run]],
+    storage: int,
+    direction: Direction,
+    weighting: Weighting,
+) -> list[ProfiledJob]:
+    origin = min(run.job.start_ns for run in runs)
+    grid_ns = common_slice_ns([run.digest for run in runs])
+    rows = [on_grid(activity(run.digest, direction, storage), run.digest.slice_ns, grid_ns) for run in runs]
+    found = []
+    for place, run in enumerate(runs):
+        phases = phases_on(run.digest, storage)
+        others = pl.concat([other for number, other in enumerate(rows) if number != place])
+        caps, source = _caps(phases, [phases_on(one.digest, storage) for one in standalone[run.name]])
+        quiet = own_slices_demand(rows[place], others, grid_ns) if not caps else None
+        if quiet is not None:
+            caps, source = [quiet.bytes_per_second.value] * len(phases), "quiet slices"
+        spans = [((begin - origin) / 1e9, (end - origin) / 1e9) for begin, end in phases.select(
+            "start_ns", "end_ns").iter_rows()]  # fmt: skip
+        start, end = (run.job.start_ns - origin) / 1e9, (run.job.end_ns - origin) / 1e9
+        before = [start, *(last for _, last in spans[:-1])]
+        volumes = (phases["read_bytes"] + phases["write_bytes"]).to_list()
+        plan = PolicyJob(
+            job=run.name,
+            processes=run.job.processes,
+            weight=_weight(run, storage, direction, weighting),
+            start=start,
+            phases=tuple(
+                IoPhase(max(0.0, begin - earlier), float(volume), cap)
+                for (begin, _), earlier, volume, cap in zip(
+                    spans, before, volumes, caps or [math.inf] * len(spans), strict=True
+                )
+            ),
+            computing_after=max(0.0, end - spans[-1][1]),
+        )
+        found.append(ProfiledJob(run, plan, tuple(spans), end, source))
+    return found
+
+
+def _caps(phases: pl.DataFrame, alone: Sequence[pl.DataFrame]) -> tuple[list[float], RateSource]:
+    """The rate that each phase reaches alone (bytes/s), by standalone runs: phase by phase where these have the same
+    ones, else one for all. Empty without such runs.
+    """
+    if not alone:
+        return [], "the storage's capacity"
+    volumes = _volumes(phases)
+    alike = [run for run in alone if _are_alike(volumes, _volumes(run))]
+    if alike:
+        each = zip(*([moved / seconds for moved, seconds in zip(_volumes(run), run["seconds"], strict=True)]
+                     for run in alike), strict=True)  # fmt: skip
+        return [len(rates) / math.fsum(1 / rate for rate in rates) for rates in each], "standalone runs"
+    moved = math.fsum(math.fsum(_volumes(run)) for run in alone)
+    seconds = math.fsum(math.fsum(run["seconds"]) for run in alone)
+    return [moved / seconds] * len(volumes), "standalone runs"
+
+
+def _volumes(phases: pl.DataFrame) -> list[float]:
+    return [float(volume) for volume in phases["read_bytes"] + phases["write_bytes"]]
+
+
+def _are_alike(ones: Sequence[float], others: Sequence[float]) -> bool:
+    return len(ones) == len(others) and all(
+        abs(one - other) <= SAME_VOLUME * max(one, other) for one, other in zip(ones, others, strict=True)
+    )
+
+
+def _weight(run: Run, storage: int, direction: Direction, weighting: Weighting) -> float:
+    """What the job's share goes by, of the processes that did I/O there."""
+    there = on_storage(run, storage, direction)
+    if there.span is None:
+        return weighting.of(run.job.processes, run.job.nodes, run.job.nodes, 1.0)
+    grid_ns = run.digest.slice_ns
+    row = campaign_of([there], storage, direction, grid_ns, "by time").jobs.row(0, named=True)
+    return float(weighting.of(row["processes"], row["nodes"], row["mounts"], row["outstanding"] or 1.0))
+
+
+def _serves(capacity: KnownCapacity, jobs: Sequence[ProfiledJob], places: Sequence[int]) -> float:
+    present = [jobs[place] for place in places]
+    together = capacity.at(
+        len(present),
+        sum(job.run.job.processes for job in present),
+        sum(job.run.job.nodes for job in present),
+    )
+    if len(present) > 1:
+        return together
+    # One job by itself reaches what it did; several may well get less in all than it did alone.
+    rates = [phase.cap for job in present for phase in job.plan.phases if math.isfinite(phase.cap)]
+    return max([together, *rates])
+
+
+def _error(metric: Metric, jobs: Sequence[ProfiledJob], simulated: Sequence[Outcome]) -> float:
+    off = [abs(outcome.io_seconds - job.io_seconds) for job, outcome in zip(jobs, simulated, strict=True)]
+    if metric == "cpu_seconds":
+        return math.fsum(job.plan.processes * seconds for job, seconds in zip(jobs, off, strict=True))
+    if metric == "makespan":
+        return abs(max(outcome.end for outcome in simulated) - max(job.end for job in jobs))
+    factors = [seconds / outcome.io_alone for seconds, outcome in zip(off, simulated, strict=True)]
+    return math.fsum(factors) if metric == "sum_interference" else max(factors)
