@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import math
+import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +17,8 @@ from slicewise.analysis.copies.known_capacity import KnownCapacity, fitted_capac
 from slicewise.analysis.policies.after_the_fact import after_the_fact
 from slicewise.analysis.policies.comparison import Comparison, compare, sweep
 from slicewise.analysis.policies.decisions import POLICIES, Metric, Policy
+from slicewise.analysis.policies.job_log import read_job_log
+from slicewise.analysis.policies.probability import ASSUMED_IO_SHARE, io_share_of, of_log, of_profiles
 from slicewise.analysis.policies.replay import replay as decided_again
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
 from slicewise.analysis.sharing.model_file import read_model
@@ -24,10 +28,12 @@ from slicewise.errors import UserError
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import joined_names, page_path, write_page
-from slicewise.report.policy import policy_words
+from slicewise.report.policy import policy_words, probability_words
 from slicewise.report.policy.policy_json import after_the_fact_record, comparison_record
 from slicewise.report.policy.policy_page import machine_facts, policy_page
 from slicewise.report.policy.policy_tables import MOST_JOBS, checks_table, costs_table, factors_table
+from slicewise.report.policy.probability_page import probability_page
+from slicewise.report.policy.probability_words import probability_record
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.job_options import JobOption, amount, job_option, require_names_of_their_own
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
@@ -36,6 +42,7 @@ from slicewise.text import words
 JOB_FORM = "NAME,volume=V,processes=P,start=S[,cap=D][,unit=U]"
 JOB_KEYS = ("volume", "processes", "start", "cap", "unit")
 DISAGREES_STATUS = 1
+GZIP_MAGIC = b"\x1f\x8b"
 
 
 class PolicyCommands(TyperGroup):
@@ -197,6 +204,74 @@ def simulate(
 
 
 @app.command()
+def probability(
+    profiles: Annotated[
+        list[Path] | None, typer.Argument(metavar="PROFILES", help="Directories of jobs' profiles.")
+    ] = None,
+    swf: Annotated[
+        Path | None,
+        typer.Option("--swf", metavar="FILE", help="A job log in the Standard Workload Format; .gz is unpacked."),
+    ] = None,
+    io_share: Annotated[
+        float | None,
+        typer.Option(
+            metavar="PERCENT",
+            min=0.0,
+            max=100.0,
+            help="The mean share of its time that a job is in I/O; else that of the profiles, else 5.",
+        ),
+    ] = None,
+    html: PageFile = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """How often somebody else does I/O while a job does: expected, and beside what slices say really happened.
+
+    Example: slicewise policy probability slicewise/  or  slicewise policy probability --swf machine.swf --io-share 5
+    """
+    places = job_places(profiles or [])
+    digests = read_digests(places)
+    given = None if io_share is None else io_share / 100
+    log = read_job_log(_lines_of(swf), str(swf)) if swf is not None else None
+    if log is None and not digests:
+        raise UserError("give directories of profiles, or a job log: slicewise policy probability --swf FILE")
+    if log is None:
+        found = of_profiles(digests, given)
+    elif given is not None:
+        found = of_log(log.jobs, given)
+    elif digests:
+        found = of_log(log.jobs, io_share_of(digests), "profiles")
+    else:
+        found = of_log(log.jobs, ASSUMED_IO_SHARE, "assumed")
+    page = html or (page_path(places[0], "policy-probability") if places else None)
+    if page:
+        write_page(
+            probability_page(
+                found, log, f"Slicewise policies, from {swf.name if swf else words.count(len(digests), 'profile')}"
+            ),
+            page,
+        )
+    if json:
+        write_json(probability_record(found, log, page), output)
+        return
+    write_text(
+        [
+            probability_words.verdict(found),
+            *probability_words.basis(found),
+            "",
+            for_terminal(probability_words.sizes_table(found)),
+            "",
+            for_terminal(probability_words.concurrent_table(found, probability_words.MOST_ROWS)),
+            "",
+            *probability_words.notes(found),
+            *(probability_words.log_lines(log) if log else []),
+            *_page_line(page),
+        ],
+        output,
+    )
+
+
+@app.command()
 def replay(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="A decision log of slicewise-collect coordinate.")],
     json: AsJson = False,
@@ -206,17 +281,25 @@ def replay(
 
     Example: slicewise policy replay /var/log/slicewise-decisions.jsonl
     """
-    try:
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise UserError(f"{log}: cannot be read: {error.strerror}; give a decision log") from error
-    found = decided_again(lines, str(log))
+    found = decided_again(_lines_of(log), str(log))
     if json:
         write_json({"agrees": found.agrees, **asdict(found)}, output)
     else:
         write_text(list(policy_words.replay_lines(found, str(log))), output)
     if not found.agrees:
         raise typer.Exit(DISAGREES_STATUS)
+
+
+def _lines_of(path: Path) -> list[str]:
+    """The lines of a text file, unpacked where it is gzipped. Raises UserError where it cannot be read."""
+    try:
+        content = path.read_bytes()
+        is_packed = content.startswith(GZIP_MAGIC)
+        return (gzip.decompress(content) if is_packed else content).decode(errors="replace").splitlines()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}; give another file") from error
+    except (EOFError, zlib.error) as error:
+        raise UserError(f"{path}: is a damaged gzip file ({error}); fetch it again") from error
 
 
 def _known(capacity: str | None, model: Path | None) -> tuple[KnownCapacity | None, Weighting | None]:

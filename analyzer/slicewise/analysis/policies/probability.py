@@ -1,0 +1,222 @@
+"""How often somebody else does I/O while a job does: from how many jobs run at one time, and beside what slices say.
+
+Plain numbers and digests in, dataclasses out. The formula is that of Dorier et al., section II.B.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from slicewise.analysis.blame.timeline import SECONDS, call_rows
+from slicewise.analysis.policies.job_log import LoggedJob
+from slicewise.analysis.runs.matching import run_of
+from slicewise.analysis.runs.storage import Storage, describe
+from slicewise.digest.activity import DIRECTIONS, bytes_by_storage, common_slice_ns
+from slicewise.digest.digest import Digest
+from slicewise.errors import UserError
+from slicewise.estimate import Estimate
+
+IoSource = Literal["profiles", "given", "assumed"]
+# Where nobody knows better, as in the paper.
+ASSUMED_IO_SHARE = 0.05
+# A process that is in calls for all of a slice but this leaves no time to others.
+NO_TIME = 1e-9
+HOW = (
+    "the share of each slice that jobs' busiest processes were in I/O calls; within a slice, independent of each other"
+)
+
+
+@dataclass(frozen=True)
+class Size:
+    """Jobs of low to high processes: shares of all jobs, and of all jobs' time."""
+
+    low: int
+    high: int
+    of_jobs: float
+    of_time: float
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What slices say: anybody: the share of the time in which some job did I/O; somebody_else: the share of jobs' I/O
+    time in which another job did I/O too.
+    """
+
+    anybody: Estimate
+    somebody_else: Estimate
+    storage: Storage
+
+
+@dataclass(frozen=True)
+class Probability:
+    """concurrent: n -> share of the time (`seconds`, from the first start to the last end) in which n jobs ran. io_share:
+    the mean share of its time that a job is in I/O; io_source: where that is from. anybody: that at any moment some job
+    does I/O; somebody_else: that another job does while a job does.
+    """
+
+    jobs: int
+    seconds: float
+    concurrent: dict[int, float]
+    sizes: list[Size]
+    median_of_jobs: int
+    median_of_time: int
+    io_share: float
+    io_source: IoSource
+    anybody: float
+    somebody_else: float
+    observed: Observed | None
+
+
+def probability(concurrent: Mapping[int, float], io_share: float) -> float:
+    """That some job does I/O: 1 - sum_n P(X = n) (1 - mu)^n."""
+    return 1 - math.fsum(share * (1 - io_share) ** jobs for jobs, share in concurrent.items())
+
+
+def others(concurrent: Mapping[int, float]) -> dict[int, float]:
+    """How many other jobs run while a job does: a moment with n jobs counts n times, with n - 1 others each."""
+    running = math.fsum(jobs * share for jobs, share in concurrent.items())
+    return {jobs - 1: jobs * share / running for jobs, share in concurrent.items() if jobs}
+
+
+def concurrency(jobs: Sequence[LoggedJob]) -> dict[int, float]:
+    """n -> share of the time from the first start to the last end in which n jobs ran."""
+    starts = np.array([job.start for job in jobs])
+    ends = starts + np.array([job.seconds for job in jobs])
+    times = np.concatenate([starts, ends])
+    steps = np.concatenate([np.ones(len(jobs), np.int64), -np.ones(len(jobs), np.int64)])
+    order = np.argsort(times, kind="stable")
+    running, lengths = np.cumsum(steps[order])[:-1], np.diff(times[order])
+    summed = np.bincount(running.clip(0), weights=lengths)
+    return {int(number): float(summed[number] / summed.sum()) for number in np.flatnonzero(summed)}
+
+
+def sizes(jobs: Sequence[LoggedJob]) -> list[Size]:
+    """Shares of jobs, and of jobs' time, by processes in powers of two: 1, 2, 3-4, 5-8 and so on."""
+    bins = [math.ceil(math.log2(job.processes)) for job in jobs]
+    times = math.fsum(job.seconds for job in jobs)
+    found = []
+    for power in range(min(bins), max(bins) + 1):
+        inside = [job for job, place in zip(jobs, bins, strict=True) if place == power]
+        time = math.fsum(job.seconds for job in inside)
+        found.append(Size(2**power // 2 + 1 if power else 1, 2**power, len(inside) / len(jobs), time / times))
+    return found
+
+
+def of_log(
+    jobs: Sequence[LoggedJob], io_share: float, io_source: IoSource = "given", observed: Observed | None = None
+) -> Probability:
+    """The probability for jobs whose starts, lengths and sizes are known, and a mean share of time in I/O."""
+    concurrent = concurrency(jobs)
+    by_size = sorted(jobs, key=lambda job: job.processes)
+    return Probability(
+        jobs=len(jobs),
+        seconds=max(job.start + job.seconds for job in jobs) - min(job.start for job in jobs),
+        concurrent=concurrent,
+        sizes=sizes(jobs),
+        median_of_jobs=_median(by_size, [1.0] * len(jobs)),
+        median_of_time=_median(by_size, [job.seconds for job in by_size]),
+        io_share=io_share,
+        io_source=io_source,
+        anybody=probability(concurrent, io_share),
+        somebody_else=probability(others(concurrent), io_share),
+        observed=observed,
+    )
+
+
+def of_profiles(digests: Sequence[Digest], io_share: float | None = None) -> Probability:
+    """The same for jobs with profiles, on the file system that most of them use, beside what their slices say.
+
+    io_share: where it is not to be that of the profiles. Raises UserError where no job moved any bytes.
+    """
+    storage = _most_used(digests)
+    busy = _busy(digests, storage)
+    logged = [_logged(digest) for digest in digests]
+    observed = _observed(busy, logged, describe(storage, digests), digests)
+    if io_share is not None:
+        return of_log(logged, io_share, "given", observed)
+    return of_log(logged, _io_share(busy, logged), "profiles", observed)
+
+
+def io_share_of(digests: Sequence[Digest]) -> float:
+    """The mean share of their time that jobs are in I/O on the file system that most of them use."""
+    return _io_share(_busy(digests, _most_used(digests)), [_logged(digest) for digest in digests])
+
+
+def _median(by_size: Sequence[LoggedJob], weights: Sequence[float]) -> int:
+    """The size up to which jobs have half of the weight."""
+    reached = np.cumsum(weights)
+    return by_size[int(np.searchsorted(reached, reached[-1] / 2))].processes
+
+
+def _logged(digest: Digest) -> LoggedJob:
+    job = run_of(digest).job
+    return LoggedJob(job.start_ns / 1e9, max(job.end_ns - job.start_ns, 1) / 1e9, max(1, job.processes))
+
+
+def _most_used(digests: Sequence[Digest]) -> int:
+    each = pl.concat([bytes_by_storage(digest, way) for digest in digests for way in DIRECTIONS])
+    if each.is_empty():
+        raise UserError("none of these jobs moved bytes of files, so there is no I/O to meet; give others")
+    used = each.group_by("storage").agg(jobs=pl.len(), bytes=pl.col("bytes").sum())
+    return int(used.sort("jobs", "bytes", "storage", descending=[True, True, False])["storage"][0])
+
+
+def _busy(digests: Sequence[Digest], storage: int) -> pl.DataFrame:
+    """job (place), slice, busy: the share of the slice that the job's busiest process was in calls."""
+    grid_ns = common_slice_ns(digests)
+    seconds = pl.sum_horizontal(SECONDS.values())
+    return pl.concat(
+        call_rows(digest, grid_ns)
+        .filter(pl.col("storage") == storage)
+        .group_by("slice")
+        .agg(busy=(seconds.max() / (grid_ns / 1e9)).clip(0, 1))
+        .select(pl.lit(place).alias("job"), "slice", "busy", seconds=pl.col("busy") * grid_ns / 1e9)
+        for place, digest in enumerate(digests)
+    )
+
+
+def _io_share(busy: pl.DataFrame, jobs: Sequence[LoggedJob]) -> float:
+    return min(1.0, float(busy["seconds"].sum()) / math.fsum(job.seconds for job in jobs))
+
+
+def _observed(
+    busy: pl.DataFrame, jobs: Sequence[LoggedJob], storage: Storage, digests: Sequence[Digest]
+) -> Observed | None:
+    whole = float(busy["busy"].sum())
+    if not whole:
+        return None
+    grid_seconds = common_slice_ns(digests) / 1e9
+    slices = (max(job.start + job.seconds for job in jobs) - min(job.start for job in jobs)) / grid_seconds
+    is_full = 1 - pl.col("busy") < NO_TIME
+    idle = pl.when(is_full).then(0.0).otherwise((1 - pl.col("busy")).log())
+    rows = busy.with_columns(is_full=is_full, idle=idle).with_columns(
+        full=pl.col("is_full").sum().over("slice") - pl.col("is_full"),
+        others_idle=pl.col("idle").sum().over("slice") - pl.col("idle"),
+        others_sum=pl.col("busy").sum().over("slice") - pl.col("busy"),
+        # The largest of the others: the slice's largest, or where that is its own, the next.
+        others_most=pl.when(pl.col("busy").rank("ordinal", descending=True).over("slice") == 1)
+        .then(pl.col("busy").top_k(2).sum().over("slice") - pl.col("busy").max().over("slice"))
+        .otherwise(pl.col("busy").max().over("slice")),
+    )
+    met = rows.select(
+        value=(pl.col("busy") * pl.when(pl.col("full") > 0).then(1.0).otherwise(1 - pl.col("others_idle").exp())).sum(),
+        low=(pl.col("busy") + pl.col("others_most") - 1).clip(0).sum(),
+        high=pl.min_horizontal("busy", "others_sum").sum(),
+    ).row(0)
+    each = rows.group_by("slice").agg(
+        value=pl.when(pl.col("is_full").any()).then(1.0).otherwise(1 - pl.col("idle").sum().exp()),
+        low=pl.col("busy").max(),
+        high=pl.col("busy").sum().clip(0, 1),
+    )
+    anybody = [float(each[name].sum()) / max(slices, len(each)) for name in ("value", "low", "high")]
+    return Observed(
+        Estimate(anybody[0], anybody[1], anybody[2], HOW),
+        Estimate(met[0] / whole, met[1] / whole, met[2] / whole, HOW),
+        storage,
+    )

@@ -1,0 +1,135 @@
+"""How often somebody else does I/O: sentences, tables and JSON, of one result."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from slicewise.analysis.policies.job_log import JobLog
+from slicewise.analysis.policies.probability import IoSource, Probability, Size
+from slicewise.estimate import Estimate
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+# Numbers of jobs in the terminal's table; more are put together.
+MOST_ROWS = 10
+SOURCES: dict[IoSource, str] = {
+    "profiles": "as its profiles say",
+    "given": "as given by --io-share",
+    "assumed": "an assumption, as in the paper; --io-share gives another",
+}
+
+
+def verdict(found: Probability) -> str:
+    """The first sentence."""
+    return (
+        f"While a job does I/O, another one does too {words.percent(found.somebody_else)} of the time; at any moment "
+        f"some job does with a probability of {words.percent(found.anybody)}."
+    )
+
+
+def basis(found: Probability) -> list[str]:
+    """What that is from, and what slices say."""
+    mean = math.fsum(jobs * share for jobs, share in found.concurrent.items())
+    lines = [
+        f"{words.count(found.jobs, 'job')} in {words.duration(found.seconds)}: {words.number(mean)} run at one time on "
+        f"average, each in I/O for {words.percent(found.io_share)} of its time ({SOURCES[found.io_source]}).",
+        f"Half of the jobs have at most {words.count(found.median_of_jobs, 'process')}; half of the jobs' time is "
+        f"that of jobs with at most {words.count(found.median_of_time, 'process')}.",
+    ]
+    if found.observed is not None:
+        seen = found.observed
+        lines.append(
+            f"What the slices say really happened on {seen.storage.point}: another job did I/O in "
+            f"{_estimated(seen.somebody_else)} of the time that jobs were in I/O, and some job did in "
+            f"{_estimated(seen.anybody)} of all the time."
+        )
+    return lines
+
+
+def notes(found: Probability) -> list[str]:
+    """What the figures take for granted."""
+    lines = [
+        "The formula takes the jobs to be independent: P = 1 - sum of P(X = n) (1 - mu)^n, X being the number of jobs "
+        "that run, and mu the mean share of time in I/O.",
+        "Jobs that hold each other up are in I/O for longer, so it is more of a lower bound.",
+    ]
+    if found.io_source == "assumed":
+        lines.append(
+            "A job log does not hold the share of time in I/O. Profiles would tell: "
+            "slicewise policy probability PROFILES --swf FILE"
+        )
+    if found.observed is not None:
+        lines.append(f"Observed: {words.sentence(found.observed.anybody.how)}")
+        lines.append("Jobs without a profile are not in it.")
+    return lines
+
+
+def _estimated(estimate: Estimate) -> str:
+    return f"{words.percent(estimate.value)} {words.interval(estimate.low * 100, estimate.high * 100)}"
+
+
+def size_range(size: Size) -> str:
+    return f"{size.low:,}" if size.low == size.high else f"{size.low:,}-{size.high:,}"
+
+
+def sizes_table(found: Probability) -> Table:
+    """A row a range of sizes."""
+    table = Table([Column("processes", is_figure=False), Column("of jobs", "%"), Column("of jobs' time", "%")])
+    for size in found.sizes:
+        table.add(
+            Cell(size_range(size)),
+            Cell(words.percent(size.of_jobs), size.of_jobs * 100),
+            Cell(words.percent(size.of_time), size.of_time * 100),
+        )
+    return table
+
+
+def concurrent_table(found: Probability, most_rows: int | None = None) -> Table:
+    """A row a number of jobs, or a range of numbers where there are more of them than `most_rows`."""
+    table = Table([Column("jobs at one time", is_figure=False), Column("of the time", "%")])
+    most = max(found.concurrent)
+    step = math.ceil((most + 1) / most_rows) if most_rows else 1
+    for low in range(0, most + 1, step):
+        high = min(low + step - 1, most)
+        share = math.fsum(found.concurrent.get(jobs, 0.0) for jobs in range(low, high + 1))
+        if share:
+            table.add(Cell(f"{low:,}" if low == high else f"{low:,}-{high:,}"), Cell(words.percent(share), share * 100))
+    return table
+
+
+def log_lines(log: JobLog) -> list[str]:
+    """What is not in a job log."""
+    lines = []
+    if log.skipped:
+        lines.append(
+            f"Left out: {words.count(log.skipped, 'job')} of the log that never ran, or whose start, runtime or size "
+            "is not known."
+        )
+    if log.at_submission:
+        lines.append(
+            f"{words.count(log.at_submission, 'job')} of the log: how long they waited is not known; they are taken to "
+            "begin when they were submitted."
+        )
+    return lines
+
+
+def probability_record(found: Probability, log: JobLog | None, page: Path | None) -> dict[str, Any]:
+    """What `slicewise policy probability --json` prints."""
+    return {
+        "probability": found.anybody,
+        "probability_of_another": found.somebody_else,
+        "io_share": found.io_share,
+        "io_share_source": found.io_source,
+        "jobs": found.jobs,
+        "skipped_jobs": log.skipped if log else 0,
+        "seconds": found.seconds,
+        "concurrent": [{"jobs": jobs, "share": share} for jobs, share in sorted(found.concurrent.items())],
+        "sizes": found.sizes,
+        "median_processes_of_jobs": found.median_of_jobs,
+        "median_processes_of_time": found.median_of_time,
+        "observed": found.observed,
+        "notes": [*notes(found), *(log_lines(log) if log else [])],
+        "page": page,
+    }

@@ -1,0 +1,115 @@
+"""How often somebody else does I/O: the formula, job logs, and what slices say."""
+
+import gzip
+import json
+import random
+
+import pytest
+from slicewise.analysis.policies.job_log import LoggedJob, read_job_log
+from slicewise.analysis.policies.probability import concurrency, of_log, of_profiles, others, probability, sizes
+from slicewise.errors import UserError
+from support.command_line import slicewise_command
+from support.tabled_jobs import EPOCH, write_job
+
+S = 1_000_000_000
+NETWORK = {"point": "/scratch", "type": "lustre", "source": "mds:/scratch"}
+LOG = """; Version: 2.2
+; MaxProcs: 64
+
+1 0   5 100  4 -1 -1  4 200 -1 1 1 1 -1 1 1 -1 -1
+2 50 -1 100 -1 -1 -1 16 200 -1 1 1 1 -1 1 1 -1 -1
+3 60  0  -1  8 -1 -1  8 200 -1 0 1 1 -1 1 1 -1 -1
+4 205 0 100 64 -1 -1 64 200 -1 1 1 1 -1 1 1 -1 -1
+"""
+
+
+@pytest.mark.parametrize(
+    ("concurrent", "io_share", "expected"),
+    [
+        ({0: 0.1, 1: 0.2, 2: 0.3, 4: 0.4}, 0.05, 0.113448),
+        ({0: 0.1, 1: 0.2, 2: 0.3, 4: 0.4}, 0.5, 0.7),
+        ({20: 1.0}, 0.05, 0.641514),
+    ],
+)
+def test_the_formula(concurrent, io_share, expected):
+    assert probability(concurrent, io_share) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_moment_with_more_jobs_counts_for_more_of_them():
+    assert others({0: 0.5, 1: 0.25, 3: 0.25}) == pytest.approx({0: 0.25, 2: 0.75})
+
+
+def test_a_log_is_read_and_what_it_does_not_know_is_counted():
+    log = read_job_log(LOG.splitlines(), "log")
+    assert log.jobs == [LoggedJob(5, 100, 4), LoggedJob(50, 100, 16), LoggedJob(205, 100, 64)]
+    assert (log.skipped, log.at_submission) == (1, 1)
+    assert concurrency(log.jobs) == pytest.approx({0: 55 / 300, 1: 190 / 300, 2: 55 / 300})
+
+
+def test_concurrency_is_the_share_of_time_of_a_naive_count():
+    chance = random.Random(1)
+    jobs = [LoggedJob(chance.randrange(100), chance.randrange(1, 30), 1) for _ in range(40)]
+    first, last = min(job.start for job in jobs), max(job.start + job.seconds for job in jobs)
+    counts = [sum(job.start <= at < job.start + job.seconds for job in jobs) for at in range(first, last)]
+    assert concurrency(jobs) == pytest.approx({n: counts.count(n) / len(counts) for n in set(counts)})
+
+
+def test_sizes_are_powers_of_two_and_shares_add_up():
+    found = sizes([LoggedJob(0, 10, 1), LoggedJob(0, 30, 3), LoggedJob(0, 60, 4), LoggedJob(0, 100, 16)])
+    assert [(size.low, size.high, size.of_jobs, size.of_time) for size in found] == [
+        (1, 1, 0.25, 0.05), (2, 2, 0, 0), (3, 4, 0.5, 0.45), (5, 8, 0, 0), (9, 16, 0.25, 0.5)
+    ]  # fmt: skip
+    assert of_log([LoggedJob(0, 10, 1), LoggedJob(0, 30, 3), LoggedJob(0, 60, 4)], 0.1).median_of_time == 4
+
+
+@pytest.mark.parametrize("line", ["a b c d e", "1 2 3", "1 nan 3 4 5", "{}"])
+def test_what_is_no_job_log_is_refused_with_its_line(line):
+    with pytest.raises(UserError, match=r"^log: line 1: "):
+        read_job_log([line], "log")
+    with pytest.raises(UserError, match="no job that ran"):
+        read_job_log(["; nothing"], "log")
+
+
+def write(directory, name, row, begin=0, busy=1.0):
+    return write_job(
+        directory / name, [row], host=name, slice_ns=S, first_slice=EPOCH + begin, mount=NETWORK, busy=busy
+    )
+
+
+def test_slices_say_what_happened(tmp_path):
+    one = write(tmp_path, "a", [10.0] * 5 + [0.0] * 5)
+    other = write(tmp_path, "b", [0.0] * 4 + [10.0] * 6)
+    found = of_profiles([one, other])
+    assert found.concurrent == pytest.approx({2: 1.0})
+    assert found.io_share == pytest.approx(11 / 20)
+    assert found.anybody == pytest.approx(1 - 0.45**2)
+    assert found.somebody_else == pytest.approx(0.55)
+    assert found.observed.anybody.value == pytest.approx(1.0)
+    assert found.observed.somebody_else.value == pytest.approx(2 / 11)
+    half = of_profiles([write(tmp_path, "c", [10.0] * 4, busy=0.5), write(tmp_path, "d", [10.0] * 4, busy=0.5)])
+    seen = half.observed.somebody_else
+    assert (seen.low, seen.value, seen.high) == pytest.approx((0.0, 0.5, 1.0))
+    assert half.observed.anybody.value == pytest.approx(0.75)
+
+
+def test_the_command_reads_profiles_and_logs(tmp_path):
+    write(tmp_path / "profiles", "a", [10.0] * 5 + [0.0] * 5)
+    write(tmp_path / "profiles", "b", [0.0] * 4 + [10.0] * 6)
+    log = tmp_path / "machine.swf.gz"
+    log.write_bytes(gzip.compress(LOG.encode()))
+    page = tmp_path / "page.html"
+    done = slicewise_command("policy", "probability", tmp_path / "profiles", "--html", page)
+    assert done.text.startswith("While a job does I/O, another one does too 55.0 % of the time")
+    assert "really happened on /scratch" in done.text
+    assert "How large jobs are" in page.read_text()
+    record = json.loads(slicewise_command("policy", "probability", "--swf", log, "--json").text)
+    assert (record["jobs"], record["skipped_jobs"], record["io_share_source"]) == (3, 1, "assumed")
+    assert record["probability"] == pytest.approx(1 - sum(
+        one["share"] * 0.95 ** one["jobs"] for one in record["concurrent"]))  # fmt: skip
+    both = json.loads(
+        slicewise_command("policy", "probability", tmp_path / "profiles", "--swf", log, "--json", "--html", page).text
+    )
+    assert (both["io_share_source"], both["jobs"]) == ("profiles", 3)
+    for wrong in ([], ["--swf", tmp_path / "none"], ["--swf", page], ["--swf", log, "--io-share", "101"]):
+        refused = slicewise_command("policy", "probability", *wrong)
+        assert (refused.status, refused.errors.count("\n")) == (2, 1)
