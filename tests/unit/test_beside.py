@@ -101,3 +101,20 @@ def test_who_waits_is_told_and_nobody_else(monkeypatch):
     assert "Read 400 of 1,000 profiles beside it" in terminal.getvalue()
     assert terminal.getvalue().endswith("\r\x1b[K")
     assert pipe.getvalue() == ""
+
+
+def test_runs_of_one_interpreter_that_do_something_else_are_no_standalone_runs(tmp_path):
+    """Of a program of its own name, as python or sh are, a run may be anything."""
+    python = {"program": "/usr/bin/python3", "mounts": {"type": "nfs4", "source": "s:/disk"}}
+    own = write_run(tmp_path / "own", 10, [{at: wrote(10, 0.5) for at in range(10)}], begin=5000, **python)
+    others = {
+        "again": {at: wrote(10, 0.3) for at in range(10)},
+        "nearly": {at: wrote(12, 0.3) | metadata(5, 0.1) for at in range(10)},
+        "reads": {at: read(10, 0.3) for at in range(10)},
+        "reads-too": {at: wrote(10, 0.3) | read(10, 0.3) for at in range(10)},
+        "small-calls": {at: wrote(10, 0.3, size=4096) for at in range(10)},
+        "less": {0: wrote(10, 0.3)},
+    }
+    for place, (name, did) in enumerate(others.items()):
+        write_run(tmp_path / name, 10, [did], begin=100 * place, **python)
+    assert sorted(names(Surroundings().beside(own).quiet)) == ["again", "nearly"]

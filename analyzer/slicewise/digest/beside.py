@@ -23,8 +23,8 @@ MOST_RUNS = 5
 @dataclass(frozen=True)
 class Beside:
     """What lies beside a job's profile. neighbours: of jobs that used one of its storages while it ran. quiet: of runs
-    of its program that nobody shared a storage with. looked_at: how many profiles there are. unread: those of them that
-    cannot be read.
+    of its program that did the same kind of work, and that nobody shared a storage with. looked_at: how many profiles
+    there are. unread: those of them that cannot be read.
     """
 
     neighbours: list[Path]
@@ -88,7 +88,7 @@ class _Jobs:
         """What of these places counts for a job."""
         wanted = set(places)
         others = [job for job in self.jobs if job.place in wanted and job.ids.isdisjoint(own.ids)]
-        same = [job for job in others if job.program == own.program and not job.meets(own)]
+        same = [job for job in others if job.program == own.program and job.does_as(own) and not job.meets(own)]
         like: list[Path] = []
         unlike: list[Path] = []
         for job in sorted(same, key=lambda job: abs(job.start_ns - own.start_ns)):

@@ -5,7 +5,7 @@ Paths in, dataclasses out. A job costs about a millisecond here, and a digest of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from slicewise.profile.plan import SOURCE, Want
 from slicewise.profile.plausible import MOST_SLICES_ON_AXIS
 from slicewise.profile.reading import Reading, read_jobs
 
+MOVED = [f"{way}_{what}" for way in members.DIRECTIONS for what in ("bytes", "ops")]
 WANTED = {
     "processes": Want("processes", ("host", "rank", "program", "start_ns", "end_ns")),
     "mounts": Want("mounts", ("object", "type", "source", "point")),
@@ -29,14 +30,18 @@ WANTED = {
 }
 # So many at a time, so that whoever waits can be told how far it is.
 JOBS_AT_ONCE = 100
+# Runs of one program that differ by more than this factor do something else. Less than this share of a job's bytes does
+# not count.
+MOST_APART = 2.0
+LEAST_SHARE_OF_JOB = 0.05
 # Told how many jobs of how many are read.
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Outline:
-    """A job: its main program, how many processes matter, when it ran, the storages that it moved bytes on, and the ids
-    of its processes. All are what its digest says.
+    """A job: its main program, how many processes matter, when it ran, the storages that it moved bytes on, the ids of
+    its processes, and by direction how many bytes they moved in how many calls. All are what its digest says.
     """
 
     place: Path
@@ -46,6 +51,22 @@ class Outline:
     end_ns: int
     storages: frozenset[int]
     ids: frozenset[int]
+    moved: Mapping[str, tuple[int, int]]
+
+    def does_as(self, other: Outline) -> bool:
+        """Whether both do the same kind of work, which one program (an interpreter, a shell) need not: as large calls
+        in the same directions, and, with as many processes, as many bytes.
+        """
+        whole = [sum(count for count, _ in job.moved.values()) for job in (self, other)]
+        for way, (count, calls) in self.moved.items():
+            counts, all_calls = (count, other.moved[way][0]), (calls, other.moved[way][1])
+            shares = [one / max(total, 1) for one, total in zip(counts, whole, strict=True)]
+            if max(shares) < LEAST_SHARE_OF_JOB:
+                continue
+            sizes = [one / max(number, 1) for one, number in zip(counts, all_calls, strict=True)]
+            if _differ(sizes) or _differ(shares) or (self.processes == other.processes and _differ(counts)):
+                return False
+        return True
 
     def meets(self, other: Outline) -> bool:
         """Whether both used one storage and ran at one time."""
@@ -54,6 +75,10 @@ class Outline:
             and other.start_ns < self.end_ns
             and not self.storages.isdisjoint(other.storages)
         )
+
+
+def _differ(values: Sequence[float]) -> bool:
+    return max(values) > MOST_APART * min(values)
 
 
 def outlines(places: Sequence[Path], progress: Progress | None = None) -> list[Outline]:
@@ -89,7 +114,10 @@ def _outlined(reading: Reading) -> list[Outline]:
     known = known.with_columns(matters=members.matters())
     of_job = known.filter("is_of_job")
     jobs = of_job.group_by("job").agg(
-        pl.col("matters").sum().alias("processes"), pl.col("start_ns").min(), pl.col("end_ns").max()
+        pl.col("matters").sum().alias("processes"),
+        pl.col("start_ns").min(),
+        pl.col("end_ns").max(),
+        pl.col(MOVED).filter("matters").sum(),
     )
     used = (
         sums.filter(is_own(), (pl.col("read_bytes") + pl.col("write_bytes")) > 0)
@@ -115,6 +143,7 @@ def _outlined(reading: Reading) -> list[Outline]:
             row["end_ns"],
             frozenset(row["storage"] or ()),
             frozenset(row["id"]),
+            {way: (row[f"{way}_bytes"], row[f"{way}_ops"]) for way in members.DIRECTIONS},
         )
         for row in frame.iter_rows(named=True)
     ]
