@@ -100,8 +100,14 @@ demo:  ## run two competing MPI jobs and look at them
 	@PYTHONPATH=tests:demo $(VENV)/bin/python -m interference $(BUILD)
 
 PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
-# Those whose results do not depend on what else the machine does.
-SIDE_BY_SIDE = tests/fuzz tests/golden tests/property tests/unit $(addprefix tests/endtoend/,test_programs.py test_unseen.py) $(wildcard tests/endtoend/test_mpi*.py)
+# Tests whose results depend on what else the machine does: times, kills at random moments, real contention, all processes
+# of the machine. The others run side by side.
+ALONE = $(addprefix tests/,bench \
+  $(addprefix endtoend/,$(addprefix test_,blame.py compare.py contention.py delta_run.py fio.py footprint.py hardware.py \
+    hostile_processes.py life.py life_asleep.py life_starts.py live.py live_costs.py load.py real_stress.py sites.py slurm.py \
+    stdio_served.py testbed.py)) \
+  $(addprefix fault/,$(addprefix test_,busiest_files.py collector.py hung_recovery.py hung_spool.py jumps.py pid_namespaces.py \
+    sudden_death.py valgrind.py)))
 
 # What `make check` leaves to `make test`: it compiles everything once more, or takes long.
 NOT_DAILY = $(addprefix tests/unit/,test_aarch64.py test_skips.py) tests/property/test_hostile_names.py
@@ -119,9 +125,9 @@ test:  ## run all tests, the engine's under sanitizers too, and lint
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all $(BUILD)/bin/unit $(BUILD)/peers/.installed
 	$(MAKE) --no-print-directory unit
 	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize
-	$(PYTEST) $(PYTEST_OPTIONS) -n $(PROCESSORS) $(SIDE_BY_SIDE); side_by_side=$$?; \
-	  $(PYTEST) $(PYTEST_OPTIONS) $(SIDE_BY_SIDE:%=--ignore=%) tests; rest=$$?; \
-	  $(MAKE) --no-print-directory lint && exit $$((side_by_side | rest))
+	$(PYTEST) $(PYTEST_OPTIONS) -n $(PROCESSORS) $(ALONE:%=--ignore=%) tests; side_by_side=$$?; \
+	  $(PYTEST) $(PYTEST_OPTIONS) $(ALONE); alone=$$?; \
+	  $(MAKE) --no-print-directory lint && exit $$((side_by_side | alone))
 
 # SOAK_ROUNDS: how often each fault is tried. What fails ends it, and says in which round.
 SOAK_ROUNDS ?= 50
