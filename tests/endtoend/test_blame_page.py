@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import json
 import re
 from dataclasses import replace
 
@@ -9,7 +10,8 @@ import pytest
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.blame.anonymous import anonymous
-from slicewise.report.blame.blame_page import blame_page
+from slicewise.report.blame.blame_page import _axis, _selection, blame_page
+from slicewise.report.blame.chosen_time import chosen_time
 from slicewise.report.page import html_of
 from support import browser
 from support.blames import blame, estimate, neighbour, unknown
@@ -110,18 +112,45 @@ def test_a_chosen_time_recomputes_the_figures_and_gives_them_back(opened):
     )
     window.wait_for("document.getElementById('chosen').textContent.startsWith('From')")
     assert text_of(window, "#chosen") == (
-        "From 22:13:33 to 22:13:37: I/O took 3.92 s (mean of 2 processes) and 2.48 s alone. It lost 1.44 s: "
-        "1.42 s to large, 0.0200 s unexplained. Double-click in a chart to see the whole run again."
+        "From 22:13:33 to 22:13:37: I/O took 3.92 s (mean of 2 processes) and 2.48 s alone. The job lost 1.45 s "
+        "of its runtime: 1.43 s to large, 0.0202 s unexplained. Double-click in a chart to see the whole run again."
     )
     assert "I/O took 1.6 times as long as alone" in text_of(window, "#slowdown")
     assert "4.00 s" in text_of(window, "#runtime")
-    assert "1.42 s" in text_of(window, "#lost-0")
+    assert "1.43 s" in text_of(window, "#lost-0")
     bar = window.evaluate("document.getElementById('bar').data.map((trace) => trace.x[0])")
-    assert bar == pytest.approx([0.08, 2.48, 1.42, 0.02])
+    assert bar == pytest.approx([0.073, 2.474, 1.433, 0.020], abs=1e-3)
     window.wait_for(f"new Set({LINKED}.map((chart) => String(chart.layout.xaxis.range))).size === 1")
     window.evaluate(f"void Plotly.relayout({LINKED}[0], {{'xaxis.autorange': true}})")
     window.wait_for("document.getElementById('chosen').textContent.startsWith('Drag')")
     assert [text_of(window, what) for what in ("#slowdown", "#runtime", "#lost-0", "#chosen")] == before
+
+
+@needs_browser
+@pytest.mark.parametrize("scaled", [1.0, 1.5])
+def test_the_browser_computes_what_the_analysis_does_for_the_whole_run_and_a_part(opened, scaled):
+    """The runtime lost is more than what the mean process lost: by its slowest one, and as processes end apart."""
+    several = [neighbour("large", 6 * scaled), neighbour("other", 4.65 * scaled)]
+    told = blame(
+        several,
+        lost=estimate(10.8 * scaled + 0.3, 10, 18),
+        apart_seconds=0.3,
+        unexplained_seconds=0.15 * scaled + 0.3,
+    )
+    window, axis = opened(told), _axis(told)
+    data = json.dumps(_selection(told, axis))
+    for part in (axis, axis[3:12], axis[13:20], axis[16:]):
+        places = [number - axis.start for number in part]
+        shown = window.evaluate(f"selection.figures({data}, {places})")
+        expected = chosen_time(told, part)
+        assert (shown["calls"], shown["alone"]) == (pytest.approx(expected.calls), pytest.approx(expected.alone))
+        lost = [*expected.lost.values(), expected.unexplained]
+        assert shown["lost"] == pytest.approx(lost, abs=1e-4)
+        assert sum(shown["parts"]) == pytest.approx(shown["seconds"])
+    whole = chosen_time(told, axis)
+    assert sum(whole.lost.values()) + whole.unexplained == pytest.approx(told.lost.value)
+    assert whole.lost["large"] == pytest.approx(several[0].lost.value, rel=1e-3)
+    assert whole.unexplained == pytest.approx(told.unexplained_seconds, abs=0.01)
 
 
 def embedded(page):

@@ -22,6 +22,7 @@ from slicewise.report.blame.blame_words import (
     opening,
     slowdown,
 )
+from slicewise.report.blame.chosen_time import runtime_factor
 from slicewise.report.blame.explained import explanation
 from slicewise.report.page import Fact, Page, Section
 from slicewise.text import words
@@ -225,7 +226,9 @@ def _explained_section(blame: Blame) -> Section:
 def _selection(blame: Blame, slices: range) -> dict[str, Any]:
     """What the page's script needs to say the figures of a chosen time: sums by slice, in seconds of the mean process.
 
-    begin_ms: of each slice, on the charts' axis. lost: in the order of the bar's parts.
+    begin_ms: of each slice, on the charts' axis. lost: in the order of the bar's parts. factor: seconds of runtime for
+    each second that the mean process lost; apart: seconds of runtime lost as processes end apart; slowest: seconds in
+    calls of the process with most for each of the mean one.
     """
     summed = (
         pl.DataFrame({"slice": list(slices)})
@@ -234,6 +237,7 @@ def _selection(blame: Blame, slices: range) -> dict[str, Any]:
         .sort("slice")
     )
     begin = style.clock_times(slices, blame.slice_ns).astype("int64")
+    calls = float(summed["seconds"].sum())
     lost = [{"name": load.name, "seconds": _by_slice(load.rows, slices)} for load in _losses(blame)]
     return {
         "begin_ms": begin.tolist(),
@@ -241,6 +245,10 @@ def _selection(blame: Blame, slices: range) -> dict[str, Any]:
         "in_calls": [round(value, DIGITS) for value in summed["seconds"].to_list()],
         "alone": [round(value, DIGITS) for value in summed["alone_seconds"].to_list()],
         "lost": lost,
+        "factor": runtime_factor(blame),
+        "apart": blame.apart_seconds,
+        "all_calls": calls,
+        "slowest": blame.io_seconds / calls if calls else 1.0,
         "processes": blame.io_processes,
         "has_parts": len(_parts(blame)) > 2,
     }

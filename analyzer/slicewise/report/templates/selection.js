@@ -1,5 +1,5 @@
 "use strict";
-/* The figures of a chosen time, on the page of a blame: added up from the seconds of each slice. */
+/* The figures of a chosen time, on the page of a blame: added up from the seconds of each slice, as report/blame/chosen_time.py does. */
 const selection = (() => {
   /* To three digits, as everywhere on the page. */
   function number(value) {
@@ -17,14 +17,26 @@ const selection = (() => {
     return places.reduce((total, place) => total + values[place], 0);
   }
 
+  /* The figures of the slices at these places. calls, alone: of the mean process; lost: of the job's runtime, to each of data.lost, the last of which is nobody; parts: of the bar. */
+  function figures(data, places) {
+    const calls = sum(data.in_calls, places), alone = sum(data.alone, places), seconds = (places.length * data.slice_ms) / 1000;
+    const lost = data.lost.map((part) => data.factor * sum(part.seconds, places));
+    lost[lost.length - 1] += data.apart * (data.all_calls > 0 ? calls / data.all_calls : 0);
+    const whole = lost.reduce((total, part) => total + part, 0);
+    const slowest = Math.min(seconds, data.slowest * calls), computing = seconds - slowest;
+    if (!data.has_parts) return { calls, alone, seconds, lost, whole, parts: [computing, slowest] };
+    const shown = lost.map((part) => Math.max(0, part)), total = shown.reduce((all, part) => all + part, 0);
+    const scale = total > 0 ? Math.min(Math.max(0, whole), slowest) / total : 0;
+    return { calls, alone, seconds, lost, whole, parts: [computing, slowest - scale * total, ...shown.map((part) => scale * part)] };
+  }
+
   /* The sentence on a chosen time. */
-  function sentence(data, places, figures) {
+  function sentence(data, places, { calls, alone, lost, whole }) {
     const from = clock(data.begin_ms[places[0]]), to = clock(data.begin_ms[places.at(-1)] + data.slice_ms);
-    const parts = data.lost.map(({ name }, place) => ({ name, seconds: figures.lost[place] })).filter(({ seconds }) => Math.abs(seconds) >= 0.005 * figures.calls);
+    const parts = data.lost.map(({ name }, place) => ({ name, seconds: lost[place] })).filter(({ seconds }) => Math.abs(seconds) >= 0.005 * calls);
     const told = parts.map(({ name, seconds }) => (name === "unexplained" ? `${number(seconds)} s unexplained` : `${number(seconds)} s to ${name}`));
     const whose = data.processes > 1 ? ` (mean of ${data.processes} processes)` : "";
-    const lost = figures.calls - figures.alone;
-    return `From ${from} to ${to}: I/O took ${number(figures.calls)} s${whose} and ${number(figures.alone)} s alone. It lost ${number(lost)} s${told.length ? ": " + told.join(", ") : ""}. Double-click in a chart to see the whole run again.`;
+    return `From ${from} to ${to}: I/O took ${number(calls)} s${whose} and ${number(alone)} s alone. The job lost ${number(whole)} s of its runtime${told.length ? ": " + told.join(", ") : ""}. Double-click in a chart to see the whole run again.`;
   }
 
   /* Gives what can be limited to a time, as a range in milliseconds of the charts' axis; null is the whole run. */
@@ -34,18 +46,18 @@ const selection = (() => {
     const tiles = [...document.querySelectorAll(".facts div[id]")].map((tile) => ({ id: tile.id, name: tile.querySelector("dt"), said: tile.querySelector("dd") }));
     const whole = { note: note.textContent, bar: bar.data.map((trace) => trace.x), tiles: Object.fromEntries(tiles.map(({ id, name, said }) => [id, [name.textContent, said.textContent]])) };
 
-    function show(text, parts, figures) {
+    function show(text, parts, told) {
       note.textContent = text;
-      for (const { id, name, said } of tiles) [name.textContent, said.textContent] = figures[id] ?? whole.tiles[id];
+      for (const { id, name, said } of tiles) [name.textContent, said.textContent] = told[id] ?? whole.tiles[id];
       Plotly.restyle(bar, { x: parts });
     }
 
     /* The tiles of a chosen time: what each is called, and its figure. */
-    function figuresOf({ calls, alone, lost }, seconds) {
+    function said({ calls, alone, seconds, lost }) {
       const slowdown = alone > 0 ? `I/O took ${(calls / alone).toPrecision(2)} times as long as alone` : "no I/O";
-      const figures = { slowdown: ["in the chosen time", slowdown], runtime: ["the chosen time", `${number(seconds)} s`], alone: ["I/O alone", `${number(alone)} s`], unexplained: ["unexplained", `${number(lost.at(-1))} s`] };
-      lost.slice(0, -1).forEach((value, place) => (figures[`lost-${place}`] = [whole.tiles[`lost-${place}`]?.[0], `${number(value)} s`]));
-      return figures;
+      const tiles = { slowdown: ["in the chosen time", slowdown], runtime: ["the chosen time", `${number(seconds)} s`], alone: ["I/O alone", `${number(alone)} s`], unexplained: ["unexplained", `${number(lost.at(-1))} s`] };
+      lost.slice(0, -1).forEach((value, place) => (tiles[`lost-${place}`] = [whole.tiles[`lost-${place}`]?.[0], `${number(value)} s`]));
+      return tiles;
     }
 
     function limit(range) {
@@ -55,13 +67,10 @@ const selection = (() => {
         show(whole.note, whole.bar, whole.tiles);
         return;
       }
-      const figures = { calls: sum(data.in_calls, places), alone: sum(data.alone, places), lost: data.lost.map(({ seconds }) => sum(seconds, places)) };
-      const seconds = (places.length * data.slice_ms) / 1000;
-      const computing = Math.max(0, seconds - figures.calls);
-      const parts = data.has_parts ? [computing, figures.alone, ...figures.lost.map((lost) => Math.max(0, lost))] : [computing, figures.calls];
-      show(sentence(data, places, figures), parts.map((part) => [part]), figuresOf(figures, seconds));
+      const found = figures(data, places);
+      show(sentence(data, places, found), found.parts.map((part) => [part]), said(found));
     }
     return [{ limit }];
   }
-  return { begin };
+  return { begin, figures };
 })();
