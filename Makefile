@@ -165,12 +165,14 @@ docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made fro
 	$< coverage > docs/coverage.md
 	$< contract > analyzer/slicewise/contract.json
 	$(VENV)/bin/python -m slicewise.digest.describe > docs/digest.md
+	$(VENV)/bin/python -m slicewise.catalog.describe > docs/catalog.md
 	$(VENV)/bin/python -m slicewise.digest.describe python > docs/python.md
 
 .PHONY: docs-check
 docs-check: $(BUILD)/generate $(VENV)/.installed
 	$< counters | diff docs/counters.md - && $< coverage | diff docs/coverage.md - && $< contract | diff analyzer/slicewise/contract.json - || { echo "run make docs" >&2; exit 1; }
 	$(VENV)/bin/python -m slicewise.digest.describe | diff docs/digest.md - || { echo "run make docs" >&2; exit 1; }
+	$(VENV)/bin/python -m slicewise.catalog.describe | diff docs/catalog.md - || { echo "run make docs" >&2; exit 1; }
 	$(VENV)/bin/python -m slicewise.digest.describe python | diff docs/python.md - || { echo "run make docs" >&2; exit 1; }
 
 .PHONY: clean

@@ -41,10 +41,10 @@ def build(directory: Path, shape: Shape) -> list[Path]:
     """Write the jobs and give their directories."""
     writer, random = Writer(), np.random.default_rng(1)
     bodies = [_bodies(writer, shape.slices, random) for _ in range(min(DIFFERENT, shape.processes))]
-    return [_job(directory / f"{48_000 + job}", writer, bodies, shape) for job in range(shape.jobs)]
+    return [_job(directory / f"{48_000 + job}", writer, bodies, shape, job << 24) for job in range(shape.jobs)]
 
 
-def _job(directory: Path, writer: Writer, bodies: list[list[bytes]], shape: Shape) -> Path:
+def _job(directory: Path, writer: Writer, bodies: list[list[bytes]], shape: Shape, first_id: int) -> Path:
     directory.mkdir(parents=True)
     for node in range(-(-shape.processes // shape.processes_a_node)):
         first = node * shape.processes_a_node
@@ -52,20 +52,22 @@ def _job(directory: Path, writer: Writer, bodies: list[list[bytes]], shape: Shap
         with (directory / f"n{node:03}.swz").open("wb") as file:
             file.write(writer.schema_frame())
             for process in processes:
-                file.write(_process(writer, process, directory.name, f"n{node:03}", bodies[process % len(bodies)]))
+                own = bodies[process % len(bodies)]
+                file.write(_process(writer, first_id, process, directory.name, f"n{node:03}", own))
             if shape.has_collector:
                 file.writelines(_samples(writer, 1 << 40 | node, f"n{node:03}", shape))
     return directory
 
 
-def _process(writer: Writer, process: int, job: str, host: str, bodies: list[bytes]) -> bytes:
+def _process(writer: Writer, first_id: int, process: int, job: str, host: str, bodies: list[bytes]) -> bytes:
     head = writer.rows("processes", [{"job": job, "pid": process, "rank": process - 1, "host": host}])
     head += writer.rows("mounts", [{"mount": 0, "object": "process", "point": "", "type": "", "source": ""}, {}])
     end = writer.rows("files", [{"file": number, "path": f"/scratch/output/step-{number}"} for number in range(8)])
     end += writer.rows("calls", [{"operation": name, "calls": 9} for name in ("open", "read", "write", "close")])
-    frames = [writer.frame(process, 0, head)]
-    frames += [writer.packed_frame(process, number, body) for number, body in enumerate(bodies, 1)]
-    return b"".join(frames) + writer.frame(process, len(frames), end, LAST_FRAME)
+    unique = first_id + process
+    frames = [writer.frame(unique, 0, head)]
+    frames += [writer.packed_frame(unique, number, body) for number, body in enumerate(bodies, 1)]
+    return b"".join(frames) + writer.frame(unique, len(frames), end, LAST_FRAME)
 
 
 def _bodies(writer: Writer, slices: int, random: np.random.Generator) -> list[bytes]:

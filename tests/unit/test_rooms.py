@@ -22,10 +22,10 @@ def test_every_arrow_points_down():
 def test_the_rooms_would_be_missed(tmp_path):
     """A contract that nothing can break holds nothing: a file that imports upwards is told."""
     config = (ANALYZER / "pyproject.toml").read_text(encoding="utf-8")
-    layers = '"slicewise.analysis",\n    "slicewise.digest",'
-    turned = config.replace(layers, '"slicewise.digest",\n    "slicewise.analysis",')
+    layers = '"slicewise.analysis",\n    "slicewise.catalog",'
+    turned = config.replace(layers, '"slicewise.catalog",\n    "slicewise.analysis",')
     assert turned != config
     (tmp_path / "pyproject.toml").write_text(turned, encoding="utf-8")
     done = runs("lint-imports", "--no-cache", "--config", str(tmp_path / "pyproject.toml"))
     assert done.returncode == 1
-    assert "slicewise.analysis is not allowed to import slicewise.digest" in done.stdout
+    assert "slicewise.analysis is not allowed to import slicewise.catalog" in done.stdout

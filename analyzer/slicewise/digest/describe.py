@@ -8,13 +8,13 @@ import importlib
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import ModuleType
 
 from slicewise.digest import activity, full, layers, nodes, processes, slices, storages
 from slicewise.digest.digest import Digest, several
-from slicewise.digest.schema import FRAMES
+from slicewise.digest.schema import FRAMES, Frame
 
 OPENING = """# The digest
 
@@ -40,16 +40,19 @@ All bytes, calls and times are on files unless a frame says otherwise. Slices ar
 
 def page() -> str:
     """The page: what the digest is, and a table of columns for each frame."""
-    parts = [OPENING]
-    for name, frame in FRAMES.items():
+    return folded("\n".join([OPENING, *sections(FRAMES)]))
+
+
+def sections(frames: Mapping[str, Frame]) -> Iterator[str]:
+    """Of each frame what a row is, its keys, and a table of its columns."""
+    for name, frame in frames.items():
         keys = ", ".join(f"`{key}`" for key in frame.keys)
-        parts.append(f"## {name}\n\n{frame.meaning[0].upper()}{frame.meaning[1:]}. Key: {keys}.\n")
+        yield f"## {name}\n\n{frame.meaning[0].upper()}{frame.meaning[1:]}. Key: {keys}.\n"
         rows = [
             f"| `{column}` | {about.dtype} | {about.unit or '-'} | {about.meaning} |"
             for column, about in frame.columns.items()
         ]
-        parts.append("\n".join(["| column | type | unit | meaning |", "|---|---|---|---|", *rows]) + "\n")
-    return folded("\n".join(parts))
+        yield "\n".join(["| column | type | unit | meaning |", "|---|---|---|---|", *rows]) + "\n"
 
 
 PYTHON_OPENING = """# Slicewise in Python

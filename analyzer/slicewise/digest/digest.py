@@ -19,14 +19,16 @@ import polars as pl
 from slicewise.digest import nodes, slices
 from slicewise.digest import processes as members
 from slicewise.digest.coverage import process_coverage
+from slicewise.digest.jobs import job_rows
 from slicewise.digest.layers import KERNEL_LAYER, is_own
 from slicewise.digest.schema import FRAMES, conform
 from slicewise.digest.storages import mounts_with_storage
 from slicewise.profile.damage import Damage
 from slicewise.profile.many import profiles_of
+from slicewise.profile.plan import SOURCE
 from slicewise.profile.reader import Profile, read_profile
 from slicewise.profile.schema import Column as ProfileColumn
-from slicewise.scalars import whole, whole_or_none
+from slicewise.scalars import whole
 
 PROCESS_FIGURES = ("profiler_ns", "call_cost_ps", "site_ns", "all_read_bytes", "all_write_bytes")
 
@@ -54,7 +56,7 @@ class Digest:
         last_slices = self._profile.sums.group_by("process").agg(pl.col("slice").max())
         return (
             processes.with_columns(
-                pl.col("rank", "ranks", "start_ns", "end_ns", "pid").cast(pl.Int64), job=pl.lit(self.job)
+                pl.col("rank", "ranks", "start_ns", "end_ns", "pid", "slice_ns").cast(pl.Int64), job=self._job_of_rows
             )
             .join(last_slices, on="process", how="left", maintain_order="left")
             .select(
@@ -71,12 +73,17 @@ class Digest:
                 .then(pl.format("rank {} on {}", "rank", "host"))
                 .otherwise(pl.format("process {} on {}", "pid", "host")),
                 start_ns="start_ns",
-                end_ns=members.end_ns(pl.lit(self.slice_ns)),
+                end_ns=members.end_ns(pl.col("slice_ns")),
                 ending=pl.col("ending").cast(pl.String),
                 clock=pl.col("clock").cast(pl.String),
                 is_of_job=members.is_of_job(),
             )
         )
+
+    @property
+    def _job_of_rows(self) -> pl.Expr:
+        """The job that a row of the profile's processes is of."""
+        return pl.lit(self.job)
 
     @cached_property
     def process_slices(self) -> pl.DataFrame:
@@ -121,26 +128,17 @@ class Digest:
     @cached_property
     def jobs(self) -> pl.DataFrame:
         """The job in one row."""
-        own = self.processes.filter("is_of_job")
-        known = own if own.height else self.processes
-        counted = known.filter("matters")
-        row = {
-            "job": self.job,
-            "source": "profile",
-            "path": str(self._profile.path).encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
-            "program": members.main_programs(known)["program"][0],
-            "is_mpi": bool(known.select(members.has_rank().any()).item()),
-            "processes": counted.height,
-            "nodes": counted["node"].n_unique(),
-            "user": whole_or_none(self._profile.processes["user"].max()) or 0,
-            "account": str(self._of_later_version("account").max() or ""),
-            "slice_ns": self.slice_ns,
-            "start_ns": known["start_ns"].min(),
-            "end_ns": known["end_ns"].max(),
-            "is_running": bool((known["ending"] == "running").any()),
-        }
-        sums = known.select(slices.sums()).row(0, named=True)
-        return conform("jobs", pl.DataFrame([row | sums]))
+        found = self._job_rows.with_columns(
+            source=pl.lit("profile"), path=pl.lit(text_of_path(self._profile.path)), slice_ns=pl.lit(self.slice_ns)
+        )
+        return conform("jobs", found)
+
+    @cached_property
+    def _job_rows(self) -> pl.DataFrame:
+        """The columns of `jobs` that follow from its processes."""
+        account = self._of_later_version("account").cast(pl.String)
+        about = self._profile.processes.select("process", pl.col("user").cast(pl.Int64))
+        return job_rows(self.processes, about.with_columns(account if len(account) else pl.lit("").alias("account")))
 
     def _of_later_version(self, name: str) -> pl.Series:
         """A text about each process, which profiles of older versions do not have."""
@@ -270,7 +268,7 @@ class Digest:
             return pl.DataFrame(schema=FRAMES["hardware"].polars_schema)
         names = self._profile.events.select("process", number=pl.col("event").cast(pl.Int64), event=pl.col("name"))
         counted = (
-            self._profile.hardware.drop("number")
+            self._profile.hardware.drop("number", SOURCE, strict=False)
             .unpivot(index=["process", "slice"], variable_name="number")
             .with_columns(pl.col("number").str.strip_prefix("event_").cast(pl.Int64))
             .join(names, on=["process", "number"])
@@ -368,6 +366,11 @@ def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list
 def _or_zero(processes: pl.DataFrame, name: str) -> pl.Expr:
     """A figure that older profiles do not have."""
     return (pl.col(name).cast(pl.Int64) if name in processes.columns else pl.lit(0)).alias(name)
+
+
+def text_of_path(path: Path) -> str:
+    """A path as text: what is no UTF-8 in it is replaced."""
+    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def several(profiles: list[Profile]) -> list[Digest]:

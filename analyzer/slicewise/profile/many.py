@@ -57,7 +57,7 @@ def _read_together(places: list[Path], wants: Mapping[str, Want]) -> Iterator[Pr
         yield read_wanted(places[0], wants)
         return
     reading = read_jobs(places, wants)
-    rows_of_jobs = {name: _rows_of_jobs(frame) for name, frame in reading.tables.items()}
+    rows = {name: rows_of_jobs(frame) for name, frame in reading.tables.items()}
     tables_of_schemas: dict[Schema, dict[str, pl.DataFrame] | None] = {}
     for number, place in enumerate(places):
         source = reading.sources[number]
@@ -67,11 +67,11 @@ def _read_together(places: list[Path], wants: Mapping[str, Want]) -> Iterator[Pr
         if tables is None or source.schemas != 1:
             yield read_wanted(place, wants)
             continue
-        own = {name: table.slice(*rows_of_jobs[name].get(number, (0, 0))) for name, table in tables.items()}
+        own = {name: table.slice(*rows[name].get(number, (0, 0))) for name, table in tables.items()}
         yield profile_of(source, own)
 
 
-def _rows_of_jobs(frame: pl.DataFrame) -> dict[int, tuple[int, int]]:
+def rows_of_jobs(frame: pl.DataFrame) -> dict[int, tuple[int, int]]:
     """Where each job's rows begin, and how many they are, by the job's number. They are sorted by it."""
     if frame.is_empty():
         return {}

@@ -64,6 +64,16 @@ def require_axis(source: Source, tables: Mapping[str, pl.DataFrame]) -> None:
         )
 
 
+def require_axes(sources: Sequence[Source], tables: Mapping[str, pl.DataFrame]) -> None:
+    """As `require_axis`, of jobs that were read together. Raises UserError for the first that has no axis."""
+    if _span_ns(tables, max(source.slice_ns for source in sources)) <= MOST_SLICES_ON_AXIS * min(
+        source.slice_ns for source in sources
+    ):
+        return
+    for source in sources:
+        require_axis(source, {name: frame.filter(pl.col(PROFILE) == source.number) for name, frame in tables.items()})
+
+
 def _implausible(
     tables: Mapping[str, pl.DataFrame],
     names: Mapping[str, str],

@@ -1,0 +1,76 @@
+"""The catalog's page of the documentation, made from its schema: `python -m slicewise.catalog.describe`."""
+
+from __future__ import annotations
+
+from slicewise.catalog.schema import FRAMES, NAMES
+from slicewise.digest.describe import folded, sections
+
+OPENING = """# The catalog
+
+All jobs of a site in one directory of Parquet files: the frames of [digest.md](digest.md), kept for every job. There is
+no server. Slicewise, polars, DuckDB and Spark read the files as they are.
+
+## How do I fill one?
+
+```
+slicewise catalog ingest /site/catalog /home/*/slicewise
+```
+
+The catalog is made if it is not there. Directories are searched all the way down. Each job comes in once, however often
+and under whatever path it is met: a job is known by its processes, each of which has a unique id. If there are two
+profiles of one job, the fuller one stays; so a job may be ingested while it runs, and again when it has ended. A
+profile whose files are as they were is not read again.
+
+- **A profile that cannot be read** is named on standard error and left out; the exit status is then 1. A profile of
+  which a part is damaged comes in without that part, and `damage` says what is missing.
+- **Killed at any moment**, an ingest leaves a whole catalog: run it again, and it goes on.
+- **Two at once**: the second one waits until the first one is done.
+
+## What lies where?
+
+```
+CATALOG/catalog.json                                        the format's number, and whether names are hashed
+CATALOG/day=2026-11-22/batch=1f.../jobs.parquet             one file a frame; a frame without rows has none
+CATALOG/day=2026-11-22/batch=1f.../process_slices.parquet
+```
+
+A job lies in the day in which it began, in UTC, with all that it did. `key` is the same number in all frames. A batch
+is what came in together. Batches of a day are put together when there are more than eight. Rows lie in the order of
+their keys; those of `jobs` and `job_slices` in order of time.
+
+## How do I read it without Slicewise?
+
+```python
+import polars as pl
+
+jobs = pl.scan_parquet("CATALOG/day=*/batch=*/jobs.parquet", hive_partitioning=True)
+busiest = jobs.filter(pl.col("day") == pl.date(2026, 11, 22)).top_k(10, by="write_bytes").collect()
+```
+
+```sql
+-- DuckDB
+SELECT job, program, write_bytes FROM read_parquet('CATALOG/day=*/batch=*/jobs.parquet', hive_partitioning = true)
+WHERE day = '2026-11-22' ORDER BY write_bytes DESC LIMIT 10;
+```
+
+Spark reads the same pattern with `spark.read.option("basePath", "CATALOG").parquet(...)`.
+
+## Who may read it?
+
+A new catalog is its owner's alone (mode 700). `--names hash`, when it is made, stores hashes of names in place of them:
+{names}. The hashes are salted, and the salt lies in the catalog with mode 600: whoever has
+it can find out whether a name that he knows is there. A user who knows his own job's name may ask for it by that name
+if he may read the salt, else by the job's key. Names of programs, nodes and file systems stay.
+
+This page is made by `make docs`. All bytes, calls and times are on files unless a frame says otherwise.
+"""
+
+
+def page() -> str:
+    """The page: what a catalog is, and a table of columns for each frame."""
+    names = ", ".join(f"`{frame}.{column}`" for frame, columns in NAMES.items() for column in columns)
+    return folded("\n".join([OPENING.replace("{names}", names), *sections(FRAMES)]))
+
+
+if __name__ == "__main__":
+    print(page(), end="")

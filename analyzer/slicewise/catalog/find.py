@@ -1,0 +1,86 @@
+"""Which profiles lie below some paths, and what their files look like from outside."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from slicewise.errors import UserError
+from slicewise.profile.files import SUFFIX, WAY_OUT, unreadable
+
+
+@dataclass(frozen=True)
+class Place:
+    """A job's directory, or one file of it. files: (name, size, time of its last change in ns) of each, in order."""
+
+    path: Path
+    files: Sequence[tuple[str, int, int]]
+
+    @property
+    def size(self) -> int:
+        return sum(size for _, size, _ in self.files)
+
+    @property
+    def changed_ns(self) -> int:
+        """When the last of its files was changed."""
+        return max(changed for _, _, changed in self.files)
+
+    def fingerprint(self, salt: bytes) -> int:
+        """A number that is another one as soon as any file is another, bigger or changed."""
+        text = "\0".join(
+            [os.fspath(self.path.resolve()), *(f"{n}/{size}/{changed}" for n, size, changed in self.files)]
+        )
+        return number_of(os.fsencode(text), salt)
+
+
+def number_of(content: bytes, salt: bytes = b"") -> int:
+    """64 bits that stand for some bytes."""
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8, key=salt).digest(), "little")
+
+
+def places(paths: Iterable[Path]) -> list[Place]:
+    """The profiles at `paths` and in all directories below, each once, in order.
+
+    Raises UserError for a path that is not there, or below which there is nothing; what cannot be looked into below one
+    is passed over.
+    """
+    found: dict[Path, Place] = {}
+    for path in paths:
+        before = len(found)
+        below = list(_places(path, is_named=True))
+        found |= {place.path.resolve(): place for place in below}
+        if len(found) == before and not below:
+            raise UserError(f"{path}: there is no {SUFFIX} file in it or below; {WAY_OUT}")
+    return sorted(found.values(), key=lambda place: place.path)
+
+
+def _places(path: Path, is_named: bool = False) -> Iterator[Place]:
+    try:
+        if is_named and path.is_file():
+            yield Place(path, [_file(path.name, path.stat())])
+            return
+        if is_named and not path.exists():
+            raise UserError(f"{path}: does not exist; {WAY_OUT}")
+        files, directories = [], []
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if entry.name.endswith(SUFFIX) and entry.name != SUFFIX and entry.is_file():
+                    files.append(_file(entry.name, entry.stat()))
+                elif not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+                    directories.append(entry.name)
+    except OSError as error:
+        if is_named:
+            raise UserError(unreadable(path, error.strerror or str(error))) from error
+        return
+    if files:
+        yield Place(path, sorted(files))
+        return
+    for name in sorted(directories):
+        yield from _places(path / name)
+
+
+def _file(name: str, stat: os.stat_result) -> tuple[str, int, int]:
+    return name, stat.st_size, stat.st_mtime_ns

@@ -1,0 +1,121 @@
+"""The catalog's rows of jobs that were read together: keys, sums by job and slice, damage, hashed names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from slicewise.catalog.find import Place, number_of
+from slicewise.catalog.schema import FRAMES, KEY, NAMES, conform
+from slicewise.catalog.store import day_of
+from slicewise.digest import slices
+from slicewise.digest.together import NUMBER, Together, read_together
+from slicewise.profile.source import Source
+
+HASH_LETTERS = 16
+
+
+def rows_of(places: Sequence[Place], salt: bytes = b"") -> list[dict[str, pl.DataFrame]]:
+    """The catalog's frames of some profiles, with `day` in front of those of jobs. Raises UserError if one
+    cannot be read.
+
+    salt: what names are hashed with; empty: they stay.
+    """
+    by_path = {place.path: place for place in places}
+    return [_rows(together, by_path, salt) for together in read_together([place.path for place in places])]
+
+
+def _rows(together: Together, places: Mapping[Path, Place], salt: bytes) -> dict[str, pl.DataFrame]:
+    frames = dict(together.frames)
+    processes = frames["processes"]
+    about = processes.group_by(NUMBER, "job").agg(
+        first=pl.col("process").min(),
+        all_processes=pl.len(),
+        unfinished=(pl.col("ending") == "running").sum(),
+        missing_ranks=pl.col("ranks").max().clip(0) - pl.col("rank").filter(pl.col("rank") >= 0).n_unique(),
+    )
+    keys = pl.Series(KEY, [number_of(f"{job}\0{first}".encode("utf-8", "surrogatepass"))
+                           for job, first in about.select("job", "first").iter_rows()], pl.UInt64)  # fmt: skip
+    lines = [places[source.path] for source in together.sources]
+    known = pl.DataFrame(
+        {
+            NUMBER: pl.Series([source.number for source in together.sources], dtype=pl.UInt32),
+            "node_files": [len(place.files) for place in lines],
+            "fingerprint": pl.Series([place.fingerprint(salt) for place in lines], dtype=pl.UInt64),
+            "node_slice_ns": [together.node_slice_ns.get(s.number, s.slice_ns) for s in together.sources],
+        }
+    )
+    records = frames.get("process_slices", pl.DataFrame(schema={NUMBER: pl.UInt32}))
+    frames["jobs"] = (
+        frames["jobs"]
+        .join(about.with_columns(keys).drop("job", "first"), on=NUMBER, maintain_order="left")
+        .join(known, on=NUMBER, maintain_order="left")
+        .join(records.group_by(NUMBER).len("records"), on=NUMBER, how="left", maintain_order="left")
+        .with_columns(pl.col("records").fill_null(0))
+    )
+    if "process_slices" in frames:
+        frames["job_slices"] = _job_slices(frames["process_slices"], frames["jobs"])
+    frames["damage"] = _damage(together.sources)
+    key_of = frames["jobs"].select(NUMBER, KEY)
+    made = {}
+    for name in FRAMES:
+        if name in frames and frames[name].height:
+            keyed = frames[name] if KEY in frames[name].columns else frames[name].join(key_of, on=NUMBER,
+                                                                                     maintain_order="left")  # fmt: skip
+            made[name] = conform(name, keyed)
+    if salt:
+        made = {name: with_hashed_names(name, frame, salt) for name, frame in made.items()}
+    days = {start: day_of(start) for start in made["jobs"]["start_ns"].unique()}
+    made["jobs"] = made["jobs"].with_columns(day=pl.col("start_ns").replace_strict(days, return_dtype=pl.String))
+    return made
+
+
+def _job_slices(process_slices: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
+    return (
+        process_slices.lazy()
+        .group_by(NUMBER, "storage", "slice")
+        .agg(*slices.sums(), at_work=pl.col("process").n_unique())
+        .join(jobs.lazy().select(NUMBER, "slice_ns"), on=NUMBER)
+        .with_columns(begin_ns=pl.col("slice") * pl.col("slice_ns"), end_ns=(pl.col("slice") + 1) * pl.col("slice_ns"))
+        .collect()
+    )
+
+
+def _damage(sources: Sequence[Source]) -> pl.DataFrame:
+    rows = [
+        (source.number, d.kind, d.file, d.message, len(d.processes), d.lost_frames, d.lost_slices)
+        for source in sources
+        for d in source.damage
+    ]
+    types = {name: column.dtype for name, column in FRAMES["damage"].columns.items() if name != KEY}
+    return pl.DataFrame(rows, schema={NUMBER: pl.UInt32(), **types}, orient="row")
+
+
+def with_hashed_names(name: str, frame: pl.DataFrame, salt: bytes) -> pl.DataFrame:
+    """The frame with its names as salted hashes: each name has one hash in the whole catalog."""
+    hashed = []
+    for column in NAMES.get(name, ()):
+        if (name, column) == ("damage", "message"):
+            hashed.append(pl.lit("").alias(column))
+            continue
+        hash_one = hashed_user if frame.schema[column] == pl.Int64 else hashed_name
+        known = {value: hash_one(value, salt) for value in frame[column].unique() if value is not None}
+        hashed.append(
+            pl.col(column).replace_strict(known, return_dtype=frame.schema[column]) if known else pl.col(column)
+        )
+    return frame.with_columns(hashed)
+
+
+def hashed_name(name: str, salt: bytes) -> str:
+    """What stands for a name; nothing for none."""
+    make = partial(hashlib.blake2b, digest_size=HASH_LETTERS // 2, key=salt)
+    return make(name.encode("utf-8", "surrogatepass")).hexdigest() if name else ""
+
+
+def hashed_user(user: int, salt: bytes) -> int:
+    """The number that stands for a user's."""
+    return number_of(str(user).encode(), salt) >> 1

@@ -1,0 +1,96 @@
+"""The catalog's frames: those of the digest with the job's key in front, and a few that only a catalog has.
+
+Documentation is made from this list, and `conform` holds every frame to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
+from slicewise.digest.schema import JOB, SLICE, STORAGE, Column, Frame, Unit
+from slicewise.digest.slices import SUMS
+
+KEY = "key"
+KEY_COLUMN = Column(pl.UInt64(), "", "which job: the same in all frames; two jobs of one name have different keys")
+# Of the digest's frames those that are not kept: distributions are read by a second pass over a profile.
+NOT_KEPT = ("distributions",)
+
+
+def _number(unit: Unit, meaning: str) -> Column:
+    return Column(pl.Int64(), unit, meaning)
+
+
+MORE_OF_JOBS = {
+    "node_slice_ns": _number("ns", "length of a slice in node_samples and node_slices"),
+    "all_processes": _number("processes", "all processes of the profile, of the job or not"),
+    "unfinished": _number("processes", "processes that had not ended when the profile was read"),
+    "node_files": _number("", "files of the profile: one a node"),
+    "missing_ranks": _number("", "ranks of MPI_COMM_WORLD of which nothing is there; 0 without MPI"),
+    "records": _number("", "rows of process_slices"),
+    "fingerprint": Column(pl.UInt64(), "", "of the profile's files: path, names, sizes and times"),
+}
+
+
+def _keyed(frame: Frame, more: dict[str, Column] | None = None) -> Frame:
+    return replace(frame, keys=(KEY, *frame.keys), columns={KEY: KEY_COLUMN, **frame.columns, **(more or {})})
+
+
+_JOBS = _keyed(DIGEST_FRAMES["jobs"], MORE_OF_JOBS)
+
+FRAMES: dict[str, Frame] = {
+    "jobs": replace(_JOBS, keys=(KEY,), columns=_JOBS.columns | {"job": replace(JOB, meaning="the job's name")}),
+    **{name: _keyed(frame) for name, frame in DIGEST_FRAMES.items() if name not in ("jobs", *NOT_KEPT)},
+    "job_slices": Frame(
+        "one row a job, storage and slice with any call on files: all of the job's processes together",
+        (KEY, "storage", "slice"),
+        {
+            KEY: KEY_COLUMN,
+            "storage": STORAGE,
+            "slice": SLICE,
+            "begin_ns": _number("UNIX time, ns", "when the slice began"),
+            "end_ns": _number("UNIX time, ns", "when the slice ended"),
+            **{name: DIGEST_FRAMES["process_slices"].columns[name] for name in SUMS},
+            "at_work": _number("processes", "processes with any call in the slice"),
+        },
+    ),
+    "damage": Frame(
+        "one row a part of a job's profile that could not be read",
+        (KEY, "file", "kind"),
+        {
+            KEY: KEY_COLUMN,
+            "kind": Column(pl.String(), "", "damaged: bytes are no sound frames; missing: frames are not there at all; "
+                           "unfinished: processes have no last frame"),
+            "file": Column(pl.String(), "", "the file"),
+            "message": Column(pl.String(), "", "the same in words; empty where names are hashed"),
+            "processes": _number("processes", "processes concerned, as far as known"),
+            "lost_frames": _number("", "frames that nobody has"),
+            "lost_slices": _number("slices", "slices that only they held"),
+        },
+    ),
+}  # fmt: skip
+
+# Whose text is somebody's name, and is stored as a salted hash where names are hashed. Numbers of users, too.
+NAMES: dict[str, tuple[str, ...]] = {
+    "jobs": ("job", "path", "account", "user"),
+    "processes": ("job", "path"),
+    "files": ("path",),
+    "unprofiled": ("program",),
+    "launches": ("program",),
+    "site_frames": ("module", "file"),
+    "damage": ("file", "message"),
+}
+# In which order rows lie, so that a question about one job, or about one time, reads few of them.
+ORDER: dict[str, tuple[str, ...]] = {"jobs": ("start_ns", KEY), "job_slices": ("begin_ns", "storage", KEY)}
+
+
+def order_of(name: str) -> tuple[str, ...]:
+    """The columns that a frame's rows are sorted by."""
+    return ORDER.get(name, FRAMES[name].keys)
+
+
+def conform(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with exactly the columns that the list has, in their order and of their types."""
+    return frame.select(pl.col(column).cast(about.dtype) for column, about in FRAMES[name].columns.items())

@@ -1,0 +1,308 @@
+"""Where a catalog's files lie, and how they come and go: whole batches, or not at all, whoever is killed meanwhile.
+
+    CATALOG/catalog.json                         the format's number, and whether names are hashed
+    CATALOG/day=2026-11-22/batch=1f.../*.parquet  a frame each, of jobs that began on that day (UTC)
+    CATALOG/.salt .lock .journal.json .aside/
+
+A batch is written aside and renamed. What takes more than one renaming (a batch in place of others) is written down in
+the journal first; from then on it counts as done, and whoever holds the lock next does the rest. The lock is flock on
+an open file, so that it ends with its holder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from slicewise.catalog.schema import FRAMES, conform, order_of
+from slicewise.errors import UserError
+
+FORMAT = 1
+ABOUT, SALT, LOCK, JOURNAL, ASIDE = "catalog.json", ".salt", ".lock", ".journal.json", ".aside"
+BATCH_ABOUT = "_batch.json"
+DAY_PREFIX, BATCH_PREFIX = "day=", "batch="
+NS_A_DAY = 86_400_000_000_000
+# What is asked for by job or time lies in few of these.
+ROWS_A_GROUP = {"jobs": 16_384, "job_slices": 65_536}
+ROWS_A_GROUP_OF_OTHERS = 131_072
+OWNER_ALONE = 0o700
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Jobs that came in together and began on one day. start_ns, end_ns: from the first one's start to the last one's
+    end. rows: by frame; a frame without rows has no file. place: the directory. written_ns: when it was written.
+    """
+
+    place: Path
+    day: str
+    jobs: int
+    start_ns: int
+    end_ns: int
+    rows: Mapping[str, int]
+    written_ns: int
+
+    @property
+    def slice_records(self) -> int:
+        return self.rows.get("process_slices", 0)
+
+    def file(self, name: str) -> Path:
+        """Where a frame is."""
+        return self.place / f"{name}.parquet"
+
+    def read(self, name: str) -> pl.DataFrame:
+        """A frame of it."""
+        if name not in self.rows:
+            return pl.DataFrame(schema=FRAMES[name].polars_schema)
+        return pl.read_parquet(self.file(name), hive_partitioning=False)
+
+
+def day_of(time_ns: int) -> str:
+    """The day of an instant, in UTC."""
+    return datetime.fromtimestamp(time_ns // 1_000_000_000, UTC).strftime("%Y-%m-%d")
+
+
+class Catalog:
+    """A catalog's directory. Reading needs no lock."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a catalog that is there. Raises UserError where there is none."""
+        self.path = path
+        try:
+            about = json.loads((path / ABOUT).read_bytes())
+        except FileNotFoundError as error:
+            raise UserError(
+                f"{path}: is no catalog; make one with: slicewise catalog ingest {path} PROFILE..."
+            ) from error
+        except (OSError, ValueError) as error:
+            raise UserError(f"{path / ABOUT}: cannot be read: {error}; ask the catalog's owner") from error
+        if about.get("format") != FORMAT:
+            raise UserError(f"{path}: is a catalog of format {about.get('format')}, and this slicewise reads {FORMAT}")
+        self.has_names = about.get("names") != "hash"
+
+    @classmethod
+    def make(cls, path: Path, hashes_names: bool = False) -> Catalog:
+        """Open a catalog, or make one in a directory that is empty or not there. Raises UserError."""
+        if (path / ABOUT).exists():
+            return cls(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True, mode=OWNER_ALONE)
+            there = {entry.name for entry in os.scandir(path) if not entry.name.startswith(".")}
+            if there and ABOUT not in there:
+                raise UserError(f"{path}: holds other files and is no catalog; name an empty or a new directory")
+            with _locked(path):
+                if hashes_names and not (path / SALT).exists():
+                    _write_whole(path / SALT, secrets.token_bytes(32), mode=0o600)
+                if not (path / ABOUT).exists():
+                    about = {"format": FORMAT, "names": "hash" if hashes_names else "plain"}
+                    _write_whole(path / ABOUT, json.dumps(about).encode())
+        except OSError as error:
+            raise UserError(f"{path}: cannot be made: {error.strerror}; name another directory") from error
+        return cls(path)
+
+    @property
+    def salt(self) -> bytes:
+        """What names are hashed with; of a catalog with plain names, nothing. Raises UserError."""
+        if self.has_names:
+            return b""
+        try:
+            return (self.path / SALT).read_bytes()
+        except OSError as error:
+            raise UserError(f"{self.path / SALT}: cannot be read: {error.strerror}; its owner alone may") from error
+
+    def days(self) -> list[str]:
+        """The days of which there is anything, in order."""
+        with os.scandir(self.path) as entries:
+            found = {entry.name.removeprefix(DAY_PREFIX) for entry in entries if entry.name.startswith(DAY_PREFIX)}
+        return sorted(found | {Path(place).parent.name.removeprefix(DAY_PREFIX) for place in self._journal().installs})
+
+    def batches(self, days: Iterable[str] | None = None) -> list[Batch]:
+        """The batches of some days, or of all, in order. What a journal says counts as done."""
+        journal = self._journal()
+        removed = {self.path / place for place in journal.removes}
+        found: dict[Path, Path] = {}
+        for day in self.days() if days is None else days:
+            directory = self.path / f"{DAY_PREFIX}{day}"
+            with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
+                names = sorted(entry.name for entry in entries if entry.name.startswith(BATCH_PREFIX))
+                found |= {directory / name: directory / name for name in names if directory / name not in removed}
+            for target, aside in journal.installs.items():
+                if (self.path / target).parent == directory and self.path / target not in found:
+                    found[self.path / target] = self.path / aside
+        batches = (_batch(target, place) for target, place in sorted(found.items()))
+        return [batch for batch in batches if batch is not None]
+
+    def batches_between(self, start_ns: int, end_ns: int) -> list[Batch]:
+        """The batches with jobs that may have run at some time between two instants."""
+        last = day_of(end_ns)
+        days = [day for day in self.days() if day <= last]
+        return [batch for batch in self.batches(days) if batch.start_ns <= end_ns and batch.end_ns >= start_ns]
+
+    def scan(self, name: str, batches: Sequence[Batch] | None = None) -> pl.LazyFrame:
+        """A frame of some batches, or of all."""
+        chosen = self.batches() if batches is None else batches
+        files = [batch.file(name) for batch in chosen if name in batch.rows]
+        if not files:
+            return pl.LazyFrame(schema=FRAMES[name].polars_schema)
+        return pl.scan_parquet(files, hive_partitioning=False)
+
+    @contextlib.contextmanager
+    def locked(self, is_waiting: Any = None) -> Iterator[Writing]:
+        """The right to change the catalog, which one process has at a time; what a killed one left is done first.
+
+        is_waiting: called once if somebody else has it.
+        """
+        with _locked(self.path, is_waiting):
+            writing = Writing(self)
+            writing.finish()
+            yield writing
+
+    def _journal(self) -> Journal:
+        try:
+            return Journal(**json.loads((self.path / JOURNAL).read_bytes()))
+        except FileNotFoundError:
+            return Journal({}, [])
+
+
+@dataclass(frozen=True)
+class Journal:
+    """What is decided and perhaps not done yet: batches by place, where each lies aside; batches that go."""
+
+    installs: dict[str, str]
+    removes: list[str]
+
+
+class Writing:
+    """The catalog, for whoever holds its lock."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+
+    def finish(self) -> None:
+        """Do what a journal says, and clear away what nobody will name again."""
+        path = self.catalog.path
+        journal = self.catalog._journal()
+        # What goes goes first: a reader that knows no journal may miss rows for an instant, and never counts any twice.
+        for place in journal.removes:
+            gone = path / ASIDE / f"gone-{Path(place).name}"
+            with contextlib.suppress(FileNotFoundError):
+                (path / place).rename(gone)
+        for place, aside in journal.installs.items():
+            (path / place).parent.mkdir(exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                (path / aside).rename(path / place)
+        for place in (*journal.removes, *journal.installs):
+            with contextlib.suppress(OSError):
+                _sync(path / Path(place).parent)
+            with contextlib.suppress(OSError):
+                (path / place).parent.rmdir()  # of a day with nothing left
+        (path / JOURNAL).unlink(missing_ok=True)
+        shutil.rmtree(path / ASIDE, ignore_errors=True)
+        (path / ASIDE).mkdir(exist_ok=True)
+
+    def put(self, days: Mapping[str, Mapping[str, pl.DataFrame]], removes: Sequence[Batch] = ()) -> None:
+        """Add a batch for each day, from its frames, and take others away: all of it or, if killed, nothing.
+
+        Each day by itself if nothing goes: a job is in one day's batch as a whole.
+        """
+        path = self.catalog.path
+        installs: dict[str, str] = {}
+        for day, frames in days.items():
+            name = f"{BATCH_PREFIX}{secrets.token_hex(8)}"
+            write_batch(path / ASIDE / name, frames)
+            installs[f"{DAY_PREFIX}{day}/{name}"] = f"{ASIDE}/{name}"
+        if not removes:
+            for place, aside in installs.items():
+                (path / place).parent.mkdir(exist_ok=True)
+                (path / aside).rename(path / place)
+                _sync((path / place).parent)
+            return
+        journal = Journal(installs, [str(batch.place.relative_to(path)) for batch in removes])
+        _write_whole(path / JOURNAL, json.dumps(asdict(journal)).encode())
+        self.finish()
+
+
+def write_batch(place: Path, frames: Mapping[str, pl.DataFrame]) -> None:
+    """Write a batch's frames, sorted, to a directory, and have them on the disk."""
+    place.mkdir(parents=True)
+    rows = {}
+    for name, frame in frames.items():
+        if frame.is_empty():
+            continue
+        rows[name] = frame.height
+        file = place / f"{name}.parquet"
+        conform(name, frame).sort(order_of(name)).write_parquet(
+            file, compression="zstd", compression_level=1, row_group_size=ROWS_A_GROUP.get(name, ROWS_A_GROUP_OF_OTHERS)
+        )
+        _sync(file)
+    jobs = frames["jobs"]
+    about = {
+        "jobs": jobs.height,
+        "start_ns": jobs["start_ns"].min(),
+        "end_ns": jobs["end_ns"].max(),
+        "rows": rows,
+        "written_ns": time.time_ns(),
+        "bytes": {name: (place / f"{name}.parquet").stat().st_size for name in rows},
+    }
+    _write_whole(place / BATCH_ABOUT, json.dumps(about).encode())
+    _sync(place)
+
+
+def _batch(target: Path, place: Path) -> Batch | None:
+    """A batch by its directory; None if it has just gone."""
+    try:
+        about = json.loads((place / BATCH_ABOUT).read_bytes())
+    except FileNotFoundError:
+        if not target.exists():
+            return None
+        about = json.loads((target / BATCH_ABOUT).read_bytes())
+        place = target
+    day = target.parent.name.removeprefix(DAY_PREFIX)
+    return Batch(place, day, about["jobs"], about["start_ns"], about["end_ns"], about["rows"], about["written_ns"])
+
+
+@contextlib.contextmanager
+def _locked(path: Path, is_waiting: Any = None) -> Iterator[None]:
+    descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if is_waiting is not None:
+                is_waiting()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _write_whole(file: Path, content: bytes, mode: int = 0o666) -> None:
+    """Write a file that is there as a whole or not at all."""
+    aside = file.with_name(f".{file.name}.{os.getpid()}")
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    with os.fdopen(descriptor, "wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+    aside.replace(file)
+    _sync(file.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

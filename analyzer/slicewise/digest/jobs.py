@@ -1,0 +1,33 @@
+"""Jobs in one row each: what follows from their processes."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from slicewise.digest import processes as members
+from slicewise.digest import slices
+
+
+def job_rows(processes: pl.DataFrame, about: pl.DataFrame) -> pl.DataFrame:
+    """The columns of the digest's frame `jobs` that follow from the jobs' own processes, a row a job.
+
+    processes: the frame `processes`, of one job or several. about: process, user, account, of all processes.
+    """
+    told = about.lazy().join(processes.lazy().select("process", "job"), on="process").group_by("job")
+    own = processes.filter("is_of_job")
+    found = (
+        own.lazy()
+        .group_by("job", maintain_order=True)
+        .agg(
+            is_mpi=members.has_rank().any(),
+            processes=pl.col("matters").sum(),
+            nodes=pl.col("node").filter("matters").n_unique(),
+            start_ns=pl.col("start_ns").min(),
+            end_ns=pl.col("end_ns").max(),
+            is_running=(pl.col("ending") == "running").any(),
+            **dict(zip(slices.SUMS, slices.sums(), strict=True)),
+        )
+    )
+    whose = told.agg(pl.col("user").max().fill_null(0), pl.col("account").max().fill_null(""))
+    programs = members.main_programs(own).lazy()
+    return found.join(programs, on="job").join(whose, on="job", maintain_order="left").collect()
