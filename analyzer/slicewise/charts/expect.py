@@ -1,0 +1,132 @@
+"""Boxes of what may be expected, jobs as points in them, and how long phases took over the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+import polars as pl
+
+from slicewise.charts import style
+
+BOX_COLOUR, ANOMALY_COLOUR, JOB_COLOUR = style.JOB_COLOURS[0], style.JOB_COLOURS[1], style.JOB_COLOURS[2]
+TAIL_COLOURS = {"median": style.JOB_COLOURS[2], "95 %": style.JOB_COLOURS[4], "99 %": style.JOB_COLOURS[1]}
+# From this ratio of the largest to the smallest value on, an axis is logarithmic.
+LOG_RATIO = 30.0
+
+
+def boxes(
+    runs: pl.DataFrame, strips: Sequence[tuple[float, float, Sequence[tuple[float, float]]]], points: pl.DataFrame
+) -> go.Figure:
+    """Every run's box as an outline, the union filled, anomalies dashed, jobs as points.
+
+    runs: name, hard_bandwidth, hard_metadata, easy_bandwidth, easy_metadata, is_anomaly. strips: the union, from left
+    to right (analysis/expect/box.py). points: name, bandwidth, metadata, said; above 0.
+    """
+    chart = style.figure(height=460)
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for left, right, stretches in strips:
+        for low, high in stretches:
+            xs += [left, right, right, left, left, None]
+            ys += [low, low, high, high, low, None]
+    if xs:
+        chart.add_scatter(
+            x=xs, y=ys, mode="lines", line={"width": 0}, fill="toself", name="union: what to expect",
+            fillcolor=style.transparent(BOX_COLOUR, 0.22), hoverinfo="skip",
+        )  # fmt: skip
+    for is_anomaly, name, colour, dash in (
+        (False, "a run's box", BOX_COLOUR, "solid"),
+        (True, "anomaly: hard better than easy", ANOMALY_COLOUR, "dash"),
+    ):
+        rows = runs.filter(pl.col("is_anomaly") == is_anomaly)
+        if rows.is_empty():
+            continue
+        outline_x: list[float | None] = []
+        outline_y: list[float | None] = []
+        for row in rows.iter_rows(named=True):
+            left, right = row["hard_bandwidth"], row["easy_bandwidth"]
+            low, high = row["hard_metadata"], row["easy_metadata"]
+            outline_x += [left, right, right, left, left, None]
+            outline_y += [low, low, high, high, low, None]
+        chart.add_scatter(
+            x=outline_x, y=outline_y, mode="lines", name=name, legendgroup=name, hoverinfo="skip",
+            line={"width": 1.3, "color": colour, "dash": dash},
+        )  # fmt: skip
+        for level, symbol in (("hard", "circle-open"), ("easy", "circle")):
+            chart.add_scatter(
+                x=rows[f"{level}_bandwidth"].to_list(), y=rows[f"{level}_metadata"].to_list(), mode="markers",
+                legendgroup=name, showlegend=False, text=[style.safe(run) for run in rows["name"]],
+                marker={"size": 6, "color": colour, "symbol": symbol},
+                hovertemplate=f"%{{text}} {level}: %{{x:.3~g}} GiB/s, %{{y:.3~g}} kIOPS<extra></extra>",
+            )  # fmt: skip
+    if not points.is_empty():
+        chart.add_scatter(
+            x=points["bandwidth"].to_list(), y=points["metadata"].to_list(), name="jobs",
+            mode="markers+text" if points.height <= 8 else "markers",
+            text=[style.safe(style.shortened(name)) for name in points["name"]], textposition="top center",
+            customdata=[style.safe(said) for said in points["said"]],
+            marker={"size": 12, "color": JOB_COLOUR, "symbol": "star", "line": {"width": 1, "color": style.INK}},
+            hovertemplate="%{customdata}<br>%{x:.3~g} GiB/s, %{y:.3~g} kIOPS<extra></extra>", cliponaxis=False,
+        )  # fmt: skip
+    _use_axis(chart.update_xaxes, [*_values(runs, "bandwidth"), *points["bandwidth"].to_list()], "bandwidth (GiB/s)")
+    _use_axis(chart.update_yaxes, [*_values(runs, "metadata"), *points["metadata"].to_list()], "metadata rate (kIOPS)")
+    return chart
+
+
+def _values(runs: pl.DataFrame, axis: str) -> list[float]:
+    return [value for level in ("hard", "easy") for value in runs[f"{level}_{axis}"].to_list()]
+
+
+def _use_axis(update: object, values: Sequence[float], title: str) -> None:
+    known = [value for value in values if value > 0]
+    is_log = bool(known) and max(known) > LOG_RATIO * min(known)
+    assert callable(update)
+    update(title_text=f"{title}, logarithmic" if is_log else title, type="log" if is_log else "linear")
+
+
+def growth(areas: Sequence[float], settled_after: int | None) -> go.Figure:
+    """The area of the union after each run."""
+    chart = style.figure(height=260)
+    chart.add_scatter(
+        x=list(range(1, len(areas) + 1)), y=list(areas), mode="lines+markers", showlegend=False,
+        line={"width": 2, "color": BOX_COLOUR}, marker={"size": 6},
+        hovertemplate="%{x} runs: area %{y:.3~g}<extra></extra>",
+    )  # fmt: skip
+    if settled_after is not None:
+        chart.add_vline(
+            x=settled_after, line={"width": 1.2, "color": style.INK, "dash": "dash"},
+            annotation={"text": "no more growth", "font": {"size": 11, "color": style.INK}},
+        )  # fmt: skip
+    chart.update_xaxes(title_text="runs", dtick=max(1, len(areas) // 12))
+    chart.update_yaxes(title_text="area of the union (GiB/s x kIOPS)")
+    return chart
+
+
+def tails(frame: pl.DataFrame, ends: pl.DataFrame) -> go.Figure:
+    """A strip a phase: each run's time as a tick, with the median and the tail.
+
+    frame: phase, run, seconds. ends: phase, median, p95, p99.
+    """
+    phases = ends["phase"].to_list()
+    chart = style.figure(height=90 + 30 * len(phases))
+    chart.add_scatter(
+        x=frame["seconds"].to_list(), y=frame["phase"].to_list(), mode="markers", name="a run",
+        text=[style.safe(run) for run in frame["run"]],
+        marker={"size": 11, "symbol": "line-ns", "color": BOX_COLOUR, "opacity": 0.7,
+                "line": {"width": 1.5, "color": BOX_COLOUR}},
+        hovertemplate="%{text}: %{x:.3~g} s in %{y}<extra></extra>",
+    )  # fmt: skip
+    for column, name in (("median", "median"), ("p95", "95 %"), ("p99", "99 %")):
+        chart.add_scatter(
+            x=ends[column].to_list(), y=phases, mode="markers", name=name,
+            marker={"size": 8, "symbol": "diamond", "color": TAIL_COLOURS[name]},
+            hovertemplate=f"{name} of %{{y}}: %{{x:.3~g}} s<extra></extra>",
+        )  # fmt: skip
+    values = [value for value in frame["seconds"].to_list() if value > 0]
+    is_log = bool(values) and max(values) > LOG_RATIO * min(values)
+    chart.update_xaxes(
+        title_text="seconds, logarithmic" if is_log else "seconds", type="log" if is_log else "linear"
+    )  # fmt: skip
+    chart.update_yaxes(categoryorder="array", categoryarray=list(reversed(phases)), rangemode="normal")
+    return chart

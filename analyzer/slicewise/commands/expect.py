@@ -1,0 +1,134 @@
+"""What a file system gives to well-formed I/O, and where jobs lie in that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+
+from slicewise.analysis.expect.box import Point
+from slicewise.analysis.expect.expectation import Expectation, expectation
+from slicewise.errors import UserError
+from slicewise.io500.results import read_results
+from slicewise.report.expect import expect_words
+from slicewise.report.expect.expect_json import expectation_record
+from slicewise.report.expect.expect_page import expectation_page
+from slicewise.report.expect.expect_tables import boxes_table, tails_table
+from slicewise.report.page import Page, page_path, write_page
+from slicewise.report.tables import for_terminal, line_for_terminal
+from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+
+app = typer.Typer(add_completion=False, invoke_without_command=True)
+
+MOST_NOT_READ = 6
+MOST_KINDS = 9
+
+Against = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="A folder of public IO500 results, to say where these lie among them."),
+]
+
+
+@app.callback()
+def _expect(context: typer.Context) -> None:
+    """What a file system gives to well-formed I/O, and where jobs lie in that."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def box(
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RESULT...", help="Results of IO500: their directories, folders of these, or summaries."
+        ),
+    ],
+    point: Annotated[
+        str | None, typer.Option(metavar="B,M", help="A point to test: GiB/s and kIOPS, such as 2,5.")
+    ] = None,
+    against: Against = None,
+    html: PageFile = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """The box of what to expect: from the hard phases of IO500 to the easy ones, over all runs.
+
+    Example: slicewise expect box io500/results --point 2,5
+    """
+    at = _point(point) if point is not None else None
+    found = read_expectation(results, against)
+    if not found.results.runs and not json:
+        raise UserError(_nothing_read(results, found))
+    page, output = page_and_output(html, output)
+    said = [("the point asked for", *at, expect_words.point_line(found, at))] if at else []
+    page = written(expectation_page(found, said), page, page_path(results[0], f"expect-{results[0].resolve().name}"))
+    if json:
+        write_json(expectation_record(found, at, page), output)
+        return
+    write_text(_box_lines(found, at, page), output)
+
+
+def read_expectation(results: list[Path], against: Path | None = None) -> Expectation:
+    """What the results say. Raises UserError where none of the public results can be read."""
+    public = read_results([against]) if against is not None else None
+    if public is not None and not public.runs:
+        reason = public.unreadable[0].reason if public.unreadable else "it is empty"
+        raise UserError(f"--against {against}: no result can be read ({reason}); name a folder of IO500 results")
+    return expectation(read_results(results), public)
+
+
+def _nothing_read(results: list[Path], found: Expectation) -> str:
+    first = found.results.unreadable[0] if found.results.unreadable else None
+    if first is None:
+        return f"{results[0]}: no result of IO500; name a directory that IO500 wrote"
+    more = len(found.results.unreadable) - 1
+    return f"{first.path}: {first.reason}" + (
+        f" ({more} more cannot be read either; --json lists them)" if more else ""
+    )
+
+
+def page_and_output(html: Path | None, output: Path | None) -> tuple[Path | None, Path | None]:
+    """Where the page and the text go: -o with a name that ends in .html is the page."""
+    if output is not None and html is None and output.suffix.lower() in (".html", ".htm"):
+        return output, None
+    return html, output
+
+
+def written(page: Page, asked: Path | None, beside: Path) -> Path | None:
+    """Writes the page where it was asked for, or beside the results if that can be. Returns where it is."""
+    try:
+        write_page(page, asked or beside)
+    except UserError:
+        # Results are often others' and cannot be written to: who asked for no page gets none.
+        if asked is not None:
+            raise
+        return None
+    return asked or beside
+
+
+def _box_lines(found: Expectation, at: Point | None, page: Path | None) -> list[RenderableType]:
+    wrong = [*expect_words.anomalies(found), *expect_words.lagging(found), *expect_words.invalid(found)]
+    lines: list[RenderableType] = [*expect_words.opening(found)]
+    lines += [expect_words.point_line(found, at)] if at else []
+    lines += expect_words.percentiles(found)
+    lines += ["", for_terminal(boxes_table(found))]
+    lines += ["", for_terminal(tails_table(found))] if found.tails else []
+    for group in (wrong, expect_words.not_read(found, MOST_NOT_READ)):
+        lines += ["", *group] if group else []
+    return [*lines, *page_line(page)]
+
+
+def page_line(page: Path | None) -> list[RenderableType]:
+    return ["", line_for_terminal(f"Page: {page}", is_folded=False)] if page else []
+
+
+def _point(text: str) -> Point:
+    parts = text.split(",")
+    try:
+        bandwidth, metadata = (float(part) for part in parts)
+    except ValueError as error:
+        raise UserError(f"--point {text}: is no point; give GiB/s and kIOPS, such as --point 2,5") from error
+    return bandwidth, metadata

@@ -1,0 +1,164 @@
+"""Which ranks or nodes lagged in a run: from the files that IOR and mdtest write for each phase.
+
+A run in, laggards out. Three kinds of files are read where they lie beside a result: ior-*.csv and mdtest-*.csv (a row
+a rank, as saveRankPerformanceDetails writes them), and the lines "stonewall rank R: N of M" of mdtest's output. Which
+node a rank ran on is taken from lines "task R on NODE", from mdtest's node map, or from the counts of tasks and nodes.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from slicewise.io500.results import Run, phase_file, text_of
+from slicewise.io500.texts import PHASES, Unreadable
+
+# A rank lags if it is this much slower than the median rank, and stands out from all others as well.
+LEAST_SLOWNESS = 1.5
+LEAST_DEVIATIONS = 6.0
+DEVIATIONS_OF_MAD = 1.4826
+FEWEST_RANKS = 3
+# Of a node's ranks, so many must lag before the node is named.
+MOST_OF_NODE = 0.5
+# More laggards than this are no laggards, but the rule.
+MOST_LAGGING = 0.4
+MOST_NAMED = 8
+
+MDTEST_COLUMNS = {"write": "File creation", "stat": "File stat", "read": "File read", "delete": "File removal"}
+STONEWALL = re.compile(r"^\s*stonewall rank (\d+): (\d+) of (\d+)", re.MULTILINE)
+TASK_ON = re.compile(r"^\s*(?:task|rank)\s+(\d+)\s+(?:is\s+)?on\s+(\S+)\s*$", re.MULTILINE | re.IGNORECASE)
+NODE_MAP = re.compile(r"^\s*Nodemap:\s*([01]+)", re.MULTILINE)
+LAUNCHED = re.compile(r"with (\d+) total task\(s\) on (\d+) node", re.IGNORECASE)
+IOR_NODES = re.compile(r"^\s*nodes\s*[:=]\s*(\d+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Laggards:
+    """Who lagged in one phase of one run. who: nodes by name, or "node 3 of 10", else ranks. ranks: theirs. slowness:
+    how many times slower than the median rank they were, in the median. of: ranks of the phase. source: the file.
+    """
+
+    run: str
+    phase: str
+    who: tuple[str, ...]
+    ranks: tuple[int, ...]
+    slowness: float
+    of: int
+    source: str
+
+
+def laggards(run: Run) -> list[Laggards]:
+    """The laggards of each phase of a run that has per-rank files."""
+    found: list[Laggards] = []
+    nodes: dict[int, str] | None = None
+    for phase in PHASES:
+        rates, source = _rates(run.directory, phase)
+        if len(rates) < FEWEST_RANKS:
+            continue
+        slow = slow_ranks(rates)
+        if not slow:
+            continue
+        if nodes is None:
+            nodes = _nodes(run.directory, max(rates) + 1)
+        found.append(_named(run.name, phase, slow, rates, nodes, source))
+    return found
+
+
+def slow_ranks(rates: dict[int, float]) -> dict[int, float]:
+    """By rank, how many times slower than the median rank it was; those that lag alone."""
+    usual = median(rates.values())
+    if not usual > 0:
+        return {}
+    slowness = {rank: usual / rate if rate > 0 else math.inf for rank, rate in rates.items()}
+    deviation = DEVIATIONS_OF_MAD * median(abs(value - 1) for value in slowness.values())
+    least = max(LEAST_SLOWNESS, 1 + LEAST_DEVIATIONS * deviation)
+    slow = {rank: value for rank, value in slowness.items() if value >= least}
+    return slow if len(slow) <= MOST_LAGGING * len(rates) else {}
+
+
+def _named(
+    run: str, phase: str, slow: dict[int, float], rates: dict[int, float], nodes: dict[int, str], source: str
+) -> Laggards:
+    members: dict[str, list[int]] = {}
+    for rank in rates:
+        if rank in nodes:
+            members.setdefault(nodes[rank], []).append(rank)
+    sick = [
+        node for node, ranks in members.items() if sum(rank in slow for rank in ranks) > MOST_OF_NODE * len(ranks)
+    ]  # fmt: skip
+    # A node that is all there is has no node beside it to lag behind.
+    if sick and len(members) > 1:
+        ranks = sorted(rank for node in sick for rank in members[node] if rank in slow)
+        who = tuple(sick[:MOST_NAMED])
+    else:
+        ranks = sorted(slow)
+        who = tuple(f"rank {rank}" + (f" on {nodes[rank]}" if rank in nodes else "") for rank in ranks[:MOST_NAMED])
+    return Laggards(run, phase, who, tuple(ranks), median(slow[rank] for rank in ranks), len(rates), source)
+
+
+def _rates(directory: Path, phase: str) -> tuple[dict[int, float], str]:
+    """By rank, how fast it was in a phase (in whatever unit), and the file that says so."""
+    table = phase_file(directory, phase, "csv")
+    if table is not None and (rates := _of_table(table, phase)):
+        return rates, table.name
+    text = phase_file(directory, phase, "txt")
+    if text is not None and phase.startswith("mdtest"):
+        return {int(rank): float(done) for rank, done, _ in STONEWALL.findall(_text(text))}, text.name
+    return {}, ""
+
+
+def _of_table(file: Path, phase: str) -> dict[int, float]:
+    rows = list(csv.DictReader(_text(file).splitlines()))
+    if phase.startswith("mdtest"):
+        column = f"rate-{MDTEST_COLUMNS[phase.rsplit('-', 1)[1]]}"
+    else:
+        # With the time to open and close: a node that is slow to open is slow.
+        columns = ("throughput-withopenclose", "throughput")
+        column = next((name for name in columns if rows and name in rows[0]), columns[0])
+    rates = {}
+    for row in rows:
+        try:
+            rank, rate = int(row.get("rank") or ""), float(row.get(column) or "")
+        except ValueError:
+            continue  # the row of all ranks together, or an empty cell
+        if math.isfinite(rate):
+            rates[rank] = rate
+    return rates
+
+
+def _nodes(directory: Path, ranks: int) -> dict[int, str]:
+    """The node of each rank: by name where a file says it, else "node 3 of 10", counted from 0 as ranks are."""
+    texts = [_text(file) for phase in PHASES if (file := phase_file(directory, phase, "txt"))]
+    named = {int(rank): node for text in texts for rank, node in TASK_ON.findall(text)}
+    if named:
+        return named
+    count = next((int(match[2]) for text in texts if (match := LAUNCHED.search(text))), None)
+    count = count or next((int(match[1]) for text in texts if (match := IOR_NODES.search(text))), None)
+    if not count or count > ranks:
+        return {}
+    each = math.ceil(ranks / count)
+    maps = (match[1] for text in texts if (match := NODE_MAP.search(text)))
+    is_in_turn = next((_is_in_turn(said, each) for said in maps), False)
+    return {rank: f"node {rank % count if is_in_turn else rank // each} of {count}" for rank in range(ranks)}
+
+
+def _is_in_turn(node_map: str, each: int) -> bool:
+    """Whether ranks are dealt out to nodes one by one. The map has a 1 for each rank on the first rank's node."""
+    return each > 1 and not node_map.startswith("1" * min(each, len(node_map)))
+
+
+def _text(file: Path) -> str:
+    try:
+        return text_of(file)
+    except Unreadable:
+        return ""
+
+
+def phases_of(found: Sequence[Laggards]) -> list[str]:
+    """The names of the phases in which somebody lagged, each once."""
+    return list(dict.fromkeys(lag.phase for lag in found))

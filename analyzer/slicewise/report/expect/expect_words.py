@@ -1,0 +1,189 @@
+"""What runs of IO500 promise, in sentences that a scientist understands. Plain text, no markup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slicewise.analysis.expect.box import LATER_RUNS, LEAST_GROWTH, Axis, Point, hull
+from slicewise.analysis.expect.expectation import Boxes, Expectation, Place
+from slicewise.io500.ranks import Laggards
+from slicewise.io500.results import UNKNOWN_API
+from slicewise.text import words
+
+MOST_LINES = 6
+KIND_NAMES = {"aggregate": "reads and writes", "write": "writes alone", "read": "reads alone"}
+
+
+def rates(point: Point) -> str:
+    """Such as "4.2 GiB/s and 12 kIOPS"."""
+    return f"{words.number(point[0])} GiB/s and {words.number(point[1])} kIOPS"
+
+
+def opening(found: Expectation) -> list[str]:
+    """What may be expected, and how far that can be relied on."""
+    first = found.first
+    if first is None:
+        return ["No run could be read, so nothing is known of what to expect."]
+    return [headline(found, first), union_growth(first)]
+
+
+def headline(found: Expectation, boxes: Boxes) -> str:
+    """The range between the worst hard run and the best easy run of the union."""
+    around = hull(boxes.union)
+    by = "API not said" if boxes.api == UNKNOWN_API else boxes.api
+    what = f"{words.count(len(boxes.good), 'run')} of {said_benchmarks(found)} ({by})"
+    if around is None:
+        return f"No run of {said_benchmarks(found)} ({by}) is sound: each has hard phases better than easy ones."
+    return (
+        f"Expect {words.number(around.hard[0])} to {words.number(around.easy[0])} GiB/s and "
+        f"{words.number(around.hard[1])} to {words.number(around.easy[1])} kIOPS here: from {what}."
+    )
+
+
+def said_benchmarks(found: Expectation) -> str:
+    return words.listing(found.benchmarks)
+
+
+def union_growth(boxes: Boxes) -> str:
+    """Whether the union has stopped growing, and after how many runs."""
+    growth = boxes.growth
+    runs = len(boxes.good)
+    if growth.added is None:
+        more = LATER_RUNS + 1 - runs
+        return (
+            f"Too few runs to tell whether the box is complete: {words.count(runs, 'sound run')}. "
+            f"Run it at least {words.count(more, 'time')} more."
+        )
+    if growth.settled_after is None:
+        return (
+            f"The union of the boxes still grows: the last {LATER_RUNS} of {runs} runs made it "
+            f"{words.percent(growth.added)} of its area larger. Run it more often."
+        )
+    return (
+        f"The union of the boxes stopped growing after {words.count(growth.settled_after, 'run')}: all {runs} runs "
+        f"together add {words.percent(1 - growth.areas[growth.settled_after - 1] / growth.areas[-1])} "
+        f"(at most {words.percent(LEAST_GROWTH)} counts as no growth)."
+    )
+
+
+def anomalies(found: Expectation) -> list[str]:
+    """A line a run that is no box, with whoever lagged in it."""
+    lines = []
+    aggregate: dict[str, list[Axis]] = {}
+    for boxes in found.boxes:
+        for run in boxes.runs:
+            # What the aggregate says already is not said again of writes and reads alone.
+            if boxes.kind == "aggregate":
+                aggregate[run.run.name] = run.box.anomalies
+            elif set(run.box.anomalies) <= set(aggregate.get(run.run.name, [])):
+                continue
+            if run.is_anomaly:
+                of = "" if boxes.kind == "aggregate" else f" ({KIND_NAMES[boxes.kind]})"
+                lines.append(
+                    f"Anomaly, left out of the union: {run.run.name}{of}: {run.why}.{_lag_clause(run.laggards)}"
+                )
+    return lines
+
+
+def _lag_clause(lags: Sequence[Laggards]) -> str:
+    return "".join(f" {lag_line(lag, is_run_named=False)}" for lag in lags)
+
+
+def lag_line(lag: Laggards, is_run_named: bool = True) -> str:
+    """Such as: n07 (ranks 8-11 of 16) was 3.2 times slower than the median rank in ior-easy-write."""
+    ranks = "" if lag.who[0].startswith("rank ") else f" ({_ranks(lag.ranks)} of {lag.of})"
+    verb = "was" if len(lag.who) == 1 else "were"
+    run = f" of {lag.run}" if is_run_named else ""
+    return (
+        f"{_capital(words.listing(lag.who))}{ranks} {verb} {words.number(lag.slowness, 2)} times slower than the "
+        f"median rank in {lag.phase}{run}."
+    )
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:] if text.startswith(("node ", "rank ")) else text
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    """Such as "rank 3", "ranks 8-11", "ranks 1, 5 and 9"."""
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    if len(ranks) > 2 and ranks[-1] - ranks[0] == len(ranks) - 1:
+        return f"ranks {ranks[0]}-{ranks[-1]}"
+    shown = [str(rank) for rank in ranks[:MOST_LINES]]
+    return f"ranks {words.listing(shown) if len(ranks) <= MOST_LINES else ', '.join(shown) + ', ...'}"
+
+
+def lagging(found: Expectation) -> list[str]:
+    """Who lagged over all runs: a sick node shows again and again."""
+    runs = len(found.results.runs)
+    lines = []
+    for who, lags in list(found.lagging.items())[:MOST_LINES]:
+        in_runs = len({lag.run for lag in lags})
+        phases = words.listing(list(dict.fromkeys(lag.phase for lag in lags))[:3])
+        worst = max(lag.slowness for lag in lags)
+        lines.append(
+            f"{_capital(who)} lagged in {in_runs} of {words.count(runs, 'run')} ({phases}), up to "
+            f"{words.number(worst, 2)} times slower than the median rank. Have it looked at."
+        )
+    more = len(found.lagging) - MOST_LINES
+    return [*lines, *([f"{more} more lagged now and then."] if more > 0 else [])]
+
+
+def invalid(found: Expectation) -> list[str]:
+    """Runs that IO500's own rules call invalid."""
+    runs = [run for run in found.results.runs if run.invalid]
+    if not runs:
+        return []
+    return [
+        f"{words.count(len(runs), 'run')} of {len(found.results.runs)} broke IO500's own rules (most often, phases "
+        "were shorter than 300 s): short phases may measure caches."
+    ]
+
+
+def not_read(found: Expectation, most: int | None = None) -> list[str]:
+    """What gave no run, and why."""
+    left_out = found.results.unreadable
+    shown = left_out if most is None else left_out[:most]
+    lines = [f"Not read: {entry.path}: {entry.reason}" for entry in shown]
+    more = len(left_out) - len(shown)
+    return [*lines, *([f"Not read: {more} more (all of them are on the page and in --json)"] if more else [])]
+
+
+def percentiles(found: Expectation) -> list[str]:
+    """Where this file system lies among public results."""
+    if not found.places:
+        return []
+    said = [f"{place.name} {_amount(place)}: above {words.percent(place.below, 2)}" for place in found.places]
+    return [f"Among {found.against:,} public results: {', '.join(said)} of them."]
+
+
+def _amount(place: Place) -> str:
+    return f"{words.number(place.value)} {'GiB/s' if place.axis == 'bandwidth' else 'kIOPS'}"
+
+
+def point_line(found: Expectation, point: Point) -> str:
+    """Whether a point lies in the union."""
+    boxes = found.first
+    around = hull(boxes.union) if boxes else None
+    if boxes is None or around is None:
+        return f"The point {rates(point)} cannot be placed: there is no box."
+    within = boxes.within(point)
+    if within:
+        names = words.listing(within[:3]) if len(within) <= 3 else f"{', '.join(within[:2])} and {len(within) - 2} more"
+        return f"The point {rates(point)} is in the box: in that of {names}."
+    if around.holds(point):
+        return f"The point {rates(point)} is not in the box: it lies between the runs' boxes, in no run's own."
+    return f"The point {rates(point)} is outside of the box."
+
+
+def notes(found: Expectation) -> list[str]:
+    """What the figures mean, a sentence each."""
+    said = [
+        "A run's box reaches from the geometric mean of its hard phases to that of its easy ones; find is left out. "
+        "The expectation is the union of the boxes, not the rectangle around them.",
+        "Writes alone are ior-*-write, mdtest-*-write and mdtest-*-delete; reads alone are the others.",
+    ]
+    if any(benchmark != "IO500" for benchmark in found.benchmarks):
+        said.append("Runs that are not IO500 are shorter and smaller: compare them with each other, not with a list.")
+    return said
