@@ -20,8 +20,8 @@ from slicewise.report.copies.copies_tables import MOST_ROWS, copies_table
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.job_options import amount
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.text.amounts import amount
 
 
 def copies(

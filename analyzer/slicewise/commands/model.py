@@ -21,8 +21,9 @@ from slicewise.report.model.model_page import check_page
 from slicewise.report.model.weight_words import answer
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
-from slicewise.terminal.job_options import COUNTS, JobOption, amount, job_option, require_names_of_their_own
+from slicewise.terminal.job_options import COUNTS, JobOption, job_option, require_names_of_their_own
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.text.amounts import amount
 
 app = typer.Typer(add_completion=False, invoke_without_command=True)
 

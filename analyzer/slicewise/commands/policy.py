@@ -35,9 +35,10 @@ from slicewise.report.policy.policy_tables import MOST_JOBS, checks_table, costs
 from slicewise.report.policy.probability_page import probability_page
 from slicewise.report.policy.probability_words import probability_record
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.job_options import JobOption, amount, job_option, require_names_of_their_own
+from slicewise.terminal.job_options import JobOption, job_option, require_names_of_their_own
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.text import words
+from slicewise.text.amounts import amount
 
 JOB_FORM = "NAME,volume=V,processes=P,start=S[,cap=D][,unit=U]"
 JOB_KEYS = ("volume", "processes", "start", "cap", "unit")

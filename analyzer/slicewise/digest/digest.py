@@ -21,6 +21,7 @@ from slicewise.digest import processes as members
 from slicewise.digest.coverage import process_coverage
 from slicewise.digest.jobs import job_rows
 from slicewise.digest.layers import KERNEL_LAYER, is_own
+from slicewise.digest.processes import DIRECTIONS
 from slicewise.digest.schema import FRAMES, conform
 from slicewise.digest.storages import mounts_with_storage
 from slicewise.profile.damage import Damage
@@ -237,22 +238,59 @@ class Digest:
         """What the names of one of the profile's enumerations mean, by name: "mishaps", "operations", ..."""
         return self._profile.schema.meanings.get(enumeration, {})
 
+    def kind_of_operation(self, name: str) -> str:
+        """What kind of call an operation is: read, write, meta, sync or completion; empty: it is not known."""
+        return self._profile.schema.operations.get(name, {}).get("kind", "")
+
     @cached_property
     def distributions(self) -> pl.DataFrame:
         """How large and how slow the job's calls were; from a profile that was read with its distributions."""
-        edges = self._profile.schema.bin_edges
+        calls = self._own_on_files().select(pl.col(self._bin_names).sum()).collect().row(0, named=True)
+        return pl.DataFrame(self._binned(calls), schema=FRAMES["distributions"].polars_schema, orient="row")
+
+    @cached_property
+    def storage_distributions(self) -> pl.DataFrame:
+        """The same by file system; from a profile that was read with its distributions."""
+        summed = self._own_on_files().group_by("storage").agg(pl.col(self._bin_names).sum()).sort("storage").collect()
+        rows = [(calls["storage"], *row) for calls in summed.to_dicts() for row in self._binned(calls)]
+        return pl.DataFrame(rows, schema=FRAMES["storage_distributions"].polars_schema, orient="row")
+
+    @cached_property
+    def accesses(self) -> pl.DataFrame:
+        """The calls of each direction on each file system, and how many of them went on where the last one ended."""
+        rows = self._own_on_files()
+        directions = [
+            rows.group_by("storage").agg(
+                direction=pl.lit(direction),
+                calls=pl.col(f"{direction}_ops").sum(),
+                bytes=pl.col(f"{direction}_bytes").sum(),
+                sequential=pl.col(f"{direction}_sequential").sum(),
+                consecutive=pl.col(f"{direction}_consecutive").sum(),
+            )
+            for direction in DIRECTIONS
+        ]
+        counted = pl.concat(directions).filter(pl.col("calls") > 0).sort("storage", "direction")
+        return conform("accesses", counted.collect())
+
+    def _own_on_files(self) -> pl.LazyFrame:
+        """The profile's sums of the job's own processes on files, with the storage of each row."""
         own = self.processes.lazy().filter("is_of_job").select("process")
         rows = self._profile.sums.lazy().filter(is_own()).join(own, on="process", how="semi")
-        of_files = rows.join(self._mounts.lazy(), on=["process", "mount"], how="semi")
-        names = [f"{name}_{place}" for name, lower in edges.items() for place in range(len(lower))]
-        calls = of_files.select(pl.col(names).sum()).collect().row(0, named=True)
-        found = [
+        places = self._mounts.lazy().select("process", "mount", "storage")
+        return rows.join(places, on=["process", "mount"])
+
+    @property
+    def _bin_names(self) -> list[str]:
+        edges = self._profile.schema.bin_edges
+        return [f"{name}_{place}" for name, lower in edges.items() for place in range(len(lower))]
+
+    def _binned(self, calls: Mapping[str, int]) -> list[tuple[object, ...]]:
+        """Rows of kind, what, bin, least, most and calls, from the calls by the bins' names."""
+        return [
             (*name.rsplit("_", 1), place, least, above and above - 1, calls[f"{name}_{place}"])
-            for name, lower in edges.items()
+            for name, lower in self._profile.schema.bin_edges.items()
             for place, (least, above) in enumerate(zip_longest(lower, lower[1:]))
         ]
-        schema = FRAMES["distributions"].polars_schema
-        return pl.DataFrame(found, schema=schema, orient="row")
 
     @cached_property
     def events(self) -> pl.DataFrame:

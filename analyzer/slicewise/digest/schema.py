@@ -86,6 +86,15 @@ SEEN_AND_COUNTED: tuple[tuple[str, Unit, str], ...] = (
     ("touches", "calls", "calls and requests that may each have made the kernel count a page"),
 )
 
+DISTRIBUTION = {
+    "kind": _name("read, write, or meta"),
+    "what": _name("size or latency"),
+    "bin": _number("", "number of the bin, from 0 on"),
+    "least": _number("", "the least that the bin holds, in bytes or ns"),
+    "most": _number("", "the most that it holds; null: no bound"),
+    "calls": _number("calls", "calls in the bin"),
+}
+
 FRAMES: dict[str, Frame] = {
     "jobs": Frame(
         "one row a job",
@@ -245,13 +254,23 @@ FRAMES: dict[str, Frame] = {
     "distributions": Frame(
         "one row a kind of call and bin of sizes or durations, of all of the job's own processes together",
         ("kind", "what", "bin"),
+        DISTRIBUTION,
+    ),
+    "storage_distributions": Frame(
+        "the same by file system: one row a file system, kind of call and bin",
+        ("storage", "kind", "what", "bin"),
+        {"storage": STORAGE, **DISTRIBUTION},
+    ),
+    "accesses": Frame(
+        "one row a file system and direction: the calls of all of the job's own processes together",
+        ("storage", "direction"),
         {
-            "kind": _name("read, write, or meta"),
-            "what": _name("size or latency"),
-            "bin": _number("", "number of the bin, from 0 on"),
-            "least": _number("", "the least that the bin holds, in bytes or ns"),
-            "most": _number("", "the most that it holds; null: no bound"),
-            "calls": _number("calls", "calls in the bin"),
+            "storage": STORAGE,
+            "direction": _name("read or write"),
+            "calls": _number("calls", "how many, requests included"),
+            "bytes": _number("bytes", "bytes that they moved"),
+            "sequential": _number("calls", "calls that began at or after the end of the thread's last one on the file"),
+            "consecutive": _number("calls", "calls that began exactly there"),
         },
     ),
     "events": Frame(

@@ -66,6 +66,12 @@ class Table:
             self.greyed.add(len(self.rows))
         self.rows.append([cell if isinstance(cell, Cell) else Cell(cell) for cell in cells])
 
+    def without_empty_columns(self) -> Table:
+        """The table without the columns in which no row says anything."""
+        kept = [place for place in range(len(self.columns)) if any(row[place].text for row in self.rows)]
+        rows: list[Sequence[Cell]] = [[row[place] for place in kept] for row in self.rows]
+        return Table([self.columns[place] for place in kept], rows, self.title, self.greyed)
+
     def copied_rows(self) -> list[list[str]]:
         """Headings and rows as they are copied."""
         return [

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from slicewise.errors import UserError
+from slicewise.text.amounts import amount
 
-PREFIXES = {prefix: 1000**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P"))} | {
-    f"{prefix}i": 1024 ** (power + 1) for power, prefix in enumerate(("K", "M", "G", "T", "P"))
-}
-UNIT = r"(?P<prefix>[kMGTP]?|[KMGTP]i)B(?P<rate>/s)?"
-AMOUNT = re.compile(rf"(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(?:{UNIT})?")
 COUNTS = ("processes", "nodes", "mounts")
 
 
@@ -88,16 +83,3 @@ def require_names_of_their_own(names: Collection[str]) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UserError(f"--job {twice}: is there twice; give each job a name of its own")
-
-
-def amount(text: str, what: str, is_rate: bool) -> tuple[float, bool]:
-    """An amount in bytes (a rate: bytes a second), or a plain number; and whether it had a unit."""
-    match = AMOUNT.fullmatch(text.strip())
-    unit_fits = match and (match["prefix"] is None or bool(match["rate"]) == is_rate)
-    if not match or not unit_fits:
-        example = "100MiB/s" if is_rate else "16GiB"
-        raise UserError(
-            f"{what} {text} is not {'a rate' if is_rate else 'an amount'}; give one such as 1200 or {example}"
-        )
-    found = float(match["number"]) * (PREFIXES[match["prefix"]] if match["prefix"] is not None else 1)
-    return found, match["prefix"] is not None

@@ -1,0 +1,1 @@
+"""Bandwidth and latency by transfer size: what a size costs, and which one to take."""

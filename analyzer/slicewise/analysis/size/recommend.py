@@ -1,0 +1,126 @@
+"""Which transfer size to take: for throughput, for latency, or within a bound on either, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from slicewise.analysis.size.points import Mean, SizeCurve, SizePoint
+
+Goal = Literal["throughput", "latency"]
+Confidence = Literal["high", "medium", "low", "unknown"]
+
+# A size within this fraction of the best is as good as the best.
+AS_GOOD = 0.05
+# What the best size may have more, at the unlucky end of the intervals: up to the first the confidence is high, up to
+# the second it is medium.
+SURE_LOSS, LIKELY_LOSS = 1 / 0.9 - 1, 1 / 0.75 - 1
+RUNS_TO_BE_SURE = 3
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a size must keep to. latency: seconds a call at most; bandwidth: bytes/s at least; None: no bound."""
+
+    latency: float | None = None
+    bandwidth: float | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether there is any."""
+        return self.latency is not None or self.bandwidth is not None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A transfer size for a goal.
+
+    point: the size with its figures. best: the size with the best mean. as_good: sizes that this goal cannot tell from
+    the best one, by 5 % or by overlapping intervals. most_loss: what another size may be better by at most, at the
+    unlucky ends of the 95 % intervals, as a fraction; nan where sizes were run once. runs: of `point`.
+    is_sure_of_bounds: whether its interval keeps the bounds as well as its mean. is_largest, is_smallest: no size
+    beyond was tried.
+    """
+
+    goal: Goal
+    point: SizePoint
+    best: SizePoint
+    as_good: Sequence[int]
+    most_loss: float
+    runs: int
+    confidence: Confidence
+    is_sure_of_bounds: bool
+    is_largest: bool
+    is_smallest: bool
+
+
+def advise(curve: SizeCurve, goal: Goal, bounds: Bounds | None = None) -> Advice | None:
+    """The size to take on a curve; None where no size keeps the bounds.
+
+    Of sizes within 5 % of the best bandwidth the smallest is taken, since calls are shorter then; of sizes within 5 %
+    of the best latency the largest, since it moves more.
+    """
+    bounds = bounds or Bounds()
+    points = [point for point in curve.points if _keeps(point, bounds, by_interval=False)]
+    if not points:
+        return None
+    better = _bandwidth if goal == "throughput" else _speed
+    best = max(points, key=lambda point: better(point).value)
+    within = [point for point in points if better(point).value >= (1 - AS_GOOD) * better(best).value]
+    taken = within[0] if goal == "throughput" else within[-1]
+    losses = [_may_lose(better, taken, other) for other in points if other is not taken]
+    most_loss = max(losses, default=math.nan) if not any(map(math.isnan, losses)) else math.nan
+    as_good = [point.size for point in points if point in within or _overlap(better(point), better(best))]
+    return Advice(
+        goal=goal,
+        point=taken,
+        best=best,
+        as_good=as_good,
+        most_loss=most_loss,
+        runs=better(taken).runs,
+        confidence=_confidence(points, most_loss, min(better(point).runs for point in points)),
+        is_sure_of_bounds=_keeps(taken, bounds, by_interval=True),
+        is_largest=taken is curve.points[-1],
+        is_smallest=taken is curve.points[0],
+    )
+
+
+def _bandwidth(point: SizePoint) -> Mean:
+    return point.bandwidth
+
+
+def _speed(point: SizePoint) -> Mean:
+    """Calls a second of one caller: the more, the better."""
+    return Mean(1 / point.latency.value, point.latency.error, point.latency.runs)
+
+
+def _may_lose(better: Callable[[SizePoint], Mean], taken: SizePoint, other: SizePoint) -> float:
+    """By how much the other size may be better, as a fraction, at the unlucky ends of both intervals; nan: not known.
+
+    Wider than the ratio's own interval: the size was chosen by these very means, and there are several others.
+    """
+    return better(other).estimate.high / better(taken).estimate.low - 1
+
+
+def _overlap(one: Mean, other: Mean) -> bool:
+    """Whether the intervals of two means overlap; of single runs nothing is known."""
+    first, second = one.estimate, other.estimate
+    return first.low <= second.high and second.low <= first.high
+
+
+def _keeps(point: SizePoint, bounds: Bounds, by_interval: bool) -> bool:
+    latency, bandwidth = point.latency.estimate, point.bandwidth.estimate
+    most, least = (latency.high, bandwidth.low) if by_interval else (latency.value, bandwidth.value)
+    return (bounds.latency is None or most <= bounds.latency) and (
+        bounds.bandwidth is None or least >= bounds.bandwidth
+    )
+
+
+def _confidence(points: Sequence[SizePoint], most_loss: float, runs: int) -> Confidence:
+    if len(points) < 2:
+        return "unknown"
+    if math.isnan(most_loss) or most_loss > LIKELY_LOSS:
+        return "low"
+    return "high" if most_loss <= SURE_LOSS and runs >= RUNS_TO_BE_SURE else "medium"

@@ -1,0 +1,128 @@
+"""Bandwidth and latency over transfer size, and against each other; what models predict against what was observed."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import polars as pl
+
+from slicewise.charts import style
+from slicewise.text import words
+
+DASHES = ("solid", "dot", "dash", "dashdot")
+BANDWIDTH_PANEL, LATENCY_PANEL = (0.56, 1.0), (0.0, 0.44)
+
+
+def bandwidth_and_latency(frame: pl.DataFrame, marked: int | None) -> go.Figure:
+    """Bandwidth above latency over transfer size, a line each; the paper's Figs. 2 and 3.
+
+    frame: line, size (bytes), bandwidth, bandwidth_error_above, bandwidth_error_below (MiB/s), latency,
+    latency_error_above, latency_error_below (ms). marked: a size to be marked; None: none.
+    """
+    chart = style.figure(height=520)
+    names = frame["line"].unique(maintain_order=True).to_list()
+    for place, name in enumerate(names):
+        rows = frame.filter(pl.col("line") == name)
+        colour = style.JOB_COLOURS[place % len(style.JOB_COLOURS)]
+        line = {"width": 2, "color": colour, "dash": DASHES[place // len(style.JOB_COLOURS) % len(DASHES)]}
+        for figure, axis, unit in (("bandwidth", "y", "MiB/s"), ("latency", "y2", "ms")):
+            chart.add_scatter(
+                x=rows["size"].to_list(),
+                y=rows[figure].to_list(),
+                error_y={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": rows[f"{figure}_error_above"].to_list(),
+                    "arrayminus": rows[f"{figure}_error_below"].to_list(),
+                    "thickness": 1.2,
+                    "width": 3,
+                },
+                customdata=[words.size(size) for size in rows["size"]],
+                mode="lines+markers",
+                name=style.safe(name),
+                legendgroup=str(place),
+                showlegend=figure == "bandwidth",
+                yaxis=axis,
+                line=line,
+                marker={"size": 6, "color": colour},
+                hovertemplate=f"%{{customdata}}: %{{y:.3~g}} {unit}<extra>{style.safe(name)}</extra>",
+            )
+    sizes = sorted(frame["size"].unique().to_list())
+    chart.update_xaxes(
+        type="log",
+        title_text="transfer size",
+        title_standoff=6,
+        tickvals=sizes,
+        ticktext=[words.size(size) for size in sizes],
+        anchor="y2",
+    )
+    chart.update_yaxes(title_text="bandwidth (MiB/s)")
+    chart.update_layout(
+        yaxis={"domain": BANDWIDTH_PANEL},
+        yaxis2={
+            "domain": LATENCY_PANEL,
+            "type": "log",
+            "title": {"text": "a call takes (ms)", "standoff": 10, "font": {"size": 12.5}},
+            "automargin": True,
+            "gridwidth": 1,
+            "exponentformat": "none",
+            "dtick": 1,
+            "tickformat": "~g",
+        },
+    )
+    if marked is not None:
+        chart.add_vline(x=marked, line={"width": 1.2, "color": style.INK, "dash": "dash"})
+    return chart
+
+
+def trade_off(frame: pl.DataFrame, marked: int | None) -> go.Figure:
+    """What a size gives against what it costs: bandwidth over latency, the sizes along a line.
+
+    frame: as of `bandwidth_and_latency`. marked: the size whose point is drawn large.
+    """
+    chart = style.figure(height=360)
+    for place, name in enumerate(frame["line"].unique(maintain_order=True).to_list()):
+        rows = frame.filter(pl.col("line") == name)
+        colour = style.JOB_COLOURS[place % len(style.JOB_COLOURS)]
+        chart.add_scatter(
+            x=rows["latency"].to_list(),
+            y=rows["bandwidth"].to_list(),
+            text=[words.size(size) for size in rows["size"]],
+            textposition="top left",
+            textfont={"size": 11},
+            mode="lines+markers+text" if place == 0 else "lines+markers",
+            name=style.safe(name),
+            showlegend=True,
+            line={"width": 2, "color": colour},
+            marker={"size": [13 if size == marked and place == 0 else 7 for size in rows["size"]], "color": colour},
+            hovertemplate=f"%{{text}}: %{{y:.3~g}} MiB/s, %{{x:.3~g}} ms a call<extra>{style.safe(name)}</extra>",
+        )
+    chart.update_xaxes(
+        type="log", title_text="a call takes (ms)", title_standoff=6, exponentformat="none", dtick=1, tickformat="~g"
+    )
+    chart.update_yaxes(title_text="bandwidth (MiB/s)")
+    return chart
+
+
+def predicted_over_observed(frame: pl.DataFrame, unit: str) -> go.Figure:
+    """Predictions of configurations that were not learnt from against what was observed; the paper's Fig. 4.
+
+    frame: model, observed, predicted, in `unit`.
+    """
+    chart = style.figure(height=340)
+    ends = [0.0, float(str(frame["observed"].max()))]
+    chart.add_scatter(
+        x=ends, y=ends, mode="lines", name="exact", line={"width": 1.2, "color": style.INK, "dash": "dash"}
+    )
+    for place, name in enumerate(frame["model"].unique(maintain_order=True).to_list()):
+        rows = frame.filter(pl.col("model") == name)
+        chart.add_scatter(
+            x=rows["observed"].to_list(),
+            y=rows["predicted"].to_list(),
+            mode="markers",
+            name=name,
+            marker={"size": 6, "color": style.transparent(style.JOB_COLOURS[place % len(style.JOB_COLOURS)], 0.7)},
+            hovertemplate=f"%{{x:.3~g}} {unit} observed, %{{y:.3~g}} predicted<extra>{name}</extra>",
+        )
+    chart.update_xaxes(title_text=f"observed ({unit})", title_standoff=6)
+    chart.update_yaxes(title_text=f"predicted ({unit})", rangemode="normal")
+    return chart

@@ -1,0 +1,1 @@
+"""Bandwidth and latency by transfer size, as sentences, tables, JSON and a page."""

@@ -1,0 +1,212 @@
+"""Which transfer size to take, in sentences that a scientist understands. Plain text, no markup."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from slicewise.analysis.size.company import CompanyEffect
+from slicewise.analysis.size.points import Curve, Mean, SizeCurve
+from slicewise.analysis.size.predict import Prediction, Target
+from slicewise.analysis.size.recommend import Advice, Bounds
+from slicewise.analysis.size.size import CurveAdvice, SizeResult
+from slicewise.text import words
+
+VERBS = {"read": "reads", "write": "writes"}
+
+
+def opening(found: SizeResult) -> list[str]:
+    """The sentences that open a page and end a terminal's wait."""
+    first = found.first
+    lines = [f"{headline(first, found.bounds)} Confidence: {confidence(first)}.", evidence(first)]
+    lines += [*as_good(first), *sureness(first, found.bounds), *next_step(first)]
+    return lines
+
+
+def headline(told: CurveAdvice, bounds: Bounds) -> str:
+    """Such as: For throughput use 1 MiB (2.3 times the bandwidth of your 64 KiB), for latency 4 KiB."""
+    throughput, latency = told.throughput, told.latency
+    if throughput is None or latency is None:
+        return f"No transfer size that was measured keeps {bound_words(bounds)}: {_nearest(told.curve, bounds)}."
+    within = f" Within {bound_words(bounds)}." if bounds.is_given else ""
+    if len(told.curve.points) == 1:
+        point = told.curve.points[0]
+        return (
+            f"Only {words.size(point.size)} was measured: {words.rate(point.bandwidth.value)}, "
+            f"{words.duration(point.latency.value)} a call. No size can be recommended from one.{within}"
+        )
+    gain = _gain(told, throughput)
+    if throughput.point.size == latency.point.size:
+        return f"Use {words.size(throughput.point.size)}{gain}: it serves throughput and latency.{within}"
+    return (
+        f"For throughput use {words.size(throughput.point.size)}{gain}, "
+        f"for latency {words.size(latency.point.size)}.{within}"
+    )
+
+
+def _gain(told: CurveAdvice, advice: Advice) -> str:
+    """What it gives beside the size that is used now."""
+    if told.own is None:
+        return f" ({mean_rate(advice.point.bandwidth)})"
+    own = told.curve.at(told.own)
+    assert own is not None
+    if own is advice.point:
+        return " (what you use)"
+    ratio = advice.point.bandwidth.over(own.bandwidth)
+    return f" ({_times(ratio)} the bandwidth of your {words.size(told.own)})"
+
+
+def _times(ratio: Mean) -> str:
+    interval = ratio.estimate
+    between = "" if math.isnan(interval.low) else f" {words.interval(interval.low, interval.high)}"
+    return f"{words.number(ratio.value, 2)} times{between}"
+
+
+def confidence(told: CurveAdvice) -> str:
+    """The lower of the two advices' confidences; unknown where there is none."""
+    order = ("unknown", "low", "medium", "high")
+    given = [advice.confidence for advice in (told.throughput, told.latency) if advice is not None]
+    return min(given, key=order.index) if given else "unknown"
+
+
+def evidence(told: CurveAdvice) -> str:
+    """What it rests on and where it holds."""
+    points = told.curve.points
+    runs = sum(point.bandwidth.runs for point in points)
+    sizes = words.count(len(points), "size")
+    return f"This rests on {words.count(runs, 'run')} of {sizes}; it holds for {curve_words(told.curve.curve)}."
+
+
+def curve_words(curve: Curve, with_mount: bool = True) -> str:
+    """Such as: sequential writes of 2 processes on /scratch, file per process."""
+    processes = f" of {words.count(curve.processes, 'process')}" if curve.processes else ""
+    place = f" on {curve.mount}" if curve.mount and with_mount else ""
+    company = f", beside {curve.beside}" if curve.beside else ""
+    return f"{curve.access} {VERBS[curve.direction]}{processes}{place}, {curve.sharing}{company}"
+
+
+def bound_words(bounds: Bounds) -> str:
+    """The bounds that were asked for."""
+    said = []
+    if bounds.latency is not None:
+        said.append(f"{words.duration(bounds.latency)} a call")
+    if bounds.bandwidth is not None:
+        said.append(words.rate(bounds.bandwidth))
+    return words.listing(said)
+
+
+def _nearest(curve: SizeCurve, bounds: Bounds) -> str:
+    fastest = min(curve.points, key=lambda point: point.latency.value)
+    widest = max(curve.points, key=lambda point: point.bandwidth.value)
+    said = []
+    if bounds.latency is not None:
+        said.append(f"the shortest calls take {words.duration(fastest.latency.value)} ({words.size(fastest.size)})")
+    if bounds.bandwidth is not None:
+        said.append(f"the most is {words.rate(widest.bandwidth.value)} ({words.size(widest.size)})")
+    return words.listing(said)
+
+
+def as_good(told: CurveAdvice) -> list[str]:
+    """That several sizes are as good."""
+    advice = told.throughput
+    if advice is None or len(advice.as_good) < 2:
+        return []
+    sizes = words.listing(words.size(size) for size in advice.as_good)
+    return [f"These measurements cannot tell {sizes} apart in throughput; the smallest within 5 % is named."]
+
+
+def sureness(told: CurveAdvice, bounds: Bounds) -> list[str]:
+    """How far off the advice may be, and whether its bounds are sure."""
+    advice = told.throughput
+    if advice is None or len(told.curve.points) < 2:
+        return []
+    if math.isnan(advice.most_loss):
+        lines = ["Sizes were run once: chance alone may decide. Repeat each at least 3 times."]
+    elif advice.most_loss <= 0:
+        lines = ["No other size that was measured is faster, even at the ends of the 95 % intervals."]
+    else:
+        most = words.percent(advice.most_loss, 2)
+        lines = [f"At the ends of the 95 % intervals another size may give up to {most} more throughput."]
+    if bounds.is_given and not advice.is_sure_of_bounds:
+        lines.append("The mean keeps the bound, and its interval does not: runs will break it now and then.")
+    return lines
+
+
+def next_step(told: CurveAdvice) -> list[str]:
+    """What would tell more."""
+    advice = told.throughput
+    if advice is not None and advice.is_largest and len(told.curve.points) > 1:
+        return [f"Larger sizes than {words.size(advice.point.size)} were not measured and may be faster still."]
+    return []
+
+
+def law(found: SizeResult) -> str:
+    """Whether size x calls in flight is bandwidth x latency."""
+    known = found.on_law + found.off_law
+    if not known:
+        return "How many calls were in flight is not known, so the law of size, bandwidth and latency is not checked."
+    return (
+        f"Bandwidth x latency = size x calls in flight holds to 10 % at {found.on_law} of "
+        f"{words.count(known, 'point')}. The column law is the first product divided by the second: below 1, processes "
+        "were not in calls all the time; above 1, more calls were in flight than processes."
+    )
+
+
+def effect_words(effect: CompanyEffect) -> str:
+    """What a second job does at one size."""
+    return (
+        f"Beside {effect.curve.beside}, {effect.curve.access} {VERBS[effect.curve.direction]} of "
+        f"{words.size(effect.size)} ({effect.curve.sharing}) keep {share(effect.bandwidth)} of their bandwidth, and a "
+        f"call takes {_times(effect.latency)} as long."
+    )
+
+
+def effects(found: SizeResult) -> list[str]:
+    """The second job's effect on the curve that is told first, else on any: at the smallest and the largest size."""
+    told = found.first.curve.curve
+    mates = [effect for effect in found.effects if replace(effect.curve, beside=told.beside) == told] or found.effects
+    return [effect_words(effect) for effect in dict.fromkeys((*mates[:1], *mates[-1:]))]
+
+
+def models(found: SizeResult) -> list[str]:
+    """How well bandwidth and latency are predicted."""
+    told = found.predictions
+    said = []
+    for target in dict.fromkeys(model.target for model in told.models):
+        of_target = [model for model in told.models if model.target == target]
+        each = words.listing(f"{rmse_words(model)} by the {model.model}" for model in of_target)
+        said.append(
+            f"{target.capitalize()} of configurations that were not learnt from, root mean squared error: {each}."
+        )
+    return [*said, *([told.refused] if told.refused else [])]
+
+
+def rmse_words(model: Prediction) -> str:
+    """An error in its target's unit."""
+    return said_of(model.target, model.rmse)
+
+
+def said_of(target: Target, value: float) -> str:
+    """A bandwidth or a latency."""
+    return words.rate(value) if target == "bandwidth" else words.duration(value)
+
+
+def mean_rate(mean: Mean) -> str:
+    """Such as: 812 MiB/s [790-834]."""
+    return f"{words.rate(mean.value)}{between(mean, words.MIB)}"
+
+
+def share(ratio: Mean) -> str:
+    """Such as: 48.2 % [45-51]."""
+    return f"{words.percent(ratio.value)}{between(ratio, 0.01)}"
+
+
+def between(mean: Mean, unit: float) -> str:
+    """The interval in square brackets in that unit; nothing for one run."""
+    interval = mean.estimate
+    return "" if math.isnan(interval.low) else f" {words.interval(interval.low / unit, interval.high / unit)}"
+
+
+def notes(found: SizeResult) -> list[str]:
+    """What a reader must know to judge the figures."""
+    return [law(found), *models(found), *found.notes]
