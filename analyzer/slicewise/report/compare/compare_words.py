@@ -172,6 +172,8 @@ def variability(comparison: Comparison) -> str:
     if any(share <= -WORTH_TELLING for share in comparison.shares.values()):
         # Shares of what cancels out say more than 100 %.
         return f"{start}: what varies most is {words.listing(VARYING[part] for part in largest)}."
+    if told and max(told.values()) >= 1:
+        return f"{start}: all of that is {VARYING[largest[0]]}."
     shares = words.listing(f"{words.percent(told[part], 2)} {VARYING[part]}" for part in largest)
     return f"{start}: of that variability {shares}." if shares else f"{start}."
 
