@@ -219,7 +219,7 @@ def from_quiet_slices(scene: Scene) -> Prices:
     """Slices of this very run in which nobody else was on the storage, nor in the slices next to them."""
     source: Source = "quiet slices"
     prices: dict[Place, Price] = {}
-    most_error, fewest = 0.0, np.inf
+    most_error, fewest, pauses = 0.0, np.inf, False
     for storage, kind in scene.places():
         own = scene.of(storage)
         if not _has_company(scene, storage):
@@ -237,10 +237,14 @@ def from_quiet_slices(scene: Scene) -> Prices:
         if not _are_like_sizes(quiet, own, kind):
             return Prices(source, refused=f"its {_calls(kind)} calls had other sizes in quiet slices than in the rest")
         most_error, fewest = max(most_error, price.error), min(fewest, len(quiet))
+        # Of processes that pause it is chance whose calls meet, for a whole run: slices of one run do not show it.
+        in_calls = real(quiet.select(pl.sum_horizontal(SECONDS.values()).mean()).item())
+        pauses = pauses or in_calls < FILLS_STORAGE * scene.seconds
         prices[storage, kind] = price
     if fewest == np.inf:
         return Prices(source, refused=NOBODY)
-    return Prices(source, prices, "", "high" if most_error <= SURE_WITHIN and fewest >= 2 * FEWEST_QUIET else "medium")
+    is_sure = most_error <= SURE_WITHIN and fewest >= 2 * FEWEST_QUIET and not pauses
+    return Prices(source, prices, "", "high" if is_sure else "medium")
 
 
 IN_BURSTS = "some of its slices were far faster than that: the storage takes bytes in bursts, or they were cached"
