@@ -102,3 +102,18 @@ def test_the_command_takes_jobs_without_a_name_of_its_own(pair, alone, tmp_path)
     assert [one["job"] for one in record["validation"]] == ["a", "b"]
     assert slicewise_command("policy", jobs[0]).status == 2
     assert slicewise_command("policy").status == 0
+
+
+def test_a_reader_and_a_writer_that_do_not_hold_each_other_up_share_all_that_both_move(tmp_path):
+    def one(name, direction, begin=0):
+        return write_job(
+            tmp_path / name, [[50.0] * 10] * 2, host=name, slice_ns=S, first_slice=EPOCH + begin, mount=NETWORK,
+            program=f"/opt/{direction}", direction=direction,
+        )  # fmt: skip
+
+    alone = [one("r-alone", "read", 100), one("w-alone", "write", 200)]
+    found = after_the_fact([one("r", "read"), one("w", "write", 2)], alone)
+    assert found.capacity.rate.value == pytest.approx(200 * MIB)
+    assert found.capacity.is_floor
+    assert [check.relative_error for check in found.checks] == pytest.approx([0, 0], abs=1e-6)
+    assert found.chosen == "interfere"

@@ -119,7 +119,7 @@ def copies(
     losses: Losses
     one_because = ONE_BECAUSE[capacity.source] if capacity is not None else ""
     if capacity is None:
-        alone = fastest_alone(storage, everyone)
+        alone = _alone(storage, everyone)
         capacity = seen_capacity(
             everyone, storage, direction, {name: known for name, (_, known) in alone.items() if known is not None}
         )
@@ -233,7 +233,7 @@ def _each_once(digests: Sequence[Digest]) -> list[Digest]:
     return kept
 
 
-def fastest_alone(storage: Storage, everyone: Sequence[Digest]) -> dict[str, tuple[Digest, Demand | None]]:
+def _alone(storage: Storage, everyone: Sequence[Digest]) -> dict[str, tuple[Digest, Demand | None]]:
     """By the name of a job, the fastest of its program and size that had no company, and what that asks for; jobs
     without any are left out.
     """

@@ -71,7 +71,8 @@ def phases(digest: Digest) -> Phases:
 
 def phases_on(digest: Digest, storage: int) -> pl.DataFrame:
     """The phases of a job's I/O on one storage, as `Phases.phases` has them."""
-    own = own_slices(digest).filter(pl.col("storage") == storage)
+    # In one piece: polars cannot tell runs of a column in several.
+    own = own_slices(digest).filter(pl.col("storage") == storage).rechunk()
     return _phase_frame(digest, own, phase_slices(moved_bytes(own)))
 
 

@@ -12,8 +12,8 @@ from typing import Literal
 
 import polars as pl
 
-from slicewise.analysis.copies.copies import fastest_alone
-from slicewise.analysis.copies.known_capacity import KnownCapacity, seen_capacity
+from slicewise.analysis.copies.known_capacity import NOT_SLOWED, KnownCapacity
+from slicewise.analysis.job.io_time import own_slices
 from slicewise.analysis.job.phases import phases_on
 from slicewise.analysis.policies.comparison import Comparison, compare
 from slicewise.analysis.policies.decisions import POLICIES, Metric, Policy
@@ -21,6 +21,7 @@ from slicewise.analysis.policies.simulation import IoPhase, Outcome, PolicyJob, 
 from slicewise.analysis.runs.campaign import campaign_of
 from slicewise.analysis.runs.matching import Run, match_standalone, run_of, runs_to_compare
 from slicewise.analysis.runs.on_storage import on_storage
+from slicewise.analysis.runs.rates import mean_rate
 from slicewise.analysis.runs.storage import Storage, describe, shared_storage
 from slicewise.analysis.sharing.capacity import own_slices_demand
 from slicewise.analysis.sharing.fitted_model import fit_model
@@ -28,12 +29,16 @@ from slicewise.analysis.sharing.weights import Weighting
 from slicewise.digest.activity import DIRECTIONS, Direction, activity, bytes_by_storage, common_slice_ns, on_grid
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
+from slicewise.estimate import Estimate
+from slicewise.text import words
 
 RateSource = Literal["standalone runs", "quiet slices", "the storage's capacity"]
 # Phases of two runs are the same if their volumes are that close.
 SAME_VOLUME = 0.1
 # A gain that is smaller than this part of the metric is none, however well the simulation fits.
 LEAST_GAIN = 0.005
+# Slices that show a capacity.
+FEWEST_SLICES = 2
 
 
 @dataclass(frozen=True)
@@ -130,9 +135,8 @@ def after_the_fact(
     if weighting is None:
         found = _fitted_weight(everyone, storage.number, direction)
         weighting, is_weight_fitted = found or Weighting("processes"), found is not None
-    capacity = capacity or _seen(everyone, storage, direction)
     jobs = _profiled(runs, standalone, storage.number, direction, weighting)
-    known = capacity
+    known = capacity or _seen(jobs, storage)
     plans = [job.plan for job in jobs]
     comparison = compare(lambda places: _serves(known, jobs, places), plans, metric, policies, delay)
     checks = [
@@ -140,7 +144,7 @@ def after_the_fact(
         for job, outcome in zip(jobs, comparison.undisturbed.jobs, strict=True)
     ]
     error = _error(metric, jobs, comparison.undisturbed.jobs)
-    return AfterTheFact(jobs, storage, direction, capacity, weighting, is_weight_fitted, comparison, checks, error)
+    return AfterTheFact(jobs, storage, direction, known, weighting, is_weight_fitted, comparison, checks, error)
 
 
 def _where(runs: Sequence[Run]) -> tuple[Storage, Direction]:
@@ -162,20 +166,57 @@ def _where(runs: Sequence[Run]) -> tuple[Storage, Direction]:
     return describe(storage, [run.digest for run in runs]), max(DIRECTIONS, key=total)
 
 
-def _seen(everyone: Sequence[Digest], storage: Storage, direction: Direction) -> KnownCapacity:
-    """What the jobs got together; where no two of them were at work at one time, what the fastest got alone."""
-    alone = fastest_alone(storage, everyone)
-    demands = {name: demand for name, (_, demand) in alone.items() if demand is not None}
-    together = seen_capacity(everyone, storage, direction, demands)
-    if together is not None:
-        return together
-    if not demands:
-        raise UserError(
-            f"how much {storage.point} can serve is not known: in no slice were two of these jobs at work throughout, "
-            "and none ran alone; give --capacity, such as 2GiB/s, or a model by --fitted M"
+def _seen(jobs: Sequence[ProfiledJob], storage: Storage) -> KnownCapacity:
+    """What the jobs moved together, in both directions, in slices that lie within phases of two of them or more; where
+    there are not two such slices, what the fastest moves alone.
+    """
+    grid_ns = common_slice_ns([job.run.digest for job in jobs])
+    rows = pl.concat([_within_phases(job, storage.number, grid_ns) for job in jobs])
+    shared = rows.filter(pl.len().over("slice") > 1)
+    together = shared.group_by("slice").agg(pl.col("bytes").sum(), pl.col("cap").sum()).sort("slice")
+    alone = [phase.cap for job in jobs for phase in job.plan.phases if math.isfinite(phase.cap)]
+    if len(together) >= FEWEST_SLICES:
+        rates = (together["bytes"] / (grid_ns / 1e9)).to_numpy()
+        rate = mean_rate(rates)
+        assert rate is not None
+        is_floor = float(rates.sum()) >= NOT_SLOWED * float(together["cap"].sum())
+        how = (
+            f"what the jobs moved together in the {words.count(len(together), 'slice')} in which two or more were at it"
         )
-    fastest = max(demands.values(), key=lambda demand: demand.rate.value)
-    return KnownCapacity(fastest.rate, "standalone run", is_floor=True, runs=(fastest.job.job,))
+        return KnownCapacity(Estimate(rate.value, rate.low, rate.high, how), "jobs side by side", is_floor)
+    if not alone:
+        raise UserError(
+            f"how much {storage.point} can serve is not known: in no two slices were two of these jobs at work "
+            "throughout, and none ran alone; give --capacity, such as 2GiB/s, or a model by --fitted M"
+        )
+    return KnownCapacity(
+        Estimate(max(alone), max(alone), max(alone), "what the fastest of the jobs moves alone"),
+        "standalone run",
+        is_floor=True,
+    )
+
+
+def _within_phases(job: ProfiledJob, storage: int, grid_ns: int) -> pl.DataFrame:
+    """slice, bytes, cap (bytes/s; inf: not known): the slices that lie within a phase of the job's as a whole."""
+    digest = job.run.digest
+    found = phases_on(digest, storage)
+    inside = [
+        (number, phase.cap)
+        for (begin, end), phase in zip(found.select("start_ns", "end_ns").iter_rows(), job.plan.phases, strict=True)
+        for number in range(-(-begin // grid_ns), end // grid_ns)
+    ]
+    moved = (
+        own_slices(digest)
+        .filter(pl.col("storage") == storage)
+        .group_by(slice=pl.col("slice") // (grid_ns // digest.slice_ns))
+        .agg(bytes=(pl.col("read_bytes") + pl.col("write_bytes")).sum().cast(pl.Float64))
+    )
+    slices = pl.DataFrame(inside, schema={"slice": pl.Int64, "cap": pl.Float64}, orient="row")
+    return (
+        slices.join(moved, on="slice", how="left")
+        .with_columns(pl.col("bytes").fill_null(0.0))
+        .select("slice", "bytes", "cap")
+    )
 
 
 def _fitted_weight(digests: Sequence[Digest], storage: int, direction: Direction) -> Weighting | None:

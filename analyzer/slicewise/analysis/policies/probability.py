@@ -55,9 +55,9 @@ class Observed:
 
 @dataclass(frozen=True)
 class Probability:
-    """concurrent: n -> share of the time (`seconds`, from the first start to the last end) in which n jobs ran. io_share:
-    the mean share of its time that a job is in I/O; io_source: where that is from. anybody: that at any moment some job
-    does I/O; somebody_else: that another job does while a job does.
+    """concurrent: n -> share of the time (`seconds`, from the first start to the last end) in which n jobs ran.
+    io_share: the mean share of its time that a job is in I/O; io_source: where that is from. anybody: that at any
+    moment some job does I/O; somebody_else: that another job does while a job does.
     """
 
     jobs: int
