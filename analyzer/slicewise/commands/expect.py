@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import RenderableType
 
+from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.expect.box import Point
 from slicewise.analysis.expect.expectation import Expectation, expectation
+from slicewise.analysis.expect.place import place as placing
+from slicewise.digest.beside import Surroundings, job_directory
 from slicewise.errors import UserError
 from slicewise.io500.results import read_results
-from slicewise.report.expect import expect_words
-from slicewise.report.expect.expect_json import expectation_record
-from slicewise.report.expect.expect_page import expectation_page
+from slicewise.report.coverage.unseen import unseen_lines
+from slicewise.report.expect import expect_words, place_words
+from slicewise.report.expect.expect_json import expectation_record, places_record
+from slicewise.report.expect.expect_page import expectation_page, places_page
 from slicewise.report.expect.expect_tables import boxes_table, tails_table
-from slicewise.report.page import Page, page_path, write_page
+from slicewise.report.page import Page, joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
+from slicewise.running.benchmarks import LABELS, Api, Name, Size, choose, find_programs
+from slicewise.running.expect_campaign import CampaignPlan, run_campaign
+from slicewise.running.snapshot import living_jobs
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.terminal.progress import ReadingProfiles
+from slicewise.text.safe_text import visible
 
 app = typer.Typer(add_completion=False, invoke_without_command=True)
 
@@ -69,6 +80,87 @@ def box(
         write_json(expectation_record(found, at, page), output)
         return
     write_text(_box_lines(found, at, page), output)
+
+
+@app.command()
+def place(
+    jobs: Annotated[list[Path], typer.Argument(metavar="JOB...", help="Jobs' directories, or .swz files in them.")],
+    box: Annotated[
+        list[Path],
+        typer.Option(metavar="RESULT", help="Results of IO500 that make the box; may be repeated."),
+    ],
+    html: PageFile = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """Where jobs lie in the box of what to expect, and what holds them back.
+
+    Example: slicewise expect place slicewise/48213 --box io500/results
+    """
+    found = read_expectation(box)
+    if not found.results.runs:
+        raise UserError(_nothing_read(box, found))
+    placed = []
+    digests = []
+    with living_jobs(job_directory(jobs[0]).parent) as copies:
+        around = Surroundings(copies, ReadingProfiles())
+        for job in jobs:
+            case = case_of(job, surroundings=around)
+            digests.append(case.job)
+            placed.append(placing(case, found))
+    page, output = page_and_output(html, output)
+    beside = page_path(jobs[0], f"expect-{joined_names(one.job for one in placed)}")
+    page = written(places_page(found, placed, unseen_lines(digests)), page, beside)
+    if json:
+        write_json(places_record(found, placed, page), output)
+        return
+    lines: list[RenderableType] = []
+    for one in placed:
+        lines += [*place_words.lines(one), ""]
+    write_text([*lines[:-1], *page_line(page)], output)
+
+
+@app.command()
+def run(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A directory on the file system to measure; results stay there.")
+    ],
+    benchmark: Annotated[
+        Name | None,
+        typer.Option(help="io500, ior (and mdtest), or load (slicewise-load); else the first of these that is there."),
+    ] = None,
+    launcher: Annotated[
+        str, typer.Option(metavar="CMD", help="How to start MPI programs, without the number of processes.")
+    ] = "mpirun --oversubscribe",
+    processes: Annotated[int, typer.Option("-n", metavar="N", min=1, help="Processes.")] = 2,
+    api: Annotated[Api, typer.Option(help="By which the data phases move bytes.")] = "posix",
+    seconds: Annotated[
+        float, typer.Option(metavar="S", min=1, help="For how long at most; the first run is always finished.")
+    ] = 75.0,
+    most_runs: Annotated[int, typer.Option(metavar="N", min=1, help="How many runs at most.")] = 20,
+    stonewall: Annotated[
+        int, typer.Option(metavar="S", min=1, help="Of io500: seconds of each writing phase (its rules want 300).")
+    ] = 1,
+    html: PageFile = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """A small campaign of one's own where no IO500 is at hand, repeated until the box stops growing.
+
+    Example: slicewise expect run /scratch/me/expect -n 16
+    """
+    programs = find_programs(shlex.split(launcher))
+    size = Size(processes, easy_mib=64, hard_transfers=400, files=400)
+    plan = CampaignPlan(programs, choose(programs, benchmark), size, seconds, most_runs, api, stonewall)
+    print(f"{LABELS[plan.benchmark]} in {visible(str(directory))}, at most {seconds:g} s", file=sys.stderr)
+    run_campaign(plan, directory, lambda line: print(visible(line), file=sys.stderr))
+    found = read_expectation([directory])
+    page, output = page_and_output(html, output)
+    page = written(expectation_page(found), page, page_path(directory, f"expect-{directory.resolve().name}"))
+    if json:
+        write_json(expectation_record(found, None, page), output)
+        return
+    write_text(_box_lines(found, None, page), output)
 
 
 def read_expectation(results: list[Path], against: Path | None = None) -> Expectation:

@@ -25,6 +25,15 @@ class Installation:
     collector: Path
 
 
+def workload_program(environment: Path = Path(sys.prefix)) -> Path | None:
+    """The workload program slicewise-load of this installation; None where it was built without an MPI."""
+    try:
+        program = find_installation(environment).collector.parent / "slicewise-load"
+    except UserError:
+        return None
+    return program if program.is_file() else None
+
+
 def find_installation(environment: Path = Path(sys.prefix)) -> Installation:
     """The installation that the Python environment (its directory) belongs to. Raises UserError where it belongs to
     none."""

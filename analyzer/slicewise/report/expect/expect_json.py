@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from slicewise.analysis.expect.box import Point, hull
 from slicewise.analysis.expect.expectation import Boxes, Expectation, RunBox
-from slicewise.report.expect import expect_words
+from slicewise.analysis.expect.place import Placed, Position, Work
+from slicewise.report.expect import expect_words, place_words
 
 
 def expectation_record(found: Expectation, point: Point | None, page: Path | None) -> dict[str, Any]:
@@ -37,6 +39,64 @@ def expectation_record(found: Expectation, point: Point | None, page: Path | Non
         "unreadable": found.results.unreadable,
         "page": str(page) if page else None,
     }  # fmt: skip
+
+
+def places_record(found: Expectation, placed: Sequence[Placed], page: Path | None) -> dict[str, Any]:
+    """What `slicewise expect place --json` prints: the keys of the box, and `jobs`."""
+    return {**expectation_record(found, None, page), "jobs": [_placed(one) for one in placed]}
+
+
+def _placed(placed: Placed) -> dict[str, Any]:
+    seconds = (placed.start - placed.measured).total_seconds() if placed.measured else None
+    return {
+        "job": placed.job,
+        "storage": placed.storage,
+        "api": placed.api,
+        "box_api": placed.boxes.api,
+        "bandwidth": placed.whole.bandwidth,
+        "metadata": placed.whole.metadata,
+        "metadata_per_wall": placed.whole.metadata_per_wall,
+        "is_inside": placed.is_inside,
+        **_position(placed.position),
+        "work": _work(placed.whole),
+        "busiest_phase": (
+            {**_work(placed.phase), **_position(placed.phase_position)}
+            if placed.phase and placed.phase_position
+            else None
+        ),
+        "one_direction": {"of": placed.direction.kind, **_position(placed.direction)} if placed.direction else None,
+        "is_cached": placed.is_cached,
+        "cache": placed.cache,
+        "opens": placed.opens,
+        "box_age_seconds": seconds,
+        "others": placed.company,
+        "is_news": placed.is_news,
+        "verdict": place_words.verdict(placed),
+    }
+
+
+def _position(position: Position) -> dict[str, Any]:
+    return {
+        "is_point_inside": position.is_inside,
+        "judged_by": list(position.sides),
+        "sides": position.sides,
+        "share_of_easy": position.share_of_easy,
+        "held_back_by": position.held_back,
+    }
+
+
+def _work(work: Work) -> dict[str, Any]:
+    return {
+        "bandwidth": work.bandwidth,
+        "metadata": work.metadata,
+        "metadata_per_wall": work.metadata_per_wall,
+        "seconds": work.seconds,
+        "data_seconds": work.data_seconds,
+        "metadata_seconds": work.metadata_seconds,
+        "read_bytes": work.read_bytes,
+        "write_bytes": work.write_bytes,
+        "metadata_operations": work.operations,
+    }
 
 
 def _run(run: RunBox, boxes: Boxes) -> dict[str, Any]:

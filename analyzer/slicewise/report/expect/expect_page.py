@@ -8,8 +8,9 @@ import polars as pl
 
 from slicewise.analysis.expect.box import strips
 from slicewise.analysis.expect.expectation import Boxes, Expectation
+from slicewise.analysis.expect.place import Placed
 from slicewise.charts import expect as charts
-from slicewise.report.expect import expect_tables, expect_words
+from slicewise.report.expect import expect_tables, expect_words, place_words
 from slicewise.report.page import Fact, Page, Section
 from slicewise.text import words
 
@@ -31,6 +32,52 @@ def expectation_page(found: Expectation, points: Sequence[tuple[str, float, floa
     )
 
 
+def places_page(found: Expectation, placed: Sequence[Placed], unseen: Sequence[str]) -> Page:
+    """The page of `expect place`. unseen: lines on what the profiles could not see."""
+    names = words.listing([one.job for one in placed])
+    points = []
+    for one in placed:
+        verdict = place_words.verdict(one)
+        points.append((one.job, *one.whole.point, verdict))
+        if one.phase is not None and one.phase.seconds < one.whole.seconds:
+            points.append((f"{one.job}, busiest phase", *one.phase.point, verdict))
+    drawn = [point for point in points if point[1] > 0 and point[2] > 0]
+    left_out = len(points) - len(drawn)
+    flat = f"{words.count(left_out, 'point')} without bytes or without metadata cannot be drawn." if left_out else ""
+    first = placed[0]
+    share = first.position.share_of_easy
+    jobs = Section(
+        heading="Where the jobs lie",
+        text=[line for one in placed for line in place_words.lines(one)],
+        tables=[expect_tables.places_table(placed)],
+        note=flat,
+    )
+    return Page(
+        title=f"What {names} got of what to expect",
+        kicker=f"Slicewise expect, {expect_words.said_benchmarks(found)}",
+        sentences=[place_words.verdict(one) for one in placed],
+        facts=[
+            *([Fact("of easy I/O", words.percent(share, 2))] if share is not None else []),
+            Fact("bandwidth", f"{words.number(first.whole.bandwidth)} GiB/s"),
+            Fact("metadata", f"{words.number(first.whole.metadata)} kIOPS", note="over metadata time"),
+            *facts(found)[1:3],
+        ],
+        sections=[*boxes_sections(found, drawn, first.boxes), jobs, *further_sections(found)],
+        unseen=[*expect_words.invalid(found), *place_notes(), *expect_words.notes(found), *unseen],
+    )
+
+
+def place_notes() -> list[str]:
+    """What a job's point means."""
+    return [
+        "A job's bandwidth is its bytes over its time in data calls, and its metadata rate is its operations over its "
+        "time in metadata calls, each of the process with most of it. Opening and closing a file is one operation, as "
+        "IO500 counts it.",
+        "An axis that took less than 5 % of a job's I/O time does not judge the job.",
+        "The share of easy I/O is the time that the same work takes at the median easy rates, over the time it took.",
+    ]
+
+
 def facts(found: Expectation) -> list[Fact]:
     first = found.first
     if first is None:
@@ -45,19 +92,22 @@ def facts(found: Expectation) -> list[Fact]:
     ]  # fmt: skip
 
 
-def boxes_sections(found: Expectation, points: Sequence[tuple[str, float, float, str]]) -> list[Section]:
-    """The boxes of each API and kind."""
+def boxes_sections(
+    found: Expectation, points: Sequence[tuple[str, float, float, str]], of: Boxes | None = None
+) -> list[Section]:
+    """The boxes of each API and kind. of: those that the points are drawn in; else the first."""
     sections = []
     for boxes in found.boxes:
         heading = f"{boxes.api}: {expect_words.KIND_NAMES[boxes.kind]}"
         is_first = boxes is found.first
+        has_points = boxes is (of or found.first)
         sections.append(
             Section(
                 heading=heading,
                 chart=charts.boxes(
                     _run_frame(boxes),
                     strips(boxes.union),
-                    pl.DataFrame(list(points) if is_first else [], schema=POINTS, orient="row"),
+                    pl.DataFrame(list(points) if has_points else [], schema=POINTS, orient="row"),
                 ),
                 tables=[expect_tables.boxes_table(found)] if is_first else [],
                 note=f"{words.count(len(boxes.runs), 'run')}, {len(boxes.runs) - len(boxes.good)} of them anomalies; "

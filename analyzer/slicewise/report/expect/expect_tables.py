@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from slicewise.analysis.expect.box import hull
 from slicewise.analysis.expect.expectation import Expectation
+from slicewise.analysis.expect.place import Placed, Position, Work
 from slicewise.report.expect.expect_words import KIND_NAMES
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
@@ -83,3 +86,37 @@ def tails_table(found: Expectation) -> Table:
         cells = [Cell(words.seconds(value), value) for value in (tail.median, tail.p95, tail.p99, tail.worst)]
         table.add(tail.phase, Cell(f"{len(tail.seconds):,}", len(tail.seconds)), *cells, tail.worst_run)
     return table
+
+
+def places_table(placed: Sequence[Placed]) -> Table:
+    """A row a job, and one for its busiest phase: its point and where that lies."""
+    table = Table(
+        [
+            Column("job", is_figure=False),
+            Column("of", is_figure=False),
+            Column("bandwidth", GIB_S),
+            Column("metadata", KIOPS),
+            Column("metadata over wall time", KIOPS),
+            Column("data time", "s"),
+            Column("metadata time", "s"),
+            Column("in the box", is_figure=False),
+            Column("of easy I/O", "%"),
+        ]
+    )
+    for one in placed:
+        table.add(one.job, "whole job", *_place_cells(one.whole, one.position, one.is_inside))
+        if one.phase is not None and one.phase_position is not None:
+            is_inside = one.phase_position.is_inside and one.is_cached is not True
+            table.add(one.job, "busiest phase", *_place_cells(one.phase, one.phase_position, is_inside))
+    return table
+
+
+def _place_cells(work: Work, position: Position, is_inside: bool) -> list[Cell]:
+    share = position.share_of_easy
+    rates = (work.bandwidth, work.metadata, work.metadata_per_wall)
+    return [
+        *(Cell(words.number(value), value) for value in rates),
+        *(Cell(words.duration(value), value) for value in (work.data_seconds, work.metadata_seconds)),
+        Cell("yes" if is_inside else "no"),
+        Cell(words.percent(share, 2), None if share is None else share * 100),
+    ]

@@ -1,0 +1,289 @@
+"""Where a job lies in the plane of bandwidth and metadata rate, and in the box of what to expect.
+
+Digests in, frozen dataclasses out. A job's point, in the units of IO500:
+
+- bandwidth = bytes / data time (GiB/s), metadata rate = metadata operations / metadata time (kIOPS). Each time is that
+  of the process with most of it: seconds in calls, of a process with several threads their mean.
+- An operation is what mdtest counts as one: a file opened and closed again is one, so closes are left out, and their
+  time is not. The rate over the wall time stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+
+from slicewise.analysis.blame.case import Case
+from slicewise.analysis.blame.result import Blame
+from slicewise.analysis.expect.box import AXES, Axis, Box, Point, hull, merged
+from slicewise.analysis.expect.cached import Reached, is_cached, reached
+from slicewise.analysis.expect.expectation import Boxes, Expectation, Kind
+from slicewise.analysis.job.period import runs_above
+from slicewise.analysis.runs.storage import Storage, describe
+from slicewise.digest.activity import members
+from slicewise.digest.digest import Digest
+from slicewise.digest.layers import MPIIO_LAYERS
+from slicewise.errors import UserError
+from slicewise.io500.results import UNKNOWN_API
+
+GIB = 1 << 30
+# An axis with less of the job's I/O time does not tell where the job lies.
+LEAST_OF_TIME = 0.05
+# From this share of bytes in one direction on, a job is compared with that direction alone, too.
+ONE_DIRECTION = 0.95
+# A slice is part of a phase from this fraction of the mean time in calls.
+LEAST_OF_PHASE = 0.05
+
+
+@dataclass(frozen=True)
+class Work:
+    """What was done in some time. seconds: on the clock. data_seconds, metadata_seconds: of the process with most."""
+
+    seconds: float
+    read_bytes: int
+    write_bytes: int
+    operations: float
+    data_seconds: float
+    metadata_seconds: float
+
+    @property
+    def bytes(self) -> int:
+        return self.read_bytes + self.write_bytes
+
+    @property
+    def bandwidth(self) -> float:
+        """GiB/s over the data time."""
+        return self.bytes / GIB / self.data_seconds if self.data_seconds > 0 else 0.0
+
+    @property
+    def metadata(self) -> float:
+        """kIOPS over the metadata time."""
+        return self.operations / 1e3 / self.metadata_seconds if self.metadata_seconds > 0 else 0.0
+
+    @property
+    def metadata_per_wall(self) -> float:
+        """kIOPS over the wall time."""
+        return self.operations / 1e3 / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def point(self) -> Point:
+        return self.bandwidth, self.metadata
+
+    @property
+    def judged(self) -> list[Axis]:
+        """The axes that took enough of the I/O time to tell anything."""
+        total = self.data_seconds + self.metadata_seconds
+        times = (self.data_seconds, self.metadata_seconds)
+        return [axis for axis, time in zip(AXES, times, strict=True) if total > 0 and time >= LEAST_OF_TIME * total]
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where work lies in boxes. is_inside: on the axes that are judged. sides: by judged axis, "below" (worse than any
+    hard phase), "above" (better than any easy one) or "within" the range. share_of_easy: the time that the same work
+    would take at the easy rates, over the time that it took. held_back: the axis on which most of that time was lost.
+    """
+
+    kind: Kind
+    is_inside: bool
+    sides: dict[Axis, str]
+    share_of_easy: float | None
+    held_back: Axis | None
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A job in its box. phase, phase_position: of its busiest phase (None: it did no I/O). direction: its position in
+    the box of its one direction, if it has one. measured: when the newest run of the box began.
+    """
+
+    job: str
+    storage: Storage
+    whole: Work
+    phase: Work | None
+    api: str
+    boxes: Boxes
+    position: Position
+    phase_position: Position | None
+    direction: Position | None
+    opens: int
+    read_ops: int
+    write_ops: int
+    cache: list[Reached]
+    start: datetime
+    measured: datetime | None
+    neighbours: list[str]
+    blame: Blame
+
+    @property
+    def is_cached(self) -> bool | None:
+        return is_cached(self.cache)
+
+    @property
+    def is_inside(self) -> bool:
+        """In the box, and not in the page cache: no honest box holds what met no storage."""
+        return self.position.is_inside and self.is_cached is not True
+
+    @property
+    def is_below(self) -> bool:
+        return "below" in self.position.sides.values()
+
+    @property
+    def company(self) -> list[str]:
+        """Who else was active on its storages: jobs by name, and traffic that is in no profile."""
+        has_more = any(neighbour.job is None for neighbour in self.blame.neighbours)
+        return [*self.neighbours, *(["traffic that is in no profile"] if has_more else [])]
+
+    @property
+    def is_news(self) -> bool:
+        """Worse than any run of the box while nobody else was active: the storage, and not the company, has changed."""
+        return self.is_below and self.is_cached is not True and not self.company
+
+
+def place(case: Case, found: Expectation) -> Placed:
+    """Where a job lies. Raises UserError where it did no I/O on files, or where there is no sound run."""
+    digest = case.job
+    rows = digest.process_slices.join(members(digest).select("process"), on="process", how="semi")
+    if rows.is_empty():
+        raise UserError(f"{digest.job}: did no I/O on files, so it has no place in a box; give another job")
+    storage = describe(_busiest_storage(rows), [digest])
+    on_storage = rows.filter(pl.col("storage") == storage.number)
+    share_of_operations, opens = _operations(digest, rows)
+    job = digest.jobs.row(0, named=True)
+    whole = _work(on_storage, digest.slice_ns, share_of_operations, (job["end_ns"] - job["start_ns"]) / 1e9)
+    phase_rows = _busiest_phase(on_storage)
+    phase_slices = phase_rows["slice"].n_unique()
+    phase = _work(phase_rows, digest.slice_ns, share_of_operations, phase_slices * digest.slice_ns / 1e9)
+    api = _api(digest, whole.bytes)
+    boxes = found.of(api) or found.of(UNKNOWN_API) or found.first
+    if boxes is None or not boxes.union:
+        raise UserError(
+            "--box: holds no sound run, so there is no box to place a job in; slicewise expect box says why"
+        )
+    starts = [run.run.start for run in boxes.good if run.run.start]
+    one_way = _one_way(whole)
+    alone = found.of(boxes.api, one_way) if one_way else None
+    return Placed(
+        job=digest.job,
+        storage=storage,
+        whole=whole,
+        phase=phase,
+        api=api,
+        boxes=boxes,
+        position=position(whole, boxes),
+        phase_position=position(phase, boxes),
+        direction=position(whole, alone) if alone and alone.union else None,
+        opens=opens,
+        read_ops=int(on_storage["read_ops"].sum()),
+        write_ops=int(on_storage["write_ops"].sum()),
+        cache=reached(digest, storage, {"read": whole.read_bytes, "write": whole.write_bytes}),
+        start=datetime.fromtimestamp(job["start_ns"] / 1e9).astimezone(),
+        measured=max(starts, default=None),
+        neighbours=[neighbour.job for neighbour in case.neighbours],
+        blame=case.result(),
+    )
+
+
+def position(work: Work, boxes: Boxes) -> Position:
+    """Where work lies in the union of boxes: by the axes that it can be judged by."""
+    union, easy = boxes.union, boxes.easy
+    around = hull(union)
+    judged = work.judged
+    sides: dict[Axis, str] = {}
+    if around is not None:
+        for place_, axis in enumerate(AXES):
+            if axis in judged:
+                low, value, high = around.hard[place_], work.point[place_], around.easy[place_]
+                sides[axis] = "below" if value < low else "above" if value > high else "within"
+    share, held_back = _share_of_easy(work, easy)
+    return Position(boxes.kind, _is_inside(work.point, judged, union), sides, share, held_back)
+
+
+def _is_inside(point: Point, judged: Sequence[Axis], union: Sequence[Box]) -> bool:
+    if not judged:
+        return False
+    if len(judged) == len(AXES):
+        return any(box.holds(point) for box in union)
+    axis = AXES.index(judged[0])
+    return any(low <= point[axis] <= high for low, high in merged([(box.hard[axis], box.easy[axis]) for box in union]))
+
+
+def _share_of_easy(work: Work, easy: Point | None) -> tuple[float | None, Axis | None]:
+    total = work.data_seconds + work.metadata_seconds
+    if easy is None or total <= 0:
+        return None, None
+    at_easy = work.bytes / GIB / easy[0], work.operations / 1e3 / easy[1]
+    lost = work.data_seconds - at_easy[0], work.metadata_seconds - at_easy[1]
+    held_back = AXES[0] if lost[0] >= lost[1] else AXES[1]
+    return sum(at_easy) / total, held_back if max(lost) > 0 else None
+
+
+def _busiest_storage(rows: pl.DataFrame) -> int:
+    """Where the job spent most of its time in calls."""
+    spent = pl.sum_horizontal(f"{kind}_ns" for kind in ("read", "write", "meta", "sync")) + pl.sum_horizontal(
+        "read_request_ns", "write_request_ns"
+    )
+    by_storage = rows.group_by("storage").agg(spent.sum().alias("ns")).sort("ns", "storage", descending=[True, False])
+    return int(by_storage["storage"][0])
+
+
+def _work(rows: pl.DataFrame, slice_ns: int, share_of_operations: float, seconds: float) -> Work:
+    data = pl.sum_horizontal("read_ns", "write_ns", "sync_ns", "read_request_ns", "write_request_ns")
+    by_process = (
+        rows.with_columns(
+            data=pl.min_horizontal(data / pl.col("threads"), pl.lit(slice_ns)),
+            metadata=pl.min_horizontal(pl.col("meta_ns") / pl.col("threads"), pl.lit(slice_ns)),
+        )
+        .group_by("process")
+        .agg(pl.col("data", "metadata").sum())
+    )
+    longest = by_process.select(pl.col("data", "metadata").max()).row(0)
+    return Work(
+        seconds,
+        int(rows["read_bytes"].sum()),
+        int(rows["write_bytes"].sum()),
+        int(rows["meta_ops"].sum()) * share_of_operations,
+        (longest[0] or 0.0) / 1e9,
+        (longest[1] or 0.0) / 1e9,
+    )
+
+
+def _operations(digest: Digest, rows: pl.DataFrame) -> tuple[float, int]:
+    """What share of the metadata calls are operations, as each open has a close that is none; and how many opens."""
+    opens = int(digest.files.join(members(digest).select("process"), on="process", how="semi")["opens"].sum())
+    calls = int(rows["meta_ops"].sum())
+    closes = min(opens, calls // 2)
+    return (calls - closes) / calls if calls else 1.0, opens
+
+
+def _busiest_phase(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the phase with most time in calls: slices without a break in I/O."""
+    spent = pl.sum_horizontal(
+        "read_ns", "write_ns", "meta_ns", "sync_ns", "read_request_ns", "write_request_ns"
+    ).cast(pl.Float64)  # fmt: skip
+    by_slice = rows.group_by("slice").agg(spent.sum().alias("ns")).sort("slice")
+    first, last = by_slice["slice"][0], by_slice["slice"][-1]
+    every = pl.DataFrame({"slice": range(first, last + 1)}, schema={"slice": pl.Int64})
+    filled = every.join(by_slice, on="slice", how="left", maintain_order="left").with_columns(pl.col("ns").fill_null(0))
+    times = filled["ns"].to_numpy()
+    runs = runs_above(times, LEAST_OF_PHASE)
+    if not runs:
+        return rows
+    busiest = max(runs, key=lambda run: float(times[run.start : run.stop].sum()))
+    return rows.filter(pl.col("slice").is_between(first + busiest.start, first + busiest.stop, closed="left"))
+
+
+def _api(digest: Digest, moved: int) -> str:
+    through = digest.counters.filter(pl.col("layer").is_in(MPIIO_LAYERS))
+    mpiio = int(through["read_bytes"].sum()) + int(through["write_bytes"].sum())
+    return "MPI-IO" if moved and mpiio >= moved / 2 else "POSIX"
+
+
+def _one_way(work: Work) -> Kind | None:
+    if not work.bytes:
+        return None
+    share = work.write_bytes / work.bytes
+    return "write" if share >= ONE_DIRECTION else "read" if share <= 1 - ONE_DIRECTION else None

@@ -1,0 +1,158 @@
+"""Where a job lies in the box of what to expect, in sentences that a scientist understands. Plain text, no markup."""
+
+from __future__ import annotations
+
+from slicewise.analysis.expect.box import Axis
+from slicewise.analysis.expect.place import Placed, Position, Work
+from slicewise.report.blame import blame_words
+from slicewise.report.expect import expect_words
+from slicewise.text import words
+
+MILLION = 1_000_000
+# A box that was measured longer ago than this may no longer hold.
+OLD_DAYS = 90
+DAY_SECONDS = 86_400
+
+
+def lines(placed: Placed) -> list[str]:
+    """Everything about one job; its verdict comes last."""
+    found = [point(placed.job, placed.whole, "whole job", placed.whole.judged)]
+    if placed.phase is not None and placed.phase.seconds < placed.whole.seconds:
+        found.append(f"{point(placed.job, placed.phase, 'busiest phase', placed.phase.judged)} {_phase_clause(placed)}")
+    found += cache(placed)
+    found += one_direction(placed)
+    found.append(measured(placed))
+    found += company(placed)
+    return [*found, verdict(placed)]
+
+
+def point(job: str, work: Work, what: str, judged: list[Axis]) -> str:
+    """The point, with both metadata rates named."""
+    said = f"{job}, {what}: {words.number(work.bandwidth)} GiB/s" if work.bytes else f"{job}, {what}: no bytes"
+    rate = (
+        f"{words.number(work.metadata)} kIOPS over its metadata time, {words.number(work.metadata_per_wall)} over the "
+        f"wall time of {words.duration(work.seconds)}"
+    )
+    said += f"; {rate}." if work.operations else "; no metadata operations."
+    if judged == ["bandwidth"]:
+        said += " Metadata took too little time to judge it by."
+    elif judged == ["metadata"]:
+        said += " Data took too little time to judge it by."
+    return said
+
+
+def _phase_clause(placed: Placed) -> str:
+    position = placed.phase_position
+    if position is None or position.share_of_easy is None:
+        return ""
+    return f"That phase is {_where(position)}, at {words.percent(position.share_of_easy, 2)} of easy I/O."
+
+
+def cache(placed: Placed) -> list[str]:
+    """Whether the bytes met the storage."""
+    found = []
+    for one in placed.cache:
+        did, way = ("wrote", "reached") if one.direction == "write" else ("read", "came from")
+        if one.reached is not None and one.share is not None:
+            part = f"{words.percent(one.share, 2)} of the {words.size(one.bytes)} that it {did} {way} the storage"
+            found.append(f"{part} while it ran ({one.how}).")
+        elif one.is_cached is False:
+            found.append(f"The {words.size(one.bytes)} that it {did} are no mere page cache: {one.how}.")
+        else:
+            found.append(f"Unknown whether the {words.size(one.bytes)} that it {did} {way} the storage: {one.how}.")
+    return found
+
+
+def one_direction(placed: Placed) -> list[str]:
+    """The box of the job's one direction alone."""
+    position = placed.direction
+    if position is None or position.share_of_easy is None:
+        return []
+    return [
+        f"Against {expect_words.KIND_NAMES[position.kind]} it is {_where(position)}, at "
+        f"{words.percent(position.share_of_easy, 2)} of easy I/O."
+    ]
+
+
+def measured(placed: Placed) -> str:
+    """How old the box is, and how large its runs were."""
+    by = "API not said" if placed.boxes.api == "unknown" else placed.boxes.api
+    of = f"The box is from {words.count(len(placed.boxes.good), 'run')} ({by})"
+    if placed.measured is None:
+        return f"{of}, which do not say when they ran."
+    seconds = (placed.start - placed.measured).total_seconds()
+    when = f"{words.duration(abs(seconds)) if abs(seconds) < DAY_SECONDS else _days(abs(seconds))}"
+    old = " Measure it anew." if abs(seconds) > OLD_DAYS * DAY_SECONDS else ""
+    return f"{of}, the newest {when} {'before' if seconds >= 0 else 'after'} the job.{old}"
+
+
+def _days(seconds: float) -> str:
+    return words.count(round(seconds / DAY_SECONDS), "day")
+
+
+def company(placed: Placed) -> list[str]:
+    """Who else was active, by blame."""
+    if not placed.company:
+        return ["Nobody else was active on its storage, as far as the profiles beside it tell."]
+    there = words.listing(placed.company[:4])
+    return [f"Also active on its storage: {there}. {blame_words.headline(placed.blame)}"]
+
+
+def verdict(placed: Placed) -> str:
+    """The last sentence: in the box or not, at what share of easy I/O, and what holds the job back."""
+    if placed.is_cached is True:
+        return (
+            f"{placed.job} is outside of any honest box: it worked in the page cache, and most of its bytes did not "
+            "meet the storage while it ran."
+        )
+    share = placed.position.share_of_easy
+    at = (
+        f", at {words.percent(share, 2)} of what this file system gives to well-formed I/O" if share is not None else ""
+    )
+    said = f"{placed.job} is {_where(placed.position)}{at}{held_back(placed)}."
+    if placed.is_news:
+        said += (
+            " News for operators: it got less than the hardest benchmark got, and nobody else was active. Measure the "
+            "box anew, and look for a sick node or server."
+        )
+    elif placed.is_below and placed.company:
+        said += " Others were active, which may be why."
+    elif placed.is_cached is None and "above" in placed.position.sides.values():
+        said += " Most likely its bytes stayed in the page cache."
+    return said
+
+
+def _where(position: Position) -> str:
+    """Such as "in the box", "outside of the box (bandwidth below any hard phase)"."""
+    if position.is_inside:
+        return "in the box"
+    if not position.sides:
+        return "nowhere: it spent no time in I/O calls"
+    sides = [
+        f"{axis} {'below any hard phase' if side == 'below' else 'above any easy phase'}"
+        for axis, side in position.sides.items()
+        if side != "within"
+    ]
+    why = words.listing(sides) if sides else "between the runs' boxes, in no run's own"
+    return f"outside of the box ({why})"
+
+
+def held_back(placed: Placed) -> str:
+    """Such as: "; metadata is what holds it back: 4 KiB writes, 1.2 million opens"."""
+    axis = placed.position.held_back
+    if axis is None:
+        return ""
+    calls = [
+        f"{words.size(round(moved / count))} {name}"
+        for moved, count, name in (
+            (placed.whole.write_bytes, placed.write_ops, "writes"),
+            (placed.whole.read_bytes, placed.read_ops, "reads"),
+        )
+        if count and moved
+    ]
+    calls += [f"{_many(placed.opens)} {'open' if placed.opens == 1 else 'opens'}"] if placed.opens else []
+    return f"; {axis} is what holds it back: {', '.join(calls)}" if calls else f"; {axis} is what holds it back"
+
+
+def _many(count: int) -> str:
+    return f"{words.number(count / MILLION, 2)} million" if count >= MILLION else f"{count:,}"

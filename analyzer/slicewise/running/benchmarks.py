@@ -1,0 +1,237 @@
+"""The benchmarks that `slicewise expect run` can drive: IO500; IOR and mdtest; else the project's own workload program.
+
+Each knows the commands of one run and reads what they print. The last two are labelled as not IO500.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from slicewise.errors import UserError
+from slicewise.io500.texts import Phase
+from slicewise.running.installation import workload_program
+
+Api = Literal["posix", "mpiio"]
+Name = Literal["io500", "ior", "load"]
+LABELS: dict[Name, str] = {
+    "io500": "IO500",
+    "ior": "IOR and mdtest (not IO500)",
+    "load": "slicewise-load (not IO500)",
+}
+# As the hard phases of IO500 have it: transfers that fit no block, and files that hold a bit.
+HARD_TRANSFER = 47008
+HARD_FILE = 3901
+# A run may do so many times the work of the trial, and no less than this part of it.
+MOST_SCALED = 32.0
+LEAST_SCALED = 0.25
+SHORTEST_SECONDS = 0.005
+
+LOAD_SAID = re.compile(r"\d+ processes (?:wrote|read) (\d+) bytes in ([\d.]+) s:")
+IOR_SAID = re.compile(r"^(?:write|read)\s+([\d.]+)(?:\s+\S+)*?\s+([\d.]+)\s+\d+\s*$", re.MULTILINE)
+MDTEST_SAID = r"^\s*{what}\s*:?\s+([\d.]+)"
+MDTEST_WHAT = {"write": "File creation", "stat": "File stat", "read": "File read", "delete": "File removal"}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much a run does. easy_mib, hard_transfers, files: of each process."""
+
+    processes: int
+    easy_mib: int
+    hard_transfers: int
+    files: int
+
+    def fitted(self, phases: Mapping[str, Phase], seconds: float) -> Size:
+        """The size at which each phase takes about so many seconds, from what a run of this size took."""
+
+        def factor(prefix: str) -> float:
+            took = max((phase.seconds or 0.0 for name, phase in phases.items() if name.startswith(prefix)), default=0.0)
+            return min(MOST_SCALED, max(LEAST_SCALED, seconds / max(took, SHORTEST_SECONDS)))
+
+        return Size(
+            self.processes,
+            math.ceil(self.easy_mib * factor("ior-easy")),
+            math.ceil(self.hard_transfers * factor("ior-hard")),
+            math.ceil(self.files * factor("mdtest")),
+        )
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of a run. words: for each process its own where they differ, else one list for all. read: phases out
+    of what it printed and the seconds that it took. is_reading: the files of `data` should not be in the page cache.
+    """
+
+    words: Sequence[Sequence[str]]
+    read: Callable[[str, float], list[Phase]]
+    is_reading: bool = False
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What is installed."""
+
+    launcher: Sequence[str]
+    paths: dict[str, str] = field(default_factory=dict)
+
+
+def find_programs(launcher: Sequence[str]) -> Programs:
+    """The programs of PATH, and the workload program of this installation."""
+    paths = {name: found for name in ("io500", "ior", "mdtest") if (found := shutil.which(name))}
+    load = workload_program()
+    return Programs(launcher, {**paths, **({"load": str(load)} if load else {})})
+
+
+def choose(programs: Programs, wanted: Name | None) -> Name:
+    """The benchmark to run: the one asked for, else the most real one that is there. Raises UserError."""
+    there: list[Name] = []
+    if "io500" in programs.paths:
+        there.append("io500")
+    if {"ior", "mdtest"} <= set(programs.paths):
+        there.append("ior")
+    if "load" in programs.paths:
+        there.append("load")
+    if wanted is None and there:
+        return there[0]
+    if wanted in there and wanted is not None:
+        return wanted
+    needed = {
+        "io500": "io500 in PATH",
+        "ior": "ior and mdtest in PATH",
+        "load": "slicewise-load, which is built with MPI",
+    }
+    what = needed[wanted] if wanted else ", or ".join(needed.values())
+    raise UserError(f"expect run: needs {what}; install that, or give results that you have to slicewise expect box")
+
+
+def commands(programs: Programs, words: Sequence[Sequence[str]], processes: int) -> list[str]:
+    """The whole command line of a step: one program a process where their words differ."""
+    launcher = list(programs.launcher)
+    if len(words) == 1:
+        return [*launcher, "-n", str(processes), *words[0]]
+    line = list(launcher)
+    for number, own in enumerate(words):
+        line += [*([":"] if number else []), "-n", "1", *own]
+    return line
+
+
+def load_steps(programs: Programs, size: Size, data: Path, api: Api) -> list[Step]:
+    """A run with the workload program. It removes each file as soon as it is written: creation and removal are one
+    phase, of two operations a file, and there is no stat phase."""
+    load = [programs.paths["load"], "--api", api]
+    easy = [*load, "--volume", f"{size.easy_mib * size.processes}M", "--transfer", "1M"]
+    hard_bytes = HARD_TRANSFER * size.hard_transfers * size.processes
+    hard = [*load, "--volume", str(hard_bytes), "--transfer", str(HARD_TRANSFER), "--shared", "--strided"]
+    small = [programs.paths["load"], "--files", str(size.files), "--transfer"]
+    own_places = [data / f"own-{number}" for number in range(size.processes)]
+    for place in own_places:
+        place.mkdir(exist_ok=True)
+    return [
+        Step([[*easy, "--fsync", str(data / "easy")]], _load_data("ior-easy-write")),
+        Step([[*small, "1", str(place / "file")] for place in own_places], _load_files("easy", size)),
+        Step([[*hard, "--fsync", str(data / "hard")]], _load_data("ior-hard-write")),
+        Step([[*small, str(HARD_FILE), str(data / "file")]], _load_files("hard", size)),
+        Step([[*easy, "--read", "--remove", str(data / "easy")]], _load_data("ior-easy-read"), is_reading=True),
+        Step([[*hard, "--read", "--remove", str(data / "hard")]], _load_data("ior-hard-read"), is_reading=True),
+    ]
+
+
+def _load_data(phase: str) -> Callable[[str, float], list[Phase]]:
+    def read(text: str, _: float) -> list[Phase]:
+        match = _need(LOAD_SAID.search(text), phase, text)
+        seconds = max(float(match[2]), 1e-3)
+        return [Phase(phase, int(match[1]) / seconds / 2**30, seconds)]
+
+    return read
+
+
+def _load_files(level: str, size: Size) -> Callable[[str, float], list[Phase]]:
+    def read(text: str, _: float) -> list[Phase]:
+        match = _need(LOAD_SAID.search(text), f"mdtest-{level}-write", text)
+        seconds = max(float(match[2]), 1e-3)
+        rate = 2 * size.files * size.processes / seconds / 1e3
+        return [Phase(f"mdtest-{level}-{what}", rate, seconds) for what in ("write", "delete")]
+
+    return read
+
+
+def ior_steps(programs: Programs, size: Size, data: Path, api: Api) -> list[Step]:
+    """A run with IOR and mdtest, in the order of IO500's phases and with their options, only smaller."""
+    ior = [programs.paths["ior"], "-a", api.upper(), "-k", "-C", "-g"]
+    easy = [*ior, "-F", "-t", "1m", "-b", f"{size.easy_mib}m", "-o", str(data / "easy")]
+    hard = [
+        *ior,
+        "-t",
+        str(HARD_TRANSFER),
+        "-b",
+        str(HARD_TRANSFER),
+        "-s",
+        str(size.hard_transfers),
+        "-o",
+        str(data / "hard"),
+    ]
+    mdtest = [programs.paths["mdtest"], "-F", "-P", "-n", str(size.files)]
+    md_easy = [*mdtest, "-u", "-L", "-d", str(data / "mdtest-easy")]
+    md_hard = [*mdtest, "-t", "-w", str(HARD_FILE), "-e", str(HARD_FILE), "-d", str(data / "mdtest-hard")]
+    return [
+        Step([[*easy, "-w", "-e"]], _ior("ior-easy-write")),
+        Step([[*md_easy, "-C"]], _mdtest("mdtest-easy-write", size)),
+        Step([[*hard, "-w", "-e"]], _ior("ior-hard-write")),
+        Step([[*md_hard, "-C"]], _mdtest("mdtest-hard-write", size)),
+        Step([[*easy, "-r"]], _ior("ior-easy-read"), is_reading=True),
+        Step([[*md_easy, "-T"]], _mdtest("mdtest-easy-stat", size)),
+        Step([[*hard, "-r"]], _ior("ior-hard-read"), is_reading=True),
+        Step([[*md_hard, "-T"]], _mdtest("mdtest-hard-stat", size)),
+        Step([[*md_easy, "-r"]], _mdtest("mdtest-easy-delete", size)),
+        Step([[*md_hard, "-E"]], _mdtest("mdtest-hard-read", size), is_reading=True),
+        Step([[*md_hard, "-r"]], _mdtest("mdtest-hard-delete", size)),
+    ]
+
+
+def _ior(phase: str) -> Callable[[str, float], list[Phase]]:
+    def read(text: str, _: float) -> list[Phase]:
+        match = _need(IOR_SAID.search(text), phase, text)
+        return [Phase(phase, float(match[1]) / 1024, float(match[2]))]
+
+    return read
+
+
+def _mdtest(phase: str, size: Size) -> Callable[[str, float], list[Phase]]:
+    what = MDTEST_WHAT[phase.rsplit("-", 1)[1]]
+
+    def read(text: str, _: float) -> list[Phase]:
+        match = _need(re.search(MDTEST_SAID.format(what=what), text, re.MULTILINE), phase, text)
+        rate = float(match[1])
+        return [Phase(phase, rate / 1e3, size.files * size.processes / rate if rate else None)]
+
+    return read
+
+
+def io500_config(data: Path, results: Path, stonewall_seconds: int, api: Api) -> str:
+    """A configuration of IO500 whose phases are as short as is asked: its own rules want 300 s."""
+    return "\n".join(
+        [
+            "[global]",
+            f"datadir = {data}",
+            f"resultdir = {results}",
+            "timestamp-datadir = FALSE",
+            "timestamp-resultdir = FALSE",
+            f"api = {api.upper()}",
+            "[debug]",
+            f"stonewall-time = {stonewall_seconds}",
+            "",
+        ]
+    )
+
+
+def _need(match: re.Match[str] | None, phase: str, text: str) -> re.Match[str]:
+    if match is None:
+        last = text.strip().splitlines()[-1:] or ["nothing"]
+        raise UserError(f"expect run: {phase} printed no result, and last: {last[0][:120]}")
+    return match

@@ -1,0 +1,191 @@
+"""Runs a small campaign of a benchmark in a directory, until the union of the runs' boxes has stopped growing.
+
+Each run's result is in DIR/run-NN, as IO500 wrote it, or as io500/own_campaign.py has it; a run that was interrupted
+leaves none. The data of the benchmark lies in DIR/data meanwhile, and is removed in the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from slicewise.analysis.expect.box import growth
+from slicewise.analysis.expect.expectation import box_of
+from slicewise.errors import UserError
+from slicewise.io500 import own_campaign
+from slicewise.io500.results import SUMMARY_FILES, read_results
+from slicewise.io500.texts import Phase, api_name
+from slicewise.running import benchmarks
+from slicewise.running.benchmarks import Api, Name, Programs, Size, Step
+from slicewise.running.started import started
+from slicewise.text import words
+
+# A trial says how long the programs take to start and how much work a phase can do. Its figures are not kept.
+RUNS_WANTED = 6
+LEAST_PHASE_SECONDS, MOST_PHASE_SECONDS = 0.5, 5.0
+
+
+@dataclass(frozen=True)
+class CampaignPlan:
+    """What to run: for how long at most, how often at most, and how."""
+
+    programs: Programs
+    benchmark: Name
+    size: Size
+    seconds: float
+    most_runs: int
+    api: Api
+    stonewall_seconds: int
+
+
+def run_campaign(plan: CampaignPlan, directory: Path, say: Callable[[str], None]) -> None:
+    """Do runs until the union has stopped growing, or the time or the number of runs is used up.
+
+    Raises UserError where the directory cannot be used or a program fails.
+    """
+    directory = directory.absolute()
+    data = directory / "data"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        taken = [entry for entry in directory.iterdir() if not entry.name.startswith("run-")]
+        if taken:
+            raise UserError(f"{directory}: holds other files ({taken[0].name}); choose another directory")
+        data.mkdir()
+    except OSError as error:
+        raise UserError(f"{directory}: cannot be used: {error.strerror}; choose another directory") from error
+    try:
+        _runs(plan, directory, data, say)
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def _runs(plan: CampaignPlan, directory: Path, data: Path, say: Callable[[str], None]) -> None:
+    deadline = time.monotonic() + plan.seconds
+    size = plan.size
+    if plan.benchmark != "io500":
+        began = time.monotonic()
+        trial = _one(plan, plan.size, None, data)
+        measured = {phase.name: phase for phase in trial}
+        working = sum(phase.seconds or 0.0 for phase in trial)
+        starting = max(0.0, time.monotonic() - began - working)
+        each = (deadline - time.monotonic()) / RUNS_WANTED - starting
+        phase_seconds = min(MOST_PHASE_SECONDS, max(LEAST_PHASE_SECONDS, each / len(trial)))
+        size = plan.size.fitted(measured, phase_seconds)
+    longest = 0.0
+    first = 1 + max(
+        (int(entry.name[4:]) for entry in directory.glob("run-[0-9]*") if entry.name[4:].isdigit()), default=0
+    )
+    for number in range(first, first + plan.most_runs):
+        began = time.monotonic()
+        if number > first and began + longest > deadline:
+            say(f"the time of {words.duration(plan.seconds)} is used up")
+            return
+        place = directory / f"run-{number:02}"
+        if plan.benchmark == "io500":
+            _one_of_io500(plan, place, data)
+        else:
+            _one(plan, size, place, data)
+        longest = max(longest, time.monotonic() - began)
+        settled, done = _settled(directory)
+        say(f"run {number}: {words.duration(time.monotonic() - began)}" + (f", {settled}" if settled else ""))
+        if done:
+            return
+
+
+def _settled(directory: Path) -> tuple[str, bool]:
+    runs = read_results([directory]).runs
+    boxes = [box for run in runs if not (box := box_of(run.phases, "aggregate")).anomalies]
+    grown = growth(boxes)
+    if grown.added is None:
+        return "", False
+    return f"the last runs added {words.percent(grown.added, 2)} to the union", grown.settled_after is not None
+
+
+def _one(plan: CampaignPlan, size: Size, place: Path | None, data: Path) -> list[Phase]:
+    """One run of what is not IO500, with its result in `place`; None: it is not kept."""
+    start = datetime.now(UTC)
+    make = benchmarks.load_steps if plan.benchmark == "load" else benchmarks.ior_steps
+    found: list[Phase] = []
+    for step in make(plan.programs, size, data, plan.api):
+        found += _step(plan, step, size.processes, data)
+    _empty(data)
+    if place is None:
+        return found
+    run = own_campaign.OwnRun(
+        {phase.name: phase for phase in found},
+        api_name(plan.api),
+        start,
+        benchmarks.LABELS[plan.benchmark],
+        size.processes,
+    )
+    try:
+        place.mkdir()
+        (place / own_campaign.RUN_FILE).write_text(own_campaign.run_text(run), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{place}: cannot be written: {error.strerror}; choose another directory") from error
+    return found
+
+
+def _one_of_io500(plan: CampaignPlan, place: Path, data: Path) -> None:
+    place.mkdir()
+    config = place / "config.ini"
+    config.write_text(benchmarks.io500_config(data, place, plan.stonewall_seconds, plan.api), encoding="utf-8")
+    words_of = [[plan.programs.paths["io500"], str(config)]]
+    text = _output(benchmarks.commands(plan.programs, words_of, plan.size.processes))
+    if not any((place / name).is_file() for name in SUMMARY_FILES):
+        last = (text.strip().splitlines() or ["nothing"])[-1]
+        raise UserError(f"io500: wrote no result to {place}, and said last: {last[:120]}")
+    _empty(data)
+
+
+def _step(plan: CampaignPlan, step: Step, processes: int, data: Path) -> list[Phase]:
+    if step.is_reading:
+        _leave_page_cache(data)
+    began = time.monotonic()
+    text = _output(benchmarks.commands(plan.programs, step.words, processes))
+    return step.read(text, time.monotonic() - began)
+
+
+def _output(command: Sequence[str]) -> str:
+    """What a command prints. Raises UserError where it cannot be started or fails."""
+    # Without what would have this very campaign profiled.
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    try:
+        with started(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
+            process_group=0,
+        ) as process:  # fmt: skip
+            output, _ = process.communicate()
+    except OSError as error:
+        raise UserError(f"{command[0]}: cannot be started ({error.strerror}); name another with --launcher") from error
+    text = str(output.decode(errors="replace"))
+    if process.returncode:
+        said = [line for line in text.splitlines() if any(letter.isalpha() for letter in line)] or ["nothing"]
+        first = next((line for line in said if "slicewise-load:" in line or "ERROR" in line), said[0])
+        raise UserError(f"{' '.join(command[:6])} ...: ended with status {process.returncode} and said: {first[:160]}")
+    return text
+
+
+def _leave_page_cache(data: Path) -> None:
+    """Asks this node's kernel to forget the files, which are synced or small: reads should meet the storage."""
+    for root, _, names in os.walk(data):
+        for name in names:
+            with contextlib.suppress(OSError):
+                file = os.open(Path(root, name), os.O_RDONLY)
+                try:
+                    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+                finally:
+                    os.close(file)
+
+
+def _empty(data: Path) -> None:
+    """Removes what a run left; IO500 removes the directory, too."""
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir(exist_ok=True)
