@@ -26,6 +26,17 @@ profile whose files are as they were is not read again.
 - **Killed at any moment**, an ingest leaves a whole catalog: run it again, and it goes on.
 - **Two at once**: the second one waits until the first one is done.
 
+## How do I ask it?
+
+- `slicewise catalog list`, `show`, `overlaps`, `worst` and `quality`: [commands.md](commands.md) has their options.
+- With `SLICEWISE_CATALOG=/site/catalog`, `slicewise blame 48213`, `overlap` and `compare` take a job's name alone. They
+  find its neighbours and its quiet runs in the catalog, and say which these are. A quiet run is one of the same program
+  during which nobody else used its file systems.
+- Where several jobs have one name, a job's key (16 letters, as `list --json` and `show` give it) stands for it.
+
+What a catalog does not keep: sizes and latencies of calls, counters of single layers, and what the profile itself says
+its counters mean. `slicewise report` and `info` need the profile.
+
 ## What lies where?
 
 ```
@@ -61,6 +72,10 @@ A new catalog is its owner's alone (mode 700). `--names hash`, when it is made, 
 {names}. The hashes are salted, and the salt lies in the catalog with mode 600: whoever has
 it can find out whether a name that he knows is there. A user who knows his own job's name may ask for it by that name
 if he may read the salt, else by the job's key. Names of programs, nodes and file systems stay.
+
+The owner may let others read the files. `blame` and `compare` then tell them what neighbours of their jobs did, and not
+who these were, unless the catalog was made with `--show-names`. That is a courtesy and no lock: whoever can read the
+files can read the names in them.
 
 This page is made by `make docs`. All bytes, calls and times are on files unless a frame says otherwise.
 """

@@ -11,6 +11,9 @@ from pathlib import Path
 from slicewise.errors import UserError
 from slicewise.profile.files import SUFFIX, WAY_OUT, unreadable
 
+# Profiles that are read together.
+BYTES_AT_ONCE, JOBS_AT_ONCE = 16 << 20, 512
+
 
 @dataclass(frozen=True)
 class Place:
@@ -84,3 +87,17 @@ def _places(path: Path, is_named: bool = False) -> Iterator[Place]:
 
 def _file(name: str, stat: os.stat_result) -> tuple[str, int, int]:
     return name, stat.st_size, stat.st_mtime_ns
+
+
+def chunks(places: Sequence[Place], most: int = JOBS_AT_ONCE) -> Iterator[list[Place]]:
+    """Profiles that are to be read together: so many at most, and about BYTES_AT_ONCE."""
+    chunk: list[Place] = []
+    together = 0
+    for place in places:
+        if chunk and (len(chunk) >= most or together + place.size > BYTES_AT_ONCE):
+            yield chunk
+            chunk, together = [], 0
+        chunk.append(place)
+        together += place.size
+    if chunk:
+        yield chunk

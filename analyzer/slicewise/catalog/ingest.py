@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
@@ -18,15 +18,12 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.catalog.find import Place
-from slicewise.catalog.rows import rows_of
+from slicewise.catalog.find import JOBS_AT_ONCE, Place, chunks
+from slicewise.catalog.rows import read_rows
 from slicewise.catalog.schema import KEY, conform
 from slicewise.catalog.store import Batch, Catalog, Writing
-from slicewise.errors import UserError
 from slicewise.scalars import whole
 
-# Profiles that are read together.
-BYTES_AT_ONCE, JOBS_AT_ONCE = 16 << 20, 512
 # What is held in memory before a batch is written: so many rows of slices, or as much as came in so many seconds.
 ROWS_A_BATCH = 2_000_000
 SECONDS_A_BATCH = 30.0
@@ -102,9 +99,9 @@ class _Ingest:
         workers = max(1, len(os.sched_getaffinity(0)))
         with ThreadPoolExecutor(workers) as pool:
             reading: deque[tuple[list[Place], Future[tuple[list[dict[str, pl.DataFrame]], list[str]]]]] = deque()
-            for chunk in chain(_chunks(fresh, self.jobs_at_once), [None] * workers):
+            for chunk in chain(chunks(fresh, self.jobs_at_once), [None] * workers):
                 if chunk is not None:
-                    reading.append((chunk, pool.submit(_read, chunk, self.salt)))
+                    reading.append((chunk, pool.submit(read_rows, chunk, self.salt)))
                 if reading and (chunk is None or len(reading) > workers):
                     own, made = reading.popleft()
                     found, unread = made.result()
@@ -248,28 +245,3 @@ def _fullness(row: Mapping[str, Any]) -> tuple[int, ...]:
 
 def _is_fuller(one: _Known, other: _Known) -> bool:
     return (one.fullness, other.path) > (other.fullness, one.path)
-
-
-def _chunks(places: Sequence[Place], most: int) -> Iterator[list[Place]]:
-    chunk: list[Place] = []
-    together = 0
-    for place in places:
-        if chunk and (len(chunk) >= most or together + place.size > BYTES_AT_ONCE):
-            yield chunk
-            chunk, together = [], 0
-        chunk.append(place)
-        together += place.size
-    if chunk:
-        yield chunk
-
-
-def _read(places: list[Place], salt: bytes) -> tuple[list[dict[str, pl.DataFrame]], list[str]]:
-    """The frames of profiles, and a line for each that cannot be read."""
-    try:
-        return rows_of(places, salt), []
-    except UserError as error:
-        if len(places) == 1:
-            return [], [str(error)]
-    middle = len(places) // 2
-    halves = [_read(half, salt) for half in (places[:middle], places[middle:])]
-    return [one for found, _ in halves for one in found], [line for _, lines in halves for line in lines]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,15 +10,18 @@ from pathlib import Path
 
 import polars as pl
 
-from slicewise.catalog.rows import hashed_name
-from slicewise.catalog.schema import FRAMES, KEY
+from slicewise.catalog.rows import hashed_name, hashed_user
+from slicewise.catalog.schema import FRAMES, KEY, NAMES
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.digest.digest import Digest
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
 from slicewise.errors import UserError
 from slicewise.profile.damage import Damage
+from slicewise.scalars import whole
 
 MOST_NAMED = 4
+# Of the frame `jobs`, what one asks for by name.
+HASHED_COLUMNS = tuple(column for column in NAMES["jobs"] if column != "path")
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,16 @@ class KeptJob:
 
     @property
     def key(self) -> int:
-        key = self.row[KEY]
-        assert isinstance(key, int)
-        return key
+        return whole(self.row[KEY])
 
     @property
     def job(self) -> str:
         return str(self.row["job"])
+
+    @property
+    def times(self) -> tuple[int, int]:
+        """When it began and ended, in ns of UNIX time."""
+        return whole(self.row["start_ns"]), whole(self.row["end_ns"])
 
 
 def key_text(key: int) -> str:
@@ -52,9 +58,7 @@ class KeptDigest(Digest):
         self._catalog, self._kept = catalog, kept
         self.job = job or kept.job
         self.path = Path(kept.job)
-        slice_ns = kept.row["slice_ns"]
-        assert isinstance(slice_ns, int)
-        self.slice_ns = slice_ns
+        self.slice_ns = whole(kept.row["slice_ns"])
 
     def _frame(self, name: str) -> pl.DataFrame:
         batch = self._kept.batch
@@ -68,9 +72,7 @@ class KeptDigest(Digest):
     @cached_property
     def node_slice_ns(self) -> int:
         """The length of a slice of the nodes' frames, which need not be the job's."""
-        length = self._kept.row["node_slice_ns"]
-        assert isinstance(length, int)
-        return length
+        return whole(self._kept.row["node_slice_ns"])
 
     @property
     def damage(self) -> list[Damage]:
@@ -139,20 +141,18 @@ def find_job(catalog: Catalog, name: str) -> KeptJob:
 def _of_name(catalog: Catalog, name: str) -> list[KeptJob]:
     batches = catalog.batches()
     condition = pl.col("job") == name
-    if not catalog.has_names and (hashed := _hashed(catalog, name)):
-        condition = condition | (pl.col("job") == hashed)
+    if not catalog.has_names:
+        with contextlib.suppress(UserError):  # whoever may not read the salt gives a key, or the hash
+            condition = condition | (pl.col("job") == hashed(catalog, name))
     rows = _rows(catalog, batches, condition)
     if not rows and len(name) == 16 and set(name) <= set("0123456789abcdef"):
         rows = _rows(catalog, batches, pl.col(KEY) == int(name, 16))
     return rows
 
 
-def _hashed(catalog: Catalog, name: str) -> str:
-    """The hash of a name, for whoever may read the salt."""
-    try:
-        return hashed_name(name, catalog.salt)
-    except UserError:
-        return ""
+def hashed(catalog: Catalog, name: str | int) -> str | int:
+    """What stands for a name or a user's number in a catalog that hashes them. Raises UserError without its salt."""
+    return hashed_user(name, catalog.salt) if isinstance(name, int) else hashed_name(name, catalog.salt)
 
 
 def _rows(catalog: Catalog, batches: Sequence[Batch], condition: pl.Expr) -> list[KeptJob]:
@@ -169,17 +169,11 @@ def _rows(catalog: Catalog, batches: Sequence[Batch], condition: pl.Expr) -> lis
     return [KeptJob(row, files[row.pop("file")]) for row in found.iter_rows(named=True)]
 
 
-def jobs_between(catalog: Catalog, start_ns: int, end_ns: int) -> list[KeptJob]:
-    """The jobs that ran at some time between two instants."""
-    batches = catalog.batches_between(start_ns, end_ns)
-    return _rows(catalog, batches, (pl.col("start_ns") < end_ns) & (pl.col("end_ns") > start_ns))
+def jobs_of(catalog: Catalog, condition: pl.Expr) -> list[KeptJob]:
+    """The jobs for whose rows of `jobs` a condition holds, in order of their start."""
+    return _rows(catalog, catalog.batches(), condition)
 
 
-def digests_of(catalog: Catalog, jobs: Sequence[KeptJob]) -> list[Digest]:
-    """Digests of several jobs; of jobs with one name the later ones get a number."""
-    seen: Counter[str] = Counter()
-    found: list[Digest] = []
-    for job in jobs:
-        seen[job.job] += 1
-        found.append(KeptDigest(catalog, job, f"{job.job} ({seen[job.job]})" if seen[job.job] > 1 else None))
-    return found
+def jobs_of_keys(catalog: Catalog, keys: Sequence[int], start_ns: int, end_ns: int) -> list[KeptJob]:
+    """The jobs with these keys, all of which ran at some time between two instants."""
+    return _rows(catalog, catalog.batches_between(start_ns, end_ns), pl.col(KEY).is_in(keys)) if keys else []

@@ -14,6 +14,7 @@ from slicewise.catalog.schema import FRAMES, KEY, NAMES, conform
 from slicewise.catalog.store import day_of
 from slicewise.digest import slices
 from slicewise.digest.together import NUMBER, Together, read_together
+from slicewise.errors import UserError
 from slicewise.profile.source import Source
 
 HASH_LETTERS = 16
@@ -27,6 +28,18 @@ def rows_of(places: Sequence[Place], salt: bytes = b"") -> list[dict[str, pl.Dat
     """
     by_path = {place.path: place for place in places}
     return [_rows(together, by_path, salt) for together in read_together([place.path for place in places])]
+
+
+def read_rows(places: Sequence[Place], salt: bytes = b"") -> tuple[list[dict[str, pl.DataFrame]], list[str]]:
+    """The frames of those profiles that can be read, and a line for each that cannot."""
+    try:
+        return rows_of(places, salt), []
+    except UserError as error:
+        if len(places) == 1:
+            return [], [str(error)]
+    middle = len(places) // 2
+    halves = [read_rows(half, salt) for half in (places[:middle], places[middle:])]
+    return [one for found, _ in halves for one in found], [line for _, lines in halves for line in lines]
 
 
 def _rows(together: Together, places: Mapping[Path, Place], salt: bytes) -> dict[str, pl.DataFrame]:

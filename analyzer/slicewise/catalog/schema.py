@@ -33,6 +33,11 @@ MORE_OF_JOBS = {
     "fingerprint": Column(pl.UInt64(), "", "of the profile's files: path, names, sizes and times"),
 }
 
+MORE_OF_STORAGES = {
+    f"{way}_bytes": _number("bytes", f"bytes that the job's processes moved there by {way} calls")
+    for way in ("read", "write")
+}
+
 
 def _keyed(frame: Frame, more: dict[str, Column] | None = None) -> Frame:
     return replace(frame, keys=(KEY, *frame.keys), columns={KEY: KEY_COLUMN, **frame.columns, **(more or {})})
@@ -42,7 +47,11 @@ _JOBS = _keyed(DIGEST_FRAMES["jobs"], MORE_OF_JOBS)
 
 FRAMES: dict[str, Frame] = {
     "jobs": replace(_JOBS, keys=(KEY,), columns=_JOBS.columns | {"job": replace(JOB, meaning="the job's name")}),
-    **{name: _keyed(frame) for name, frame in DIGEST_FRAMES.items() if name not in ("jobs", *NOT_KEPT)},
+    **{
+        name: _keyed(frame, MORE_OF_STORAGES if name == "storages" else None)
+        for name, frame in DIGEST_FRAMES.items()
+        if name not in ("jobs", *NOT_KEPT)
+    },
     "job_slices": Frame(
         "one row a job, storage and slice with any call on files: all of the job's processes together",
         (KEY, "storage", "slice"),

@@ -91,9 +91,15 @@ class Catalog:
         if about.get("format") != FORMAT:
             raise UserError(f"{path}: is a catalog of format {about.get('format')}, and this slicewise reads {FORMAT}")
         self.has_names = about.get("names") != "hash"
+        self._shows_names = bool(about.get("shows_names"))
+
+    @property
+    def shows_names(self) -> bool:
+        """Whether whoever asks about his own job is told the names of others: its owner is, and if it allows that."""
+        return self._shows_names or (self.path / ABOUT).stat().st_uid == os.geteuid()
 
     @classmethod
-    def make(cls, path: Path, hashes_names: bool = False) -> Catalog:
+    def make(cls, path: Path, hashes_names: bool = False, shows_names: bool = False) -> Catalog:
         """Open a catalog, or make one in a directory that is empty or not there. Raises UserError."""
         if (path / ABOUT).exists():
             return cls(path)
@@ -106,7 +112,7 @@ class Catalog:
                 if hashes_names and not (path / SALT).exists():
                     _write_whole(path / SALT, secrets.token_bytes(32), mode=0o600)
                 if not (path / ABOUT).exists():
-                    about = {"format": FORMAT, "names": "hash" if hashes_names else "plain"}
+                    about = {"format": FORMAT, "names": "hash" if hashes_names else "plain", "shows_names": shows_names}
                     _write_whole(path / ABOUT, json.dumps(about).encode())
         except OSError as error:
             raise UserError(f"{path}: cannot be made: {error.strerror}; name another directory") from error

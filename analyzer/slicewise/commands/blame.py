@@ -49,6 +49,7 @@ def blame(
     with living_jobs(job_directory(job).parent) as copies:
         case = case_of(job, neighbours or [], alone or [], Surroundings(copies, ReadingProfiles()))
     result = case.result()
+    anonymous |= case.hides_names
     if anonymous:
         result = without_names(result, case.job, case.others(), case.unread)
     page = html or page_path(job, f"blame-{case.job.job}{'-anonymous' if anonymous else ''}")

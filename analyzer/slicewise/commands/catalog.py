@@ -9,19 +9,38 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
+import polars as pl
 import typer
 
+from slicewise.analysis.site.jobs import LAST_NS, Wanted, list_jobs
+from slicewise.analysis.site.overlaps import named, pairs
+from slicewise.analysis.site.quality import quality as site_quality
+from slicewise.catalog.beside import partners
 from slicewise.catalog.check import check
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest as take_in
+from slicewise.catalog.kept import KeptDigest, KeptJob, find_job, key_text
 from slicewise.catalog.prune import age_ns, prune_older
 from slicewise.catalog.store import Catalog
 from slicewise.errors import UserError
+from slicewise.report.site.site_tables import (
+    jobs_table,
+    pairs_table,
+    partners_table,
+    quality_sentence,
+    quality_table,
+    records,
+    worst_sentence,
+    worst_table,
+)
+from slicewise.report.tables import for_terminal
 from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
+from slicewise.terminal.times import time_ns, user_number
 from slicewise.text import words
 from slicewise.text.safe_text import say
 
 SOME_UNREAD = 1
+MOST_ROWS = 20
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 CatalogPath = Annotated[Path, typer.Argument(metavar="CATALOG", help="The catalog's directory.")]
 
@@ -44,6 +63,12 @@ def ingest(
         Literal["plain", "hash"] | None,
         typer.Option(help="Of a new catalog: whether users, job names and paths are kept, or salted hashes of them."),
     ] = None,
+    show_names: Annotated[
+        bool,
+        typer.Option(
+            "--show-names", help="Of a new catalog: others than its owner may be told their neighbours' names."
+        ),
+    ] = False,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
@@ -53,7 +78,7 @@ def ingest(
 
     Example: slicewise catalog ingest /site/catalog /home/*/slicewise
     """
-    kept = Catalog.make(catalog, names == "hash")
+    kept = Catalog.make(catalog, names == "hash", show_names)
     if names is not None and kept.has_names != (names == "plain"):
         has = "names as they are" if kept.has_names else "hashed names"
         raise UserError(f"{catalog}: was made with {has}, and a catalog keeps one kind; leave out --names {names}")
@@ -143,3 +168,198 @@ def verify(catalog: CatalogPath, json: AsJson = False, output: OutputFile = None
         write_text([f"{catalog}: {words.count(jobs, 'job')} on {words.count(days, 'day')}, all sound"], output)
     if wrong:
         raise typer.Exit(SOME_UNREAD)
+
+
+User = Annotated[str | None, typer.Option("--user", metavar="USER", help="Only of this user: a name or a number.")]
+Account = Annotated[str | None, typer.Option("--account", help="Only of this account.")]
+Program = Annotated[str | None, typer.Option("--program", help="Only of this program: the executable's name.")]
+Since = Annotated[
+    str | None, typer.Option("--since", metavar="TIME", help="Not ended before: 2026-11-22 or with T10:30.")
+]
+Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Begun before.")]
+Storage = Annotated[str | None, typer.Option("--storage", help="Only with bytes there: a mount point or a source.")]
+Most = Annotated[int, typer.Option("--most", min=1, help="So many rows at most.")]
+
+
+@app.command("list")
+def list_(
+    catalog: CatalogPath,
+    user: User = None,
+    account: Account = None,
+    program: Program = None,
+    since: Since = None,
+    until: Until = None,
+    storage: Storage = None,
+    slowdown: Annotated[
+        float | None,
+        typer.Option(min=1, help="Only jobs that took so many times as long as alone, by blame. Asks each job."),
+    ] = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """The jobs of a catalog, in order of their start.
+
+    Example: slicewise catalog list /site/catalog --user anna --since 2026-11-22 --slowdown 1.5
+    """
+    opened = Catalog(catalog)
+    found = list_jobs(opened, _wanted(user, account, program, since, until, storage))
+    if slowdown is not None:
+        from slicewise.analysis.site.worst import with_slowdown  # numpy comes along
+
+        found = with_slowdown(opened, found).filter(pl.col("slowdown") >= slowdown)
+    if json:
+        write_json(records(found), output)
+    else:
+        write_text([for_terminal(jobs_table(found.iter_rows(named=True)))], output)
+
+
+@app.command()
+def show(
+    catalog: CatalogPath,
+    job: Annotated[str, typer.Argument(metavar="JOB", help="A job's name, or its key.")],
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """One job of a catalog: what it did where, and who was there.
+
+    Example: slicewise catalog show /site/catalog 48213
+    """
+    opened = Catalog(catalog)
+    kept = find_job(opened, job)
+    start_ns, end_ns = kept.times
+    found = list_jobs(opened, Wanted(since_ns=start_ns, until_ns=end_ns + 1), [kept.key])
+    where = opened.scan("storages", [kept.batch]).filter(pl.col("key") == kept.key).collect()
+    used = where.filter(pl.sum_horizontal("read_bytes", "write_bytes") > 0)
+    beside = _named_partners(opened, kept)
+    if json:
+        storages = used.select("type", "source", "node", "point", "read_bytes", "write_bytes").to_dicts()
+        write_json([records(found)[0] | {"storages": storages, "partners": records(beside)}], output)
+        return
+    damage = [damage.message for damage in KeptDigest(opened, kept).damage]
+    lines = [
+        f"Key {key_text(kept.key)}, from {kept.row['path']}",
+        *(
+            f"{point} ({kind}, {source}): {words.wrote_and_read(written, read)}"
+            for point, kind, source, written, read in used.select(
+                "point", "type", "source", "write_bytes", "read_bytes"
+            ).iter_rows()
+        ),
+        *damage,
+    ]
+    beside_it = for_terminal(partners_table(beside.head(MOST_ROWS).iter_rows(named=True)))
+    jobs = for_terminal(jobs_table(found.iter_rows(named=True)))
+    write_text(
+        [jobs, *lines, "", beside_it if beside.height else "Nobody else used its file systems meanwhile."], output
+    )
+
+
+@app.command()
+def overlaps(
+    catalog: CatalogPath,
+    job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="Who was beside this job; else all pairs.")] = None,
+    since: Since = None,
+    until: Until = None,
+    most: Most = 20,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """Which jobs used one storage at one time, and for how long. Without times: on the catalog's last day.
+
+    Of all pairs those of the 1,000 jobs that moved most in that time are told.
+
+    Example: slicewise catalog overlaps /site/catalog --since 2026-11-22T08:00 --until 2026-11-22T12:00
+    """
+    opened = Catalog(catalog)
+    if job is not None:
+        found = _named_partners(opened, find_job(opened, job)).head(most)
+        table = partners_table
+    else:
+        start_ns, end_ns = _window(opened, since, until)
+        batches = opened.batches_between(start_ns, end_ns)
+        found = named(opened, pairs(opened, batches, start_ns, end_ns, most), batches)
+        table = pairs_table
+    if json:
+        write_json(records(found), output)
+    elif found.is_empty():
+        write_text(["Nobody was together on a storage."], output)
+    else:
+        write_text([for_terminal(table(found.iter_rows(named=True)))], output)
+
+
+@app.command()
+def quality(
+    catalog: CatalogPath,
+    since: Since = None,
+    until: Until = None,
+    every: Annotated[bool, typer.Option("--all", help="Also the jobs that lack nothing.")] = False,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """How good the data are: what share of the bytes was seen, what is damaged, what is missing.
+
+    Example: slicewise catalog quality /site/catalog --since 2026-11-22
+    """
+    opened = Catalog(catalog)
+    found = site_quality(opened, _wanted(None, None, None, since, until, None).batches(opened))
+    told = found if every else found.filter(~pl.col("is_good"))
+    if json:
+        write_json(records(told), output)
+        return
+    table = [for_terminal(quality_table(told.iter_rows(named=True)))] if told.height else []
+    write_text([quality_sentence(found), *table], output)
+
+
+@app.command()
+def worst(
+    catalog: CatalogPath,
+    since: Since = None,
+    until: Until = None,
+    most: Most = 20,
+    asked: Annotated[int, typer.Option("--ask", min=1, help="Ask blame of so many jobs at most.")] = 200,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """Who lost most time to others, and who cost others most, by blame. Without times: on the catalog's last day.
+
+    Jobs are asked in order of the most that they can have lost.
+
+    Example: slicewise catalog worst /site/catalog --since 2026-11-22 --ask 1000
+    """
+    from slicewise.analysis.site.worst import worst as ask  # numpy comes along
+
+    opened = Catalog(catalog)
+    found = ask(opened, *_window(opened, since, until), asked)
+    rows = found.rows.head(most)
+    if json:
+        write_json(records(rows), output)
+        return
+    line = worst_sentence(found)
+    write_text([line, *([for_terminal(worst_table(rows.iter_rows(named=True)))] if rows.height else [])], output)
+
+
+def _named_partners(catalog: Catalog, kept: KeptJob) -> pl.DataFrame:
+    found = partners(catalog, kept)
+    return named(catalog, found, catalog.batches_between(*kept.times))
+
+
+def _window(catalog: Catalog, since: str | None, until: str | None) -> tuple[int, int]:
+    """The time that is asked for; without any the last day of the catalog."""
+    days = catalog.days()
+    if not days:
+        raise UserError(f"{catalog.path}: is empty; fill it with: slicewise catalog ingest {catalog.path} PROFILE...")
+    start_ns = time_ns(since, "--since")
+    end_ns = time_ns(until, "--until")
+    if start_ns is None and end_ns is None:
+        start_ns = time_ns(f"{days[-1]}T00:00+00:00", "")
+    return start_ns or 0, LAST_NS if end_ns is None else end_ns
+
+
+def _wanted(
+    user: str | None,
+    account: str | None,
+    program: str | None,
+    since: str | None,
+    until: str | None,
+    storage: str | None,
+) -> Wanted:
+    return Wanted(user_number(user), account, program, time_ns(since, "--since"), time_ns(until, "--until"), storage)

@@ -9,7 +9,7 @@ import typer
 
 from slicewise.analysis.compare.compare import compare as analysis
 from slicewise.analysis.compare.losses import losses
-from slicewise.digest.digest import read_digests
+from slicewise.catalog.sources import read_digests
 from slicewise.report.compare import compare_words
 from slicewise.report.compare.compare_json import compare_record
 from slicewise.report.compare.compare_page import compare_page

@@ -15,7 +15,8 @@ from slicewise.analysis.coverage import coverage
 from slicewise.analysis.nodes.causes import Window, evidence_of, window_of
 from slicewise.analysis.overlap import overlap as analysis
 from slicewise.analysis.runs.matching import match_standalone
-from slicewise.digest.digest import Digest, read_digests
+from slicewise.catalog.sources import read_digests
+from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.report.blame.blame_json import blame_record
 from slicewise.report.coverage.unseen import coverage_lines, unseen_lines

@@ -148,15 +148,16 @@ def _jobs(digest: _Jobs, sources: Sequence[Source]) -> pl.DataFrame:
 
 
 def _storages(digest: _Jobs) -> pl.DataFrame:
-    """The file systems of each job: as the digest's frame, by job."""
+    """The file systems of each job: as the digest's frame, by job, and what was read and written there."""
     what = digest.storages.drop("point")
     through = digest.mounts.join(digest.number_of_process, on="process")
-    points = through.group_by(NUMBER, "storage", "point").agg(
-        bytes=pl.sum_horizontal("read_bytes", "write_bytes").sum()
-    )
-    busiest = points.sort(NUMBER, "storage", "bytes", "point", descending=[False, False, True, False])
+    points = through.group_by(NUMBER, "storage", "point").agg(pl.col(slices.BYTES).sum())
+    busiest = points.sort(
+        NUMBER, "storage", pl.sum_horizontal(slices.BYTES), "point", descending=[False, False, True, False]
+    ).with_columns(pl.col(slices.BYTES).sum().over(NUMBER, "storage"))
     first = busiest.unique([NUMBER, "storage"], keep="first", maintain_order=True)
-    return first.join(what, on="storage", maintain_order="left").select(NUMBER, *FRAMES["storages"].columns)
+    columns = [NUMBER, *FRAMES["storages"].columns, *slices.BYTES]
+    return first.join(what, on="storage", maintain_order="left").select(columns)
 
 
 def _with_nodes(sources: Sequence[Source], tables: Mapping[str, pl.DataFrame]) -> list[tuple[int, Digest]]:

@@ -80,8 +80,10 @@ class Page:
 
 
 def page_path(profile: Path, name: str) -> Path:
-    """Where a page is written that nobody named a place for: beside the job's directory, as NAME.html."""
-    directory = profile.resolve() if profile.is_dir() else profile.resolve().parent
+    """Where a page is written that nobody named a place for: beside the job's directory, as NAME.html; of a job that
+    lies in a catalog alone, here.
+    """
+    directory = profile.resolve().parent if profile.is_file() else profile.resolve()
     safe_name = re.sub(r"[^\w.@+=-]+", "_", name)[:MOST_NAME_LETTERS]
     path = directory.parent / f"{safe_name}.html"
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -11,14 +11,22 @@ from pathlib import Path
 
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.result import Blame
+from slicewise.catalog.beside import neighbours_of, quiet_runs
+from slicewise.catalog.kept import KeptDigest, KeptJob
+from slicewise.catalog.sources import kept_job, read_digests, with_names_of_their_own
+from slicewise.catalog.store import Catalog
 from slicewise.digest.beside import MOST_PROFILES, Beside, Surroundings
-from slicewise.digest.digest import Digest, read_digests
+from slicewise.digest.digest import Digest
+from slicewise.text import words
+
+MOST_NAMED = 6
 
 
 @dataclass(frozen=True)
 class Case:
     """A job, those who may have slowed it down, its runs alone that were given, and those that were found. looked_at:
-    how many profiles lie beside the job's; 0 where nobody looked. unread: those that cannot be read.
+    how many profiles lie beside the job's; 0 where nobody looked. unread: those that cannot be read. catalog: where
+    the job and what was looked for come from, if not from profiles. hides_names: whoever asks may not see others'.
     """
 
     job: Digest
@@ -27,11 +35,13 @@ class Case:
     found: Sequence[Digest]
     looked_at: int
     unread: Sequence[Path] = ()
+    catalog: Path | None = None
+    hides_names: bool = False
 
     def result(self) -> Blame:
         """What the job lost, and to whom."""
         result = blame(self.job, self.neighbours, self.alone, self.found)
-        notes = []
+        notes = [self._from_catalog()] if self.catalog is not None else []
         if self.looked_at > MOST_PROFILES:
             many = f"{self.looked_at:,} profiles lie beside this one"
             notes.append(f"{many}, too many to look for neighbours among them: name them")
@@ -40,6 +50,15 @@ class Case:
             what = f"{self.unread[0]} cannot be read and" if count == 1 else f"{count} profiles cannot be read and"
             notes.append(f"{what} may be missing among the neighbours: slicewise info {self.unread[0]}")
         return replace(result, notes=[*result.notes, *notes])
+
+    def _from_catalog(self) -> str:
+        """Which jobs of the catalog were taken."""
+        runs = words.listing([run.job for run in self.found])
+        near = [other.job for other in self.neighbours]
+        more = f" and {len(near) - MOST_NAMED:,} more" if len(near) > MOST_NAMED else ""
+        beside = f"beside it {', '.join(near[:MOST_NAMED])}{more}" if near else "nobody beside it"
+        quiet = f"standalone runs {runs}" if runs else "no standalone run of the same program"
+        return f"From the catalog {self.catalog}: {beside}, and {quiet}"
 
     def others(self) -> list[Digest]:
         """The digests of other people. A run that was found is the job's owner's if the same user ran it."""
@@ -57,6 +76,9 @@ def case_of(
 
     surroundings: those of several jobs in one directory, which is then read once.
     """
+    kept = kept_job(job)
+    if kept is not None:
+        return kept_case(*kept, neighbours, alone)[0]
     around = surroundings or Surroundings()
     beside = Beside([], [], 0) if neighbours and alone else around.beside(job)
     company = [around.place(one) for one in neighbours] or beside.neighbours
@@ -66,6 +88,24 @@ def case_of(
     own, *rest = digests
     ends = len(company), len(company) + len(alone)
     return Case(own, rest[: ends[0]], rest[ends[0] : ends[1]], rest[ends[1] :], beside.looked_at, beside.unread)
+
+
+def kept_case(
+    catalog: Catalog, job: KeptJob, neighbours: Sequence[Path] = (), alone: Sequence[Path] = ()
+) -> tuple[Case, dict[str, KeptJob]]:
+    """The case of a job that a catalog keeps; what is not given is looked for there, and of neighbours that were found
+    it is told by name which jobs they are.
+    """
+    company = [] if neighbours else neighbours_of(catalog, job)
+    beside = {one.key for one in company}
+    quiet = [] if alone else [run for run in quiet_runs(catalog, job) if run.key not in beside]
+    given = read_digests([*neighbours, *alone])
+    near = [*given[: len(neighbours)], *(KeptDigest(catalog, one) for one in company)]
+    runs, found = given[len(neighbours) :], [KeptDigest(catalog, one) for one in quiet]
+    own = KeptDigest(catalog, job)
+    with_names_of_their_own([own, *near, *runs, *found])
+    names = {digest.job: one for digest, one in zip(near if company else [], company, strict=True)}
+    return Case(own, near, runs, found, 0, catalog=catalog.path, hides_names=not catalog.shows_names), names
 
 
 def _is_in(place: Path, places: Sequence[Path]) -> bool:

@@ -19,6 +19,7 @@ from slicewise.digest.outlines import Progress
 from slicewise.estimate import Estimate
 
 UNPROFILED = "traffic without a profile"
+HIDDEN = "another job"
 # Who cost less than this fraction of the loss is not named.
 LEAST_SHARE = 0.1
 
@@ -33,7 +34,7 @@ def losses(
     """
     around = Surroundings(progress=progress)
     cases = [case_of(run, neighbours, surroundings=around) for run in runs]
-    return [_loss(blame(case.job, case.neighbours, (), _alone(case, cases))) for case in cases]
+    return [_loss(blame(case.job, case.neighbours, (), _alone(case, cases)), case.hides_names) for case in cases]
 
 
 def _alone(case: Case, cases: Sequence[Case]) -> list[Digest]:
@@ -55,12 +56,12 @@ def _alone(case: Case, cases: Sequence[Case]) -> list[Digest]:
     return found
 
 
-def _loss(told: Blame) -> Loss | None:
+def _loss(told: Blame, hides_names: bool) -> Loss | None:
     """What neighbours are blamed for; None where nobody is known to have been there, or the loss is unknown."""
     if told.lost is None or not told.neighbours:
         return None
     value = sum(neighbour.lost.value for neighbour in told.neighbours)
     low, high = value - (told.lost.value - told.lost.low), value + (told.lost.high - told.lost.value)
     worth_a_word = [one for one in told.neighbours if one.lost.value > 0 and one.lost.value >= LEAST_SHARE * value]
-    names = [neighbour.job or UNPROFILED for neighbour in worth_a_word]
+    names = [(HIDDEN if hides_names else one.job) if one.job else UNPROFILED for one in worth_a_word]
     return Loss(Estimate(value, low, high, told.lost.how), names, told.confidence)

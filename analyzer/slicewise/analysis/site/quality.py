@@ -1,0 +1,65 @@
+"""How good a catalog's data are: what share of the bytes was seen, what is damaged, what is missing.
+
+A catalog in, a frame out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from slicewise.analysis.site.jobs import with_key_text
+from slicewise.catalog.schema import KEY
+from slicewise.catalog.store import Batch, Catalog
+
+WAYS = ("read", "write")
+# Of a job's bytes: from here on what went by unseen is told.
+LEAST_SEEN = 0.95
+
+
+def quality(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
+    """Each job's quality, in order of their start: key (as text), job, start_ns, read_seen, write_seen (share of the
+    kernel's bytes, of its own processes; null: the kernel counted none), missing_ranks, unfinished (processes), damage
+    (parts that could not be read), lost_frames, mishaps (times), unprofiled (programs begun), is_good.
+    """
+    jobs = catalog.scan("jobs", batches)
+    own = catalog.scan("processes", batches).filter("is_of_job").select(KEY, "process", "ending")
+    ended = own.filter(pl.col("ending") != "killed")
+    seen = (
+        catalog.scan("coverage", batches)
+        .join(ended, on=[KEY, "process"], how="semi")
+        .group_by(KEY)
+        .agg(
+            (pl.min_horizontal(f"{way}_seen", f"{way}_kernel").sum() / pl.col(f"{way}_kernel").sum()).alias(
+                f"{way}_seen"
+            )
+            for way in WAYS
+        )
+        .with_columns(pl.col(f"{way}_seen").fill_nan(None) for way in WAYS)
+    )
+    damage = (
+        catalog.scan("damage", batches)
+        .filter(pl.col("kind") != "unfinished")
+        .group_by(KEY)
+        .agg(damage=pl.len().cast(pl.Int64), lost_frames=pl.col("lost_frames").sum())
+    )
+    mishaps = catalog.scan("mishaps", batches).group_by(KEY).agg(mishaps=pl.col("count").sum())
+    unprofiled = catalog.scan("unprofiled", batches).group_by(KEY).agg(unprofiled=pl.col("times").sum())
+    counts = ["damage", "lost_frames", "mishaps", "unprofiled"]
+    found = jobs.select(KEY, "job", "start_ns", "missing_ranks", "unfinished")
+    for more in (seen, damage, mishaps, unprofiled):
+        found = found.join(more, on=KEY, how="left")
+    bad = (
+        (pl.col("missing_ranks") > 0)
+        | (pl.col("unfinished") > 0)
+        | (pl.col("damage") > 0)
+        | pl.any_horizontal(pl.col(f"{way}_seen").fill_null(1) < LEAST_SEEN for way in WAYS)
+    )
+    return with_key_text(
+        found.with_columns(pl.col(counts).fill_null(0))
+        .with_columns(is_good=~bad)
+        .sort("start_ns", KEY)
+        .select(KEY, "job", "start_ns", "read_seen", "write_seen", "missing_ranks", "unfinished", *counts, "is_good")
+        .collect()
+    )

@@ -1,0 +1,123 @@
+"""Who lost most time to others, and who cost others most: blame over the jobs of a catalog.
+
+A job loses at most the time in which others used its storages while it was in calls there. So jobs are asked in order
+of that time, and no more are asked than can be among the worst, or than the caller has patience for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from slicewise.analysis.blame.case import kept_case
+from slicewise.analysis.blame.result import CONFIDENCES, Blame
+from slicewise.catalog.beside import grid_of, on_grid
+from slicewise.catalog.kept import KeptJob, jobs_of_keys, key_text
+from slicewise.catalog.schema import KEY
+from slicewise.catalog.store import Batch, Catalog
+from slicewise.errors import UserError
+
+
+@dataclass(frozen=True)
+class Worst:
+    """What blame says of the jobs of some time. rows: a row a job that lost time or cost others any: key (as text),
+    job, user, program, lost_seconds (to others), caused_seconds (that others lost by it), confidence (of the larger of
+    the two); who cost others most comes first. asked: of how many jobs blame was asked; of: how many had company.
+    most_unasked: no job that was not asked can have lost more seconds.
+    """
+
+    rows: pl.DataFrame
+    asked: int
+    of: int
+    most_unasked: float
+
+
+ROWS = {
+    KEY: pl.String, "job": pl.String, "user": pl.Int64, "program": pl.String, "lost_seconds": pl.Float64,
+    "caused_seconds": pl.Float64, "confidence": pl.String,
+}  # fmt: skip
+
+
+def worst(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int) -> Worst:
+    """Ask blame of the jobs that can have lost most between two instants, at most so many."""
+    batches = catalog.batches_between(start_ns, end_ns)
+    bounds = most_lost(catalog, batches, start_ns, end_ns)
+    keys = bounds[KEY].head(most_asked).to_list()
+    told = {job.key: (job, _asked(catalog, job)) for job in jobs_of_keys(catalog, keys, start_ns, end_ns)}
+    losses: dict[int, tuple[float, str]] = {}
+    caused: dict[int, list[tuple[float, str]]] = {}
+    people: dict[int, KeptJob] = {}
+    for key, (job, (result, neighbours)) in told.items():
+        people[key] = job
+        people |= {other.key: other for other in neighbours.values()}
+        if result is None or result.lost is None or not result.is_claimed:
+            continue
+        to_others = [one for one in result.neighbours if one.lost.value > 0]
+        losses[key] = (sum(one.lost.value for one in to_others), result.confidence)
+        for one in to_others:
+            if one.job is not None:
+                caused.setdefault(neighbours[one.job].key, []).append((one.lost.value, result.confidence))
+    rows = []
+    for key in losses.keys() | caused.keys():
+        row, lost, cost = people[key].row, losses.get(key, (0.0, "unknown")), caused.get(key, [])
+        total = sum(seconds for seconds, _ in cost)
+        confidence = lost[1] if lost[0] >= total else _of_most(cost)
+        rows.append((key_text(key), row["job"], row["user"], row["program"], lost[0], total, confidence))
+    frame = pl.DataFrame(rows, schema=ROWS, orient="row").sort(
+        "caused_seconds", "lost_seconds", KEY, descending=[True, True, False]
+    )
+    rest = bounds["seconds"].slice(most_asked)
+    return Worst(frame, len(told), bounds.height, float(rest[0]) if len(rest) else 0.0)
+
+
+def most_lost(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int) -> pl.DataFrame:
+    """The most that each job can have lost between two instants: key, seconds; the largest first, none without company.
+
+    A slice counts as a whole for a job that was in calls in it while another job was, or for as long as its calls took.
+    """
+    rows = (
+        catalog.scan("job_slices", batches)
+        .filter(pl.col("begin_ns") < end_ns, pl.col("end_ns") > start_ns)
+        .select(KEY, "storage", "begin_ns", "end_ns", ns=pl.sum_horizontal(NS), at_work=pl.col("at_work"))
+        .collect()
+    )
+    if rows.is_empty():
+        return pl.DataFrame(schema={KEY: pl.UInt64, "seconds": pl.Float64})
+    grid_ns = grid_of(rows)
+    placed = on_grid(rows, grid_ns).group_by(KEY, "storage", "at").agg(pl.col("ns").sum())
+    together = placed.filter(pl.len().over("storage", "at") > 1)
+    in_slice = together.group_by(KEY, "at").agg(ns=pl.col("ns").sum().clip(0, grid_ns))
+    found = in_slice.group_by(KEY).agg(seconds=pl.col("ns").sum() / 1e9)
+    return found.sort("seconds", KEY, descending=[True, False])
+
+
+NS = ("read_ns", "write_ns", "meta_ns", "sync_ns", "read_request_ns", "write_request_ns")
+
+
+def with_slowdown(catalog: Catalog, jobs: pl.DataFrame) -> pl.DataFrame:
+    """The frame of `list_jobs` with slowdown (null: unknown) and confidence, by blame."""
+    if jobs.is_empty():
+        return jobs.with_columns(slowdown=pl.lit(None, pl.Float64), confidence=pl.lit("unknown"))
+    keys = [int(key, 16) for key in jobs[KEY]]
+    start_ns, end_ns = int(jobs["start_ns"].min()), int(jobs["end_ns"].max())  # type: ignore[arg-type]
+    told = {key_text(job.key): _asked(catalog, job)[0] for job in jobs_of_keys(catalog, keys, start_ns, end_ns)}
+    slowdowns = [one.slowdown if one is not None else None for one in (told.get(key) for key in jobs[KEY])]
+    sure = [one.confidence if one is not None else "unknown" for one in (told.get(key) for key in jobs[KEY])]
+    return jobs.with_columns(pl.Series("slowdown", slowdowns, pl.Float64), pl.Series("confidence", sure, pl.String))
+
+
+def _asked(catalog: Catalog, job: KeptJob) -> tuple[Blame | None, dict[str, KeptJob]]:
+    """What blame says of a job, and its neighbours by their names there. None where it cannot be asked."""
+    case, neighbours = kept_case(catalog, job)
+    try:
+        return case.result(), neighbours
+    except UserError:  # slices that fit no common grid
+        return None, neighbours
+
+
+def _of_most(parts: Sequence[tuple[float, str]]) -> str:
+    """The confidence that most of the seconds have."""
+    by_confidence = {name: sum(seconds for seconds, other in parts if other == name) for name in CONFIDENCES}
+    return max(by_confidence, key=lambda name: by_confidence[name])

@@ -1,0 +1,1 @@
+"""What a catalog says of many jobs, as tables and JSON."""

@@ -1,0 +1,146 @@
+"""Tables of many jobs for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+if TYPE_CHECKING:  # numpy would come along
+    from slicewise.analysis.site.worst import Worst
+
+SHORT_DATE = "%Y-%m-%d %H:%M:%S"
+
+
+def jobs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """A row a job: who, what, when, how much, where."""
+    table = Table(
+        [Column("job", is_figure=False), Column("user"), Column("program", is_figure=False), Column("procs"),
+         Column("nodes"), Column("start", is_figure=False), Column("runtime"), Column("read"), Column("written"),
+         Column("on", is_figure=False), Column("", is_figure=False)]
+    )  # fmt: skip
+    for row in rows:
+        state = [*(["running"] if row["is_running"] else []), *(["damaged"] if row["damaged"] else [])]
+        table.add(
+            row["job"], Cell(str(row["user"]), row["user"]), row["program"], Cell(f"{row['processes']:,}"),
+            Cell(f"{row['nodes']:,}"), _time(row["start_ns"]), Cell(words.duration(row["seconds"]), row["seconds"]),
+            _size(row["read_bytes"]), _size(row["write_bytes"]), row["storage"] or "-", ", ".join(state),
+        )  # fmt: skip
+    return table
+
+
+def partners_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """A row a job and storage: who was there with the job, how long, when, and what it did meanwhile."""
+    table = Table(
+        [Column("beside it", is_figure=False), Column("user"), Column("program", is_figure=False),
+         Column("on", is_figure=False), Column("together"), Column("when", is_figure=False), Column("read"),
+         Column("written"), Column("metadata calls")]
+    )  # fmt: skip
+    for row in rows:
+        table.add(
+            row["job"] or "-", Cell(str(row["user"])), row["program"] or "-", row["storage"] or "-",
+            Cell(words.duration(row["seconds"]), row["seconds"]), words.span(row["start_ns"], row["end_ns"]),
+            _size(row["read_bytes"]), _size(row["write_bytes"]), Cell(f"{row['meta_ops']:,}", row["meta_ops"]),
+        )  # fmt: skip
+    return table
+
+
+def pairs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """A row a pair of jobs and storage."""
+    table = Table(
+        [Column("job", is_figure=False), Column("program", is_figure=False), Column("and", is_figure=False),
+         Column("program", is_figure=False), Column("on", is_figure=False), Column("together"),
+         Column("when", is_figure=False), Column("both read"), Column("both wrote")]
+    )  # fmt: skip
+    for row in rows:
+        table.add(
+            row["job"], row["program"], row["other_job"], row["other_program"], row["storage"] or "-",
+            Cell(words.duration(row["seconds"]), row["seconds"]), words.span(row["start_ns"], row["end_ns"]),
+            _size(row["read_bytes"]), _size(row["write_bytes"]),
+        )  # fmt: skip
+    return table
+
+
+def quality_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """A row a job with something missing."""
+    table = Table(
+        [Column("job", is_figure=False), Column("start", is_figure=False), Column("reads seen"), Column("writes seen"),
+         Column("ranks missing"), Column("unfinished"), Column("damaged parts"), Column("mishaps"),
+         Column("not profiled")]
+    )  # fmt: skip
+    for row in rows:
+        table.add(
+            row["job"], _time(row["start_ns"]), _share(row["read_seen"]), _share(row["write_seen"]),
+            *(_count(row[name]) for name in ("missing_ranks", "unfinished", "damage", "mishaps", "unprofiled")),
+        )  # fmt: skip
+    return table
+
+
+def worst_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """A row a job: what it lost to others, and what it cost them."""
+    table = Table(
+        [Column("job", is_figure=False), Column("user"), Column("program", is_figure=False), Column("lost", "s"),
+         Column("cost others", "s"), Column("confidence", is_figure=False)]
+    )  # fmt: skip
+    for row in rows:
+        table.add(
+            row["job"], Cell(str(row["user"])), row["program"],
+            Cell(words.duration(row["lost_seconds"]), row["lost_seconds"]),
+            Cell(words.duration(row["caused_seconds"]), row["caused_seconds"]), row["confidence"],
+        )  # fmt: skip
+    return table
+
+
+def quality_sentence(frame: pl.DataFrame) -> str:
+    """How many jobs are whole and well seen."""
+    good = frame.filter("is_good").height
+    if good == frame.height:
+        return f"{words.count(frame.height, 'job')}, all whole and at least 95 % of their bytes seen."
+    bad = frame.height - good
+    return (
+        f"{words.count(bad, 'job')} of {frame.height:,} lack something or were seen by less than 95 % of their bytes:"
+    )
+
+
+def worst_sentence(found: Worst) -> str:
+    """Of how many jobs blame was asked, and what the others can have lost at most."""
+    company = f"{words.count(found.of, 'job')} used a storage at one time with another"
+    if found.asked >= found.of:
+        return f"{company}; blame was asked of all of them."
+    rest = f"none of the others lost more than {words.duration(found.most_unasked)}"
+    return f"{company}; blame was asked of the {found.asked:,} that can have lost most, and {rest}."
+
+
+def records(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """Rows for JSON: times as ISO 8601 in place of ns."""
+    rows = []
+    for row in frame.iter_rows(named=True):
+        told = {}
+        for name, value in row.items():
+            is_time = name in TIMES
+            told[name.removesuffix("_ns") if is_time else name] = words.iso_time(value) if is_time else value
+        rows.append(told)
+    return rows
+
+
+TIMES: Sequence[str] = ("start_ns", "end_ns")
+
+
+def _size(value: int) -> Cell:
+    return Cell(words.size(value) if value else "-", value)
+
+
+def _share(value: float | None) -> Cell:
+    return Cell("-" if value is None else words.percent(value), value)
+
+
+def _count(value: int) -> Cell:
+    return Cell(f"{value:,}" if value else "-", value)
+
+
+def _time(time_ns: int) -> str:
+    return f"{words.local_time(time_ns):{SHORT_DATE}}"

@@ -1,0 +1,190 @@
+"""What a catalog answers about its jobs, and that its jobs are taken wherever a profile is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+from slicewise.analysis.blame.case import case_of
+from slicewise.analysis.site.overlaps import pairs
+from slicewise.analysis.site.worst import most_lost, worst
+from slicewise.catalog.beside import others_bytes, partners, quiet_runs
+from slicewise.catalog.find import places
+from slicewise.catalog.ingest import ingest
+from slicewise.catalog.kept import find_job
+from slicewise.catalog.store import Catalog
+from support.command_line import slicewise_command
+from support.jobs import write_competing_jobs, write_job
+
+LAST = 1 << 62
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The two competing jobs, two quiet earlier runs of the smaller one, and somebody on another day."""
+    directory = tmp_path_factory.mktemp("jobs")
+    write_competing_jobs(directory)
+    for number in (1, 2):
+        rates = {range(-400 * number, -400 * number + 40): 102.0}
+        write_job(directory / f"4800{number}", 12, 12, rates, first_node=6, program="/opt/postproc")
+    write_job(directory / "50000", 4, 4, {range(40_000, 40_020): 10.0}, program="/opt/other", ending="killed")
+    return directory
+
+
+@pytest.fixture(scope="module")
+def catalog(jobs: Path, tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    opened = Catalog.make(tmp_path_factory.mktemp("catalog") / "site")
+    assert ingest(opened, places([jobs])).added == 5
+    return opened
+
+
+def told(*words: object) -> list[dict]:
+    done = slicewise_command(*words, "--json")
+    assert done.status == 0, done.errors
+    return json.loads(done.text)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((), ["48002", "48001", "48190", "48213", "50000"]),
+        (("--program", "simulation"), ["48213"]),
+        (("--storage", "/scratch", "--until", "2023-11-15T00:00+00:00"), ["48002", "48001", "48190", "48213"]),
+        (("--storage", "/nowhere"), []),
+        (("--since", "2023-11-15T12:00+00:00"), ["50000"]),
+        (("--user", "0", "--account", "none"), []),
+        (("--slowdown", "1.5", "--program", "postproc"), ["48190"]),
+    ],
+)
+def test_list_filters(catalog, words, expected):
+    assert [row["job"] for row in told("catalog", "list", catalog.path, *words)] == expected
+
+
+def test_list_of_a_directory_is_that_of_a_catalog(jobs, catalog):
+    assert told("list", jobs) == told("catalog", "list", catalog.path)
+    assert "48213" in slicewise_command("list", jobs).text
+
+
+def test_show_says_who_was_there(catalog):
+    (row,) = told("catalog", "show", catalog.path, "48190")
+    (storage,) = row["storages"]
+    assert (storage["point"], storage["type"]) == ("/scratch", "lustre")
+    (partner,) = row["partners"]
+    assert (partner["job"], partner["storage"], partner["seconds"]) == ("48213", "/scratch", 51 * 4)
+    text = slicewise_command("catalog", "show", catalog.path, "48190").text
+    assert "48213" in text
+    assert "/scratch (lustre, mds1:/scratch)" in text
+
+
+def test_pairs_and_partners_agree(catalog):
+    found = pairs(catalog, catalog.batches(), 0, LAST, 10)
+    assert found.height == 1
+    job, other = (find_job(catalog, name) for name in ("48190", "48213"))
+    assert {found["key"][0], found["other"][0]} == {job.key, other.key}
+    assert found["seconds"][0] == partners(catalog, job)["seconds"][0] == partners(catalog, other)["seconds"][0] == 204
+    (pair,) = told("catalog", "overlaps", catalog.path, "--until", "2023-11-15")
+    assert {pair["job"], pair["other_job"]} == {"48190", "48213"}
+    assert told("catalog", "overlaps", catalog.path) == []
+    assert [row["job"] for row in told("catalog", "overlaps", catalog.path, "48213")] == ["48190"]
+
+
+def test_bytes_of_everybody_else_are_those_in_the_same_slices(catalog):
+    rows = catalog.scan("job_slices").collect()
+    found = others_bytes(catalog, catalog.batches(), 0, LAST)
+    for key, storage, own, others in found.iter_rows():
+        mine = rows.filter(pl.col("key") == key, pl.col("storage") == storage)
+        rest = rows.filter(pl.col("key") != key, pl.col("storage") == storage).join(mine, on="begin_ns", how="semi")
+        assert own == mine.select(pl.sum_horizontal("read_bytes", "write_bytes").sum()).item()
+        assert others == rest.select(pl.sum_horizontal("read_bytes", "write_bytes").sum()).item()
+
+
+def test_quality_names_what_is_missing(jobs, catalog, tmp_path):
+    assert [row["job"] for row in told("catalog", "quality", catalog.path)] == []
+    assert len(told("catalog", "quality", catalog.path, "--all")) == 5
+    part = tmp_path / "48213"
+    part.mkdir()
+    for name in ("n1.swz", "n2.swz"):
+        shutil.copy(jobs / "48213" / name, part)
+    content = bytearray((part / "n2.swz").read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    (part / "n2.swz").write_bytes(content)
+    opened = Catalog.make(tmp_path / "catalog")
+    assert ingest(opened, places([part])).damaged == 1
+    (row,) = told("catalog", "quality", opened.path)
+    assert (row["job"], row["is_good"], row["damage"]) == ("48213", False, 1)
+    assert row["missing_ranks"] >= 36
+    assert "1 job of 1 lack" in slicewise_command("catalog", "quality", opened.path).text
+
+
+def test_a_kept_job_is_blamed_as_its_profile_is(jobs, catalog, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLICEWISE_CATALOG", str(catalog.path))
+    kept, plain = case_of(Path("48190")), case_of(jobs / "48190")
+    assert [run.job for run in kept.found] == [run.job for run in plain.found] == ["48001", "48002"]
+    ours, theirs = kept.result(), plain.result()
+    assert (ours.lost, ours.confidence) == (theirs.lost, theirs.confidence)
+    assert [(one.job, one.lost) for one in ours.neighbours] == [(one.job, one.lost) for one in theirs.neighbours]
+    assert ours.slices.equals(theirs.slices)
+    done = slicewise_command("blame", "48190")
+    assert done.status == 0, done.errors
+    assert f"From the catalog {catalog.path}: beside it 48213, and standalone runs 48001 and 48002." in done.text
+    assert (tmp_path / "blame-48190.html").exists()
+
+
+def test_who_does_not_own_the_catalog_sees_load_and_no_names(catalog, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLICEWISE_CATALOG", str(catalog.path))
+    monkeypatch.setattr("slicewise.catalog.store.os.geteuid", lambda: 12345)
+    text = slicewise_command("blame", "48190").text
+    assert "another job (A)" in text
+    assert "48213" not in text
+    assert "48213" not in (tmp_path / "blame-48190-anonymous.html").read_text(encoding="utf-8")
+    compared = slicewise_command("compare", "48001", "48190").text
+    assert "48213" not in compared
+
+
+@pytest.mark.parametrize("command", ["overlap", "compare"])
+def test_commands_take_names_of_kept_jobs(command, jobs, catalog, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    plain = slicewise_command(command, jobs / "48213", jobs / "48190", "--html", tmp_path / "page.html", "--json")
+    monkeypatch.setenv("SLICEWISE_CATALOG", str(catalog.path))
+    kept = slicewise_command(command, "48213", "48190", "--html", tmp_path / "page.html", "--json")
+    assert kept.status == 0, kept.errors
+    ours, theirs = json.loads(kept.text), json.loads(plain.text)
+    assert ours.keys() == theirs.keys()
+    if command == "overlap":
+        assert ours["region"] == theirs["region"]
+        assert ours["jobs"] == theirs["jobs"]
+
+
+def test_a_name_that_no_catalog_knows_is_told(catalog, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLICEWISE_CATALOG", str(catalog.path))
+    done = slicewise_command("blame", "nobody")
+    assert done.status == 2
+    assert done.errors.startswith("slicewise: nobody: no such job in the catalog")
+
+
+def test_worst_names_who_lost_and_who_cost(catalog):
+    found = worst(catalog, 0, LAST, 10)
+    assert (found.asked, found.of, found.most_unasked) == (2, 2, 0.0)
+    first = found.rows.row(0, named=True)
+    assert first["job"] == "48213"
+    assert first["program"] == "simulation"
+    lost = found.rows.filter(pl.col("job") == "48190")["lost_seconds"].item()
+    assert first["caused_seconds"] == pytest.approx(lost)
+    assert lost == pytest.approx(204 * (1 - 19 / 102), rel=0.1)
+    rows = told("catalog", "worst", catalog.path, "--until", "2023-11-15")
+    assert set(rows[0]) == {"key", "job", "user", "program", "lost_seconds", "caused_seconds", "confidence"}
+    bounds = most_lost(catalog, catalog.batches(), 0, LAST)
+    assert dict(bounds.iter_rows())[find_job(catalog, "48190").key] >= lost
+    text = slicewise_command("catalog", "worst", catalog.path, "--until", "2023-11-15").text
+    assert "2 jobs used a storage at one time with another; blame was asked of all of them." in text
+
+
+def test_runs_with_company_are_not_quiet(catalog):
+    assert [run.job for run in quiet_runs(catalog, find_job(catalog, "48190"))] == ["48001", "48002"]
+    assert quiet_runs(catalog, find_job(catalog, "48213")) == []
