@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from slicewise.catalog.rows import hashed_name, hashed_user
-from slicewise.catalog.schema import FRAMES, KEY, NAMES
+from slicewise.catalog.schema import FRAMES, KEY, NAMES, NOT_KEPT
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.digest.digest import Digest
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
@@ -119,7 +119,7 @@ def _missing(name: str, what: str) -> property:
 for _name in DIGEST_FRAMES:
     if _name in FRAMES:
         setattr(KeptDigest, _name, _kept_frame(_name))
-for _name, _what in (("distributions", "sizes and latencies of calls"), ("counters", "counters"),
+for _name, _what in (*((_name, "sizes and latencies of calls") for _name in NOT_KEPT), ("counters", "counters"),
                      ("active_slices", "slices of other calls"), ("counter_columns", "counters")):  # fmt: skip
     setattr(KeptDigest, _name, _missing(_name, _what))
 

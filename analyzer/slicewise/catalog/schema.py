@@ -15,8 +15,8 @@ from slicewise.digest.slices import SUMS
 
 KEY = "key"
 KEY_COLUMN = Column(pl.UInt64(), "", "which job: the same in all frames; two jobs of one name have different keys")
-# Of the digest's frames those that are not kept: distributions are read by a second pass over a profile.
-NOT_KEPT = ("distributions",)
+# Of the digest's frames those that are not kept: what is made of a profile's sums by layer and bin.
+NOT_KEPT = ("distributions", "storage_distributions", "accesses")
 
 
 def _number(unit: Unit, meaning: str) -> Column:
