@@ -239,7 +239,8 @@ static struct part part_of(const struct load *load, const struct group *group)
     return part;
 }
 
-/* What a rank has moved so far, and how long its calls took: by its own clock, for who wants to check what others say of it. */
+/* What a rank has moved so far, and how long its calls took, opening and removal of its files included: by its own clock, for who
+ * wants to check what others say of it. */
 struct moved {
     int64_t bytes;
     double seconds;
@@ -374,9 +375,21 @@ static void close_part(const struct load *load, const struct part *part, union f
         close_posix(part->path, file.fd);
 }
 
-static struct moved move(const struct load *load, const struct group *group, const struct part *part, union file file, char *buffer)
+/* Both groups have their own files: whoever made one removes it, the first rank the one that all of a group share. */
+static void remove_part(const struct load *load, const struct group *group, const struct part *part)
 {
-    struct moved moved = { 0 };
+    if (!load->is_removed || load->files > 0)
+        return;
+    if (load->is_shared)
+        meet(group->comm);
+    if (group->rank == 0 || !load->is_shared)
+        unlink(part->path);
+}
+
+/* Moves a rank's part and ends with its file; `moved` says what of that was done before. */
+static struct moved move(const struct load *load, const struct group *group, const struct part *part, union file file, char *buffer,
+                         struct moved moved)
+{
     double start = now();
     int64_t rounds = load->is_collective ? part->rounds : part->count;
     for (int repeat = 0; repeat < load->repeats; repeat++) {
@@ -399,6 +412,7 @@ static struct moved move(const struct load *load, const struct group *group, con
     }
     double began = now();
     close_part(load, part, file);
+    remove_part(load, group, part);
     moved.seconds += now() - began;
     return moved;
 }
@@ -447,15 +461,15 @@ int main(int argc, char **argv)
 
     /* Opened before: behind the data of another job it would take as long as many transfers, and start this one's late. */
     union file file = { 0 };
+    double opened = now();
     if (load.files == 0)
         file = open_part(&load, &group, &part);
+    struct moved before = { .seconds = now() - opened };
     wait_for_start(&load, &group);
     double start = now();
-    struct moved moved = move(&load, &group, &part, file, buffer);
+    struct moved moved = move(&load, &group, &part, file, buffer, before);
     double end = now();
     report(&load, &group, start, end, moved);
-    if (load.is_removed && load.files == 0 && (group.rank == 0 || !load.is_shared))
-        unlink(part.path);
     free(buffer);
     MPI_Finalize();
     return 0;

@@ -107,6 +107,17 @@ def test_computing_is_no_time_in_calls(tmp_path):
     assert mean <= most < 0.3
 
 
+def test_opening_and_removal_are_time_in_calls(tmp_path):
+    """And the runtime ends with the removal, as a profile of the program does. Opening is before the start."""
+    slow = "inject=openat,unlink:delay_enter=300000"
+    watched = ["strace", "-f", "-qq", "-P", tmp_path / "file.0", "-e", slow, "-o", tmp_path / "calls"]
+    need("strace")
+    seconds, most, _ = clock(load(1, "--volume", "4K", "--remove", tmp_path / "file", before=watched))
+    assert 0.3 <= seconds < 0.6
+    assert 0.6 <= most < 0.9
+    assert not (tmp_path / "file.0").exists()
+
+
 def test_a_process_moves_no_more_than_its_rate(tmp_path):
     seconds, most, _ = clock(load(2, "--volume", "80K", "--rate", "40K", tmp_path / "file"))
     assert 0.9 <= seconds < 2
