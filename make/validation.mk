@@ -3,7 +3,7 @@
 CAMPAIGNS ?= $(BUILD)/campaigns
 
 .PHONY: campaigns
-campaigns: all  ## run the campaigns of docs/validation.md: two hours, as root, on a quiet machine; those that are done are kept
+campaigns: all  ## run the campaigns of docs/validation.md: five hours, as root, on a quiet machine; those that are done are kept
 	make/setup test
 	mkdir -p $(CAMPAIGNS)
 	PYTHONPATH=tests $(VENV)/bin/python -m testbed.validation --run $(BUILD) $(CAMPAIGNS)

@@ -15,26 +15,26 @@ RECORDINGS = [recording_of(storage) for storage in STORAGES]
 # Mean and largest error in per cent of the true loss that are reached, and losses that the source tells at least; where
 # no more is said the aim (`recorded.AIMS`) is reached. docs/validation.md says what is missed, and why.
 REACHED = {
-    ("standalone runs", "glusterfs"): (1.5, 8, 30),
-    ("standalone runs", "disk"): (4, 45, 30),  # `paced` and `steady` lose a second; one run alone is on another disk
-    ("standalone runs", "sshfs-sync"): (2.5, 8, 10),
-    ("standalone runs", "sshfs"): (40, 220, 10),  # what its clock leaves out: removing files behind others' data
-    ("quiet slices", "glusterfs"): (8, 13, 4),
-    ("quiet slices", "disk"): (2, 4, 10),
-    ("quiet slices", "sshfs-sync"): (4, 10, 2),
-    ("quiet slices", "sshfs"): (4, 10, 2),
-    ("line", "glusterfs"): (12, 38, 8),
-    ("line", "disk"): (6, 12, 10),
-    ("line", "sshfs-sync"): (3, 6, 2),
-    ("line", "sshfs"): (6, 18, 4),
-    ("envelope", "glusterfs"): (6, 17, 8),
-    ("envelope", "disk"): (2, 6, 15),
-    ("envelope", "sshfs-sync"): (6, 12, 4),
-    ("envelope", "sshfs"): (2, 4, 3),
+    ("standalone runs", "glusterfs"): (1.5, 8, 25),
+    ("standalone runs", "disk"): (1.5, 8, 12),
+    ("standalone runs", "sshfs-sync"): (1.5, 8, 13),
+    ("standalone runs", "sshfs"): (1.5, 8, 12),
+    ("quiet slices", "glusterfs"): (5, 36, 10),  # 34 % are of one job that keeps a pace
+    ("quiet slices", "disk"): (4, 10, 5),
+    ("quiet slices", "sshfs-sync"): (4, 10, 6),
+    ("quiet slices", "sshfs"): (4, 10, 5),
+    ("line", "glusterfs"): (5, 36, 10),  # the same one
+    ("line", "disk"): (6, 18, 8),
+    ("line", "sshfs-sync"): (6, 12, 6),
+    ("line", "sshfs"): (6, 12, 6),
+    ("envelope", "glusterfs"): (4, 15, 10),
+    ("envelope", "disk"): (4, 15, 8),
+    ("envelope", "sshfs-sync"): (4, 15, 6),
+    ("envelope", "sshfs"): (4, 15, 5),
 }
 # The part of jobs that nobody hurt for which a loss is claimed: without standalone runs, and with some of them. By
-# their own clock nearly all of these were slower than those, for the machine had other work. The aim is one in forty.
-MOST_CLAIMED = {False: 0.0, True: 0.12}
+# their own clock all of these were slower than those. The aim is one in forty.
+MOST_CLAIMED = {False: 0.0, True: 0.07}
 
 
 def of(name: str) -> Path:
@@ -65,7 +65,7 @@ def test_parts_add_up_to_the_loss(name):
             assert parts == pytest.approx(told.lost.value, abs=1e-9)
 
 
-@pytest.mark.parametrize(("neighbours", "mean", "within"), [(1, 11, 0.9), (2, 25, 0.7)])
+@pytest.mark.parametrize(("neighbours", "mean", "within"), [(1, 4, 0.95), (2, 7, 1.0)])
 def test_the_part_of_each_neighbour(neighbours, mean, within):
     """The aim: each within POINTS_AIM of what the run without that neighbour shows."""
     parts = [share for name in RECORDINGS for share in recorded.shares(of(name))]

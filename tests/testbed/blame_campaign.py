@@ -39,6 +39,16 @@ LINE = re.compile(
     r"from ([\d.]+)$",
     re.MULTILINE,
 )
+FIO_JOB = Path(__file__).with_name("blame.fio")
+# A line of IOR's: what was done, MiB/s, calls/s, latency, sizes of block and call, and seconds of opening, moving,
+# closing and of all.
+IOR_LINE = re.compile(r"^(?:write|read)\s+(?:[\d.]+\s+){8}([\d.]+)\s+\d+\s*$", re.MULTILINE)
+IMAGE_SIZE = "4G"
+# The same in each session, so that its runs are known to be on the same file system.
+IMAGE_IDS = {
+    "disk.img": "77770000-0000-4000-8000-000000000001",
+    "elsewhere.img": "77770000-0000-4000-8000-000000000002",
+}
 GROUP = "TESTBED_GROUP"
 FOLDER = "TESTBED_FOLDER"
 
@@ -89,6 +99,7 @@ class Campaign:
     profiles: Path
     elsewhere: Path
     loader: Path
+    fio: Path
     where: Network | LimitedDisk
 
     def path(self, place: int, member: Member) -> Path:
@@ -100,12 +111,12 @@ class Campaign:
         """A job's command line."""
         job = member.job
         words = self._filled(job.words, place, member, start_at)
-        if not job.is_load:
-            return words
-        direct = ["--direct"] if self.storage == DISK and "--direct" not in words else []
-        load = [str(self.build / "bin" / "slicewise-load"), "--start-at", f"{start_at:.3f}", *direct, *words]
         # All nodes have the same few processors: ranks that wait leave them to those that work.
         mpirun = [*MPIRUN, str(job.processes), "--mca", "mpi_yield_when_idle", "1"]
+        if not job.is_load:
+            return [*mpirun, *words] if job.is_mpi else words
+        direct = ["--direct"] if self.storage == DISK and "--direct" not in words else []
+        load = [str(self.build / "bin" / "slicewise-load"), "--start-at", f"{start_at:.3f}", *direct, *words]
         return [*mpirun, *load, str(self.path(place, member))]
 
     def prepare(self, place: int, member: Member) -> None:
@@ -123,7 +134,7 @@ class Campaign:
     def _filled(self, text: str, place: int, member: Member, start_at: float) -> list[str]:
         given = {
             "file": self.path(place, member), "start": f"{start_at:.3f}", "loader": self.loader,
-            "load": self.build / "bin" / "slicewise-load",
+            "fio": self.fio, "load": self.build / "bin" / "slicewise-load",
         }  # fmt: skip
         return [word.format(**given) for word in shlex.split(text)]
 
@@ -135,6 +146,10 @@ def main() -> None:
     parser.add_argument("profiles", type=Path)
     parser.add_argument("--storage", choices=STORAGES, default="glusterfs")
     parser.add_argument("--only", nargs="*", help="runs, in place of all of the plan's", metavar="JOB+JOB@DELAY")
+    parser.add_argument("--part", type=int, default=0, help="of the storage's plan, from 1 on, in place of all")
+    parser.add_argument(
+        "--folder", type=Path, help="what all is mounted in; recordings with the same one are of one storage"
+    )
     parser.add_argument("--until", type=float, default=math.inf, help="begin no run after this second of the clock")
     parser.add_argument("--timeout", type=float, default=7200)
     arguments = parser.parse_args()
@@ -148,7 +163,9 @@ def main() -> None:
         sys.exit(f"testbed: {reason}")
     arguments.profiles.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as made:
-        os.environ[FOLDER] = made.enter_context(tempfile.TemporaryDirectory(prefix="slicewise-testbed-"))
+        if arguments.folder is None:
+            arguments.folder = Path(made.enter_context(tempfile.TemporaryDirectory(prefix="slicewise-testbed-")))
+        os.environ[FOLDER] = str(arguments.folder.resolve())
         if arguments.storage == DISK:
             try:
                 os.environ[GROUP] = str(made.enter_context(cgroup.blkio_group()))
@@ -159,7 +176,10 @@ def main() -> None:
 
 def _record(arguments: argparse.Namespace) -> None:
     profiles, folder = arguments.profiles.resolve(), Path(os.environ[FOLDER])
-    runs = PLANS[arguments.storage] if arguments.only is None else list(map(Run, arguments.only))
+    planned = [run for part in PLANS[arguments.storage] for run in part]
+    runs = PLANS[arguments.storage][arguments.part - 1] if arguments.part else planned
+    if arguments.only is not None:
+        runs = list(map(Run, arguments.only))
     elsewhere = folder / "elsewhere"
     if arguments.storage == DISK:
         where = LimitedDisk(folder, elsewhere)
@@ -167,11 +187,16 @@ def _record(arguments: argparse.Namespace) -> None:
         where = Network(arguments.storage, folder, max(len(run.members) for run in runs), elsewhere)
     # Profiles tell the names of programs and of what Python reads: those of the testbed alone.
     loader_copy = Path(shutil.copy(loader.__file__, folder))
-    campaign = Campaign(arguments.storage, arguments.build.resolve(), profiles, elsewhere, loader_copy, where)
+    fio_copy = Path(shutil.copy(FIO_JOB, folder))
+    campaign = Campaign(arguments.storage, arguments.build.resolve(), profiles, elsewhere, loader_copy, fio_copy, where)
     truth = profiles / "truth.jsonl"
     done = {json.loads(line)["run"] for line in truth.read_text().splitlines()} if truth.exists() else set()
     for run in runs:
         if run.name in done:
+            continue
+        missing = [member.job.program for member in run.members if not nodes.is_installed(member.job.program)]
+        if missing:
+            print(f"{run.name}: left out, for it needs {missing[0]}", flush=True)
             continue
         if time.time() > arguments.until:
             print(f"{run.name}: not begun, for there is no time left", flush=True)
@@ -188,7 +213,13 @@ def _run_until_good(campaign: Campaign, run: Run) -> dict:
         seconds = ", ".join(f"{job['seconds']:.2f} s" for job in found)
         print(f"{run.name}: {wrong or 'ok'}, {seconds}", flush=True)
         if not wrong:
-            return {"run": run.name, "storage": campaign.storage, "slice_seconds": run.slice_seconds, "jobs": found}
+            return {
+                "run": run.name,
+                "storage": campaign.storage,
+                "slice_seconds": run.slice_seconds,
+                "attempts": attempt + 1,
+                "jobs": found,
+            }
     sys.exit(f"testbed: {run.name}: {wrong}")
 
 
@@ -226,9 +257,21 @@ def _run_job(campaign: Campaign, run: Run, place: int, start_at: float) -> tuple
     if done.returncode != 0 or (member.job.has_clock and line is None):
         return f"{member.name} failed with status {done.returncode}: {done.stdout}", job
     if line is None:
-        return "", job | {"began": began, "seconds": time.time() - began}
+        seconds = time.time() - began
+        return "", job | {"began": began, "seconds": seconds} | _in_calls(member.job.clock, done.stdout, seconds)
     moved, seconds, most, mean, began = map(float, line.groups())
     return "", job | {"began": began, "seconds": seconds, "in_calls": most, "in_calls_mean": mean, "bytes": int(moved)}
+
+
+def _in_calls(clock: str, said: str, seconds: float) -> dict[str, float]:
+    """Seconds in calls of the process with most, as other programs say them."""
+    if clock == "runtime":
+        return {"in_calls": seconds}
+    if clock == "ior":
+        return {"in_calls": sum(map(float, IOR_LINE.findall(said)))}
+    jobs = json.loads(said[said.index("{") : said.rindex("}") + 1])["jobs"]
+    latencies = [[job[kind]["lat_ns"] for kind in ("read", "write", "sync")] for job in jobs]
+    return {"in_calls": max(sum(each["mean"] * each["N"] for each in kinds) for kinds in latencies) / 1e9}
 
 
 def _profile(campaign: Campaign, run: Run, place: int) -> Path:
@@ -251,8 +294,8 @@ def _server_sampled(campaign: Campaign, run: Run) -> Iterator[None]:
 def _mount_image(image: Path, point: Path) -> None:
     """A file system of its own on a file, which goes with the namespaces."""
     point.mkdir(parents=True, exist_ok=True)
-    nodes.run("truncate", "-s", "2G", image)
-    nodes.run("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", image)
+    nodes.run("truncate", "-s", IMAGE_SIZE, image)
+    nodes.run("mkfs.ext4", "-q", "-U", IMAGE_IDS[image.name], "-E", "lazy_itable_init=0,lazy_journal_init=0", image)
     nodes.run("mount", "-o", "loop", image, point)
 
 

@@ -1,7 +1,7 @@
 """What jobs are recorded that lose time to each other, and in what company: the plans of `testbed.blame_campaign`.
 
-All storages move about 23 MiB/s, so that a job's volume says how long it takes alone: mostly 20 to 30 s, and twice as
-long in company.
+All storages move about 23 MiB/s, so that a job's volume says how long it takes alone: about a minute, and twice as long
+in company.
 """
 
 from __future__ import annotations
@@ -26,16 +26,29 @@ class Job:
     """A job: words of slicewise-load and the processes that it has, or another program's command line.
 
     In words and in `prepares` (a command line, done beforehand without Slicewise) {file} is a path of its own, {start}
-    the second to begin at, {loader} and {load} the programs. clock: whether it waits for {start} and prints a line with
-    its own times; else it is started then. is_elsewhere: on another storage than the others.
+    the second to begin at, {loader} and {load} the programs, {fio} a job file of fio. is_mpi: whether mpirun starts the
+    other program. clock: "own" waits for {start} and prints a line with its own times; the others are started then, and
+    what they print says the time in calls ("fio", "ior"), or they do nothing else ("runtime"). is_elsewhere: on another
+    storage than the others.
     """
 
     processes: int
     words: str
     prepares: str = ""
     is_load: bool = True
-    has_clock: bool = True
+    is_mpi: bool = False
+    clock: str = "own"
     is_elsewhere: bool = False
+
+    @property
+    def program(self) -> str:
+        """What must be installed for it."""
+        return "mpirun.openmpi" if self.is_load else self.words.split()[0]
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether it waits for its start, and prints a line with its own times."""
+        return self.clock == "own"
 
 
 @dataclass(frozen=True)
@@ -76,100 +89,104 @@ class Run:
         return found
 
 
-_WRITE = "--transfer 256K --fsync --remove"
+_WRITE = "--transfer 256K --fsync --remove --repeats 4"
 _READ = "--transfer 256K --direct --read"
 _LOADER = "/usr/bin/python3 -I {loader} {file}-samples"
+_FIO = "fio --directory={file}-fio"
 JOBS: dict[str, Job] = {
-    "four": Job(4, f"{_WRITE} --volume 528M"),
-    "long": Job(4, f"{_WRITE} --volume 880M"),
-    "twelve": Job(12, f"{_WRITE} --volume 528M"),
-    "reader": Job(4, f"{_READ} --volume 66M --repeats 8", "{load} --transfer 256K --volume 66M {file}"),
-    "computing": Job(2, "--transfer 1M --fsync --remove --volume 192M --compute 0.2"),
-    "phases": Job(4, f"{_WRITE} --volume 16M --repeats 13 --phases --compute 1.3"),
-    "storm": Job(4, "--files 1200 --transfer 64K --compute 0.01"),
-    "stream": Job(1, "--transfer 64K --fsync --remove --volume 400M"),
+    "four": Job(4, f"{_WRITE} --volume 320M"),
+    "twelve": Job(12, f"{_WRITE} --volume 320M"),
+    "reader": Job(4, f"{_READ} --volume 66M --repeats 19", "{load} --transfer 256K --volume 66M {file}"),
+    "computing": Job(2, "--transfer 1M --fsync --remove --volume 128M --repeats 4 --compute 0.2"),
+    "phases": Job(4, "--transfer 256K --fsync --remove --volume 16M --repeats 28 --phases --compute 1.3"),
+    "storm": Job(4, "--files 3400 --transfer 64K --compute 0.01"),
+    "stream": Job(1, "--transfer 64K --fsync --remove --volume 300M --repeats 4"),
     "loader": Job(
         3,
-        f"{_LOADER} --workers 3 --epochs 3 --compute 0.05 --start-at {{start}}",
+        f"{_LOADER} --workers 3 --epochs 10 --compute 0.05 --start-at {{start}}",
         f"{_LOADER} --prepare 1200",
         is_load=False,
     ),
-    "mixed": Job(4, "--transfer 512K --mixed 16K --fsync --remove --volume 528M"),
-    "paced": Job(6, f"{_WRITE} --volume 204M --rate 1300K"),
-    "steady": Job(4, f"{_WRITE} --volume 264M --rate 2600K"),
-    "idle": Job(1, "--transfer 64K --remove --volume 2M --rate 64K"),
-    "away": Job(2, f"{_WRITE} --volume 240M --rate 4M", is_elsewhere=True),
+    "mixed": Job(4, "--transfer 512K --mixed 16K --fsync --remove --volume 300M --repeats 4"),
+    "paced": Job(6, f"{_WRITE} --volume 112M --rate 1300K"),
+    "steady": Job(4, f"{_WRITE} --volume 148M --rate 2600K"),
+    "idle": Job(1, "--transfer 64K --remove --volume 4M --rate 64K"),
+    "away": Job(2, f"{_WRITE} --volume 120M --rate 4M", is_elsewhere=True),
+    # Programs that nobody tuned for.
+    "fio": Job(
+        3, f"{_FIO} --output-format=json {{fio}}", f"sh -c 'mkdir -p {{file}}-fio && {_FIO} --create_only=1 {{fio}}'",
+        is_load=False, clock="fio",
+    ),
     "tar": Job(
         1, "tar -cf {file}.tar -C {file}-tree .",
-        "/usr/bin/python3 -I {loader} {file}-tree --prepare 1600", is_load=False, has_clock=False,
+        "/usr/bin/python3 -I {loader} {file}-tree --prepare 4200 --size 262144", is_load=False, clock="runtime",
+    ),
+    "ior": Job(
+        4, "ior -a POSIX -F -w -r -C -t 512k -b 80m -i 2 --posix.odirect -e -o {file}", is_load=False, is_mpi=True,
+        clock="ior",
     ),
     "brief": Job(2, "--transfer 64K --remove --volume 2M --rate 1M"),  # for a test of the recorder
 }  # fmt: skip
 
-# Most wanted first: what there was no time for is what stands last.
+
+def _runs(*names: str, repeat: int = 1, slice_seconds: float = 1) -> list[Run]:
+    return [Run(name, repeat, slice_seconds) for name in names]
+
+
+# Most wanted first: what there was no time for is what stands last. A server's plan has two parts, which may be
+# recorded at the same time on a testbed each.
 _ON_A_SERVER = (
-    [Run(name, 1) for name in ("four", "twelve", "reader", "computing", "phases")],
-    [Run(text) for text in ("four+four@8", "four+twelve@4", "reader+four@6", "computing+four@6", "phases+four@6")],
-    [Run(name, 1) for name in ("storm", "stream", "loader", "mixed", "paced", "steady")],
-    [
-        Run(text)
-        for text in (
-            "storm+stream@4",
-            "storm+four@6",
-            "loader+four@6",
-            "mixed+four@6",
-            "paced+steady@6",
-            "paced+four@6",
-        )
-    ],
-    [Run(name, 2) for name in ("four", "twelve", "reader", "computing", "phases")],
-    [Run(name, 2) for name in ("storm", "stream", "loader", "mixed", "paced", "steady")],
-    # Of three, two hurt; and what they do without each of them.
-    [Run(text) for text in ("reader+four@6+idle", "computing+four@6+reader@12", "computing+reader@12")],
-    [Run(text) for text in ("four+away", "reader+away", "computing+four@6+away", "phases+away")],
-    [Run("long", 1)],
-    [Run(text, slice_seconds=4) for text in ("long+four@26", "computing+four@6", "four+twelve@4", "phases+four@6")],
-    [Run("four+four@8", 2, is_sampled=True), Run("four@6+reader@12"), Run("reader+idle"), Run("long", 2)],
-    [Run(text, 2) for text in ("reader+four@6", "computing+four@6", "phases+four@6", "storm+stream@4", "mixed+four@6")],
-    [Run(name, 3) for name in ("reader", "storm", "loader", "phases", "computing", "four")],
-    [Run("tar", 1), Run("tar+four@3"), Run("tar", 2)],
-    # A minute and more.
-    [Run("long+long@10"), Run("long+long@10", slice_seconds=4)],
+    (
+        _runs("four", "four+four@20", "reader", "reader+four@20", "computing", "computing+four@20"),
+        _runs("phases", "phases+four@20", "loader", "loader+four@20"),
+        _runs("four", "reader", "computing", "phases", "loader", repeat=2),
+        _runs("four", "computing", "computing+four@20", "four+four@20", slice_seconds=4),
+        # Of three, two hurt; and what they do without each of them.
+        _runs("computing+four@20+reader@35", "computing+reader@35", "four@20+reader@35"),
+        _runs("four+away", "reader+away", "reader+idle"),
+        _runs("phases+four@20", repeat=2),
+        _runs("four", "computing", "reader", repeat=3),
+        _runs("reader+four@20", "computing+four@20", "loader+four@20", repeat=2),
+    ),
+    (
+        _runs("twelve", "four+twelve@15", "fio", "fio+four@20", "mixed", "mixed+four@20"),
+        _runs("storm", "stream", "storm+stream@15", "paced", "steady", "paced+steady@20"),
+        _runs("ior", "ior+four@20", "tar", "tar+four@15"),
+        _runs("storm", "stream", "twelve", "mixed", "fio", "ior", "tar", "paced", "steady", repeat=2),
+        [Run("four+four@20", 2, is_sampled=True)],
+        _runs("twelve", "four+twelve@15", slice_seconds=4),
+        _runs("storm+four@15", "paced+four@20"),
+    ),
 )
 # The disk's limits of reading and of writing are apart: there a reader loses nothing to a writer.
 _ON_A_DISK = (
-    [Run(name, 1) for name in ("four", "twelve", "reader", "computing", "phases")],
-    [Run(text) for text in ("four+four@8", "four+twelve@4", "reader+four@6", "computing+four@6", "phases+four@6")],
-    [Run(name, 1) for name in ("loader", "mixed", "paced", "steady")],
-    [Run(text) for text in ("loader+reader@6", "mixed+four@6", "paced+steady@6", "paced+four@6")],
-    [Run(name, 2) for name in ("four", "twelve", "reader", "computing", "phases")],
-    [Run(name, 2) for name in ("loader", "mixed", "paced", "steady")],
-    [
-        Run(text)
-        for text in ("reader+reader@8", "computing+four@6+twelve@12", "computing+twelve@12", "four@6+twelve@12")
-    ],
-    [Run(text) for text in ("four+away", "reader+away", "computing+four@6+away", "four+four@8+idle")],
-    [Run("long", 1)],
-    [Run(text, slice_seconds=4) for text in ("long+four@26", "computing+four@6", "four+twelve@4", "phases+four@6")],
-    [Run("long", 2)],
-    [Run(name, 3) for name in ("computing", "phases", "loader", "paced", "steady", "four", "reader", "mixed")],
-    # A minute and more.
-    [Run("long+long@10"), Run("long+long@10", slice_seconds=4)],
+    (
+        _runs("four", "four+four@20", "reader", "reader+four@20", "computing", "computing+four@20"),
+        _runs("twelve", "four+twelve@15", "fio", "fio+four@20", "phases", "phases+four@20"),
+        _runs("four", "twelve", "reader", "computing", "fio", "phases", repeat=2),
+        _runs("four", "computing", "computing+four@20", "four+twelve@15", slice_seconds=4),
+        _runs("loader", "loader+reader@15", "mixed", "mixed+four@20"),
+        _runs("computing+four@20+twelve@30", "computing+twelve@30", "four@20+twelve@30"),
+        _runs("loader", "mixed", repeat=2),
+        _runs("four+away", "paced", "steady", "paced+steady@20", "reader+reader@20"),
+        _runs("four", "computing", "reader", repeat=3),
+    ),
 )
 _IN_SHORT = (
-    [Run(name, 1) for name in ("four", "twelve", "reader", "computing", "phases", "loader")],
-    [Run(text) for text in ("four+four@8", "four+twelve@4", "reader+four@6", "computing+four@6", "phases+four@6")],
-    [Run(text) for text in ("loader+four@6", "computing+four@6+reader@12", "computing+reader@12")],
-    [Run(name, 2) for name in ("four", "twelve", "reader", "computing", "phases", "loader")],
-    [Run(text) for text in ("four+away", "reader+away")],
-    [Run(text, slice_seconds=4) for text in ("four+twelve@4", "computing+four@6")],
+    (
+        _runs("four", "four+four@20", "reader", "reader+four@20", "computing", "computing+four@20"),
+        _runs("twelve", "four+twelve@15", "loader", "loader+four@20"),
+        _runs("four", "reader", "computing", "twelve", "loader", repeat=2),
+        _runs("four", "computing", "computing+four@20", "four+twelve@15", slice_seconds=4),
+        _runs("phases", "phases+four@20", "fio", "fio+four@20"),
+        _runs("computing+four@20+reader@35", "computing+reader@35", "four@20+reader@35"),
+        _runs("four+away", "reader+away"),
+        _runs("phases", "fio", repeat=2),
+        _runs("four", "computing", "reader", repeat=3),
+    ),
 )
-PLANS: dict[str, list[Run]] = {
-    storage: [run for runs in parts for run in runs]
-    for storage, parts in {
-        "glusterfs": _ON_A_SERVER,
-        "disk": _ON_A_DISK,
-        "sshfs-sync": _IN_SHORT,
-        "sshfs": _IN_SHORT,
-    }.items()
+_PARTS = {"glusterfs": _ON_A_SERVER, "disk": _ON_A_DISK, "sshfs-sync": _IN_SHORT, "sshfs": _IN_SHORT}
+# The runs of each storage, by the parts of its plan.
+PLANS: dict[str, list[list[Run]]] = {
+    storage: [[run for runs in part for run in runs] for part in parts] for storage, parts in _PARTS.items()
 }

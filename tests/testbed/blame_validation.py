@@ -1,4 +1,4 @@
-"""Holds what blame tells against what was recorded: the section of docs/validation.md on lost time.
+"""Holds what blame tells against what was recorded: the figures of `testbed.blame_page` and of the golden tests.
 
 A recording is a directory that `testbed.blame_campaign` made: profiles, and truth.jsonl with what each job's own clock
 said. True is the difference to the job's standalone runs by that clock; nothing of the profiles is in it.
@@ -18,7 +18,6 @@ from slicewise.digest.digest import Digest, several
 from slicewise.profile.many import read_profiles
 
 from testbed.blame_plans import JOBS, STORAGES, recording_of
-from testbed.markdown import table
 
 # Losses below this share of the time in calls are not counted among the errors: a per cent of such a loss is little.
 LEAST_LOSS = 0.20
@@ -30,46 +29,17 @@ AIMS: dict[Source, tuple[float, float]] = {
     "envelope": (4, 15),
 }
 POINTS_AIM = 15
-MIB = 1 << 20
 LEAST_CLAIM = 0.02
-# What whoever recorded them says of them, beside the archives.
-NOTES = "BLAME.md"
 UNPROFILED_AIM = 10
-TITLE = """## Lost time and blame
-
-Jobs alone and in company under `slicewise run`, 20 to 75 s long (`python -m testbed.blame_campaign`), on GlusterFS and
-sshfs behind a link of 200 Mbit/s, and on a disk whose reading and writing a control group limits to 23 MiB/s each. A
-run is named by its jobs (`tests/testbed/blame_plans.py`); `four@8` begins 8 s later. What a job truly lost is the
-difference to its standalone runs by the job's own clock: of its runtime, and of the time in calls of the process with
-most. Nothing of the profiles is in that. Errors are in per cent of the true loss in calls, for losses of 20 % of the
-time in calls and more; all runs are here, and every source that did not refuse. Without standalone runs: what is told
-when they are withheld, by the source that is chosen then.
-"""
-
-OF_NEIGHBOURS = """### Whose it is
-
-The part of a loss that is ascribed to a neighbour, and the part that is gone in the runs without that neighbour, both
-in per cent of the true loss. Each is in the tables below.
-"""
-QUIET = """### Silence where nobody hurt
-
-Jobs that were alone, or had company on another storage only. Each was asked about twice. The second table has those for
-which a loss was claimed with high or medium confidence, all by comparison with the job's other standalone runs.
-"""
-UNPROFILED = f"""### A neighbour without a profile
-
-Pairs whose other profile is withheld: what the neighbour moved while the job ran, and what is told as traffic without a
-profile (aim {UNPROFILED_AIM} %). Only a disk's counters, and those of a server that a collector samples, show it: the
-nodes of the testbed do not see each other's bytes.
-"""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What a job's own clock said. in_calls: of the process with most; bytes: that it moved."""
+    """What a job's own clock said. began: when; in_calls: seconds of the process with most; bytes: that it moved."""
 
     job: str
     profile: str
+    began: float
     seconds: float
     in_calls: float | None
     bytes: int | None
@@ -77,12 +47,15 @@ class Truth:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A run: its jobs, in their places. members: JOB or JOB@DELAY of each, as the plans have it."""
+    """A run: its jobs, in their places. members: JOB or JOB@DELAY of each, as the plans have it; attempts: how often it
+    was done until its jobs began together.
+    """
 
     name: str
     storage: str
     members: list[str]
     slice_seconds: float
+    attempts: int
     jobs: list[Truth]
 
     @property
@@ -117,6 +90,28 @@ class Case:
             "" if self.io_lost is None or not self.job.in_calls else f"{100 * self.io_lost / self.job.in_calls:.0f} %"
         )
 
+    @property
+    def quiet_seconds(self) -> float:
+        """Seconds of the job without company on its storage, by all jobs' own clocks."""
+        ends = (self.job.began, self.job.began + self.job.seconds)
+        spans = sorted(
+            (max(other.began, ends[0]), min(other.began + other.seconds, ends[1]))
+            for other in self.run.jobs
+            if other is not self.job and JOBS[other.job].is_elsewhere == JOBS[self.job.job].is_elsewhere
+        )
+        quiet, until = 0.0, ends[0]
+        for start, end in spans:
+            quiet += max(0.0, start - until)
+            until = max(until, end)
+        return quiet + max(0.0, ends[1] - until)
+
+    @property
+    def error_of_chosen(self) -> float | None:
+        """`error` of the source that is chosen where standalone runs are withheld; None where all refuse."""
+        if self.io_lost is None or self.told_without.lost is None or self.told_without.baseline is None:
+            return None
+        return self.error(self.told_without.baseline.source)
+
     def error(self, source: Source) -> float | None:
         """Per cent of the true loss in calls that a source is off; None where it refuses."""
         told = self.told if source == "standalone runs" else self.told_without
@@ -133,11 +128,11 @@ def runs_of(directory: Path) -> list[Recorded]:
     for line in (directory / "truth.jsonl").read_text().splitlines():
         run = json.loads(line)
         jobs = [
-            Truth(job["job"], job["profile"], job["seconds"], job.get("in_calls"), job.get("bytes"))
+            Truth(job["job"], job["profile"], job["began"], job["seconds"], job.get("in_calls"), job.get("bytes"))
             for job in run["jobs"]
         ]
         members = [job["job"] + (f"@{job['delay']:g}" if job["delay"] else "") for job in run["jobs"]]
-        found.append(Recorded(run["run"], run["storage"], members, run["slice_seconds"], jobs))
+        found.append(Recorded(run["run"], run["storage"], members, run["slice_seconds"], run["attempts"], jobs))
     return found
 
 
@@ -210,10 +205,10 @@ class Share:
 
 @functools.cache
 def shares(directory: Path) -> list[Share]:
-    """The part of each neighbour in each loss that counts, where the run without that neighbour was recorded."""
+    """The part of each neighbour in each loss that counts and is told, if the run without that neighbour is there."""
     found = []
     for case in cases(directory):
-        if not case.is_counted or case.io_lost is None or case.job.in_calls is None:
+        if not case.is_counted or case.io_lost is None or case.job.in_calls is None or case.told.lost is None:
             continue
         told = {one.job: one.lost.value for one in case.told.neighbours}
         for other in case.run.jobs:
@@ -304,128 +299,3 @@ def unprofiled(directory: Path) -> list[Unprofiled]:
 def directories(campaigns: Path) -> list[Path]:
     """The recordings among campaigns, as the plans name them."""
     return [found for storage in STORAGES if (found := campaigns / recording_of(storage)).is_dir()]
-
-
-def section(campaigns: Path) -> list[str]:
-    """The section's parts; none where nothing was recorded."""
-    found = directories(campaigns)
-    if not found:
-        return []
-    notes = [(campaigns / NOTES).read_text(encoding="utf-8")] if (campaigns / NOTES).exists() else []
-    return [
-        TITLE,
-        *notes,
-        _by_source(found),
-        _of_neighbours(found),
-        _quiet(found),
-        _unprofiled(found),
-        *map(_recording, found),
-    ]
-
-
-def _by_source(found: list[Path]) -> str:
-    rows = []
-    for source, (mean, most) in AIMS.items():
-        for name, chosen in [*((directory.name, [directory]) for directory in found), ("all", found)]:
-            off = [error for directory in chosen for error in errors(directory, source)]
-            losses = sum(case.is_counted for directory in chosen for case in cases(directory))
-            row = [source, name, str(losses), str(len(off))]
-            if off:
-                is_met = statistics.mean(off) <= mean and max(off) <= most
-                row += [f"{statistics.mean(off):.1f} %", f"{max(off):.1f} %", "met" if is_met else "missed"]
-            rows.append(row[:6] + [""] * (6 - len(row)) + [f"{mean:g} / {most} %"] + (row[6:] or [""]))
-    headings = ["source", "recording", "losses", "told", "error, mean", "error, most", "aim, mean / most", ""]
-    return f"### How well the loss is told, by source\n\n{table(headings, rows)}"
-
-
-def _of_neighbours(found: list[Path]) -> str:
-    parts = [share for directory in found for share in shares(directory)]
-    rows = []
-    for what, few in (("one neighbour", True), ("two neighbours", False)):
-        apart = [abs(share.points) for share in parts if (len(share.case.run.jobs) == 2) == few]
-        within = f"{sum(points <= POINTS_AIM for points in apart)} of {len(apart)}"
-        if apart:
-            rows.append([what, f"{statistics.mean(apart):.1f}", f"{max(apart):.1f}", within])
-    headings = ["runs with", "points apart, mean", "most", f"within the aim ({POINTS_AIM})"]
-    return f"{OF_NEIGHBOURS}\n{table(headings, rows)}"
-
-
-def _quiet(found: list[Path]) -> str:
-    runs = [one for directory in found for one in quiet(directory)]
-    rows = []
-    for what, has_standalone in (("withheld", False), ("given", True)):
-        asked = [one for one in runs if one.has_standalone == has_standalone]
-        rows.append([what, str(len(asked)), str(sum(one.is_false_alarm for one in asked))])
-    headings = ["its other standalone runs", "jobs", f"claimed: more than {100 * LEAST_CLAIM:g} % of the I/O time"]
-    claimed = [
-        [
-            one.run.storage, one.run.text, one.job.job, f"{one.told.lost.value if one.told.lost else 0:.2f}",
-            "" if one.slower is None else f"{one.slower:.2f}", f"{one.told.io_seconds:.2f}", one.told.confidence,
-        ]
-        for one in runs if one.is_false_alarm
-    ]  # fmt: skip
-    columns = ["storage", "run", "job", "told, s", "truly slower in calls, s", "in calls, s", "confidence"]
-    slower = sum(one.slower is not None and one.slower > 0 for one in runs if one.is_false_alarm)
-    said = (
-        f"By its own clock {slower} of these {len(claimed)} jobs were slower than those runs, for the recording "
-        "machine had other work: the loss is there, but it is no neighbour's, and no neighbour is named.\n"
-    )
-    return "\n".join([QUIET, table(headings, rows), table(columns, claimed), said])
-
-
-def _unprofiled(found: list[Path]) -> str:
-    rows = [
-        [
-            one.case.run.storage, one.case.run.text, f"{one.case.run.slice_seconds:g} s", one.case.job.job,
-            f"{one.moved / MIB:.0f}", f"{one.told / MIB:.0f}", f"{100 * (one.told / one.moved - 1):+.1f} %",
-        ]
-        for directory in found
-        for one in unprofiled(directory)
-    ]  # fmt: skip
-    headings = ["storage", "run", "slices", "job", "the neighbour moved, MiB", "told, MiB", "error"]
-    return f"{UNPROFILED}\n{table(headings, rows)}" if rows else ""
-
-
-def _recording(directory: Path) -> str:
-    why: dict[str, int] = {}
-    rows = []
-    for case in cases(directory):
-        without = case.told_without
-        if without.lost is None:
-            number = why.setdefault(without.unknown_because, len(why) + 1)
-            told = ["refused", f"({number})", "", ""]
-        else:
-            base = without.baseline.source if without.baseline else ""
-            off = _percent(100 * (without.lost.value / case.io_lost - 1)) if case.is_counted and case.io_lost else ""
-            told = [base, f"{without.lost.value:.2f}", off, without.confidence]
-        rows.append(
-            [
-                case.run.text, f"{case.run.slice_seconds:g} s", case.job.job, f"{case.job.seconds:.2f}",
-                f"{case.lost:.2f}", "" if case.io_lost is None else f"{case.io_lost:.2f}",
-                case.part_of_calls,
-                "" if case.told.lost is None else f"{case.told.lost.value:.2f}", case.told.confidence,
-                *(_percent(case.error(source)) if case.is_counted else "" for source in AIMS), *told,
-            ]
-        )  # fmt: skip
-    headings = [
-        "run", "slices", "job", "runtime, s", "lost, s", "lost in calls, s", "of the time in calls", "told, s",
-        "confidence", *(f"error by {source}" for source in AIMS), "without standalone runs by", "told, s",
-        "error", "confidence",
-    ]  # fmt: skip
-    parts = [f"### {directory.name}\n", table(headings, rows)]
-    parts += [f"({number}) {text}.\n" for text, number in why.items()]
-    of_neighbours = [
-        [
-            share.case.run.text, f"{share.case.run.slice_seconds:g} s", share.case.job.job, share.neighbour,
-            f"{share.told:.0f} %", f"{share.shown:.0f} %", f"{share.points:+.0f}",
-        ]
-        for share in shares(directory)
-    ]  # fmt: skip
-    if of_neighbours:
-        headings = ["run", "slices", "job", "neighbour", "its part, told", "by the run without it", "points apart"]
-        parts.append(table(headings, of_neighbours))
-    return "\n".join(parts)
-
-
-def _percent(error: float | None) -> str:
-    return "refused" if error is None else f"{error:+.1f} %"

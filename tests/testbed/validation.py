@@ -35,7 +35,7 @@ from slicewise.report.model.weight_words import answer
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from support import published
 
-from testbed import blame_plans, blame_validation, servers
+from testbed import blame_page, blame_plans, servers
 from testbed.markdown import table
 from testbed.nodes import ENDS_WITH_PARENT, is_installed
 
@@ -152,7 +152,7 @@ def page(campaigns: Path) -> str:
             parts.append(_delta(name, directory))
         else:
             parts.append(_shares(name, directory))
-    return folded("\n".join([*parts, *_closed_windows(campaigns), *blame_validation.section(campaigns)]))
+    return folded("\n".join([*parts, *_closed_windows(campaigns), *blame_page.section(campaigns)]))
 
 
 def _notes(campaigns: Path) -> list[str]:
