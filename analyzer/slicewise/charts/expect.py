@@ -9,7 +9,8 @@ import polars as pl
 
 from slicewise.charts import style
 
-BOX_COLOUR, ANOMALY_COLOUR, JOB_COLOUR = style.JOB_COLOURS[0], style.JOB_COLOURS[1], style.JOB_COLOURS[2]
+BOX_COLOUR, ANOMALY_COLOUR = style.JOB_COLOURS[0], style.JOB_COLOURS[1]
+OTHER_AXIS = {"bandwidth": "metadata", "metadata": "bandwidth"}
 TAIL_COLOURS = {"median": style.JOB_COLOURS[2], "95 %": style.JOB_COLOURS[4], "99 %": style.JOB_COLOURS[1]}
 # From this ratio of the largest to the smallest value on, an axis is logarithmic.
 LOG_RATIO = 30.0
@@ -21,7 +22,8 @@ def boxes(
     """Every run's box as an outline, the union filled, anomalies dashed, jobs as points.
 
     runs: name, hard_bandwidth, hard_metadata, easy_bandwidth, easy_metadata, is_anomaly. strips: the union, from left
-    to right (analysis/expect/box.py). points: name, bandwidth, metadata, said; above 0.
+    to right (analysis/expect/box.py). points: name, bandwidth, metadata, axis (the only one that judges it, or empty),
+    said; what judges it is above 0.
     """
     chart = style.figure(height=460)
     xs: list[float | None] = []
@@ -60,18 +62,32 @@ def boxes(
                 marker={"size": 6, "color": colour, "symbol": symbol},
                 hovertemplate=f"%{{text}} {level}: %{{x:.3~g}} GiB/s, %{{y:.3~g}} kIOPS<extra></extra>",
             )  # fmt: skip
-    if not points.is_empty():
-        chart.add_scatter(
-            x=points["bandwidth"].to_list(), y=points["metadata"].to_list(), name="jobs",
-            mode="markers+text" if points.height <= 8 else "markers",
-            text=[style.safe(style.shortened(name)) for name in points["name"]], textposition="top center",
-            customdata=[style.safe(said) for said in points["said"]],
-            marker={"size": 12, "color": JOB_COLOUR, "symbol": "star", "line": {"width": 1, "color": style.INK}},
-            hovertemplate="%{customdata}<br>%{x:.3~g} GiB/s, %{y:.3~g} kIOPS<extra></extra>", cliponaxis=False,
-        )  # fmt: skip
-    _use_axis(chart.update_xaxes, [*_values(runs, "bandwidth"), *points["bandwidth"].to_list()], "bandwidth (GiB/s)")
-    _use_axis(chart.update_yaxes, [*_values(runs, "metadata"), *points["metadata"].to_list()], "metadata rate (kIOPS)")
+    _draw_points(chart, runs, points)
+    judged = {axis: points.filter(pl.col("axis") != other)[axis].to_list() for axis, other in OTHER_AXIS.items()}
+    _use_axis(chart.update_xaxes, [*_values(runs, "bandwidth"), *judged["bandwidth"]], "bandwidth (GiB/s)")
+    _use_axis(chart.update_yaxes, [*_values(runs, "metadata"), *judged["metadata"]], "metadata rate (kIOPS)")
     return chart
+
+
+def _draw_points(chart: go.Figure, runs: pl.DataFrame, points: pl.DataFrame) -> None:
+    """Points as stars. What is judged by one axis alone is a line across the boxes: its other rate says nothing."""
+    for number, point in enumerate(points.iter_rows(named=True)):
+        spans = {
+            axis: (min(_values(runs, axis), default=0.0), max(_values(runs, axis), default=1.0)) for axis in OTHER_AXIS
+        }
+        here = {axis: [point[axis]] for axis in OTHER_AXIS}
+        if point["axis"] in OTHER_AXIS:
+            other = OTHER_AXIS[point["axis"]]
+            here = {point["axis"]: [point[point["axis"]]] * 2, other: list(spans[other])}
+        is_line = len(here["bandwidth"]) > 1
+        colour = style.JOB_COLOURS[(2 + number) % len(style.JOB_COLOURS)]
+        chart.add_scatter(
+            x=here["bandwidth"], y=here["metadata"], name=style.safe(style.shortened(point["name"])),
+            mode="lines" if is_line else "markers", text=style.safe(point["said"]),
+            line={"width": 2.5, "color": colour, "dash": "dot"},
+            marker={"size": 13, "color": colour, "symbol": "star", "line": {"width": 1, "color": style.INK}},
+            hovertemplate="%{text}<br>%{x:.3~g} GiB/s, %{y:.3~g} kIOPS<extra></extra>", cliponaxis=False,
+        )  # fmt: skip
 
 
 def _values(runs: pl.DataFrame, axis: str) -> list[float]:

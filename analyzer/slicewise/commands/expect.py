@@ -74,7 +74,7 @@ def box(
     if not found.results.runs and not json:
         raise UserError(_nothing_read(results, found))
     page, output = page_and_output(html, output)
-    said = [("the point asked for", *at, expect_words.point_line(found, at))] if at else []
+    said = [("the point asked for", *at, "", expect_words.point_line(found, at))] if at else []
     page = written(expectation_page(found, said), page, page_path(results[0], f"expect-{results[0].resolve().name}"))
     if json:
         write_json(expectation_record(found, at, page), output)

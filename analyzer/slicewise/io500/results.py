@@ -37,6 +37,7 @@ IOR_BEGAN = re.compile(r"^Began\s*:\s*(.+)$", re.MULTILINE)
 MOST_BYTES = 16 << 20
 HEAD_BYTES = 1 << 16
 UNKNOWN_API = "unknown"
+IO500 = "IO500"
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Run:
     phases: dict[str, Phase]
     api: str = UNKNOWN_API
     start: datetime | None = None
-    benchmark: str = "IO500"
+    benchmark: str = IO500
     processes: int | None = None
 
     @property

@@ -20,6 +20,7 @@ from slicewise.digest.storages import NETWORK_TYPES
 
 # Below this share of its bytes a job is said to have worked in the page cache.
 LEAST_REACHED = 0.5
+MOST_REACHED = 1.5
 # A direction with less of the job's bytes is not looked at.
 LEAST_SHARE = 0.05
 # So much of what was written must be of processes that synced, to take it for stored.
@@ -67,7 +68,9 @@ def _one(digest: Digest, storage: Storage, way: Direction, moved: int) -> Reache
     counted = _counted(digest, storage, way)
     if counted is not None:
         amount, what = counted
-        return Reached(way, moved, amount, amount < LEAST_REACHED * moved, f"counted at {what}")
+        # A counter that shows far more is others', too, and says nothing of this job.
+        if amount <= MOST_REACHED * moved:
+            return Reached(way, moved, amount, amount < LEAST_REACHED * moved, f"counted at {what}")
     own = digest.coverage.join(members(digest), on="process", how="semi")
     kernel = int(own[f"{way}_storage"].sum())
     is_local = storage.type not in NETWORK_TYPES
@@ -81,7 +84,8 @@ def _one(digest: Digest, storage: Storage, way: Direction, moved: int) -> Reache
     if is_local and kernel < LEAST_REACHED * moved:
         return Reached(way, moved, kernel, True, "by the kernel's count of its processes")
     # The kernel counts a write when it is put into the page cache: that does not tell whether it left it.
-    why = "it did not sync what it wrote, and nobody counted what the device stored"
+    by_whom = f"{counted[1]} stored mostly others' bytes" if counted else "nobody counted what the device stored"
+    why = f"it did not sync what it wrote, and {by_whom}"
     return Reached(way, moved, None, None, why)
 
 

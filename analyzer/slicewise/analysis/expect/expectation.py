@@ -47,9 +47,10 @@ class RunBox:
 
 @dataclass(frozen=True)
 class Boxes:
-    """The boxes of one API and kind, in the order of the runs; `good` are those that make the union."""
+    """The boxes of one API, benchmark and kind, in the order of the runs; `good` are those that make the union."""
 
     api: str
+    benchmark: str
     kind: Kind
     runs: list[RunBox]
 
@@ -112,8 +113,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Expectation:
-    """boxes: for each API, of each kind; the API with most runs first. tails: of each phase that says its time.
-    lagging: over all runs, the nodes (or ranks) that lagged, with the names of the phases and runs.
+    """boxes: for each API and benchmark, of each kind; those with most runs first. tails: of each phase that says its
+    time. lagging: over all runs, the nodes (or ranks) that lagged, with the names of the phases and runs.
     """
 
     results: Results
@@ -128,13 +129,14 @@ class Expectation:
         """The aggregate of the API with most runs: what the headline is about."""
         return self.boxes[0] if self.boxes else None
 
-    def of(self, api: str, kind: Kind = "aggregate") -> Boxes | None:
-        return next((boxes for boxes in self.boxes if boxes.api == api and boxes.kind == kind), None)
+    def of(self, api: str) -> Boxes | None:
+        """The aggregate of an API: that with most runs."""
+        return next((boxes for boxes in self.boxes if boxes.api == api and boxes.kind == "aggregate"), None)
 
-    @property
-    def benchmarks(self) -> list[str]:
-        """What was run: IO500, or what stood in for it."""
-        return sorted({run.benchmark for run in self.results.runs})
+    def like(self, boxes: Boxes, kind: Kind) -> Boxes | None:
+        """The boxes of the same runs, of another kind."""
+        same = (boxes.api, boxes.benchmark, kind)
+        return next((other for other in self.boxes if (other.api, other.benchmark, other.kind) == same), None)
 
 
 def box_of(phases: Mapping[str, Phase], kind: Kind) -> Box:
@@ -152,11 +154,20 @@ def box_of(phases: Mapping[str, Phase], kind: Kind) -> Box:
 
 def expectation(results: Results, public: Results | None = None) -> Expectation:
     """Everything that runs say; public: results to say where these lie among."""
-    apis = [api for api, _ in Counter(run.api for run in results.runs).most_common()]
+    groups = [group for group, _ in Counter((run.api, run.benchmark) for run in results.runs).most_common()]
     lags = {run.name: laggards(run) for run in results.runs}
     boxes = [
-        Boxes(api, kind, [_run_box(run, kind, lags[run.name]) for run in results.runs if run.api == api])
-        for api in apis
+        Boxes(
+            api,
+            benchmark,
+            kind,
+            [
+                _run_box(run, kind, lags[run.name])
+                for run in results.runs
+                if (run.api, run.benchmark) == (api, benchmark)
+            ],
+        )
+        for api, benchmark in groups
         for kind in KINDS
     ]
     lagging: dict[str, list[Laggards]] = {}

@@ -34,6 +34,8 @@ GIB = 1 << 30
 LEAST_OF_TIME = 0.05
 # From this share of bytes in one direction on, a job is compared with that direction alone, too.
 ONE_DIRECTION = 0.95
+# Where profiles explain less of a storage's traffic, somebody else was active.
+MOST_COVERED = 0.8
 # A slice is part of a phase from this fraction of the mean time in calls.
 LEAST_OF_PHASE = 0.05
 
@@ -101,6 +103,7 @@ class Placed:
     """
 
     job: str
+    processes: int
     storage: Storage
     whole: Work
     phase: Work | None
@@ -134,7 +137,10 @@ class Placed:
     @property
     def company(self) -> list[str]:
         """Who else was active on its storages: jobs by name, and traffic that is in no profile."""
-        has_more = any(neighbour.job is None for neighbour in self.blame.neighbours)
+        has_more = any(neighbour.job is None for neighbour in self.blame.neighbours) or any(
+            traffic.storage.number == self.storage.number and (traffic.covered or 1.0) < MOST_COVERED
+            for traffic in self.blame.traffic
+        )
         return [*self.neighbours, *(["traffic that is in no profile"] if has_more else [])]
 
     @property
@@ -165,9 +171,10 @@ def place(case: Case, found: Expectation) -> Placed:
         )
     starts = [run.run.start for run in boxes.good if run.run.start]
     one_way = _one_way(whole)
-    alone = found.of(boxes.api, one_way) if one_way else None
+    alone = found.like(boxes, one_way) if one_way else None
     return Placed(
         job=digest.job,
+        processes=job["processes"],
         storage=storage,
         whole=whole,
         phase=phase,

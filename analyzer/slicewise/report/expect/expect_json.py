@@ -9,14 +9,14 @@ from typing import Any
 from slicewise.analysis.expect.box import Point, hull
 from slicewise.analysis.expect.expectation import Boxes, Expectation, RunBox
 from slicewise.analysis.expect.place import Placed, Position, Work
-from slicewise.report.expect import expect_words, place_words
+from slicewise.report.expect import place_words
 
 
 def expectation_record(found: Expectation, point: Point | None, page: Path | None) -> dict[str, Any]:
     """What `slicewise expect box --json` prints."""
     first = found.first
     return {
-        "benchmark": expect_words.said_benchmarks(found) or None,
+        "benchmark": first.benchmark if first else None,
         "api": first.api if first else None,
         "runs": [
             _run(run, boxes) for boxes in found.boxes if boxes.kind == "aggregate" for run in boxes.runs
@@ -120,6 +120,7 @@ def _boxes(boxes: Boxes) -> dict[str, Any]:
     around = hull(boxes.union)
     return {
         "api": boxes.api,
+        "benchmark": boxes.benchmark,
         "of": boxes.kind,
         "hard": list(around.hard) if around else None,
         "easy": list(around.easy) if around else None,

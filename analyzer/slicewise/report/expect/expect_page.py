@@ -14,14 +14,17 @@ from slicewise.report.expect import expect_tables, expect_words, place_words
 from slicewise.report.page import Fact, Page, Section
 from slicewise.text import words
 
-POINTS = pl.Schema({"name": pl.String, "bandwidth": pl.Float64, "metadata": pl.Float64, "said": pl.String})
+POINTS = pl.Schema(
+    {"name": pl.String, "bandwidth": pl.Float64, "metadata": pl.Float64, "axis": pl.String, "said": pl.String}
+)
+Drawn = tuple[str, float, float, str, str]
 
 
-def expectation_page(found: Expectation, points: Sequence[tuple[str, float, float, str]] = ()) -> Page:
-    """The page of `expect box`. points: name, bandwidth, metadata rate and a sentence of what else is drawn."""
+def expectation_page(found: Expectation, points: Sequence[Drawn] = ()) -> Page:
+    """The page of `expect box`. points: what else is drawn (POINTS)."""
     first = found.first
     sections = boxes_sections(found, points)
-    kicker = f"Slicewise expect, {expect_words.said_benchmarks(found) or 'no run'}"
+    kicker = f"Slicewise expect, {first.benchmark if first else 'no run'}"
     return Page(
         title="What this file system gives",
         kicker=kicker,
@@ -35,26 +38,21 @@ def expectation_page(found: Expectation, points: Sequence[tuple[str, float, floa
 def places_page(found: Expectation, placed: Sequence[Placed], unseen: Sequence[str]) -> Page:
     """The page of `expect place`. unseen: lines on what the profiles could not see."""
     names = words.listing([one.job for one in placed])
-    points = []
-    for one in placed:
-        verdict = place_words.verdict(one)
-        points.append((one.job, *one.whole.point, verdict))
-        if one.phase is not None and one.phase.seconds < one.whole.seconds:
-            points.append((f"{one.job}, busiest phase", *one.phase.point, verdict))
-    drawn = [point for point in points if point[1] > 0 and point[2] > 0]
-    left_out = len(points) - len(drawn)
-    flat = f"{words.count(left_out, 'point')} without bytes or without metadata cannot be drawn." if left_out else ""
+    drawn = [(one.job, *one.whole.point, _axis(one), place_words.verdict(one)) for one in placed if one.whole.judged]
     first = placed[0]
     share = first.position.share_of_easy
     jobs = Section(
         heading="Where the jobs lie",
         text=[line for one in placed for line in place_words.lines(one)],
         tables=[expect_tables.places_table(placed)],
-        note=flat,
+        note="A line across the boxes is a job that one axis alone can judge.",
     )
+    boxes = boxes_sections(found, drawn, first.boxes)
+    at = next((number for number, other in enumerate(found.boxes) if other is first.boxes), 0)
+    sections = [boxes[at], jobs, *boxes[:at], *boxes[at + 1 :]]
     return Page(
         title=f"What {names} got of what to expect",
-        kicker=f"Slicewise expect, {expect_words.said_benchmarks(found)}",
+        kicker=f"Slicewise expect, {first.boxes.benchmark}",
         sentences=[place_words.verdict(one) for one in placed],
         facts=[
             *([Fact("of easy I/O", words.percent(share, 2))] if share is not None else []),
@@ -62,9 +60,15 @@ def places_page(found: Expectation, placed: Sequence[Placed], unseen: Sequence[s
             Fact("metadata", f"{words.number(first.whole.metadata)} kIOPS", note="over metadata time"),
             *facts(found)[1:3],
         ],
-        sections=[*boxes_sections(found, drawn, first.boxes), jobs, *further_sections(found)],
+        sections=[*sections, *further_sections(found)],
         unseen=[*expect_words.invalid(found), *place_notes(), *expect_words.notes(found), *unseen],
     )
+
+
+def _axis(placed: Placed) -> str:
+    """The only axis that judges a job; empty where both do."""
+    judged = placed.whole.judged
+    return judged[0] if len(judged) == 1 else ""
 
 
 def place_notes() -> list[str]:
@@ -84,7 +88,7 @@ def facts(found: Expectation) -> list[Fact]:
         return [Fact("runs", "0")]
     easy = first.easy
     return [
-        Fact("runs", f"{len(found.results.runs):,}", note=f"{len(first.runs)} with {first.api}"),
+        Fact("runs", f"{len(found.results.runs):,}", note=f"{len(first.runs)} of {expect_words.api(first)}"),
         *([Fact("easy I/O gets (median)", f"{words.number(easy[0])} GiB/s"),
            Fact("easy metadata gets (median)", f"{words.number(easy[1])} kIOPS")] if easy else []),
         Fact("anomalies", f"{len(first.runs) - len(first.good):,}"),
@@ -92,13 +96,11 @@ def facts(found: Expectation) -> list[Fact]:
     ]  # fmt: skip
 
 
-def boxes_sections(
-    found: Expectation, points: Sequence[tuple[str, float, float, str]], of: Boxes | None = None
-) -> list[Section]:
+def boxes_sections(found: Expectation, points: Sequence[Drawn], of: Boxes | None = None) -> list[Section]:
     """The boxes of each API and kind. of: those that the points are drawn in; else the first."""
     sections = []
     for boxes in found.boxes:
-        heading = f"{boxes.api}: {expect_words.KIND_NAMES[boxes.kind]}"
+        heading = expect_words.title(boxes)
         is_first = boxes is found.first
         has_points = boxes is (of or found.first)
         sections.append(

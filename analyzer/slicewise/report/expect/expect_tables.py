@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from slicewise.analysis.expect.box import hull
 from slicewise.analysis.expect.expectation import Expectation
 from slicewise.analysis.expect.place import Placed, Position, Work
+from slicewise.io500.results import IO500
+from slicewise.report.expect import expect_words
 from slicewise.report.expect.expect_words import KIND_NAMES
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
@@ -33,7 +35,7 @@ def boxes_table(found: Expectation) -> Table:
         around = hull(boxes.union)
         settled = boxes.growth.settled_after
         table.add(
-            boxes.api,
+            expect_words.api(boxes) if boxes.benchmark == IO500 else f"{expect_words.api(boxes)}, {boxes.benchmark}",
             KIND_NAMES[boxes.kind],
             Cell(f"{len(boxes.runs):,}", len(boxes.runs)),
             Cell(f"{len(boxes.runs) - len(boxes.good):,}", len(boxes.runs) - len(boxes.good)),

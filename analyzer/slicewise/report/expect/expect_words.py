@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from slicewise.analysis.expect.box import LATER_RUNS, LEAST_GROWTH, Axis, Point, hull
 from slicewise.analysis.expect.expectation import Boxes, Expectation, Place
 from slicewise.io500.ranks import Laggards
-from slicewise.io500.results import UNKNOWN_API
+from slicewise.io500.results import IO500, UNKNOWN_API
 from slicewise.text import words
 
 MOST_LINES = 6
@@ -24,24 +24,31 @@ def opening(found: Expectation) -> list[str]:
     first = found.first
     if first is None:
         return ["No run could be read, so nothing is known of what to expect."]
-    return [headline(found, first), union_growth(first)]
+    return [headline(first), union_growth(first)]
 
 
-def headline(found: Expectation, boxes: Boxes) -> str:
+def headline(boxes: Boxes) -> str:
     """The range between the worst hard run and the best easy run of the union."""
     around = hull(boxes.union)
-    by = "API not said" if boxes.api == UNKNOWN_API else boxes.api
-    what = f"{words.count(len(boxes.good), 'run')} of {said_benchmarks(found)} ({by})"
+    of = f"{boxes.benchmark}, {api(boxes)}"
+    runs = words.count(len(boxes.good), "run")
     if around is None:
-        return f"No run of {said_benchmarks(found)} ({by}) is sound: each has hard phases better than easy ones."
+        return f"No run of {of} is sound: each has hard phases better than easy ones."
     return (
         f"Expect {words.number(around.hard[0])} to {words.number(around.easy[0])} GiB/s and "
-        f"{words.number(around.hard[1])} to {words.number(around.easy[1])} kIOPS here: from {what}."
+        f"{words.number(around.hard[1])} to {words.number(around.easy[1])} kIOPS here: from {runs} of {of}."
     )
 
 
-def said_benchmarks(found: Expectation) -> str:
-    return words.listing(found.benchmarks)
+def api(boxes: Boxes) -> str:
+    """The API of boxes; where no file says it, that."""
+    return "API not said" if boxes.api == UNKNOWN_API else boxes.api
+
+
+def title(boxes: Boxes) -> str:
+    """Such as "POSIX: reads and writes"; what is not IO500 is labelled."""
+    label = "" if boxes.benchmark == IO500 else f", {boxes.benchmark}"
+    return f"{api(boxes)}{label}: {KIND_NAMES[boxes.kind]}"
 
 
 def union_growth(boxes: Boxes) -> str:
@@ -184,6 +191,6 @@ def notes(found: Expectation) -> list[str]:
         "The expectation is the union of the boxes, not the rectangle around them.",
         "Writes alone are ior-*-write, mdtest-*-write and mdtest-*-delete; reads alone are the others.",
     ]
-    if any(benchmark != "IO500" for benchmark in found.benchmarks):
+    if any(boxes.benchmark != IO500 for boxes in found.boxes):
         said.append("Runs that are not IO500 are shorter and smaller: compare them with each other, not with a list.")
     return said

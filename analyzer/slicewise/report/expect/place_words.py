@@ -9,6 +9,10 @@ from slicewise.report.expect import expect_words
 from slicewise.text import words
 
 MILLION = 1_000_000
+# Fewer bytes are no news: programs read their libraries.
+WORTH_A_WORD = 1 << 20
+# Below this share of the metadata operations, opens are not what a job's metadata is.
+MOST_ARE_OPENS = 0.3
 # A box that was measured longer ago than this may no longer hold.
 OLD_DAYS = 90
 DAY_SECONDS = 86_400
@@ -52,6 +56,8 @@ def cache(placed: Placed) -> list[str]:
     """Whether the bytes met the storage."""
     found = []
     for one in placed.cache:
+        if one.bytes < WORTH_A_WORD:
+            continue
         did, way = ("wrote", "reached") if one.direction == "write" else ("read", "came from")
         if one.reached is not None and one.share is not None:
             part = f"{words.percent(one.share, 2)} of the {words.size(one.bytes)} that it {did} {way} the storage"
@@ -66,7 +72,7 @@ def cache(placed: Placed) -> list[str]:
 def one_direction(placed: Placed) -> list[str]:
     """The box of the job's one direction alone."""
     position = placed.direction
-    if position is None or position.share_of_easy is None:
+    if position is None or position.share_of_easy is None or "bandwidth" not in position.sides:
         return []
     return [
         f"Against {expect_words.KIND_NAMES[position.kind]} it is {_where(position)}, at "
@@ -76,14 +82,24 @@ def one_direction(placed: Placed) -> list[str]:
 
 def measured(placed: Placed) -> str:
     """How old the box is, and how large its runs were."""
-    by = "API not said" if placed.boxes.api == "unknown" else placed.boxes.api
-    of = f"The box is from {words.count(len(placed.boxes.good), 'run')} ({by})"
+    boxes = placed.boxes
+    of = f"The box is from {words.count(len(boxes.good), 'run')} of {boxes.benchmark}, {expect_words.api(boxes)}"
     if placed.measured is None:
-        return f"{of}, which do not say when they ran."
+        return f"{of}, which do not say when they ran.{_sizes(placed)}"
     seconds = (placed.start - placed.measured).total_seconds()
     when = f"{words.duration(abs(seconds)) if abs(seconds) < DAY_SECONDS else _days(abs(seconds))}"
     old = " Measure it anew." if abs(seconds) > OLD_DAYS * DAY_SECONDS else ""
-    return f"{of}, the newest {when} {'before' if seconds >= 0 else 'after'} the job.{old}"
+    return f"{of}, the newest {when} {'before' if seconds >= 0 else 'after'} the job.{old}{_sizes(placed)}"
+
+
+def _sizes(placed: Placed) -> str:
+    """Where benchmark and job were of other sizes: fewer processes may reach less."""
+    most = max((run.run.processes or 0 for run in placed.boxes.good), default=0)
+    if not most or most == placed.processes:
+        return ""
+    return (
+        f" It ran with {words.count(most, 'process')}, the job with {placed.processes:,}: more of them may reach more."
+    )
 
 
 def _days(seconds: float) -> str:
@@ -148,9 +164,13 @@ def held_back(placed: Placed) -> str:
             (placed.whole.write_bytes, placed.write_ops, "writes"),
             (placed.whole.read_bytes, placed.read_ops, "reads"),
         )
-        if count and moved
+        if count and moved >= WORTH_A_WORD
     ]
-    calls += [f"{_many(placed.opens)} {'open' if placed.opens == 1 else 'opens'}"] if placed.opens else []
+    operations = round(placed.whole.operations)
+    if placed.opens >= MOST_ARE_OPENS * operations:
+        calls += [f"{_many(placed.opens)} {'open' if placed.opens == 1 else 'opens'}"] if placed.opens else []
+    elif axis == "metadata":
+        calls += [f"{_many(operations)} metadata operations"]
     return f"; {axis} is what holds it back: {', '.join(calls)}" if calls else f"; {axis} is what holds it back"
 
 
