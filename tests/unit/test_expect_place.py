@@ -114,6 +114,14 @@ def test_what_stays_in_memory_is_outside_of_any_honest_box(tmp_path, box):
     assert place_words.verdict(found).startswith("sim is outside of any honest box: it worked in the page cache")
 
 
+def test_cached_bytes_that_took_no_time_do_not_judge_a_job(tmp_path, box):
+    rows = [{at: wrote(1, 0.001) | metadata(500, 0.9) for at in range(10)}]
+    job = write_run(tmp_path / "profiles" / "sim", 20, rows, mounts={"type": "tmpfs", "source": "tmpfs"})
+    found = placed(job, box)
+    assert (found.is_cached, found.is_apart, found.is_inside) == (True, False, True)
+    assert "metadata is what holds it back: 1 MiB writes, 5,000 metadata operations." in place_words.verdict(found)
+
+
 def test_a_job_without_io_has_no_place(tmp_path, box):
     job = write_run(tmp_path / "profiles" / "idle", 20, [{}])
     with pytest.raises(UserError, match="did no I/O on files"):

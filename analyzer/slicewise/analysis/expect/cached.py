@@ -56,6 +56,12 @@ def is_cached(found: Sequence[Reached]) -> bool | None:
     return None if in_cache + unknown >= LEAST_REACHED * total else False
 
 
+def cached_share(found: Sequence[Reached]) -> float:
+    """The share of a job's bytes that are known not to have met the storage."""
+    total = sum(one.bytes for one in found)
+    return sum(one.bytes * (1 - (one.share or 0.0)) for one in found if one.is_cached) / total if total else 0.0
+
+
 def reached(digest: Digest, storage: Storage, moved: dict[Direction, int]) -> list[Reached]:
     """Each direction that matters. moved: the job's bytes on the storage."""
     total = sum(moved.values())

@@ -128,7 +128,12 @@ class Placed:
     @property
     def is_inside(self) -> bool:
         """In the box, and not in the page cache: no honest box holds what met no storage."""
-        return self.position.is_inside and self.is_cached is not True
+        return self.position.is_inside and not self.is_apart
+
+    @property
+    def is_apart(self) -> bool:
+        """Its bandwidth is that of the page cache. A job whose bytes took next to no time is judged by its metadata."""
+        return self.is_cached is True and "bandwidth" in self.whole.judged
 
     @property
     def is_below(self) -> bool:
@@ -146,7 +151,7 @@ class Placed:
     @property
     def is_news(self) -> bool:
         """Worse than any run of the box while nobody else was active: the storage, and not the company, has changed."""
-        return self.is_below and self.is_cached is not True and not self.company
+        return self.is_below and not self.is_apart and not self.company
 
 
 def place(case: Case, found: Expectation) -> Placed:

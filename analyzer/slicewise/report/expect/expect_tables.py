@@ -108,7 +108,7 @@ def places_table(placed: Sequence[Placed]) -> Table:
     for one in placed:
         table.add(one.job, "whole job", *_place_cells(one.whole, one.position, one.is_inside))
         if one.phase is not None and one.phase_position is not None:
-            is_inside = one.phase_position.is_inside and one.is_cached is not True
+            is_inside = one.phase_position.is_inside and not one.is_apart
             table.add(one.job, "busiest phase", *_place_cells(one.phase, one.phase_position, is_inside))
     return table
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slicewise.analysis.expect.box import Axis
+from slicewise.analysis.expect.cached import cached_share
 from slicewise.analysis.expect.place import Placed, Position, Work
 from slicewise.report.blame import blame_words
 from slicewise.report.expect import expect_words
@@ -116,10 +117,10 @@ def company(placed: Placed) -> list[str]:
 
 def verdict(placed: Placed) -> str:
     """The last sentence: in the box or not, at what share of easy I/O, and what holds the job back."""
-    if placed.is_cached is True:
+    if placed.is_apart:
         return (
-            f"{placed.job} is outside of any honest box: it worked in the page cache, and most of its bytes did not "
-            "meet the storage while it ran."
+            f"{placed.job} is outside of any honest box: it worked in the page cache, and "
+            f"{words.percent(cached_share(placed.cache), 2)} of its bytes did not meet the storage while it ran."
         )
     share = placed.position.share_of_easy
     at = (
