@@ -38,6 +38,11 @@ bench-endurance: $(BUILD)/lib/libslicewise.so $(BUILD)/bench/endure $(VENV)/.ins
 bench-analyzer: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## what reading profiles costs, beside unpacking and Parquet
 	@PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.analyzer $(ANALYZER)
 	@$(if $(ANALYZER),,PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.commands)
+	@$(if $(ANALYZER),,PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.catalog)
+
+.PHONY: bench-catalog
+bench-catalog: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## what a catalog costs: to fill it, and to ask it (CATALOG="--days 30 --jobs 100000")
+	@PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.catalog $(CATALOG)
 
 .PHONY: bench-commands
 bench-commands: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## what whole commands cost on jobs of all sizes

@@ -33,7 +33,7 @@ from support.jobs import write_competing_jobs, write_job
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = int(os.environ.get("SLICEWISE_TEST_KILLS", "5"))
-PAIRS = int(os.environ.get("SLICEWISE_TEST_PAIRS", "2"))
+PAIRS = int(os.environ.get("SLICEWISE_TEST_PAIRS", "1"))
 # Takes jobs in one by one, each into a batch of its own, so that there are many moments to be killed at.
 SLOWLY = """
 import sys

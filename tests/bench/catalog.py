@@ -1,0 +1,142 @@
+"""What a catalog costs: to take profiles in, and to ask it about synthetic days.
+
+    make bench-analyzer                                     after reading and commands, with small catalogs
+    make bench-catalog CATALOG="--days 30 --jobs 100000"    as large as the aims speak of
+
+Each question is asked in a process of its own, after the imports, of files that were put out of the kernel's cache as
+far as it allows. Of ROUNDS the least wall seconds are told, and the aim beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.profiles import Shape, build
+from slicewise.catalog.beside import others_bytes, partners
+from slicewise.catalog.find import places
+from slicewise.catalog.ingest import ingest
+from slicewise.catalog.kept import find_job
+from slicewise.catalog.store import NS_A_DAY, Catalog
+from support.site_days import FIRST_DAY, write_days
+
+ROUNDS = 5
+PROFILES = {"2,000 jobs of 4 processes x 3 min": Shape(4, 45, jobs=2000), "1,024 processes x 1 h": Shape(1024, 900)}
+DAYS_OF_A_YEAR = 365
+
+
+def ask_open(catalog: Path, _: str) -> int:
+    """What there is: days, and how many jobs."""
+    return sum(batch.jobs for batch in Catalog(catalog).batches())
+
+
+def ask_partners(catalog: Path, job: str) -> int:
+    """All partners of a job that is known by its name."""
+    opened = Catalog(catalog)
+    return partners(opened, find_job(opened, job)).height
+
+
+def ask_others(catalog: Path, _: str) -> int:
+    """Bytes of everybody else, for every job of the first day."""
+    opened = Catalog(catalog)
+    start_ns = (FIRST_DAY.toordinal() - 719_163) * NS_A_DAY
+    batches = opened.batches_between(start_ns, start_ns + NS_A_DAY)
+    return others_bytes(opened, batches, start_ns, start_ns + NS_A_DAY).height
+
+
+QUESTIONS: dict[str, tuple[Callable[[Path, str], int], float]] = {
+    "open": (ask_open, 0.3),
+    "partners": (ask_partners, 0.05),
+    "others": (ask_others, 1.0),
+}
+
+
+def forget(catalog: Path) -> None:
+    """Ask the kernel to put the catalog's files out of its cache."""
+    for file in catalog.rglob("*.parquet"):
+        descriptor = os.open(file, os.O_RDONLY)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+
+
+def asked(question: str, catalog: Path, job: str) -> dict[str, float]:
+    """The least of ROUNDS: wall and CPU seconds; what was found."""
+    found = []
+    for _ in range(ROUNDS):
+        forget(catalog)
+        command = [sys.executable, "-m", "bench.catalog", "--ask", question, catalog, job]
+        found.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+    return {name: min(one[name] for one in found) for name in found[0]}
+
+
+def answer(question: str, catalog: Path, job: str) -> dict[str, float]:
+    """One question, in this process."""
+    before, cpu_before = time.perf_counter(), time.process_time()
+    found = QUESTIONS[question][0](catalog, job)
+    return {"wall": time.perf_counter() - before, "cpu": time.process_time() - cpu_before, "found": found}
+
+
+def measure_ingest(name: str, shape: Shape, directory: Path) -> dict[str, float]:
+    """Jobs and slice records a second, the best of ROUNDS."""
+    build(directory / "profiles", shape)
+    best = {"wall": float("inf"), "cpu": float("inf")}
+    for number in range(ROUNDS):
+        catalog = Catalog.make(directory / f"catalog-{number}")
+        before, cpu_before = time.perf_counter(), time.process_time()
+        done = ingest(catalog, places([directory / "profiles"]))
+        best["wall"] = min(best["wall"], time.perf_counter() - before)
+        best["cpu"] = min(best["cpu"], time.process_time() - cpu_before)
+    print(
+        f"ingest {name:36} {best['wall']:7.2f} s, {best['cpu']:.2f} s of CPU: {done.added / best['wall']:,.0f} jobs/s, "
+        f"{done.records / best['wall']:,.0f} records/s; a core: {done.added / best['cpu']:,.0f} jobs/s, "
+        f"{done.records / best['cpu']:,.0f} records/s",
+        flush=True,
+    )
+    return best | {"jobs": done.added, "records": done.records}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--days", type=int, default=3, help="of the catalog that is asked for partners")
+    parser.add_argument("--jobs", type=int, default=20_000, help="a day")
+    parser.add_argument("--ask", nargs=3, metavar=("QUESTION", "CATALOG", "JOB"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.ask:
+        question, catalog, job = options.ask
+        print(json.dumps(answer(question, Path(catalog), job)))
+        return 0
+    for name, shape in PROFILES.items():
+        with tempfile.TemporaryDirectory() as temporary:
+            measure_ingest(name, shape, Path(temporary))
+    with tempfile.TemporaryDirectory() as temporary:
+        year, some = Path(temporary) / "year", Path(temporary) / "days"
+        write_days(year, DAYS_OF_A_YEAR, 100)
+        before = time.perf_counter()
+        catalog = write_days(some, options.days, options.jobs)
+        rows = sum(batch.rows["job_slices"] for batch in catalog.batches())
+        size = sum(file.stat().st_size for file in some.rglob("*.parquet")) / 2**20
+        seconds = time.perf_counter() - before
+        print(f"{options.days} days of {options.jobs:,} jobs: {rows:,} job-slices, {size:,.0f} MiB, in {seconds:.1f} s")
+        middle = catalog.scan("jobs", catalog.batches(catalog.days()[options.days // 2 :][:1])).collect()
+        job = middle["job"][middle.height // 2]
+        for question, where, what in (
+            ("open", year, f"a catalog of {DAYS_OF_A_YEAR} days is opened"),
+            ("partners", some, f"all partners of one job in {options.days} days"),
+            ("others", some, "bytes of everybody else for every job of a day"),
+        ):
+            found = asked(question, where, job)
+            aim = QUESTIONS[question][1]
+            print(f"{what:52} {found['wall']:7.3f} s, {found['cpu']:.3f} s of CPU (aim {aim:g} s); {found['found']:,}",
+                  flush=True)  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
