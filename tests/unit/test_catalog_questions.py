@@ -188,3 +188,35 @@ def test_worst_names_who_lost_and_who_cost(catalog):
 def test_runs_with_company_are_not_quiet(catalog):
     assert [run.job for run in quiet_runs(catalog, find_job(catalog, "48190"))] == ["48001", "48002"]
     assert quiet_runs(catalog, find_job(catalog, "48213")) == []
+
+
+def test_a_file_that_went_meanwhile_is_asked_for_again(catalog, monkeypatch):
+    real, asked = Catalog.batches, []
+
+    def gone_at_first(self, days=None):
+        asked.append(days)
+        if len(asked) == 1:
+            raise FileNotFoundError("jobs.parquet")
+        return real(self, days)
+
+    monkeypatch.setattr(Catalog, "batches", gone_at_first)
+    assert len(told("catalog", "list", catalog.path)) == 5
+
+    def always_gone(self, days=None):
+        raise FileNotFoundError("jobs.parquet")
+
+    monkeypatch.setattr(Catalog, "batches", always_gone)
+    done = slicewise_command("catalog", "list", catalog.path)
+    assert (done.status, done.errors.count("\n")) == (2, 1)
+    assert "the catalog changes while it is read" in done.errors
+
+
+@pytest.mark.parametrize("question", ["list", "overlaps", "worst", "quality", "verify"])
+def test_an_empty_catalog_answers(question, tmp_path):
+    Catalog.make(tmp_path / "catalog")
+    done = slicewise_command("catalog", question, tmp_path / "catalog")
+    if question in ("overlaps", "worst"):
+        assert (done.status, done.errors.count("\n")) == (2, 1)
+        assert "is empty; fill it with: slicewise catalog ingest" in done.errors
+    else:
+        assert (done.status, done.errors) == (0, "")

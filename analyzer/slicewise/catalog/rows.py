@@ -51,8 +51,10 @@ def _rows(together: Together, places: Mapping[Path, Place], salt: bytes) -> dict
         unfinished=(pl.col("ending") == "running").sum(),
         missing_ranks=pl.col("ranks").max().clip(0) - pl.col("rank").filter(pl.col("rank") >= 0).n_unique(),
     )
-    keys = pl.Series(KEY, [number_of(f"{job}\0{first}".encode("utf-8", "surrogatepass"))
-                           for job, first in about.select("job", "first").iter_rows()], pl.UInt64)  # fmt: skip
+    # Salted, too: with the processes' ids at hand names could be tried one by one.
+    names = about.select("job", "first").iter_rows()
+    ids = [number_of(f"{job}\0{first}".encode("utf-8", "surrogatepass"), salt) for job, first in names]
+    keys = pl.Series(KEY, ids, pl.UInt64)
     lines = [places[source.path] for source in together.sources]
     known = pl.DataFrame(
         {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -42,7 +43,30 @@ from slicewise.text.safe_text import say
 SOME_UNREAD = 1
 MOST_ROWS = 20
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
+# So often a question is asked again whose files somebody has put together with others meanwhile.
+TIMES = 3
 CatalogPath = Annotated[Path, typer.Argument(metavar="CATALOG", help="The catalog's directory.")]
+
+
+Command = Callable[..., None]
+
+
+def _steady(command: Command) -> Command:
+    """The command, begun anew where a file is gone: a catalog may be changed while it is read."""
+
+    @functools.wraps(command)
+    def again(*arguments: object, **options: object) -> None:
+        for _ in range(TIMES - 1):
+            try:
+                return command(*arguments, **options)
+            except FileNotFoundError:
+                pass
+        try:
+            return command(*arguments, **options)
+        except FileNotFoundError as error:
+            raise UserError(f"the catalog changes while it is read ({error}); run the command again later") from error
+
+    return again
 
 
 @app.callback(invoke_without_command=True)
@@ -152,6 +176,7 @@ def prune(
 
 
 @app.command()
+@_steady
 def verify(catalog: CatalogPath, json: AsJson = False, output: OutputFile = None) -> None:
     """Read all of a catalog and say what is wrong with it. Exit status 1 if anything is.
 
@@ -182,6 +207,7 @@ Most = Annotated[int, typer.Option("--most", min=1, help="So many rows at most."
 
 
 @app.command("list")
+@_steady
 def list_(
     catalog: CatalogPath,
     user: User = None,
@@ -214,6 +240,7 @@ def list_(
 
 
 @app.command()
+@_steady
 def show(
     catalog: CatalogPath,
     job: Annotated[str, typer.Argument(metavar="JOB", help="A job's name, or its key.")],
@@ -254,6 +281,7 @@ def show(
 
 
 @app.command()
+@_steady
 def overlaps(
     catalog: CatalogPath,
     job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="Who was beside this job; else all pairs.")] = None,
@@ -287,6 +315,7 @@ def overlaps(
 
 
 @app.command()
+@_steady
 def quality(
     catalog: CatalogPath,
     since: Since = None,
@@ -310,6 +339,7 @@ def quality(
 
 
 @app.command()
+@_steady
 def worst(
     catalog: CatalogPath,
     since: Since = None,
