@@ -54,7 +54,8 @@ def strips(stretches: pl.DataFrame, policies: Sequence[str], jobs: Sequence[str]
                     "line": {"width": 0},
                     **({"pattern": {"shape": "/", "size": 5, "solidity": 0.35}} if doing == "waiting" else {}),
                 },
-                name=style.safe(style.shortened(job)) + ("" if doing == "io" else f" {said[doing]}"),
+                name=style.safe(style.shortened(job)),
+                showlegend=doing == "io",
                 customdata=(part["end"]).to_list(),
                 hovertemplate=f"{style.safe(job)}: {said[doing]} %{{base:.4~g}} to %{{customdata:.4~g}} s"
                 "<extra></extra>",
@@ -96,8 +97,12 @@ def costs(rows: pl.DataFrame, metrics: Mapping[str, str]) -> go.Figure:
     return chart
 
 
-def over_offset(rows: pl.DataFrame, column: str, title: str, offset_title: str, actual: float | None) -> go.Figure:
-    """A line a policy over dt. rows: policy, dt, and the column. actual: the dt that the jobs really have."""
+def over_offset(
+    rows: pl.DataFrame, column: str, title: str, moved: str, against: str, actual: float | None
+) -> go.Figure:
+    """A line a policy over dt. rows: policy, dt, and the column. moved: the job that begins dt after `against`.
+    actual: the dt that the jobs really have.
+    """
     chart = style.figure(height=300)
     for policy in rows["policy"].unique(maintain_order=True):
         part = rows.filter(pl.col("policy") == policy).sort("dt")
@@ -112,6 +117,7 @@ def over_offset(rows: pl.DataFrame, column: str, title: str, offset_title: str, 
         )  # fmt: skip
     if actual is not None:
         chart.add_vline(x=actual, line={"width": 1, "color": style.INK, "dash": "dot"})
-    chart.update_xaxes(title_text=offset_title, title_standoff=6)
+    names = [style.safe(style.shortened(name, 18)) for name in (moved, against)]
+    chart.update_xaxes(title_text=f"{names[0]} begins after {names[1]} by (s)", title_standoff=6)
     chart.update_yaxes(title_text=title)
     return chart

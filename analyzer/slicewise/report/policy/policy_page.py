@@ -45,7 +45,8 @@ def policy_page(
             Section(
                 heading="Who would have done what, when",
                 chart=charts.strips(_stretches(comparison), [one.policy for one in comparison.simulated], names),
-                note=" ".join(policy_words.meanings(comparison)),
+                note="Full bars are I/O, hatched ones wait for their turn, thin ones compute. "
+                + " ".join(policy_words.meanings(comparison)),
             ),
             Section(
                 heading="What each policy costs",
@@ -64,7 +65,7 @@ def policy_page(
 
 
 def _sweep_sections(comparison: Comparison, sweep: Sweep) -> Iterator[Section]:
-    title = f"{sweep.moved} begins after {sweep.against} by (s)"
+    moved, against = sweep.moved, sweep.against
     low, high = sweep.rows["dt"].min(), sweep.rows["dt"].max()
     actual = sweep.actual if low <= sweep.actual <= high else None  # type: ignore[operator]
     metric = comparison.metric
@@ -74,7 +75,8 @@ def _sweep_sections(comparison: Comparison, sweep: Sweep) -> Iterator[Section]:
             sweep.rows.unique(["policy", "dt"], maintain_order=True),
             "cost",
             SHORT_NAMES[metric],
-            title,
+            moved,
+            against,
             actual,
         ),
         note="The dotted line is when it began." + (" It lies outside of what is shown." if actual is None else ""),
@@ -83,11 +85,11 @@ def _sweep_sections(comparison: Comparison, sweep: Sweep) -> Iterator[Section]:
         rows = sweep.rows.filter(pl.col("job") == name)
         yield Section(
             heading=f"{name}: interference factor",
-            chart=charts.over_offset(rows, "interference", "interference factor", title, actual),
+            chart=charts.over_offset(rows, "interference", "interference factor", moved, against, actual),
         )
         yield Section(
             heading=f"{name}: I/O time",
-            chart=charts.over_offset(rows, "seconds", "I/O time (s)", title, actual),
+            chart=charts.over_offset(rows, "seconds", "I/O time (s)", moved, against, actual),
         )
 
 

@@ -10,8 +10,8 @@ from slicewise.report.policy.policy_words import value
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
-# More jobs have no column each; the page and JSON have them.
-MOST_JOBS = 8
+# More jobs have no row each on the terminal; the page and JSON have them.
+MOST_JOBS = 12
 # Less than this of a job's I/O time is rounding, or the ends of slices.
 NO_GAIN = 1e-3
 
@@ -65,12 +65,12 @@ def jobs_table(comparison: Comparison) -> Table:
 
 
 def factors_table(comparison: Comparison) -> Table:
-    """A row a policy, a column a job: I/O time and interference factor. For the terminal, and few jobs."""
-    names = [job.job for job in comparison.undisturbed.jobs]
-    table = Table([Column("policy", is_figure=False), *(Column(f"{name}: I/O time (factor)") for name in names)])
-    for one in comparison.simulated:
-        cells = [f"{words.seconds(job.io_seconds)} ({words.number(job.interference)})" for job in one.jobs]
-        table.add(one.policy, *cells)
+    """A row a job, a column a policy: I/O time and interference factor. For the terminal, and few jobs."""
+    names = [one.policy for one in comparison.simulated]
+    table = Table([Column("I/O time (interference factor)", is_figure=False), *(Column(name) for name in names)])
+    for outcomes in zip(*(one.jobs for one in comparison.simulated), strict=True):
+        cells = [f"{words.seconds(job.io_seconds)} ({words.number(job.interference)})" for job in outcomes]
+        table.add(outcomes[0].job, *cells)
     return table
 
 

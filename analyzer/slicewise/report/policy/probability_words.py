@@ -53,7 +53,7 @@ def notes(found: Probability) -> list[str]:
     lines = [
         "The formula takes the jobs to be independent: P = 1 - sum of P(X = n) (1 - mu)^n, X being the number of jobs "
         "that run, and mu the mean share of time in I/O.",
-        "Jobs that hold each other up are in I/O for longer, so it is more of a lower bound.",
+        "Jobs that begin together, wait for each other or hold each other up are not independent.",
     ]
     if found.io_source == "assumed":
         lines.append(
