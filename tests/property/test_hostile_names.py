@@ -202,6 +202,8 @@ def test_every_command_and_form(sound, harmless_tags, tmp_path_factory, names, d
         ["info", job, "--phases"],
         ["report", job, "--html", folder / "a"],
         ["delta", "read", job],
+        ["policy", job, sound, "--capacity", "1GiB/s", "--html", folder / "p"],
+        ["policy", "probability", job, sound, "--html", folder / "p"],
         ["model", "fit", job, sound],
         ["model", "check", job, sound],
         ["model", "invert", job, sound],

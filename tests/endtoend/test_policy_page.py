@@ -1,0 +1,58 @@
+"""The pages of policies as a reader sees them: in a browser, within their edges, without the network."""
+
+import pytest
+from slicewise.analysis.policies.comparison import compare, sweep
+from slicewise.analysis.policies.job_log import LoggedJob
+from slicewise.analysis.policies.probability import of_log
+from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
+from slicewise.report.page import html_of
+from slicewise.report.policy.policy_page import machine_facts, policy_page
+from slicewise.report.policy.policy_words import for_whom, verdict
+from slicewise.report.policy.probability_page import probability_page
+from support import browser
+
+DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
+needs_browser = pytest.mark.skipif(
+    browser.executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
+)
+
+
+def policies():
+    phases = [tuple(IoPhase(2.0, 10.0 + number) for _ in range(3)) for number in range(4)]
+    jobs = [
+        PolicyJob(name, 64, 64.0, place * 3.0, phases[place], 1.0)
+        for place, name in enumerate(("<b>one</b>", "two-with-a-name-that-is-longer-than-most", "three", "four"))
+    ]
+    found = compare(1.0, jobs)
+    return policy_page(
+        found, sweep(1.0, jobs, found, 9), "test", [verdict(found), for_whom(found, found.best)],
+        machine_facts(found, found.best.policy),
+    )  # fmt: skip
+
+
+def probabilities():
+    jobs = [LoggedJob(float(number), 30.0 + number % 7, 1 + number % 900) for number in range(2000)]
+    return probability_page(of_log(jobs, 0.05), None, "test")
+
+
+@pytest.fixture(scope="module")
+def window():
+    with browser.Browser() as opened:
+        yield opened
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1400, 600])
+@pytest.mark.parametrize("page", [policies, probabilities])
+def test_a_page_is_drawn_within_its_edges_and_without_the_network(window, page, width, tmp_path):
+    file = tmp_path / "page.html"
+    file.write_text(html_of(page()), encoding="utf-8")
+    window.requests.clear()
+    window.troubles.clear()
+    window.resize(width, 1000)
+    window.open(file, DRAWN)
+    assert window.evaluate("document.getElementById('trouble').hidden"), window.troubles
+    assert not window.troubles
+    assert window.evaluate("document.documentElement.scrollWidth") <= width
+    assert all(request.startswith(("file:", "data:", "blob:")) for request in window.requests)
+    assert window.evaluate("document.querySelectorAll('.js-plotly-plot').length") >= 2
