@@ -29,9 +29,11 @@ GENERATED = $(addprefix $(BUILD)/generated/,schema_frame.inc size_bins.inc expor
 
 SCHEDULER_FILES = $(patsubst scheduler/%.in,%,$(wildcard scheduler/*.in))
 
+WORKLOAD = $(addprefix $(BUILD)/bin/slicewise-,load trials)
+
 .DEFAULT_GOAL = all
 .PHONY: all
-all: $(BUILD)/lib/libslicewise.so $(BUILD)/lib/libslicewise-reader.so $(BUILD)/bin/slicewise-collect $(BUILD)/bin/slicewise $(if $(MPICC),$(BUILD)/bin/slicewise-load)  ## build the library, the collector and the command
+all: $(BUILD)/lib/libslicewise.so $(BUILD)/lib/libslicewise-reader.so $(BUILD)/bin/slicewise-collect $(BUILD)/bin/slicewise $(if $(MPICC),$(WORKLOAD))  ## build the library, the collector and the command
 
 $(BUILD)/generate: schema/generate.c schema/format.h $(wildcard schema/*.def)
 	@mkdir -p $(@D)
@@ -84,9 +86,9 @@ $(BUILD)/peers/.installed: tests/peers.lock
 	touch $@
 
 # The workload of campaigns belongs to the MPI that it was built with: it is built where one is there, and not needed elsewhere.
-$(BUILD)/bin/slicewise-load: workload/load.c
+$(BUILD)/bin/slicewise-%: workload/%.c workload/common.h
 	@mkdir -p $(@D)
-	$(MPICC) -std=c17 -O2 -g $(WARNINGS) $< -o $@
+	$(MPICC) -std=c17 -O2 -g $(WARNINGS) $< -lm -o $@
 
 .PHONY: setup
 setup:  ## install what the build, the demo and the tests need, or say what is missing
@@ -151,7 +153,7 @@ install: all  ## install below PREFIX (/usr/local); the clone is not needed afte
 	  install -d $(DESTDIR)$(PREFIX)/share/slicewise && sed 's|@PREFIX@|$(PREFIX)|' scheduler/$$file.in > $(DESTDIR)$(PREFIX)/share/slicewise/$$file || exit; \
 	done
 	chmod 755 $(DESTDIR)$(PREFIX)/share/slicewise/slurm-*
-	$(if $(MPICC),install -m 755 $(BUILD)/bin/slicewise-load $(DESTDIR)$(PREFIX)/bin/slicewise-load,@echo "install: no MPI compiler here, so slicewise-load is left out")
+	$(if $(MPICC),install -m 755 $(WORKLOAD) $(DESTDIR)$(PREFIX)/bin,@echo "install: no MPI compiler here, so slicewise-load and slicewise-trials are left out")
 	make/wheel $(BUILD)
 	make/environment $(DESTDIR)$(PREFIX)/lib/slicewise/venv $(BUILD)/wheel/*.whl
 	sed 's|@VENV@|../lib/slicewise/venv|' bin/slicewise.in > $(BUILD)/wheel/slicewise

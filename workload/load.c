@@ -8,14 +8,15 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <mpi.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#define PROGRAM "slicewise-load"
+#include "common.h"
 
 struct load {
     const char *path;
@@ -70,18 +71,6 @@ static const char usage[] =
     "  --second N         the last N processes are a second group, with a volume and files PATH.second of its own\n"
     "  --delay SECONDS    the second group begins so much later than the first; before it if negative\n";
 
-__attribute__((format(printf, 2, 3), noreturn)) static void fail(int status, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fprintf(stderr, "slicewise-load: ");
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    MPI_Abort(MPI_COMM_WORLD, status);
-    abort();
-}
-
 static void check_mpi(int error, const char *what, const char *path)
 {
     if (error == MPI_SUCCESS)
@@ -90,24 +79,6 @@ static void check_mpi(int error, const char *what, const char *path)
     int length;
     MPI_Error_string(error, text, &length);
     fail(1, "%s %s: %s", what, path, text);
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int64_t bytes_of(const char *text)
-{
-    char *end;
-    errno = 0;
-    int64_t bytes = strtoll(text, &end, 10);
-    int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-    if (errno != 0 || end == text || end[shift > 0] != '\0' || bytes <= 0 || bytes > INT64_MAX >> shift)
-        fail(2, "'%s' is not a size: say for instance 4096, 64K, 100M or 2G", text);
-    return bytes << shift;
 }
 
 static int count_of(const char *text)
@@ -251,24 +222,6 @@ union file {
     int fd;
     MPI_File mpi;
 };
-
-static void sleep_for(double seconds)
-{
-    if (seconds <= 0)
-        return;
-    struct timespec time = { .tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) };
-    while (nanosleep(&time, &time) != 0 && errno == EINTR)
-        continue;
-}
-
-/* A barrier that leaves the processors to those who work: where there are few, ranks that spin would slow the others down. */
-static void meet(MPI_Comm comm)
-{
-    MPI_Request request;
-    MPI_Ibarrier(comm, &request);
-    for (int is_there = 0; MPI_Test(&request, &is_there, MPI_STATUS_IGNORE) == MPI_SUCCESS && !is_there;)
-        sleep_for(0.001);
-}
 
 static union file open_part(const struct load *load, const struct group *group, const struct part *part)
 {

@@ -35,7 +35,7 @@ def site_lines(found: Sites) -> Iterator[str]:
     for row in frame.iter_rows(named=True):
         stack = found.stacks[row["stack"]]
         share = row["seconds"] / found.samples["seconds"].sum()
-        yield f"Most I/O time ({words.percent(share, 2)}) is spent in {_called(stack)}."
+        yield f"Most I/O time ({words.percent(share, 2)}) is spent in {place_words(stack)}."
 
 
 def sites_section(found: Sites, slices: range, slice_ns: int) -> Section:
@@ -77,7 +77,8 @@ def sites_table(found: Sites, slice_ns: int) -> Table:
     return table
 
 
-def _called(stack: tuple[Place, ...]) -> str:
+def place_words(stack: tuple[Place, ...]) -> str:
+    """The function that was called, and the code that called it."""
     called = f"{stack[-1].function}()"
     if len(stack) < 2:
         return called

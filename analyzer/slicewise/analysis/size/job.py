@@ -1,0 +1,89 @@
+"""One job's transfer sizes: what it uses where, what that costs it, and whose code the calls come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from slicewise.analysis.job.io_time import busiest_files
+from slicewise.analysis.job.sites import Sites, sites
+from slicewise.analysis.size.cost import SizeCost, size_cost
+from slicewise.analysis.size.points import SizeCurve
+from slicewise.analysis.size.profiles import Accesses
+from slicewise.analysis.size.stripes import Stripes, stripes_of
+from slicewise.digest.digest import Digest
+
+MOST_FILES = 20
+
+
+@dataclass(frozen=True)
+class SiteSize:
+    """A call site: its stack (a number of `Sites.stacks`), direction, seconds in calls, calls, the mean size of these,
+    and its share of the time in all sites of its direction. Estimates from samples.
+    """
+
+    stack: int
+    direction: str
+    seconds: float
+    calls: float
+    mean_size: float
+    share: float
+
+
+@dataclass(frozen=True)
+class JobSizes:
+    """A job's sizes. costs: by file system and direction, most seconds first. sites: where in the program the calls
+    are; site_sizes: those of reads and writes, most calls' seconds first. stripes: of its files on Lustre.
+    """
+
+    digest: Digest
+    costs: Sequence[SizeCost]
+    sites: Sites
+    site_sizes: Sequence[SiteSize]
+    stripes: Sequence[Stripes]
+
+    @property
+    def saved(self) -> list[SizeCost]:
+        """What is claimed to be saved."""
+        return [cost for cost in self.costs if cost.is_claimed]
+
+
+def job_sizes(digest: Digest, accesses: Sequence[Accesses], curves: Sequence[SizeCurve]) -> JobSizes:
+    """What the job's sizes cost it. curves: of whatever was measured at other sizes."""
+    found = sites(digest)
+    costs = [size_cost(each, curves) for each in accesses]
+    return JobSizes(digest, costs, found, site_sizes(digest, found), _stripes(digest, accesses))
+
+
+def site_sizes(digest: Digest, found: Sites) -> list[SiteSize]:
+    """The call sites of reads and writes, those with most time first."""
+    summed = found.samples.group_by("stack", "operation").agg(pl.col("seconds", "bytes", "calls").sum())
+    kinds = {name: digest.kind_of_operation(name) for name in summed["operation"].unique()}
+    all_seconds = {
+        kind: sum(row["seconds"] for row in summed.to_dicts() if kinds[row["operation"]] == kind)
+        for kind in ("read", "write")
+    }
+    rows = [
+        SiteSize(
+            row["stack"],
+            kinds[row["operation"]],
+            row["seconds"],
+            row["calls"],
+            row["bytes"] / row["calls"],
+            row["seconds"] / all_seconds[kinds[row["operation"]]],
+        )
+        for row in summed.to_dicts()
+        if kinds[row["operation"]] in all_seconds and row["calls"] > 0 and row["seconds"] > 0
+    ]
+    return sorted(rows, key=lambda site: (-site.seconds, site.stack))
+
+
+def _stripes(digest: Digest, accesses: Sequence[Accesses]) -> list[Stripes]:
+    """Of the busiest files on Lustre that are still there."""
+    points = [each.curve.mount for each in accesses if each.storage_type == "lustre"]
+    if not points:
+        return []
+    paths = [path for path in busiest_files(digest, MOST_FILES)["path"] if path.startswith(tuple(points))]
+    return [stripes for stripes in map(stripes_of, paths) if stripes is not None]

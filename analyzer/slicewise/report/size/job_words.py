@@ -1,0 +1,197 @@
+"""What a job's own transfer sizes cost it, in sentences, as tables, as JSON and as a part of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from slicewise.analysis.size.cost import SizeCost
+from slicewise.analysis.size.job import JobSizes, SiteSize
+from slicewise.report.job.site_words import place_words
+from slicewise.report.page import Section
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+VERBS = {"read": "reads", "write": "writes"}
+MOST_SITES = 8
+MOST_STRIPES = 3
+
+
+def job_lines(found: JobSizes) -> list[str]:
+    """The sentences on the job: what is saved, why nothing is, whose code it is, how its files are striped."""
+    job = found.digest.job
+    if not found.costs:
+        return [f"{job} moved too little to tell of transfer sizes."]
+    lines = [_saving(job, cost) for cost in found.saved]
+    lines += [_no_saving(job, cost) for cost in found.costs if not cost.is_claimed]
+    lines += list(_code(found))
+    return lines + list(_stripes(found))
+
+
+def _size(cost: SizeCost) -> str:
+    accesses = cost.accesses
+    if accesses.size is not None:
+        return words.size(accesses.size)
+    return f"several sizes ({words.size(round(accesses.mean_size))} in the mean)"
+
+
+def _what(cost: SizeCost) -> str:
+    curve = cost.accesses.curve
+    return f"{VERBS[curve.direction]} of {_size(cost)} on {curve.mount}"
+
+
+def _saving(job: str, cost: SizeCost) -> str:
+    assert cost.saved is not None
+    saved = cost.saved
+    share = words.percent(saved.value / cost.accesses.seconds, 2)
+    return (
+        f"{job} would save {words.duration(saved.value)} {words.interval(saved.low, saved.high)} of its "
+        f"{words.duration(cost.accesses.seconds)} in {_what(cost)} ({share}) with calls of {words.size(cost.better)}: "
+        f"by {cost.how}."
+    )
+
+
+def _no_saving(job: str, cost: SizeCost) -> str:
+    spent = f"{job} spent {words.duration(cost.accesses.seconds)} in {_what(cost)}"
+    if cost.saved is not None:
+        return f"{spent}: no larger size would save more than chance or a trifle, by {cost.how}."
+    return (
+        f"{spent}. What another size would save is unknown: {cost.how}. Measure it with slicewise size run DIR on that "
+        "file system, or give profiles of runs with other sizes."
+    )
+
+
+def _code(found: JobSizes) -> Iterator[str]:
+    """The call site that most of the time comes from, of each direction that is told of."""
+    for direction in dict.fromkeys(cost.accesses.curve.direction for cost in found.saved or found.costs[:1]):
+        of_direction = [site for site in found.site_sizes if site.direction == direction]
+        if of_direction:
+            site = of_direction[0]
+            yield (
+                f"{words.percent(site.share, 2)} of the time in {VERBS[direction]} comes from "
+                f"{place_words(found.sites.stacks[site.stack])}, in calls of {words.size(round(site.mean_size))}."
+            )
+
+
+def _stripes(found: JobSizes) -> Iterator[str]:
+    for stripes in found.stripes[:MOST_STRIPES]:
+        yield (
+            f"{stripes.path} lies in stripes of {words.size(stripes.size)} on "
+            f"{words.count(stripes.count, 'object')}; calls of whole stripes use them best."
+        )
+
+
+def profile_notes() -> list[str]:
+    """What figures from profiles take for granted."""
+    return [
+        "Bandwidths of profiles are bytes over the seconds in calls (and syncs) of the process with most, latencies "
+        "the mean of all calls. Through the page cache both are those of the cache.",
+        "A job is beside another one in slices in which one of the given jobs, or one whose profile lies beside, moved "
+        "bytes there; other company is not known.",
+    ]
+
+
+def costs_table(costs: Sequence[SizeCost]) -> Table:
+    """A row a file system and direction."""
+    table = Table(
+        [
+            Column("of", is_figure=False),
+            Column("calls"),
+            Column("mean size", "bytes"),
+            Column("time", "s"),
+            Column("a call takes", "s"),
+            Column("better size", "bytes"),
+            Column("saves", "s"),
+            Column("interval (s)", is_figure=False),
+        ]
+    )
+    for cost in costs:
+        accesses = cost.accesses
+        latency = accesses.call_seconds / accesses.calls
+        table.add(
+            f"{accesses.curve.access} {VERBS[accesses.curve.direction]}, {accesses.curve.sharing}, "
+            f"{accesses.curve.mount}",
+            Cell(f"{accesses.calls:,}", accesses.calls),
+            Cell(words.size(round(accesses.mean_size)), accesses.mean_size),
+            Cell(words.duration(accesses.seconds), accesses.seconds),
+            Cell(words.duration(latency), latency),
+            Cell(words.size(cost.better), cost.better) if cost.better is not None and cost.is_claimed else "",
+            Cell(words.duration(cost.saved.value), cost.saved.value) if cost.saved is not None else "unknown",
+            words.interval(cost.saved.low, cost.saved.high) if cost.saved is not None and cost.is_claimed else "",
+        )
+    return table.without_empty_columns()
+
+
+def sites_table(found: JobSizes) -> Table:
+    """A row a call site, those with most time."""
+    table = Table(
+        [
+            Column("call", is_figure=False),
+            Column("time", "s"),
+            Column("of its direction"),
+            Column("calls"),
+            Column("mean size", "bytes"),
+        ]
+    )
+    for site in found.site_sizes[:MOST_SITES]:
+        table.add(
+            place_words(found.sites.stacks[site.stack]),
+            Cell(words.duration(site.seconds), site.seconds),
+            Cell(words.percent(site.share, 2), site.share),
+            Cell(f"{site.calls:,.0f}", round(site.calls)),
+            Cell(words.size(round(site.mean_size)), site.mean_size),
+        )
+    return table
+
+
+def job_sections(found: JobSizes) -> list[Section]:
+    """The job's part of a page."""
+    if not found.costs:
+        return []
+    tables = [costs_table(found.costs), *([sites_table(found)] if found.site_sizes else [])]
+    return [
+        Section(
+            heading=f"What its own sizes cost {found.digest.job}",
+            text=job_lines(found),
+            tables=tables,
+            note="Seconds are those of the process with most. Call sites are sampled: their figures are estimates.",
+        )
+    ]
+
+
+def job_record(found: JobSizes) -> dict[str, Any]:
+    """The key `job` of JSON output, see docs/commands.md."""
+    return {
+        "job": found.digest.job,
+        "costs": [_cost(cost) for cost in found.costs],
+        "sites": [_site(found, site) for site in found.site_sizes],
+        "stripes": [vars(stripes) for stripes in found.stripes],
+        "sentences": job_lines(found),
+    }
+
+
+def _cost(cost: SizeCost) -> dict[str, Any]:
+    accesses = cost.accesses
+    curve = accesses.curve
+    return {
+        "mount": curve.mount,
+        "direction": curve.direction,
+        "access": curve.access,
+        "sharing": curve.sharing,
+        "processes": curve.processes,
+        "size": accesses.size,
+        "mean_size": accesses.mean_size,
+        "calls": accesses.calls,
+        "bytes": accesses.bytes,
+        "seconds": accesses.seconds,
+        "latency": accesses.call_seconds / accesses.calls,
+        "better_size": cost.better,
+        "saved_seconds": cost.saved,
+        "is_claimed": cost.is_claimed,
+        "how": cost.how,
+    }
+
+
+def _site(found: JobSizes, site: SiteSize) -> dict[str, Any]:
+    stack = [vars(place) for place in found.sites.stacks[site.stack]]
+    return {**vars(site), "stack": stack}
