@@ -85,6 +85,13 @@ def test_a_job_is_placed_by_what_it_did_on_its_storage(tmp_path, box):
     assert "bandwidth is what holds it back: 1 MiB writes" in verdict
 
 
+def test_programs_that_run_one_after_the_other_take_their_times_together(tmp_path, box):
+    rows = [{at: wrote(100, 0.5) for at in range(5)}, {at: wrote(100, 0.5) for at in range(5, 10)}]
+    found = placed(write_run(tmp_path / "profiles" / "chain", 20, rows), box)
+    assert found.whole.data_seconds == pytest.approx(5)
+    assert found.whole.bandwidth * 1024 == pytest.approx(200)
+
+
 def test_worse_than_any_benchmark_with_nobody_else_is_news(tmp_path, box):
     job = write_run(tmp_path / "profiles" / "sim", 20, [{at: wrote(5, 0.9) | {"sync_ops": 1} for at in range(10)}])
     found = placed(job, box)

@@ -2,10 +2,10 @@
 
 Digests in, frozen dataclasses out. A job's point, in the units of IO500:
 
-- bandwidth = bytes / data time (GiB/s), metadata rate = metadata operations / metadata time (kIOPS). Each time is that
-  of the process with most of it: seconds in calls, of a process with several threads their mean.
-- An operation is what mdtest counts as one: a file opened and closed again is one, so closes are left out, and their
-  time is not. The rate over the wall time stands beside it.
+- bandwidth = bytes / data time (GiB/s), metadata rate = metadata operations / metadata time (kIOPS). Each time is
+  added up over slices, in each that of the process with most of it: seconds in calls, of several threads their mean.
+- An operation is what mdtest counts as one: a file opened and closed again is one, so closes are left out, and so are
+  seeks; their time is not. The rate over the wall time stands beside it.
 """
 
 from __future__ import annotations
@@ -36,13 +36,19 @@ LEAST_OF_TIME = 0.05
 ONE_DIRECTION = 0.95
 # Where profiles explain less of a storage's traffic, somebody else was active.
 MOST_COVERED = 0.8
+# Functions by what they do (names of schema/operations.def).
+OPENS = ("open", "openat", "creat", "fopen", "freopen")
+CLOSES = ("close", "fclose")
+SEEKS = ("lseek", "fseek", "seekdir")
 # A slice is part of a phase from this fraction of the mean time in calls.
 LEAST_OF_PHASE = 0.05
 
 
 @dataclass(frozen=True)
 class Work:
-    """What was done in some time. seconds: on the clock. data_seconds, metadata_seconds: of the process with most."""
+    """What was done in some time. seconds: on the clock. data_seconds, metadata_seconds: of the
+    process with most in each slice, added up.
+    """
 
     seconds: float
     read_bytes: int
@@ -244,15 +250,18 @@ def _busiest_storage(rows: pl.DataFrame) -> int:
 
 def _work(rows: pl.DataFrame, slice_ns: int, share_of_operations: float, seconds: float) -> Work:
     data = pl.sum_horizontal("read_ns", "write_ns", "sync_ns", "read_request_ns", "write_request_ns")
-    by_process = (
+    # Slice by slice, so that programs that run one after the other add up.
+    longest_by_slice = (
         rows.with_columns(
             data=pl.min_horizontal(data / pl.col("threads"), pl.lit(slice_ns)),
             metadata=pl.min_horizontal(pl.col("meta_ns") / pl.col("threads"), pl.lit(slice_ns)),
         )
-        .group_by("process")
+        .group_by("process", "slice")
         .agg(pl.col("data", "metadata").sum())
+        .group_by("slice")
+        .agg(pl.col("data", "metadata").max())
     )
-    longest = by_process.select(pl.col("data", "metadata").max()).row(0)
+    longest = longest_by_slice.select(pl.col("data", "metadata").sum()).row(0)
     return Work(
         seconds,
         int(rows["read_bytes"].sum()),
@@ -264,11 +273,19 @@ def _work(rows: pl.DataFrame, slice_ns: int, share_of_operations: float, seconds
 
 
 def _operations(digest: Digest, rows: pl.DataFrame) -> tuple[float, int]:
-    """What share of the metadata calls are operations, as each open has a close that is none; and how many opens."""
-    opens = int(digest.files.join(members(digest).select("process"), on="process", how="semi")["opens"].sum())
+    """What share of the metadata calls on files are operations, and how many files were opened. A close ends what its
+    open began, and a seek asks no storage: neither is an operation.
+    """
+    called = digest.calls.join(members(digest).select("process"), on="process", how="semi")
+
+    def count(operations: Sequence[str]) -> int:
+        return int(called.filter(pl.col("operation").is_in(operations))["calls"].sum())
+
     calls = int(rows["meta_ops"].sum())
-    closes = min(opens, calls // 2)
-    return (calls - closes) / calls if calls else 1.0, opens
+    opens = count(OPENS)
+    # Closes of pipes and sockets are no calls on files: there are as many closes of files as there were opens.
+    others = min(opens, count(CLOSES)) + count(SEEKS)
+    return max(0, calls - others) / calls if calls else 1.0, opens
 
 
 def _busiest_phase(rows: pl.DataFrame) -> pl.DataFrame:

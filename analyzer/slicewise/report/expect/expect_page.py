@@ -75,8 +75,8 @@ def place_notes() -> list[str]:
     """What a job's point means."""
     return [
         "A job's bandwidth is its bytes over its time in data calls, and its metadata rate is its operations over its "
-        "time in metadata calls, each of the process with most of it. Opening and closing a file is one operation, as "
-        "IO500 counts it.",
+        "time in metadata calls, in each slice that of the process with most. Opening and closing a file is one "
+        "operation, as IO500 counts it; seeks are none.",
         "An axis that took less than 5 % of a job's I/O time does not judge the job.",
         "The share of easy I/O is the time that the same work takes at the median easy rates, over the time it took.",
     ]
