@@ -101,6 +101,14 @@ def test_a_kept_job_has_the_frames_of_its_digest(jobs, undisturbed, tmp_path):
             assert own.sort(keys).equals(found.sort(keys)), name
 
 
+def test_paths_are_kept_as_absolute_ones(jobs, tmp_path, monkeypatch):
+    monkeypatch.chdir(jobs / "anna")
+    catalog = Catalog.make(tmp_path / "catalog")
+    ingest(catalog, places([Path("48213"), Path("48190/n6.swz")]))
+    kept = catalog.scan("jobs").collect()["path"].sort().to_list()
+    assert kept == [str(jobs / "anna" / "48190" / "n6.swz"), str(jobs / "anna" / "48213")]
+
+
 def test_every_row_lies_in_the_day_in_which_its_job_began(undisturbed):
     pattern = f"{undisturbed}/day=*/batch=*/jobs.parquet"
     jobs = pl.scan_parquet(pattern, hive_partitioning=True).collect()

@@ -45,7 +45,7 @@ def number_of(content: bytes, salt: bytes = b"") -> int:
 
 
 def places(paths: Iterable[Path]) -> list[Place]:
-    """The profiles at `paths` and in all directories below, each once, in order.
+    """The profiles at `paths` and in all directories below, each once, in order, by their absolute paths.
 
     Raises UserError for a path that is not there, or below which there is nothing; what cannot be looked into below one
     is passed over.
@@ -63,7 +63,7 @@ def places(paths: Iterable[Path]) -> list[Place]:
 def _places(path: Path, is_named: bool = False) -> Iterator[Place]:
     try:
         if is_named and path.is_file():
-            yield Place(path, [_file(path.name, path.stat())])
+            yield Place(Path(os.path.abspath(path)), [_file(path.name, path.stat())])
             return
         if is_named and not path.exists():
             raise UserError(f"{path}: does not exist; {WAY_OUT}")
@@ -79,7 +79,7 @@ def _places(path: Path, is_named: bool = False) -> Iterator[Place]:
             raise UserError(unreadable(path, error.strerror or str(error))) from error
         return
     if files:
-        yield Place(path, sorted(files))
+        yield Place(Path(os.path.abspath(path)), sorted(files))
         return
     for name in sorted(directories):
         yield from _places(path / name)
