@@ -11,7 +11,6 @@ from slicewise.analysis.copies.copies import copies as analysis
 from slicewise.analysis.copies.known_capacity import fitted_capacity, given_capacity
 from slicewise.analysis.sharing.model_file import read_model
 from slicewise.digest.digest import read_digests
-from slicewise.errors import UserError
 from slicewise.profile.files import job_places
 from slicewise.report.copies import copies_words, limits
 from slicewise.report.copies.copies_json import copies_record
@@ -21,7 +20,7 @@ from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
-from slicewise.text.amounts import amount
+from slicewise.text import amounts
 
 
 def copies(
@@ -57,10 +56,7 @@ def copies(
     first, others, witnesses = digests[0], digests[1 : 1 + len(beside or [])], digests[1 + len(beside or []) :]
     known = None
     if capacity is not None:
-        rate, has_unit = amount(capacity, "--capacity", is_rate=True)
-        if not has_unit or rate <= 0:
-            raise UserError(f"--capacity {capacity}: give a rate with its unit, such as 2GiB/s")
-        known = given_capacity(rate)
+        known = given_capacity(amounts.rate(capacity, "--capacity"))
     elif model is not None:
         known = fitted_capacity(read_model(model))
     found = analysis(first, others, witnesses, most_loss / 100, known)

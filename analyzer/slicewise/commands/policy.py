@@ -37,8 +37,7 @@ from slicewise.report.policy.probability_words import probability_record
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.job_options import JobOption, job_option, require_names_of_their_own
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
-from slicewise.text import words
-from slicewise.text.amounts import amount
+from slicewise.text import amounts, words
 
 JOB_FORM = "NAME,volume=V,processes=P,start=S[,cap=D][,unit=U]"
 JOB_KEYS = ("volume", "processes", "start", "cap", "unit")
@@ -169,7 +168,7 @@ def simulate(
     Example: slicewise policy simulate --capacity 100MiB/s --job A,volume=2GiB,processes=2048,start=0
     --job B,volume=512MiB,processes=2048,start=14
     """
-    rate, has_unit = amount(capacity, "--capacity", is_rate=True)
+    rate, has_unit = amounts.amount(capacity, "--capacity", is_rate=True)
     jobs = [_policy_job(job_option(text, JOB_KEYS, JOB_FORM), has_unit) for text in job]
     require_names_of_their_own([one.job for one in jobs])
     try:
@@ -308,10 +307,7 @@ def _known(capacity: str | None, model: Path | None) -> tuple[KnownCapacity | No
     fitted = read_model(model) if model is not None else None
     known = fitted_capacity(fitted) if fitted is not None else None
     if capacity is not None:
-        rate, has_unit = amount(capacity, "--capacity", is_rate=True)
-        if not has_unit or rate <= 0:
-            raise UserError(f"--capacity {capacity}: give a rate with its unit, such as 2GiB/s")
-        known = given_capacity(rate)
+        known = given_capacity(amounts.rate(capacity, "--capacity"))
     return known, fitted.weight.chosen if fitted is not None else None
 
 

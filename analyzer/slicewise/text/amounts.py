@@ -29,6 +29,14 @@ def amount(text: str, what: str, is_rate: bool) -> tuple[float, bool]:
     return found, match["prefix"] is not None
 
 
+def rate(text: str, what: str) -> float:
+    """A rate above 0 in bytes/s, from a number with its unit. Raises UserError for anything else."""
+    found, has_unit = amount(text, what, is_rate=True)
+    if not has_unit or found <= 0:
+        raise UserError(f"{what} {text}: give a rate with its unit, such as 2GiB/s")
+    return found
+
+
 def duration(text: str, what: str) -> float:
     """A length of time above 0, in seconds, from a number with its unit. Raises UserError for anything else."""
     match = DURATION.fullmatch(text.strip())

@@ -17,9 +17,10 @@ from slicewise.analysis.policies.simulation import Capacity, Outcome, PolicyJob,
 # So many delays are tried, up to what the longest phase takes alone.
 DELAYS = 20
 SWEEP_POINTS = 33
-# A sweep of jobs with more phases than this has fewer points, so that it stays a matter of seconds.
-PHASES_OF_FULL_SWEEP = 40
-FEWEST_POINTS = 9
+# A simulation takes about as long as there are phases, times the square of half the number of jobs. A sweep has so many
+# of these at most, so that it stays a matter of seconds; but not fewer points than this.
+PHASES_OF_SWEEP = 12_000
+FEWEST_POINTS = 5
 
 SWEEP_SCHEMA = pl.Schema(
     {
@@ -123,8 +124,8 @@ def sweep(
         return None
     order = sorted(range(len(jobs)), key=lambda place: (jobs[place].start, jobs[place].job))
     first, last = order[0], order[-1]
-    phases = max(len(job.phases) for job in jobs)
-    points = max(FEWEST_POINTS, min(points, points * PHASES_OF_FULL_SWEEP // phases))
+    effort = sum(len(job.phases) for job in jobs) * (len(jobs) / 2) ** 2
+    points = max(FEWEST_POINTS, min(points, int(PHASES_OF_SWEEP / effort)))
     actual = jobs[last].start - jobs[first].start
     low, high = (-_length_alone(capacity, jobs, last), _length_alone(capacity, jobs, first))
     offsets = sorted({*np.linspace(low, high, points).tolist(), 0.0, *([actual] if low <= actual <= high else [])})

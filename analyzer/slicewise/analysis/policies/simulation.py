@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slicewise.analysis.policies.decisions import SAME_TIME, Metric, Policy, Present, decide, turns_by_delay
-from slicewise.analysis.sharing.proportional import ROUNDING, fair_rates
+from slicewise.analysis.sharing.proportional import ROUNDING, checked_capacity, fair_rates
 
 Doing = Literal["computing", "io", "waiting"]
 # What the storage serves while these jobs (places in the list) are in I/O.
@@ -206,7 +206,7 @@ class _Run:
         self.capacity_of = capacity if callable(capacity) else lambda active: capacity
         self.origin = min(job.start for job in jobs)
         self.jobs = [
-            _Job(job, place, _checked(self.capacity_of([place])), self.origin) for place, job in enumerate(jobs)
+            _Job(job, place, checked_capacity(self.capacity_of([place])), self.origin) for place, job in enumerate(jobs)
         ]
         self.by_name = sorted(self.jobs, key=lambda job: (job.plan.job, job.place))
         self.policy, self.metric, self.delay = policy, metric, delay
@@ -240,7 +240,7 @@ class _Run:
         # Who may not go any longer goes on to where it can stop, and whoever is new waits for it.
         self.going = chosen if not stopping else chosen & self.going | {job.sequence for job in stopping}
         active = [job for job in present if job.sequence in self.going]
-        capacity = _checked(self.capacity_of([job.place for job in active]))
+        capacity = checked_capacity(self.capacity_of([job.place for job in active]))
         rates = fair_rates(capacity, [job.plan.weight for job in active], [job.phase.cap for job in active])
         times = [job.left / rate for job, rate in zip(active, rates, strict=True) if rate > 0]
         times += [job.to_stop / rate for job, rate in zip(active, rates, strict=True) if job in stopping and rate > 0]
@@ -261,7 +261,7 @@ class _Run:
         return then
 
     def _views(self, present: Sequence[_Job]) -> list[Present]:
-        whole = _checked(self.capacity_of([job.place for job in present]))
+        whole = checked_capacity(self.capacity_of([job.place for job in present]))
         return [
             Present(
                 job.sequence,
@@ -293,9 +293,3 @@ class _Run:
 def _moved_by(origin: float, stretches: Sequence[Stretch]) -> Iterator[Stretch]:
     for one in stretches:
         yield Stretch(origin + one.start, origin + one.end, one.doing, one.rate)
-
-
-def _checked(capacity: float) -> float:
-    if not (math.isfinite(capacity) and capacity > 0):
-        raise ValueError(f"capacity is {capacity:g}; it must be a number above 0")
-    return capacity

@@ -111,7 +111,7 @@ def share_out(capacity: float | Callable[[Sequence[int]], float], jobs: Sequence
     capacity_of = capacity if callable(capacity) else lambda active: capacity
     if not jobs:
         raise ValueError("there is no job to serve")
-    alone = [_checked(capacity_of([place])) for place in range(len(jobs))]
+    alone = [checked_capacity(capacity_of([place])) for place in range(len(jobs))]
     # From the first start on, so that starts as large as the time of day cost no digits.
     origin = min(job.start for job in jobs)
     starts = [job.start - origin for job in jobs]
@@ -129,7 +129,9 @@ def share_out(capacity: float | Callable[[Sequence[int]], float], jobs: Sequence
             zip(
                 active,
                 fair_rates(
-                    _checked(capacity_of(active)), [jobs[i].weight for i in active], [jobs[i].cap for i in active]
+                    checked_capacity(capacity_of(active)),
+                    [jobs[i].weight for i in active],
+                    [jobs[i].cap for i in active],
                 ),
                 strict=True,
             )
@@ -152,7 +154,8 @@ def share_out(capacity: float | Callable[[Sequence[int]], float], jobs: Sequence
     return Schedule(served, stages)
 
 
-def _checked(capacity: float) -> float:
+def checked_capacity(capacity: float) -> float:
+    """The capacity. Raises ValueError where it is not a number above 0."""
     if not (math.isfinite(capacity) and capacity > 0):
         raise ValueError(f"capacity is {capacity:g}; it must be a number above 0")
     return capacity
