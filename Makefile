@@ -12,6 +12,7 @@ CFLAGS ?= -O2 -g
 # Where headers are looked for: the store and the collector know nothing of the engine, which runs in applications alone.
 ROOMS = -Istore -Ilibprofiler
 $(BUILD)/objects/store/%.o $(BUILD)/objects/collector/%.o: ROOMS = -Istore
+$(BUILD)/objects/interface/%.o: ROOMS = -Istore -Iinterface
 C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fdata-sections -fvisibility=hidden -ftls-model=initial-exec -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-initializers -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a /usr/lib/libzstd.a /usr/local/lib/libzstd.a))
@@ -24,6 +25,7 @@ USUAL_WRAPPERS = wrappers/raw_syscall.c wrappers/life.c wrappers/spawn.c wrapper
 FIRST_WRAPPERS = $(BUILD)/objects/wrappers/raw_syscall.o $(BUILD)/objects/wrappers/life.o
 WRAPPER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(USUAL_WRAPPERS) $(filter-out $(USUAL_WRAPPERS),$(sort $(wildcard wrappers/*.c))))
 COLLECTOR_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard collector/*.c))
+INTERFACE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard interface/*.c))
 READER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard reader/*.c))
 GENERATED = $(addprefix $(BUILD)/generated/,schema_frame.inc size_bins.inc exports.map)
 
@@ -33,7 +35,7 @@ WORKLOAD = $(addprefix $(BUILD)/bin/slicewise-,load trials)
 
 .DEFAULT_GOAL = all
 .PHONY: all
-all: $(BUILD)/lib/libslicewise.so $(BUILD)/lib/libslicewise-reader.so $(BUILD)/bin/slicewise-collect $(BUILD)/bin/slicewise $(if $(MPICC),$(WORKLOAD))  ## build the library, the collector and the command
+all: $(BUILD)/lib/libslicewise.so $(BUILD)/lib/libslicewise-reader.so $(BUILD)/lib/libslicewise-coordinate.so $(BUILD)/bin/slicewise-collect $(BUILD)/bin/slicewise $(if $(MPICC),$(WORKLOAD))  ## build the library, the collector and the command
 
 $(BUILD)/generate: schema/generate.c schema/format.h $(wildcard schema/*.def)
 	@mkdir -p $(@D)
@@ -64,6 +66,11 @@ $(BUILD)/lib/libslicewise.so: $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(BUILD)/gene
 $(BUILD)/bin/slicewise-collect: $(COLLECTOR_OBJECTS) $(STORE_OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -ldl -lpthread
+
+# For programs that take turns by calls of their own. It profiles nothing.
+$(BUILD)/lib/libslicewise-coordinate.so: $(INTERFACE_OBJECTS) $(STORE_OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,relro -Wl,-z,defs -lpthread
 
 # What the analyzer reads profiles with: it shares the format's bytes with the library, and no code.
 $(BUILD)/lib/libslicewise-reader.so: $(READER_OBJECTS)
@@ -148,6 +155,9 @@ soak:  ## what takes long: fuzzing, endurance, stress, and each fault SOAK_ROUND
 .PHONY: install
 install: all  ## install below PREFIX (/usr/local); the clone is not needed afterwards
 	install -D -m 755 $(BUILD)/lib/libslicewise.so $(DESTDIR)$(PREFIX)/lib/libslicewise.so
+	install -D -m 755 $(BUILD)/lib/libslicewise-coordinate.so $(DESTDIR)$(PREFIX)/lib/libslicewise-coordinate.so
+	install -D -m 644 interface/slicewise/coordinate.h $(DESTDIR)$(PREFIX)/include/slicewise/coordinate.h
+	install -D -m 644 interface/slicewise_coordinate.f90 $(DESTDIR)$(PREFIX)/include/slicewise/slicewise_coordinate.f90
 	install -D -m 755 $(BUILD)/bin/slicewise-collect $(DESTDIR)$(PREFIX)/bin/slicewise-collect
 	for file in $(SCHEDULER_FILES); do \
 	  install -d $(DESTDIR)$(PREFIX)/share/slicewise && sed 's|@PREFIX@|$(PREFIX)|' scheduler/$$file.in > $(DESTDIR)$(PREFIX)/share/slicewise/$$file || exit; \
@@ -187,4 +197,4 @@ help:  ## list the targets
 
 include make/engine.mk make/lint.mk make/fuzz.mk make/bench.mk make/cross.mk make/validation.mk
 
--include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS))
+-include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS))

@@ -1,4 +1,5 @@
 /* slicewise-collect: what runs beside the applications. */
+#include "coordinator.h"
 #include "live.h"
 #include "node.h"
 #include "recover.h"
@@ -21,6 +22,7 @@ static int usage(FILE *out)
                  "       slicewise-collect stop [--job JOB] [--user USER]\n"
                  "       slicewise-collect live [--every SECONDS] [--all-users]\n"
                  "       slicewise-collect snapshot --into DIR PROFILES\n"
+                 "       slicewise-collect coordinate --listen ADDRESS ...\n"
                  "       slicewise-collect look COMMAND\n"
                  "       slicewise-collect --version\n"
                  "recover: finishes the segments of processes that are gone, so that their profiles are whole;\n"
@@ -33,6 +35,7 @@ static int usage(FILE *out)
                  "live:    prints what processes have counted so far as a line of JSON, once or again and again\n"
                  "snapshot: writes what living processes have counted so far to DIR/JOB, behind what is there, and prints how many they\n"
                  "         were: those whose profiles are to lie in PROFILES or below; they take no notice\n"
+                 "coordinate: tells jobs that share a file system when to do their I/O; coordinate --help says more\n"
                  "look:    prints why COMMAND cannot be profiled (`unknown`: it can, as far as can be told), and its executable\n"
                  "Root may act for another user, with that user's rights.\n");
     return out == stdout ? 0 : 2;
@@ -118,6 +121,8 @@ int main(int argc, char **argv)
         return usage(stdout);
     if (argc == 3 && strcmp(argv[1], "look") == 0)
         return look(argv[2]);
+    if (argc >= 2 && strcmp(argv[1], "coordinate") == 0)
+        return coordinator(argc - 1, argv + 1);
     const struct {
         const char *name, *allowed;
     } commands[] = { { "recover", "uaji*" }, { "node", "ujpdso" }, { "stop", "uj" }, { "live", "ea" }, { "snapshot", "i*" } };

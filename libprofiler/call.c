@@ -132,10 +132,25 @@ static inline bool is_on(void)
                                           is_on_after_all());
 }
 
+/* A wait for its turn is not the call's time. */
+static __attribute__((noinline)) struct call without_wait(struct thread *thread, const struct call *call)
+{
+    struct call shorter = *call;
+    uint64_t most = call->end_tick > call->start_tick ? call->end_tick - call->start_tick : 0;
+    shorter.start_tick += thread->waited_ticks < most ? thread->waited_ticks : most;
+    thread->waited_ticks = 0;
+    return shorter;
+}
+
 static __attribute__((noinline)) void count_unusually(const struct call *call, uint32_t mount, const struct effect *effect)
 {
     struct thread *thread = &thread_state;
     void *volatile frame;
+    struct call shorter;
+    if (!LIKELY(thread->waited_ticks == 0)) {
+        shorter = without_wait(thread, call);
+        call = &shorter;
+    }
     if (!guard_begin(thread, &frame)) {
         count_in_handler(thread, call, -1, no_file_on(mount), NO_OFFSET, effect);
         return;

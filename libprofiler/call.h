@@ -52,6 +52,7 @@ struct thread {
     uint64_t site_rest_ns, site_random;
     uint64_t site_put_off;  /* samples that the next stack which is taken stands for as well */
     int64_t site_credit_ns; /* what taking stacks may still cost */
+    uint64_t waited_ticks;  /* of the call that is counted next, spent waiting for its turn (coordinate.h) */
 };
 extern __thread struct thread thread_state HIDDEN;
 

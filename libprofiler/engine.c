@@ -4,6 +4,7 @@
 
 #include "adopt.h"
 #include "asleep.h"
+#include "coordinate.h"
 #include "courier.h"
 #include "environment.h"
 #include "guard.h"
@@ -130,6 +131,8 @@ static bool prepare(void)
     engine.is_first_of_job = identity_job(engine.job, sizeof engine.job, &engine.settings);
     identity_note(&engine.settings, engine.job);
     kernel_note();
+    if (engine.settings.turn_policy != 0)
+        coordinate_start();
     engine.prepared_ns = clock_read(CLOCK_MONOTONIC) - began;
     return true;
 }
@@ -367,6 +370,7 @@ void engine_begin_child(void)
 {
     call_noted_stream = NULL;
     lend_forget();
+    coordinate_begin_child();
     if (preparation == REFUSED) {
         atomic_store(engine_switch, ENGINE_OFF);
         return;
@@ -526,6 +530,7 @@ void engine_stand_down(enum mishap why)
         engine_finish(ENDING_stood_down);
     }
     refuse();
+    coordinate_stop();
     environment_stand_down();
 }
 

@@ -84,6 +84,34 @@ static const char *read_choice(const char **setting, const char *text)
     return NULL;
 }
 
+static const char *const turn_policies[] = {
+    "off",
+#define TURN_POLICY(name, meaning) #name,
+#include "enums.def"
+};
+
+static const char *read_policy(uint64_t *setting, const char *text)
+{
+    for (size_t i = 0; i < sizeof turn_policies / sizeof *turn_policies; i++)
+        if (strcmp(text, turn_policies[i]) == 0) {
+            *setting = i;
+            return NULL;
+        }
+    return "none of off, interfere, fcfs, interrupt, delay, dynamic";
+}
+
+static const char *read_mebibytes(uint64_t *setting, const char *text, uint64_t least_bytes, uint64_t most_bytes, const char *wrong)
+{
+    uint64_t billionths;
+    if (!parse_seconds(text, &billionths))
+        return wrong;
+    uint64_t bytes = (uint64_t)(((unsigned __int128)billionths << 20) / 1000000000);
+    if (bytes < least_bytes || bytes > most_bytes)
+        return wrong;
+    *setting = bytes;
+    return NULL;
+}
+
 static const char *read_text(const char **setting, const char *text, size_t most)
 {
     size_t bytes = strlen(text) + 1;
@@ -102,6 +130,9 @@ static const char *read_text(const char **setting, const char *text, size_t most
 #define READ_MILLISECONDS(setting, text, least, most) \
     read_milliseconds(setting, text, (uint64_t)((least) * 1e6), (uint64_t)((most) * 1e6), \
                       "neither 0 nor a number of milliseconds from " #least " to " #most)
+#define READ_POLICY(setting, text, least, most) read_policy(setting, text)
+#define READ_MEBIBYTES(setting, text, least, most) \
+    read_mebibytes(setting, text, (uint64_t)((least) * 1048576.0), (uint64_t)((most) * 1048576.0), "not a number of MiB from " #least " to " #most)
 #define READ_FLAG(setting, text, least, most) read_flag(setting, text)
 
 static bool is_known(const char *entry)

@@ -11,6 +11,8 @@
 #define SETTING_TYPE_SECONDS uint64_t
 #define SETTING_TYPE_MILLISECONDS uint64_t
 #define SETTING_TYPE_FLAG uint64_t
+#define SETTING_TYPE_POLICY uint64_t /* 0: off; else 1 and its number in schema/enums.def */
+#define SETTING_TYPE_MEBIBYTES uint64_t
 
 struct settings {
 #define SETTING(name, variable, type, standard, least, most, meaning) SETTING_TYPE_##type name;

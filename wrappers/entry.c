@@ -75,3 +75,11 @@ void *entry_decide(const struct entry *entry)
     }
     return place(&entry->wrapper);
 }
+
+void entry_gate(const struct entry *entry, void *gate)
+{
+    _Atomic uintptr_t *state = place(&entry->state);
+    entry_decide(entry);
+    uintptr_t ours = ENTRY_OURS;
+    atomic_compare_exchange_strong(state, &ours, (uintptr_t)gate);
+}

@@ -23,6 +23,9 @@ enum { ENTRY_UNKNOWN = 0, ENTRY_OURS = 1 };
 /* Decides it. Returns what to jump to. */
 HIDDEN void *entry_decide(const struct entry *entry);
 
+/* Decides it, and where calls would go to our body has them go to `gate` instead, which calls it. */
+HIDDEN void entry_gate(const struct entry *entry, void *gate);
+
 #if defined(__x86_64__)
 #define ENTRY_CODE(symbol, name) \
     "cmpq $1, .Lentry_state_" #symbol "(%rip)\n\tje wrapper_" #name "\n\t" \
@@ -47,6 +50,13 @@ HIDDEN void *entry_decide(const struct entry *entry);
         const struct entry *of_##symbol;     \
         ENTRY_ADDRESS(symbol, of_##symbol);  \
         entry_decide(of_##symbol);           \
+    } while (0)
+
+#define ENTRY_GATE(symbol, gate)            \
+    do {                                     \
+        const struct entry *of_##symbol;     \
+        ENTRY_ADDRESS(symbol, of_##symbol);  \
+        entry_gate(of_##symbol, (void *)(gate)); \
     } while (0)
 
 #define ENTRY(symbol, name) \

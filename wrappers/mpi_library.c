@@ -20,6 +20,10 @@ static struct {
     size_t request_bytes, status_bytes;
     unsigned error_in_status; /* its place among a status's ints */
     fortran_int *const *fortran_ignored[FORTRAN_IGNORED]; /* set when Fortran is first used */
+    int (*comm_idup)(mpi_handle, mpi_handle *, mpi_handle *);
+    int (*comm_free)(mpi_handle *);
+    int (*test)(mpi_handle *, int *, void *);
+    int (*bcast)(void *, int, mpi_handle, int, mpi_handle);
     int (*initialized)(int *);
     int (*comm_rank)(mpi_handle, int *);
     int (*comm_size)(mpi_handle, int *);
@@ -81,6 +85,10 @@ static void learn(void)
     learn_constants();
     for (size_t i = 0; i < FORTRAN_IGNORED; i++)
         library.fortran_ignored[i] = find(fortran_ignored_names[i]);
+    library.comm_idup = find("PMPI_Comm_idup");
+    library.comm_free = find("PMPI_Comm_free");
+    library.test = find("PMPI_Test");
+    library.bcast = find("PMPI_Bcast");
     library.initialized = find("PMPI_Initialized");
     library.comm_rank = find("PMPI_Comm_rank");
     library.comm_size = find("PMPI_Comm_size");
@@ -101,6 +109,7 @@ static void learn_once(void)
 }
 
 static _Atomic bool has_int_counts_alone;
+void *(*mpi_library_gate)(const char *name, void *found);
 
 /* A program that asks whether MPI has a function with large counts (mpi4py does) finds ours, and must be served by the one with an int. */
 void *mpi_library_look_up(void **real, const char *name, const void *caller)
@@ -113,6 +122,8 @@ void *mpi_library_look_up(void **real, const char *name, const void *caller)
         found = symbol_real_near(name_of_int, caller).address;
         atomic_store(&has_int_counts_alone, found != NULL);
     }
+    if (found != NULL && mpi_library_gate != NULL)
+        found = mpi_library_gate(name, found);
     return *real = found != NULL ? found : engine_real(name);
 }
 
@@ -132,6 +143,35 @@ bool mpi_library_rank(int *rank, int *ranks)
     learn_once();
     return library.has_constants && library.initialized != NULL && library.initialized(&is_initialized) == 0 && is_initialized &&
            library.comm_rank(library.comm_world, rank) == 0 && library.comm_size(library.comm_world, ranks) == 0;
+}
+
+bool mpi_library_place(mpi_handle communicator, int *rank, int *ranks)
+{
+    learn_once();
+    return library.has_constants && library.comm_rank(communicator, rank) == 0 && library.comm_size(communicator, ranks) == 0;
+}
+
+bool mpi_library_begin_copy(mpi_handle communicator, mpi_handle *copy, mpi_handle *request)
+{
+    learn_once();
+    return library.has_constants && library.comm_idup != NULL && library.test != NULL && library.bcast != NULL && library.comm_free != NULL &&
+           library.comm_idup(communicator, copy, request) == 0;
+}
+
+bool mpi_library_is_done(mpi_handle *request)
+{
+    int is_done = 0;
+    return library.test(request, &is_done, (void *)(uintptr_t)library.status_ignore) == 0 && is_done;
+}
+
+bool mpi_library_tell_all(mpi_handle communicator, uint64_t *number)
+{
+    return library.bcast(number, sizeof *number, library.byte, 0, communicator) == 0;
+}
+
+void mpi_library_free(mpi_handle communicator)
+{
+    library.comm_free(&communicator);
 }
 
 int64_t mpi_library_bytes_asked(mpi_count count, mpi_handle datatype)

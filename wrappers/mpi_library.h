@@ -27,11 +27,26 @@ union mpi_status {
 /* Finds the function that a wrapper stands in front of, and notes it in `real`; `caller` is an address in the code that called it. */
 void *mpi_library_look_up(void **real, const char *name, const void *caller);
 
+/* Called, if it is set, with each function found: what the wrapper is to call instead. */
+extern void *(*mpi_library_gate)(const char *name, void *found) HIDDEN;
+
 /* `real`, or a function that refuses where it counts in an int that `count` does not fit. */
 void *mpi_library_for_count(void *real, mpi_count count);
 
 /* The process's place in MPI_COMM_WORLD. Returns false if MPI is not initialised, or is none whose constants are known. */
 bool mpi_library_rank(int *rank, int *ranks);
+
+/* The process's place in a communicator. Returns false as above. */
+bool mpi_library_place(mpi_handle communicator, int *rank, int *ranks);
+
+/* A copy of a communicator, for messages of our own: it is there for every process of it, or for none, when the request is done. Returns false
+ * where this MPI has not what that takes. */
+bool mpi_library_begin_copy(mpi_handle communicator, mpi_handle *copy, mpi_handle *request);
+bool mpi_library_is_done(mpi_handle *request);
+
+/* Rank 0's number goes to all processes of a copy; the copy is given back. */
+bool mpi_library_tell_all(mpi_handle communicator, uint64_t *number);
+void mpi_library_free(mpi_handle communicator);
 
 /* What `count` elements hold, without the holes between them. */
 int64_t mpi_library_bytes_asked(mpi_count count, mpi_handle datatype);

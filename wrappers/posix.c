@@ -1,6 +1,7 @@
 /* POSIX calls on descriptors and names. Each body is the same few statements; one with an `if` is a special case and says why. */
 #include "interpose.h"
 #include "fast_path.h"
+#include "posix_writes.h"
 
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -112,6 +113,18 @@ INTERPOSE(ssize_t, pwritev2, (int fd, const struct iovec *parts, int count, off_
     return call_wrote(&call, fd, offset == -1 ? NO_OFFSET : offset, moved);
 }
 SAME_AS(pwritev64v2, pwritev2);
+
+void posix_gate_writes(const struct posix_writes *gates)
+{
+    ENTRY_GATE(write, gates->write);
+    ENTRY_GATE(__write, gates->write);
+    ENTRY_GATE(pwrite, gates->pwrite);
+    ENTRY_GATE(pwrite64, gates->pwrite);
+    ENTRY_GATE(__pwrite64, gates->pwrite);
+    ENTRY_GATE(writev, gates->writev);
+    ENTRY_GATE(pwritev, gates->pwritev);
+    ENTRY_GATE(pwritev64, gates->pwritev);
+}
 
 INTERPOSE(off_t, lseek, (int fd, off_t offset, int whence))
 {

@@ -2,6 +2,7 @@
  * it, we stand down before it. All other calls of prctl pass through: allocators make some while they hold their locks. */
 #include "sandbox.h"
 
+#include "coordinate.h"
 #include "filter.h"
 #include "interpose.h"
 #include "memory_lock.h"
@@ -17,9 +18,11 @@ static void stand_down_for_filter(void)
     memory_lock_plainly();
 }
 
+/* Coordination is over, for the filter may forbid what it needs. */
 static void before_filter(const struct sock_fprog *program)
 {
     bool is_readable;
+    coordinate_stop();
     if (!filter_at_lets_us_go_on(program, &is_readable) && is_readable)
         stand_down_for_filter();
 }

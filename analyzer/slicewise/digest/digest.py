@@ -31,7 +31,7 @@ from slicewise.profile.reader import Profile, read_profile
 from slicewise.profile.schema import Column as ProfileColumn
 from slicewise.scalars import whole
 
-PROCESS_FIGURES = ("profiler_ns", "call_cost_ps", "site_ns", "all_read_bytes", "all_write_bytes")
+PROCESS_FIGURES = ("profiler_ns", "call_cost_ps", "site_ns", "all_read_bytes", "all_write_bytes", "waited_ns", "waits")
 
 
 class Digest:

@@ -138,6 +138,10 @@ FRAMES: dict[str, Frame] = {
             "site_ns": _number("ns", "time in calls that a sample of a call site stands for; 0: there are none"),
             "all_read_bytes": _number("bytes", "the kernel's last count of bytes read, before profiling included"),
             "all_write_bytes": _number("bytes", "the kernel's last count of bytes written, before profiling included"),
+            "waited_ns": _number(
+                "ns", "time that it waited for its turn, where jobs take turns; none of its calls' time"
+            ),
+            "waits": _number("", "how often it waited for it"),
             "is_of_job": _yes_or_no("it is the job's own: it has a rank, or no process has one"),
             "matters": _yes_or_no("its I/O is part of what the job does (see docs/models.md); analyses count these"),
             **_of_kinds("on files"),

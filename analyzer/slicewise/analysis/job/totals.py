@@ -34,7 +34,8 @@ class Summary:
     """A profile in sum; the keys of `slicewise info --json`, see docs/commands.md.
 
     All is over the job's processes: in an MPI job those with a rank, else all. `other_processes` are the rest (mpirun
-    and its helpers); mishaps are theirs too. `ranks_of` is the size of MPI_COMM_WORLD.
+    and its helpers); mishaps are theirs too. `ranks_of` is the size of MPI_COMM_WORLD. `waited_seconds` is how long the
+    process waited for its turn at I/O that waited longest.
     """
 
     job: str
@@ -56,6 +57,7 @@ class Summary:
     calls: dict[str, int]
     coverage: Coverage
     profiler: ProfilerCost
+    waited_seconds: float
     mishaps: dict[str, int]
     damage: list[Damage]
 
@@ -92,6 +94,7 @@ def summarize(digest: Digest) -> Summary:
         calls=dict(_added_up(digest.calls.join(processes, on="process", how="semi"), "operation", "calls")),
         coverage=coverage(digest),
         profiler=profiler_cost(digest),
+        waited_seconds=(whole_or_none(processes["waited_ns"].max()) or 0) / 1e9,
         mishaps=dict(_added_up(digest.mishaps, "mishap", "count")),
         damage=digest.damage,
     )

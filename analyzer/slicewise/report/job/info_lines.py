@@ -17,6 +17,7 @@ from slicewise.report.coverage import coverage_words
 from slicewise.report.job.access_words import access_lines
 from slicewise.report.job.file_words import without_row
 from slicewise.report.job.phase_words import phase_lines, phases_table
+from slicewise.report.job.turn_words import turn_lines
 from slicewise.report.nodes.node_words import node_lines, nodes_table
 from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
 from slicewise.scalars import whole
@@ -71,6 +72,7 @@ def _job(digest: Digest, summary: Summary) -> Iterator[RenderableType]:
         when = f"from {words.clock(start_ns, digest.slice_ns)}"
     slices = words.slices_of(summary.slices, digest.slice_ns)
     yield f"{words.date_and_zone(start_ns)}, {when}; I/O in {slices}"
+    yield from turn_lines(summary)
 
 
 def _some(names: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from slicewise.analysis.job.io_time import IoTime
 from slicewise.analysis.job.totals import Summary
 from slicewise.digest.layers import OWN_LAYERS
 from slicewise.report.coverage import coverage_words
+from slicewise.report.job.turn_words import turn_lines
 from slicewise.text import words
 
 
@@ -19,6 +20,7 @@ def run_lines(summary: Summary, io_time: IoTime, job_dir: Path) -> Iterator[str]
     did = words.wrote_and_read(*(_file_bytes(summary, direction) for direction in ("write", "read")))
     how_long = words.duration_between(summary.start, summary.end)
     yield f"{who} {did} in a runtime of {how_long}; {_in_calls(summary, io_time)}"
+    yield from turn_lines(summary)
     shown = _as_named_from_here(job_dir)
     seen = coverage_words.seen(summary.coverage)
     share = summary.profiler.share_of_runtime

@@ -1,0 +1,121 @@
+"""Jobs that take turns: who waits for whom, what the log says of it, and whom it lets in."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from slicewise.profile.reader import read_profile
+from support.command_line import run_slicewise, slicewise_command
+from support.coordination import Coordinator, coordinator, is_as_written, start_burst
+from support.programs import COLLECTOR, Apps, Job
+
+SECRET = "a secret of twenty or so bytes"
+
+
+def write_in_turns(job: Job, apps: Apps, service: Coordinator, policy: str, **settings: str) -> None:
+    """A job of 40 MiB, and one of 8 MiB that comes while it writes; both write what they should."""
+    program = apps.build("burst")
+    ours = {"SLICEWISE_COORDINATE": policy, "SLICEWISE_COORDINATE_AT": service.address} | settings
+    first = start_burst(job, program, "first", 40, 20, **ours)
+    service.await_event("authorise")
+    second = start_burst(job, program, "second", 8, 20, **ours)
+    assert [first.wait(60), second.wait(60)] == [0, 0]
+    assert is_as_written(job.data / "first", 40)
+    assert is_as_written(job.data / "second", 8)
+
+
+def waited_seconds(job: Job, name: str) -> float:
+    return read_profile(job.folder / name).processes["waited_ns"].sum() / 1e9
+
+
+def assert_replays(service: Coordinator) -> None:
+    replayed = slicewise_command("policy", "replay", service.log)
+    assert replayed.status == 0, replayed.text + replayed.errors
+
+
+@pytest.mark.parametrize(("policy", "who_waits"), [("fcfs", "second"), ("interrupt", "first")])
+def test_who_waits(job: Job, apps: Apps, tmp_path: Path, policy: str, who_waits: str) -> None:
+    with coordinator(tmp_path) as service:
+        write_in_turns(job, apps, service, policy)
+    waited = {name: waited_seconds(job, name) for name in ("first", "second")}
+    assert max(waited, key=lambda name: waited[name]) == who_waits
+    assert waited[who_waits] > 0.1
+    slices = read_profile(job.folder / who_waits).slices
+    assert slices["write_ns"].sum() / 1e9 < 60
+    assert_replays(service)
+    assert "first" not in service.log.read_text()
+
+
+def test_who_waits_under_a_policy_that_weighs_can_be_replayed(job: Job, apps: Apps, tmp_path: Path) -> None:
+    with coordinator(tmp_path, "--policy", "dynamic", "--metric", "sum_interference", "--capacity", "4e6") as service:
+        write_in_turns(job, apps, service, "fcfs")
+    assert_replays(service)
+
+
+def test_over_a_network_with_a_secret(job: Job, apps: Apps, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(SECRET)
+    secret.chmod(0o600)
+    other = tmp_path / "other"
+    other.write_text(SECRET + " not")
+    with coordinator(tmp_path, "--secret-file", str(secret), listen="tcp:127.0.0.1:17643") as service:
+        write_in_turns(job, apps, service, "fcfs", SLICEWISE_COORDINATE_SECRET=str(secret))
+        events = len(service.events())
+        settings = {"SLICEWISE_COORDINATE_AT": service.address, "SLICEWISE_COORDINATE_SECRET": str(other)}
+        stranger = start_burst(job, apps.build("burst"), "stranger", 4, 0, **settings)
+        _, errors = stranger.communicate(timeout=60)
+        assert stranger.returncode == 0
+        assert errors.decode() == (
+            "slicewise: I/O is not coordinated any more: the coordinator is gone, or has another secret\n"
+        )
+        assert len(service.events()) == events
+    assert_replays(service)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--listen", "tcp:127.0.0.1:17643"], "give --secret-file"),
+        (["--listen", "nowhere"], "neither unix:/PATH nor tcp:ADDRESS:PORT"),
+        (["--listen", "unix:/x", "--policy", "mine"], "--policy mine"),
+        (["--listen", "unix:/x", "--most-seconds", "-1"], "not a number"),
+    ],
+)
+def test_what_a_coordinator_refuses(options: list[str], complaint: str) -> None:
+    done = subprocess.run([COLLECTOR, "coordinate", *options], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_command_waits_for_its_turn(job: Job, apps: Apps, tmp_path: Path) -> None:
+    with coordinator(tmp_path, "--policy", "fcfs") as service:
+        first = start_burst(job, apps.build("burst"), "first", 10, 100, SLICEWISE_COORDINATE_AT=service.address)
+        service.await_event("authorise")
+        began = time.monotonic()
+        done = run_slicewise(
+            "coordinate", "--at", service.address, "--", "sh", "-c", "echo mine; exit 3", directory=tmp_path
+        )
+        assert (done.returncode, done.stdout) == (3, "mine\n")
+        assert "for its turn" in done.stderr
+        assert time.monotonic() - began > 0.2
+        assert first.wait(60) == 0
+    assert_replays(service)
+
+
+def test_who_claims_more_processes_than_can_be_is_not_believed(job: Job, apps: Apps, tmp_path: Path) -> None:
+    with coordinator(tmp_path, "--most-processes", "4") as service:
+        command = ["coordinate", "--at", service.address, "--processes", "1000000000", "--", "true"]
+        assert run_slicewise(*command, directory=tmp_path).returncode == 0
+        (informed,) = [event for event in service.events() if event["event"] == "inform"]
+        assert informed["processes"] == 4
+
+
+def test_who_is_served_for_too_long_must_queue_anew(job: Job, apps: Apps, tmp_path: Path) -> None:
+    with coordinator(tmp_path, "--policy", "fcfs", "--most-seconds", "0.5") as service:
+        write_in_turns(job, apps, service, "fcfs")
+        assert next(event["why"] for event in service.events() if event["event"] == "deadline") == "served"
+    assert_replays(service)

@@ -1,0 +1,72 @@
+"""A coordinator of a test's own, and jobs that take turns by it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from support.programs import COLLECTOR, Job
+
+MIB = 1 << 20
+PATIENCE_SECONDS = 30
+
+
+class Coordinator:
+    def __init__(self, process: subprocess.Popen[str], address: str, log: Path) -> None:
+        self.process, self.address, self.log = process, address, log
+
+    def events(self) -> list[dict[str, Any]]:
+        whole = self.log.read_text().rpartition("\n")[0]
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def has_logged(self, event: str, count: int = 1) -> bool:
+        return sum(entry["event"] == event for entry in self.events()) >= count
+
+    def await_event(self, event: str) -> None:
+        self._await(lambda: self.has_logged(event))
+
+    def await_two_jobs(self) -> None:
+        self._await(self.has_two_jobs)
+
+    def _await(self, is_so: Callable[[], bool]) -> None:
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not is_so():
+            assert time.monotonic() < until, self.log.read_text()
+            time.sleep(0.01)
+
+    def has_two_jobs(self) -> bool:
+        return len({entry["job"] for entry in self.events() if entry["event"] == "inform"}) == 2
+
+
+@contextmanager
+def coordinator(folder: Path, *options: str, listen: str | None = None) -> Iterator[Coordinator]:
+    """A coordinator at a path in the folder, or elsewhere, until the end of the block."""
+    address = listen or f"unix:{folder}/coordinator"
+    log = folder / "decisions.jsonl"
+    command = [str(COLLECTOR), "coordinate", "--listen", address, "--log", str(log), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == f"listening {address}\n"
+            yield Coordinator(process, address, log)
+        finally:
+            process.kill()
+
+
+def start_burst(
+    job: Job, program: Path, name: str, mebibytes: int, pause_ms: int, **settings: str
+) -> subprocess.Popen[bytes]:
+    """A job of its own name that writes a file of that name."""
+    command: Sequence[str | Path] = [program, job.data / name, str(mebibytes), str(pause_ms)]
+    ours = {"SLICEWISE_JOB": name, "SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_BURST": "2"}
+    return job.start(command, **(ours | settings))
+
+
+def is_as_written(path: Path, mebibytes: int) -> bool:
+    """Whether the file of `burst` has every byte."""
+    return path.read_bytes() == b"".join(bytes([part % 256]) * MIB for part in range(mebibytes))
