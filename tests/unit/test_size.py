@@ -113,6 +113,18 @@ def test_sizes_that_cannot_be_told_apart_are_named():
     assert list(advice.as_good) == list(SIZES)
 
 
+def test_a_size_whose_mean_may_be_luck_is_passed_over():
+    """256 KiB has the mean of 1 MiB and scatters; 1 MiB is steady."""
+    steady, wild = (0.99, 1.0, 1.01), (0.8, 1.0, 1.25)
+    factors = {256 * KIB: wild, MIB: steady, 4 * MIB: steady}
+    points = measured(0, 3, sizes=tuple(factors))
+    bandwidths = [100.0 * MIB * factor for each in factors.values() for factor in each]
+    curve = only_curve(points.with_columns(bandwidth=pl.Series(bandwidths)))
+    assert advise(curve, "throughput").point.size == MIB
+    all_wild = points.with_columns(bandwidth=pl.Series([100.0 * MIB * factor for factor in wild] * 3))
+    assert advise(only_curve(all_wild), "throughput").point.size == 256 * KIB
+
+
 def test_for_latency_the_largest_of_the_shortest_calls():
     calls = pl.DataFrame({"size": SIZES, "latency": [1.0, 1.02, 1.04, 2.0, 4.0, 8.0]}, schema_overrides={"size": int})
     points = measured(0, 3).drop("latency").join(calls, on="size").select(measured(0, 1).columns)

@@ -14,6 +14,7 @@ Confidence = Literal["high", "medium", "low", "unknown"]
 
 # A size within this fraction of the best is as good as the best.
 AS_GOOD = 0.05
+STEADY = 0.9
 # What the best size may have more, at the unlucky end of the intervals: up to the first the confidence is high, up to
 # the second it is medium.
 SURE_LOSS, LIKELY_LOSS = 1 / 0.9 - 1, 1 / 0.75 - 1
@@ -60,7 +61,8 @@ def advise(curve: SizeCurve, goal: Goal, bounds: Bounds | None = None) -> Advice
     """The size to take on a curve; None where no size keeps the bounds.
 
     Of sizes within 5 % of the best bandwidth the smallest is taken, since calls are shorter then; of sizes within 5 %
-    of the best latency the largest, since it moves more.
+    of the best latency the largest, since it moves more. A size whose interval reaches below 90 % of the best mean is
+    passed over: its mean may be luck.
     """
     bounds = bounds or Bounds()
     points = [point for point in curve.points if _keeps(point, bounds, by_interval=False)]
@@ -69,7 +71,7 @@ def advise(curve: SizeCurve, goal: Goal, bounds: Bounds | None = None) -> Advice
     better = _bandwidth if goal == "throughput" else _speed
     best = max(points, key=lambda point: better(point).value)
     within = [point for point in points if better(point).value >= (1 - AS_GOOD) * better(best).value]
-    taken = within[0] if goal == "throughput" else within[-1]
+    taken = _steady(within if goal == "throughput" else within[::-1], better, best)
     losses = [_may_lose(better, taken, other) for other in points if other is not taken]
     most_loss = max(losses, default=math.nan) if not any(map(math.isnan, losses)) else math.nan
     as_good = [point.size for point in points if point in within or _overlap(better(point), better(best))]
@@ -85,6 +87,17 @@ def advise(curve: SizeCurve, goal: Goal, bounds: Bounds | None = None) -> Advice
         is_largest=taken is curve.points[-1],
         is_smallest=taken is curve.points[0],
     )
+
+
+def _steady(points: Sequence[SizePoint], better: Callable[[SizePoint], Mean], best: SizePoint) -> SizePoint:
+    """The first point whose interval stays near the best mean; where none does, the one whose interval ends highest at
+    its lower end; of single runs the first.
+    """
+    lows = [better(point).estimate.low for point in points]
+    if any(map(math.isnan, lows)):
+        return points[0]
+    steady = (point for point, low in zip(points, lows, strict=True) if low >= STEADY * better(best).value)
+    return next(steady, points[lows.index(max(lows))])
 
 
 def _bandwidth(point: SizePoint) -> Mean:

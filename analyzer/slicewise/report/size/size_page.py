@@ -123,8 +123,8 @@ def _recommendations(found: SizeResult) -> list[Section]:
         Section(
             heading="The size to take, by how files are accessed",
             tables=[size_tables.curves_table(found.advices)],
-            note="Of sizes within 5 % of the best bandwidth the smallest is named, of sizes within 5 % of the shortest "
-            "calls the largest.",
+            note="Of steady sizes within 5 % of the best bandwidth the smallest is named, of those within 5 % of the "
+            "shortest calls the largest.",
         ),
     ]
 

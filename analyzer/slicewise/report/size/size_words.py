@@ -112,7 +112,7 @@ def as_good(told: CurveAdvice) -> list[str]:
     if advice is None or len(advice.as_good) < 2:
         return []
     sizes = words.listing(words.size(size) for size in advice.as_good)
-    return [f"These measurements cannot tell {sizes} apart in throughput; the smallest within 5 % is named."]
+    return [f"These measurements cannot tell {sizes} apart in throughput; the smallest steady one within 5 % is named."]
 
 
 def sureness(told: CurveAdvice, bounds: Bounds) -> list[str]:
