@@ -82,6 +82,13 @@ def test_a_delay_ends_with_a_timer_and_a_deadline_takes_a_job_out():
     assert replay(lines(log), "log").agrees
 
 
+@pytest.mark.parametrize("kept", [1, 20, 48])
+def test_a_log_that_was_cut_in_its_last_line_counts_up_to_there(kept):
+    whole = lines(INTERRUPTED)
+    found = replay([*whole[:4], whole[4][:kept]], "log")
+    assert (found.agrees, found.changes) == (True, 1)
+
+
 def test_one_difference_is_told_once():
     log = [
         *INTERRUPTED[:4],

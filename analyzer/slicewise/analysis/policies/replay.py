@@ -121,7 +121,8 @@ class _State:
 def replay(lines: Iterable[str], name: str) -> Replay:
     """Decide a log once more. name: what to call it in complaints.
 
-    Raises UserError for a line that is not of a decision log.
+    The end of a log that was cut within its last line does not count: that event's decisions may be missing. Raises
+    UserError for any other line that is not of a decision log.
     """
     state: _State | None = None
     changes = decisions = agreeing = 0
@@ -163,10 +164,14 @@ def replay(lines: Iterable[str], name: str) -> Replay:
 def _with_decisions(lines: Iterable[str], name: str) -> Iterator[tuple[int, dict[str, Any], dict[int, str]]]:
     """Each change or start of a log: its line's number, its record, and the decisions that follow it."""
     last: tuple[int, dict[str, Any], dict[int, str]] | None = None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        record = _record(line, f"{name}: line {number}")
+    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    for number, line in numbered:
+        try:
+            record = _record(line, f"{name}: line {number}")
+        except UserError:
+            if last is not None and number == numbered[-1][0] and not line.rstrip().endswith("}"):
+                return
+            raise
         event = record["event"]
         if event in DECISIONS:
             if last is None:
