@@ -121,6 +121,13 @@ def test_the_sick_node_of_a_campaign_is_named(tmp_path):
     assert "cn005" in html_of(expectation_page(found))
 
 
+def test_where_most_runs_are_anomalies_it_is_said(tmp_path):
+    for number in range(3):
+        write_result(tmp_path / str(number), (2, 2.5), (1.5 if number else 4, 11))
+    said = expect_words.opening(expectation(read_results([tmp_path])))
+    assert said[-1].startswith("2 of 3 runs are anomalies. Hard I/O is no harder here than easy I/O")
+
+
 def test_percentiles_against_public_results(tmp_path):
     own = write_result(tmp_path / "own", (1, 2), (4, 10))
     for number in range(4):

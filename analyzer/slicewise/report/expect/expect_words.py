@@ -11,6 +11,7 @@ from slicewise.io500.results import IO500, UNKNOWN_API
 from slicewise.text import words
 
 MOST_LINES = 6
+FEWEST_ANOMALIES = 2
 KIND_NAMES = {"aggregate": "reads and writes", "write": "writes alone", "read": "reads alone"}
 
 
@@ -24,7 +25,18 @@ def opening(found: Expectation) -> list[str]:
     first = found.first
     if first is None:
         return ["No run could be read, so nothing is known of what to expect."]
-    return [headline(first), union_growth(first)]
+    return [headline(first), union_growth(first), *mostly_anomalies(first)]
+
+
+def mostly_anomalies(boxes: Boxes) -> list[str]:
+    """Where most runs are anomalies, it is not a sick node now and then."""
+    anomalies = len(boxes.runs) - len(boxes.good)
+    if anomalies < FEWEST_ANOMALIES or 2 * anomalies <= len(boxes.runs):
+        return []
+    return [
+        f"{anomalies} of {len(boxes.runs)} runs are anomalies. Hard I/O is no harder here than easy I/O, or the phases are "
+        "too short for the noise: run longer ones, on a quiet system."
+    ]
 
 
 def headline(boxes: Boxes) -> str:
