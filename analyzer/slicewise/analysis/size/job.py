@@ -54,7 +54,9 @@ def job_sizes(digest: Digest, accesses: Sequence[Accesses], curves: Sequence[Siz
     """What the job's sizes cost it. curves: of whatever was measured at other sizes."""
     found = sites(digest)
     costs = [size_cost(each, curves) for each in accesses]
-    return JobSizes(digest, costs, found, site_sizes(digest, found), _stripes(digest, accesses))
+    directions = {each.direction for each in accesses}
+    of_directions = [site for site in site_sizes(digest, found) if site.direction in directions]
+    return JobSizes(digest, costs, found, of_directions, _stripes(digest, accesses))
 
 
 def site_sizes(digest: Digest, found: Sites) -> list[SiteSize]:
