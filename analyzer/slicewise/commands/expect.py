@@ -34,7 +34,6 @@ from slicewise.text.safe_text import visible
 app = typer.Typer(add_completion=False, invoke_without_command=True)
 
 MOST_NOT_READ = 6
-MOST_KINDS = 9
 
 Against = Annotated[
     Path | None,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -157,8 +156,3 @@ def _text(file: Path) -> str:
         return text_of(file)
     except Unreadable:
         return ""
-
-
-def phases_of(found: Sequence[Laggards]) -> list[str]:
-    """The names of the phases in which somebody lagged, each once."""
-    return list(dict.fromkeys(lag.phase for lag in found))

@@ -34,8 +34,8 @@ def mostly_anomalies(boxes: Boxes) -> list[str]:
     if anomalies < FEWEST_ANOMALIES or 2 * anomalies <= len(boxes.runs):
         return []
     return [
-        f"{anomalies} of {len(boxes.runs)} runs are anomalies. Hard I/O is no harder here than easy I/O, or the phases are "
-        "too short for the noise: run longer ones, on a quiet system."
+        f"{anomalies} of {len(boxes.runs)} runs are anomalies. Hard I/O is no harder here than easy I/O, or the phases "
+        "are too short for the noise: run longer ones, on a quiet system."
     ]
 
 
