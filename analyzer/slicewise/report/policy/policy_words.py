@@ -24,6 +24,8 @@ MEANINGS: dict[Policy, str] = {
 }
 # Less than this of a job's I/O time is no gain and no loss worth a word.
 WORTH_A_WORD = 0.005
+# From this error of a job's I/O time on it is told what to do.
+LARGE_ERROR = 0.1
 
 
 def value(metric: Metric, cost: float) -> str:
@@ -58,7 +60,10 @@ def verdict_after(found: AfterTheFact) -> str:
 def fit(found: AfterTheFact) -> str:
     """How well the simulation has the jobs run as they did."""
     errors = [f"{check.job} {words.signed_percent(check.relative_error)}" for check in found.checks]
-    return f"Simulated as they ran, the jobs' I/O times differ from the observed ones by: {words.listing(errors)}."
+    said = f"Simulated as they ran, the jobs' I/O times differ from the observed ones by: {words.listing(errors)}."
+    if max(abs(check.relative_error) for check in found.checks) <= LARGE_ERROR:
+        return said
+    return f"{said} A model of more runs may fit better: slicewise model fit PROFILES -o M, then --fitted M."
 
 
 def basis(found: AfterTheFact) -> list[str]:
