@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import plotly.graph_objects as go
 import polars as pl
 
@@ -10,6 +12,7 @@ from slicewise.text import words
 
 DASHES = ("solid", "dot", "dash", "dashdot")
 BANDWIDTH_PANEL, LATENCY_PANEL = (0.56, 1.0), (0.0, 0.44)
+HEADROOM, BELOW_AND_ABOVE = 1.25, 0.3  # of the largest bandwidth; decades of latency
 
 
 def bandwidth_and_latency(frame: pl.DataFrame, marked: int | None) -> go.Figure:
@@ -56,11 +59,14 @@ def bandwidth_and_latency(frame: pl.DataFrame, marked: int | None) -> go.Figure:
         anchor="y2",
     )
     chart.update_yaxes(title_text="bandwidth (MiB/s)")
+    # Intervals of few repeats can be far wider than all means are apart: they are cut, for the means must be seen.
+    least, most = (math.log10(float(str(end))) for end in (frame["latency"].min(), frame["latency"].max()))
     chart.update_layout(
-        yaxis={"domain": BANDWIDTH_PANEL},
+        yaxis={"domain": BANDWIDTH_PANEL, "range": [0, HEADROOM * float(str(frame["bandwidth"].max()))]},
         yaxis2={
             "domain": LATENCY_PANEL,
             "type": "log",
+            "range": [least - BELOW_AND_ABOVE, most + BELOW_AND_ABOVE],
             "title": {"text": "a call takes (ms)", "standoff": 10, "font": {"size": 12.5}},
             "automargin": True,
             "gridwidth": 1,

@@ -26,7 +26,7 @@ def size_page(found: SizeResult, title: str, sections: Sequence[Section] = (), u
         sentences=size_words.opening(found),
         facts=_facts(found),
         sections=[*sections, *_curve_sections(found), *_company(found), *_recommendations(found), *_models(found)],
-        unseen=[*size_words.notes(found), *unseen],
+        unseen=[*found.notes, *unseen],
     )
 
 
@@ -71,7 +71,7 @@ def _curve_sections(found: SizeResult) -> list[Section]:
             Section(
                 heading=f"{access.capitalize()} {size_words.VERBS[direction]}{place}",
                 chart=charts.bandwidth_and_latency(_frame(of_kind[:MOST_LINES]), taken if first in of_kind else None),
-                note="Bars are 95 % intervals of the mean of repeats.",
+                note="Bars are 95 % intervals of the mean of repeats; wide ones are cut at the chart's edge.",
             )
         )
     return sections
@@ -81,19 +81,20 @@ def _kind(curve: Curve) -> tuple[str, str, str]:
     return curve.mount, curve.direction, curve.access
 
 
-def _line_name(curve: Curve) -> str:
+def _line_name(curve: Curve, has_blocks: bool) -> str:
     """What tells the lines of one chart apart."""
     processes = f"{words.count(curve.processes, 'process')}, " if curve.processes else ""
     beside = f", beside {curve.beside}" if curve.beside else ""
-    blocks = f", blocks of {words.size(curve.block_size)}" if curve.block_size else ""
+    blocks = f", blocks of {words.size(curve.block_size)}" if has_blocks and curve.block_size else ""
     return f"{processes}{curve.sharing}{blocks}{beside}"
 
 
 def _frame(advices: Sequence[CurveAdvice]) -> pl.DataFrame:
     rows = []
+    has_blocks = len({told.curve.curve.block_size for told in advices}) > 1
     for told in advices:
         for point in told.curve.points:
-            row: dict[str, object] = {"line": _line_name(told.curve.curve), "size": point.size}
+            row: dict[str, object] = {"line": _line_name(told.curve.curve, has_blocks), "size": point.size}
             for name, (unit, _) in UNITS.items():
                 interval = getattr(point, name).estimate
                 row[name] = interval.value / unit
