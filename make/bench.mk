@@ -28,6 +28,15 @@ bench-tables:  ## the tables of docs/overhead.md, of the last make bench
 bench-check: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS)  ## fail where instruction counts or sizes pass their budgets (tests/bench/budgets.toml)
 	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m check $(BUILD)
 
+# A client's side is of the store.
+$(BUILD)/bench/turns: $(BUILD)/objects/tests/bench/turns.o $(STORE_OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -ldl -lpthread
+
+.PHONY: bench-turns
+bench-turns: $(BUILD)/bench/turns $(BUILD)/bin/slicewise-collect  ## round trips of a coordinator, and 1,000 jobs at 5,000 rounds a second
+	@PYTHONPATH=tests $(BENCH_PYTHON) -m bench.turns $(BUILD)
+
 # ENDURANCE: options that make it shorter.
 .PHONY: bench-endurance
 bench-endurance: $(BUILD)/lib/libslicewise.so $(BUILD)/bench/endure $(VENV)/.installed  ## minutes of 1,000 threads, 100,000 files, 10 mounts at full speed
