@@ -1,4 +1,4 @@
-"""What a coordinator stands (`python -m bench.turns BUILD`): a job's round trips; then 1,000 jobs, 5,000 rounds a second."""
+"""What a coordinator stands (`python -m bench.turns BUILD`): round trips; 1,000 jobs at 5,000 rounds a second."""
 
 from __future__ import annotations
 

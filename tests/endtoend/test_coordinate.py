@@ -6,11 +6,13 @@ import subprocess
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 from slicewise.profile.reader import read_profile
 from support.command_line import run_slicewise, slicewise_command
-from support.coordination import Coordinator, coordinator, is_as_written, start_burst
+from support.coordination import MIB, Coordinator, coordinator, is_as_written, start_burst
 from support.programs import COLLECTOR, Apps, Job
+from support.workload import LOAD, MPIRUN, require_load
 
 SECRET = "a secret of twenty or so bytes"
 
@@ -89,6 +91,28 @@ def test_what_a_coordinator_refuses(options: list[str], complaint: str) -> None:
     assert done.returncode == 2
     assert complaint in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_ranks_wait_together_before_a_collective_call(job: Job, apps: Apps, tmp_path: Path) -> None:
+    require_load()
+    name = tmp_path / "shared"
+    collective = ["--api", "mpiio", "--collective", "--shared", "--volume", "8M", "--transfer", "2M", name]
+    with coordinator(tmp_path, "--policy", "fcfs") as service:
+        settings = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_AT": service.address}
+        other = start_burst(job, apps.build("burst"), "other", 20, 60, **settings)
+        service.await_event("authorise")
+        done = job.run([*MPIRUN, "2", LOAD, *collective], **settings)
+        assert (done.status, done.errors) == (0, "")
+        assert other.wait(60) == 0
+    assert name.stat().st_size == 8 * MIB
+    ranks = job.profile().processes.filter(pl.col("rank") >= 0)
+    assert ranks["waits"].to_list() == [1, 1]
+    assert ranks["waited_ns"].min() > 0.1e9
+    writes = job.profile().slices.filter(pl.col("layer") == "mpiio_coll")
+    assert writes["write_ops"].sum() == 4
+    text = slicewise_command("info", job.spool_dir).text
+    assert "for its turn at I/O" in text
+    assert_replays(service)
 
 
 def test_a_command_waits_for_its_turn(job: Job, apps: Apps, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from slicewise.report.job import job_tables
 from slicewise.report.job.file_words import without_row
 from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.job.site_words import site_lines, sites_section
+from slicewise.report.job.turn_words import turn_lines
 from slicewise.report.nodes.node_sections import node_sections
 from slicewise.report.page import Fact, Page, Section
 from slicewise.scalars import whole
@@ -113,6 +114,7 @@ def opening(report: JobReport) -> list[str]:
     profiling = f"; profiling cost {words.percent(cost, 2)} of the runtime" if cost is not None else ""
     return [
         f"Job {summary.job}: {who} {did}. {_times(report)}{in_io}",
+        *turn_lines(summary),
         f"Slicewise {coverage_words.seen(seen)}{profiling}.",
         *site_lines(report.sites),
     ]
