@@ -25,7 +25,7 @@ def test_neighbours_and_runs_alone_are_found(profiles):
     assert said.returncode == 0, said.stderr
     headline, second, *rest = said.stdout.splitlines()
     assert headline.startswith("post-3 took 2.")
-    assert headline.endswith(", because of simulation-7.   Confidence: medium")
+    assert headline.endswith(", because of simulation-7.   Confidence: high")
     assert "while simulation-7 wrote 83.1 MiB/s to /scratch" in second
     assert "Alone: from its standalone run post-alone." in rest
     assert any(line.startswith("simulation-7 simulation") for line in rest)

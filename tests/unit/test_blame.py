@@ -14,6 +14,7 @@ from slicewise.analysis.blame.storage_time import Capacities, capacities, rates_
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, SECONDS, slice_rows
 from slicewise.analysis.blame.to_runtime import decisive
 from slicewise.analysis.blame.uncontended import Line, Price, speed_line
+from slicewise.analysis.blame.unprofiled import apart
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from support.swz import build_profile
@@ -174,3 +175,33 @@ def test_a_missing_rank_is_named_by_its_node(tmp_path: Path, collected: dict, mi
     rows = [{"process": 1, "slice": 425_000_000, "write_bytes": MIB, "write_ns": 10**9, "write_ops": 1}]
     profile = build_profile(tmp_path / "job", [process], rows, collected=collected)
     assert blame(Digest(read_profile(profile)), []).missing == missing
+
+
+@pytest.mark.parametrize(
+    ("jobs_mib", "others_mib", "is_apart"),
+    [
+        ([40] * 12, [0, 200] * 6, True),  # they are as fast, however much others move
+        ([40, 20] * 6, [0, 20] * 6, False),  # they are slower while others move
+        ([40] * 12, [20] * 12, False),  # it never ceased: the storage may be so slow for that very reason
+        ([40] * 6, [0, 200] * 3, False),  # too few slices to tell
+    ],
+)
+def test_traffic_that_comes_and_goes_without_a_trace_takes_nothing(jobs_mib, others_mib, is_apart):
+    slices = range(len(jobs_mib))
+    none = dict.fromkeys((*AMOUNTS.values(), *SECONDS.values()), 0)
+    rows = pl.DataFrame(
+        [
+            none | {"storage": 7, "slice": at, "write_bytes": mib << 20, "write_seconds": 1.0}
+            for at, mib in zip(slices, jobs_mib, strict=True)
+        ],
+        schema_overrides={"storage": pl.UInt64},
+    )
+    rest = pl.DataFrame(
+        [
+            {"storage": 7, "slice": at, "read_bytes": 0, "write_bytes": mib << 20}
+            for at, mib in zip(slices, others_mib, strict=True)
+        ],
+        schema_overrides={"storage": pl.UInt64},
+    )
+    known = {7: Capacities({"write": 40.0 * (1 << 20)})}
+    assert apart(rest, rows, known, 1_000_000_000) == ([7] if is_apart else [])

@@ -19,7 +19,7 @@ from slicewise.analysis.blame.storage_time import Capacities, capacities, storag
 from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, call_rows, job_rows, process_seconds, slice_rows
 from slicewise.analysis.blame.to_runtime import Waits
 from slicewise.analysis.blame.uncontended import Prices, Scene, StandaloneRows
-from slicewise.analysis.blame.unprofiled import unprofiled
+from slicewise.analysis.blame.unprofiled import apart, unprofiled
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.storage import Storage
@@ -63,15 +63,25 @@ def blame(
     runs = [*alone, *(run for run in found if run.path not in {given.path for given in alone})]
     known = capacities(pl.concat([beside, *(job_rows([run], grid_ns) for run in runs)]), grid_ns)
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in traffic]
+    harmless = apart(rest, beside, known, grid_ns)
     company = _company(beside.filter(pl.col("job") != digest.job), rest, known, slices, grid_ns)
+    took_nothing = pl.col("neighbour").is_null() & pl.col("storage").is_in(harmless)
+    company = company.with_columns(
+        pl.when(took_nothing).then(0.0).otherwise(f"{kind}_taken").alias(f"{kind}_taken") for kind in KINDS
+    )
     ranks = digest.processes.filter("matters", has_rank()).height
     count = calls["process"].n_unique()
     waits: Waits = "one process" if count < 2 else "ranks" if ranks > 1 else "processes"
 
     scene = Scene(
         slices,
-        company.select("storage", "slice", "neighbour", *(f"{kind}_taken" for kind in KINDS)),
-        pl.concat([beside.select("storage", "slice", *AMOUNTS.values()), _amounts(rest)])
+        company.remove(took_nothing).select("storage", "slice", "neighbour", *(f"{kind}_taken" for kind in KINDS)),
+        pl.concat(
+            [
+                beside.select("storage", "slice", *AMOUNTS.values()),
+                _amounts(rest.remove(pl.col("storage").is_in(harmless))),
+            ]
+        )
         .group_by("storage", "slice")
         .agg(pl.col(AMOUNTS.values()).sum()),
         known,
@@ -81,8 +91,16 @@ def blame(
     tried = _tried(scene, standalone, count)
     sources = [uncontended.as_baseline(prices, scene) for prices in tried]
     chosen = _best(tried)
-    return _told(
+    told = _told(
         digest, job, calls, slices, company, known, chosen, sources, waits, traffic, where, neighbours, grid_ns
+    )
+    return replace(told, notes=[*told.notes, *(_harmless(one) for one in where if one.number in harmless)])
+
+
+def _harmless(storage: Storage) -> str:
+    return (
+        f"Programs without a profile moved bytes on {storage.point}, too, and took nothing from the jobs, which "
+        "together were as fast while that traffic was there as while it was not"
     )
 
 
@@ -336,12 +354,13 @@ def _with_ends(
     if not told or base.seconds is None:
         return told
     begin, end = _io_bounds(slices, job, grid_ns)
-    loads = []
+    loads, loading = [], []
     for one in told:
-        rows = shares.filter(
-            pl.col("neighbour").is_null() if one.job is None else pl.col("neighbour") == one.job,
-            pl.col("storage") == told[0].storage.number,
-        )
+        its = shares.filter(pl.col("neighbour").is_null() if one.job is None else pl.col("neighbour") == one.job)
+        if not its["storage_seconds"].sum():
+            continue
+        loading.append(one)
+        rows = its.filter(pl.col("storage") == told[0].storage.number)
         first, last = (int(rows["slice"].min()), int(rows["slice"].max())) if len(rows) else (0, 0)  # type: ignore[arg-type]
         taken = rows["storage_seconds"] / (grid_ns / 1e9)
         cap = min(1.0, float(taken.quantile(0.95) or 0.0)) if len(rows) else 0.0
@@ -351,12 +370,13 @@ def _with_ends(
     before = begin - job.start_ns / 1e9
     ends = without.ends_without(end - begin, lost, base.seconds.value, loads)
     after = job.end_ns / 1e9 - end
-    return [
-        replace(one, without_it_end=found.through(lambda seconds: before + seconds + after, found.how))
+    modelled = {
+        one.job: replace(one, without_it_end=found.through(lambda seconds: before + seconds + after, found.how))
         if isinstance(found, Estimate)
         else replace(one, no_model=found)
-        for one, found in zip(told, ends, strict=True)
-    ]
+        for one, found in zip(loading, ends, strict=True)
+    }
+    return [modelled.get(one.job, one) for one in told]
 
 
 def _io_bounds(slices: pl.DataFrame, job: Job, grid_ns: int) -> tuple[float, float]:

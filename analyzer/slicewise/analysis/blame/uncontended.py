@@ -30,6 +30,8 @@ BLOCK = 3
 DRAWS = 400
 SURE_WITHIN = 0.025
 SURE_LINE = 0.04
+# However little is known of how runs differ: a loss so many times as large as that is no matter of it.
+FAR_BEYOND = 5.0
 MOST_ERROR = {"quiet slices": 0.05, "line": 0.10}
 AGREE_WITHIN = 0.05
 LEAST_RATIO_OF_RATES = 1.25
@@ -157,7 +159,8 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
             return Prices("standalone runs", refused=refused, runs=names)
     chosen, uneven, error = _middle_run(scene, like, found)
     volume = _expected(scene.slices, chosen)
-    is_sure = volume > 0 and error <= 2 * SURE_WITHIN
+    lost = sum(scene.places().values()) - volume
+    is_sure = volume > 0 and (error <= 2 * SURE_WITHIN or lost >= FAR_BEYOND * error * volume)
     return Prices("standalone runs", chosen, "", "high" if is_sure else "medium", uneven, names)
 
 

@@ -5,14 +5,16 @@ Digests' frames in, frames out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame.result import Traffic
-from slicewise.analysis.blame.timeline import job_rows
+from slicewise.analysis.blame.storage_time import Capacities
+from slicewise.analysis.blame.timeline import AMOUNTS, SECONDS, job_rows
 from slicewise.analysis.runs.storage import Storage
 from slicewise.digest.activity import DIRECTIONS
 from slicewise.digest.digest import Digest
@@ -22,6 +24,14 @@ from slicewise.digest.storages import NETWORK_TYPES
 MARGIN = 0.05
 LEAST_BYTES = 16 << 20
 BYTES = tuple(f"{direction}_bytes" for direction in DIRECTIONS)
+# Traffic that came and went takes nothing from jobs whose speed together stayed within MOST_CHANGE meanwhile. It was
+# there in slices in which it moved LEAST_CHANGE more, of what the jobs reach at most, than in the slice in the middle.
+# Of the jobs' speeds the fifths at both ends are left out.
+FEWEST_SLICES = 8
+FEWEST_WITH_IT = 3
+LEAST_CHANGE = 0.2
+MOST_CHANGE = 0.05
+ENDS = (0.2, 0.8)
 
 
 @dataclass(frozen=True)
@@ -116,6 +126,42 @@ def unprofiled(
         rests.append(rest)
     schema = {"storage": pl.UInt64, "slice": pl.Int64} | dict.fromkeys(BYTES, pl.Int64)
     return traffic, pl.concat([pl.DataFrame(schema=schema), *rests]).sort("storage", "slice")
+
+
+def apart(rest: pl.DataFrame, rows: pl.DataFrame, known: Mapping[int, Capacities], grid_ns: int) -> list[int]:
+    """The storages on which traffic without a profile took nothing from the profiled jobs.
+
+    There it came and went, and the jobs together, who waited throughout, were as fast as ever: what limits them (a
+    limit of their own, a link) does not limit that traffic. rest: of `unprofiled`; rows: `timeline.job_rows` of all
+    jobs. Traffic that was the same throughout cannot be told apart from a slow storage, and stays.
+    """
+    seconds = grid_ns / 1e9
+    found = []
+    for (storage,), its in rest.group_by("storage", maintain_order=True):
+        most = known[int(str(storage))].most if int(str(storage)) in known else {}
+        if not most:
+            continue
+        together = (
+            rows.filter(pl.col("storage") == storage)
+            .group_by("slice")
+            .agg(pl.col(*AMOUNTS.values(), *SECONDS.values()).sum())
+            .filter(pl.sum_horizontal(SECONDS.values()) >= seconds)
+            .join(its.select("slice", *(pl.col(name).alias(f"{name}_rest") for name in BYTES)), on="slice", how="left")
+            .fill_null(0)
+        )
+        if len(together) < FEWEST_SLICES:
+            continue
+        jobs = together.select(pl.sum_horizontal(pl.col(AMOUNTS[kind]) / rate for kind, rate in most.items()))
+        others = together.select(pl.sum_horizontal(f"{name}_rest" for name in BYTES) / max(most.values()) / seconds)
+        speeds, traffic = jobs.to_series().to_numpy(), others.to_series().to_numpy()
+        is_there = traffic >= np.median(traffic) + LEAST_CHANGE
+        slowest, fastest = np.quantile(speeds, ENDS)
+        if (
+            is_there.sum() >= FEWEST_WITH_IT
+            and min(slowest, np.median(speeds[is_there])) >= (1 - MOST_CHANGE) * fastest
+        ):
+            found.append(int(str(storage)))
+    return found
 
 
 def _sampled_nodes(digest: Digest) -> list[str]:
