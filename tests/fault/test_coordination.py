@@ -1,4 +1,4 @@
-"""What takes turns with a job may die, hang or be cut off: the job finishes, late by the deadline at most, and whole."""
+"""What takes turns with a job may die, hang or be cut off: the job ends whole, and late by the deadline at most."""
 
 from __future__ import annotations
 
