@@ -35,10 +35,10 @@ OF_NEIGHBOURS = """### Whose it is
 The part of a loss that is ascribed to a neighbour, and the part that is gone in the runs without that neighbour, both
 in per cent of the true loss. Each is in the tables below; where the loss is refused, its parts are.
 """
-QUIET = """### Silence where nobody hurt
+QUIET = f"""### Silence where nobody hurt
 
 Jobs that were alone, or had company on another storage only. Each was asked about twice. Counted are those for which a
-loss was claimed with high or medium confidence.
+loss of more than {100 * LEAST_CLAIM:g} % of the I/O time was claimed: the aim is for high and medium confidence.
 """
 CLAIMED = "Each of them:\n"
 UNPROFILED = f"""### A neighbour without a profile
@@ -170,19 +170,20 @@ def _quiet(found: list[Path]) -> str:
     rows = []
     for what, has_standalone in (("withheld", False), ("given", True)):
         asked = [one for one in runs if one.has_standalone == has_standalone]
-        rows.append([what, str(len(asked)), str(sum(one.is_false_alarm for one in asked))])
-    headings = ["its other standalone runs", "jobs", f"claimed: more than {100 * LEAST_CLAIM:g} % of the I/O time"]
+        sure, told = (sum(each) for each in zip(*((one.is_false_alarm, one.is_told) for one in asked), strict=True))
+        rows.append([what, str(len(asked)), str(sure), str(told - sure)])
+    headings = ["its other standalone runs", "jobs", "claimed with high or medium confidence", "with low confidence"]
     claimed = [
         [
             one.run.storage, one.run.text, one.job.job, f"{one.told.lost.value if one.told.lost else 0:.2f}",
             "" if one.slower is None else f"{one.slower:.2f}", f"{one.told.io_seconds:.2f}", one.told.confidence,
         ]
-        for one in runs if one.is_false_alarm
+        for one in runs if one.is_told
     ]  # fmt: skip
     columns = ["storage", "run", "job", "told, s", "truly slower in calls, s", "in calls, s", "confidence"]
     if not claimed:
         return "\n".join([QUIET, table(headings, rows)])
-    slower = sum(one.slower is not None and one.slower > 0 for one in runs if one.is_false_alarm)
+    slower = sum(one.slower is not None and one.slower > 0 for one in runs if one.is_told)
     said = (
         f"By its own clock {slower} of these {len(claimed)} were slower than those runs: the loss is there, but it is "
         "no neighbour's, and no neighbour is named.\n"

@@ -246,11 +246,15 @@ class Quiet:
     told: Blame
 
     @property
-    def is_false_alarm(self) -> bool:
-        """Whether a loss above 2 % of the I/O time is claimed with confidence high or medium."""
+    def is_told(self) -> bool:
+        """Whether a loss above 2 % of the I/O time is claimed, with whatever confidence."""
         lost = self.told.lost
-        is_sure = self.told.confidence in ("high", "medium")
-        return self.told.is_claimed and is_sure and lost is not None and lost.value > LEAST_CLAIM * self.told.io_seconds
+        return self.told.is_claimed and lost is not None and lost.value > LEAST_CLAIM * self.told.io_seconds
+
+    @property
+    def is_false_alarm(self) -> bool:
+        """Whether such a loss is claimed with confidence high or medium."""
+        return self.is_told and self.told.confidence in ("high", "medium")
 
 
 @functools.cache

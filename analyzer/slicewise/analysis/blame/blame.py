@@ -227,6 +227,9 @@ def _told(
         job_lost = Estimate(value, low, high, f"{base.seconds.how}; {HOW_RUNTIME[waits]}")
         alone = job_lost.through(lambda seconds: max(runtime - seconds, 0.0), base.seconds.how)
     is_claimed = job_lost is not None and job_lost.low > 0 and job_lost.value > LEAST_LOSS * io_seconds
+    if is_claimed and float(shares["lost_seconds"].sum()) < LEAST_LOSS * io_seconds and confidence in SURE:
+        # Nobody did it: this is one more run alone, and how far such runs differ is not known as well as it seemed.
+        confidence = "low"
     told = [] if base is None else _neighbours(shares, factor, where, neighbours, io_seconds, base, grid_ns)
     if base is not None and job_lost is not None and is_claimed:
         told = _with_ends(told, shares, slices, job_lost, base, job, grid_ns)
