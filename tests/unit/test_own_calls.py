@@ -12,7 +12,10 @@ NOT_OURS = {
     "statmount": "not made where a filter is in force",
     "mlockall": "the program's own call, passed on",
     "mremap": "the program's own call, passed on",
-}
+} | dict.fromkeys(
+    ("socket", "connect", "getsockopt", "setsockopt", "recvfrom", "getrandom"),
+    "coordination's, which ends before a filter is put in force (before_filter)",
+)
 LIST = re.compile(r"own_calls\[\] = \{\n(.*?)\n\};", re.DOTALL)
 
 
