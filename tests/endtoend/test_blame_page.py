@@ -14,7 +14,7 @@ from slicewise.report.blame.blame_page import _axis, _selection, blame_page
 from slicewise.report.blame.chosen_time import chosen_time
 from slicewise.report.page import html_of
 from support import browser
-from support.blames import blame, estimate, neighbour, unknown
+from support.blames import blame, each_other, estimate, neighbour, unknown
 from support.jobs import write_competing_jobs
 
 DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
@@ -32,6 +32,7 @@ def cases():
         "one": blame(),
         "many": blame([*many, neighbour(None, 0.4)]),
         "nobody": blame([]),
+        "each other": blame([*many], own_processes=each_other()),
         "not slowed": blame(runtime_seconds=10.8, lost=estimate(0.1, -0.1, 0.3), is_claimed=False),
         "faster": blame([], runtime_seconds=9.8, lost=estimate(-0.9, -1.1, -0.7), is_claimed=False),
         "unknown": unknown(),
@@ -100,6 +101,22 @@ def test_the_bar_adds_up_to_the_runtime(opened):
     names = window.evaluate("document.getElementById('bar').data.map((trace) => trace.name)")
     assert names[:3] == ["computing and waiting for others", "I/O as alone", "lost to a"]
     assert names[-2:] == ["lost to others", "lost, unexplained"]
+
+
+@needs_browser
+def test_what_its_own_processes_cost_each_other_is_a_part_of_its_own_io(opened):
+    told = blame(own_processes=each_other())
+    window = opened(told)
+    bar = dict(window.evaluate("document.getElementById('bar').data.map((trace) => [trace.name, trace.x[0]])"))
+    assert sum(bar.values()) == pytest.approx(21.6)
+    assert bar["lost among its own processes"] == pytest.approx(6.1)
+    assert bar["I/O as alone"] == pytest.approx(21.6 - 10.9 - 6.1)
+    data = json.dumps(_selection(told, _axis(told)))
+    # The first two slices are beside a neighbour; in the last two each lost a seventh of it.
+    for places, waiting in (([0, 1], 0.0), ([20, 21], 2 * 6.1 / 7)):
+        shown = window.evaluate(f"selection.figures({data}, {places})")
+        assert sum(shown["parts"]) == pytest.approx(shown["seconds"])
+        assert shown["parts"][2] == pytest.approx(waiting, abs=1e-5)
 
 
 @needs_browser

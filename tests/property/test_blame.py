@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -11,9 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.result import Baseline, Blame
-from support.blame_scenarios import SCRATCH, Scenario, in_other_sizes, neighbour, scenarios, without_loss, writing
+from support.blame_scenarios import (
+    SCRATCH,
+    Scenario,
+    in_other_sizes,
+    neighbour,
+    scenarios,
+    staggered,
+    without_loss,
+    writing,
+)
 from support.blame_trials import NOTHING, OTHER_SIZES, STANDALONE, Given, digests, points, told
-from support.simulated_storage import MIB, Compute, SimulatedJob, Storage, Transfer
+from support.simulated_storage import MIB, Compute, SimulatedJob, Storage, Transfer, simulate
 from support.swz import build_profile
 
 NS = 1_000_000_000
@@ -49,6 +59,11 @@ def assert_adds_up(result: Blame) -> None:
     assert blamed_seconds + result.unexplained_seconds == pytest.approx(result.lost.value, abs=1e-6)
     for one in result.neighbours:
         assert sum(one.kinds.values()) == pytest.approx(one.lost.value, abs=1e-9)
+    if result.own_processes is not None:
+        own, of_own = result.own_processes.seconds, result.io_seconds - max(0.0, result.lost.value)
+        assert 0 <= own.low <= own.value <= own.high
+        assert own.value <= max(0.0, of_own) + 1e-9
+        assert result.own_processes.slices["seconds"].sum() == pytest.approx(own.value)
     slices = result.slices
     assert (slices["seconds"] - slices["alone_seconds"]).to_list() == pytest.approx(slices["lost_seconds"].to_list())
     assert slices["lost_seconds"].sum() == pytest.approx(result.io_lost.value, abs=1e-6)
@@ -234,6 +249,37 @@ def test_nothing_is_claimed_of_jobs_that_lost_nothing():
         if result.is_claimed and result.confidence in SURE:
             claimed.append(scenario.name)
     assert len(claimed) <= 1, claimed
+
+
+@pytest.mark.parametrize("slice_seconds", [1, 2])
+@pytest.mark.parametrize("given", [NOTHING, STANDALONE])
+@pytest.mark.parametrize("is_beside", [False, True])
+def test_what_a_jobs_own_processes_cost_each_other(slice_seconds, given, is_beside):
+    """Beside a writer, too: then the truth is what the job's processes cost each other without it."""
+    scenario = staggered()
+    if is_beside:
+        scenario = replace(
+            scenario, neighbours=(neighbour("writer", writing(64), processes=1, start=50.0, until=56.0),)
+        )
+    result = told(scenario, slice_seconds, given)
+    assert result.own_processes is not None
+    own = result.own_processes.seconds
+    true = scenario.alone.io_seconds("victim") - simulate([SCRATCH], [replace(scenario.job, processes=1)]).io_seconds(
+        "victim"
+    )
+    assert own.value == pytest.approx(true, rel=0.12 if is_beside else 0.05)
+    if not is_beside:
+        assert own.low <= true <= own.high
+    else:
+        assert_adds_up(result)
+
+
+@pytest.mark.parametrize("processes", [1, 4])
+def test_processes_that_do_not_fill_a_storage_cost_each_other_nothing(processes):
+    own = told(staggered(rest=12.0 if processes > 1 else 0.0, processes=processes), 1).own_processes
+    assert own is not None
+    assert own.seconds.value <= own.seconds.high <= 0.05 * 100
+    assert own.seconds.low == 0
 
 
 @pytest.mark.parametrize("slice_seconds", [1, 4])

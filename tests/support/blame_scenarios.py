@@ -240,6 +240,14 @@ def in_other_sizes() -> tuple[Scenario, Scenario]:
     )
 
 
+def staggered(rest: float = 0.0, processes: int = 4) -> Scenario:
+    """Writers that begin one after another, so that one, two and more are at work, beside nobody. rest: MiB/s that the
+    storage has for each of them, if it is one that nobody fills.
+    """
+    job = SimulatedJob("victim", (writing(1200),), processes, stagger=12.0, cap=rest * MIB or math.inf)
+    return Scenario("staggered", job, ())
+
+
 def without_loss() -> Iterator[Scenario]:
     """Jobs that lost nothing: alone, beside neighbours on another storage, and beside some that hardly do anything."""
     jobs = {name: job for name, job, _, _ in victims()}

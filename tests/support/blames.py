@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import polars as pl
-from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic
+from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, OwnProcesses, Traffic
 from slicewise.analysis.runs.matching import Job
 from slicewise.analysis.runs.storage import Storage
 from slicewise.estimate import Estimate
@@ -120,6 +120,12 @@ def blame(neighbours: list[Neighbour] | None = None, **changed) -> Blame:
         shares=shares,
     )
     return replace(made, **changed)
+
+
+def each_other(seconds: float = 6.1, low: float = 5.0, high: float = 7.2) -> OwnProcesses:
+    """What the processes of `blame` cost each other: as much in each of its last seven slices."""
+    slices = slices_and_shares([neighbour()])[0].tail(7).select("slice", seconds=pl.lit(seconds / 7))
+    return OwnProcesses(estimate(seconds, low, high, "by its slices without company"), slices)
 
 
 def unknown(**changed) -> Blame:

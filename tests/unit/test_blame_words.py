@@ -31,6 +31,15 @@ def test_one_neighbour():
     )
 
 
+def test_what_its_own_processes_cost_each_other_is_said_where_it_is_much():
+    said = "Of its own I/O, about 6.10 s [5.00-7.20] are its own 2 processes waiting for each other (an estimate)."
+    told = blame(own_processes=blames.each_other())
+    assert said in blame_words.further_lines(told)
+    assert blame_record(told, None)["own_processes_seconds"] == told.own_processes.seconds
+    for little in (None, blames.each_other(1.0, 0.9, 1.1), blames.each_other(6.1, 0.0, 12.0)):
+        assert "waiting for each other" not in " ".join(blame_words.further_lines(blame(own_processes=little)))
+
+
 def test_one_neighbour_that_explains_all_of_it():
     told = blame([neighbour(lost=10.88)])
     assert blame_words.second_sentence(told) == (

@@ -12,7 +12,7 @@ import polars as pl
 from slicewise.charts import style
 from slicewise.charts.throughput import HEADROOM, per_slice, steps
 
-COMPUTING, UNEXPLAINED = "#b9bfc7", "#8a6d3b"
+COMPUTING, UNEXPLAINED, EACH_OTHER = "#b9bfc7", "#8a6d3b", "#7fb2dc"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame import to_runtime, uncontended, without
+from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import SOURCES, Baseline, Blame, Confidence, Neighbour, Traffic
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.storage_time import Capacities, capacities, storage_seconds
@@ -94,7 +95,17 @@ def blame(
     told = _told(
         digest, job, calls, slices, company, known, chosen, sources, waits, traffic, where, neighbours, grid_ns
     )
-    return replace(told, notes=[*told.notes, *(_harmless(one) for one in where if one.number in harmless)])
+    lost = max(0.0, told.lost.value) if told.lost else 0.0
+    slowest = process_seconds(calls)["process"]
+    own = own_processes(
+        calls,
+        company.select("storage", "slice"),
+        lambda: [call_rows(run, grid_ns) for run in runs],
+        None if slowest.is_empty() else int(slowest[0]),
+        max(0.0, told.io_seconds - lost),
+    )
+    notes = [*told.notes, *(_harmless(one) for one in where if one.number in harmless)]
+    return replace(told, own_processes=own, notes=notes)
 
 
 def _harmless(storage: Storage) -> str:

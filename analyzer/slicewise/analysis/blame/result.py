@@ -84,6 +84,16 @@ class Traffic:
 
 
 @dataclass(frozen=True)
+class OwnProcesses:
+    """What the process with most I/O lost to the job's own other processes: seconds of its I/O alone, in no neighbour's
+    share. slices: the same by slice (slice, seconds), which add up to it.
+    """
+
+    seconds: Estimate
+    slices: pl.DataFrame
+
+
+@dataclass(frozen=True)
 class Blame:
     """What a job lost, and to whom.
 
@@ -93,7 +103,8 @@ class Blame:
     alone. is_claimed: the loss is above its interval and above 2 % of the I/O time. Neighbours' losses and
     `unexplained_seconds` add up to `lost`, and `apart_seconds` is the part of the unexplained during which processes
     waited for the slowest one's end. io_lost: seconds of I/O time of the mean process, before they became runtime;
-    waits: how the one became the other, and bounds (see docs/models.md).
+    waits: how the one became the other, and bounds (see docs/models.md). own_processes: what of `io_seconds`, beside
+    the loss, was lost to the job's own other processes; None where it is unknown.
 
     sources: every source of a baseline, tried in the order of `SOURCES`; baseline: the one that counts. contradiction:
     where two sources disagree, a sentence; else empty. unknown_because, next_step: why nothing can be told, and the
@@ -131,6 +142,7 @@ class Blame:
     slice_ns: int
     slices: pl.DataFrame
     shares: pl.DataFrame
+    own_processes: OwnProcesses | None = None
 
     @property
     def slowdown(self) -> float | None:

@@ -34,6 +34,7 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         "neighbours": [_neighbour(neighbour) for neighbour in blame.neighbours],
         "unexplained_seconds": blame.unexplained_seconds if blame.lost else None,
         "apart_seconds": blame.apart_seconds if blame.lost else None,
+        "own_processes_seconds": blame.own_processes.seconds if blame.own_processes else None,
         "waits": blame.waits,
         "unknown_because": blame.unknown_because or None,
         "next_step": blame.next_step or None,

@@ -17,6 +17,7 @@ from slicewise.report.blame.blame_words import (
     beside,
     estimate,
     further_lines,
+    has_own_processes,
     is_too_uncertain,
     names_of,
     opening,
@@ -104,8 +105,10 @@ def _parts(blame: Blame) -> list[Part]:
     lost = blame.lost.value if blame.lost and blame.lost.value > 0 else 0.0
     own = max(0.0, blame.io_seconds - lost)
     computing = Part("computing and waiting for others", max(0.0, blame.runtime_seconds - own - lost), charts.COMPUTING)
+    waiting = _waiting_for_each_other(blame, own)
+    own -= sum(part.seconds for part in waiting)
     if not lost:
-        return [computing, Part("I/O", own, OWN_COLOUR)]
+        return [computing, Part("I/O", own, OWN_COLOUR), *waiting]
     shown = _shown(blame)
     parts = [Part(f"lost to {name}", max(0.0, each.lost.value), colour) for each, name, colour in shown]
     if others := blame.neighbours[len(shown) :]:
@@ -114,7 +117,15 @@ def _parts(blame: Blame) -> list[Part]:
     # What was made up elsewhere is in no part: all of them together are no more than was lost.
     scale = lost / sum(part.seconds for part in parts)
     lost_parts = [Part(part.name, part.seconds * scale, part.colour) for part in parts]
-    return [computing, Part("I/O as alone", own, OWN_COLOUR), *lost_parts]
+    return [computing, Part("I/O as alone", own, OWN_COLOUR), *waiting, *lost_parts]
+
+
+def _waiting_for_each_other(blame: Blame, own: float) -> list[Part]:
+    """The part of its own I/O that its processes cost each other, if it is told."""
+    if blame.own_processes is None or not has_own_processes(blame):
+        return []
+    seconds = min(own, blame.own_processes.seconds.value)
+    return [Part("lost among its own processes", seconds, charts.EACH_OTHER)]
 
 
 def _axis(blame: Blame) -> range:
@@ -228,7 +239,8 @@ def _selection(blame: Blame, slices: range) -> dict[str, Any]:
 
     begin_ms: of each slice, on the charts' axis. lost: in the order of the bar's parts. factor: seconds of runtime for
     each second that the mean process lost; apart: seconds of runtime lost as processes end apart; slowest: seconds in
-    calls of the process with most for each of the mean one.
+    calls of the process with most for each of the mean one. each_other: of its seconds, those lost to the job's own
+    processes; None where that is not told.
     """
     summed = (
         pl.DataFrame({"slice": list(slices)})
@@ -239,6 +251,8 @@ def _selection(blame: Blame, slices: range) -> dict[str, Any]:
     begin = style.clock_times(slices, blame.slice_ns).astype("int64")
     calls = float(summed["seconds"].sum())
     lost = [{"name": load.name, "seconds": _by_slice(load.rows, slices)} for load in _losses(blame)]
+    own = blame.own_processes if has_own_processes(blame) else None
+    waiting = None if own is None else own.slices.select("slice", value="seconds")
     return {
         "begin_ms": begin.tolist(),
         "slice_ms": blame.slice_ns / 1e6,
@@ -250,7 +264,8 @@ def _selection(blame: Blame, slices: range) -> dict[str, Any]:
         "all_calls": calls,
         "slowest": blame.io_seconds / calls if calls else 1.0,
         "processes": blame.io_processes,
-        "has_parts": len(_parts(blame)) > 2,
+        "each_other": _by_slice(waiting, slices) if waiting is not None else None,
+        "has_parts": bool(blame.lost and blame.lost.value > 0),
     }
 
 

@@ -23,6 +23,8 @@ REASON, PART_OF_REASON = 0.5, 0.1
 MOST_BLAMED, MOST_MISSING, MOST_DISAGREEMENTS = 3, 4, 2
 # From here on minutes are easier to grasp than seconds.
 LONG = 299.5
+# A share of the I/O time: if the job's own processes cost each other less than that, it is not told.
+WORTH_OWN_PROCESSES = 0.05
 # A model and a blame that differ by less than this share of the runtime do not contradict each other.
 WORTH_A_CONTRADICTION = 0.02
 # A direction is not told if it has less than this share of what a neighbour moved. Metadata calls are told from so
@@ -184,12 +186,28 @@ def further_lines(blame: Blame) -> list[str]:
     """What a reader must know beside the first two sentences: contradictions, other traffic, what is missing."""
     return [
         *([words.sentence(blame.contradiction)] if blame.contradiction else []),
+        *([line] if (line := own_processes_line(blame)) else []),
         *disagreements(blame),
         *(line for traffic in worth_telling(blame.traffic) if (line := traffic_line(traffic))),
         *missing_lines(blame),
         *(words.sentence(note) for note in blame.notes),
         *([f"To be surer: {words.sentence(blame.next_step)}"] if blame.next_step and blame.lost is not None else []),
     ]
+
+
+def has_own_processes(blame: Blame) -> bool:
+    """Whether it is known that the job's processes cost each other more than a little."""
+    own = blame.own_processes
+    return own is not None and own.seconds.low > 0 and own.seconds.value >= WORTH_OWN_PROCESSES * blame.io_seconds
+
+
+def own_processes_line(blame: Blame) -> str:
+    """What the job's processes lost to each other; empty where that is unknown or little."""
+    own = blame.own_processes
+    if own is None or not has_own_processes(blame):
+        return ""
+    seconds = f"about {estimate(own.seconds)} are its own {blame.io_processes:,} processes waiting for each other"
+    return f"Of its own I/O, {seconds} (an estimate)."
 
 
 def worth_telling(traffic: Sequence[Traffic]) -> list[Traffic]:

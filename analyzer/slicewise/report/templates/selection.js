@@ -24,10 +24,16 @@ const selection = (() => {
     lost[lost.length - 1] += data.apart * (data.all_calls > 0 ? calls / data.all_calls : 0);
     const whole = lost.reduce((total, part) => total + part, 0);
     const slowest = Math.min(seconds, data.slowest * calls), computing = seconds - slowest;
-    if (!data.has_parts) return { calls, alone, seconds, lost, whole, parts: [computing, slowest] };
+    /* Its own I/O, without and with what its processes cost each other. */
+    const own = (all) => {
+      if (data.each_other === null) return [all];
+      const waiting = Math.min(all, sum(data.each_other, places));
+      return [all - waiting, waiting];
+    };
+    if (!data.has_parts) return { calls, alone, seconds, lost, whole, parts: [computing, ...own(slowest)] };
     const shown = lost.map((part) => Math.max(0, part)), total = shown.reduce((all, part) => all + part, 0);
     const scale = total > 0 ? Math.min(Math.max(0, whole), slowest) / total : 0;
-    return { calls, alone, seconds, lost, whole, parts: [computing, slowest - scale * total, ...shown.map((part) => scale * part)] };
+    return { calls, alone, seconds, lost, whole, parts: [computing, ...own(slowest - scale * total), ...shown.map((part) => scale * part)] };
   }
 
   /* The sentence on a chosen time. */
