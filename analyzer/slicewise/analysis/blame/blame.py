@@ -35,6 +35,8 @@ from slicewise.text import words
 LEAST_ERROR = 0.01
 # A loss below this fraction of the I/O time is no loss that is told.
 LEAST_LOSS = 0.02
+# A neighbour with less than this share of the storage's time that all took is left out of the model of sharing.
+LEAST_LOAD = 0.02
 # Sources that lie further apart than this, and than their intervals, contradict each other.
 CONTRADICTION = 0.10
 SURE: tuple[Confidence, ...] = ("high", "medium")
@@ -371,7 +373,7 @@ def _with_ends(
     loads, loading = [], []
     for one in told:
         its = shares.filter(pl.col("neighbour").is_null() if one.job is None else pl.col("neighbour") == one.job)
-        if not its["storage_seconds"].sum():
+        if its["storage_seconds"].sum() <= LEAST_LOAD * shares["storage_seconds"].sum():
             continue
         loading.append(one)
         rows = its.filter(pl.col("storage") == told[0].storage.number)
