@@ -85,13 +85,11 @@ def ingest(
     ],
     names: Annotated[
         Literal["plain", "hash"] | None,
-        typer.Option(help="Of a new catalog: whether users, job names and paths are kept, or salted hashes of them."),
+        typer.Option(help="What a new catalog keeps: users, job names and paths, or salted hashes of them."),
     ] = None,
     show_names: Annotated[
         bool,
-        typer.Option(
-            "--show-names", help="Of a new catalog: others than its owner may be told their neighbours' names."
-        ),
+        typer.Option("--show-names", help="In a new catalog, tell others than its owner their neighbours' names, too."),
     ] = False,
     json: AsJson = False,
     output: OutputFile = None,

@@ -138,7 +138,10 @@ def run(
     ] = 75.0,
     most_runs: Annotated[int, typer.Option(metavar="N", min=1, help="How many runs at most.")] = 20,
     stonewall: Annotated[
-        int, typer.Option(metavar="S", min=1, help="Of io500: seconds of each writing phase (its rules want 300).")
+        int,
+        typer.Option(
+            metavar="S", min=1, help="How long each writing phase of io500 takes, in seconds (its rules want 300)."
+        ),
     ] = 1,
     html: PageFile = None,
     json: AsJson = False,

@@ -132,7 +132,7 @@ def run(
     processes: Annotated[str, typer.Option(metavar="N,...", help="Numbers of processes.")] = "1,2",
     repeat: Annotated[int, typer.Option(metavar="N", min=1, help="Times that each configuration is measured.")] = 3,
     seconds: Annotated[float, typer.Option(metavar="S", min=1.0, help="Time that all of it may take.")] = 100.0,
-    file_size: Annotated[str, typer.Option(metavar="SIZE", help="Of each process's file.")] = "32MiB",
+    file_size: Annotated[str, typer.Option(metavar="SIZE", help="How large each process's file is.")] = "32MiB",
     second: Annotated[bool, typer.Option(help="Measure beside a second job, too.")] = True,
     launcher: Annotated[
         str | None, typer.Option(metavar="CMD", help="What starts {n} processes of an MPI program, as 'srun -n {n}'.")

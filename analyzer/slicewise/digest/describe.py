@@ -44,7 +44,7 @@ def page() -> str:
 
 
 def sections(frames: Mapping[str, Frame]) -> Iterator[str]:
-    """Of each frame what a row is, its keys, and a table of its columns."""
+    """What a row of each frame is, its keys, and a table of its columns."""
     for name, frame in frames.items():
         keys = ", ".join(f"`{key}`" for key in frame.keys)
         yield f"## {name}\n\n{frame.meaning[0].upper()}{frame.meaning[1:]}. Key: {keys}.\n"

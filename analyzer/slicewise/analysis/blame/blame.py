@@ -373,7 +373,7 @@ def _with_ends(
     loads, loading = [], []
     for one in told:
         its = shares.filter(pl.col("neighbour").is_null() if one.job is None else pl.col("neighbour") == one.job)
-        if its["storage_seconds"].sum() <= LEAST_LOAD * shares["storage_seconds"].sum():
+        if float(its["storage_seconds"].sum()) <= LEAST_LOAD * float(shares["storage_seconds"].sum()):
             continue
         loading.append(one)
         rows = its.filter(pl.col("storage") == told[0].storage.number)

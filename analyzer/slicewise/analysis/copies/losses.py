@@ -31,7 +31,7 @@ Weight = Literal["processes", "nodes"]
 
 
 class Losses(Protocol):
-    """Of so many copies, each as a fraction of its runtime alone."""
+    """What each of so many copies loses, as a fraction of its runtime alone."""
 
     def expected(self, copies: int, end: End, weight: Weight) -> float:
         """Where all phases are random."""

@@ -79,7 +79,7 @@ def region_of(storage: Storage, everyone: Sequence[Digest], alone: Mapping[str, 
 
 
 def _slower(shared: pl.DataFrame, rows: pl.DataFrame, alone: Mapping[str, Digest]) -> dict[str, set[Kind]]:
-    """Of each job that shared slices, the kinds of call that took longer there than alone."""
+    """The kinds of call that took longer in shared slices than alone, for each job that shared some."""
     found: dict[str, set[Kind]] = {}
     for (job,), own in shared.group_by("job", maintain_order=True):
         run = alone.get(str(job))
@@ -103,7 +103,7 @@ def _cost(rows: pl.DataFrame, kind: Kind) -> float | None:
 def _spent(
     shared: pl.DataFrame, rows: pl.DataFrame, most: Mapping[Kind, float], exponent: float, seconds: float
 ) -> np.ndarray:
-    """Of each of these slices what all jobs took of the storage's time, as kinds of call meet."""
+    """What all jobs took of the storage's time in each of these slices, as kinds of call meet."""
     slices = rows.join(shared.select("slice").unique(), on="slice", how="semi").group_by("slice").agg(
         pl.col(AMOUNTS.values()).sum()
     ).sort("slice")  # fmt: skip

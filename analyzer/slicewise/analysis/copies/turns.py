@@ -84,8 +84,10 @@ def progress(active: int, job: Mixed, others: Sequence[Mixed], exponent: float, 
 def _speeds(
     counts: Numbers, job: Mixed, others: Sequence[Mixed], exponent: float, level: float
 ) -> tuple[Numbers, Numbers]:
-    """Of each row of counts (copies in each kind of call) how fast copies get on in each kind, and each of the others
-    (rows of the second result), who do all of their kinds at once in their own proportions.
+    """How fast copies get on in each kind of call, for each row of counts (copies in each kind).
+
+    The second result says how fast each of the others gets on, who do all of their kinds at once in their own
+    proportions.
     """
     fastest = job.fastest() if not job.is_at_once else np.zeros(len(job.taken))
     whole = np.array([sum(other.taken) / max(other.io_seconds, SMALLEST) for other in others])

@@ -83,7 +83,7 @@ def site_sizes(digest: Digest, found: Sites) -> list[SiteSize]:
 
 
 def _stripes(digest: Digest, accesses: Sequence[Accesses]) -> list[Stripes]:
-    """Of the busiest files on Lustre that are still there."""
+    """The stripes of the busiest files on Lustre, as far as these are still there."""
     points = [each.curve.mount for each in accesses if each.storage_type == "lustre"]
     if not points:
         return []

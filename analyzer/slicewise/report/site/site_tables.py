@@ -107,7 +107,7 @@ def quality_sentence(frame: pl.DataFrame) -> str:
 
 
 def worst_sentence(found: Worst) -> str:
-    """Of how many jobs blame was asked, and what the others can have lost at most."""
+    """How many jobs blame was asked about, and what the others can have lost at most."""
     company = f"{words.count(found.of, 'job')} used a storage at one time with another"
     if found.asked >= found.of:
         return f"{company}; blame was asked of all of them."
