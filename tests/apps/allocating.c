@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void *volatile kept;
+static _Thread_local void *volatile kept; // volatile: so that the compiler leaves the allocations in
 
 static int allocate_and_write(int number)
 {
