@@ -49,6 +49,16 @@ def test_the_first_sentence_says_how_much_why_and_how_sure(runs):
     ]
 
 
+def test_of_different_programs_it_says_so_and_is_less_sure(runs, tmp_path):
+    other = {at: wrote(50, 0.9) for at in range(24)}
+    runs["today"] = write_run(tmp_path / "other" / "today", 27.3, [other], program="/opt/solver")
+    found = comparison(runs, "yesterday", "today", today=LOST)
+    first, then = compare_words.opening(found)
+    assert first.endswith("Confidence: medium.")
+    assert then == "They are different programs: yesterday ran simulation and today ran solver."
+    assert any("for any reason" in note for note in compare_words.notes(found))
+
+
 def test_without_neighbours_it_says_what_would_tell(runs):
     first, then = compare_words.opening(comparison(runs, "yesterday", "today"))
     assert "10.8 s of it in I/O that took longer for the same work" in first

@@ -118,10 +118,15 @@ class Difference:
         return abs(self.difference_seconds) < WORTH_A_WORD * self.longer_seconds
 
     @property
+    def has_other_program(self) -> bool:
+        """Whether the two ran different programs, as far as their names tell."""
+        return self.of.job.program != self.against.job.program
+
+    @property
     def confidence(self) -> Confidence:
         """How sure the parts are: by how much of the difference is unexplained, and how much may belong to another
-        part. A loss is no surer than it was told to be; processes in another number, or a run that goes on, make all of
-        it less sure. Unknown: most of the difference is unexplained, and what neighbours cost is not known.
+        part. A loss is no surer than it was told to be; another program, processes in another number, or a run that goes
+        on, make all of it less sure. Unknown: most of the difference is unexplained, and what neighbours cost is not known.
         """
         size = max(abs(self.difference_seconds), SURE_OF * self.longer_seconds)
         unexplained = abs(self.unexplained_seconds.value) / size
@@ -130,7 +135,7 @@ class Difference:
         known = [self.own_io.seconds, *([self.lost_seconds] if self.lost_seconds else [])]
         doubt = max(unexplained, sum(part.high - part.low for part in known) / 2 / size)
         bounds: list[Confidence] = [next((word for word, most in MOST_IN_DOUBT.items() if doubt <= most), LEAST_SURE)]
-        if self.of.processes != self.against.processes:
+        if self.of.processes != self.against.processes or self.has_other_program:
             bounds.append("medium")
         if self.of.is_running or self.against.is_running:
             bounds.append(LEAST_SURE)

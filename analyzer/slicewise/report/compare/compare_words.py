@@ -40,6 +40,9 @@ def opening(comparison: Comparison) -> list[str]:
     """The sentences that open a page and end a terminal's wait: how much longer, why, how sure, and what to do next."""
     told = comparison.told
     sentences = [f"{headline(comparison)} Confidence: {told.confidence}."]
+    if told.has_other_program:
+        ran = [f"{work.job.job} ran {work.job.program}" for work in (told.against, told.of)]
+        sentences.append(f"They are different programs: {words.listing(ran)}.")
     if comparison.shares:
         sentences.append(variability(comparison))
     return [*sentences, *next_step(comparison)]
@@ -209,10 +212,10 @@ def notes(comparison: Comparison) -> list[str]:
 def _compared(told: Difference) -> list[str]:
     now, then = told.of, told.against
     found = []
-    if now.job.program != then.job.program:
+    if told.has_other_program:
         found.append(
-            f"{then.job.job} ran {then.job.program} and {now.job.job} ran {now.job.program}: each is compared as a "
-            "whole, and time outside I/O calls may differ for any reason."
+            f"{then.job.job} and {now.job.job} are each compared as a whole: different programs may spend another time "
+            "outside I/O calls for any reason."
         )
     if now.processes != then.processes:
         found.append(
