@@ -125,8 +125,9 @@ class Difference:
     @property
     def confidence(self) -> Confidence:
         """How sure the parts are: by how much of the difference is unexplained, and how much may belong to another
-        part. A loss is no surer than it was told to be; another program, processes in another number, or a run that goes
-        on, make all of it less sure. Unknown: most of the difference is unexplained, and what neighbours cost is not known.
+        part. A loss is no surer than it was told to be; another program, processes in another number, or a run that
+        goes on, make all of it less sure. Unknown: most of the difference is unexplained, and what neighbours cost is
+        not known.
         """
         size = max(abs(self.difference_seconds), SURE_OF * self.longer_seconds)
         unexplained = abs(self.unexplained_seconds.value) / size
