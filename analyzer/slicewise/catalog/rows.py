@@ -93,7 +93,7 @@ def _job_slices(process_slices: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFram
     return (
         process_slices.lazy()
         .group_by(NUMBER, "storage", "slice")
-        .agg(*slices.sums(), at_work=pl.col("process").n_unique())
+        .agg(*slices.sums(), pl.col(slices.SPREAD).max(), at_work=pl.col("process").n_unique())
         .join(jobs.lazy().select(NUMBER, "slice_ns"), on=NUMBER)
         .with_columns(begin_ns=pl.col("slice") * pl.col("slice_ns"), end_ns=(pl.col("slice") + 1) * pl.col("slice_ns"))
         .collect()

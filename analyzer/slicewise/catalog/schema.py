@@ -11,7 +11,7 @@ import polars as pl
 
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
 from slicewise.digest.schema import JOB, SLICE, STORAGE, Column, Frame, Unit
-from slicewise.digest.slices import SUMS
+from slicewise.digest.slices import SPREAD, SUMS
 
 KEY = "key"
 KEY_COLUMN = Column(pl.UInt64(), "", "which job: the same in all frames; two jobs of one name have different keys")
@@ -63,6 +63,7 @@ FRAMES: dict[str, Frame] = {
             "end_ns": _number("UNIX time, ns", "when the slice ended"),
             **{name: DIGEST_FRAMES["process_slices"].columns[name] for name in SUMS},
             "at_work": _number("processes", "processes with any call in the slice"),
+            SPREAD: DIGEST_FRAMES["process_slices"].columns[SPREAD],
         },
     ),
     "damage": Frame(

@@ -31,7 +31,16 @@ from slicewise.profile.reader import Profile, read_profile
 from slicewise.profile.schema import Column as ProfileColumn
 from slicewise.scalars import whole
 
-PROCESS_FIGURES = ("profiler_ns", "call_cost_ps", "site_ns", "all_read_bytes", "all_write_bytes", "waited_ns", "waits")
+PROCESS_FIGURES = (
+    "profiler_ns",
+    "call_cost_ps",
+    "site_ns",
+    "all_read_bytes",
+    "all_write_bytes",
+    "waited_ns",
+    "waits",
+    "clock_error_ns",
+)
 
 
 class Digest:
@@ -99,7 +108,7 @@ class Digest:
         """Every process of the profile: who it is, whether it matters, and what it did in sum."""
         did = slices.process_sums(self._profile.sums, self._mounts)
         known = self._who.join(did, on="process", how="left", maintain_order="left").with_columns(
-            pl.col(slices.SUMS).fill_null(0)
+            pl.col(slices.SUMS).fill_null(0), pl.col(slices.SPREAD).fill_null(1)
         )
         ordered = known.with_columns(matters=members.matters()).sort("node", "rank", "process")
         return conform("processes", ordered)
@@ -130,16 +139,18 @@ class Digest:
     def jobs(self) -> pl.DataFrame:
         """The job in one row."""
         found = self._job_rows.with_columns(
-            source=pl.lit("profile"), path=pl.lit(text_of_path(self._profile.path)), slice_ns=pl.lit(self.slice_ns)
+            path=pl.lit(text_of_path(self._profile.path)), slice_ns=pl.lit(self.slice_ns)
         )
         return conform("jobs", found)
 
     @cached_property
     def _job_rows(self) -> pl.DataFrame:
         """The columns of `jobs` that follow from its processes."""
-        account = self._of_later_version("account").cast(pl.String)
         about = self._profile.processes.select("process", pl.col("user").cast(pl.Int64))
-        return job_rows(self.processes, about.with_columns(account if len(account) else pl.lit("").alias("account")))
+        texts = [self._of_later_version(name).cast(pl.String) for name in ("account", "source")]
+        return job_rows(
+            self.processes, about.with_columns(text if len(text) else pl.lit("").alias(text.name) for text in texts)
+        )
 
     def _of_later_version(self, name: str) -> pl.Series:
         """A text about each process, which profiles of older versions do not have."""

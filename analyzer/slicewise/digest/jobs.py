@@ -7,11 +7,14 @@ import polars as pl
 from slicewise.digest import processes as members
 from slicewise.digest import slices
 
+# What a job's source is called that nothing else is said of: it was profiled by ourselves.
+COUNTED = "profile"
+
 
 def job_rows(processes: pl.DataFrame, about: pl.DataFrame) -> pl.DataFrame:
     """The columns of the digest's frame `jobs` that follow from the jobs' own processes, a row a job.
 
-    processes: the frame `processes`, of one job or several. about: process, user, account, of all processes.
+    processes: the frame `processes`, of one job or several. about: process, user, account, source, of all processes.
     """
     told = about.lazy().join(processes.lazy().select("process", "job"), on="process").group_by("job")
     own = processes.filter("is_of_job")
@@ -25,9 +28,14 @@ def job_rows(processes: pl.DataFrame, about: pl.DataFrame) -> pl.DataFrame:
             start_ns=pl.col("start_ns").min(),
             end_ns=pl.col("end_ns").max(),
             is_running=(pl.col("ending") == "running").any(),
+            **{name: pl.col(name).max() for name in (slices.SPREAD, "clock_error_ns")},
             **dict(zip(slices.SUMS, slices.sums(), strict=True)),
         )
     )
-    whose = told.agg(pl.col("user").max().fill_null(0), pl.col("account").max().fill_null(""))
+    whose = told.agg(
+        pl.col("user").max().fill_null(0),
+        pl.col("account").max().fill_null(""),
+        pl.col("source").max().fill_null("").replace("", COUNTED),
+    )
     programs = members.main_programs(own).lazy()
     return found.join(programs, on="job").join(whose, on="job", maintain_order="left").collect()

@@ -52,6 +52,10 @@ def _number(unit: Unit, meaning: str) -> Column:
     return Column(pl.Int64(), unit, meaning)
 
 
+CLOCK_ERROR = _number("ns", "by so much its slices may lie off the clock; 0: they were counted by the clock itself")
+SPREAD_AT_MOST = _number(
+    "slices", "over how many slices bytes of it were spread at most; 1: all were counted where they are"
+)
 JOB = _name("the job's name; of several jobs with one name the later ones have a number behind it")
 PROCESS = Column(pl.UInt64(), "", "unique id of the process's run; it tells processes of all jobs and nodes apart")
 STORAGE = Column(pl.UInt64(), "", "which file system: the same number wherever the same storage is mounted")
@@ -101,7 +105,7 @@ FRAMES: dict[str, Frame] = {
         ("job",),
         {
             "job": JOB,
-            "source": _name("what the digest was made from: profile"),
+            "source": _name("what it was made from: profile, or what another profiler's log held (see imports.md)"),
             "path": _name("where that lies"),
             "program": _name("executable of the processes that moved most bytes"),
             "is_mpi": _yes_or_no("its processes have ranks"),
@@ -113,6 +117,8 @@ FRAMES: dict[str, Frame] = {
             "start_ns": _number("UNIX time, ns", "when its first process began"),
             "end_ns": _number("UNIX time, ns", "when its last process ended; of a running job, when it was last seen"),
             "is_running": _yes_or_no("some process had not ended when the profile was read"),
+            "spread": SPREAD_AT_MOST,
+            "clock_error_ns": CLOCK_ERROR,
             **_of_kinds("on files"),
         },
     ),
@@ -142,6 +148,8 @@ FRAMES: dict[str, Frame] = {
                 "ns", "time that it waited for its turn, where jobs take turns; none of its calls' time"
             ),
             "waits": _number("", "how often it waited for it"),
+            "spread": SPREAD_AT_MOST,
+            "clock_error_ns": CLOCK_ERROR,
             "is_of_job": _yes_or_no("it is the job's own: it has a rank, or no process has one"),
             "matters": _yes_or_no("its I/O is part of what the job does (see docs/models.md); analyses count these"),
             **_of_kinds("on files"),
@@ -168,7 +176,7 @@ FRAMES: dict[str, Frame] = {
             **_of_kinds("in the slice"),
             "threads": _number("threads", "threads whose calls ended in the slice; at least 1"),
             "spread": _number(
-                "slices", "over how many slices these figures were spread; 1: counted in this very slice"
+                "slices", "over how many slices its bytes were spread; 1: they were counted in this very slice"
             ),
         },
     ),

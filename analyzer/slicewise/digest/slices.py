@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import polars as pl
 
@@ -19,9 +19,11 @@ OPS = tuple(f"{kind}_ops" for kind in KINDS)
 TIMES = tuple(f"{kind}_ns" for kind in KINDS)
 REQUEST_TIMES = tuple(f"{direction}_request_ns" for direction in DIRECTIONS)
 SUMS = (*BYTES, *OPS, *TIMES, *REQUEST_TIMES)
+# Over how many slices the bytes of a row were spread. Imported jobs alone have it; all others counted where they were.
+SPREAD = "spread"
 
 # What of a profile's slices the digest is made of: of the layers that add up what they did, of the others when.
-WANTED = Want("slices", (*BYTES, *OPS, *TIMES, "threads"), without=("layer", (*MPIIO_LAYERS, KERNEL_LAYER)))
+WANTED = Want("slices", (*BYTES, *OPS, *TIMES, "threads", SPREAD), without=("layer", (*MPIIO_LAYERS, KERNEL_LAYER)))
 OTHERS = Want("slices", (), summed_over=("mount",), without=("layer", (*OWN_LAYERS, KERNEL_LAYER)))
 # The same where sums over all slices are enough: only when there were any calls.
 IN_WHICH = Want("slices", (), summed_over=("mount",), without=("layer", (KERNEL_LAYER,)))
@@ -82,7 +84,7 @@ def _taken(rows: dict[str, pl.Series], is_taken: pl.Series | None, has_requests:
     height = len(layer)
     nothing = pl.Series("", [0], pl.Int64).new_from_index(0, height)
     columns["threads"] = columns["threads"].clip(1)
-    columns["spread"] = nothing + 1
+    columns[SPREAD] = columns[SPREAD].clip(1) if SPREAD in columns else nothing + 1
     for name in REQUEST_TIMES:
         columns[name] = nothing
     if has_requests:
@@ -117,17 +119,22 @@ def _grouped(rows: pl.DataFrame) -> pl.DataFrame:
     return (
         rows.lazy()
         .group_by(KEYS)
-        .agg(*_summed(), pl.col("threads").max().clip(1), spread=pl.lit(1))
+        .agg(*_summed(), pl.col("threads").max().clip(1), most_spread(rows.columns))
         .sort(KEYS)
         .collect()
     )
 
 
+def most_spread(columns: Collection[str]) -> pl.Expr:
+    """Over how many slices bytes of rows with these columns were spread at most."""
+    return pl.col(SPREAD).max().clip(1) if SPREAD in columns else pl.lit(1).alias(SPREAD)
+
+
 def process_sums(sums: pl.DataFrame, mounts: pl.DataFrame) -> pl.DataFrame:
-    """What each process did on files in all slices: process and the columns of SUMS."""
+    """What each process did on files in all slices: process, the columns of SUMS, and SPREAD."""
     on_files = mounts.select("process", "mount")
     rows = sums.lazy().filter(is_own()).join(on_files.lazy(), on=["process", "mount"], how="semi")
-    return rows.group_by("process").agg(_summed()).collect()
+    return rows.group_by("process").agg(*_summed(), most_spread(sums.columns)).collect()
 
 
 def _summed() -> list[pl.Expr]:

@@ -138,7 +138,6 @@ def _jobs(digest: _Jobs, sources: Sequence[Source]) -> pl.DataFrame:
         {
             NUMBER: pl.Series([source.number for source in sources], dtype=pl.UInt32),
             "job": [source.job for source in sources],
-            "source": ["profile"] * len(sources),
             "path": [text_of_path(source.path) for source in sources],
             "slice_ns": pl.Series([source.slice_ns for source in sources], dtype=pl.Int64),
         }
