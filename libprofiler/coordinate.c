@@ -7,8 +7,11 @@ static struct turn_client client;
 
 /* The phase under way, and how much the one before it moved: an application's phases are much alike. */
 static struct {
-    uint64_t done_bytes, expected_bytes;
+    uint64_t done_bytes, expected_bytes, left_ns; /* when a step last ended */
 } phase;
+
+/* The coordinator takes a phase for over when there was no I/O for a while, but also when others have waited for too long: then it goes on. */
+#define PAUSE_NS NS_PER_SECOND
 
 static void say(const char *why)
 {
@@ -31,6 +34,9 @@ void coordinate_start(void)
 
 static bool is_fresh(void)
 {
+    turn_client_check(&client);
+    if (client.state == TURN_IDLE && clock_read(CLOCK_MONOTONIC) - phase.left_ns >= PAUSE_NS)
+        turn_client_release(&client, 0);
     return client.state == TURN_IDLE && !client.is_between;
 }
 
@@ -54,12 +60,21 @@ uint64_t coordinate_enter(uint64_t bytes, uint32_t processes)
     return waited;
 }
 
+void coordinate_moved(uint64_t bytes)
+{
+    if (!turn_client_take(&client))
+        return;
+    phase.done_bytes += bytes;
+    turn_client_give(&client);
+}
+
 void coordinate_leave(uint64_t bytes)
 {
     if (!turn_client_take(&client))
         return;
     int saved_errno = errno_now();
     phase.done_bytes += bytes;
+    phase.left_ns = clock_read(CLOCK_MONOTONIC);
     uint64_t left = phase.expected_bytes > phase.done_bytes ? phase.expected_bytes - phase.done_bytes : bytes;
     turn_client_check(&client);
     turn_client_release(&client, left > 0 ? left : 1);

@@ -13,8 +13,11 @@ void coordinate_start(void);
  * their turn between two of them. Returns the time that it waited, in ns. */
 uint64_t coordinate_enter(uint64_t bytes, uint32_t processes);
 
-/* After it. */
+/* After it: so many bytes were moved since it was last told of any. */
 void coordinate_leave(uint64_t bytes);
+
+/* So many belonged to the phase as well, outside of these calls. */
+void coordinate_moved(uint64_t bytes);
 
 /* The phase is over, as far as one can tell. */
 void coordinate_end(void);

@@ -18,6 +18,8 @@
 #define PROGRAM "slicewise-load"
 #include "common.h"
 
+enum { PHASES_MOST = 64 };
+
 struct load {
     const char *path;
     int64_t volume_bytes; /* of a whole group, in one repeat */
@@ -27,9 +29,10 @@ struct load {
     int repeats;
     int files;  /* of each process, which are written and removed again one by one; 0: none */
     int second; /* ranks of the second group */
-    bool is_mpiio, is_collective, is_reading, is_shared, is_strided, is_direct, is_stored_by_call, is_synced, is_removed, is_phased;
+    bool is_mpiio, is_collective, is_reading, is_shared, is_strided, is_direct, is_stored_by_call, is_synced, is_removed, is_phased, is_scheduled;
     double compute_seconds;
     double start_at; /* seconds of CLOCK_REALTIME; 0: at once */
+    double phases_at[PHASES_MOST]; /* seconds after the start at which each repeat begins, where is_scheduled */
     double delay;    /* seconds that the second group begins later */
 };
 
@@ -65,6 +68,7 @@ static const char usage[] =
     "  --mixed BYTES      every second transfer is moved in calls of so many bytes (posix)\n"
     "  --rate BYTES       each process moves no more than so many bytes a second\n"
     "  --phases           each repeat is a phase: all processes begin it together\n"
+    "  --phases-at S,S    phases that begin so many seconds after the start, or when the one before is over; a line each is printed\n"
     "  --compute SECONDS  after each transfer, or after each phase; the processes sleep, so that jobs do not compete for processors\n"
     "  --remove           remove the files at the end\n"
     "  --start-at EPOCH   files are open by then: begin at this second of the clock, so that several jobs begin together\n"
@@ -100,6 +104,18 @@ static double seconds_of(const char *text)
     return seconds;
 }
 
+/* Each number of the list is a phase's beginning. */
+static void read_phases(struct load *load, char *text)
+{
+    load->is_phased = load->is_scheduled = true;
+    load->repeats = 0;
+    for (char *rest, *one = strtok_r(text, ",", &rest); one != NULL; one = strtok_r(NULL, ",", &rest)) {
+        if (load->repeats == PHASES_MOST)
+            fail(2, "--phases-at takes at most %d phases", PHASES_MOST);
+        load->phases_at[load->repeats++] = seconds_of(one);
+    }
+}
+
 static bool is_mpiio(const char *text)
 {
     if (strcmp(text, "posix") != 0 && strcmp(text, "mpiio") != 0)
@@ -129,6 +145,8 @@ static void check(const struct load *load, int ranks)
         fail(2, "--second %d of %d processes leaves none for the first group", load->second, ranks);
     if (load->delay != 0 && load->second == 0)
         fail(2, "--delay needs a second group: --second N");
+    if (load->is_scheduled && (load->repeats < 1 || load->files > 0))
+        fail(2, "--phases-at needs a time for each phase, and not --files");
 }
 
 static struct load parse(int argc, char **argv, int rank)
@@ -141,6 +159,7 @@ static struct load parse(int argc, char **argv, int rank)
         { "start-at", required_argument, NULL, '@' }, { "second", required_argument, NULL, '2' },   { "delay", required_argument, NULL, '+' },
         { "files", required_argument, NULL, 'F' },    { "mixed", required_argument, NULL, 'm' },    { "rate", required_argument, NULL, 'R' },
         { "phases", no_argument, NULL, 'p' },         { "compute", required_argument, NULL, 'C' },
+        { "phases-at", required_argument, NULL, 'P' },
         { 0 },
     };
     struct load load = { .volume_bytes = 64 << 20, .transfer_bytes = 1 << 20, .repeats = 1 };
@@ -166,6 +185,7 @@ static struct load parse(int argc, char **argv, int rank)
         case 'm': load.small_bytes = bytes_of(optarg); break;
         case 'R': load.rate_bytes = bytes_of(optarg); break;
         case 'p': load.is_phased = true; break;
+        case 'P': read_phases(&load, optarg); break;
         case 'C': load.compute_seconds = seconds_of(optarg); break;
         default: fail(2, "wrong options\n%s", usage);
         }
@@ -215,6 +235,7 @@ static struct part part_of(const struct load *load, const struct group *group)
 struct moved {
     int64_t bytes;
     double seconds;
+    double phase_begins[PHASES_MOST], phase_ends[PHASES_MOST]; /* where is_scheduled */
 };
 
 /* A rank's file, as POSIX or as MPI-IO has it. */
@@ -343,11 +364,15 @@ static void remove_part(const struct load *load, const struct group *group, cons
 static struct moved move(const struct load *load, const struct group *group, const struct part *part, union file file, char *buffer,
                          struct moved moved)
 {
-    double start = now();
+    double start = now(), epoch = load->start_at > 0 ? load->start_at + (group->is_second ? load->delay : 0) : start;
     int64_t rounds = load->is_collective ? part->rounds : part->count;
     for (int repeat = 0; repeat < load->repeats; repeat++) {
+        if (load->is_scheduled)
+            sleep_for(epoch + load->phases_at[repeat] - now());
         if (load->is_phased)
             meet(group->comm);
+        if (load->is_scheduled)
+            moved.phase_begins[repeat] = now();
         for (int64_t i = 0; i < rounds; i++) {
             if (load->rate_bytes > 0)
                 sleep_for(start + (double)moved.bytes / (double)load->rate_bytes - now());
@@ -360,6 +385,8 @@ static struct moved move(const struct load *load, const struct group *group, con
         double began = now();
         sync_part(load, part, file);
         moved.seconds += now() - began;
+        if (load->is_scheduled)
+            moved.phase_ends[repeat] = now();
         if (load->is_phased)
             sleep_for(load->compute_seconds);
     }
@@ -381,20 +408,32 @@ static void wait_for_start(const struct load *load, const struct group *group)
     MPI_Barrier(group->comm);
 }
 
-static void report(const struct load *load, const struct group *group, double start, double end, struct moved moved)
+/* From the first process's beginning to the last one's end. */
+static void report_phases(const struct load *load, const struct group *group, const struct moved *moved)
+{
+    double begins[PHASES_MOST], ends[PHASES_MOST];
+    MPI_Reduce(moved->phase_begins, begins, load->repeats, MPI_DOUBLE, MPI_MIN, 0, group->comm);
+    MPI_Reduce(moved->phase_ends, ends, load->repeats, MPI_DOUBLE, MPI_MAX, 0, group->comm);
+    for (int phase = 0; phase < load->repeats && group->rank == 0; phase++)
+        printf("phase %d: %.3f s from %.3f\n", phase + 1, ends[phase] - begins[phase], begins[phase]);
+}
+
+static void report(const struct load *load, const struct group *group, double start, double end, const struct moved *moved)
 {
     int64_t all_bytes;
     double first_start, last_end, most_in_calls, all_in_calls;
     meet(group->comm);
-    MPI_Reduce(&moved.bytes, &all_bytes, 1, MPI_INT64_T, MPI_SUM, 0, group->comm);
+    MPI_Reduce(&moved->bytes, &all_bytes, 1, MPI_INT64_T, MPI_SUM, 0, group->comm);
     MPI_Reduce(&start, &first_start, 1, MPI_DOUBLE, MPI_MIN, 0, group->comm);
     MPI_Reduce(&end, &last_end, 1, MPI_DOUBLE, MPI_MAX, 0, group->comm);
-    MPI_Reduce(&moved.seconds, &most_in_calls, 1, MPI_DOUBLE, MPI_MAX, 0, group->comm);
-    MPI_Reduce(&moved.seconds, &all_in_calls, 1, MPI_DOUBLE, MPI_SUM, 0, group->comm);
+    MPI_Reduce(&moved->seconds, &most_in_calls, 1, MPI_DOUBLE, MPI_MAX, 0, group->comm);
+    MPI_Reduce(&moved->seconds, &all_in_calls, 1, MPI_DOUBLE, MPI_SUM, 0, group->comm);
     if (group->rank == 0)
         printf("%d processes %s %lld bytes in %.3f s: %.2f MiB/s, in calls %.3f s at most, %.3f s in the mean, from %.3f\n", group->ranks,
                load->is_reading ? "read" : "wrote", (long long)all_bytes, last_end - first_start,
                (double)all_bytes / (last_end - first_start) / (1 << 20), most_in_calls, all_in_calls / group->ranks, first_start);
+    if (load->is_scheduled)
+        report_phases(load, group, moved);
 }
 
 int main(int argc, char **argv)
@@ -422,7 +461,7 @@ int main(int argc, char **argv)
     double start = now();
     struct moved moved = move(&load, &group, &part, file, buffer, before);
     double end = now();
-    report(&load, &group, start, end, moved);
+    report(&load, &group, start, end, &moved);
     free(buffer);
     MPI_Finalize();
     return 0;

@@ -11,7 +11,7 @@
 enum { STEP_BYTES = 1 << 20 }; /* large ones each time */
 
 static struct {
-    _Atomic uint64_t bytes, last_ns, asked_ns;
+    _Atomic uint64_t bytes, told, last_ns, asked_ns; /* told: how many of the bytes the coordinator was told of as written */
 } burst;
 
 /* As the table has it: a descriptor's first write, before anybody has looked at it, passes. */
@@ -19,6 +19,15 @@ static bool is_file(int fd)
 {
     descriptor word = descriptor_word(fd);
     return word != 0 && (enum object)(word >> 8 & 0xf) == OBJECT_file;
+}
+
+/* Its last writes are told, too: by how much this phase moved, the next one is judged beforehand. */
+static void end_burst(void)
+{
+    uint64_t bytes = atomic_exchange_explicit(&burst.bytes, 0, memory_order_relaxed);
+    uint64_t told = atomic_exchange_explicit(&burst.told, 0, memory_order_relaxed);
+    if (bytes > told)
+        coordinate_moved(bytes - told);
 }
 
 /* Returns whether the write is to be followed by leave. */
@@ -29,7 +38,7 @@ static bool enter(int fd, uint64_t bytes)
     uint64_t now = clock_read(CLOCK_MONOTONIC);
     uint64_t last = atomic_exchange_explicit(&burst.last_ns, now, memory_order_relaxed);
     if (now - last > PAUSE_NS && now > last)
-        atomic_store_explicit(&burst.bytes, 0, memory_order_relaxed);
+        end_burst();
     uint64_t so_far = atomic_fetch_add_explicit(&burst.bytes, bytes, memory_order_relaxed) + bytes;
     if (so_far < coordinate_burst_bytes() || (bytes < STEP_BYTES && now - atomic_load_explicit(&burst.asked_ns, memory_order_relaxed) < STEP_NS))
         return false;
@@ -41,12 +50,15 @@ static bool enter(int fd, uint64_t bytes)
     return true;
 }
 
-static void leave(bool has_entered, ssize_t moved)
+/* Small writes in between, which did not ask, are told with it. */
+static void leave(bool has_entered)
 {
     if (!has_entered)
         return;
     atomic_store_explicit(&burst.last_ns, clock_read(CLOCK_MONOTONIC), memory_order_relaxed);
-    coordinate_leave(moved > 0 ? (uint64_t)moved : 0);
+    uint64_t bytes = atomic_load_explicit(&burst.bytes, memory_order_relaxed);
+    uint64_t told = atomic_exchange_explicit(&burst.told, bytes, memory_order_relaxed);
+    coordinate_leave(bytes > told ? bytes - told : 0);
 }
 
 /* A list of parts that cannot be read is for the kernel to refuse. */
@@ -66,7 +78,7 @@ static ssize_t gate_write(int fd, const void *buf, size_t size)
 {
     bool has_entered = enter(fd, size);
     ssize_t moved = wrapper_write(fd, buf, size);
-    leave(has_entered, moved);
+    leave(has_entered);
     return moved;
 }
 
@@ -74,7 +86,7 @@ static ssize_t gate_pwrite(int fd, const void *buf, size_t size, off_t offset)
 {
     bool has_entered = enter(fd, size);
     ssize_t moved = wrapper_pwrite(fd, buf, size, offset);
-    leave(has_entered, moved);
+    leave(has_entered);
     return moved;
 }
 
@@ -82,7 +94,7 @@ static ssize_t gate_writev(int fd, const struct iovec *parts, int count)
 {
     bool has_entered = enter(fd, bytes_of(parts, count));
     ssize_t moved = wrapper_writev(fd, parts, count);
-    leave(has_entered, moved);
+    leave(has_entered);
     return moved;
 }
 
@@ -90,7 +102,7 @@ static ssize_t gate_pwritev(int fd, const struct iovec *parts, int count, off_t 
 {
     bool has_entered = enter(fd, bytes_of(parts, count));
     ssize_t moved = wrapper_pwritev(fd, parts, count, offset);
-    leave(has_entered, moved);
+    leave(has_entered);
     return moved;
 }
 

@@ -115,6 +115,19 @@ def test_ranks_wait_together_before_a_collective_call(job: Job, apps: Apps, tmp_
     assert_replays(service)
 
 
+def test_a_phase_is_judged_by_the_one_before_it(job: Job, tmp_path: Path) -> None:
+    """By all that it wrote, in calls that are too small to ask each time as well."""
+    require_load()
+    load = [LOAD, "--volume", "8M", "--transfer", "256K", "--phases-at", "0,2.5", tmp_path / "file"]
+    with coordinator(tmp_path, "--policy", "fcfs", "--capacity", "1e9") as service:
+        settings = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_AT": service.address}
+        done = job.run([*MPIRUN, "1", *load], SLICEWISE_COORDINATE_BURST="0.25", **settings)
+        assert (done.status, done.errors) == (0, "")
+        events = service.events()
+    begins = [place for place, event in enumerate(events) if event["event"] == "authorise"]
+    assert [events[place - 1]["bytes"] for place in begins] == [MIB // 4, 8 * MIB]
+
+
 def test_a_command_waits_for_its_turn(job: Job, apps: Apps, tmp_path: Path) -> None:
     with coordinator(tmp_path, "--policy", "fcfs") as service:
         first = start_burst(job, apps.build("burst"), "first", 10, 100, SLICEWISE_COORDINATE_AT=service.address)

@@ -131,9 +131,22 @@ def test_phases_with_computing_between_them(tmp_path):
     assert 3 * 0.3 <= seconds < 6 * 0.3
 
 
+def test_phases_begin_when_they_are_due_or_when_the_one_before_is_over(tmp_path):
+    done = load(2, "--volume", "40K", "--rate", "40K", "--phases-at", "0.1,0.2,2", tmp_path / "file")
+    told = re.findall(r"^phase (\d): ([\d.]+) s from ([\d.]+)$", done.stdout, re.MULTILINE)
+    assert [number for number, _, _ in told] == ["1", "2", "3"]
+    (_, first_took, first), (_, second_took, second), (_, _, third) = told
+    assert float(second) - float(first) == pytest.approx(float(first_took), abs=0.3)
+    assert float(first_took) > 0.1
+    assert float(second_took) > 0.1
+    assert float(third) - float(first) >= 1.85
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
+        (["--phases-at", "1,soon"], "'soon' is not a number of seconds"),
+        (["--phases-at", ""], "--phases-at needs a time for each phase"),
         (["--volume", "5K"], "the volume is not a multiple of the transfer size"),
         (["--volume", "much"], "'much' is not a size"),
         (["--repeats", "0"], "'0' is not a count"),
