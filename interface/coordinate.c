@@ -16,6 +16,9 @@ static struct turn_client client;
 static struct turn_phase prepared;
 static bool is_quiet;
 
+/* Of the profiler, where the program is profiled: its profile has the waits. */
+extern void slicewise_count_wait(uint64_t ns, bool is_new) __attribute__((weak));
+
 static void say(const char *why)
 {
     if (!is_quiet)
@@ -32,6 +35,7 @@ static void begin(void)
     identity_job(job, sizeof job, &settings);
     is_quiet = settings.is_quiet;
     client.say = say;
+    client.count = slicewise_count_wait;
     const char *wrong = turn_client_begin(&client, settings.turn_at, settings.turn_secret, job, settings.turn_ns, (uint32_t)settings.turn_policy);
     if (wrong != NULL)
         say(wrong);

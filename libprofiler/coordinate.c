@@ -1,5 +1,6 @@
 #include "coordinate.h"
 
+#include "slice_row.h"
 #include "state.h"
 #include "turn_client.h"
 
@@ -26,6 +27,7 @@ void coordinate_start(void)
         return;
     }
     client.say = say;
+    client.count = coordinate_count;
     const char *wrong =
         turn_client_begin(&client, settings->turn_at, settings->turn_secret, engine.job, settings->turn_ns, (uint32_t)settings->turn_policy);
     if (wrong != NULL)
@@ -98,20 +100,66 @@ bool coordinate_is_on(void)
     return client.state > TURN_OFF && client.pid == (uint32_t)raw_getpid();
 }
 
-void coordinate_waited(uint64_t ns, uint64_t ticks)
+#define LATE_NS 10000000ull /* between a wait's end and its being counted, mostly */
+
+/* The part of a wait that is in one slice. */
+static void count_in_slice(uint64_t slice, uint64_t ns, bool is_new)
 {
-    if (ns == 0 || !engine_wake())
+    struct segment *segment = engine.home.segment;
+    uint64_t *row = slice_row(&segment->wait_ledger, segment->waits[0], WAIT_COLUMNS, WAIT_ROWS_MAX, slice);
+    if (row == NULL) {
+        mishap(MISHAP_waits_dropped, NULL);
+        return;
+    }
+    row[waits_waited_ns] += ns;
+    row[waits_waits] += is_new;
+}
+
+/* When a wait that is told now began, by CLOCK_REALTIME. Its clock was read a little before now: it begins where the part before it ended. */
+static uint64_t begin_of(uint64_t ns)
+{
+    static uint64_t counted_until_ns;
+    uint64_t from_ns = clock_read(CLOCK_REALTIME) - ns;
+    if (from_ns < counted_until_ns && counted_until_ns - from_ns < LATE_NS)
+        from_ns = counted_until_ns;
+    counted_until_ns = from_ns + ns;
+    return from_ns;
+}
+
+void coordinate_count(uint64_t ns, bool is_new)
+{
+    if (ns == 0 || thread_state.holds_lock || !engine_wake())
         return;
     int saved_errno = errno_now();
     struct held_lock held = lock_take(&engine.lock);
-    engine.home.segment->process_row[processes_waited_ns] += ns;
-    engine.home.segment->process_row[processes_waits]++;
-    lock_give(held);
-    if (ticks > 0) {
-        thread_state.waited_ticks = ticks;
-        thread_state.end_tick = 0; /* so that the next call is looked at closely (count_unusually) */
+    struct segment *segment = engine.home.segment;
+    uint64_t slice_ns = engine.settings.slice_ns, from_ns = begin_of(ns), end_ns = from_ns + ns;
+    segment->process_row[processes_waited_ns] += ns;
+    segment->process_row[processes_waits] += is_new;
+    while (from_ns < end_ns) {
+        uint64_t slice = from_ns / slice_ns, slice_end_ns = (slice + 1) * slice_ns, until_ns = slice_end_ns < end_ns ? slice_end_ns : end_ns;
+        count_in_slice(slice, until_ns - from_ns, is_new);
+        is_new = false;
+        from_ns = until_ns;
     }
+    atomic_store_explicit(&segment->last_call_ns, end_ns, memory_order_relaxed);
+    lock_give(held);
     errno_put(saved_errno);
+}
+
+void coordinate_take_off(uint64_t ticks)
+{
+    if (ticks == 0)
+        return;
+    thread_state.waited_ticks = ticks;
+    thread_state.end_tick = 0; /* so that the call is looked at closely (count_unusually) */
+}
+
+/* For programs that take turns by calls of their own: their waits are the profile's as well. */
+__attribute__((visibility("default"))) void slicewise_count_wait(uint64_t ns, bool is_new);
+void slicewise_count_wait(uint64_t ns, bool is_new)
+{
+    coordinate_count(ns, is_new);
 }
 
 void coordinate_give_up(const char *why)

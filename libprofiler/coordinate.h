@@ -10,7 +10,7 @@
 void coordinate_start(void);
 
 /* Before I/O of so many bytes by so many processes: waits for the job's turn. A run of such calls without a pause is one phase, and others may get
- * their turn between two of them. Returns the time that it waited, in ns. */
+ * their turn between two of them. Returns the time that it waited, in ns; it is counted. */
 uint64_t coordinate_enter(uint64_t bytes, uint32_t processes);
 
 /* After it: so many bytes were moved since it was last told of any. */
@@ -25,8 +25,12 @@ void coordinate_end(void);
 /* Whether it still does; so does a process that gave up no longer. */
 bool coordinate_is_on(void);
 
-/* Counts a wait as the process's. `ticks` of it lie within the call that is counted next, and are none of its time. */
-void coordinate_waited(uint64_t ns, uint64_t ticks);
+/* Counts as the process's a wait that ends now, or a part of one: of a rank that waited for the one that asked; all else is counted already.
+ * `is_new`: it is not the rest of a wait. */
+void coordinate_count(uint64_t ns, bool is_new);
+
+/* So many ticks lie within the call that this thread counts next, and are none of its time. */
+void coordinate_take_off(uint64_t ticks);
 
 /* For good: with a line that says why, or without a word. */
 void coordinate_give_up(const char *why);

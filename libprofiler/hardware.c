@@ -1,7 +1,7 @@
 #include "hardware.h"
 
 #include "engine.h"
-#include "record.h"
+#include "slice_row.h"
 #include "state.h"
 
 #include <dlfcn.h>
@@ -306,44 +306,13 @@ void hardware_thread_begins(void)
     lock_give(held);
 }
 
-/* The row of a slice. NULL if there is no room for it. */
-static uint64_t *row_of(uint64_t slice)
-{
-    struct segment *segment = engine.home.segment;
-    struct ledger *ledger = &segment->hardware_ledger;
-    uint32_t place = 0;
-    while (place < ledger->used && segment->hardware[place][hardware_slice] != slice)
-        place++;
-    if (place == ledger->used && ledger->used < HARDWARE_ROWS_MAX &&
-        segment_reserve(&engine.home, segment->hardware[place], sizeof segment->hardware[place]) == 0)
-        ledger->used++;
-    else if (place == ledger->used) {
-        for (int attempt = 0; attempt < 2; attempt++) {
-            for (place = 0; place < ledger->used && ledger_is_unpacked(ledger, place); place++)
-                ;
-            if (place < ledger->used || attempt > 0 || pack_records(&engine.home, false, 0) < 0)
-                break;
-        }
-        if (place == ledger->used)
-            return NULL;
-    }
-    uint64_t *row = segment->hardware[place];
-    if (row[hardware_slice] != slice) {
-        memset(row, 0, sizeof segment->hardware[place]);
-        row[hardware_number] = ledger->next_number++;
-        row[hardware_slice] = slice;
-    }
-    ledger_touch(ledger, place);
-    return row;
-}
-
 static void add(uint64_t since_ns, uint64_t now_ns, const uint64_t more[EVENTS_MAX])
 {
     uint64_t slice_ns = engine.settings.slice_ns, whole_ns = now_ns > since_ns ? now_ns - since_ns : 1, given[EVENTS_MAX] = { 0 };
     uint64_t last = now_ns / slice_ns, slice = whole_ns > 1 ? since_ns / slice_ns : last;
     for (; slice <= last; slice++) {
         uint64_t until_ns = slice < last ? (slice + 1) * slice_ns - since_ns : whole_ns;
-        uint64_t *row = row_of(slice);
+        uint64_t *row = slice_row(&engine.home.segment->hardware_ledger, engine.home.segment->hardware[0], HARDWARE_COLUMNS, HARDWARE_ROWS_MAX, slice);
         if (row == NULL) {
             mishap(MISHAP_hardware_dropped, NULL);
             continue;

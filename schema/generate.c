@@ -283,7 +283,8 @@ static void print_folded(FILE *out, const char *symbol, int (*fold)(int), const 
 static void print_exports(FILE *out)
 {
     fprintf(out, "{\nglobal:\n");
-    fprintf(out, "    __asan_default_options;\n"); /* no function that is intercepted: AddressSanitizer's runtime asks for it */
+    /* No functions that are intercepted: AddressSanitizer's runtime asks for the one, libslicewise-coordinate.so for the other. */
+    fprintf(out, "    __asan_default_options;\n    slicewise_count_wait;\n");
     for (size_t i = 0; i < COUNT_OF(operations); i++) {
         char *symbols = strdup(operations[i].symbols);
         for (char *symbol = strtok(symbols, " "); symbol != NULL; symbol = strtok(NULL, " ")) {

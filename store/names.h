@@ -105,7 +105,8 @@ enum {
     HARDWARE_COLUMNS = TABLE_START_modules - TABLE_START_hardware - 1,
     MODULE_COLUMNS = TABLE_START_frames - TABLE_START_modules - 1,
     FRAME_COLUMNS = TABLE_START_sites - TABLE_START_frames - 1,
-    SITE_COLUMNS = TABLE_START_end - TABLE_START_sites - 1,
+    SITE_COLUMNS = TABLE_START_waits - TABLE_START_sites - 1,
+    WAIT_COLUMNS = TABLE_START_end - TABLE_START_waits - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */

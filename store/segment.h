@@ -48,6 +48,7 @@ enum {
     MOVING_KINDS = 2, /* of calls: reads and writes */
     EVENTS_MAX = 8,
     HARDWARE_ROWS_MAX = 64,
+    WAIT_ROWS_MAX = 64,
 };
 
 /* A mount's counters of the open slice, in one lane and layer. `served`: reads and writes of at most SIZE_BIN_0_END bytes each that a stream's
@@ -237,7 +238,7 @@ struct segment {
     uint32_t is_process_packed, is_last_packed;
     uint32_t is_of_node; /* a collector's own: it has samples (samples.h) in the place of records, and is no process's */
     uint32_t events_used, modules_used, modules_packed, frames_used, frames_packed;
-    struct ledger site_ledger, hardware_ledger;
+    struct ledger site_ledger, hardware_ledger, wait_ledger;
     uint32_t is_spool_torn; /* the last write to the spool ended in the middle */
     _Atomic uint32_t past_frame; /* 1 + number of a frame of these very records that may be in the spool before its commit; 0: none */
     /* What a collector writes while the process lives: it takes copies of frames, and the process alone removes them (drain.c). */
@@ -260,6 +261,7 @@ struct segment {
     struct files files __attribute__((aligned(PAGE_BYTES)));
     uint64_t hardware[HARDWARE_ROWS_MAX][HARDWARE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t unprofiled[UNPROFILED_MAX][UNPROFILED_COLUMNS];
+    uint64_t waits[WAIT_ROWS_MAX][WAIT_COLUMNS];
     uint64_t sites[SITE_ROWS_MAX][SITE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t modules[SITE_MODULES_MAX][MODULE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t site_frames[SITE_FRAMES_MAX][FRAME_COLUMNS];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { HIGH_DESCRIPTOR = 800, SECRET_BYTES_MOST = 4096 };
+#define COUNT_NS 100000000ull /* so much of a wait is not counted yet, at most, when the process is killed in it */
 #define RETRY_NS 10000000ull /* where the coordinator's queue of new connections is full */
 
 const char *turn_client_begin(struct turn_client *client, const char *address, const char *secret_file, const char *job, uint64_t deadline_ns,
@@ -196,6 +197,26 @@ static const char *greet(struct turn_client *client, uint64_t until_ns)
     return say_to_coordinator(client, &join, until_ns) ? NULL : "the coordinator does not listen";
 }
 
+/* What passed since then was a wait. Returns the time now. */
+static uint64_t count_wait(struct turn_client *client, uint64_t since_ns, bool is_new)
+{
+    uint64_t now = clock_read(CLOCK_MONOTONIC), ns = now - since_ns;
+    client->waited_ns += ns;
+    client->waits += is_new;
+    if (client->count != NULL)
+        client->count(ns, is_new);
+    return now;
+}
+
+/* To be connected takes its time too; where it fails there is no further wait. */
+static const char *connect_to_coordinator(struct turn_client *client)
+{
+    uint64_t began = clock_read(CLOCK_MONOTONIC);
+    const char *wrong = greet(client, began + client->deadline_ns);
+    count_wait(client, began, wrong != NULL);
+    return wrong;
+}
+
 static const char lost[] = "the coordinator is gone, or has another secret";
 
 void turn_client_inform(struct turn_client *client, const struct turn_phase *phase)
@@ -217,7 +238,7 @@ void turn_client_inform(struct turn_client *client, const struct turn_phase *pha
         is_opening = true;
     }
     inform.phase = client->phase_number += is_opening;
-    const char *wrong = client->fd < 0 ? greet(client, now + client->deadline_ns) : NULL;
+    const char *wrong = client->fd < 0 ? connect_to_coordinator(client) : NULL;
     if (wrong == NULL && !say_to_coordinator(client, &inform, is_opening ? now + client->deadline_ns : now))
         wrong = lost;
     if (wrong != NULL) {
@@ -277,12 +298,16 @@ bool turn_client_check(struct turn_client *client)
 
 static void wait_until_told(struct turn_client *client)
 {
-    uint64_t began = clock_read(CLOCK_MONOTONIC), until_ns = client->wait_began_ns + client->deadline_ns;
-    bool is_in_time = true;
-    while (is_in_time && client->state == TURN_WAITING)
-        is_in_time = wait_for(client->fd, POLLIN, until_ns) && take_in(client);
-    client->waited_ns += clock_read(CLOCK_MONOTONIC) - began;
-    client->waits++;
+    uint64_t counted_ns = clock_read(CLOCK_MONOTONIC), until_ns = client->wait_began_ns + client->deadline_ns;
+    bool is_new = true;
+    while (client->state == TURN_WAITING && counted_ns < until_ns) {
+        uint64_t count_at_ns = counted_ns + COUNT_NS < until_ns ? counted_ns + COUNT_NS : until_ns;
+        bool is_listening = true;
+        while (is_listening && client->state == TURN_WAITING && wait_for(client->fd, POLLIN, count_at_ns))
+            is_listening = take_in(client);
+        counted_ns = count_wait(client, counted_ns, is_new);
+        is_new = false;
+    }
     if (client->state == TURN_WAITING)
         turn_client_give_up(client, "its turn did not come within the deadline");
 }

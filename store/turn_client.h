@@ -32,6 +32,7 @@ struct turn_client {
     uint64_t job, deadline_ns;
     uint32_t policy;
     void (*say)(const char *why); /* called once, when the client gives up; NULL: nobody */
+    void (*count)(uint64_t ns, bool is_new); /* so much time that has just passed was a wait's: called while it lasts, too; NULL: nobody */
     _Atomic uint32_t taken; /* some thread is in it */
     enum turn_state state;
     struct turn_phase phase;

@@ -43,7 +43,6 @@ static bool enter(int fd, uint64_t bytes)
     if (so_far < coordinate_burst_bytes() || (bytes < STEP_BYTES && now - atomic_load_explicit(&burst.asked_ns, memory_order_relaxed) < STEP_NS))
         return false;
     uint64_t waited = coordinate_enter(bytes > coordinate_burst_bytes() ? bytes : coordinate_burst_bytes(), 1);
-    coordinate_waited(waited, 0);
     now += waited;
     atomic_store_explicit(&burst.last_ns, now, memory_order_relaxed);
     atomic_store_explicit(&burst.asked_ns, now, memory_order_relaxed);

@@ -48,13 +48,16 @@ static void enter_file(mpi_handle communicator, mpi_handle file)
     unsigned place = is_hopeless ? KEY_TABLE_NONE : key_table_insert(&table, (uintptr_t)file);
     if (place == KEY_TABLE_NONE)
         return;
+    uint64_t began = clock_read(CLOCK_MONOTONIC);
     bool is_known = mpi_library_place(communicator, &entry.rank, &entry.ranks) &&
                     (entry.ranks == 1 || mpi_library_begin_copy(communicator, &entry.communicator, &request));
     if (is_known && entry.ranks > 1 && !comes_about(&request)) {
         coordinate_give_up("not all ranks of the job take part; set SLICEWISE_COORDINATE and the library for all of them, or for none");
+        coordinate_count(clock_read(CLOCK_MONOTONIC) - began, true);
         is_hopeless = true;
         is_known = false;
     }
+    coordinate_take_off(ns_to_ticks(clock_read(CLOCK_MONOTONIC) - began));
     if (!is_known) {
         key_table_remove(&table, place, (uintptr_t)file);
         return;
@@ -88,6 +91,8 @@ static struct mpi_turn begin_turn(mpi_handle handle, mpi_count count, mpi_handle
     file->is_over = told > NO_LONGER / 2;
     uint64_t took = clock_read(CLOCK_MONOTONIC) - began, waited = file->is_over ? NO_LONGER - 1 - told : told;
     turn.waited_ns = took < waited ? took : waited;
+    if (!turn.is_asker)
+        coordinate_count(turn.waited_ns, true);
     return turn;
 }
 
@@ -95,7 +100,7 @@ static void end_turn(const struct mpi_turn *turn)
 {
     if (turn->is_asker)
         coordinate_leave(turn->bytes);
-    coordinate_waited(turn->waited_ns, turn->waited_ns > 0 ? ns_to_ticks(turn->waited_ns) : 0);
+    coordinate_take_off(ns_to_ticks(turn->waited_ns));
 }
 
 static int (*next_open)(mpi_handle communicator, const char *name, int mode, mpi_handle info, mpi_handle *file);

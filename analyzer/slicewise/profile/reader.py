@@ -56,6 +56,7 @@ class Profile:
     modules: pl.DataFrame
     frames: pl.DataFrame
     sites: pl.DataFrame
+    waits: pl.DataFrame
     sums: pl.DataFrame
     other_slices: pl.DataFrame
 
@@ -65,7 +66,7 @@ TABLES = REQUIRED_TABLES
 LATER_TABLES = (
     "unprofiled", "launches",
     "nodes", "node_devices", "node_slices", "node_networks", "node_blocks", "node_nfs", "node_lustre",
-    "events", "hardware", "modules", "frames", "sites",
+    "events", "hardware", "modules", "frames", "sites", "waits",
 )  # fmt: skip
 
 SLICES, NOTHING = Want("slices"), Want("")
