@@ -312,7 +312,8 @@ static void add(uint64_t since_ns, uint64_t now_ns, const uint64_t more[EVENTS_M
     uint64_t last = now_ns / slice_ns, slice = whole_ns > 1 ? since_ns / slice_ns : last;
     for (; slice <= last; slice++) {
         uint64_t until_ns = slice < last ? (slice + 1) * slice_ns - since_ns : whole_ns;
-        uint64_t *row = slice_row(&engine.home.segment->hardware_ledger, engine.home.segment->hardware[0], HARDWARE_COLUMNS, HARDWARE_ROWS_MAX, slice);
+        uint64_t *row =
+            slice_row(&engine.home.segment->hardware_ledger, engine.home.segment->hardware[0], HARDWARE_COLUMNS, HARDWARE_ROWS_MAX, slice);
         if (row == NULL) {
             mishap(MISHAP_hardware_dropped, NULL);
             continue;

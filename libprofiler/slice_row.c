@@ -5,8 +5,10 @@
 
 #include <string.h>
 
-enum { NUMBER, SLICE }; /* columns that all such rows begin with */
-_Static_assert((int)hardware_number == NUMBER && (int)hardware_slice == SLICE && (int)waits_number == NUMBER && (int)waits_slice == SLICE, "rows begin alike");
+/* Columns that all such rows begin with. */
+enum { NUMBER, SLICE };
+_Static_assert((int)hardware_number == NUMBER && (int)hardware_slice == SLICE && (int)waits_number == NUMBER && (int)waits_slice == SLICE,
+               "rows begin alike");
 
 /* A place whose row is in a frame already. `rows_max` if there is none. */
 static uint32_t packed_place(const struct ledger *ledger, unsigned rows_max)
@@ -17,13 +19,12 @@ static uint32_t packed_place(const struct ledger *ledger, unsigned rows_max)
     return place < ledger->used ? place : rows_max;
 }
 
-uint64_t *slice_row(struct ledger *ledger, uint64_t *rows, unsigned columns, unsigned rows_max, uint64_t slice)
+uint64_t *slice_row(struct ledger *ledger, uint64_t *rows, size_t columns, unsigned rows_max, uint64_t slice)
 {
     uint32_t place = 0;
     while (place < ledger->used && rows[place * columns + SLICE] != slice)
         place++;
-    if (place == ledger->used && ledger->used < rows_max &&
-        segment_reserve(&engine.home, &rows[place * columns], columns * sizeof *rows) == 0) {
+    if (place == ledger->used && ledger->used < rows_max && segment_reserve(&engine.home, &rows[place * columns], columns * sizeof *rows) == 0) {
         ledger->used++;
     } else if (place == ledger->used) {
         place = packed_place(ledger, rows_max);
