@@ -12,7 +12,7 @@ struct job {
     struct present present; /* first: a job is found by it */
     uint64_t number, id, joined;
     uint32_t user;
-    bool is_present, was_authorised;
+    bool is_present, was_authorised, has_had_phase;
     double went_seconds;    /* it was going in this phase, until `since` */
     double since;           /* when it last began to go, or a step last ended */
     double claimed_seconds; /* for this phase, as the members said */
@@ -138,11 +138,12 @@ static void decide(struct turns *turns)
     }
 }
 
-/* The phase is over: what the job claimed is held against what it can have got. */
+/* The phase is over: what the job claimed is held against what it can have got. Its first one is left out, for a job that does not know yet how much
+ * a phase of its own moves claims one call. */
 static void end_phase(struct turns *turns, struct job *job, double idle_seconds)
 {
     double needed = job->present.served_seconds - idle_seconds;
-    if (job->was_authorised && job->claimed_seconds > 0 && needed > 0) {
+    if (job->has_had_phase && job->was_authorised && job->claimed_seconds > 0 && needed > 0) {
         double trust = job->trust / 2 + needed / job->claimed_seconds / 2;
         job->trust = trust < TRUST_LEAST ? TRUST_LEAST : trust > TRUST_MOST ? TRUST_MOST : trust;
     }
@@ -154,6 +155,7 @@ static void end_phase(struct turns *turns, struct job *job, double idle_seconds)
     for (struct member *member = job->members; member != NULL; member = member->next)
         member->is_present = member->is_in_step = false;
     job->is_present = false;
+    job->has_had_phase = true;
     job->present.is_going = false;
 }
 

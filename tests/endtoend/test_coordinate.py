@@ -126,6 +126,7 @@ def test_a_phase_is_judged_by_the_one_before_it(job: Job, tmp_path: Path) -> Non
         events = service.events()
     begins = [place for place, event in enumerate(events) if event["event"] == "authorise"]
     assert [events[place - 1]["bytes"] for place in begins] == [MIB // 4, 8 * MIB]
+    assert events[begins[1] - 1]["seconds"] == pytest.approx(8 * MIB / 1e9, rel=0.001)
 
 
 def test_a_command_waits_for_its_turn(job: Job, apps: Apps, tmp_path: Path) -> None:
