@@ -110,7 +110,7 @@ demo:  ## run two competing MPI jobs and look at them
 
 PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
 # Tests whose results depend on what else the machine does: times, kills at random moments, real contention, all processes
-# of the machine. The others run side by side.
+# of the machine. The others run side by side, one more than there are processors, since many wait.
 ALONE = $(addprefix tests/,bench \
   $(addprefix endtoend/,$(addprefix test_,blame.py compare.py contention.py delta_run.py fio.py footprint.py hardware.py \
     hostile_processes.py life.py life_asleep.py life_starts.py live.py live_costs.py load.py real_stress.py sites.py slurm.py \
@@ -134,7 +134,7 @@ test:  ## run all tests, the engine's under sanitizers too, and lint
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all $(BUILD)/bin/unit $(BUILD)/peers/.installed
 	$(MAKE) --no-print-directory unit
 	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize
-	$(PYTEST) $(PYTEST_OPTIONS) -n $(PROCESSORS) $(ALONE:%=--ignore=%) tests; side_by_side=$$?; \
+	$(PYTEST) $(PYTEST_OPTIONS) -n $$(($(PROCESSORS) + 1)) --dist loadgroup $(ALONE:%=--ignore=%) tests; side_by_side=$$?; \
 	  $(PYTEST) $(PYTEST_OPTIONS) $(ALONE); alone=$$?; \
 	  $(MAKE) --no-print-directory lint && exit $$((side_by_side | alone))
 

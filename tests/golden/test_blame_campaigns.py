@@ -10,6 +10,9 @@ from testbed import blame_validation as recorded
 from testbed import validation
 from testbed.blame_plans import STORAGES, recording_of
 
+# One process unpacks the archives and asks for what every test here uses.
+pytestmark = pytest.mark.xdist_group("campaigns")
+
 ARCHIVES = Path(__file__).parent / "campaigns"
 RECORDINGS = [recording_of(storage) for storage in STORAGES]
 # Mean and largest error in per cent of the true loss that are reached, and losses that the source tells at least; where

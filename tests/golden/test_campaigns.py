@@ -11,6 +11,9 @@ from slicewise.analysis.sharing.fitted_model import fit_model
 from slicewise.report.model.weight_words import answer
 from testbed import validation
 
+# As the tests of blame's recordings, which need the same archives.
+pytestmark = pytest.mark.xdist_group("campaigns")
+
 ARCHIVES = Path(__file__).parent / "campaigns"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "validation.md"
 PAIRS, REPEATS = 10, 5

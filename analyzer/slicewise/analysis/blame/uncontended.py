@@ -293,30 +293,53 @@ class Line:
     error: float
 
 
+@dataclass(frozen=True)
+class Points:
+    """Slices with one set of neighbours, a value a slice: as `speed_line` has them."""
+
+    done: np.ndarray
+    seconds: np.ndarray
+    others: np.ndarray
+
+    @property
+    def speed(self) -> float:
+        """What was done a second in calls."""
+        return float(self.done.sum()) / max(float(self.seconds.sum()), 1e-12)
+
+    def drawn(self, random: np.random.Generator) -> Points:
+        """As many of these slices, each drawn at random."""
+        chosen = random.integers(0, len(self.done), len(self.done))
+        return Points(self.done[chosen], self.seconds[chosen], self.others[chosen])
+
+
 def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
     """The line through the mean speeds of sets of neighbours; why not, where there is none.
 
     points: a row a slice: set (of active neighbours), done (by the job), seconds (of its mean process in calls),
     others (what the neighbours did in it); done and others in one unit.
     """
-    sets = [rows for _, rows in points.group_by("set", maintain_order=True) if len(rows) >= FEWEST_IN_A_SET]
+    sets = [
+        Points(*(rows[column].to_numpy().astype(np.float64) for column in ("done", "seconds", "others")))
+        for _, rows in points.group_by("set", maintain_order=True)
+        if len(rows) >= FEWEST_IN_A_SET
+    ]
     if len(sets) < 2:
         return "its neighbours came and went too seldom to see how its speed depends on them"
-    rates = np.array([real(rows["others"].mean()) / slice_seconds for rows in sets])
+    rates = np.array([one.others.mean() / slice_seconds for one in sets])
     if rates.max() < LEAST_RATIO_OF_RATES * rates.min() or rates.max() <= 0:
         return "its neighbours' rates were too much alike to see how its speed depends on them"
     # What is far from all points is not read off a line.
     if rates.min() > NEAR_REST * float(np.ptp(rates)) * (1 + 1e-9):
         return "its neighbours' rates were never low enough to see how fast it is without them"
     random = np.random.default_rng(1)
+    weights = np.sqrt([len(one.done) for one in sets])
     drawn = []
     for draw in range(DRAWS + 1):
-        chosen = sets if not draw else [rows[random.integers(0, len(rows), len(rows)).tolist()] for rows in sets]
-        speeds = np.array([float(rows["done"].sum()) / max(float(rows["seconds"].sum()), 1e-12) for rows in chosen])
-        at = np.array([real(rows["others"].mean()) / slice_seconds for rows in chosen])
+        chosen = sets if not draw else [one.drawn(random) for one in sets]
+        speeds = np.array([one.speed for one in chosen])
+        at = np.array([one.others.mean() / slice_seconds for one in chosen])
         if at.max() < LEAST_RATIO_OF_RATES * at.min() and draw:
             continue
-        weights = np.sqrt([len(rows) for rows in chosen])
         slope, speed = np.polyfit(at, speeds, 1, w=weights)
         drawn.append((speed, slope))
     speed, slope = drawn[0]
@@ -327,19 +350,16 @@ def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
     return Line(float(speed), error)
 
 
-def _error_of_intercept(sets: Sequence[pl.DataFrame], rates: np.ndarray) -> float:
+def _error_of_intercept(sets: Sequence[Points], rates: np.ndarray) -> float:
     """How far the line at rate 0 may be off, 95 %, by what few slices say of their mean: drawing them anew does not
     show that.
     """
-    weights = np.array([float(len(rows)) for rows in sets])
+    weights = np.array([float(len(one.done)) for one in sets])
     middle = float((weights * rates).sum() / weights.sum())
     spread = float((weights * (rates - middle) ** 2).sum())
     pulls = weights / weights.sum() - middle * weights * (rates - middle) / spread
-    errors = []
-    for rows in sets:
-        done, seconds = rows["done"].to_numpy(), rows["seconds"].to_numpy()
-        errors.append(error_of_ratio(done, seconds) * float(done.sum()) / max(float(seconds.sum()), 1e-12))
-    return float(np.sqrt(((pulls * np.array(errors)) ** 2).sum()))
+    errors = np.array([error_of_ratio(one.done, one.seconds) * one.speed for one in sets])
+    return float(np.sqrt(((pulls * errors) ** 2).sum()))
 
 
 def from_envelope(scene: Scene) -> Prices:
