@@ -17,8 +17,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
+import polars as pl
 from bench.profiles import Shape, build
 from slicewise.catalog.beside import others_bytes, partners
 from slicewise.catalog.find import places
@@ -30,6 +32,7 @@ from support.site_days import FIRST_DAY, write_days
 ROUNDS = 5
 PROFILES = {"2,000 jobs of 4 processes x 3 min": Shape(4, 45, jobs=2000), "1,024 processes x 1 h": Shape(1024, 900)}
 DAYS_OF_A_YEAR = 365
+GROWTH = (1, 3, 10)
 
 
 def ask_open(catalog: Path, _: str) -> int:
@@ -51,10 +54,27 @@ def ask_others(catalog: Path, _: str) -> int:
     return others_bytes(opened, batches, start_ns, start_ns + NS_A_DAY).height
 
 
+def ask_all_others(catalog: Path, _: str) -> int:
+    """Bytes of everybody else, for every job, day after day."""
+    opened = Catalog(catalog)
+    return sum(others_bytes(opened, [batch], batch.start_ns, batch.end_ns).height for batch in opened.batches())
+
+
+def ask_floor(catalog: Path, _: str) -> int:
+    """What no question can do without: a tenth of an hour's rows, asked of one file by plain polars."""
+    file = sorted(catalog.glob("day=*/batch=*/job_slices.parquet"))[0]
+    rows = pl.scan_parquet(file, hive_partitioning=False).select(*ROWS_OF_PARTNERS)
+    begin = pl.col("begin_ns")
+    return rows.filter(begin < rows.select(begin.min()).collect().item() + 360_000_000_000).collect().height
+
+
+ROWS_OF_PARTNERS = ("key", "storage", "begin_ns", "end_ns", "read_bytes", "write_bytes", "meta_ops")
 QUESTIONS: dict[str, tuple[Callable[[Path, str], int], float]] = {
     "open": (ask_open, 0.3),
     "partners": (ask_partners, 0.05),
     "others": (ask_others, 1.0),
+    "all_others": (ask_all_others, inf),
+    "floor": (ask_floor, inf),
 }
 
 
@@ -102,6 +122,37 @@ def measure_ingest(name: str, shape: Shape, directory: Path) -> dict[str, float]
     return best | {"jobs": done.added, "records": done.records}
 
 
+def measure_command(catalog: Path, job: str) -> None:
+    """The whole command, beside a Python that imports polars and does nothing."""
+    command = [sys.executable, "-m", "slicewise", "catalog", "overlaps", catalog, job, "--json"]
+    for name, words in (("the command", command), ("a Python with polars", [sys.executable, "-c", "import polars"])):
+        seconds = []
+        for _ in range(ROUNDS):
+            forget(catalog)
+            before, cpu_before = time.perf_counter(), sum(os.times()[2:4])
+            subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+            seconds.append((time.perf_counter() - before, sum(os.times()[2:4]) - cpu_before))
+        wall, cpu = (min(column) for column in zip(*seconds, strict=True))
+        print(f"partners of one job, {name:31} {wall:7.3f} s, {cpu:.3f} s of CPU", flush=True)
+
+
+def measure_growth(jobs: int) -> None:
+    """What a day costs in catalogs of several sizes: linear growth shows as the same figures."""
+    for days in GROWTH:
+        with tempfile.TemporaryDirectory() as temporary:
+            catalog = Path(temporary) / "days"
+            before = time.process_time()
+            write_days(catalog, days, jobs)
+            written = time.process_time() - before
+            size = sum(file.stat().st_size for file in catalog.rglob("*") if file.is_file()) / 2**20
+            found = asked("all_others", catalog, "")
+            print(
+                f"of {days:2} days each: {size / days:.1f} MiB, {written / days:.2f} s of CPU to make, "
+                f"{found['cpu'] / days:.3f} s of CPU to ask for the bytes of everybody else",
+                flush=True,
+            )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--days", type=int, default=3, help="of the catalog that is asked for partners")
@@ -129,12 +180,16 @@ def main() -> int:
         for question, where, what in (
             ("open", year, f"a catalog of {DAYS_OF_A_YEAR} days is opened"),
             ("partners", some, f"all partners of one job in {options.days} days"),
+            ("floor", some, "of it: reading six minutes' rows with plain polars"),
             ("others", some, "bytes of everybody else for every job of a day"),
         ):
             found = asked(question, where, job)
             aim = QUESTIONS[question][1]
-            print(f"{what:52} {found['wall']:7.3f} s, {found['cpu']:.3f} s of CPU (aim {aim:g} s); {found['found']:,}",
+            beside = f" (aim {aim:g} s)" if aim < inf else ""
+            print(f"{what:52} {found['wall']:7.3f} s, {found['cpu']:.3f} s of CPU{beside}; {found['found']:,}",
                   flush=True)  # fmt: skip
+        measure_command(some, job)
+    measure_growth(options.jobs)
     return 0
 
 

@@ -22,7 +22,7 @@ from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import KeptDigest, find_job
 from slicewise.catalog.prune import prune_older
 from slicewise.catalog.schema import FRAMES, NAMES
-from slicewise.catalog.store import NS_A_DAY, Catalog, Journal, Writing, day_of
+from slicewise.catalog.store import NS_A_DAY, Catalog, Journal, Writing, day_of, number_of_name
 from slicewise.digest.digest import read_digest, read_digests
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
 from slicewise.errors import UserError
@@ -294,6 +294,19 @@ def test_bad_input_is_one_line(words, line, tmp_path, monkeypatch):
     assert done.status == 2
     assert done.errors.startswith(f"slicewise: {line}")
     assert done.errors.count("\n") == 1
+
+
+def test_an_index_says_which_batches_need_not_be_read(undisturbed, tmp_path):
+    catalog = Catalog(shutil.copytree(undisturbed, tmp_path / "catalog"))
+    named = [(batch, set(batch.read("jobs")["job"])) for batch in catalog.batches()]
+    for batch, own in named:
+        assert all(batch.may_have([number_of_name(name)]) for name in own)
+        assert all(batch.may_have([0, key, 1]) for key in batch.read("jobs")["key"])
+        assert not batch.may_have([number_of_name(name) for _, names in named for name in names - own])
+    kept = find_job(catalog, "48213")
+    for batch in catalog.batches():
+        (batch.place / "_jobs.index").unlink()  # as in a catalog of an older version
+    assert find_job(catalog, "48213") == kept
 
 
 def test_a_job_that_is_not_there_or_not_alone_is_told(jobs, undisturbed):

@@ -143,6 +143,7 @@ def test_who_does_not_own_the_catalog_sees_load_and_no_names(catalog, monkeypatc
     assert "48213" not in text
     assert "48213" not in (tmp_path / "blame-48190-anonymous.html").read_text(encoding="utf-8")
     compared = slicewise_command("compare", "48001", "48190").text
+    assert "48213" not in slicewise_command("report", "48190").text
     assert "48213" not in compared
 
 

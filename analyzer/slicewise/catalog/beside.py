@@ -27,22 +27,21 @@ def partners(catalog: Catalog, kept: KeptJob) -> pl.DataFrame:
     """The jobs that used a storage while a job did, those who moved most there first: key (a number), storage, seconds
     (in which both did), start_ns, end_ns (of these), and what the other did in them: read_bytes, write_bytes, meta_ops.
     """
-    own = _own_slices(catalog, kept)
-    if own.is_empty():
-        return nobody()
-    start_ns, end_ns = own["begin_ns"].min(), own["end_ns"].max()
-    storages = own["storage"].unique().implode()
-    batches = catalog.batches_between(start_ns, end_ns)  # type: ignore[arg-type]
-    others = (
-        catalog.scan("job_slices", batches)
-        .filter(
-            pl.col("begin_ns") < end_ns,
-            pl.col("end_ns") > start_ns,
-            pl.col("storage").is_in(storages),
-            pl.col(KEY) != kept.key,
-        )
+    begin_ns, end_ns = kept.times
+    slice_ns = whole(kept.row["slice_ns"])
+    # Read at once, for its own rows lie among the others'. A clock that was set may have moved the first and last one.
+    rows = (
+        catalog.scan("job_slices", catalog.batches_between(begin_ns - slice_ns, end_ns + slice_ns))
+        .filter(pl.col("begin_ns") <= end_ns + slice_ns, pl.col("end_ns") >= begin_ns - slice_ns)
         .select(KEY, "storage", "begin_ns", "end_ns", *AMOUNTS)
         .collect()
+    )
+    own = rows.filter(pl.col(KEY) == kept.key)
+    others = rows.filter(
+        pl.col("begin_ns") < own["end_ns"].max(),
+        pl.col("end_ns") > own["begin_ns"].min(),
+        pl.col("storage").is_in(own["storage"].unique().implode()),
+        pl.col(KEY) != kept.key,
     )
     if others.is_empty():
         return nobody()
@@ -101,19 +100,6 @@ def quiet_runs(catalog: Catalog, kept: KeptJob) -> list[KeptJob]:
         alone = (job for job in runs if partners(catalog, job).is_empty())
         found += [job for job, _ in zip(alone, range(MOST_RUNS), strict=False)]
     return found
-
-
-def _own_slices(catalog: Catalog, kept: KeptJob) -> pl.DataFrame:
-    start_ns, end_ns = kept.times
-    slice_ns = whole(kept.row["slice_ns"])
-    return (
-        catalog.scan("job_slices", [kept.batch])
-        .filter(
-            pl.col("begin_ns") <= end_ns + slice_ns, pl.col("begin_ns") >= start_ns - slice_ns, pl.col(KEY) == kept.key
-        )
-        .select("storage", "begin_ns", "end_ns", *AMOUNTS)
-        .collect()
-    )
 
 
 def grid_of(*frames: pl.DataFrame) -> int:

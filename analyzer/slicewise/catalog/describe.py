@@ -29,13 +29,15 @@ profile whose files are as they were is not read again.
 ## How do I ask it?
 
 - `slicewise catalog list`, `show`, `overlaps`, `worst` and `quality`: [commands.md](commands.md) has their options.
-- With `SLICEWISE_CATALOG=/site/catalog`, `slicewise blame 48213`, `overlap` and `compare` take a job's name alone. They
-  find its neighbours and its quiet runs in the catalog, and say which these are. A quiet run is one of the same program
-  during which nobody else used its file systems.
+- With `SLICEWISE_CATALOG=/site/catalog`, every command that takes a PROFILE takes the name of a job: `slicewise blame
+  48213`. `blame`, `compare` and the others that look for neighbours and quiet runs find them in the catalog. `blame`
+  says which these are. A quiet run is one of the same program during which nobody else used its file systems.
 - Where several jobs have one name, a job's key (16 letters, as `list --json` and `show` give it) stands for it.
 
-What a catalog does not keep: sizes and latencies of calls, counters of single layers, and what the profile itself says
-its counters mean. `slicewise report` and `info` need the profile.
+What a catalog does not keep: sizes and latencies of calls, calls that failed, counters of single layers and of what is
+no file, and what the profile itself says its counters mean. Where the profile still lies as it was when it came in,
+these are read from there. Else `info` and `report` say that they are missing, and show no zeros in their place; `size`,
+and `export` of a profile's tables, need the profile.
 
 ## What lies where?
 
@@ -43,6 +45,8 @@ its counters mean. `slicewise report` and `info` need the profile.
 CATALOG/catalog.json                                        the format's number, and whether names are hashed
 CATALOG/day=2026-11-22/batch=1f.../jobs.parquet             one file a frame; a frame without rows has none
 CATALOG/day=2026-11-22/batch=1f.../process_slices.parquet
+CATALOG/day=2026-11-22/batch=1f.../_batch.json              how many rows they have, and when its jobs ran
+CATALOG/day=2026-11-22/batch=1f.../_jobs.index              which names and keys are in it
 ```
 
 A job lies in the day in which it began, in UTC, with all that it did. `key` is the same number in all frames. A batch

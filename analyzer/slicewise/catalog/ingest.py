@@ -21,7 +21,7 @@ import polars as pl
 from slicewise.catalog.find import JOBS_AT_ONCE, Place, chunks
 from slicewise.catalog.rows import read_rows
 from slicewise.catalog.schema import KEY, conform
-from slicewise.catalog.store import Batch, Catalog, Writing
+from slicewise.catalog.store import Batch, Catalog, Writing, number_of_name
 from slicewise.scalars import whole
 
 # What is held in memory before a batch is written: so many rows of slices, or as much as came in so many seconds.
@@ -158,7 +158,10 @@ class _Ingest:
         """The catalog's jobs of the same names from about the same time, by name."""
         start_ns, end_ns = whole(jobs["start_ns"].min()), whole(jobs["end_ns"].max())
         found: dict[str, list[_Known]] = {}
+        numbers = [number_of_name(name) for name in jobs["job"]]
         for batch in self.catalog.batches_between(start_ns, end_ns):
+            if not batch.may_have(numbers):
+                continue
             gone = self.replaced.get(batch.place, (batch, set()))[1]
             namesakes = self.catalog.scan("jobs", [batch]).filter(pl.col("job").is_in(jobs["job"].implode()))
             for row in namesakes.select(_described()).collect().iter_rows(named=True):

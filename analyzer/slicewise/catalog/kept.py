@@ -10,13 +10,17 @@ from pathlib import Path
 
 import polars as pl
 
+from slicewise.catalog.find import places
 from slicewise.catalog.rows import hashed_name, hashed_user
 from slicewise.catalog.schema import FRAMES, KEY, NAMES, NOT_KEPT
-from slicewise.catalog.store import Batch, Catalog
-from slicewise.digest.digest import Digest
+from slicewise.catalog.store import Batch, Catalog, number_of_name
+from slicewise.digest.digest import Digest, read_digest
+from slicewise.digest.layers import ALL_LAYERS
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
 from slicewise.errors import UserError
+from slicewise.kinds import KINDS
 from slicewise.profile.damage import Damage
+from slicewise.profile.schema import Column
 from slicewise.scalars import whole
 
 MOST_NAMED = 4
@@ -51,7 +55,9 @@ def key_text(key: int) -> str:
 
 
 class KeptDigest(Digest):
-    """A job's digest, from a catalog. It has the frames that the catalog keeps; another one raises UserError."""
+    """A job's digest, from a catalog. What the catalog does not keep comes from the job's profile, if that still lies
+    where it came from, just as it was. Else `not_kept` names it, and asking for it raises UserError.
+    """
 
     def __init__(self, catalog: Catalog, kept: KeptJob, job: str | None = None) -> None:
         """job: another name than the job's own, for one of several jobs with one name."""
@@ -86,14 +92,97 @@ class KeptDigest(Digest):
             for row in rows.iter_rows(named=True)
         ]  # fmt: skip
 
-    def meanings(self, enumeration: str) -> dict[str, str]:
-        """Nothing: a catalog keeps names and no meanings, which docs/counters.md has."""
-        return {}
+    @cached_property
+    def _behind(self) -> Digest | None:
+        """The digest of the profile itself; None where that is not there any more, or is another one by now."""
+        path = self.profile_path
+        if path is None:
+            return None
+        with contextlib.suppress(UserError):
+            found = read_digest(path, distributions=True, needs_axis=False)
+            found.job = self.job
+            return found
+        return None
 
-    def _is_not_kept(self, what: str) -> UserError:
-        return UserError(
-            f"{self.job}: its {what} are not in the catalog; give the profile itself: {self._kept.row['path']}"
+    @cached_property
+    def profile_path(self) -> Path | None:
+        """Where the profile lies that the job came from; None where it does not, or is another one by now."""
+        path = Path(str(self._kept.row["path"]))
+        with contextlib.suppress(UserError, OSError):
+            salt = self._catalog.salt
+            if not salt and [one.fingerprint(salt) for one in places([path])] == [self._kept.row["fingerprint"]]:
+                return path
+        return None
+
+    @cached_property
+    def is_by_layer(self) -> bool:
+        """Whether the profile itself is at hand: the catalog has sums over layers, and files alone."""
+        return self._behind is not None
+
+    @property
+    def not_kept(self) -> Mapping[str, str]:
+        """Nothing where the profile itself is at hand."""
+        return {} if self._behind is not None else NOT_KEPT
+
+    @property
+    def notes(self) -> list[str]:
+        """That figures are the catalog's, and what it has none of."""
+        if self._behind is not None:
+            return []
+        return [
+            f"{self.job}: these are figures of the catalog {self._catalog.path}, which keeps sums over layers, files "
+            "alone, and no sizes, latencies or errors of calls; the profile is not where it was, or has changed"
+        ]
+
+    def lacks(self, what: str) -> str:
+        """That something is nowhere, and what to do."""
+        where = f" at {self._kept.row['path']}" if self._catalog.has_names else ""
+        return f"its {what} are not in the catalog, and its profile is not{where} as it was; give a profile of it"
+
+    @cached_property
+    def counters(self) -> pl.DataFrame:
+        """As of a profile; without that, of files alone and of all layers together."""
+        if self._behind is not None:
+            return self._behind.counters
+        own = self.processes.filter("is_of_job").select("process")
+        sums = [column.name for column in self.counter_columns]
+        # Times of requests, which a profile has in a layer of their own.
+        both = [pl.col(f"{way}_ns") + pl.col(f"{way}_request_ns") for way in ("read", "write")]
+        return (
+            self.process_slices.join(own, on="process", how="semi")
+            .with_columns(both)
+            .group_by("storage")
+            .agg(pl.col("process").unique().alias("processes"), pl.col(sums).sum())
+            .join(self.storages.select("storage", "point", "type", "source"), on="storage")
+            .with_columns(object=pl.lit("file"), layer=pl.lit(ALL_LAYERS))
+            .sort("point", "type", "source")
+            .select("object", "point", "type", "source", "layer", "processes", *sums)
         )
+
+    @property
+    def counter_columns(self) -> list[Column]:
+        """The columns of `counters`."""
+        if self._behind is not None:
+            return self._behind.counter_columns
+        kept = DIGEST_FRAMES["process_slices"].columns
+        names = [f"{kind}_{what}" for kind in KINDS for what in ("bytes", "ops", "ns")]
+        return [Column(name, "I64", kept[name].unit, "SUM", kept[name].meaning) for name in names if name in kept]
+
+    @cached_property
+    def active_slices(self) -> pl.Series:
+        """As of a profile; without that, the slices with calls on files."""
+        if self._behind is not None:
+            return self._behind.active_slices
+        own = self.processes.filter("is_of_job").select("process")
+        return self.process_slices.join(own, on="process", how="semi")["slice"].unique()
+
+    def meanings(self, enumeration: str) -> dict[str, str]:
+        """As of a profile; without that, nothing: a catalog keeps names, and docs/counters.md has their meanings."""
+        return self._behind.meanings(enumeration) if self._behind is not None else {}
+
+    def kind_of_operation(self, name: str) -> str:
+        """As of a profile; without that, unknown."""
+        return self._behind.kind_of_operation(name) if self._behind is not None else ""
 
 
 def _order(name: str) -> tuple[str, ...]:
@@ -109,19 +198,20 @@ def _kept_frame(name: str) -> cached_property[pl.DataFrame]:
     return made
 
 
-def _missing(name: str, what: str) -> property:
-    def refuse(self: KeptDigest) -> None:
-        raise self._is_not_kept(what)
+def _frame_behind(name: str, what: str) -> property:
+    def frame(self: KeptDigest) -> pl.DataFrame:
+        if self._behind is None:
+            raise UserError(f"{self.job}: {self.lacks(what)}")
+        return getattr(self._behind, name)  # type: ignore[no-any-return]
 
-    return property(refuse)
+    return property(frame)
 
 
 for _name in DIGEST_FRAMES:
     if _name in FRAMES:
         setattr(KeptDigest, _name, _kept_frame(_name))
-for _name, _what in (*((_name, "sizes and latencies of calls") for _name in NOT_KEPT), ("counters", "counters"),
-                     ("active_slices", "slices of other calls"), ("counter_columns", "counters")):  # fmt: skip
-    setattr(KeptDigest, _name, _missing(_name, _what))
+for _name, _what in NOT_KEPT.items():
+    setattr(KeptDigest, _name, _frame_behind(_name, _what))
 
 
 def find_job(catalog: Catalog, name: str) -> KeptJob:
@@ -140,13 +230,15 @@ def find_job(catalog: Catalog, name: str) -> KeptJob:
 
 def _of_name(catalog: Catalog, name: str) -> list[KeptJob]:
     batches = catalog.batches()
-    condition = pl.col("job") == name
+    names = [name]
     if not catalog.has_names:
         with contextlib.suppress(UserError):  # whoever may not read the salt gives a key, or the hash
-            condition = condition | (pl.col("job") == hashed(catalog, name))
-    rows = _rows(catalog, batches, condition)
+            names.append(str(hashed(catalog, name)))
+    numbers = [number_of_name(one) for one in names]
+    rows = _rows([batch for batch in batches if batch.may_have(numbers)], pl.col("job").is_in(names))
     if not rows and len(name) == 16 and set(name) <= set("0123456789abcdef"):
-        rows = _rows(catalog, batches, pl.col(KEY) == int(name, 16))
+        key = int(name, 16)
+        rows = _rows([batch for batch in batches if batch.may_have([key])], pl.col(KEY) == key)
     return rows
 
 
@@ -155,7 +247,7 @@ def hashed(catalog: Catalog, name: str | int) -> str | int:
     return hashed_user(name, catalog.salt) if isinstance(name, int) else hashed_name(name, catalog.salt)
 
 
-def _rows(catalog: Catalog, batches: Sequence[Batch], condition: pl.Expr) -> list[KeptJob]:
+def _rows(batches: Sequence[Batch], condition: pl.Expr) -> list[KeptJob]:
     """The jobs for which a condition holds. Few columns are looked through first."""
     files = {str(batch.file("jobs")): batch for batch in batches}
     if not files:
@@ -171,9 +263,9 @@ def _rows(catalog: Catalog, batches: Sequence[Batch], condition: pl.Expr) -> lis
 
 def jobs_of(catalog: Catalog, condition: pl.Expr) -> list[KeptJob]:
     """The jobs for whose rows of `jobs` a condition holds, in order of their start."""
-    return _rows(catalog, catalog.batches(), condition)
+    return _rows(catalog.batches(), condition)
 
 
 def jobs_of_keys(catalog: Catalog, keys: Sequence[int], start_ns: int, end_ns: int) -> list[KeptJob]:
     """The jobs with these keys, all of which ran at some time between two instants."""
-    return _rows(catalog, catalog.batches_between(start_ns, end_ns), pl.col(KEY).is_in(keys)) if keys else []
+    return _rows(catalog.batches_between(start_ns, end_ns), pl.col(KEY).is_in(keys)) if keys else []

@@ -79,14 +79,20 @@ def _rows(together: Together, places: Mapping[Path, Place], salt: bytes) -> dict
     made = {}
     for name in FRAMES:
         if name in frames and frames[name].height:
-            keyed = frames[name] if KEY in frames[name].columns else frames[name].join(key_of, on=NUMBER,
-                                                                                     maintain_order="left")  # fmt: skip
-            made[name] = conform(name, keyed)
+            made[name] = conform(name, _keyed(frames[name], key_of))
     if salt:
         made = {name: with_hashed_names(name, frame, salt) for name, frame in made.items()}
     days = {start: day_of(start) for start in made["jobs"]["start_ns"].unique()}
     made["jobs"] = made["jobs"].with_columns(day=pl.col("start_ns").replace_strict(days, return_dtype=pl.String))
     return made
+
+
+def _keyed(frame: pl.DataFrame, key_of: pl.DataFrame) -> pl.DataFrame:
+    if KEY in frame.columns:
+        return frame
+    if key_of.height == 1:
+        return frame.with_columns(pl.lit(key_of[KEY].item(), pl.UInt64).alias(KEY))
+    return frame.join(key_of, on=NUMBER, maintain_order="left")
 
 
 def _job_slices(process_slices: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:

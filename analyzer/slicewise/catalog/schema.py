@@ -16,7 +16,11 @@ from slicewise.digest.slices import SPREAD, SUMS
 KEY = "key"
 KEY_COLUMN = Column(pl.UInt64(), "", "which job: the same in all frames; two jobs of one name have different keys")
 # Of the digest's frames those that are not kept: what is made of a profile's sums by layer and bin.
-NOT_KEPT = ("distributions", "storage_distributions", "accesses")
+NOT_KEPT = {
+    "distributions": "sizes and latencies of calls",
+    "storage_distributions": "sizes and latencies of calls",
+    "accesses": "sizes and order of calls",
+}
 
 
 def _number(unit: Unit, meaning: str) -> Column:

@@ -2,6 +2,7 @@
 
     CATALOG/catalog.json                         the format's number, and whether names are hashed
     CATALOG/day=2026-11-22/batch=1f.../*.parquet  a frame each, of jobs that began on that day (UTC)
+    CATALOG/day=2026-11-22/batch=1f.../_jobs.index  numbers of the names and keys of its jobs, in order
     CATALOG/.salt .lock .journal.json .aside/
 
 A batch is written aside and renamed. What takes more than one renaming (a batch in place of others) is written down in
@@ -11,9 +12,11 @@ an open file, so that it ends with its holder.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import fcntl
 import json
+import mmap
 import os
 import secrets
 import shutil
@@ -26,12 +29,15 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.catalog.schema import FRAMES, conform, order_of
+from slicewise.catalog.find import number_of
+from slicewise.catalog.schema import FRAMES, KEY, conform, order_of
 from slicewise.errors import UserError
 
 FORMAT = 1
 ABOUT, SALT, LOCK, JOURNAL, ASIDE = "catalog.json", ".salt", ".lock", ".journal.json", ".aside"
-BATCH_ABOUT = "_batch.json"
+BATCH_ABOUT, INDEX = "_batch.json", "_jobs.index"
+# Bytes of a number in an index.
+WORD = 8
 DAY_PREFIX, BATCH_PREFIX = "day=", "batch="
 NS_A_DAY = 86_400_000_000_000
 # What is asked for by job or time lies in few of these.
@@ -62,11 +68,32 @@ class Batch:
         """Where a frame is."""
         return self.place / f"{name}.parquet"
 
+    def may_have(self, numbers: Sequence[int]) -> bool:
+        """Whether a job with one of these numbers (`number_of_name`, or a key) can be in it: looked up in its index, of
+        which few pages are read. A batch of an older version has no index, and must be asked itself.
+        """
+        try:
+            with (self.place / INDEX).open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
+                places = range(len(content) // WORD)
+
+                def at(place: int) -> int:
+                    return int.from_bytes(content[place * WORD : (place + 1) * WORD], "little")
+
+                found = ((number, bisect.bisect_left(places, number, key=at)) for number in numbers)
+                return any(place < len(places) and at(place) == number for number, place in found)
+        except FileNotFoundError:
+            return True
+
     def read(self, name: str) -> pl.DataFrame:
         """A frame of it."""
         if name not in self.rows:
             return pl.DataFrame(schema=FRAMES[name].polars_schema)
         return pl.read_parquet(self.file(name), hive_partitioning=False)
+
+
+def number_of_name(name: str) -> int:
+    """The number that stands for a job's name in the index of a batch."""
+    return number_of(name.encode("utf-8", "surrogatepass"))
 
 
 def day_of(time_ns: int) -> str:
@@ -92,6 +119,7 @@ class Catalog:
             raise UserError(f"{path}: is a catalog of format {about.get('format')}, and this slicewise reads {FORMAT}")
         self.has_names = about.get("names") != "hash"
         self._shows_names = bool(about.get("shows_names"))
+        self._batches: dict[Path, Batch] = {}  # as they were read: a batch never changes
 
     @property
     def shows_names(self) -> bool:
@@ -147,8 +175,16 @@ class Catalog:
             for target, aside in journal.installs.items():
                 if (self.path / target).parent == directory and self.path / target not in found:
                     found[self.path / target] = self.path / aside
-        batches = (_batch(target, place) for target, place in sorted(found.items()))
+        batches = (self._batch(target, place) for target, place in sorted(found.items()))
         return [batch for batch in batches if batch is not None]
+
+    def _batch(self, target: Path, place: Path) -> Batch | None:
+        if target not in self._batches or place != target:
+            batch = _batch(target, place)
+            if batch is None or batch.place != target:
+                return batch
+            self._batches[target] = batch
+        return self._batches[target]
 
     def batches_between(self, start_ns: int, end_ns: int) -> list[Batch]:
         """The batches with jobs that may have run at some time between two instants."""
@@ -254,6 +290,7 @@ def write_batch(place: Path, frames: Mapping[str, pl.DataFrame]) -> None:
         )
         _sync(file)
     jobs = frames["jobs"]
+    _write_index(place / INDEX, jobs)
     about = {
         "jobs": jobs.height,
         "start_ns": jobs["start_ns"].min(),
@@ -264,6 +301,11 @@ def write_batch(place: Path, frames: Mapping[str, pl.DataFrame]) -> None:
     }
     _write_whole(place / BATCH_ABOUT, json.dumps(about).encode())
     _sync(place)
+
+
+def _write_index(file: Path, jobs: pl.DataFrame) -> None:
+    numbers = sorted({*map(number_of_name, jobs["job"]), *jobs[KEY]})
+    _write_whole(file, b"".join(number.to_bytes(WORD, "little") for number in numbers))
 
 
 def _batch(target: Path, place: Path) -> Batch | None:

@@ -10,7 +10,7 @@ import typer
 from slicewise.analysis.copies.copies import copies as analysis
 from slicewise.analysis.copies.known_capacity import fitted_capacity, given_capacity
 from slicewise.analysis.sharing.model_file import read_model
-from slicewise.digest.digest import read_digests
+from slicewise.catalog.sources import read_digests
 from slicewise.profile.files import job_places
 from slicewise.report.copies import copies_words, limits
 from slicewise.report.copies.copies_json import copies_record

@@ -12,7 +12,7 @@ import typer
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence
 from slicewise.analysis.runs.campaign import CampaignDirection, campaign
 from slicewise.analysis.sharing.weights import Weighting
-from slicewise.digest.digest import read_digests
+from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
 from slicewise.profile.files import job_places
 from slicewise.report.delta.delta_page import delta_page, peaks, points_table, verdict

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import RenderableType
 
-from slicewise.analysis.blame.case import case_of
+from slicewise.analysis.blame.case import Case, case_of
 from slicewise.analysis.expect.box import Point
 from slicewise.analysis.expect.expectation import Expectation, expectation
+from slicewise.analysis.expect.place import Placed
 from slicewise.analysis.expect.place import place as placing
 from slicewise.digest.beside import Surroundings, job_directory
 from slicewise.errors import UserError
 from slicewise.io500.results import read_results
+from slicewise.report.blame.anonymous import anonymous, labels_of
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.expect import expect_words, place_words
 from slicewise.report.expect.expect_json import expectation_record, places_record
@@ -106,7 +109,7 @@ def place(
         for job in jobs:
             case = case_of(job, surroundings=around)
             digests.append(case.job)
-            placed.append(placing(case, found))
+            placed.append(_hidden(placing(case, found), case) if case.hides_names else placing(case, found))
     page, output = page_and_output(html, output)
     beside = page_path(jobs[0], f"expect-{joined_names(one.job for one in placed)}")
     page = written(places_page(found, placed, unseen_lines(digests)), page, beside)
@@ -163,6 +166,13 @@ def run(
         write_json(expectation_record(found, None, page), output)
         return
     write_text(_box_lines(found, None, page), output)
+
+
+def _hidden(placed: Placed, case: Case) -> Placed:
+    """What is said of a job to whoever may not know the names of others."""
+    labels = labels_of([*(one.job for one in placed.blame.neighbours if one.job), *placed.neighbours])
+    told = anonymous(placed.blame, case.job, case.others(), case.unread)
+    return replace(placed, neighbours=[labels[name] for name in placed.neighbours], blame=told)
 
 
 def read_expectation(results: list[Path], against: Path | None = None) -> Expectation:

@@ -13,7 +13,7 @@ import typer
 
 from slicewise.analysis.job.hardware import hardware
 from slicewise.analysis.job.sites import Cost, sites
-from slicewise.digest.digest import read_digest
+from slicewise.catalog.sources import profile_place, read_digest
 from slicewise.errors import UserError
 from slicewise.export import ftio, perfetto, tables
 from slicewise.export.folded import folded_text
@@ -72,6 +72,6 @@ def _pieces(path: Path, format: Format, table: str, cost: Cost, symbols: Sequenc
         case Format.FOLDED:
             digest = read_digest(path, in_sum=True, needs_axis=False)
             return [folded_text(sites(digest, symbols), cost).encode()]
-    profile = read_profile(path, bins=True, needs_axis=False, tables=tables.TABLES[table])
+    profile = read_profile(profile_place(path), bins=True, needs_axis=False, tables=tables.TABLES[table])
     found = tables.table(profile, table)
     return [tables.csv(found) if format is Format.CSV else tables.parquet(found, profile, table)]

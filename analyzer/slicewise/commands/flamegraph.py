@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from slicewise.analysis.job.sites import Cost, Sites, sites
-from slicewise.digest.digest import Digest, read_digest
+from slicewise.catalog.sources import read_digest
+from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.export.folded import folded_text
 from slicewise.report.job.site_words import site_lines, sites_record, sites_section, sites_table

@@ -9,7 +9,7 @@ import typer
 
 from slicewise.analysis.job.totals import summarize
 from slicewise.analysis.nodes.samples import moved
-from slicewise.digest.digest import read_digest
+from slicewise.catalog.sources import read_digest
 from slicewise.report.job.info_lines import info_lines
 from slicewise.report.job.phase_words import phases_record
 from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text

@@ -13,7 +13,7 @@ from slicewise.analysis.sharing import fitted_model as fitted
 from slicewise.analysis.sharing import weights
 from slicewise.analysis.sharing.model_file import model_record, read_model, write_model
 from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, share_out
-from slicewise.digest.digest import read_digests
+from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
 from slicewise.profile.files import job_places
 from slicewise.report.model import model_tables as tables

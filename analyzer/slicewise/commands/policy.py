@@ -23,7 +23,7 @@ from slicewise.analysis.policies.replay import replay as decided_again
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
 from slicewise.analysis.sharing.model_file import read_model
 from slicewise.analysis.sharing.weights import Weighting
-from slicewise.digest.digest import read_digests
+from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import unseen_lines

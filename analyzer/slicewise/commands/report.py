@@ -10,9 +10,11 @@ from rich.console import RenderableType
 
 from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.nodes.samples import moved
+from slicewise.catalog.sources import beside as find_beside
+from slicewise.catalog.sources import read_digest
 from slicewise.digest.beside import Surroundings
-from slicewise.digest.digest import read_digest
 from slicewise.report.blame import blame_words
+from slicewise.report.blame.anonymous import anonymous as without_names
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.job.job_page import job_page, job_report, opening
@@ -70,6 +72,7 @@ def report(
             *opening(result),
             *phase_lines(result.phases),
             *coverage_words.gap_lines(result.summary.coverage, says_small=False),
+            *(f"{note}." for note in digest.notes),
             "",
             for_terminal(mounts_table(result.summary)),
             "",
@@ -84,11 +87,14 @@ def _who_slowed_it_down(profile: Path) -> list[RenderableType]:
     """The answer of `slicewise blame` where neighbours lie beside the profile and are soon read; else the command."""
     command = line_for_terminal(f"Next, who slowed it down: slicewise blame {profile}", is_folded=False)
     around = Surroundings(progress=ReadingProfiles())
-    beside = around.beside(profile)
+    beside = find_beside(profile, around)
     if not beside.neighbours:
         return [command]
     if beside.looked_at > MOST_TO_READ:
         jobs = words.count(len(beside.neighbours), "other job")
         return [f"{jobs} used its storage at the same time.", command]
-    result = case_of(profile, surroundings=around).result()
+    case = case_of(profile, surroundings=around)
+    result = case.result()
+    if case.hides_names:
+        result = without_names(result, case.job, case.others(), case.unread)
     return [blame_words.headline_with_confidence(result), command]

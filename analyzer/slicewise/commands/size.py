@@ -17,8 +17,9 @@ from slicewise.analysis.size.profiles import accesses_of, points_of
 from slicewise.analysis.size.recommend import Bounds
 from slicewise.analysis.size.size import SizeResult, size_result
 from slicewise.analysis.size.table import read_table, write_table
-from slicewise.digest.beside import Surroundings, job_directory
-from slicewise.digest.digest import read_digests
+from slicewise.catalog.sources import beside as find_beside
+from slicewise.catalog.sources import job_identity, read_digests
+from slicewise.digest.beside import Surroundings
 from slicewise.errors import UserError
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import Page, page_path, write_page
@@ -179,8 +180,9 @@ def _jobs(places: list[Path], measured: pl.DataFrame) -> tuple[JobSizes | None, 
     if not places:
         return None, pl.DataFrame(schema=POINTS), []
     digests = read_digests(places, distributions=True)
-    given = {job_directory(place) for place in places}
-    neighbours = [place for place in Surroundings().beside(places[0]).neighbours if job_directory(place) not in given]
+    given = {job_identity(place) for place in places}
+    around = find_beside(places[0], Surroundings())
+    neighbours = [place for place in around.neighbours if job_identity(place) not in given]
     others = [*digests, *(read_digests(neighbours) if neighbours else [])]
     beside = {digest.job: [other for other in others if other is not digest] for digest in digests}
     accesses = {digest.job: accesses_of(digest, beside[digest.job]) for digest in digests}

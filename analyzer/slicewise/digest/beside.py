@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
+import polars as pl
 
 from slicewise.digest.outlines import Outline, Progress, outlines
 from slicewise.profile.files import SUFFIX
@@ -78,8 +78,8 @@ class _Jobs:
 
     def __init__(self, jobs: Sequence[Outline]) -> None:
         self.jobs = jobs
-        self.start_ns = np.array([job.start_ns for job in jobs])
-        self.end_ns = np.array([job.end_ns for job in jobs])
+        self.start_ns = pl.Series([job.start_ns for job in jobs], dtype=pl.Int64)
+        self.end_ns = pl.Series([job.end_ns for job in jobs], dtype=pl.Int64)
 
     def at(self, place: Path) -> Outline | None:
         return next((job for job in self.jobs if job.place == place), None)
@@ -105,8 +105,8 @@ class _Jobs:
 
     def _has_company(self, job: Outline) -> bool:
         """Whether anybody used one of its storages while it ran."""
-        at_once = np.flatnonzero((self.start_ns < job.end_ns) & (self.end_ns > job.start_ns))
-        return any(other is not job and other.meets(job) for other in (self.jobs[int(at)] for at in at_once))
+        at_once = ((self.start_ns < job.end_ns) & (self.end_ns > job.start_ns)).arg_true()
+        return any(other is not job and other.meets(job) for other in (self.jobs[at] for at in at_once))
 
 
 def job_directory(place: Path) -> Path:

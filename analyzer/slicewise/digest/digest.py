@@ -241,6 +241,21 @@ class Digest:
         ]
 
     @property
+    def is_by_layer(self) -> bool:
+        """Whether `counters` tell layers, and objects other than files, apart."""
+        return True
+
+    @property
+    def not_kept(self) -> Mapping[str, str]:
+        """Frames that this digest cannot have though the job's profile had them, and what they are, in words."""
+        return {}
+
+    @property
+    def notes(self) -> list[str]:
+        """What whoever reads an analysis of this digest should know of where it comes from."""
+        return []
+
+    @property
     def damage(self) -> list[Damage]:
         """What of the job's files could not be read."""
         return self._profile.damage

@@ -17,11 +17,13 @@ CALL_LAYERS = layers_of("call")
 OWN_LAYERS = (*CALL_LAYERS, REQUEST_LAYER)
 MPIIO_LAYERS = layers_of("mpiio")
 (KERNEL_LAYER,) = layers_of("kernel")
+# The layers that add up, where only their sum is known: of a job that a catalog keeps.
+ALL_LAYERS = "all"
 
 
 def is_own() -> pl.Expr:
     """Whether a row of a profile's slices counts what the process itself moved."""
-    return pl.col("layer").is_in(OWN_LAYERS)
+    return pl.col("layer").is_in((*OWN_LAYERS, ALL_LAYERS))
 
 
 def is_call() -> pl.Expr:

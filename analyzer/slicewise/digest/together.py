@@ -118,9 +118,11 @@ def _frames(sources: Sequence[Source], reading: Reading) -> Together:
     frames = {"jobs": _jobs(digest, sources)}
     for name in BY_PROCESS:
         frame: pl.DataFrame = getattr(digest, name)
-        if frame.height:
+        if frame.height and len(sources) > 1:
             numbered = frame.join(of_process, on="process", maintain_order="left")
             frames[name] = numbered.select(NUMBER, *frame.columns)
+        elif frame.height:  # a large job is read alone: a join costs a tenth of all
+            frames[name] = frame.select(pl.lit(sources[0].number, pl.UInt32).alias(NUMBER), pl.all())
     names = frames["processes"].select(NUMBER).join(frames["jobs"], on=NUMBER, maintain_order="left")["job"]
     frames["processes"] = frames["processes"].with_columns(names)
     frames |= {"storages": _storages(digest), "launches": digest.launches, "events": digest.events}

@@ -306,6 +306,8 @@ def _busiest_phase(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _api(digest: Digest, moved: int) -> str:
+    if not digest.is_by_layer:
+        return UNKNOWN_API
     through = digest.counters.filter(pl.col("layer").is_in(MPIIO_LAYERS))
     mpiio = int(through["read_bytes"].sum()) + int(through["write_bytes"].sum())
     return "MPI-IO" if moved and mpiio >= moved / 2 else "POSIX"

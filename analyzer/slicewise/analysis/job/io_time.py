@@ -12,8 +12,11 @@ import polars as pl
 
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
+from slicewise.digest.schema import FRAMES
 from slicewise.kinds import KINDS
 from slicewise.scalars import real
+
+NO_BINS = FRAMES["distributions"].polars_schema.to_frame().drop("what")
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,10 @@ def by_bin(digest: Digest, what: str) -> pl.DataFrame:
     """Calls by bin of `what` ("size" or "latency"): kind, bin (0 and on), least, most, calls.
 
     least, most: what a bin holds, both included, in bytes or ns; `most` of the last bin is None. One row a bin and kind
-    that was used, from one bin below the lowest to one above the highest.
+    that was used, from one bin below the lowest to one above the highest. None of a digest that has no distributions.
     """
+    if "distributions" in digest.not_kept:
+        return NO_BINS
     frame = digest.distributions.filter(pl.col("what") == what).select("kind", "bin", "least", "most", "calls")
     used = frame.filter(pl.col("calls") > 0)
     return frame.filter(

@@ -5,7 +5,7 @@ Digest in, dataclass out. Which counters there are, and their units, is taken fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,11 +14,14 @@ import polars as pl
 
 from slicewise.analysis.coverage import Coverage, coverage
 from slicewise.digest import Damage, Digest
-from slicewise.digest.layers import MPIIO_LAYERS, OWN_LAYERS, is_own
+from slicewise.digest.layers import ALL_LAYERS, MPIIO_LAYERS, OWN_LAYERS, is_own
 from slicewise.digest.processes import count_processes, has_rank
 from slicewise.scalars import real, whole, whole_or_none
 
 OBJECTS = ("file", "device", "pipe", "socket", "other")
+FILES = OBJECTS[:1]
+BY_LAYER: list[tuple[str, Sequence[str]]] = [*((layer, (layer,)) for layer in OWN_LAYERS), ("mpiio", MPIIO_LAYERS)]
+IN_SUM: list[tuple[str, Sequence[str]]] = [(ALL_LAYERS, (ALL_LAYERS,))]
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class Summary:
 
     All is over the job's processes: in an MPI job those with a rank, else all. `other_processes` are the rest (mpirun
     and its helpers); mishaps are theirs too. `ranks_of` is the size of MPI_COMM_WORLD. `waited_seconds` is how long the
-    process waited for its turn at I/O that waited longest.
+    process waited for its turn at I/O that waited longest. Of a job that a catalog keeps, `totals` has only all layers
+    together (ALL_LAYERS), and `by_object` only files.
     """
 
     job: str
@@ -87,9 +91,12 @@ def summarize(digest: Digest) -> Summary:
         end_slice=None if active.is_empty() else whole(active.max()) + 1,
         totals={
             name: _record(of_files.filter(pl.col("layer").is_in(layers)), digest)
-            for name, layers in [*((layer, [layer]) for layer in OWN_LAYERS), ("mpiio", MPIIO_LAYERS)]
+            for name, layers in (BY_LAYER if digest.is_by_layer else IN_SUM)
         },
-        by_object={name: _record(own.filter(pl.col("object") == name), digest) for name in OBJECTS},
+        by_object={
+            name: _record(own.filter(pl.col("object") == name), digest)
+            for name in (OBJECTS if digest.is_by_layer else FILES)
+        },
         mounts=_mounts(own.filter(pl.col("object") == "file"), digest),
         calls=dict(_added_up(digest.calls.join(processes, on="process", how="semi"), "operation", "calls")),
         coverage=coverage(digest),

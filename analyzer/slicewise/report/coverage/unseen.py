@@ -21,6 +21,7 @@ def unseen_lines(digests: Iterable[Digest]) -> list[str]:
     processes that were killed."""
     lines = []
     for digest in digests:
+        lines.extend(digest.notes)
         lines.extend(coverage_lines(digest.job, coverage(digest)))
         lines.extend(damage.message for damage in digest.damage)
         lines.extend(_mishaps(digest))

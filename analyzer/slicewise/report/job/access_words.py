@@ -9,6 +9,8 @@ from slicewise.text import words
 
 def access_lines(summary: Summary) -> list[str]:
     """What share of the job's writes and reads was consecutive and sequential, in one sentence; none without any."""
+    if not all("write_sequential" in summary.totals.get(layer, {}) for layer in OWN_LAYERS):
+        return []
     said = []
     for way in ("write", "read"):
         calls, consecutive, sequential = (

@@ -12,6 +12,7 @@ from slicewise.analysis.job.io_time import files_without_row
 from slicewise.analysis.job.totals import Summary
 from slicewise.analysis.nodes.samples import moved
 from slicewise.digest.digest import Digest
+from slicewise.digest.layers import ALL_LAYERS
 from slicewise.kinds import KINDS
 from slicewise.report.coverage import coverage_words
 from slicewise.report.job.access_words import access_lines
@@ -28,7 +29,7 @@ if TYPE_CHECKING:  # numpy would come along
 
 MOST_NAMED = 4
 MOST_MOUNTS = 8
-LAYER_TITLES = {"posix": "POSIX", "stdio": "stdio", "async": "requests", "mpiio": "MPI-IO"}
+LAYER_TITLES = {"posix": "POSIX", "stdio": "stdio", "async": "requests", "mpiio": "MPI-IO", ALL_LAYERS: "all layers"}
 
 
 def info_lines(digest: Digest, summary: Summary, phases: Phases | None) -> list[RenderableType]:
@@ -49,6 +50,7 @@ def info_lines(digest: Digest, summary: Summary, phases: Phases | None) -> list[
         lines += [for_terminal(nodes_table(of_nodes, digest.node_slice_ns)), ""]
     lines += [*_elsewhere(summary), *_files(digest), *_seen(summary), *_trouble(digest, summary)]
     lines += [line_for_terminal((damage.message, "yellow")) for damage in summary.damage]
+    lines += [f"{note}." for note in digest.notes]
     lines += ["", f"Next: slicewise report {digest.path}"]
     return lines
 
@@ -93,13 +95,14 @@ def _totals_table(summary: Summary) -> Table:
             calls, moved = sums[f"{kind}_ops"], sums.get(f"{kind}_bytes")
             if not calls and not moved:
                 continue
-            seconds, slowest = sums[f"{kind}_seconds"], sums[f"{kind}_slowest_seconds"]
+            seconds, slowest = sums[f"{kind}_seconds"], sums.get(f"{kind}_slowest_seconds")
             table.add(
                 title, kind, Cell(f"{calls:,}", calls), Cell(words.size(moved), moved) if moved is not None else "",
-                Cell(words.duration(seconds), seconds), Cell(words.duration(slowest), slowest),
+                Cell(words.duration(seconds), seconds),
+                words.UNKNOWN if slowest is None else Cell(words.duration(slowest), slowest),
             )  # fmt: skip
             title = ""
-        if sums["errors"]:
+        if sums.get("errors"):
             table.add(title, "failed", Cell(f"{sums['errors']:,}", sums["errors"]), "", "", "")
     if not table.rows:
         table.add("nothing", "", "", "", "", "")

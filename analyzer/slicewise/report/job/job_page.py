@@ -164,7 +164,7 @@ def _facts(report: JobReport) -> list[Fact]:
         Fact("read", words.size(moved["read_bytes"]), style.KIND_COLOURS["read"]),
         Fact("write, read calls", f"{moved['write_ops']:,}, {moved['read_ops']:,}"),
         Fact("metadata, sync calls", f"{moved['meta_ops']:,}, {moved['sync_ops']:,}"),
-        Fact("calls that failed", f"{moved['errors']:,}"),
+        *([Fact("calls that failed", f"{moved['errors']:,}")] if "errors" in moved else []),
     ]
     if report.io_time.slowest:
         facts.append(Fact("slowest in I/O", words.duration(report.io_time.slowest)))
