@@ -9,7 +9,8 @@ import pytest
 from slicewise.analysis.overlap.direction import JobInDirection
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.analysis.runs.campaign import SIZE, Campaign
-from slicewise.analysis.sharing.fitted_model import FittedModel, fit_model
+from slicewise.analysis.sharing.fitted_model import fit_model
+from slicewise.analysis.sharing.model import FittedModel
 from slicewise.analysis.sharing.proportional import alone_from_spans
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.digest.digest import Digest

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 from slicewise.analysis.runs.outliers import outliers
-from slicewise.analysis.sharing import fitted_model as fitted
 from slicewise.analysis.sharing import weights
 from slicewise.analysis.sharing.capacity_curve import CapacityCurve, CurvePoint, combined_rates, fit_capacity
-from slicewise.analysis.sharing.fitted_model import ModelJob, check, cross_check, fit_model, predict, with_held_out
+from slicewise.analysis.sharing.fitted_model import check, cross_check, fit_model, predict, with_held_out
+from slicewise.analysis.sharing.model import EndWait, FittedModel, ModelJob, Scatter
 from slicewise.analysis.sharing.model_file import read_model, write_model
 from slicewise.analysis.sharing.proportional import alone_from_spans, common_start_times
 from slicewise.analysis.sharing.weights import Weighting
@@ -142,7 +142,9 @@ def test_the_published_question_is_answered_by_runs_that_the_fit_has_not_seen():
     assert (model.weight.chosen.kind, model.weight.possible) == ("nodes", ["nodes", "mounts"])
     assert "to compute nodes" in answer(model.weight)
     assert model.held_out.combinations == 6
-    assert model.held_out.worst < 0.10
+    # Table 3 by node weights, capacity by clients and all else from other rows: no worse than from standalone times.
+    assert cross_check(jobs, slices, None)["weight"].unique().to_list() == ["nodes"]
+    assert model.held_out.worst <= 0.093
 
 
 def test_capacity_that_falls_with_clients_is_seen():
@@ -218,9 +220,55 @@ def test_prediction_and_its_interval():
     found = predict(model, [ModelJob("A", 1000 * MIB, 16), ModelJob("B", 1000 * MIB, 4)])
     assert [job.t_co.value for job in found] == pytest.approx([15, 20], rel=0.02)
     assert all(job.t_co.low < job.t_co.value < job.t_co.high for job in found[:1])
-    doubtful = replace(model, held_out=fitted.HeldOut(0.05, 0.1, 0.06, 5))
-    wider = predict(doubtful, [ModelJob("A", 1000 * MIB, 16), ModelJob("B", 1000 * MIB, 4)])
-    assert wider[0].t_co.high == pytest.approx(wider[0].t_co.value * (1 + 1.959964 * 0.06), rel=1e-3)
+    unknown = predict(replace(model, scatter=None), [ModelJob("A", 1000 * MIB, 16), ModelJob("B", 1000 * MIB, 4)])
+    assert unknown[0].t_co.how == "exponent, capacity and standalone rates at their ends"
+
+
+def test_an_interval_is_what_combinations_were_off_by():
+    """By hand: two combinations, off by 3 and 4 %, make 3.54 %; Student's t of 2 is 4.303, one more run 1 + 1/2."""
+    scatter = Scatter(math.sqrt((0.03**2 + 0.04**2) / 2), 2, 0.1, 5)
+    assert scatter.factor(is_at_stake=False) == pytest.approx(math.exp(4.303 * math.sqrt(1.5) * 0.0353553), rel=1e-4)
+    assert scatter.factor(is_at_stake=True) == pytest.approx(math.exp(2.571 * math.sqrt(1.2) * 0.1), rel=1e-4)
+    wait = EndWait(0.3, 0.1, 5)
+    assert wait.doubt(2.0) == pytest.approx(2.776 * math.sqrt(1.2) * 0.1 * 2)
+
+
+def ends_late(jobs: pl.DataFrame, seconds: float) -> pl.DataFrame:
+    """The jobs; of each pair the one that ends first ends so many seconds later for each node of the other."""
+    is_first = (pl.len().over("run") > 1) & (pl.col("seconds") < 0.95 * pl.col("seconds").max().over("run"))
+    others = pl.col("nodes").sum().over("run") - pl.col("nodes")
+    return jobs.with_columns(pl.when(is_first).then(pl.col("seconds") + seconds * others).otherwise("seconds"))
+
+
+def test_what_a_job_waits_for_at_its_end_is_found_and_predicted():
+    jobs, slices = campaign(MIXED, Weighting("nodes"), noise=0.002)
+    late = ends_late(jobs, 0.5)
+    model = fit_model(late, slices)
+    assert model.end_wait.seconds == pytest.approx(0.5, abs=0.1)
+    assert cross_check(late, slices)["relative_error"].abs().max() < 0.01
+    without = replace(model, end_wait=None)
+    assert check(without, late)["relative_error"].min() < -0.02
+    # It is no longer than the other goes on: jobs that end together wait for nobody.
+    a, b = predict(model, [ModelJob("A", 1000 * MIB, 4, 2), ModelJob("B", 1001 * MIB, 4, 2)])
+    assert (a.t_co.value, b.t_co.value) == pytest.approx((20.01, 20.01), rel=1e-3)
+    assert not a.is_at_stake
+    assert fit_model(jobs, slices).end_wait is None or fit_model(jobs, slices).end_wait.seconds < 0.05
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_intervals_hold_what_they_promise(seed):
+    """Capacity that differs by 2 % from run to run, shares by 5 % from one combination to the next: 90 % at least."""
+    random = np.random.default_rng(seed)
+    pairs = [[Size(n), Size(m, k)] for n, m, k in ((1, 12, 2), (4, 6, 3), (2, 8, 4), (1, 8, 3), (4, 12, 5), (2, 12, 3))]
+    jobs, slices = campaign(pairs, Weighting("nodes"), repeats=4)
+    runs = jobs["run"].unique(maintain_order=True)
+    factors = dict(zip(runs, np.exp(random.normal(0, 0.02, len(runs))), strict=True))
+    shares = {pair: float(random.normal(0, 0.05)) for pair in jobs["pair"].unique(maintain_order=True)}
+    is_first = (pl.len().over("run") > 1) & (pl.col("seconds") < pl.col("seconds").max().over("run"))
+    share = pl.when(is_first).then(pl.col("pair").replace_strict(shares).exp()).otherwise(1.0)
+    noisy = jobs.with_columns(pl.col("seconds") * share * pl.col("run").replace_strict(factors))
+    checked = cross_check(noisy, slices)
+    assert checked.select(pl.col("observed").is_between("low", "high").mean()).item() >= 0.9
 
 
 def test_a_model_is_read_back_as_it_was_written(tmp_path):
@@ -295,7 +343,7 @@ def test_what_is_left_of_a_job_goes_at_the_rate_that_it_reaches_alone():
     rate = Estimate(100.0, 100.0, 100.0, "given")
     curve = CapacityCurve("jobs", [CurvePoint(1, rate, 1), CurvePoint(2, rate, 1)], None)
     weight = weights.WeightFit(Weighting("equal"), [], [], ["equal"], None, 1, 1, 1, "")
-    model = fitted.FittedModel(weight, curve, "capacity curve", None, [])
+    model = FittedModel(weight, curve, "capacity curve", None, [])
     a, b = predict(model, [ModelJob("A", 2000, 1, alone=120.0), ModelJob("B", 1000, 1, alone=80.0)])
     assert (a.t_co.value, b.t_co.value) == pytest.approx((20 + 1000 / 120, 20))
     assert (a.t_alone, b.t_alone) == pytest.approx((2000 / 120, 12.5))

@@ -11,6 +11,7 @@ import typer
 from slicewise.analysis.runs.campaign import Campaign, CampaignDirection, campaign
 from slicewise.analysis.sharing import fitted_model as fitted
 from slicewise.analysis.sharing import weights
+from slicewise.analysis.sharing.model import FittedModel, ModelJob
 from slicewise.analysis.sharing.model_file import model_record, read_model, write_model
 from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, share_out
 from slicewise.catalog.sources import read_digests
@@ -224,7 +225,7 @@ def _predict_fitted(path: Path, job: list[str], json: bool, output: Path | None)
         write_text([for_terminal(tables.modelled_table(jobs, found))], output)
 
 
-def _weighting(model: fitted.FittedModel, path: Path) -> weights.Weighting:
+def _weighting(model: FittedModel, path: Path) -> weights.Weighting:
     if model.weight.chosen is None:
         raise UserError(f"{path}: cannot tell by what the storage is shared ({model.weight.reason}); give --weight")
     return model.weight.chosen
@@ -245,12 +246,12 @@ def _sharing_job(option: JobOption, weight: PredictWeight, has_unit: bool) -> Sh
         raise UserError(f"{option.option}: {error}") from error
 
 
-def _model_job(option: JobOption) -> fitted.ModelJob:
+def _model_job(option: JobOption) -> ModelJob:
     option.require("volume")
     option.require("processes")
     nodes = option.count("nodes") or 1
     amounts = {key: _bytes(option, key) for key in ("volume", "outstanding", "cap") if key in option.given}
-    return fitted.ModelJob(
+    return ModelJob(
         option.name,
         amounts["volume"],
         option.count("processes") or 1,

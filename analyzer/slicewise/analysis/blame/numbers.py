@@ -7,10 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from slicewise.analysis.runs.student import student_t
+
 HALVINGS = 50
-# Student's t for 95 % to both sides, by degrees of freedom from 1 on; beyond, that of the normal distribution.
-STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-NORMAL = 1.96
 # Runs of one program differ by so much (a standard deviation) without any company. That is known as if so many runs
 # beyond the first one had shown it, so that two runs that happen to be alike do not seem to repeat exactly.
 RUNS_DIFFER = 0.015
@@ -45,18 +44,14 @@ def two_prices(
 
 def error_of_mean(relative_deviation: float, count: int) -> float:
     """How far a mean of `count` repeats may be off, 95 %, from their standard deviation: two say little of the next."""
-    return float(_student_t(count - 1) * relative_deviation / np.sqrt(count))
+    return float(student_t(count - 1) * relative_deviation / np.sqrt(count))
 
 
 def error_of_next(relative_deviation: float, count: int) -> float:
     """How far the next run may be from `count` runs with this standard deviation, relative, 95 %."""
     freedom = KNOWN_AS_BY + count - 1
     squares = KNOWN_AS_BY * RUNS_DIFFER**2 + (count - 1) * relative_deviation**2
-    return float(_student_t(freedom) * np.sqrt(squares / freedom * (1 + 1 / count)))
-
-
-def _student_t(freedom: int) -> float:
-    return STUDENT_T[freedom - 1] if freedom <= len(STUDENT_T) else NORMAL
+    return float(student_t(freedom) * np.sqrt(squares / freedom * (1 + 1 / count)))
 
 
 def error_of_ratio(over: npt.NDArray[np.float64], under: npt.NDArray[np.float64]) -> float:

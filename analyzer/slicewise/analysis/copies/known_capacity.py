@@ -19,7 +19,7 @@ from slicewise.analysis.runs.on_storage import on_storage
 from slicewise.analysis.runs.rates import mean_rate, rates_of
 from slicewise.analysis.runs.storage import Storage
 from slicewise.analysis.sharing.capacity_curve import CapacityCurve
-from slicewise.analysis.sharing.fitted_model import FittedModel
+from slicewise.analysis.sharing.model import FittedModel
 from slicewise.digest.activity import Direction, common_slice_ns
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError

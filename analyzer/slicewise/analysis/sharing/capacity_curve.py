@@ -105,7 +105,7 @@ def fit_capacity(rates: pl.DataFrame) -> CapacityCurve | None:
             continue
         if error < (1 - WORTH_A_CURVE) * so_far and error < so_far - NEGLIGIBLE_ERROR:
             chosen = by
-    return CapacityCurve(chosen, _points(rates, chosen), errors[chosen])
+    return CapacityCurve(chosen, points_of(rates, chosen), errors[chosen])
 
 
 def saturating(rates: pl.DataFrame) -> pl.DataFrame:
@@ -122,7 +122,7 @@ def _held_out_error(rates: pl.DataFrame, by: Clients) -> float | None:
         rest = rates.filter(pl.col("pair") != pair["pair"][0])
         if rest.is_empty():
             return None
-        curve = CapacityCurve(by, _points(rest, by), None)
+        curve = CapacityCurve(by, points_of(rest, by), None)
         found = zip(_clients(pair, by), pair["rate"], strict=True)
         squares.append(np.mean([math.log(curve.at(clients) / rate) ** 2 for clients, rate in found]))
     return math.sqrt(float(np.mean(squares))) if squares else None
@@ -132,8 +132,8 @@ def _clients(rates: pl.DataFrame, by: Clients) -> list[int]:
     return [1] * len(rates) if by == "constant" else rates[by].to_list()
 
 
-def _points(rates: pl.DataFrame, by: Clients) -> list[CurvePoint]:
-    """A point a number of clients: the mean over runs."""
+def points_of(rates: pl.DataFrame, by: Clients) -> list[CurvePoint]:
+    """A point a number of clients of `saturating` rates: the mean over runs."""
     points = []
     grouped = rates.with_columns(clients=pl.Series(_clients(rates, by), dtype=pl.Int64)).group_by("clients")
     for (clients,), runs in grouped:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slicewise.analysis.sharing.capacity_curve import CapacityCurve, CurvePoint
-from slicewise.analysis.sharing.fitted_model import AloneRate, FittedModel, HeldOut
+from slicewise.analysis.sharing.model import AloneRate, EndWait, FittedModel, HeldOut, Scatter
 from slicewise.analysis.sharing.weights import WEIGHT_KINDS, Candidate, WeightFit, Weighting
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
@@ -69,6 +69,8 @@ def _model(record: dict[str, Any]) -> FittedModel:
         basis=record["basis"],
         process_demand=_estimate(record["process_demand"]),
         alone=[AloneRate(**rate | {"rate": _estimate(rate["rate"])}) for rate in record["alone"]],
+        end_wait=EndWait(**record["end_wait"]) if record.get("end_wait") else None,
+        scatter=Scatter(**record["scatter"]) if record.get("scatter") else None,
         held_out=record["held_out"] and HeldOut(**record["held_out"]),
         provenance=record["provenance"],
     )

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 import polars as pl
 
-from slicewise.analysis.sharing.fitted_model import FittedModel, ModelJob, ModelledRuntime
+from slicewise.analysis.sharing.model import FittedModel, ModelJob, ModelledRuntime
 from slicewise.analysis.sharing.proportional import Schedule, SharingJob
 from slicewise.analysis.sharing.weights import WeightFit, Weighting
 from slicewise.report.model import outlier_words

@@ -1,0 +1,266 @@
+"""A fitted model of sharing: what it is made of, and when it says that jobs beside each other end.
+
+Numbers in, numbers out. `fitted_model` makes one from a campaign, `scatter` says how far off it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from slicewise.analysis.runs.student import student_t
+from slicewise.analysis.sharing.capacity_curve import CapacityCurve
+from slicewise.analysis.sharing.proportional import Served, SharingJob, share_out
+from slicewise.analysis.sharing.weights import WeightFit, Weighting
+from slicewise.estimate import Estimate
+
+Basis = Literal["standalone times", "capacity curve"]
+# A job whose neighbours go on for more than this part of its time after its end is one whose share is at stake: what
+# it takes depends on its share. All others take what the work of all takes, whoever gets how much of it.
+AT_STAKE = 0.05
+
+
+@dataclass(frozen=True)
+class AloneRate:
+    """What jobs of one size reach alone: bytes/s, mean of their standalone runs; dropped: those that stood out."""
+
+    program: str
+    processes: int
+    nodes: int
+    mounts: int
+    rate: Estimate
+    outstanding: float
+    runs: int
+    dropped: list[str]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How far off the runtimes of combinations of jobs were that the fit had not seen: |relative error|, root mean
+    square over jobs. combinations: how many were left out in turn.
+    """
+
+    mean: float
+    worst: float
+    root_mean_square: float
+    combinations: int
+
+
+@dataclass(frozen=True)
+class EndWait:
+    """What a job waits for at its end while others go on: seconds for each unit of the weight of those others.
+
+    Answers to its last calls and syncs queue behind what the others have under way, which goes by their weight, and its
+    processes do not end at one moment. deviation: the standard deviation of it over jobs of combinations; combinations:
+    how many show it.
+    """
+
+    seconds: float
+    deviation: float
+    combinations: int
+
+    def doubt(self, others: float) -> float:
+        """How far off the wait of another combination may be, beside others of that weight: s, 95 %."""
+        return student_t(self.combinations - 1) * math.sqrt(1 + 1 / self.combinations) * self.deviation * others
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """How far runtimes lie off the model: root mean squares over combinations of jobs of ln(observed / predicted).
+
+    of_capacity: of jobs that end with all others or after them, whose time is work over capacity; of_shares: of those
+    whose share is at stake (`AT_STAKE`). Each with the combinations that show it, which the fit had not seen.
+    """
+
+    of_capacity: float
+    capacity_combinations: int
+    of_shares: float
+    share_combinations: int
+
+    def factor(self, is_at_stake: bool) -> float:
+        """The factor to both sides within which the runtime of another run lies, 95 %."""
+        found = (
+            (self.of_shares, self.share_combinations) if is_at_stake else (self.of_capacity, self.capacity_combinations)
+        )
+        deviation, count = found
+        return math.exp(student_t(count) * math.sqrt(1 + 1 / count) * deviation)
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """How a storage shares itself out.
+
+    weight, capacity: see there. basis: what a job's share is a share of: "standalone times" (the rate that this very
+    job reaches alone, as in the pair model) or "capacity curve" (what the storage serves so many clients, up to the
+    rate that the job reaches alone). process_demand: the rate that one process reaches by itself (bytes/s), where
+    standalone runs below the capacity show it. alone: by size. end_wait, scatter: see there; None where too few
+    combinations of jobs show them. provenance: what it was made from.
+    """
+
+    weight: WeightFit
+    capacity: CapacityCurve | None
+    basis: Basis
+    process_demand: Estimate | None
+    alone: list[AloneRate]
+    end_wait: EndWait | None = None
+    scatter: Scatter | None = None
+    held_out: HeldOut | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def alone_rate(self, processes: int, nodes: int, mounts: int, program: str | None = None) -> AloneRate | None:
+        """What jobs of that size reach alone; of any program where none is named."""
+        fitting = (
+            rate
+            for rate in self.alone
+            if (rate.processes, rate.nodes, rate.mounts) == (processes, nodes, mounts)
+            and program in (None, rate.program)
+        )
+        return next(fitting, None)
+
+    def knows_size_of(self, job: ModelJob) -> bool:
+        """Whether it is given, or runs show, what the job reaches alone."""
+        if job.alone is not None:
+            return True
+        return self.alone_rate(job.processes, job.nodes, job.clients["mounts"], job.program) is not None
+
+
+@dataclass(frozen=True)
+class ModelJob:
+    """A job to predict: bytes, start (s), what weights may go by, and the rate that it reaches alone (bytes/s; None:
+    what the model knows of its size, else the capacity).
+    """
+
+    job: str
+    bytes: float
+    processes: int
+    nodes: int = 1
+    mounts: int | None = None
+    outstanding: float | None = None
+    start: float = 0.0
+    alone: float | None = None
+    program: str | None = None
+
+    @property
+    def clients(self) -> dict[str, int]:
+        return {
+            "constant": 1,
+            "jobs": 1,
+            "processes": self.processes,
+            "nodes": self.nodes,
+            "mounts": self.nodes if self.mounts is None else self.mounts,
+        }
+
+
+@dataclass(frozen=True)
+class ModelledRuntime:
+    """A job's predicted time from start to end beside the others, alone (s), and end on the axis of starts.
+
+    is_at_stake: whether its time depends on its share (`AT_STAKE`).
+    """
+
+    job: str
+    end: float
+    t_co: Estimate
+    t_alone: float
+    interference: float
+    is_at_stake: bool = False
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What becomes of a job: end, t_co, t_alone. others: the weight of those that go on when it ends; wait_doubt: how
+    far off the wait for them may be, s; is_at_stake: whether its time depends on its share.
+    """
+
+    end: float
+    t_co: float
+    t_alone: float
+    others: float
+    wait_doubt: float
+    is_at_stake: bool
+
+
+def model_job(model: FittedModel, row: Mapping[str, Any]) -> ModelJob:
+    """A row of a campaign's jobs as a job to predict."""
+    alone = model.alone_rate(row["processes"], row["nodes"], row["mounts"], row["program"])
+    return ModelJob(
+        row["job"],
+        row["bytes"],
+        row["processes"],
+        row["nodes"],
+        row["mounts"],
+        alone.outstanding if alone else row["outstanding"],
+        row["start"],
+        program=row["program"],
+    )
+
+
+def solve(model: FittedModel, jobs: Sequence[ModelJob], weighting: Weighting, end: int) -> list[Solved]:
+    """What becomes of each job; end: -1, 0, 1 for rates at the low end, in the middle, at the high end.
+
+    Raises ValueError where the model does not know how fast a job is alone.
+    """
+    alone = [_alone(model, job, end) for job in jobs]
+    weights = [_weight(model, job, weighting) for job in jobs]
+    curve = model.capacity
+    if model.basis == "standalone times" or curve is None:
+        served = [
+            SharingJob(job.job, job.bytes / rate, weight, start=job.start)
+            for job, rate, weight in zip(jobs, alone, weights, strict=True)
+        ]
+        schedule = share_out(1.0, served)
+    else:
+        rate_of = {-1: curve.low, 0: curve.at, 1: curve.high}[end]
+        by = curve.by
+        served = [
+            SharingJob(job.job, job.bytes, weight, rate, job.start)
+            for job, rate, weight in zip(jobs, alone, weights, strict=True)
+        ]
+
+        def capacity(active: Sequence[int]) -> float:
+            if len(active) == 1:
+                return alone[active[0]]
+            return rate_of(1 if by == "constant" else sum(jobs[place].clients[by] for place in active))
+
+        schedule = share_out(capacity, served)
+    return [_at_its_end(model, place, jobs, weights, schedule.jobs) for place in range(len(jobs))]
+
+
+def _at_its_end(
+    model: FittedModel, place: int, jobs: Sequence[ModelJob], weights: Sequence[float], served: Sequence[Served]
+) -> Solved:
+    """A job with what it waits for at its end; no longer than the first of the others goes on."""
+    own = served[place]
+    others = [k for k, other in enumerate(served) if jobs[k].start < own.end < other.end]
+    left = min((served[k].end - own.end for k in others), default=0.0)
+    beside = math.fsum(weights[k] for k in others)
+    wait = min(model.end_wait.seconds * beside, left) if model.end_wait else 0.0
+    doubt = min(model.end_wait.doubt(beside), left) if model.end_wait else 0.0
+    return Solved(own.end + wait, own.t_co + wait, own.t_alone, beside, doubt, left > AT_STAKE * own.t_co)
+
+
+def _alone(model: FittedModel, job: ModelJob, end: int) -> float:
+    """The rate that a job reaches alone: as given, as its size did, or as far as processes and capacity go."""
+    if job.alone is not None:
+        return job.alone
+    known = model.alone_rate(job.processes, job.nodes, job.clients["mounts"], job.program)
+    if known is not None:
+        return (known.rate.value, known.rate.high, known.rate.low)[end]
+    if model.capacity is None:
+        raise ValueError(f"how fast {job.job} is alone is not known; give its cap")
+    rate_of = (model.capacity.at, model.capacity.high, model.capacity.low)[end]
+    rate = rate_of(job.clients[model.capacity.by])
+    demand = model.process_demand
+    return rate if demand is None else min(rate, (demand.value, demand.high, demand.low)[end] * job.processes)
+
+
+def _weight(model: FittedModel, job: ModelJob, weighting: Weighting) -> float:
+    outstanding = job.outstanding
+    if outstanding is None and weighting.kind == "outstanding":
+        known = model.alone_rate(job.processes, job.nodes, job.clients["mounts"], job.program)
+        if known is None:
+            raise ValueError(f"how much {job.job} keeps outstanding is not known; give outstanding=BYTES")
+        outstanding = known.outstanding
+    return weighting.of(job.processes, job.nodes, job.clients["mounts"], outstanding or 0.0)
