@@ -11,6 +11,7 @@ import typer
 from slicewise.analysis.runs.campaign import Campaign, CampaignDirection, campaign
 from slicewise.analysis.sharing import fitted_model as fitted
 from slicewise.analysis.sharing import weights
+from slicewise.analysis.sharing.doubts import doubts
 from slicewise.analysis.sharing.model import FittedModel, ModelJob
 from slicewise.analysis.sharing.model_file import model_record, read_model, write_model
 from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, share_out
@@ -190,7 +191,7 @@ def check(
     if model is not None:
         known = read_model(model)
         _weighting(known, model)
-        checked, how = fitted.check(known, data.jobs), f"by the model in {model}"
+        checked, how = fitted.check(known, data.jobs, None, data.slices), f"by the model in {model}"
     else:
         checked, how = fitted.cross_check(data.jobs, data.slices), "each combination of jobs by a fit without its runs"
     if checked.is_empty():
@@ -219,10 +220,14 @@ def _predict_fitted(path: Path, job: list[str], json: bool, output: Path | None)
         found = fitted.predict(known, jobs)
     except ValueError as error:
         raise UserError(f"--fitted {path}: {error}") from error
+    doubtful = doubts(known, jobs, found)
     if json:
-        write_json({"model": path, "weight": known.weight.chosen, "basis": known.basis, "jobs": found}, output)
+        record = {"model": path, "weight": known.weight.chosen, "basis": known.basis, "jobs": found}
+        write_json(record | {"doubts": doubtful}, output)
     else:
-        write_text([for_terminal(tables.modelled_table(jobs, found))], output)
+        write_text(
+            [for_terminal(tables.modelled_table(jobs, found)), *(f"Doubtful: {why}." for why in doubtful)], output
+        )
 
 
 def _weighting(model: FittedModel, path: Path) -> weights.Weighting:

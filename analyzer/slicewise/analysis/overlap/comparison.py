@@ -34,6 +34,7 @@ from slicewise.analysis.runs.rates import (
 from slicewise.analysis.runs.storage import StorageUse
 from slicewise.analysis.sharing import runtimes
 from slicewise.analysis.sharing.capacity import Capacity, Demand, capacity, own_slices_demand
+from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
 from slicewise.analysis.sharing.runtimes import WEIGHTS, Inverse, ObservedJob, Prediction
 from slicewise.digest.activity import ACTIVITY_SCHEMA, Direction, bytes_by_storage, on_grid
 from slicewise.digest.processes import has_rank
@@ -122,7 +123,7 @@ def compare(
         uniformity=_uniformity(sharing, basis),
         capacity=limit,
         contention=verdict,
-        predictions=_predictions(observed, limit, grid_ns, doubt),
+        predictions=_predictions(observed, limit, grid_ns, doubt, data),
         inverses=_inverses(observed, verdict, mean_rate(_summed(rates)) if rates else None, grid_ns, doubt),
         shares=_shares(together),
         activity=_all_activity(moved),
@@ -303,11 +304,33 @@ def _observed(data: Campaign, jobs: Sequence[JobInDirection]) -> list[ObservedJo
     ]
 
 
-def _predictions(observed: Sequence[ObservedJob], limit: Capacity | None, grid_ns: int, doubt: str) -> list[Prediction]:
-    if not observed:
+def _predictions(
+    observed: Sequence[ObservedJob], limit: Capacity | None, grid_ns: int, doubt: str, data: Campaign | None
+) -> list[Prediction]:
+    if not observed or data is None:
         return []
     predictions = [runtimes.predict(observed, limit, weight, grid_ns / 1e9) for weight in WEIGHTS]
-    return [replace(prediction, doubt=doubt if prediction.jobs else "") for prediction in predictions]
+    return [
+        replace(found, doubt=doubt if found.jobs else "", misfits=_misfits(found, observed, limit, grid_ns, data))
+        for found in predictions
+    ]
+
+
+def _misfits(
+    found: Prediction, observed: Sequence[ObservedJob], limit: Capacity | None, grid_ns: int, data: Campaign
+) -> list[Misfit]:
+    names = [job.job for job in observed]
+    combined = _summed(data.rates_in_full_slices_of_all())
+    how = f"{found.method}, weights as the slices show them"
+    return misfits(
+        names if found.jobs else [],
+        [job.seconds for job in found.jobs],
+        [job.seconds.value for job in observed],
+        [job.weight for job in found.jobs],
+        shares_shown(data.slices, names),
+        lambda weights: runtimes.times_with(observed, limit, weights, grid_ns / 1e9, how),
+        float(combined.mean()) / limit.bytes_per_second.value if limit and len(combined) else None,
+    )
 
 
 def _doubt(moved: Sequence[_Moved], jobs: Sequence[JobInDirection], verdict: Contention, direction: Direction) -> str:

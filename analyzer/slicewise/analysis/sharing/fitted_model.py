@@ -14,10 +14,11 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.analysis.runs.campaign import SIZE, rates_of_runs
+from slicewise.analysis.runs.campaign import SIZE, SLICES_SCHEMA, rates_of_runs
 from slicewise.analysis.runs.rates import mean_of_repeats
 from slicewise.analysis.runs.repeats import runs_that_stood_out
 from slicewise.analysis.sharing.capacity_curve import NEGLIGIBLE_ERROR, combined_rates, fit_capacity
+from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
 from slicewise.analysis.sharing.model import (
     AloneRate,
     Basis,
@@ -27,8 +28,10 @@ from slicewise.analysis.sharing.model import (
     ModelledRuntime,
     Scatter,
     Solved,
+    combined_rate,
     model_job,
     solve,
+    weights_of,
 )
 from slicewise.analysis.sharing.runtimes import SATURATING
 from slicewise.analysis.sharing.scatter import with_scatter
@@ -50,6 +53,11 @@ CHECK_SCHEMA = pl.Schema(
         "relative_error": pl.Float64,
         "is_at_stake": pl.Boolean,
         "is_outlier": pl.Boolean,
+        "misfit": pl.String,
+        "own_seconds": pl.Float64,
+        "own_share": pl.Float64,
+        "model_share": pl.Float64,
+        "capacity_ratio": pl.Float64,
     }
 )
 
@@ -131,14 +139,27 @@ def predict(model: FittedModel, jobs: Sequence[ModelJob], weighting: Weighting |
     chosen = weighting or model.weight.chosen
     if chosen is None:
         raise ValueError(f"the model cannot tell by what the storage is shared: {model.weight.reason}")
-    if weighting is not None:
-        model = replace(model, end_wait=None, scatter=None)
-    middle = solve(model, jobs, chosen, 0)
+    model = _plain(model) if weighting is not None else model
+    others = _weightings(model, chosen)
+    return _predicted(
+        model, jobs, weights_of(model, jobs, chosen), [weights_of(model, jobs, corner) for corner in others]
+    )
+
+
+def _plain(model: FittedModel) -> FittedModel:
+    """The model without what is known of ends and scatter, which goes with its own weight."""
+    return replace(model, end_wait=None, scatter=None)
+
+
+def _predicted(
+    model: FittedModel, jobs: Sequence[ModelJob], weights: Sequence[float], others: Sequence[Sequence[float]]
+) -> list[ModelledRuntime]:
+    """Runtimes with shares by `weights`; others: weights at the ends of what they are known to."""
     corners: list[list[Solved]] = []
     if model.scatter is None or not all(map(model.knows_size_of, jobs)):
-        corners = [solve(model, jobs, corner, end) for corner, end in product(_weightings(model, chosen), (-1, 1))]
+        corners = [solve(model, jobs, corner, end) for corner, end in product(others, (-1, 1))]
     found = []
-    for place, (job, solved) in enumerate(zip(jobs, middle, strict=True)):
+    for place, (job, solved) in enumerate(zip(jobs, solve(model, jobs, weights), strict=True)):
         time = _within(model.scatter, solved, [corner[place].t_co for corner in corners])
         found.append(
             ModelledRuntime(job.job, solved.end, time, solved.t_alone, solved.t_co / solved.t_alone, solved.is_at_stake)
@@ -166,37 +187,111 @@ def _within(scatter: Scatter | None, solved: Solved, corners: Sequence[float]) -
     return Estimate(value, max(low, 0.0), high, "; ".join(how))
 
 
-def check(model: FittedModel, jobs: pl.DataFrame, weighting: Weighting | None = None) -> pl.DataFrame:
+def check(
+    model: FittedModel,
+    jobs: pl.DataFrame,
+    weighting: Weighting | None = None,
+    slices: pl.DataFrame | None = None,
+) -> pl.DataFrame:
     """Predicted against observed runtimes (`CHECK_SCHEMA`) of every run of several jobs; nulls where the model cannot
     predict. is_outlier: of four repeats or more, that one of this run's jobs took a time that stood out among them.
+
+    misfit: null where the observed time lies in the interval, else as `goodness.Misfit` has it, as are own_seconds
+    (`with_own_shares`), own_share, model_share, capacity_ratio. slices: the campaign's, by which these are found.
     """
     rows, stood_out = [], runs_that_stood_out(jobs)
+    chosen = weighting or model.weight.chosen
+    shown = slices if slices is not None else pl.DataFrame(schema=SLICES_SCHEMA)
     for (run,), table in jobs.filter(pl.len().over("run") > 1).group_by("run", maintain_order=True):
-        chosen = weighting or model.weight.chosen
+        members = [model_job(model, row) for row in table.iter_rows(named=True)]
         predicted: Sequence[ModelledRuntime | None]
+        found: dict[str, Misfit] = {}
         try:
-            predicted = predict(model, [model_job(model, row) for row in table.iter_rows(named=True)], weighting)
+            predicted = known = predict(model, members, weighting)
+            found = _misfits(model, members, weighting, known, table, shown.filter(pl.col("run") == run))
         except ValueError:
             predicted = [None] * len(table)
         for row, runtime in zip(table.iter_rows(named=True), predicted, strict=True):
-            time = None if runtime is None else runtime.t_co
-            rows.append(
-                (
-                    run,
-                    row["pair"],
-                    row["job"],
-                    None if chosen is None else chosen.kind,
-                    model.basis,
-                    None if time is None else time.value,
-                    None if time is None else time.low,
-                    None if time is None else time.high,
-                    row["seconds"],
-                    None if time is None else time.value / row["seconds"] - 1,
-                    None if runtime is None else runtime.is_at_stake,
-                    run in stood_out,
-                )
-            )
-    return pl.DataFrame(rows, schema=CHECK_SCHEMA, orient="row")
+            own = {
+                "run": run,
+                "pair": row["pair"],
+                "job": row["job"],
+                "weight": chosen and chosen.kind,
+                "basis": model.basis,
+            }
+            times = {"observed": row["seconds"], "is_outlier": run in stood_out}
+            rows.append(own | times | _of_runtime(runtime, row["seconds"]) | _of_misfit(found.get(row["job"])))
+    return pl.DataFrame(rows, schema=CHECK_SCHEMA)
+
+
+def _of_runtime(runtime: ModelledRuntime | None, observed: float) -> dict[str, Any]:
+    if runtime is None:
+        return {}
+    time = runtime.t_co
+    off = time.value / observed - 1
+    return {"predicted": time.value, "low": time.low, "high": time.high, "relative_error": off} | {
+        "is_at_stake": runtime.is_at_stake
+    }
+
+
+def _of_misfit(misfit: Misfit | None) -> dict[str, Any]:
+    if misfit is None:
+        return {}
+    shares = {"own_share": misfit.own_share, "model_share": misfit.model_share}
+    return {
+        "misfit": misfit.kind,
+        "own_seconds": misfit.with_own_shares,
+        "capacity_ratio": misfit.capacity_ratio,
+    } | shares
+
+
+def misfit_of(row: Mapping[str, Any]) -> Misfit:
+    """What a row of `CHECK_SCHEMA` with a misfit says of it."""
+    time = Estimate(row["predicted"], row["low"], row["high"], "")
+    return Misfit(
+        row["job"],
+        time,
+        row["observed"],
+        row["misfit"],
+        row["own_seconds"],
+        row["own_share"],
+        row["model_share"],
+        row["capacity_ratio"],
+    )
+
+
+def _misfits(
+    model: FittedModel,
+    jobs: Sequence[ModelJob],
+    weighting: Weighting | None,
+    predicted: Sequence[ModelledRuntime],
+    table: pl.DataFrame,
+    slices: pl.DataFrame,
+) -> dict[str, Misfit]:
+    """The jobs of a run that did not go as predicted."""
+    chosen = weighting or model.weight.chosen
+    assert chosen is not None
+    used = _plain(model) if weighting is not None else model
+    names, weights = [job.job for job in jobs], weights_of(model, jobs, chosen)
+    own = shares_shown(slices, names)
+    if own is not None:  # in the model's units, for what is known of ends goes by them
+        own = [weight * sum(weights) / sum(own) for weight in own]
+    together = (
+        slices.filter(pl.len().over("slice") == len(names))
+        .group_by("slice")
+        .agg(rate=pl.col("bytes").sum() / pl.col("seconds").first())
+    )
+    capacity = combined_rate(model, jobs, weights)
+    found = misfits(
+        names,
+        [runtime.t_co for runtime in predicted],
+        table["seconds"].to_list(),
+        weights,
+        own,
+        lambda given: [runtime.t_co for runtime in _predicted(used, jobs, given, [given])],
+        None if together.is_empty() else real(together["rate"].mean()) / capacity,
+    )
+    return {misfit.job: misfit for misfit in found}
 
 
 def cross_check(jobs: pl.DataFrame, slices: pl.DataFrame, weighting: Weighting | None = None) -> pl.DataFrame:
@@ -207,6 +302,7 @@ def cross_check(jobs: pl.DataFrame, slices: pl.DataFrame, weighting: Weighting |
             fit_model(jobs.filter(pl.col("pair") != pair), slices.filter(pl.col("pair") != pair)),
             jobs.filter(pl.col("pair") == pair),
             weighting,
+            slices.filter(pl.col("pair") == pair),
         )
         for pair in pairs
     ]

@@ -197,13 +197,13 @@ def model_job(model: FittedModel, row: Mapping[str, Any]) -> ModelJob:
     )
 
 
-def solve(model: FittedModel, jobs: Sequence[ModelJob], weighting: Weighting, end: int) -> list[Solved]:
-    """What becomes of each job; end: -1, 0, 1 for rates at the low end, in the middle, at the high end.
+def solve(model: FittedModel, jobs: Sequence[ModelJob], weights: Sequence[float], end: int = 0) -> list[Solved]:
+    """What becomes of each job, with shares by `weights`; end: -1, 0, 1 for rates at the low end, in the middle, at the
+    high end.
 
     Raises ValueError where the model does not know how fast a job is alone.
     """
     alone = [_alone(model, job, end) for job in jobs]
-    weights = [_weight(model, job, weighting) for job in jobs]
     curve = model.capacity
     if model.basis == "standalone times" or curve is None:
         served = [
@@ -254,6 +254,21 @@ def _alone(model: FittedModel, job: ModelJob, end: int) -> float:
     rate = rate_of(job.clients[model.capacity.by])
     demand = model.process_demand
     return rate if demand is None else min(rate, (demand.value, demand.high, demand.low)[end] * job.processes)
+
+
+def combined_rate(model: FittedModel, jobs: Sequence[ModelJob], weights: Sequence[float]) -> float:
+    """What the storage gives to all of these jobs together, bytes/s; raises ValueError as `solve` does."""
+    if model.basis == "standalone times" or model.capacity is None:
+        whole = math.fsum(weights)
+        rates = zip(jobs, weights, strict=True)
+        return math.fsum(weight / whole * _alone(model, job, 0) for job, weight in rates)
+    by = model.capacity.by
+    return model.capacity.at(1 if by == "constant" else sum(job.clients[by] for job in jobs))
+
+
+def weights_of(model: FittedModel, jobs: Sequence[ModelJob], weighting: Weighting) -> list[float]:
+    """The jobs' weights. Raises ValueError where shares go by outstanding bytes that nothing tells of a job."""
+    return [_weight(model, job, weighting) for job in jobs]
 
 
 def _weight(model: FittedModel, job: ModelJob, weighting: Weighting) -> float:

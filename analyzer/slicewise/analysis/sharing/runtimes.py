@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from operator import mul
@@ -12,6 +12,7 @@ from typing import Literal
 
 from slicewise.analysis.runs.rates import EQUAL_VOLUMES, is_like
 from slicewise.analysis.sharing.capacity import Capacity
+from slicewise.analysis.sharing.goodness import Misfit
 from slicewise.analysis.sharing.proportional import (
     SharingJob,
     alone_from_spans,
@@ -74,7 +75,8 @@ class Prediction:
     it was.
 
     jobs is empty where not_applicable says why. doubt: what the model takes for granted and does not hold of these
-    jobs, in a clause; empty where all of it holds. Such a prediction is not one to go by.
+    jobs, in a clause; empty where all of it holds. Such a prediction is not one to go by. misfits: the jobs that took
+    longer or shorter than their intervals allow, and how shares were otherwise.
     """
 
     weight: Weight
@@ -83,6 +85,7 @@ class Prediction:
     jobs: list[PredictedRuntime]
     not_applicable: str = ""
     doubt: str = ""
+    misfits: list[Misfit] = field(default_factory=list)
 
     @property
     def worst(self) -> PredictedRuntime | None:
@@ -137,26 +140,62 @@ def predict(jobs: Sequence[ObservedJob], capacity: Capacity | None, weight: Weig
     is known. Intervals: the same with everything at its low and at its high end.
     """
     obstacle = pair_obstacle(jobs, slice_seconds) or _alone_obstacle(jobs, capacity)
-    if not obstacle:
-        return _predict_pair(jobs, weight)
+    method: Method = "N-job solver" if obstacle else "pair model"
+    if obstacle and capacity is None:
+        return Prediction(weight, method, obstacle, [], "the capacity of the storage is not known")
+    weights = [job.weight(weight) for job in jobs]
+    alone = [_alone_value(job, capacity, is_pair=not obstacle) for job in jobs]
+    how = f"{method}, weights by {weight}"
+    return Prediction(
+        weight,
+        method,
+        obstacle,
+        _predicted(jobs, weights, times_with(jobs, capacity, weights, slice_seconds, how), alone),
+    )
+
+
+def times_with(
+    jobs: Sequence[ObservedJob],
+    capacity: Capacity | None,
+    weights: Sequence[float],
+    slice_seconds: float,
+    how: str,
+) -> list[Estimate]:
+    """The jobs' I/O time spans beside each other with shares by `weights`, as `predict` finds them.
+
+    Raises ValueError where the N-job solver is needed and the capacity is not known.
+    """
+    if not (pair_obstacle(jobs, slice_seconds) or _alone_obstacle(jobs, capacity)):
+        known = [job.alone_seconds for job in jobs if job.alone_seconds is not None]
+        ends = [common_start_times(1.0, [end(seconds) for seconds in known], weights) for end in (_value, _low, _high)]
+        return _between(ends, f"{how}; from both standalone times' low to their high ends")
     if capacity is None:
-        return Prediction(weight, "N-job solver", obstacle, [], "the capacity of the storage is not known")
+        raise ValueError("the capacity of the storage is not known")
 
     def solve(end: Callable[[Estimate], float]) -> list[float]:
         together = [
-            SharingJob(job.job, job.bytes, job.weight(weight), end(job.demand) if job.demand else math.inf, job.start)
-            for job in jobs
+            SharingJob(job.job, job.bytes, weight, end(job.demand) if job.demand else math.inf, job.start)
+            for job, weight in zip(jobs, weights, strict=True)
         ]
         return [served.t_co for served in share_out(end(capacity.bytes_per_second), together).jobs]
 
-    values, slowest, fastest = (solve(end) for end in (_value, _low, _high))
-    how = (
-        f"N-job solver, weights by {weight}; capacity: {capacity.source}; "
-        "from the capacity's and the demands' high to their low ends"
-    )
+    how = f"{how}; capacity: {capacity.source}; from the capacity's and the demands' high to their low ends"
+    return _between([solve(end) for end in (_value, _low, _high)], how)
+
+
+def _between(ends: Sequence[Sequence[float]], how: str) -> list[Estimate]:
+    """Values with those at both ends. A neighbour that is slower too can make a job faster: the ends need not come out
+    in order.
+    """
+    return [Estimate(times[0], min(times), max(times), how) for times in zip(*ends, strict=True)]
+
+
+def _alone_value(job: ObservedJob, capacity: Capacity | None, is_pair: bool) -> float:
+    if is_pair and job.alone_seconds is not None:
+        return job.alone_seconds.value
+    assert capacity is not None
     rate = capacity.bytes_per_second.value
-    alone = [job.bytes / min(job.demand.value if job.demand else rate, rate) for job in jobs]
-    return Prediction(weight, "N-job solver", obstacle, _predicted(jobs, weight, values, fastest, slowest, alone, how))
+    return job.bytes / min(job.demand.value if job.demand else rate, rate)
 
 
 def pair_obstacle(jobs: Sequence[ObservedJob], slice_seconds: float) -> str:
@@ -236,38 +275,20 @@ def conserve_work(jobs: Sequence[ObservedJob], rate_together: Estimate | None) -
     )
 
 
-def _predict_pair(jobs: Sequence[ObservedJob], weight: Weight) -> Prediction:
-    weights = [job.weight(weight) for job in jobs]
-    known = [job.alone_seconds for job in jobs if job.alone_seconds is not None]
-    values, fastest, slowest = (
-        common_start_times(1.0, [end(seconds) for seconds in known], weights) for end in (_value, _low, _high)
-    )
-    alone = [seconds.value for seconds in known]
-    how = f"pair model, weights by {weight}; from both standalone times' low to their high ends"
-    return Prediction(weight, "pair model", "", _predicted(jobs, weight, values, fastest, slowest, alone, how))
-
-
 def _predicted(
-    jobs: Sequence[ObservedJob],
-    weight: Weight,
-    values: Sequence[float],
-    fastest: Sequence[float],
-    slowest: Sequence[float],
-    alone: Sequence[float],
-    how: str,
+    jobs: Sequence[ObservedJob], weights: Sequence[float], times: Sequence[Estimate], alone: Sequence[float]
 ) -> list[PredictedRuntime]:
     return [
         PredictedRuntime(
             job=job.job,
-            weight=job.weight(weight),
-            # A neighbour that is slower too can make a job faster: the ends need not come out in order.
-            seconds=Estimate(value, min(value, fast, slow), max(value, fast, slow), how),
+            weight=weight,
+            seconds=time,
             observed_seconds=job.seconds.value,
-            relative_error=relative_error(value, job.seconds.value),
+            relative_error=relative_error(time.value, job.seconds.value),
             alone_seconds=alone_seconds,
-            interference=value / alone_seconds,
+            interference=time.value / alone_seconds,
         )
-        for job, value, fast, slow, alone_seconds in zip(jobs, values, fastest, slowest, alone, strict=True)
+        for job, weight, time, alone_seconds in zip(jobs, weights, times, alone, strict=True)
     ]
 
 

@@ -17,7 +17,7 @@ import polars as pl
 
 from slicewise.analysis.runs.repeats import runs_that_stood_out
 from slicewise.analysis.sharing.capacity_curve import CapacityCurve, points_of, saturating
-from slicewise.analysis.sharing.model import EndWait, FittedModel, Scatter, model_job, solve
+from slicewise.analysis.sharing.model import EndWait, FittedModel, Scatter, model_job, solve, weights_of
 from slicewise.analysis.sharing.weights import Weighting, fit_beta
 from slicewise.scalars import real
 
@@ -78,8 +78,9 @@ def _residuals(jobs: pl.DataFrame, without: Callable[[str], FittedModel]) -> pl.
         assert chosen is not None
         for _, run in runs.group_by("run", maintain_order=True):
             table = run.sort("processes", "nodes", "mounts", "job").to_dicts()
+            members = [model_job(model, row) for row in table]
             try:
-                solved = solve(model, [model_job(model, row) for row in table], chosen, 0)
+                solved = solve(model, members, weights_of(model, members, chosen))
             except ValueError:
                 continue
             rows += [

@@ -7,10 +7,12 @@ from typing import Any, TypedDict
 
 import polars as pl
 
+from slicewise.analysis.sharing.fitted_model import misfit_of
 from slicewise.analysis.sharing.model import FittedModel, ModelJob, ModelledRuntime
 from slicewise.analysis.sharing.proportional import Schedule, SharingJob
 from slicewise.analysis.sharing.weights import WeightFit, Weighting
 from slicewise.report.model import outlier_words
+from slicewise.report.model.misfit_words import misfit_words
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.scalars import real_or_none
 from slicewise.text import words
@@ -128,6 +130,7 @@ def check_table(checked: pl.DataFrame) -> Table:
             Column("interval", "s", is_figure=False),
             Column("observed", "s"),
             Column("error", "%"),
+            Column("outside", is_figure=False),
         ]
     )
     for row in checked.iter_rows(named=True):
@@ -143,6 +146,7 @@ def check_table(checked: pl.DataFrame) -> Table:
                 words.signed_percent(row["relative_error"]) + (" (stood out)" if row["is_outlier"] else ""),
                 row["relative_error"] and 100 * row["relative_error"],
             ),
+            row["misfit"] or "",
         )
     return table
 
@@ -186,8 +190,18 @@ def check_words(checked: pl.DataFrame, how: str) -> str:
     return (
         f"Runtimes of {words.count(found['jobs'], 'job')} in {words.count(found['runs'], 'run')}, {how}: |RE| "
         f"{words.percent(found['mean_relative_error'])} in the mean, {words.percent(found['max_relative_error'])} "
-        f"at most.{left}{_outliers_words(found)}"
+        f"at most.{left}{_outliers_words(found)}{_misfits_words(checked)}"
     )
+
+
+def _misfits_words(checked: pl.DataFrame) -> str:
+    """How many jobs lie outside of their intervals, and the one that is off most."""
+    known = checked.filter(pl.col("relative_error").is_not_null())
+    off = known.filter(pl.col("misfit").is_not_null()).sort(pl.col("relative_error").abs())
+    if off.is_empty():
+        return " All lie within their intervals."
+    worst = misfit_words(misfit_of(off.row(-1, named=True)))
+    return f" {words.count(len(off), 'job')} of {len(known)} lie outside their intervals. {worst}"
 
 
 def _outliers_words(found: CheckSummary) -> str:

@@ -9,6 +9,7 @@ from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection,
 from slicewise.analysis.sharing.runtimes import Inverse, PredictedRuntime, Prediction
 from slicewise.digest.activity import Direction
 from slicewise.report.blame import blame_words
+from slicewise.report.model.misfit_words import misfit_words
 from slicewise.text import words
 
 DONE: dict[Direction, str] = {"read": "read from", "write": "wrote to"}
@@ -134,8 +135,17 @@ def how_well_predicted(direction: DirectionOverlap) -> str:
     return (
         f"A model of sharing by {prediction.weight}{chosen} gives the I/O of {worst.job} "
         f"{words.seconds(worst.seconds.value)} instead of {words.seconds(worst.observed_seconds)} "
-        f"({words.signed_percent(worst.relative_error)}), its largest error."
+        f"({words.signed_percent(worst.relative_error)}), its largest error.{_misfit(prediction)}"
     )
+
+
+def _misfit(prediction: Prediction) -> str:
+    """The worst of the jobs that the model's interval does not hold; empty where it holds all."""
+    found = {misfit.job: misfit for misfit in prediction.misfits}
+    known = [job for job in prediction.jobs if job.job in found and job.relative_error is not None]
+    if not known:
+        return ""
+    return f" {misfit_words(found[max(known, key=lambda job: abs(job.relative_error or 0)).job])}"
 
 
 def is_fitted(direction: DirectionOverlap) -> bool:

@@ -1,0 +1,42 @@
+"""Jobs that did not take as long as a model of sharing says, in words."""
+
+from __future__ import annotations
+
+from slicewise.analysis.sharing.goodness import Misfit
+from slicewise.text import words
+
+# The storage gave the rate that the model has if it is off by less than this fraction.
+SAME_RATE = 0.03
+
+
+def misfit_words(misfit: Misfit) -> str:
+    """What was otherwise than predicted, in a sentence or three."""
+    time = misfit.predicted
+    took = (
+        f"{misfit.job} took {words.seconds(misfit.observed)}, which lies outside the predicted "
+        f"{words.interval(time.low, time.high)} s"
+    )
+    if misfit.with_own_shares is None or misfit.own_share is None:
+        return f"This run does not follow the model: {took}. No slice shows what share it had."
+    share = (
+        f"its slices show a share of {words.percent(misfit.own_share)} where the model says "
+        f"{words.percent(misfit.model_share)}"
+    )
+    if misfit.kind == "other shares":
+        return f"This run shared in another way: {took}; {share}, which gives {words.seconds(misfit.with_own_shares)}."
+    return (
+        f"This run does not follow any share law: {took}, and with the shares that its slices show it would have taken "
+        f"{words.seconds(misfit.with_own_shares)}. {_where(misfit)}"
+    )
+
+
+def _where(misfit: Misfit) -> str:
+    ratio = misfit.capacity_ratio
+    if ratio is not None and abs(ratio - 1) > SAME_RATE:
+        than = "less" if ratio < 1 else "more"
+        return f"The storage gave all jobs together {words.percent(abs(ratio - 1))} {than} than the model has."
+    if misfit.observed > misfit.predicted.high:
+        return (
+            "The time was lost outside of the slices that the jobs filled: at the beginning, at the end or in a pause."
+        )
+    return "The time was gained outside of the slices that the jobs filled."
