@@ -14,6 +14,7 @@ import polars as pl
 from slicewise.digest.activity import DIRECTIONS, Direction
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import count_processes
+from slicewise.digest.quality import Imported, imported
 from slicewise.scalars import whole
 
 # The kernel's last count of a process is there only if it ended by itself, and is complete only without these mishaps.
@@ -123,7 +124,8 @@ class Coverage:
     all of the job; killed: those of the job that were killed (a pool's workers by their parent, for instance), whose
     last count nobody could ask the kernel for. unprofiled_read_bytes, unprofiled_write_bytes: what the kernel counted
     for programs that could not be profiled; None where nobody measured it (`slicewise run` does). gaps: the most bytes
-    first. least_seen, by_process: the most unseen bytes first. io_uring: None where no process made a ring.
+    first. least_seen, by_process: the most unseen bytes first. io_uring: None where no process made a ring. imported:
+    of a job from another profiler's log, where nobody asked the kernel; else None.
     """
 
     read: float | None
@@ -140,6 +142,7 @@ class Coverage:
     io_uring: Rings | None
     by_process: list[ProcessCoverage]
     killed: int = 0
+    imported: Imported | None = None
 
 
 def _share(seen: int, kernel: int) -> float | None:
@@ -176,6 +179,7 @@ def coverage(digest: Digest) -> Coverage:
         io_uring=_rings(digest, processes),
         by_process=_each_process(by_process, gap_rows),
         killed=count_processes(processes.filter(pl.col("ending") == KILLED)),
+        imported=imported(digest),
     )
 
 

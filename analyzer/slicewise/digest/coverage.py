@@ -6,13 +6,18 @@ import polars as pl
 
 from slicewise.digest.layers import KERNEL_LAYER, REQUEST_LAYER
 from slicewise.digest.processes import DIRECTIONS
+from slicewise.digest.schema import FRAMES
 
 # Files of these types lie in memory: what is mapped of them is never fetched from or sent to storage.
 TYPES_IN_MEMORY = ("tmpfs", "devtmpfs", "ramfs", "hugetlbfs", "proc", "sysfs")
 
 
 def process_coverage(slices: pl.LazyFrame, mounts: pl.DataFrame) -> pl.DataFrame:
-    """The digest's frame `coverage` from a profile's rows of (process, mount, layer, slice) and its mounts."""
+    """The digest's frame `coverage` from a profile's rows of (process, mount, layer, slice) and its mounts; without
+    rows for an imported job, in which nobody asked the kernel.
+    """
+    if "kernel_read_bytes" not in slices.collect_schema().names():
+        return pl.DataFrame(schema=FRAMES["coverage"].polars_schema)
     columns = []
     for way in DIRECTIONS:
         posix, kernel, is_request = (pl.col("layer") == layer for layer in ("posix", KERNEL_LAYER, REQUEST_LAYER))

@@ -271,6 +271,8 @@ class Digest:
     @cached_property
     def distributions(self) -> pl.DataFrame:
         """How large and how slow the job's calls were; from a profile that was read with its distributions."""
+        if not self._bin_names:  # an imported job's
+            return pl.DataFrame(schema=FRAMES["distributions"].polars_schema)
         calls = self._own_on_files().select(pl.col(self._bin_names).sum()).collect().row(0, named=True)
         return pl.DataFrame(self._binned(calls), schema=FRAMES["distributions"].polars_schema, orient="row")
 
@@ -285,6 +287,8 @@ class Digest:
     def accesses(self) -> pl.DataFrame:
         """The calls of each direction on each file system, and how many of them went on where the last one ended."""
         rows = self._own_on_files()
+        if "read_sequential" not in rows.collect_schema().names():  # an imported job's
+            return pl.DataFrame(schema=FRAMES["accesses"].polars_schema)
         directions = [
             rows.group_by("storage").agg(
                 direction=pl.lit(direction),

@@ -27,6 +27,7 @@ from slicewise.analysis.runs.storage import Storage
 from slicewise.digest.activity import common_slice_ns
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import has_rank
+from slicewise.digest.quality import imported
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.text import words
@@ -107,7 +108,25 @@ def blame(
         max(0.0, told.io_seconds - lost),
     )
     notes = [*told.notes, *(_harmless(one) for one in where if one.number in harmless)]
-    return replace(told, own_processes=own, notes=notes)
+    return _as_sure_as_slices(replace(told, own_processes=own, notes=notes), [digest, *neighbours])
+
+
+def _as_sure_as_slices(told: Blame, jobs: Sequence[Digest]) -> Blame:
+    """The blame, less sure where the job's slices, or those of a neighbour that it names, are known in part only."""
+    named = {told.job.job, *(neighbour.job for neighbour in told.neighbours)}
+    blurred = [
+        job.job
+        for job in jobs
+        if job.job in named and (how := imported(job)) is not None and how.is_blurred(told.slice_ns / 1e9)
+    ]
+    if not blurred:
+        return told
+    are = "is" if len(blurred) == 1 else "are"
+    note = (
+        f"{words.listing(blurred)} {are} imported from logs that do not say exactly in which slices bytes were moved, "
+        "so it is less sure who was active with whom"
+    )
+    return replace(told, confidence=LESS_SURE[told.confidence], notes=[*told.notes, note])
 
 
 def _harmless(storage: Storage) -> str:

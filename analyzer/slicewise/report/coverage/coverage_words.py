@@ -10,6 +10,7 @@ from pathlib import Path
 
 from slicewise.analysis.coverage import STORAGE_CAUSES, UNHEARD, Cause, Coverage, Gap, Rings, Unprofiled
 from slicewise.digest.activity import Direction
+from slicewise.digest.quality import Imported
 from slicewise.text import words
 
 DONE = {"read": "read", "write": "written"}
@@ -45,8 +46,10 @@ GUESSES: dict[Cause, str] = {
 def seen(coverage: Coverage, says_bytes: bool = False) -> str:
     """What share was seen, with "only" where it is less than half, and the programs that could not be profiled: "saw
     99.98 % of the bytes written and only 12 % of the bytes read that the kernel counted (over 3 of 4 processes): ..."
-    says_bytes: "of the 15.6 GiB written".
+    says_bytes: "of the 15.6 GiB written". Of an imported job, how well its slices are known.
     """
+    if coverage.imported is not None:
+        return imported_words(coverage.imported)
     sides: list[tuple[Direction, float | None, int]] = [
         ("write", coverage.write, coverage.kernel_write_bytes),
         ("read", coverage.read, coverage.kernel_read_bytes),
@@ -66,6 +69,21 @@ def seen(coverage: Coverage, says_bytes: bool = False) -> str:
     nothing = f"nothing to compare with: {_killed(coverage)}" if coverage.killed else NOTHING_COUNTED
     said = said if items else nothing
     return f"{said}: {could_not_be_profiled(coverage.unprofiled)}" if coverage.unprofiled else said
+
+
+def imported_words(job: Imported) -> str:
+    """Such as: "imported from Darshan's heat maps: bytes were spread over up to 5 slices, and its clock is known to 1 s
+    only; what the log left out is not known".
+    """
+    placed = (
+        f"bytes were spread over up to {job.spread:,} slices"
+        if job.spread > 1
+        else "bytes are in the slices of their calls"
+    )
+    clock = (
+        f", and its clock is known to {words.duration(job.clock_error_seconds)} only" if job.clock_error_seconds else ""
+    )
+    return f"imported from {job.source}: {placed}{clock}; what the log left out is not known"
 
 
 def is_trivial(coverage: Coverage, way: Direction) -> bool:

@@ -144,8 +144,8 @@ def _files(digest: Digest) -> Iterator[str]:
 def _seen(summary: Summary) -> Iterator[str]:
     coverage, cost = summary.coverage, summary.profiler
     seen = coverage_words.seen(coverage, says_bytes=True)
-    profiling = f"profiling cost {words.percent(cost.share_of_runtime, 2)} of the runtime"
-    yield f"{seen[0].upper()}{seen[1:]}; {profiling}."
+    profiling = f"; profiling cost {words.percent(cost.share_of_runtime, 2)} of the runtime"
+    yield f"{seen[0].upper()}{seen[1:]}{'' if coverage.imported else profiling}."
     yield from coverage_words.gap_lines(coverage)
 
 

@@ -112,10 +112,15 @@ def opening(report: JobReport) -> list[str]:
     seen = summary.coverage
     cost = summary.profiler.share_of_runtime
     profiling = f"; profiling cost {words.percent(cost, 2)} of the runtime" if cost is not None else ""
+    said = (
+        words.sentence(coverage_words.seen(seen))
+        if seen.imported
+        else f"Slicewise {coverage_words.seen(seen)}{profiling}."
+    )
     return [
         f"Job {summary.job}: {who} {did}. {_times(report)}{in_io}",
         *turn_lines(summary),
-        f"Slicewise {coverage_words.seen(seen)}{profiling}.",
+        said,
         *site_lines(report.sites),
     ]
 

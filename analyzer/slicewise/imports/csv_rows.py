@@ -1,0 +1,181 @@
+"""CSV with documented columns (docs/imports.md): a call in a row, or several calls that are known in sum."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slicewise.contract import job_name
+from slicewise.errors import UserError
+from slicewise.imports import events
+from slicewise.imports.job import WAYS, ImportedJob, Mount, Numbered, Process, identity
+from slicewise.kinds import KINDS
+from slicewise.profile.plausible import MOST_NS, MOST_OF_ANYTHING
+
+SOURCE = "CSV"
+REQUIRED = ("begin", "end", "kind", "bytes")
+OPTIONAL = (
+    "job", "node", "process", "rank", "program", "user", "mount", "type", "source", "path", "calls", "seconds",
+)  # fmt: skip
+# A number of seconds with at most 9 digits behind the point: a nanosecond.
+SECONDS = re.compile(r"(\d{1,10})(?:\.(\d{1,9})0*)?")
+WHOLE = re.compile(r"\d{1,19}")
+MOST_BAD_NAMED = 3
+UNKNOWN = "unknown"
+LAYER = "posix"
+
+
+class _BadRow(Exception):
+    """What is wrong with a row."""
+
+
+@dataclass
+class _Job:
+    """A job while its rows are read."""
+
+    name: str
+    user: int = 0
+    who: dict[tuple[str, str], _Who] = field(default_factory=dict)
+    rows: list[tuple[object, ...]] = field(default_factory=list)
+    moved: dict[tuple[str, str], int] = field(default_factory=dict)
+    mounts: Numbered[Mount] = field(default_factory=Numbered)
+    paths: Numbered[str] = field(default_factory=Numbered)
+
+
+@dataclass
+class _Who:
+    place: int
+    rank: int
+    program: str
+    begin_ns: int
+    end_ns: int
+
+
+def read_csv(files: Sequence[Path], slice_ns: int) -> list[ImportedJob]:
+    """The jobs of some files. Raises UserError for a file that cannot be read, and for rows that say nothing sensible,
+    by their lines."""
+    jobs: dict[str, _Job] = {}
+    for file in files:
+        _read(file, jobs)
+    return [_made(job, slice_ns) for job in jobs.values()]
+
+
+def _read(file: Path, jobs: dict[str, _Job]) -> None:
+    bad: list[str] = []
+    count = 0
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as text:
+            rows = csv.reader(text, strict=True)
+            names = [name.strip() for name in next(rows, [])]
+            _require_columns(file, names)
+            for row in rows:
+                if not row:
+                    continue
+                try:
+                    if len(row) != len(names):
+                        raise _BadRow(f"has {len(row)} fields, and there are {len(names)} columns")
+                    _take(dict(zip(names, (value.strip() for value in row), strict=True)), file, jobs)
+                    count += 1
+                except _BadRow as error:
+                    bad.append(f"line {rows.line_num} {error}")
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}; name a CSV file") from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: is no CSV in UTF-8 ({error}); see docs/imports.md for the columns") from error
+    if bad:
+        more = f" and {len(bad) - MOST_BAD_NAMED:,} more lines" if len(bad) > MOST_BAD_NAMED else ""
+        raise UserError(
+            f"{file}: {'; '.join(bad[:MOST_BAD_NAMED])}{more}; nothing was imported, for it would lack these"
+        )
+    if not count:
+        raise UserError(f"{file}: has no rows; see docs/imports.md for the columns")
+
+
+def _require_columns(file: Path, names: Sequence[str]) -> None:
+    wrong = [
+        *(f"has no column {name}" for name in REQUIRED if name not in names),
+        *(f"has a column {name!r} that is not known" for name in names if name not in (*REQUIRED, *OPTIONAL)),
+        *(f"has the column {name} twice" for name in dict.fromkeys(names) if names.count(name) > 1),
+    ]
+    if wrong:
+        raise UserError(f"{file}: {wrong[0]}; columns are {', '.join((*REQUIRED, *OPTIONAL))}")
+
+
+def _take(row: Mapping[str, str], file: Path, jobs: dict[str, _Job]) -> None:
+    kind = row["kind"]
+    if kind not in KINDS:
+        raise _BadRow(f"has the kind {kind!r}, which is none of {', '.join(KINDS)}")
+    begin_ns, end_ns = _ns(row, "begin"), _ns(row, "end")
+    if end_ns < begin_ns:
+        raise _BadRow("ends before it begins")
+    moved = _whole(row, "bytes", MOST_OF_ANYTHING)
+    if moved and kind not in WAYS:
+        raise _BadRow(f"moves bytes, which no {kind} call does")
+    calls = _whole(row, "calls", MOST_OF_ANYTHING) if row.get("calls") else 1
+    if moved and not calls:
+        raise _BadRow("moves bytes in no calls")
+    busy_ns = _ns(row, "seconds") if row.get("seconds") else end_ns - begin_ns
+    rank = _whole(row, "rank", MOST_OF_ANYTHING) if row.get("rank") else -1
+    user = _whole(row, "user", MOST_NS) if row.get("user") else 0
+    name = job_name(row.get("job") or file.stem)
+    job = jobs.setdefault(name, _Job(name))
+    job.user = max(job.user, user)
+    key = (row.get("node") or UNKNOWN, row.get("process") or str(max(rank, 0)))
+    who = job.who.setdefault(key, _Who(len(job.who), rank, row.get("program") or "", begin_ns, end_ns))
+    who.begin_ns, who.end_ns = min(who.begin_ns, begin_ns), max(who.end_ns, end_ns)
+    mount = Mount(row.get("mount") or "/", row.get("type") or UNKNOWN, row.get("source") or "")
+    path = job.paths(row["path"]) if row.get("path") else -1
+    place = job.mounts(mount)
+    job.rows.append((who.place, place, path, LAYER, kind, begin_ns, end_ns, moved, calls, busy_ns, calls != 1))
+    if kind in WAYS:
+        job.moved[LAYER, kind] = job.moved.get((LAYER, kind), 0) + moved
+
+
+def _ns(row: Mapping[str, str], column: str) -> int:
+    """Seconds as ns, digit by digit: a float would round them."""
+    found = SECONDS.fullmatch(row[column])
+    if found is None:
+        raise _BadRow(f"has {row[column]!r} in {column}: not seconds with at most 9 digits behind the point")
+    ns = int(found[1]) * 1_000_000_000 + int((found[2] or "").ljust(9, "0"))
+    if ns > MOST_NS:
+        raise _BadRow(f"has {row[column]!r} in {column}: later than any clock tells")
+    return ns
+
+
+def _whole(row: Mapping[str, str], column: str, most: int) -> int:
+    if WHOLE.fullmatch(row[column]) is None or int(row[column]) > most:
+        raise _BadRow(f"has {row[column]!r} in {column}: not a whole number that a job can have")
+    return int(row[column])
+
+
+def _made(job: _Job, slice_ns: int) -> ImportedJob:
+    ranks = max((who.rank + 1 for who in job.who.values()), default=0)
+    processes = [
+        Process(
+            number=identity(SOURCE, job.name, node, process, who.begin_ns),
+            host=node,
+            pid=int(process) if WHOLE.fullmatch(process) else who.place + 1,
+            rank=who.rank,
+            ranks=ranks,
+            program=who.program or UNKNOWN,
+            start_ns=who.begin_ns,
+            end_ns=who.end_ns,
+            clock_error_ns=0,
+        )
+        for (node, process), who in job.who.items()
+    ]
+    return ImportedJob(
+        name=job.name,
+        source=SOURCE,
+        user=job.user,
+        account="",
+        slice_ns=slice_ns,
+        processes=processes,
+        mounts=job.mounts.things,
+        paths=job.paths.things,
+        events=events.events(job.rows),
+        moved=job.moved,
+    )

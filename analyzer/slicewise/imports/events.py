@@ -1,0 +1,131 @@
+"""Calls with a begin and an end, cut into slices: what every import comes down to.
+
+A call that spans slices has its time cut at their boundaries and its bytes spread by time, as the library itself does;
+it counts as a call where it ends. Several calls that are known in sum only, as those of a heat map's bin are, are
+spread over the slices of their time, and each of these slices says over how many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from slicewise.kinds import KINDS
+
+Numbers = npt.NDArray[np.int64]
+
+# process, mount, file: places in the job's own lists; file -1: in none. busy_ns: time in calls. is_in_sum: several
+# calls, of which only their time as a whole is known.
+SCHEMA = pl.Schema(
+    {
+        "process": pl.Int64,
+        "mount": pl.Int64,
+        "file": pl.Int64,
+        "layer": pl.String,
+        "kind": pl.String,
+        "begin_ns": pl.Int64,
+        "end_ns": pl.Int64,
+        "bytes": pl.Int64,
+        "calls": pl.Int64,
+        "busy_ns": pl.Int64,
+        "is_in_sum": pl.Boolean,
+    }
+)
+MOVING = ("read", "write")
+KEYS = ("process", "mount", "layer", "slice")
+# A moment has a slice, too.
+SHORTEST_NS = 1
+
+
+def events(rows: Sequence[tuple[object, ...]] | Mapping[str, object]) -> pl.DataFrame:
+    """A frame of events from rows in the order of SCHEMA, or from columns."""
+    if isinstance(rows, Mapping):
+        return pl.DataFrame(rows).select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def slices_of(found: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
+    """Events as rows of a profile's slices: KEYS, and by kind of call bytes, ops and ns; and spread.
+
+    The sums over all rows are those over all events, to the byte, the call and the nanosecond of time in calls.
+    """
+    begin, end = (found[name].to_numpy() for name in ("begin_ns", "end_ns"))
+    first = begin // slice_ns
+    parts = np.maximum(end - 1, begin) // slice_ns - first + 1
+    row = np.repeat(np.arange(found.height), parts)
+    part = np.arange(len(row)) - np.repeat(np.cumsum(parts) - parts, parts)
+    number = first[row] + part
+    until = np.minimum(end[row], (number + 1) * slice_ns) - begin[row]
+    is_last = part == parts[row] - 1
+    share = until / np.maximum(end - begin, SHORTEST_NS)[row]
+    in_sum = found["is_in_sum"].to_numpy()
+
+    def shared(name: str) -> Numbers:
+        return shared_out(found[name].to_numpy()[row], share, part == 0, is_last)
+
+    calls = found["calls"].to_numpy()
+    cut = pl.DataFrame(
+        {
+            "process": found["process"].to_numpy()[row],
+            "mount": found["mount"].to_numpy()[row],
+            "layer": found["layer"].gather(row),
+            "kind": found["kind"].gather(row),
+            "slice": number,
+            "bytes": shared("bytes"),
+            "ops": np.where(in_sum[row], shared("calls"), np.where(is_last, calls[row], 0)),
+            "ns": shared("busy_ns"),
+            "spread": np.where(in_sum & (found["bytes"].to_numpy() > 0), parts, 1)[row],
+        }
+    )
+    return (
+        cut.lazy()
+        .group_by(KEYS)
+        .agg(
+            *(pl.col(what).filter(pl.col("kind") == kind).sum().alias(f"{kind}_{what}")
+              for kind in KINDS for what in (("bytes", "ops", "ns") if kind in MOVING else ("ops", "ns"))),
+            pl.col("spread").max(),
+        )
+        .sort(KEYS)
+        .collect()
+    )  # fmt: skip
+
+
+def shared_out(totals: Numbers, share: npt.NDArray[np.float64], is_first: npt.NDArray[np.bool_],
+               is_last: npt.NDArray[np.bool_]) -> Numbers:  # fmt: skip
+    """Whole numbers that add up to each total, whose parts stand one after the other.
+
+    share: what part of the total has come until the end of each part; from 0 to 1, and never falling.
+    """
+    until = np.where(is_last, totals, np.floor(totals * share).astype(np.int64))
+    before = np.concatenate([np.zeros(1, np.int64), until[:-1]])
+    parts: Numbers = until - np.where(is_first, 0, before)
+    return parts
+
+
+def by_weight(total: int, weights: Numbers) -> Numbers:
+    """Whole numbers that add up to a total, in proportion to weights, which are not all 0."""
+    place = np.arange(len(weights))
+    share = np.cumsum(weights) / weights.sum()
+    return shared_out(np.full(len(weights), total), share, place == 0, place == len(weights) - 1)
+
+
+def files_of(found: pl.DataFrame) -> pl.DataFrame:
+    """What each process did with each file, from events: process, file, mount, and ops, bytes and ns of reads and
+    writes.
+    """
+    figures = (("bytes", "bytes"), ("calls", "ops"), ("busy_ns", "ns"))
+    return (
+        found.lazy()
+        .filter(pl.col("file") >= 0)
+        .group_by("process", "file")
+        .agg(
+            pl.col("mount").first(),
+            *(pl.col(column).filter(pl.col("kind") == kind).sum().alias(f"{kind}_{name}")
+              for kind in MOVING for column, name in figures),
+        )
+        .sort("process", "file")
+        .collect()
+    )  # fmt: skip

@@ -1,0 +1,114 @@
+"""A job as an import found it: its processes, mounts and files, what it did when, and what its log says it moved."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import polars as pl
+
+from slicewise.errors import UserError
+from slicewise.imports import events
+
+WAYS = events.MOVING
+OTHER_THINGS = "other"
+
+
+@dataclass(frozen=True)
+class Mount:
+    """Where files lie: `object` is "file" for a file system, OTHER_THINGS for streams and the like."""
+
+    point: str
+    type: str
+    source: str
+    object: str = "file"
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process. number: unique id. rank: -1 without MPI. clock_error_ns: by so much its times may be off."""
+
+    number: int
+    host: str
+    pid: int
+    rank: int
+    ranks: int
+    program: str
+    start_ns: int
+    end_ns: int
+    clock_error_ns: int
+
+
+@dataclass(frozen=True)
+class ImportedJob:
+    """A job. source: the profiler, and what of its log this was made of. mounts, paths: what the events' numbers stand
+    for. moved: bytes by layer and way, as the log itself adds them up. opens: by (process, file). notes: sentences for
+    whoever imports it.
+    """
+
+    name: str
+    source: str
+    user: int
+    account: str
+    slice_ns: int
+    processes: Sequence[Process]
+    mounts: Sequence[Mount]
+    paths: Sequence[str]
+    events: pl.DataFrame
+    moved: Mapping[tuple[str, str], int]
+    opens: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+
+Thing = TypeVar("Thing", bound=Hashable)
+
+
+class Numbered(Generic[Thing]):
+    """Things in the order in which they were met, each once."""
+
+    def __init__(self) -> None:
+        self._places: dict[Thing, int] = {}
+
+    def __call__(self, thing: Thing) -> int:
+        """Its number, from 0 on."""
+        return self._places.setdefault(thing, len(self._places))
+
+    @property
+    def things(self) -> list[Thing]:
+        """All of them, by their numbers."""
+        return list(self._places)
+
+
+def identity(*parts: object) -> int:
+    """A process's unique id from what tells it apart: the same whenever the same log is imported; never 0."""
+    text = "\0".join(str(part) for part in parts)
+    number = int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    return number or 1
+
+
+def mount_of(path: str, points: Sequence[str]) -> str:
+    """The mount point that a path lies under: the longest of `points`; empty if none."""
+    found = [point for point in points if path == point or path.startswith(point.rstrip("/") + "/")]
+    return max(found, key=len, default="")
+
+
+def require_same_bytes(
+    place: Path | str, expected: Mapping[tuple[str, str], int], found: Mapping[tuple[str, str], int]
+) -> None:
+    """Raises UserError where bytes by layer and way are not those that the log has."""
+    for layer, way in sorted({*expected, *found}):
+        there, here = expected.get((layer, way), 0), found.get((layer, way), 0)
+        if there != here:
+            raise UserError(
+                f"{place}: its {layer} {way}s are {there:,} bytes, and {here:,} would have come out; nothing was "
+                "written; please report it, with the log if you may"
+            )
+
+
+def moved_in(rows: pl.DataFrame) -> dict[tuple[str, str], int]:
+    """Bytes by layer and way of rows that have a column `layer` and bytes of each way."""
+    summed = rows.group_by("layer").agg(pl.col(f"{way}_bytes").cast(pl.Int64).sum() for way in WAYS)
+    return {(str(row[0]), way): row[1 + place] for row in summed.iter_rows() for place, way in enumerate(WAYS)}
