@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from rich.console import RenderableType
 
 from slicewise.analysis.blame.case import Case, case_of
 from slicewise.analysis.blame.result import Blame
+from slicewise.analysis.coverage import coverage
 from slicewise.digest.beside import Surroundings, job_directory
 from slicewise.report.blame import blame_words
 from slicewise.report.blame.anonymous import anonymous as without_names
@@ -17,7 +19,7 @@ from slicewise.report.blame.blame_json import blame_record
 from slicewise.report.blame.blame_page import blame_page
 from slicewise.report.blame.blame_tables import neighbours_table
 from slicewise.report.blame.explained import explanation
-from slicewise.report.coverage.unseen import unseen_lines
+from slicewise.report.coverage.unseen import unseen_lines, with_marks
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.snapshot import living_jobs
@@ -53,7 +55,8 @@ def blame(
     if anonymous:
         result = without_names(result, case.job, case.others(), case.unread)
     page = html or page_path(job, f"blame-{case.job.job}{'-anonymous' if anonymous else ''}")
-    write_page(blame_page(result, unseen_lines([case.job])), page)
+    whole = blame_page(result, unseen_lines([case.job]))
+    write_page(replace(whole, sections=with_marks(whole.sections, {case.job.job: coverage(case.job)})), page)
     if json:
         write_json(blame_record(result, page), output)
         return

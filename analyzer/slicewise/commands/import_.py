@@ -71,6 +71,10 @@ def darshan(
         bool, typer.Option("--heat-map", help="Take heat maps also where there is DXT, as where that was cut short.")
     ] = False,
     mount: Mounts = None,
+    shift: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="By so much the clock of the logs' machine was slow, if it was off."),
+    ] = 0.0,
     into: Into = DEFAULT_INTO,
     slice_seconds: SliceSeconds = None,
     json: AsJson = False,
@@ -82,7 +86,7 @@ def darshan(
     """
     from slicewise.imports.darshan import read_logs
 
-    jobs, refused = read_logs(logs, _slice_ns(slice_seconds), heat_map, _mounts(mount))
+    jobs, refused = read_logs(logs, _slice_ns(slice_seconds), heat_map, _mounts(mount), round(shift * 1e9))
     _write(jobs, refused, into, json, output)
 
 
@@ -143,12 +147,15 @@ def _slice_ns(seconds: float | None) -> int:
 
 def _write(jobs: Sequence[ImportedJob], refused: Sequence[str], into: Path, json: bool, output: Path | None) -> None:
     """Write the jobs and say what became of all; exit status 1 if there are some that were refused."""
-    if not jobs and len(refused) == 1:
-        raise UserError(refused[0])
     told: list[dict[str, Any]] = []
     lines: list[RenderableType] = []
+    refused = list(refused)
     for job in jobs:
-        place = write_profile(job, into)
+        try:
+            place = write_profile(job, into)
+        except UserError as error:
+            refused.append(str(error))
+            continue
         moved = {way: sum(count for (_, one), count in job.moved.items() if one == way) for way in ("read", "write")}
         told.append(
             {
@@ -164,6 +171,8 @@ def _write(jobs: Sequence[ImportedJob], refused: Sequence[str], into: Path, json
         who = words.count(len(job.processes), "process")
         did = words.wrote_and_read(moved["write"], moved["read"])
         lines += [f"{place}: {who} {did} (from {job.source})", *(f"{place}: {note}" for note in job.notes)]
+    if not told and len(refused) == 1:
+        raise UserError(refused[0])
     for line in refused:
         say(line)
     if json:
@@ -171,4 +180,4 @@ def _write(jobs: Sequence[ImportedJob], refused: Sequence[str], into: Path, json
     else:
         write_text(lines, output)
     if refused:
-        raise typer.Exit(SOME_REFUSED if jobs else NONE_IMPORTED)
+        raise typer.Exit(SOME_REFUSED if told else NONE_IMPORTED)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import ModuleType
 
-from slicewise.digest import activity, full, layers, nodes, processes, slices, storages
+from slicewise.digest import activity, full, layers, nodes, processes, quality, slices, storages
 from slicewise.digest.digest import Digest, several
 from slicewise.digest.schema import FRAMES, Frame
 
@@ -32,6 +32,7 @@ What is decided on the way, and nowhere else:
 | what a job did in a slice | `digest/slices.py` |
 | which slices a job filled | `digest/full.py` |
 | which signals of nodes there are | `digest/nodes.py` |
+| how well an imported job's slices are known | `digest/quality.py` |
 
 All bytes, calls and times are on files unless a frame says otherwise. Slices are clock-aligned: slice k is
 [k, k + 1) times `slice_ns` of the node's clock. This page is made by `make docs`.
@@ -86,7 +87,7 @@ who the job's processes are, which of them matter and which layers add up is dec
 This page is made from the functions themselves by `make docs`; a test runs the example.
 """
 PROSE_COLUMNS = 120
-MODULES = (activity, full, processes, layers, slices, storages, nodes)
+MODULES = (activity, full, processes, layers, slices, storages, nodes, quality)
 
 
 def python_page() -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -59,18 +60,19 @@ Rows = list[tuple[object, ...]]
 
 
 def read_logs(
-    places: Sequence[Path], slice_ns: int, heat_maps: bool, known: Mapping[str, Mount]
+    places: Sequence[Path], slice_ns: int, heat_maps: bool, known: Mapping[str, Mount], shift_ns: int = 0
 ) -> tuple[list[ImportedJob], list[str]]:
     """The jobs of some logs, and a line for each log that is refused; a job of which a log is refused is refused, too.
 
-    heat_maps: take heat maps also where there is DXT. known: what is mounted where, by mount point.
+    heat_maps: take heat maps also where there is DXT. known: what is mounted where, by mount point. shift_ns: by
+    so much the clock of the logs was slow.
     """
     logs: dict[tuple[int, str], list[Log]] = {}
     refused: list[str] = []
     lacking: set[tuple[int, str]] = set()
     for place in dict.fromkeys(places):
         try:
-            log = load(place)
+            log = _shifted(load(place), shift_ns)
         except UserError as error:
             refused.append(str(error))
             continue
@@ -84,17 +86,23 @@ def read_logs(
         logs.setdefault(key, []).append(log)
     jobs = []
     for key, own in logs.items():
-        if key not in lacking and not any({DXT, HEATMAP}.intersection(log.modules) for log in own):
-            refused += [f"{log.place}: {NEITHER}" for log in own]
-            continue
-        if key not in lacking:
-            jobs.append(_Job(own, slice_ns, heat_maps, known).made())
-        else:
+        if key in lacking:
             more = f"{len(own)} more {'log is' if len(own) == 1 else 'logs are'}"
             refused.append(
                 f"job {key[1]}: not imported, for it would lack a log: {more} of it; leave out what was refused"
             )
+        elif not any({DXT, HEATMAP}.intersection(log.modules) for log in own):
+            refused += [f"{log.place}: {NEITHER}" for log in own]
+        else:
+            try:
+                jobs.append(_Job(own, slice_ns, heat_maps, known).made())
+            except UserError as error:
+                refused.append(str(error))
     return jobs, refused
+
+
+def _shifted(log: Log, by_ns: int) -> Log:
+    return replace(log, start_ns=log.start_ns + by_ns, end_ns=log.end_ns + by_ns, shift_ns=by_ns)
 
 
 def _moved(records: Sequence[Record], module: str, way: str) -> int:
@@ -179,9 +187,11 @@ class _Job:
         how = words.listing(
             name for is_traced, name in ((True, "DXT"), (False, "heat maps")) if is_traced in with_traces
         )
+        shift_ns = self.logs[0].shift_ns
+        shifted = f", its clock set forward by {shift_ns / 1e9:,.10g} s" if shift_ns else ""
         return ImportedJob(
             name=self.logs[0].job,
-            source=f"Darshan {how}",
+            source=f"Darshan {how}{shifted}",
             user=self.logs[0].user,
             account="",
             slice_ns=self.slice_ns,

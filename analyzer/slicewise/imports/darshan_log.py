@@ -78,7 +78,8 @@ class Heat:
 @dataclass(frozen=True)
 class Log:
     """One log. job: the scheduler's id, else that of a process. digest: tells this log from all others. pid: 0 where
-    its name does not say it. partial: modules that ran out of room. hosts: by rank, as far as known.
+    its name does not say it. partial: modules that ran out of room. hosts: by rank, as far as known. object_bytes:
+    moved on object stores. shift_ns: by so much its times were set forward.
     """
 
     place: Path
@@ -101,6 +102,7 @@ class Log:
     heat: Sequence[Heat]
     hosts: Mapping[int, str]
     object_bytes: int
+    shift_ns: int = 0
 
 
 def load(place: Path) -> Log:
@@ -132,6 +134,7 @@ def _loaded(place: Path, digest: str, package: Any, log: Any) -> Log:
     program = str(package.log_get_exe(log)).split(" ", 1)[0]
     ids = NAME_WITH_IDS.search(place.name)
     traces, hosts = _traces(place, package, log)
+    records = [one for name in MODULES for one in _records(place, package, log, name)]
     knows_ns = str(job["log_ver"]) >= FIRST_WITH_NS
     return Log(
         place=place,
@@ -142,14 +145,14 @@ def _loaded(place: Path, digest: str, package: Any, log: Any) -> Log:
         user=max(0, int(job["uid"])),
         program=program,
         start_ns=start_ns,
-        end_ns=max(end_ns, start_ns),
+        end_ns=max(end_ns, start_ns + round(_last_seconds(records, traces) * NS)),
         clock_error_ns=0 if knows_ns else NS,
         ranks=ranks,
         mounts=dict(package.log_get_mounts(log)),
         names=names,
         modules=sorted(modules),
         partial=[name for name, about in modules.items() if about["partial_flag"]],
-        records=[one for name in MODULES for one in _records(place, package, log, name)],
+        records=records,
         traces=traces,
         heat=_heat(place, package, log, names),
         hosts=hosts,
@@ -182,6 +185,12 @@ def _records(place: Path, package: Any, log: Any, module: str) -> Iterator[Recor
             dict(zip(names[0], counters, strict=True)),
             dict(zip(names[1], times, strict=True)),
         )
+
+
+def _last_seconds(records: Sequence[Record], traces: Sequence[Trace]) -> float:
+    """When the last call ended that the log has: a short job may end in the second in which it began."""
+    ends = [time for one in records for name, time in one.times.items() if name.endswith("_END_TIMESTAMP")]
+    return max([0.0, *ends, *(float(trace.end.max()) for trace in traces)])
 
 
 def _moved(module: str, counters: Any, package: Any) -> int:

@@ -12,6 +12,7 @@ import polars as pl
 from slicewise.analysis.site.jobs import with_key_text
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
+from slicewise.digest.jobs import COUNTED
 
 WAYS = ("read", "write")
 # Of a job's bytes: from here on what went by unseen is told.
@@ -21,7 +22,8 @@ LEAST_SEEN = 0.95
 def quality(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
     """Each job's quality, in order of their start: key (as text), job, start_ns, read_seen, write_seen (share of the
     kernel's bytes, of its own processes; null: the kernel counted none), missing_ranks, unfinished (processes), damage
-    (parts that could not be read), lost_frames, mishaps (times), unprofiled (programs begun), is_good.
+    (parts that could not be read), lost_frames, mishaps (times), unprofiled (programs begun), is_good; source,
+    is_imported, spread (over how many slices bytes of it were spread at most), clock_error_seconds.
     """
     jobs = catalog.scan("jobs", batches)
     own = catalog.scan("processes", batches).filter("is_of_job").select(KEY, "process", "ending")
@@ -47,7 +49,10 @@ def quality(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
     mishaps = catalog.scan("mishaps", batches).group_by(KEY).agg(mishaps=pl.col("count").sum())
     unprofiled = catalog.scan("unprofiled", batches).group_by(KEY).agg(unprofiled=pl.col("times").sum())
     counts = ["damage", "lost_frames", "mishaps", "unprofiled"]
-    found = jobs.select(KEY, "job", "start_ns", "missing_ranks", "unfinished")
+    found = jobs.select(
+        KEY, "job", "start_ns", "missing_ranks", "unfinished", "source", "spread",
+        is_imported=pl.col("source") != COUNTED, clock_error_seconds=pl.col("clock_error_ns") / 1e9,
+    )  # fmt: skip
     for more in (seen, damage, mishaps, unprofiled):
         found = found.join(more, on=KEY, how="left")
     bad = (
@@ -60,6 +65,20 @@ def quality(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
         found.with_columns(pl.col(counts).fill_null(0))
         .with_columns(is_good=~bad)
         .sort("start_ns", KEY)
-        .select(KEY, "job", "start_ns", "read_seen", "write_seen", "missing_ranks", "unfinished", *counts, "is_good")
+        .select(
+            KEY,
+            "job",
+            "start_ns",
+            "read_seen",
+            "write_seen",
+            "missing_ranks",
+            "unfinished",
+            *counts,
+            "is_good",
+            "source",
+            "is_imported",
+            "spread",
+            "clock_error_seconds",
+        )
         .collect()
     )

@@ -75,15 +75,22 @@ def imported_words(job: Imported) -> str:
     """Such as: "imported from Darshan's heat maps: bytes were spread over up to 5 slices, and its clock is known to 1 s
     only; what the log left out is not known".
     """
-    placed = (
-        f"bytes were spread over up to {job.spread:,} slices"
-        if job.spread > 1
-        else "bytes are in the slices of their calls"
-    )
-    clock = (
-        f", and its clock is known to {words.duration(job.clock_error_seconds)} only" if job.clock_error_seconds else ""
-    )
-    return f"imported from {job.source}: {placed}{clock}; what the log left out is not known"
+    return f"imported from {job.source}: {_placed(job)}; what the log left out is not known"
+
+
+def _placed(job: Imported) -> str:
+    spread = f"bytes were spread over up to {job.spread:,} slices"
+    placed = spread if job.spread > 1 else "bytes are in the slices of their calls"
+    error = job.clock_error_seconds
+    return f"{placed}, and its clock is known to {words.duration(error)} only" if error else placed
+
+
+def mark(job: str, coverage: Coverage) -> str:
+    """What a chart of a job over time must say under it where the job's slices are not known exactly; else nothing."""
+    known = coverage.imported
+    if known is None or (known.spread <= 1 and not known.clock_error_seconds):
+        return ""
+    return f"≈ {job}: {_placed(known)}."
 
 
 def is_trivial(coverage: Coverage, way: Direction) -> bool:

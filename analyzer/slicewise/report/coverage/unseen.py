@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import polars as pl
 
@@ -49,6 +50,15 @@ def seen_section(coverages: Mapping[str, Coverage]) -> list[Section]:
             processes = words.count(len(seen.by_process), "process")
             notes.append(f"{job}: {len(table.rows):,} of {processes}, those of which most bytes went by unseen first.")
     return [Section("How much was seen, by process", tables=tables, note=" ".join(notes))] if tables else []
+
+
+def with_marks(sections: Iterable[Section], coverages: Mapping[str, Coverage]) -> list[Section]:
+    """Sections, whose charts over time say under them which jobs' slices are not known exactly."""
+    marks = " ".join(said for job, seen in coverages.items() if (said := coverage_words.mark(job, seen)))
+    return [
+        replace(section, note=f"{section.note} {marks}".strip()) if marks and section.is_linked else section
+        for section in sections
+    ]
 
 
 def _mishaps(digest: Digest) -> list[str]:

@@ -23,7 +23,7 @@ from slicewise.charts import distributions, heatmap, style, throughput
 from slicewise.digest.activity import DIRECTIONS, Direction
 from slicewise.digest.digest import Digest
 from slicewise.report.coverage import coverage_words
-from slicewise.report.coverage.unseen import seen_section
+from slicewise.report.coverage.unseen import seen_section, with_marks
 from slicewise.report.job import job_tables
 from slicewise.report.job.file_words import without_row
 from slicewise.report.job.phase_words import phase_lines, phases_table
@@ -109,18 +109,14 @@ def opening(report: JobReport) -> list[str]:
         time = report.io_time
         in_io = f" In I/O calls its slowest process ({time.slowest_label}) spent {words.duration(time.slowest)}"
         in_io += f", the median {words.duration(time.median)}."
-    seen = summary.coverage
+    seen = coverage_words.seen(summary.coverage)
     cost = summary.profiler.share_of_runtime
     profiling = f"; profiling cost {words.percent(cost, 2)} of the runtime" if cost is not None else ""
-    said = (
-        words.sentence(coverage_words.seen(seen))
-        if seen.imported
-        else f"Slicewise {coverage_words.seen(seen)}{profiling}."
-    )
+    said = f"{seen[0].upper()}{seen[1:]}" if summary.coverage.imported else f"Slicewise {seen}{profiling}"
     return [
         f"Job {summary.job}: {who} {did}. {_times(report)}{in_io}",
         *turn_lines(summary),
-        said,
+        f"{said}.",
         *site_lines(report.sites),
     ]
 
@@ -144,12 +140,15 @@ def job_page(report: JobReport, unseen: Sequence[str]) -> Page:
         kicker=f"Slicewise report of {summary.job}, {words.listing(summary.programs)}{_when(report)}",
         sentences=opening(report),
         facts=_facts(report),
-        sections=[
-            *(_over_time(report) if report.slices else [_no_io()]),
-            *_call_sites(report),
-            *_distributions(report),
-            *_tables(report),
-        ],
+        sections=with_marks(
+            [
+                *(_over_time(report) if report.slices else [_no_io()]),
+                *_call_sites(report),
+                *_distributions(report),
+                *_tables(report),
+            ],
+            {summary.job: summary.coverage},
+        ),
         unseen=unseen,
     )
 

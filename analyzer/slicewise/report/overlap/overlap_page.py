@@ -13,7 +13,7 @@ from slicewise.analysis.overlap.overlap import DirectionOverlap, Overlap, is_neg
 from slicewise.charts import heatmap, runtimes, throughput
 from slicewise.digest.activity import Direction
 from slicewise.estimate import Estimate
-from slicewise.report.coverage.unseen import seen_section
+from slicewise.report.coverage.unseen import seen_section, with_marks
 from slicewise.report.overlap import overlap_tables as tables
 from slicewise.report.overlap import overlap_words
 from slicewise.report.overlap.overlap_tables import colours_of
@@ -49,7 +49,7 @@ def overlap_page(
         sentences=overlap_words.opening(overlap, main, blames),
         verdict=overlap_words.verdict(main, blames),
         facts=_facts(overlap, main),
-        sections=sections,
+        sections=with_marks(sections, coverages),
         unseen=[*main.notes, *(note for other in others for note in other.notes if note not in main.notes), *unseen],
     )
 

@@ -98,11 +98,14 @@ def worst_table(rows: Iterable[Mapping[str, Any]]) -> Table:
 def quality_sentence(frame: pl.DataFrame) -> str:
     """How many jobs are whole and well seen."""
     good = frame.filter("is_good").height
+    imported = frame.filter("is_imported").height
+    unasked = f" ({imported:,} imported: nobody asked the kernel what they moved)" if imported else ""
     if good == frame.height:
-        return f"{words.count(frame.height, 'job')}, all whole and at least 95 % of their bytes seen."
+        return f"{words.count(frame.height, 'job')}, all whole and at least 95 % of their bytes seen{unasked}."
     bad = frame.height - good
     return (
-        f"{words.count(bad, 'job')} of {frame.height:,} lack something or were seen by less than 95 % of their bytes:"
+        f"{words.count(bad, 'job')} of {frame.height:,} lack something or were seen by less than 95 % of their "
+        f"bytes{unasked}:"
     )
 
 
