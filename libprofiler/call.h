@@ -53,6 +53,8 @@ struct thread {
     uint64_t site_put_off;  /* samples that the next stack which is taken stands for as well */
     int64_t site_credit_ns; /* what taking stacks may still cost */
     uint64_t waited_ticks;  /* of the call that is counted next, spent waiting for its turn (coordinate.h) */
+    uint32_t turns_within;  /* the MPI call under way is one whose writes ask for their turn (enum mpi_turns_within), */
+    uint64_t turns_waited_ns; /* and so long they have waited for it */
 };
 extern __thread struct thread thread_state HIDDEN;
 

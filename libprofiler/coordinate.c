@@ -186,3 +186,13 @@ uint64_t coordinate_burst_bytes(void)
 {
     return engine.settings.turn_burst_bytes;
 }
+
+enum turn_step coordinate_step(void)
+{
+    return (enum turn_step)engine.settings.turn_by;
+}
+
+bool coordinate_has_reads(void)
+{
+    return engine.settings.turn_reads != 0;
+}

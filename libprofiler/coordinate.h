@@ -5,12 +5,13 @@
 #define SLICEWISE_COORDINATE_H
 
 #include "call.h"
+#include "settings.h"
 
 /* Makes this process ready to take turns, if it can: at the start, where SLICEWISE_COORDINATE asks for it. */
 void coordinate_start(void);
 
-/* Before I/O of so many bytes by so many processes: waits for the job's turn. A run of such calls without a pause is one phase, and others may get
- * their turn between two of them. Returns the time that it waited, in ns; it is counted. */
+/* Before I/O of so many bytes by so many processes (0: another process of the job has told of them): waits for the job's turn. A run of such calls
+ * without a pause is one phase, and others may get their turn between two of them. Returns the time that it waited, in ns; it is counted. */
 uint64_t coordinate_enter(uint64_t bytes, uint32_t processes);
 
 /* After it: so many bytes were moved since it was last told of any. */
@@ -41,5 +42,7 @@ void coordinate_begin_child(void);
 
 uint64_t coordinate_deadline_ns(void);
 uint64_t coordinate_burst_bytes(void);
+enum turn_step coordinate_step(void);
+bool coordinate_has_reads(void);
 
 #endif

@@ -1,8 +1,8 @@
 # Looking for mistakes in all sources, and in those that changed. Included by Makefile.
 # clang-tidy leaves a stamp for each file that it found nothing in; it looks again when the file or a header of it changes.
 
-TIDY_SOURCES = $(wildcard store/*.c libprofiler/*.c wrappers/*.c collector/*.c reader/*.c schema/*.c)
-FORMATTED = $(foreach room,store libprofiler collector reader schema,$(wildcard $(room)/*.[ch]))
+TIDY_SOURCES = $(wildcard store/*.c libprofiler/*.c wrappers/*.c collector/*.c interface/*.c reader/*.c schema/*.c)
+FORMATTED = $(foreach room,store libprofiler collector interface interface/slicewise reader schema,$(wildcard $(room)/*.[ch]))
 PYTHON_SOURCES = analyzer tests demo make/layout
 RUFF = $(VENV)/bin/ruff
 LINT_PARTS = lint-exports lint-c lint-format lint-python lint-types lint-rooms lint-shell lint-layout docs-check

@@ -90,14 +90,19 @@ static const char *const turn_policies[] = {
 #include "enums.def"
 };
 
-static const char *read_policy(uint64_t *setting, const char *text)
+static const char *const turn_steps[] = {
+#define TURN_STEP(name, meaning) #name,
+#include "enums.def"
+};
+
+static const char *read_name(uint64_t *setting, const char *text, const char *const *names, size_t count, const char *wrong)
 {
-    for (size_t i = 0; i < sizeof turn_policies / sizeof *turn_policies; i++)
-        if (strcmp(text, turn_policies[i]) == 0) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(text, names[i]) == 0) {
             *setting = i;
             return NULL;
         }
-    return "none of off, interfere, fcfs, interrupt, delay, dynamic";
+    return wrong;
 }
 
 static const char *read_mebibytes(uint64_t *setting, const char *text, uint64_t least_bytes, uint64_t most_bytes, const char *wrong)
@@ -130,7 +135,10 @@ static const char *read_text(const char **setting, const char *text, size_t most
 #define READ_MILLISECONDS(setting, text, least, most) \
     read_milliseconds(setting, text, (uint64_t)((least) * 1e6), (uint64_t)((most) * 1e6), \
                       "neither 0 nor a number of milliseconds from " #least " to " #most)
-#define READ_POLICY(setting, text, least, most) read_policy(setting, text)
+#define READ_POLICY(setting, text, least, most) \
+    read_name(setting, text, turn_policies, sizeof turn_policies / sizeof *turn_policies, "none of off, interfere, fcfs, interrupt, delay, dynamic")
+#define READ_STEP(setting, text, least, most) \
+    read_name(setting, text, turn_steps, sizeof turn_steps / sizeof *turn_steps, "none of call, round, file")
 #define READ_MEBIBYTES(setting, text, least, most) \
     read_mebibytes(setting, text, (uint64_t)((least) * 1048576.0), (uint64_t)((most) * 1048576.0), "not a number of MiB from " #least " to " #most)
 #define READ_FLAG(setting, text, least, most) read_flag(setting, text)

@@ -13,6 +13,12 @@
 #define SETTING_TYPE_FLAG uint64_t
 #define SETTING_TYPE_POLICY uint64_t /* 0: off; else 1 and its number in schema/enums.def */
 #define SETTING_TYPE_MEBIBYTES uint64_t
+#define SETTING_TYPE_STEP uint64_t /* enum turn_step */
+
+enum turn_step {
+#define TURN_STEP(name, meaning) TURN_STEP_##name,
+#include "enums.def"
+};
 
 struct settings {
 #define SETTING(name, variable, type, standard, least, most, meaning) SETTING_TYPE_##type name;

@@ -1,27 +1,53 @@
-/* A process that writes much to files without a pause asks for its turn: gates in front of the wrappers of POSIX writes, put there at the start where
- * SLICEWISE_COORDINATE asks for it, and only there. Writes of an MPI call pass, for MPI's collective calls have a turn as a whole (mpi_turns.c). What a
- * write's turn costs the process is not the write's time. For any thread: which of them asks is left to chance, the others pass meanwhile. */
+#include "burst.h"
+
 #include "coordinate.h"
 #include "descriptor.h"
-#include "peek.h"
-#include "posix_writes.h"
+#include "mpi_turns.h"
 
 #define PAUSE_NS 1000000000ull /* the end of a burst */
-#define STEP_NS 50000000ull    /* small writes ask again after so long, */
+#define STEP_NS 50000000ull    /* small transfers ask again after so long, */
 enum { STEP_BYTES = 1 << 20 }; /* large ones each time */
 
 static struct {
-    _Atomic uint64_t bytes, told, last_ns, asked_ns; /* told: how many of the bytes the coordinator was told of as written */
+    _Atomic uint64_t bytes, told, last_ns, asked_ns; /* told: how many of the bytes the coordinator was told of as moved */
+    _Atomic uint64_t kept_word; /* what the turn is kept for until it is closed, where a file is what takes turns; 0: nothing */
+    _Atomic int kept_fd;
+    _Atomic uint32_t kept_by; /* the process: not its children */
 } burst;
 
-/* As the table has it: a descriptor's first write, before anybody has looked at it, passes. */
-static bool is_file(int fd)
+/* As the table has it: a descriptor's first transfer, before anybody has looked at it, passes. Returns 0 where it is no file. */
+static descriptor word_of_file(int fd)
 {
     descriptor word = descriptor_word(fd);
-    return word != 0 && (enum object)(word >> 8 & 0xf) == OBJECT_file;
+    return word != 0 && (enum object)(word >> 8 & 0xf) == OBJECT_file ? word : 0;
 }
 
-/* Its last writes are told, too: by how much this phase moved, the next one is judged beforehand. */
+static bool has_pass_of_mpi(void)
+{
+    return thread_state.mpi_frame != NULL && thread_state.turns_within == MPI_TURNS_PASS;
+}
+
+/* Whether the turn is kept for a file that is still open. */
+static bool is_kept(void)
+{
+    uint64_t word = atomic_load_explicit(&burst.kept_word, memory_order_acquire);
+    if (word == 0 || atomic_load(&burst.kept_by) != (uint32_t)raw_getpid())
+        return false;
+    if (descriptor_word(atomic_load(&burst.kept_fd)) == word)
+        return true;
+    if (atomic_compare_exchange_strong(&burst.kept_word, &word, 0)) /* closed unseen: by dup2, or by closing all */
+        coordinate_end();
+    return false;
+}
+
+static void keep(int fd, descriptor word)
+{
+    atomic_store(&burst.kept_fd, fd);
+    atomic_store(&burst.kept_by, (uint32_t)raw_getpid());
+    atomic_store_explicit(&burst.kept_word, word, memory_order_release);
+}
+
+/* Its last transfers are told, too: by how much this phase moved, the next one is judged beforehand. */
 static void end_burst(void)
 {
     uint64_t bytes = atomic_exchange_explicit(&burst.bytes, 0, memory_order_relaxed);
@@ -30,85 +56,77 @@ static void end_burst(void)
         coordinate_moved(bytes - told);
 }
 
-/* Returns whether the write is to be followed by leave. */
-static bool enter(int fd, uint64_t bytes)
+/* Adds to the burst. Returns whether it is one by now, and others are to get their turn here. */
+static bool is_due(uint64_t bytes, uint64_t now)
 {
-    if (!is_file(fd) || thread_state.mpi_frame != NULL || !coordinate_is_on())
-        return false;
-    uint64_t now = clock_read(CLOCK_MONOTONIC);
     uint64_t last = atomic_exchange_explicit(&burst.last_ns, now, memory_order_relaxed);
     if (now - last > PAUSE_NS && now > last)
         end_burst();
     uint64_t so_far = atomic_fetch_add_explicit(&burst.bytes, bytes, memory_order_relaxed) + bytes;
-    if (so_far < coordinate_burst_bytes() || (bytes < STEP_BYTES && now - atomic_load_explicit(&burst.asked_ns, memory_order_relaxed) < STEP_NS))
-        return false;
-    uint64_t waited = coordinate_enter(bytes > coordinate_burst_bytes() ? bytes : coordinate_burst_bytes(), 1);
+    return so_far >= coordinate_burst_bytes() &&
+           (bytes >= STEP_BYTES || now - atomic_load_explicit(&burst.asked_ns, memory_order_relaxed) >= STEP_NS);
+}
+
+static void ask(uint64_t bytes, uint32_t processes, uint64_t now)
+{
+    uint64_t waited = coordinate_enter(bytes, processes);
+    if (thread_state.mpi_frame != NULL)
+        thread_state.turns_waited_ns += waited;
     now += waited;
     atomic_store_explicit(&burst.last_ns, now, memory_order_relaxed);
     atomic_store_explicit(&burst.asked_ns, now, memory_order_relaxed);
-    return true;
 }
 
-/* Small writes in between, which did not ask, are told with it. */
-static void leave(bool has_entered)
+enum burst burst_enter(int fd, uint64_t bytes)
 {
-    if (!has_entered)
+    descriptor word = word_of_file(fd);
+    uint64_t burst_bytes = coordinate_burst_bytes(), now;
+    if (word == 0 || has_pass_of_mpi() || !coordinate_is_on())
+        return BURST_PASSED;
+    bool is_round = thread_state.mpi_frame != NULL && thread_state.turns_within >= MPI_TURNS_ROUND;
+    if (is_round)
+        atomic_fetch_add_explicit(&burst.told, bytes, memory_order_relaxed);
+    now = clock_read(CLOCK_MONOTONIC);
+    if (!is_due(bytes, now))
+        return BURST_PASSED;
+    if (is_round) {
+        bool is_told_of = thread_state.turns_within == MPI_TURNS_OWN_ROUND;
+        ask(is_told_of ? bytes : 1, 0, now);
+        return is_told_of ? BURST_PASSED : BURST_IN_ROUND;
+    }
+    if (is_kept())
+        return BURST_ENTERED;
+    ask(bytes > burst_bytes ? bytes : burst_bytes, 1, now);
+    if (coordinate_step() == TURN_STEP_file)
+        keep(fd, word);
+    return BURST_ENTERED;
+}
+
+/* Small transfers in between, which did not ask, are told with it. */
+void burst_leave(enum burst entered)
+{
+    if (entered == BURST_PASSED)
         return;
     atomic_store_explicit(&burst.last_ns, clock_read(CLOCK_MONOTONIC), memory_order_relaxed);
     uint64_t bytes = atomic_load_explicit(&burst.bytes, memory_order_relaxed);
     uint64_t told = atomic_exchange_explicit(&burst.told, bytes, memory_order_relaxed);
-    coordinate_leave(bytes > told ? bytes - told : 0);
+    uint64_t moved = bytes > told ? bytes - told : 0;
+    if (coordinate_step() == TURN_STEP_file)
+        coordinate_moved(moved);
+    else
+        coordinate_leave(moved);
 }
 
-/* A list of parts that cannot be read is for the kernel to refuse. */
-static uint64_t bytes_of(const struct iovec *parts, int count)
+void burst_passed(int fd, int64_t bytes)
 {
-    struct iovec copy[16];
-    uint64_t bytes = 0;
-    int looked_at = count < 16 ? count : 16;
-    if (looked_at <= 0 || !peek((uintptr_t)parts, copy, (size_t)looked_at * sizeof *copy))
-        return 0;
-    for (int i = 0; i < looked_at; i++)
-        bytes += copy[i].iov_len;
-    return bytes;
+    if (bytes > 0)
+        burst_leave(burst_enter(fd, (uint64_t)bytes));
 }
 
-static ssize_t gate_write(int fd, const void *buf, size_t size)
+void burst_closing(int fd)
 {
-    bool has_entered = enter(fd, size);
-    ssize_t moved = wrapper_write(fd, buf, size);
-    leave(has_entered);
-    return moved;
-}
-
-static ssize_t gate_pwrite(int fd, const void *buf, size_t size, off_t offset)
-{
-    bool has_entered = enter(fd, size);
-    ssize_t moved = wrapper_pwrite(fd, buf, size, offset);
-    leave(has_entered);
-    return moved;
-}
-
-static ssize_t gate_writev(int fd, const struct iovec *parts, int count)
-{
-    bool has_entered = enter(fd, bytes_of(parts, count));
-    ssize_t moved = wrapper_writev(fd, parts, count);
-    leave(has_entered);
-    return moved;
-}
-
-static ssize_t gate_pwritev(int fd, const struct iovec *parts, int count, off_t offset)
-{
-    bool has_entered = enter(fd, bytes_of(parts, count));
-    ssize_t moved = wrapper_pwritev(fd, parts, count, offset);
-    leave(has_entered);
-    return moved;
-}
-
-/* After the engine's own constructor, which has read the settings. */
-__attribute__((constructor)) static void begin(void)
-{
-    static const struct posix_writes gates = { gate_write, gate_pwrite, gate_writev, gate_pwritev };
-    if (coordinate_is_on())
-        posix_gate_writes(&gates);
+    uint64_t word = atomic_load_explicit(&burst.kept_word, memory_order_acquire);
+    bool is_ours = word != 0 && atomic_load(&burst.kept_fd) == fd && atomic_load(&burst.kept_by) == (uint32_t)raw_getpid();
+    if (is_ours && atomic_compare_exchange_strong(&burst.kept_word, &word, 0))
+        coordinate_end();
 }

@@ -32,6 +32,7 @@ static struct {
     int (*get_count)(const void *, mpi_handle, int *);
     int (*get_elements_x)(const void *, mpi_handle, mpi_count *);
     mpi_handle (*file_f2c)(fortran_int);
+    mpi_handle (*comm_f2c)(fortran_int);
     mpi_handle (*type_f2c)(fortran_int);
     mpi_handle (*request_f2c)(fortran_int);
     int (*status_f2c)(const fortran_int *, union mpi_status *);
@@ -97,6 +98,7 @@ static void learn(void)
     library.get_count = find("PMPI_Get_count");
     library.get_elements_x = find("PMPI_Get_elements_x");
     library.file_f2c = find("PMPI_File_f2c");
+    library.comm_f2c = find("PMPI_Comm_f2c");
     library.type_f2c = find("PMPI_Type_f2c");
     library.request_f2c = find("PMPI_Request_f2c");
     library.status_f2c = find("PMPI_Status_f2c");
@@ -252,10 +254,16 @@ mpi_handle mpi_library_file(fortran_int file)
     return library.file_f2c != NULL ? library.file_f2c(file) : NULL;
 }
 
+/* Where there is no function for it, the numbers are the same (MPICH has macros). */
+mpi_handle mpi_library_communicator(fortran_int communicator)
+{
+    learn_once();
+    return library.comm_f2c != NULL ? library.comm_f2c(communicator) : (mpi_handle)(uintptr_t)(uint32_t)communicator;
+}
+
 mpi_handle mpi_library_datatype(fortran_int datatype)
 {
     learn_once();
-    /* Where there is no function for it, the numbers are the same (MPICH has a macro). */
     return library.type_f2c != NULL ? library.type_f2c(datatype) : (mpi_handle)(uintptr_t)(uint32_t)datatype;
 }
 

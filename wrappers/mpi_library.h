@@ -68,6 +68,7 @@ int mpi_library_status_error(const void *status);
 bool mpi_library_is_ignored_in_fortran(const fortran_int *status);
 uint64_t mpi_library_request_in_fortran(const void *requests, unsigned place);
 mpi_handle mpi_library_file(fortran_int file);
+mpi_handle mpi_library_communicator(fortran_int communicator);
 mpi_handle mpi_library_datatype(fortran_int datatype);
 union mpi_status mpi_library_status(const fortran_int *status);
 

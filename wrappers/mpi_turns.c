@@ -1,14 +1,13 @@
-/* A job asks for its turn before a collective transfer of MPI-IO: gates between the wrappers in C and the functions of MPI, put there at the start
- * where SLICEWISE_COORDINATE asks for it, and only there. Rank 0 of the file's communicator asks and waits, and tells the others by a broadcast
- * in a communicator of our own, so that all of them begin together and none can wait for one that never comes. All ranks must take part: a file
- * that some of them open without us finds that no copy of the communicator comes about, and then nobody takes turns. A phase ends when the
- * file is closed, or by a pause. The wait lies within the wrapper's call, and is taken off its time. */
+/* A job asks for its turn before a collective transfer of MPI-IO. Rank 0 of the file's communicator asks and waits, and tells the others by a
+ * broadcast in a communicator of our own, so that all of them begin together and none can wait for one that never comes. All ranks must take
+ * part: a file that some of them open without us finds that no copy of the communicator comes about, and then nobody takes turns. A
+ * nonblocking transfer must not wait for other ranks: there rank 0 alone waits, and without it none of them gets on. A phase ends when the
+ * file is closed, or by a pause. The wait lies within the wrapper's call, and is taken off its time. For any thread that may call MPI. */
+#include "mpi_turns.h"
+
 #include "coordinate.h"
 #include "key_table.h"
-#include "mpi_library.h"
 #include "raw.h"
-
-#include <string.h>
 
 enum { FILES_MOST = 256, LOOK_AGAIN_NS = 100000 };
 #define NO_LONGER UINT64_MAX
@@ -19,12 +18,18 @@ static struct turn_file {
     mpi_handle communicator; /* NULL: nobody else has the file open */
     int rank, ranks;
     bool is_over; /* all ranks know it */
+    bool is_held; /* all ranks know it: the turn lasts until the file is closed */
+    struct mpi_turn split;
 } files[FILES_MOST];
 
-struct mpi_turn {
-    uint64_t waited_ns, bytes;
-    bool is_asker;
-};
+/* Nonblocking transfers that this process has asked for, by request. */
+static struct key_table started_table = KEY_TABLE_OF(MPI_TURNS_STARTED_MOST);
+static struct {
+    uint64_t bytes, waited_ns;
+} started[MPI_TURNS_STARTED_MOST];
+static _Atomic uint64_t started_bytes; /* of those that are complete, while others are under way */
+
+static _Atomic unsigned held_files; /* by rank 0, until they are closed */
 
 static bool comes_about(mpi_handle *request)
 {
@@ -40,7 +45,7 @@ static bool comes_about(mpi_handle *request)
 }
 
 /* A rank without room for the file does not ask for a copy, and so none comes about. */
-static void enter_file(mpi_handle communicator, mpi_handle file)
+void mpi_turns_opened(mpi_handle communicator, mpi_handle file)
 {
     static _Atomic bool is_hopeless;
     struct turn_file entry = { 0 };
@@ -66,21 +71,58 @@ static void enter_file(mpi_handle communicator, mpi_handle file)
     key_table_publish(&table, place, (uintptr_t)file);
 }
 
+unsigned mpi_turns_closing(mpi_handle file)
+{
+    return key_table_take(&table, (uintptr_t)file);
+}
+
+void mpi_turns_closed(unsigned place, mpi_handle handle)
+{
+    if (place == KEY_TABLE_NONE)
+        return;
+    const struct turn_file file = files[place];
+    key_table_remove(&table, place, (uintptr_t)handle);
+    bool has_part = file.rank == 0 || coordinate_step() == TURN_STEP_round;
+    bool is_last = !file.is_held || file.rank != 0 || atomic_fetch_sub(&held_files, 1) == 1;
+    if (has_part && is_last)
+        coordinate_end();
+    if (file.communicator != NULL)
+        mpi_library_free(file.communicator);
+}
+
 static struct turn_file *file_of(mpi_handle file)
 {
     unsigned place = key_table_find(&table, (uintptr_t)file);
     return place != KEY_TABLE_NONE ? &files[place] : NULL;
 }
 
-static struct mpi_turn begin_turn(mpi_handle handle, mpi_count count, mpi_handle datatype)
+static uint64_t bytes_of_all(const struct turn_file *file, mpi_count count, mpi_handle datatype)
 {
-    struct turn_file *file = file_of(handle);
+    return (uint64_t)mpi_library_bytes_asked(count, datatype) * (uint64_t)file->ranks;
+}
+
+static void set_within(struct mpi_turn *turn, enum mpi_turns_within within)
+{
+    turn->within_before = thread_state.turns_within;
+    thread_state.turns_within = within;
+    thread_state.turns_waited_ns = 0;
+}
+
+static void take_off(uint64_t ns)
+{
+    coordinate_take_off(ns_to_ticks(ns));
+}
+
+static struct mpi_turn begin(struct turn_file *file, mpi_count count, mpi_handle datatype)
+{
     struct mpi_turn turn = { 0 };
     if (file == NULL || file->is_over)
         return turn;
     uint64_t began = clock_read(CLOCK_MONOTONIC), told = 0;
     turn.is_asker = file->rank == 0;
-    turn.bytes = (uint64_t)mpi_library_bytes_asked(count, datatype) * (uint64_t)file->ranks;
+    turn.bytes = turn.is_asker ? bytes_of_all(file, count, datatype) : 0;
+    if (file->is_held)
+        return turn;
     if (turn.is_asker) {
         told = coordinate_enter(turn.bytes, (uint32_t)file->ranks);
         turn.waited_ns = told;
@@ -89,91 +131,149 @@ static struct mpi_turn begin_turn(mpi_handle handle, mpi_count count, mpi_handle
     if (file->ranks > 1 && !mpi_library_tell_all(file->communicator, &told))
         return turn;
     file->is_over = told > NO_LONGER / 2;
+    file->is_held = !file->is_over && coordinate_step() == TURN_STEP_file;
+    held_files += file->is_held && turn.is_asker;
     uint64_t took = clock_read(CLOCK_MONOTONIC) - began, waited = file->is_over ? NO_LONGER - 1 - told : told;
     turn.waited_ns = took < waited ? took : waited;
     if (!turn.is_asker)
         coordinate_count(turn.waited_ns, true);
+    if (file->is_over) /* so that no process of the job waits for a deadline of its own */
+        coordinate_stop();
     return turn;
 }
 
-static void end_turn(const struct mpi_turn *turn)
+static void leave(uint64_t bytes)
 {
+    if (coordinate_step() == TURN_STEP_file)
+        coordinate_moved(bytes);
+    else
+        coordinate_leave(bytes);
+}
+
+struct mpi_turn mpi_turns_begin(mpi_handle handle, mpi_count count, mpi_handle datatype)
+{
+    struct turn_file *file = file_of(handle);
+    struct mpi_turn turn = begin(file, count, datatype);
+    bool has_rounds = file != NULL && !file->is_over && coordinate_step() == TURN_STEP_round;
+    set_within(&turn, !has_rounds ? MPI_TURNS_PASS : turn.is_asker ? MPI_TURNS_OWN_ROUND : MPI_TURNS_ROUND);
+    return turn;
+}
+
+void mpi_turns_end(const struct mpi_turn *turn)
+{
+    thread_state.turns_within = turn->within_before;
     if (turn->is_asker)
-        coordinate_leave(turn->bytes);
-    coordinate_take_off(ns_to_ticks(turn->waited_ns));
+        leave(turn->bytes);
+    take_off(turn->waited_ns + thread_state.turns_waited_ns);
 }
 
-static int (*next_open)(mpi_handle communicator, const char *name, int mode, mpi_handle info, mpi_handle *file);
-static int (*next_close)(mpi_handle *file);
-
-static int gate_open(mpi_handle communicator, const char *name, int mode, mpi_handle info, mpi_handle *file)
+struct mpi_turn mpi_turns_begin_alone(void)
 {
-    int error = next_open(communicator, name, mode, info, file);
-    if (error == 0)
-        enter_file(communicator, *file);
-    return error;
+    struct mpi_turn turn = { 0 };
+    set_within(&turn, MPI_TURNS_ALONE);
+    return turn;
 }
 
-static int gate_close(mpi_handle *handle)
+void mpi_turns_end_alone(const struct mpi_turn *turn)
 {
-    unsigned place = handle != NULL ? key_table_take(&table, (uintptr_t)*handle) : KEY_TABLE_NONE;
-    if (place == KEY_TABLE_NONE)
-        return next_close(handle);
-    const struct turn_file file = files[place];
-    key_table_remove(&table, place, (uintptr_t)*handle);
-    int error = next_close(handle);
-    if (file.rank == 0)
-        coordinate_end();
-    if (file.communicator != NULL)
-        mpi_library_free(file.communicator);
-    return error;
+    thread_state.turns_within = turn->within_before;
+    take_off(thread_state.turns_waited_ns);
 }
 
-#define TRANSFER_GATE(name) \
-    static int (*next_##name)(mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype, void *status); \
-    static int gate_##name(mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype, void *status) \
-    { \
-        struct mpi_turn turn = begin_turn(file, count, datatype); \
-        int error = next_##name(file, buffer, count, datatype, status); \
-        end_turn(&turn); \
-        return error; \
+void mpi_turns_begin_split(mpi_handle handle, mpi_count count, mpi_handle datatype)
+{
+    struct turn_file *file = file_of(handle);
+    struct mpi_turn turn = begin(file, count, datatype);
+    if (file != NULL)
+        file->split = turn;
+}
+
+void mpi_turns_end_split(mpi_handle handle)
+{
+    struct turn_file *file = file_of(handle);
+    if (file == NULL)
+        return;
+    if (file->split.is_asker)
+        leave(file->split.bytes);
+    take_off(file->split.waited_ns);
+    file->split = (struct mpi_turn){ 0 };
+}
+
+struct mpi_turn mpi_turns_start(mpi_handle handle, mpi_count count, mpi_handle datatype)
+{
+    struct turn_file *file = file_of(handle);
+    struct mpi_turn turn = { 0 };
+    turn.is_asker = file != NULL && file->rank == 0 && !file->is_over && coordinate_is_on();
+    if (!turn.is_asker)
+        return turn;
+    turn.bytes = bytes_of_all(file, count, datatype);
+    if (file->is_held)
+        return turn;
+    turn.waited_ns = coordinate_enter(turn.bytes, (uint32_t)file->ranks);
+    return turn;
+}
+
+void mpi_turns_started(const struct mpi_turn *turn, uint64_t request)
+{
+    if (!turn->is_asker)
+        return;
+    unsigned place = request != 0 ? key_table_insert(&started_table, request) : KEY_TABLE_NONE;
+    if (place == KEY_TABLE_NONE) {
+        leave(turn->bytes);
+        return;
     }
-#define TRANSFER_AT_GATE(name) \
-    static int (*next_##name)(mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype, void *status); \
-    static int gate_##name(mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype, void *status) \
-    { \
-        struct mpi_turn turn = begin_turn(file, count, datatype); \
-        int error = next_##name(file, offset, buffer, count, datatype, status); \
-        end_turn(&turn); \
-        return error; \
+    started[place].bytes = turn->bytes;
+    started[place].waited_ns = turn->waited_ns;
+    key_table_publish(&started_table, place, request);
+}
+
+bool mpi_turns_any_started(void)
+{
+    return key_table_used(&started_table) != 0;
+}
+
+void mpi_turns_look(struct mpi_turns_look *look, int count, const void *requests, uint64_t (*request_of)(const void *, unsigned))
+{
+    look->count = 0;
+    for (int i = 0; i < count && look->count < MPI_TURNS_STARTED_MOST; i++) {
+        uint64_t request = request_of(requests, (unsigned)i);
+        if (request == 0 || key_table_find(&started_table, request) == KEY_TABLE_NONE)
+            continue;
+        look->place[look->count] = (unsigned)i;
+        look->request[look->count++] = request;
     }
-#define GATES(TRANSFER, TRANSFER_AT) \
-    TRANSFER(MPI_File_read_all) TRANSFER(MPI_File_read_all_c) TRANSFER(MPI_File_write_all) TRANSFER(MPI_File_write_all_c) \
-    TRANSFER_AT(MPI_File_read_at_all) TRANSFER_AT(MPI_File_read_at_all_c) TRANSFER_AT(MPI_File_write_at_all) \
-    TRANSFER_AT(MPI_File_write_at_all_c)
-GATES(TRANSFER_GATE, TRANSFER_AT_GATE)
+}
+
+/* What is complete is another request now. The turn is over with the last of those that are under way. */
+void mpi_turns_looked(const struct mpi_turns_look *look, const void *requests, uint64_t (*request_of)(const void *, unsigned))
+{
+    uint64_t waited_ns = 0;
+    bool is_any_over = false;
+    for (unsigned i = 0; i < look->count; i++) {
+        if (request_of(requests, look->place[i]) == look->request[i])
+            continue;
+        unsigned place = key_table_take(&started_table, look->request[i]);
+        if (place == KEY_TABLE_NONE)
+            continue;
+        atomic_fetch_add(&started_bytes, started[place].bytes);
+        waited_ns += started[place].waited_ns;
+        key_table_remove(&started_table, place, look->request[i]);
+        is_any_over = true;
+    }
+    if (is_any_over && !mpi_turns_any_started())
+        leave(atomic_exchange(&started_bytes, 0));
+    take_off(waited_ns);
+}
 
 static void *gate_of(const char *name, void *found)
 {
-    static const struct {
-        const char *name;
-        void *gate, **next;
-    } gates[] = {
-#define GATE_ROW(name) { #name, (void *)gate_##name, (void **)&next_##name },
-        { "MPI_File_open", (void *)gate_open, (void **)&next_open },
-        { "MPI_File_close", (void *)gate_close, (void **)&next_close },
-        GATES(GATE_ROW, GATE_ROW)
-    };
-    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
-        if (strcmp(gates[i].name, name) == 0) {
-            *gates[i].next = found;
-            return gates[i].gate;
-        }
-    return found;
+    void *gate = mpi_turns_gate_in_c(name, found);
+    gate = gate != NULL ? gate : mpi_turns_gate_in_fortran(name, found);
+    return gate != NULL ? gate : found;
 }
 
 /* After the engine's own constructor, which has read the settings. */
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void begin_gates(void)
 {
     if (coordinate_is_on())
         mpi_library_gate = gate_of;

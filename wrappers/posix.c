@@ -1,7 +1,7 @@
 /* POSIX calls on descriptors and names. Each body is the same few statements; one with an `if` is a special case and says why. */
 #include "interpose.h"
 #include "fast_path.h"
-#include "posix_writes.h"
+#include "burst_gates.h"
 
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -124,6 +124,20 @@ void posix_gate_writes(const struct posix_writes *gates)
     ENTRY_GATE(writev, gates->writev);
     ENTRY_GATE(pwritev, gates->pwritev);
     ENTRY_GATE(pwritev64, gates->pwritev);
+    ENTRY_GATE(pwritev2, gates->pwritev2);
+    ENTRY_GATE(pwritev64v2, gates->pwritev2);
+}
+
+void posix_gate_reads(const struct posix_reads *gates)
+{
+    ENTRY_GATE(read, gates->read);
+    ENTRY_GATE(__read, gates->read);
+    ENTRY_GATE(pread, gates->pread);
+    ENTRY_GATE(pread64, gates->pread);
+    ENTRY_GATE(__pread64, gates->pread);
+    ENTRY_GATE(readv, gates->readv);
+    ENTRY_GATE(preadv, gates->preadv);
+    ENTRY_GATE(preadv64, gates->preadv);
 }
 
 INTERPOSE(off_t, lseek, (int fd, off_t offset, int whence))

@@ -1,4 +1,5 @@
 /* POSIX calls that make, copy and close descriptors. */
+#include "burst_gates.h"
 #include "interpose.h"
 
 #include <stdarg.h>
@@ -89,6 +90,12 @@ INTERPOSE(int, close, (int fd))
     return failed;
 }
 SAME_AS(__close, close);
+
+void posix_gate_close(__typeof__(wrapper_close) *gate)
+{
+    ENTRY_GATE(close, gate);
+    ENTRY_GATE(__close, gate);
+}
 
 INTERPOSE(int, close_range, (unsigned first, unsigned last, int flags))
 {

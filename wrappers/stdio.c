@@ -1,4 +1,5 @@
 /* stdio: opening, closing, moving positions, and reads and writes of known sizes. */
+#include "burst_gates.h"
 #include "environment.h"
 #include "interpose.h"
 #include "stdio_buffer.h"
@@ -331,3 +332,22 @@ static size_t full_fwrite(const void *buf, size_t size, size_t count, FILE *stre
 }
 SAME_AS(fwrite_unlocked, fwrite);
 SAME_AS(_IO_fwrite, fwrite);
+
+void stdio_gate_writes(const struct stdio_writes *gates)
+{
+    ENTRY_GATE(fwrite, gates->fwrite);
+    ENTRY_GATE(fwrite_unlocked, gates->fwrite);
+    ENTRY_GATE(_IO_fwrite, gates->fwrite);
+    ENTRY_GATE(fflush, gates->fflush);
+    ENTRY_GATE(fflush_unlocked, gates->fflush);
+    ENTRY_GATE(_IO_fflush, gates->fflush);
+    ENTRY_GATE(fclose, gates->fclose);
+    ENTRY_GATE(_IO_fclose, gates->fclose);
+}
+
+void stdio_gate_reads(__typeof__(wrapper_fread) *gate)
+{
+    ENTRY_GATE(fread, gate);
+    ENTRY_GATE(fread_unlocked, gate);
+    ENTRY_GATE(_IO_fread, gate);
+}

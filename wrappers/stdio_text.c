@@ -1,4 +1,5 @@
 /* stdio: characters, lines and formatted text. */
+#include "burst_gates.h"
 #include "stdio_buffer.h"
 
 #include <limits.h>
@@ -542,4 +543,32 @@ INTERPOSE(int, __printf_chk, (int flag, const char *format, ...))
 INTERPOSE(int, __vprintf_chk, (int flag, const char *format, va_list arguments))
 {
     PUT_TEXT(stdout, REAL(__vfprintf_chk)(stdout, flag, format, arguments));
+}
+
+int stdio_put_formatted(FILE *stream, const char *format, va_list arguments)
+{
+    return OWN(vfprintf)(stream, format, arguments);
+}
+
+int stdio_put_formatted_with_care(FILE *stream, int flag, const char *format, va_list arguments)
+{
+    return OWN(__vfprintf_chk)(stream, flag, format, arguments);
+}
+
+void stdio_gate_texts(const struct stdio_texts *gates)
+{
+    ENTRY_GATE(fputc, gates->fputc);
+    ENTRY_GATE(putc, gates->fputc);
+    ENTRY_GATE(_IO_putc, gates->fputc);
+    ENTRY_GATE(fputc_unlocked, gates->fputc);
+    ENTRY_GATE(putc_unlocked, gates->fputc);
+    ENTRY_GATE(fputs, gates->fputs);
+    ENTRY_GATE(fputs_unlocked, gates->fputs);
+    ENTRY_GATE(_IO_fputs, gates->fputs);
+    ENTRY_GATE(fprintf, gates->fprintf);
+    ENTRY_GATE(_IO_fprintf, gates->fprintf);
+    ENTRY_GATE(vfprintf, gates->vfprintf);
+    ENTRY_GATE(_IO_vfprintf, gates->vfprintf);
+    ENTRY_GATE(__fprintf_chk, gates->fprintf_chk);
+    ENTRY_GATE(__vfprintf_chk, gates->vfprintf_chk);
 }

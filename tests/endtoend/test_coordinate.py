@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from slicewise.profile.reader import read_profile
 from support.command_line import run_slicewise, slicewise_command
-from support.coordination import MIB, Coordinator, coordinator, is_as_written, start_burst
+from support.coordination import MIB, Coordinator, assert_replays, coordinator, is_as_written, start_burst
 from support.programs import COLLECTOR, Apps, Job
 from support.workload import LOAD, MPIRUN, require_load
 
@@ -31,11 +31,6 @@ def write_in_turns(job: Job, apps: Apps, service: Coordinator, policy: str, **se
 
 def waited_seconds(job: Job, name: str) -> float:
     return read_profile(job.folder / name).processes["waited_ns"].sum() / 1e9
-
-
-def assert_replays(service: Coordinator) -> None:
-    replayed = slicewise_command("policy", "replay", service.log)
-    assert replayed.status == 0, replayed.text + replayed.errors
 
 
 @pytest.mark.parametrize(("policy", "who_waits"), [("fcfs", "second"), ("interrupt", "first")])
@@ -156,4 +151,34 @@ def test_who_is_served_for_too_long_must_queue_anew(job: Job, apps: Apps, tmp_pa
     with coordinator(tmp_path, "--policy", "fcfs", "--most-seconds", "0.5") as service:
         write_in_turns(job, apps, service, "fcfs")
         assert next(event["why"] for event in service.events() if event["event"] == "deadline") == "served"
+    assert_replays(service)
+
+
+@pytest.mark.parametrize("how", ["fwrite", "fputs", "fprintf", "fread"])
+def test_a_burst_through_a_stream_waits_without_its_lock(job: Job, apps: Apps, tmp_path: Path, how: str) -> None:
+    name = job.data / "streamed"
+    written = b"".join(bytes([ord("a") + part]) * MIB for part in range(6))
+    if how == "fread":
+        name.write_bytes(written)
+    with coordinator(tmp_path, "--policy", "fcfs") as service:
+        ours = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_AT": service.address}
+        other = start_burst(job, apps.build("burst"), "other", 10, 80, **ours)
+        service.await_event("authorise")
+        ours |= {"SLICEWISE_COORDINATE_BURST": "2", "SLICEWISE_COORDINATE_READS": "1"}
+        done = job.run([apps.build("burst_stdio", "-pthread"), how, name, "6", "20"], **ours)
+        assert (done.status, done.errors) == (0, "")
+        assert other.wait(60) == 0
+    assert name.read_bytes() == written
+    waited_us = job.profile().processes["waited_ns"].sum() / 1e3
+    assert waited_us > 0.2e6
+    assert int(done.output) < waited_us / 2
+    assert_replays(service)
+
+
+def test_a_turn_may_last_until_the_file_is_closed(job: Job, apps: Apps, tmp_path: Path) -> None:
+    with coordinator(tmp_path) as service:
+        write_in_turns(job, apps, service, "interrupt", SLICEWISE_COORDINATE_BY="file")
+        events = service.events()
+    steps = [event["job"] for event in events if event["event"] == "inform"]
+    assert steps == [1, 2]
     assert_replays(service)

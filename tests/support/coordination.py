@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from support.command_line import slicewise_command
 from support.programs import COLLECTOR, Job
 
 MIB = 1 << 20
@@ -19,10 +20,15 @@ PATIENCE_SECONDS = 30
 class Coordinator:
     def __init__(self, process: subprocess.Popen[str], address: str, log: Path) -> None:
         self.process, self.address, self.log = process, address, log
+        self._forgotten = 0
 
     def events(self) -> list[dict[str, Any]]:
+        """What it has logged since `forget`."""
         whole = self.log.read_text().rpartition("\n")[0]
-        return [json.loads(line) for line in whole.splitlines()]
+        return [json.loads(line) for line in whole.splitlines()[self._forgotten :]]
+
+    def forget(self) -> None:
+        self._forgotten = self.log.read_text().count("\n")
 
     def has_logged(self, event: str, count: int = 1) -> bool:
         return sum(entry["event"] == event for entry in self.events()) >= count
@@ -56,6 +62,12 @@ def coordinator(folder: Path, *options: str, listen: str | None = None) -> Itera
             yield Coordinator(process, address, log)
         finally:
             process.kill()
+
+
+def assert_replays(service: Coordinator) -> None:
+    """Every decision that it logged is the one that its policy's rule gives."""
+    replayed = slicewise_command("policy", "replay", service.log)
+    assert replayed.status == 0, replayed.text + replayed.errors
 
 
 def start_burst(

@@ -1,0 +1,26 @@
+/* A process that moves much to or from files without a pause asks for its turn: what the gates in front of POSIX and stdio calls do
+ * (burst_posix.c, burst_stdio.c), which stand there where SLICEWISE_COORDINATE asks for it, and only there. Calls within a call of MPI pass,
+ * unless that is known to be a transfer (mpi_turns.h). What a call's turn costs the process is not the call's time. For any thread; which
+ * of them asks is left to chance, the others pass meanwhile. */
+#ifndef SLICEWISE_BURST_H
+#define SLICEWISE_BURST_H
+
+#include "interpose.h"
+
+enum burst {
+    BURST_PASSED,
+    BURST_ENTERED,
+    BURST_IN_ROUND, /* another process of the job has told of the bytes */
+};
+
+/* Around a transfer of so many bytes on a descriptor. */
+HIDDEN enum burst burst_enter(int fd, uint64_t bytes);
+HIDDEN void burst_leave(enum burst entered);
+
+/* So many bytes went by in parts that nobody looked at: others may get their turn now. */
+HIDDEN void burst_passed(int fd, int64_t bytes);
+
+/* The descriptor is about to be closed. */
+HIDDEN void burst_closing(int fd);
+
+#endif

@@ -1,0 +1,55 @@
+/* Gates in front of POSIX reads and writes (burst.h). */
+#include "burst.h"
+#include "burst_gates.h"
+#include "coordinate.h"
+#include "peek.h"
+
+/* A list of parts that cannot be read is for the kernel to refuse. */
+static uint64_t bytes_of(const struct iovec *parts, int count)
+{
+    struct iovec copy[16];
+    uint64_t bytes = 0;
+    int looked_at = count < 16 ? count : 16;
+    if (looked_at <= 0 || !peek((uintptr_t)parts, copy, (size_t)looked_at * sizeof *copy))
+        return 0;
+    for (int i = 0; i < looked_at; i++)
+        bytes += copy[i].iov_len;
+    return bytes;
+}
+
+/* ARGUMENTS: how the wrapper is called; `bytes` is what the call asks for. */
+#define GATE(name, parameters, bytes, ...) \
+    static ssize_t gate_##name parameters \
+    { \
+        enum burst entered = burst_enter(fd, bytes); \
+        ssize_t moved = wrapper_##name(__VA_ARGS__); \
+        burst_leave(entered); \
+        return moved; \
+    }
+GATE(write, (int fd, const void *buf, size_t size), size, fd, buf, size)
+GATE(pwrite, (int fd, const void *buf, size_t size, off_t offset), size, fd, buf, size, offset)
+GATE(writev, (int fd, const struct iovec *parts, int count), bytes_of(parts, count), fd, parts, count)
+GATE(pwritev, (int fd, const struct iovec *parts, int count, off_t offset), bytes_of(parts, count), fd, parts, count, offset)
+GATE(pwritev2, (int fd, const struct iovec *parts, int count, off_t offset, int flags), bytes_of(parts, count), fd, parts, count, offset, flags)
+GATE(read, (int fd, void *buf, size_t size), size, fd, buf, size)
+GATE(pread, (int fd, void *buf, size_t size, off_t offset), size, fd, buf, size, offset)
+GATE(readv, (int fd, const struct iovec *parts, int count), bytes_of(parts, count), fd, parts, count)
+GATE(preadv, (int fd, const struct iovec *parts, int count, off_t offset), bytes_of(parts, count), fd, parts, count, offset)
+
+static int gate_close(int fd)
+{
+    burst_closing(fd);
+    return wrapper_close(fd);
+}
+
+/* After the engine's own constructor, which has read the settings. */
+__attribute__((constructor)) static void begin(void)
+{
+    if (!coordinate_is_on())
+        return;
+    posix_gate_writes(&(struct posix_writes){ gate_write, gate_pwrite, gate_writev, gate_pwritev, gate_pwritev2 });
+    if (coordinate_has_reads())
+        posix_gate_reads(&(struct posix_reads){ gate_read, gate_pread, gate_readv, gate_preadv });
+    if (coordinate_step() == TURN_STEP_file)
+        posix_gate_close(gate_close);
+}
