@@ -67,7 +67,12 @@ def test_exports_nothing_but_what_it_interposes() -> None:
     """Names of ours must not stand in front of the program's own."""
     symbols = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True, check=True).stdout
     exported = {line.split()[-1].split("@")[0] for line in symbols.splitlines()}
-    listed = ["__asan_default_options", *re.findall(r"\w+", (ROOT / "schema" / "operations.def").read_text())]
+    # With the last one a program that takes turns by calls of its own has its waits counted.
+    listed = [
+        "__asan_default_options",
+        "slicewise_count_wait",
+        *re.findall(r"\w+", (ROOT / "schema" / "operations.def").read_text()),
+    ]
     fortran = {name for name in exported if name.lower().startswith("mpi_")}
     assert exported - fortran <= set(listed)
     needed = subprocess.run(["readelf", "-d", LIBRARY], capture_output=True, text=True, check=True).stdout
