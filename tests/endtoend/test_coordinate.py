@@ -103,8 +103,13 @@ def test_ranks_wait_together_before_a_collective_call(job: Job, apps: Apps, tmp_
     ranks = job.profile().processes.filter(pl.col("rank") >= 0)
     assert ranks["waits"].to_list() == [1, 1]
     assert ranks["waited_ns"].min() > 0.1e9
+    in_slices = job.profile().waits.group_by("process").agg(pl.col("waited_ns").sum())
+    assert ranks.join(in_slices, on="process", suffix="_in_slices").select(
+        pl.col("waited_ns") == pl.col("waited_ns_in_slices")
+    )["waited_ns"].to_list() == [True, True]
     writes = job.profile().slices.filter(pl.col("layer") == "mpiio_coll")
     assert writes["write_ops"].sum() == 4
+    assert writes["write_ns"].sum() < ranks["waited_ns"].sum()
     text = slicewise_command("info", job.spool_dir).text
     assert "for its turn at I/O" in text
     assert_replays(service)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 from slicewise.profile.reader import Profile, read_profile
+from support.command_line import slicewise_command
 from support.coordination import Coordinator, coordinator, start_burst
 from support.programs import BUILD, ROOT, Apps, Job
 
@@ -60,6 +61,9 @@ def test_a_wait_of_several_slices(job: Job, apps: Apps, tmp_path: Path) -> None:
     waited_ns = profile.processes["waited_ns"].item()
     assert abs(waited_ns / 1e9 - (told - asked)) < 0.05
     assert profile.slices["write_ns"].sum() < waited_ns / 2
+    blamed = slicewise_command("blame", job.folder / "second", job.folder / "first").text
+    assert "waited" in blamed.splitlines()[0]
+    assert "for its turn while first had it" in blamed.splitlines()[0]
 
 
 def test_killed_in_the_middle_of_a_wait(job: Job, apps: Apps, tmp_path: Path) -> None:

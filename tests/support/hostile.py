@@ -122,6 +122,7 @@ def sound_tables(job: str = "hostile", first: int = 0) -> Tables:
         ],
         "events": [{"process": 1, "event": 0, "name": "PAPI_TOT_CYC", "meaning": "cycles"}],
         "hardware": [{"process": 1, "number": 1, "slice": SLICE, "event_0": 10**9}],
+        "waits": [{"process": 1, "number": 1, "slice": SLICE, "waited_ns": 10**9, "waits": 1}],
         "modules": [{"process": 1, "module": 1, "path": "/usr/bin/simulation", "build_id": "ab" * 20}],
         "frames": [
             {"process": 1, "site": 1, "depth": 0, "module": 1, "offset": 4096},

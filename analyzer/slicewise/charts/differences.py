@@ -14,6 +14,7 @@ ROW_PIXELS = 34
 # What each part of a difference is called, and its colour.
 PARTS = {
     "computing": ("outside I/O calls", "#9AA1A9"),
+    "waiting": ("waiting for its turn", style.TURN),
     "own_io": ("own I/O", "#1A80C4"),
     "lost": ("lost to neighbours", "#D55E00"),
     "unexplained": ("unexplained", "#E69F00"),

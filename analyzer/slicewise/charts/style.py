@@ -17,6 +17,8 @@ from slicewise.text import safe_text, words
 # After Okabe and Ito, told apart with any colour vision; blue is lighter, for dark pages, and yellow is left out.
 JOB_COLOURS = ("#1A80C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 KIND_COLOURS = {"read": "#009E73", "write": "#1A80C4", "meta": "#CC79A7", "sync": "#E69F00"}
+# Waiting for a turn at I/O.
+TURN = "#8E6BBF"
 # Reads on white and on black; text, grid and hover boxes are painted by the page's script in its colour scheme.
 INK = "#7a828c"
 REGION_FILL = "rgba(125, 135, 150, 0.13)"

@@ -149,12 +149,19 @@ def shares(
 
 
 def directions(
-    frame: pl.DataFrame, slices: range, slice_ns: int, lines: Mapping[str, tuple[str, str]], unit: str, scale: float
+    frame: pl.DataFrame,
+    slices: range,
+    slice_ns: int,
+    lines: Mapping[str, tuple[str, str]],
+    unit: str,
+    scale: float,
+    waits: pl.DataFrame | None = None,
 ) -> go.Figure:
     """One job's columns over the clock as filled steps, one line a column.
 
     frame: slice and the columns that `lines` names (column: (name, colour)); columns without any are left out. What is
-    drawn, in `unit`, is value / scale / seconds of a slice.
+    drawn, in `unit`, is value / scale / seconds of a slice. waits: slice, seconds that the job waited for its turn,
+    drawn on an axis of its own.
     """
     chart = style.figure(height=240)
     times = style.clock_times(range(slices.start, slices.stop + 1), slice_ns)
@@ -174,5 +181,32 @@ def directions(
         )
     chart.update_layout(hovermode="x unified", showlegend=True)
     chart.update_yaxes(title_text=unit)
+    if waits is not None and not waits.is_empty():
+        _add_waits(chart, times, per_slice(waits, "seconds", slices), slice_ns)
     style.use_clock_axis(chart, slices, slice_ns)
     return chart
+
+
+def _add_waits(chart: go.Figure, times: np.ndarray, seconds: np.ndarray, slice_ns: int) -> None:
+    """Seconds of each slice that were waiting for a turn: a slice's whole length is the chart's whole height."""
+    chart.add_scatter(
+        x=times,
+        y=steps(np.where(seconds > 0, seconds, np.nan)),
+        name="waiting for its turn",
+        mode="lines",
+        fill="tozeroy",
+        yaxis="y2",
+        fillcolor=style.transparent(style.TURN, 0.3),
+        line={"shape": "hv", "width": 1, "color": style.TURN},
+        hovertemplate="%{y:.3~g} s",
+    )
+    length = slice_ns / 1e9
+    chart.update_layout(
+        yaxis2={
+            "overlaying": "y",
+            "side": "right",
+            "range": [0, HEADROOM * length],
+            "visible": False,
+            "fixedrange": True,
+        }
+    )

@@ -62,6 +62,12 @@ def report(
             "files": result.files.to_dicts(),
             "sites": sites_record(result.sites)[:MOST_SITES],
             "hardware": result.hardware.per_slice().to_dicts() if result.hardware.units else [],
+            "turns": {
+                "waited_seconds": result.turns.seconds,
+                "waits": result.turns.waits,
+                "process": result.turns.label or None,
+                "slices": result.turns.slices.to_dicts(),
+            },
             "nodes": moved(result.digest).to_dicts(),
             "page": str(page),
         }

@@ -346,6 +346,15 @@ class Digest:
         return conform("hardware", counted.sort("process", "slice", "event"))
 
     @cached_property
+    def waits(self) -> pl.DataFrame:
+        """How long each process waited in each slice for its turn at I/O, where jobs take turns."""
+        table = self._profile.waits
+        if table.is_empty():
+            return pl.DataFrame(schema=FRAMES["waits"].polars_schema)
+        summed = table.group_by("process", "slice").agg(pl.col("waited_ns", "waits").sum())
+        return conform("waits", summed.sort("process", "slice"))
+
+    @cached_property
     def sites(self) -> pl.DataFrame:
         """Samples of the processes' call sites."""
         if self._profile.sites.is_empty():

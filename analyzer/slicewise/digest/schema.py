@@ -304,6 +304,16 @@ FRAMES: dict[str, Frame] = {
             "value": _number("", "how many, in its unit"),
         },
     ),
+    "waits": Frame(
+        "one row a process and slice in which it waited for its turn at I/O; that time is in no call's",
+        ("process", "slice"),
+        {
+            "process": PROCESS,
+            "slice": SLICE,
+            "waited_ns": _number("ns", "time that it waited in the slice"),
+            "waits": _number("", "waits that began in the slice"),
+        },
+    ),
     "sites": Frame(
         "one row a process, call site, function and slice: samples of time in calls; figures are estimates",
         ("process", "site", "operation", "slice"),

@@ -75,7 +75,7 @@ class _Jobs(Digest):
 
 BY_PROCESS = (
     "processes", "process_slices", "mounts", "files", "coverage", "calls", "mishaps", "unprofiled", "hardware",
-    "sites", "site_frames",
+    "waits", "sites", "site_frames",
 )  # fmt: skip
 
 

@@ -35,7 +35,8 @@ VALUES_AT_ONCE = 1 << 15
 
 def perfetto_trace(digest: Digest, hardware: Hardware, found: Sites) -> Iterator[bytes]:
     """The trace, piece by piece: each process's bytes/s read and written, calls/s and share of time in calls by kind,
-    hardware events a second; and its call sites' samples, spread evenly over their slices.
+    hardware events a second, the share of time that it waited for its turn at I/O; and its call sites' samples, spread
+    evenly over their slices.
 
     Processes are numbered by rank and node, since process ids of two nodes may be the same; names tell the real ones.
     """
@@ -49,7 +50,7 @@ def perfetto_trace(digest: Digest, hardware: Hardware, found: Sites) -> Iterator
 
 
 def _first_ns(digest: Digest, hardware: Hardware, found: Sites) -> int:
-    frames = (digest.process_slices, found.samples, hardware.per_process)
+    frames = (digest.process_slices, found.samples, hardware.per_process, digest.waits)
     return min((whole(frame["slice"].min()) for frame in frames if frame.height), default=0) * digest.slice_ns
 
 
@@ -94,6 +95,8 @@ def _counters(digest: Digest, hardware: Hardware, places: dict[int, int]) -> Ite
     yield from _tracks(sums, tracks, places, digest.slice_ns, seconds, 1)
     events = [(name, name, f"{unit or 'count'}/s", 1.0) for name, unit in hardware.units.items()]
     yield from _tracks(hardware.per_process, events, places, digest.slice_ns, seconds, 1 + len(tracks))
+    waits = [("waited_ns", "time waiting for its turn", "%", 1e-7)]
+    yield from _tracks(digest.waits, waits, places, digest.slice_ns, seconds, 1 + len(tracks) + len(events))
 
 
 def _tracks(

@@ -17,7 +17,10 @@ TABLES = {
     "slices": ("processes", "mounts", "slices"),
     "processes": ("processes",),
     "hardware": ("processes", "hardware", "events"),
-    **{name: ("processes", name) for name in ("mounts", "files", "calls", "mishaps", "sites", "frames", "modules")},
+    **{
+        name: ("processes", name)
+        for name in ("mounts", "files", "calls", "mishaps", "sites", "frames", "modules", "waits")
+    },
 }
 
 

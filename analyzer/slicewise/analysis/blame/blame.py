@@ -19,6 +19,7 @@ from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.storage_time import Capacities, capacities, storage_seconds
 from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, call_rows, job_rows, process_seconds, slice_rows
 from slicewise.analysis.blame.to_runtime import Waits
+from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Prices, Scene, StandaloneRows
 from slicewise.analysis.blame.unprofiled import apart, unprofiled
 from slicewise.analysis.runs import storage as storages
@@ -108,7 +109,9 @@ def blame(
         max(0.0, told.io_seconds - lost),
     )
     notes = [*told.notes, *(_harmless(one) for one in where if one.number in harmless)]
-    return _as_sure_as_slices(replace(told, own_processes=own, notes=notes), [digest, *neighbours])
+    turn = turn_of(digest, neighbours, beside, known, [one.number for one in where], grid_ns)
+    told = with_turn(replace(told, own_processes=own, notes=notes), turn)
+    return _as_sure_as_slices(told, [digest, *neighbours])
 
 
 def _as_sure_as_slices(told: Blame, jobs: Sequence[Digest]) -> Blame:

@@ -94,16 +94,39 @@ class OwnProcesses:
 
 
 @dataclass(frozen=True)
+class HadTurn:
+    """A job that used the storage while the job waited for its turn, and for how many seconds of that."""
+
+    job: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the job waited for its turn at I/O: seconds of its runtime, in no call and in no neighbour's share.
+
+    had_it: who took turns too and used the job's storages in the slices in which it waited, the longest first; what
+    their seconds lack was while nobody is known to have used them. slices: slice, seconds.
+    """
+
+    seconds: Estimate
+    waits: int
+    had_it: list[HadTurn]
+    slices: pl.DataFrame
+
+
+@dataclass(frozen=True)
 class Blame:
     """What a job lost, and to whom.
 
     runtime_seconds: from the job's first process to its last one's end (of a running job: to `as_of_ns`). io_seconds:
     time in calls on files of the process with most; io_processes: how many processes that was compared over. alone: the
     runtime without the loss; lost: seconds of the runtime; both None where it is unknown. slowdown: runtime over
-    alone. is_claimed: the loss is above its interval and above 2 % of the I/O time. Neighbours' losses and
-    `unexplained_seconds` add up to `lost`, and `apart_seconds` is the part of the unexplained during which processes
-    waited for the slowest one's end. io_lost: seconds of I/O time of the mean process, before they became runtime;
-    waits: how the one became the other, and bounds (see docs/models.md). own_processes: what of `io_seconds`, beside
+    alone. is_claimed: the loss is above its interval and above 2 % of the I/O time. Neighbours' losses, `turn` (the
+    wait for its turn, where jobs take turns; else None) and `unexplained_seconds` add up to `lost`, and `apart_seconds`
+    is the part of the unexplained during which processes waited for the slowest one's end. io_lost: seconds of I/O time
+    of the mean process, before they became runtime; waits: how the one became the other, and bounds (see
+    docs/models.md). own_processes: what of `io_seconds`, beside
     the loss, was lost to the job's own other processes; None where it is unknown.
 
     sources: every source of a baseline, tried in the order of `SOURCES`; baseline: the one that counts. contradiction:
@@ -143,6 +166,12 @@ class Blame:
     slices: pl.DataFrame
     shares: pl.DataFrame
     own_processes: OwnProcesses | None = None
+    turn: Turn | None = None
+
+    @property
+    def turn_seconds(self) -> float:
+        """What it waited for its turn; 0 where jobs took none."""
+        return self.turn.seconds.value if self.turn else 0.0
 
     @property
     def slowdown(self) -> float | None:

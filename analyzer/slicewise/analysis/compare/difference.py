@@ -1,4 +1,5 @@
-"""The difference of two runs' times, in parts that add up to it: computing, own I/O, lost to neighbours, unexplained.
+"""The difference of two runs' times, in parts that add up to it: computing, waiting for a turn, own I/O, lost to
+neighbours, unexplained.
 
 Dataclasses in, dataclasses out. Formulas are in docs/models.md. The parts are whole nanoseconds when they are taken
 from each other, so that nothing is lost to rounding.
@@ -92,8 +93,8 @@ class OwnIo:
 class Difference:
     """Why a run took longer (or, below 0, less long) than another one, in seconds.
 
-    difference_seconds = computing_seconds + own_io.seconds + lost_seconds (where it is known) + unexplained_seconds.
-    ratio: of the runtimes. loss: where lost_seconds is from.
+    difference_seconds = computing_seconds + waiting_seconds (for turns at I/O) + own_io.seconds + lost_seconds (where
+    it is known) + unexplained_seconds. ratio: of the runtimes. loss: where lost_seconds is from.
     """
 
     of: Work
@@ -101,6 +102,7 @@ class Difference:
     difference_seconds: float
     ratio: float
     computing_seconds: float
+    waiting_seconds: float
     own_io: OwnIo
     lost_seconds: Estimate | None
     loss: Loss | None
@@ -145,9 +147,10 @@ class Difference:
         return max(bounds, key=CONFIDENCES.index)
 
     def parts(self) -> dict[str, float]:
-        """computing, own_io, lost and unexplained, as they add up."""
+        """computing, waiting, own_io, lost and unexplained, as they add up."""
         return {
             "computing": self.computing_seconds,
+            "waiting": self.waiting_seconds,
             "own_io": self.own_io.seconds.value,
             "lost": self.lost_seconds.value if self.lost_seconds else 0.0,
             "unexplained": self.unexplained_seconds.value,
@@ -164,7 +167,8 @@ def difference(of: Work, against: Work, loss: Loss | None = None, former_loss: L
     lost = _lost(loss, former_loss)
     all_ns = of.runtime_ns - against.runtime_ns
     computing_ns = of.computing_ns - against.computing_ns
-    rest_ns = all_ns - computing_ns - _ns(own.seconds.value) - (_ns(lost.value) if lost else 0)
+    waiting_ns = of.waited_ns - against.waited_ns
+    rest_ns = all_ns - computing_ns - waiting_ns - _ns(own.seconds.value) - (_ns(lost.value) if lost else 0)
     known = [own.seconds, *([lost] if lost else [])]
     unexplained = Estimate(
         rest_ns / 1e9,
@@ -178,6 +182,7 @@ def difference(of: Work, against: Work, loss: Loss | None = None, former_loss: L
         difference_seconds=all_ns / 1e9,
         ratio=of.runtime_ns / max(1, against.runtime_ns),
         computing_seconds=computing_ns / 1e9,
+        waiting_seconds=waiting_ns / 1e9,
         own_io=own,
         lost_seconds=lost,
         loss=loss,

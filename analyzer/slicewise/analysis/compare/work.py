@@ -13,6 +13,7 @@ import polars as pl
 
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind, call_rows, slice_rows
 from slicewise.analysis.blame.to_runtime import Waits, in_calls, phase_of_slices
+from slicewise.analysis.job.turns import turns
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
@@ -29,7 +30,8 @@ class Work:
 
     runtime_ns: from its first process to its last one's end; io_ns: the part of it in calls on files, of the processes
     that decided it: by `waits`, the slowest rank of each phase, or the process, or the processes one after the other,
-    with most. decided_by: what to call whoever decided most of it. processes: how many there are to choose from.
+    with most. waited_ns: what it waited for its turn at I/O, by the process that waited longest; in no call.
+    decided_by: what to call whoever decided most of it. processes: how many there are to choose from.
 
     amounts: a row a file system (`place`, the same in all runs) and kind: place, kind, seconds (in calls, of those that
     decided), bytes, calls (of all the job's processes that matter), syncs (calls, of kind write).
@@ -43,13 +45,14 @@ class Work:
     processes: int
     runtime_ns: int
     io_ns: int
+    waited_ns: int
     amounts: pl.DataFrame
     rows: pl.DataFrame
 
     @property
     def computing_ns(self) -> int:
         """The rest of the runtime: computing, and all other waiting."""
-        return self.runtime_ns - self.io_ns
+        return self.runtime_ns - self.io_ns - self.waited_ns
 
     def total(self, kind: Kind, column: str) -> int:
         """The sum of a column of `amounts` over file systems."""
@@ -75,7 +78,8 @@ def work_of(digest: Digest) -> Work:
         .with_columns(pl.col("seconds").fill_null(0.0), pl.col("syncs").fill_null(0))
         .sort("place", "kind")
     )
-    in_calls = round(real(amounts["seconds"].sum()) * 1e9)
+    # Clocks and rounding may have calls last a little longer than the run.
+    io_ns = min(round(real(amounts["seconds"].sum()) * 1e9), runtime_ns)
     return Work(
         job=run_of(digest).job,
         is_running=row["is_running"],
@@ -83,8 +87,8 @@ def work_of(digest: Digest) -> Work:
         decided_by=_label(who, deciding),
         processes=who.height,
         runtime_ns=runtime_ns,
-        # Clocks and rounding may have calls last a little longer than the run.
-        io_ns=min(in_calls, runtime_ns),
+        io_ns=io_ns,
+        waited_ns=min(round(turns(digest).seconds * 1e9), runtime_ns - io_ns),
         amounts=amounts.select("place", "kind", "seconds", "bytes", "calls", "syncs"),
         rows=rows,
     )

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.job.io_span import IoSpan
+from slicewise.analysis.job.turns import turns
 from slicewise.analysis.overlap.contention import Beside, Contention, contention
 from slicewise.analysis.overlap.direction import DirectionOverlap, JobInDirection, Ratio
 from slicewise.analysis.overlap.region import Region, in_region, regions
@@ -45,6 +46,9 @@ DID: dict[Direction, str] = {"read": "read", "write": "wrote"}
 OTHER_WAY: dict[Direction, Direction] = {"read": "write", "write": "read"}
 # A job that moved bytes in fewer of its slices than this is not what the models take a job to be.
 MOSTLY_BUSY = 0.8
+# A job that waited for its turn for more than this fraction of its I/O is not what they take it to be, either.
+MOSTLY_SERVED = 0.95
+SHORTEST_SECONDS = 1e-6
 # More than this fraction of a job's bytes elsewhere is worth a word.
 WORTH_A_WORD = 0.05
 
@@ -52,13 +56,14 @@ WORTH_A_WORD = 0.05
 @dataclass(frozen=True)
 class _Moved:
     """What a run moved on the storage: who and when, its activity on the common grid, its use of storages, and what it
-    moved there in the other direction.
+    moved there in the other direction, and how long it waited for its turn between its first and its last byte.
     """
 
     there: OnStorage
     activity: pl.DataFrame
     use: StorageUse
     other_way_bytes: int
+    waited_seconds: float
 
     @property
     def run(self) -> Run:
@@ -101,7 +106,7 @@ def compare(
                 job.name,
                 _mean(rates[job.name]),
                 demands[job.name],
-                job.span.seconds,
+                _at_its_turn(job.span.seconds, job.waited_seconds),
                 _alone_seconds(job, alone[job.name]),
             )
             for job in sharing
@@ -124,7 +129,7 @@ def compare(
         capacity=limit,
         contention=verdict,
         predictions=_predictions(observed, limit, grid_ns, doubt, data),
-        inverses=_inverses(observed, verdict, mean_rate(_summed(rates)) if rates else None, grid_ns, doubt),
+        inverses=_inverses(observed, jobs, verdict, mean_rate(_summed(rates)) if rates else None, grid_ns, doubt),
         shares=_shares(together),
         activity=_all_activity(moved),
         not_applicable=reason,
@@ -136,7 +141,10 @@ def _moved(run: Run, moved: pl.DataFrame, key: int | None, direction: Direction,
     there = on_storage(run, key, direction)
     activity = on_grid(there.activity, run.digest.slice_ns, grid_ns)
     back = bytes_by_storage(run.digest, OTHER_WAY[direction])
-    return _Moved(there, activity, storage.use(run.name, moved, key), storage.use(run.name, back, key).bytes)
+    waited = 0.0
+    if there.span is not None:
+        waited = turns(run.digest).within(there.span.start_ns, there.span.end_ns, run.digest.slice_ns)
+    return _Moved(there, activity, storage.use(run.name, moved, key), storage.use(run.name, back, key).bytes, waited)
 
 
 def _all_activity(moved: Sequence[_Moved]) -> pl.DataFrame:
@@ -158,6 +166,13 @@ def _demand(job: _Moved, alone: StandaloneRun | None, together: pl.DataFrame, gr
         return Demand(alone.bytes_per_second, "standalone run")
     others = together.filter(pl.col("job") != job.name)
     return own_slices_demand(job.activity, others, grid_ns)
+
+
+def _at_its_turn(seconds: Estimate, waited: float) -> Estimate:
+    """An I/O time span without the wait for a turn, which no storage made long."""
+    if not waited:
+        return seconds
+    return seconds.through(lambda value: max(value - waited, SHORTEST_SECONDS), f"{seconds.how}; without the wait")
 
 
 def _mean(rates: np.ndarray) -> float | None:
@@ -207,9 +222,10 @@ def _job(
         uniformity=_uniformity([job], region),
         alone=alone,
         alone_seconds=alone_seconds,
-        alone_estimate=alone_seconds or _alone_estimate(volume, span, demand, limit, verdict),
+        alone_estimate=alone_seconds or _alone_estimate(volume, span, job.waited_seconds, demand, limit, verdict),
         demand=demand,
         use=job.use,
+        waited_seconds=job.waited_seconds,
     )
 
 
@@ -239,13 +255,13 @@ def _time_of(volume: int, rate: Estimate, how: str) -> Estimate:
 
 
 def _alone_estimate(
-    volume: int, span: IoSpan | None, demand: Demand | None, limit: Capacity | None, verdict: Contention
+    volume: int, span: IoSpan | None, waited: float, demand: Demand | None, limit: Capacity | None, verdict: Contention
 ) -> Estimate | None:
     """What the volume takes alone, where no standalone run says it."""
     if span is None:
         return None
     if verdict.contended is False:
-        return replace(span.seconds, how="what it took, for nobody slowed it down")
+        return replace(_at_its_turn(span.seconds, waited), how="what it took, for nobody slowed it down")
     if demand is not None:
         return _time_of(volume, demand.bytes_per_second, "by the slices that it had to itself")
     if limit is not None:
@@ -343,6 +359,8 @@ def _doubt(moved: Sequence[_Moved], jobs: Sequence[JobInDirection], verdict: Con
         if job.other_way_bytes > WORTH_A_WORD * all_bytes:
             return f"{job.name} {other} there too, and the model takes all of the storage to be for one direction"
     for row in jobs:
+        if row.span is not None and row.waited_seconds > (1 - MOSTLY_SERVED) * row.span.seconds.value:
+            return f"{row.job} waited {row.waited_seconds:.3g} s for its turn, and the model knows no turns"
         if row.span is not None and row.span.busy_share < MOSTLY_BUSY:
             return f"{row.job} {did} bytes in only {100 * row.span.busy_share:.0f} % of its slices, not all the time"
         if row.span is not None and row.demand is None and verdict.contended is None:
@@ -351,12 +369,18 @@ def _doubt(moved: Sequence[_Moved], jobs: Sequence[JobInDirection], verdict: Con
 
 
 def _inverses(
-    observed: Sequence[ObservedJob], verdict: Contention, rate_together: Estimate | None, grid_ns: int, doubt: str
+    observed: Sequence[ObservedJob],
+    jobs: Sequence[JobInDirection],
+    verdict: Contention,
+    rate_together: Estimate | None,
+    grid_ns: int,
+    doubt: str,
 ) -> list[Inverse]:
     if not observed:
         return []
     if verdict.contended is False:
-        reason = "the jobs did not slow each other down: alone, each would have taken what it took"
+        less = ", less its wait for its turn" if any(job.waited_seconds for job in jobs) else ""
+        reason = f"the jobs did not slow each other down: alone, each would have taken what it took{less}"
         return [Inverse(None, "work conservation", [], reason)]
     by_weight = [runtimes.invert(observed, weight, grid_ns / 1e9) for weight in WEIGHTS]
     inverses = [*by_weight, runtimes.conserve_work(observed, rate_together)]

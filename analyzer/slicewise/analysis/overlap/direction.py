@@ -28,7 +28,8 @@ class JobInDirection:
     region_bytes, region_bytes_per_second, region_share (of all jobs' bytes) and uniformity (of its processes): in
     `DirectionOverlap.basis`; None without one. fair_share_by_process, fair_share_by_node: its processes (nodes) over
     those of all jobs. alone: the standalone run given for it. alone_seconds: what its volume takes alone by that run;
-    None without one. demand: the rate that it reaches alone. alone_estimate: alone_seconds where there is one, else
+    None without one. waited_seconds: what of the span it waited for its turn at I/O, where jobs take turns: no storage
+    made it that long. demand: the rate that it reaches alone. alone_estimate: alone_seconds where there is one, else
     what its own slices or the storage's capacity say; `how` says which.
     """
 
@@ -50,6 +51,7 @@ class JobInDirection:
     alone_estimate: Estimate | None
     demand: Demand | None
     use: StorageUse
+    waited_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from slicewise.analysis.job.turns import turns
 from slicewise.analysis.overlap.comparison import compare
 from slicewise.analysis.overlap.direction import DirectionOverlap, JobInDirection, Ratio
 from slicewise.analysis.runs.matching import Job, match_standalone, runs_to_compare
@@ -30,7 +31,7 @@ class Overlap:
 
     members: the jobs' processes that matter, as the digest's frame `processes` has them.
     main_direction: the one in which the jobs moved most bytes, of those in which they can be compared where there is
-    one that is not negligible.
+    one that is not negligible. waited_seconds: by job, how long it waited for its turn at I/O.
     """
 
     jobs: list[Job]
@@ -40,6 +41,7 @@ class Overlap:
     members: pl.DataFrame
     directions: dict[Direction, DirectionOverlap]
     main_direction: Direction
+    waited_seconds: dict[str, float]
 
 
 def overlap(digests: Sequence[Digest], alone: Sequence[Digest] = ()) -> Overlap:
@@ -62,6 +64,7 @@ def overlap(digests: Sequence[Digest], alone: Sequence[Digest] = ()) -> Overlap:
         members=pl.concat([run.members for run in runs]),
         directions=directions,
         main_direction=max(directions, key=lambda name: _weight(directions[name], directions)),
+        waited_seconds={run.name: turns(run.digest).seconds for run in runs},
     )
 
 

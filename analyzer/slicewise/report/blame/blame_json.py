@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic
+from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic, Turn
 from slicewise.report.blame.blame_words import further_lines, opening
 from slicewise.text import words
 
@@ -34,6 +34,7 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         "neighbours": [_neighbour(neighbour) for neighbour in blame.neighbours],
         "unexplained_seconds": blame.unexplained_seconds if blame.lost else None,
         "apart_seconds": blame.apart_seconds if blame.lost else None,
+        "turn": None if blame.turn is None else _turn(blame.turn),
         "own_processes_seconds": blame.own_processes.seconds if blame.own_processes else None,
         "waits": blame.waits,
         "unknown_because": blame.unknown_because or None,
@@ -48,6 +49,15 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         "slices": blame.slices.to_dicts(),
         "shares": blame.shares.to_dicts(),
         "page": str(page) if page else None,
+    }
+
+
+def _turn(turn: Turn) -> dict[str, Any]:
+    return {
+        "seconds": turn.seconds,
+        "waits": turn.waits,
+        "had_it": turn.had_it,
+        "slices": turn.slices.to_dicts(),
     }
 
 

@@ -11,7 +11,7 @@ from slicewise.analysis.blame.result import Blame, Confidence, Neighbour
 from slicewise.charts import blame as charts
 from slicewise.charts import style
 from slicewise.charts.blame import Load, Part
-from slicewise.report.blame.blame_tables import neighbour_colours, neighbours_table, sources_table
+from slicewise.report.blame.blame_tables import WAITING, neighbour_colours, neighbours_table, sources_table
 from slicewise.report.blame.blame_words import (
     baseline_line,
     beside,
@@ -22,6 +22,7 @@ from slicewise.report.blame.blame_words import (
     names_of,
     opening,
     slowdown,
+    waited,
 )
 from slicewise.report.blame.chosen_time import runtime_factor
 from slicewise.report.blame.explained import explanation
@@ -81,6 +82,8 @@ def _facts(blame: Blame) -> list[Fact]:
         Fact(f"lost to {name}", beside(neighbour.lost.value, blame.lost.value), each, id=f"lost-{place}")
         for place, (neighbour, name, each) in enumerate(_shown(blame))
     ]
+    if blame.turn is not None:
+        facts.append(Fact(WAITING, beside(blame.turn_seconds, blame.lost.value), style.TURN, id="turn"))
     return [*facts, Fact("unexplained", beside(blame.unexplained_seconds, blame.lost.value), id="unexplained")]
 
 
@@ -102,11 +105,14 @@ def _bar_section(blame: Blame) -> Section:
 
 def _parts(blame: Blame) -> list[Part]:
     """What the runtime is made of; the parts add up to it."""
-    lost = blame.lost.value if blame.lost and blame.lost.value > 0 else 0.0
+    lost = max(0.0, blame.lost.value - blame.turn_seconds) if blame.lost else 0.0
+    turn = [Part(WAITING, blame.turn_seconds, style.TURN)] if blame.turn is not None else []
     own = max(0.0, blame.io_seconds - lost)
-    computing = Part("computing and waiting for others", max(0.0, blame.runtime_seconds - own - lost), charts.COMPUTING)
+    rest = max(0.0, blame.runtime_seconds - own - lost - blame.turn_seconds)
+    computing = Part("computing and waiting for others", rest, charts.COMPUTING)
     waiting = _waiting_for_each_other(blame, own)
     own -= sum(part.seconds for part in waiting)
+    waiting += turn
     if not lost:
         return [computing, Part("I/O", own, OWN_COLOUR), *waiting]
     shown = _shown(blame)
@@ -132,13 +138,15 @@ def _axis(blame: Blame) -> range:
     if blame.slices.is_empty():
         return range(0)
     numbers = blame.slices["slice"]
+    if blame.turn is not None:
+        numbers = pl.concat([numbers, blame.turn.slices["slice"]])
     first, last = (int(number) for number in (numbers.min(), numbers.max()))  # type: ignore[arg-type]
     return range(first, last + 1)
 
 
 def _over_time(blame: Blame, slices: range) -> list[Section]:
     behind = f"{words.slices_of(blame.slices['slice'].n_unique(), blame.slice_ns)} with calls on files"
-    sections = [_throughput_section(blame, slices, behind)]
+    sections = [_throughput_section(blame, slices, behind), *_turn_section(blame, slices)]
     if not blame.neighbours or blame.shares.is_empty():
         return sections
     sections.append(
@@ -188,6 +196,23 @@ def _throughput_section(blame: Blame, slices: range, behind: str) -> Section:
         note=f"{behind}{alone}.",
         is_linked=True,
     )
+
+
+def _turn_section(blame: Blame, slices: range) -> list[Section]:
+    if blame.turn is None:
+        return []
+    load = Load(WAITING, style.TURN, blame.turn.slices.rename({"seconds": "value"}))
+    had = [f"{one.job} {words.duration(one.seconds)}" for one in blame.turn.had_it]
+    whose = f" Meanwhile others had theirs: {words.listing(had)}." if had else ""
+    return [
+        Section(
+            "Waiting for its turn",
+            text=[f"The job {waited(blame.turn)}: seconds in each slice, in no I/O call.{whose}"],
+            chart=charts.lost_by_slice([load], slices, blame.slice_ns),
+            note=f"{words.slices_of(blame.turn.slices.height, blame.slice_ns)} with waiting.",
+            is_linked=True,
+        )
+    ]
 
 
 def _is(job: str | None) -> pl.Expr:
@@ -240,7 +265,7 @@ def _selection(blame: Blame, slices: range) -> dict[str, Any]:
     begin_ms: of each slice, on the charts' axis. lost: in the order of the bar's parts. factor: seconds of runtime for
     each second that the mean process lost; apart: seconds of runtime lost as processes end apart; slowest: seconds in
     calls of the process with most for each of the mean one. each_other: of its seconds, those lost to the job's own
-    processes; None where that is not told.
+    processes; turn: seconds of the runtime that it waited for its turn; both None where that is not told.
     """
     summed = (
         pl.DataFrame({"slice": list(slices)})
@@ -265,7 +290,8 @@ def _selection(blame: Blame, slices: range) -> dict[str, Any]:
         "slowest": blame.io_seconds / calls if calls else 1.0,
         "processes": blame.io_processes,
         "each_other": _by_slice(waiting, slices) if waiting is not None else None,
-        "has_parts": bool(blame.lost and blame.lost.value > 0),
+        "turn": None if blame.turn is None else _by_slice(blame.turn.slices.rename({"seconds": "value"}), slices),
+        "has_parts": bool(blame.lost and blame.lost.value - blame.turn_seconds > 0),
     }
 
 

@@ -16,6 +16,7 @@ SOURCES = {
     "line": "its speed against its neighbours' rates",
     "envelope": "the most that the storage served",
 }
+WAITING = "waiting for its turn"
 # A kind of calls is named from this share of the loss on.
 WORTH_NAMING_A_KIND = 0.01
 
@@ -61,6 +62,9 @@ def neighbours_table(blame: Blame, most: int | None = None) -> Table:
     if rest:
         lost = sum(neighbour.lost.value for neighbour in rest)
         table.add(words.count(len(rest), "other neighbour"), Cell(_seconds(lost, blame), lost), *blank)
+    if blame.turn is not None:
+        seconds = blame.turn_seconds
+        table.add(Cell(WAITING, colour=style.TURN), Cell(_seconds(seconds, blame), seconds), *blank)
     whole = abs(blame.lost.value) if blame.lost else 0.0
     if blame.neighbours and abs(blame.unexplained_seconds) >= WORTH_A_CLAUSE * whole > 0:
         unexplained = blame.unexplained_seconds

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from slicewise.analysis.blame.result import Blame, Neighbour, Source, Traffic
+from slicewise.analysis.blame.result import Blame, Neighbour, Source, Traffic, Turn
 from slicewise.analysis.runs.storage import Storage
 from slicewise.estimate import Estimate
 from slicewise.text import words
@@ -60,6 +60,8 @@ def headline(blame: Blame) -> str:
     """What happened to the job, by how much, and because of whom."""
     who = _subject(blame)
     if blame.alone is None or blame.lost is None:
+        if blame.turn is not None:
+            return f"{who} {waited(blame.turn)}; {unknown_beside_turn(blame)}"
         if was_by_itself(blame):
             return f"Nobody is known to have slowed {who} down: no profile shows anybody else on its file systems."
         reason = short_reason(blame)
@@ -92,9 +94,33 @@ def second_sentence(blame: Blame) -> str:
     lost = blame.lost.value
     of = f" of {words.duration(blame.io_seconds)}" if blame.io_seconds >= lost else ""
     clauses = [*_clauses_of_neighbours(blame), *_clauses_of_the_rest(blame)]
+    start = f"I/O lost {words.duration(lost)}{of}"
+    if blame.turn is not None:
+        start = f"It lost {words.duration(lost)}"
+        clauses = [_clause_of_turn(blame.turn, lost), *clauses]
     if len(clauses) == 1:
-        return f"I/O lost {words.duration(lost)}{of}, all of it {clauses[0][1]}."
-    return f"I/O lost {words.duration(lost)}{of}: {', '.join(map(' '.join, clauses))}." if clauses else ""
+        return f"{start}, all of it {clauses[0][1]}."
+    return f"{start}: {', '.join(map(' '.join, clauses))}." if clauses else ""
+
+
+def waited(turn: Turn) -> str:
+    """Such as "waited 12.0 s for its turn while large had it"."""
+    return f"waited {words.duration(turn.seconds.value)} for its turn{_who_had(turn)}"
+
+
+def unknown_beside_turn(blame: Blame) -> str:
+    """That more is not known of a job than what it waited."""
+    reason = short_reason(blame)
+    return words.sentence(f"whether others slowed its I/O down is unknown{': ' if reason else ''}{reason}")
+
+
+def _who_had(turn: Turn) -> str:
+    known = [one.job for one in turn.had_it if one.seconds >= WORTH_BLAMING * turn.seconds.value]
+    return f" while {_first_of(known)} had it" if known else ""
+
+
+def _clause_of_turn(turn: Turn, lost: float) -> tuple[str, str]:
+    return f"of it {beside(turn.seconds.value, lost)}", f"waiting for its turn{_who_had(turn)}"
 
 
 def is_too_uncertain(blame: Blame) -> bool:
@@ -139,8 +165,10 @@ def place(storage: Storage) -> str:
 
 
 def estimate(seconds: Estimate) -> str:
-    """Such as "10.7 s [10.6-10.9]", "5 min 18 s [310-322 s]"."""
+    """Such as "10.7 s [10.6-10.9]", "5 min 18 s [310-322 s]"; what is measured has no interval."""
     value = seconds.value
+    if seconds.low == seconds.high:
+        return words.duration(value)
     between = words.interval(seconds.low, seconds.high)
     return f"{words.duration(value)} {between[:-1]} s]" if value >= LONG else f"{words.number(value)} s {between}"
 
@@ -186,6 +214,7 @@ def further_lines(blame: Blame) -> list[str]:
     """What a reader must know beside the first two sentences: contradictions, other traffic, what is missing."""
     return [
         *([words.sentence(blame.contradiction)] if blame.contradiction else []),
+        *([f"It {waited(blame.turn)}."] if blame.turn is not None and not blame.is_claimed and blame.lost else []),
         *([line] if (line := own_processes_line(blame)) else []),
         *disagreements(blame),
         *(line for traffic in worth_telling(blame.traffic) if (line := traffic_line(traffic))),
@@ -274,17 +303,23 @@ def blamed(blame: Blame) -> list[Neighbour]:
 
 
 def _because(blame: Blame) -> str:
-    if blame.shares.is_empty():
-        return ", but no other job is known to have used its storage then"
     lost = blame.lost.value if blame.lost else 0.0
-    reasons = blamed(blame)
-    share = sum(neighbour.lost.value for neighbour in reasons) / lost if lost else 0.0
-    if share < PART_OF_REASON:
-        return ", and no profile shows why"
-    # Whoever may as well have cost nothing is in the second sentence, and not the reason in the first.
-    sure = [neighbour for neighbour in reasons if neighbour.lost.low > 0]
-    names = _first_of([name_of(neighbour) for neighbour in sure or reasons])
-    return f", {'' if share >= REASON else 'partly '}because of {names}"
+    turn = blame.turn if blame.turn_seconds >= WORTH_BLAMING * lost else None
+    if blame.shares.is_empty() and turn is None:
+        return ", but no other job is known to have used its storage then"
+    neighbours = blamed(blame)
+    share = sum(neighbour.lost.value for neighbour in neighbours) / lost if lost else 0.0
+    reasons = []
+    if share >= PART_OF_REASON:
+        # Whoever may as well have cost nothing is in the second sentence, and not the reason in the first.
+        sure = [neighbour for neighbour in neighbours if neighbour.lost.low > 0]
+        reasons.append(f"because of {_first_of([name_of(neighbour) for neighbour in sure or neighbours])}")
+    if turn is not None:
+        reasons.append(f"because it waited for its turn{_who_had(turn)}")
+        share += turn.seconds.value / lost
+    return (
+        f", {'' if share >= REASON else 'partly '}{' and '.join(reasons)}" if reasons else ", and no profile shows why"
+    )
 
 
 def _first_of(names: Sequence[str]) -> str:

@@ -17,20 +17,21 @@ from slicewise.analysis.blame.result import Blame
 @dataclass(frozen=True)
 class ChosenTime:
     """calls, alone: seconds of the mean process in calls, and what these take alone. lost: seconds of the job's runtime
-    to each neighbour; unexplained: to nobody.
+    to each neighbour; turn: to waiting for its turn; unexplained: to nobody.
     """
 
     calls: float
     alone: float
     lost: Mapping[str | None, float]
     unexplained: float
+    turn: float = 0.0
 
 
 def runtime_factor(blame: Blame) -> float:
     """Seconds of the job's runtime for each second that the mean process lost."""
     if blame.lost is None or blame.io_lost is None or not blame.io_lost.value:
         return 1.0
-    return (blame.lost.value - blame.apart_seconds) / blame.io_lost.value
+    return (blame.lost.value - blame.turn_seconds - blame.apart_seconds) / blame.io_lost.value
 
 
 def chosen_time(blame: Blame, slices: Collection[int]) -> ChosenTime:
@@ -45,4 +46,7 @@ def chosen_time(blame: Blame, slices: Collection[int]) -> ChosenTime:
         for one in blame.neighbours
     }
     whole = factor * float(own["lost_seconds"].sum()) + blame.apart_seconds * (calls / all_calls if all_calls else 0.0)
-    return ChosenTime(calls, float(own["alone_seconds"].sum()), lost, whole - sum(lost.values()))
+    turn = 0.0
+    if blame.turn is not None:
+        turn = float(blame.turn.slices.filter(pl.col("slice").is_in(list(slices)))["seconds"].sum())
+    return ChosenTime(calls, float(own["alone_seconds"].sum()), lost, whole - sum(lost.values()), turn)

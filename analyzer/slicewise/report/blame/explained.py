@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour
-from slicewise.report.blame.blame_words import WORTH_A_CLAUSE, beside, blamed, estimate, name_of, place, worth_telling
+from slicewise.report.blame.blame_words import (
+    WORTH_A_CLAUSE,
+    beside,
+    blamed,
+    estimate,
+    name_of,
+    place,
+    waited,
+    worth_telling,
+)
 from slicewise.text import words
 
 WAYS = {
@@ -69,6 +78,8 @@ def _lost(blame: Blame) -> Iterator[str]:
         return
     if blame.io_lost is not None:
         yield f"Lost in I/O calls: {estimate(blame.io_lost)} by the mean process."
+    if blame.turn is not None:
+        yield f"It {waited(blame.turn)}: that is in no I/O call, and in no neighbour's share."
     yield f"Lost of the runtime: {estimate(blame.lost)}. {WAITS[blame.waits]}"
     yield f"Runtime alone: {estimate(blame.alone)}, the runtime without that loss."
     if not blame.is_claimed:

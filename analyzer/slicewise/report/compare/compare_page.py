@@ -71,5 +71,9 @@ def _runs_chart(comparison: Comparison) -> go.Figure:
 
 
 def _known(told: Difference) -> list[tuple[str, float]]:
-    """The parts that are known, with what each has of the difference."""
-    return [(part, value) for part, value in told.parts().items() if part != "lost" or told.lost_seconds is not None]
+    """The parts that are known, with what each has of the difference; without turns there is no waiting for them."""
+    missing = {
+        *(["lost"] if told.lost_seconds is None else []),
+        *([] if told.of.waited_ns or told.against.waited_ns else ["waiting"]),
+    }
+    return [(part, value) for part, value in told.parts().items() if part not in missing]

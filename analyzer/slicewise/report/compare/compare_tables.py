@@ -35,6 +35,8 @@ def parts_table(comparison: Comparison) -> Table:
         ("outside I/O calls", then.computing_ns / 1e9, now.computing_ns / 1e9, told.computing_seconds, None),
         ("own I/O", own, own + told.own_io.seconds.value, told.own_io.seconds.value, told.own_io.seconds),
     ]
+    if then.waited_ns or now.waited_ns:
+        rows.insert(1, ("waiting for its turn", then.waited_ns / 1e9, now.waited_ns / 1e9, told.waiting_seconds, None))
     for name, before, after, more, estimate in rows:
         _add(table, told, name, _time(told, before), _time(told, after), more, estimate)
     for part in PARTS:
@@ -56,12 +58,15 @@ def parts_table(comparison: Comparison) -> Table:
 
 def runs_table(comparison: Comparison) -> Table:
     """Several runs: a row a run, and why it took another time than the one that they are compared with."""
+    has_turns = any(run.waited_ns for run in comparison.runs)
+    measured = ("computing", *(["waiting"] if has_turns else []), "own_io")
     table = Table(
         [
             Column("run", is_figure=False),
             Column("runtime", "s"),
             Column("difference", "s"),
             Column("outside I/O calls", "s"),
+            *([Column("waiting for its turn", "s")] if has_turns else []),
             Column("own I/O", "s"),
             Column("lost to neighbours", "s"),
             Column("unexplained", "s"),
@@ -75,7 +80,7 @@ def runs_table(comparison: Comparison) -> Table:
         runtime = Cell(words.seconds(seconds), seconds)
         told = found.get(name)
         if told is None:
-            table.add(name, runtime, *[NOTHING] * 5, "the run to compare with")
+            table.add(name, runtime, *[NOTHING] * (3 + len(measured)), "the run to compare with")
             continue
         parts = told.parts()
         lost = Cell(words.UNKNOWN, "") if told.lost_seconds is None else _more(told, parts["lost"])
@@ -83,7 +88,7 @@ def runs_table(comparison: Comparison) -> Table:
             name,
             runtime,
             _more(told, told.difference_seconds),
-            *(_more(told, parts[part]) for part in ("computing", "own_io")),
+            *(_more(told, parts[part]) for part in measured),
             lost,
             _more(told, parts["unexplained"]),
             told.confidence,

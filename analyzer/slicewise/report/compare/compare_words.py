@@ -26,6 +26,7 @@ DONE: dict[Kind, str] = {"read": "read", "write": "wrote", "meta": "made"}
 CALLS: dict[Kind, str] = {"read": "read calls", "write": "write calls", "meta": "metadata calls"}
 VARYING = {
     "computing": "time outside I/O calls",
+    "waiting": "waiting for a turn",
     "own_io": "I/O of their own",
     "lost": "time lost to neighbours",
     "unexplained": "I/O that took another time for the same work",
@@ -109,6 +110,8 @@ def _reason(told: Difference, part: str, value: float) -> str:
     """Where the time went, as it follows "9.8 s of it"."""
     if part == "computing":
         return "outside I/O calls"
+    if part == "waiting":
+        return "waiting for its turn"
     if part == "own_io":
         reason = _own_reason(told)
         return f"in I/O of its own{f' (it {reason})' if reason else ''}"

@@ -17,6 +17,8 @@ from slicewise.analysis.job.phases import Phases
 from slicewise.analysis.job.phases import phases as find_phases
 from slicewise.analysis.job.sites import Sites, sites
 from slicewise.analysis.job.totals import Summary, summarize
+from slicewise.analysis.job.turns import Turns
+from slicewise.analysis.job.turns import turns as find_turns
 from slicewise.analysis.runs.matching import run_of
 from slicewise.analysis.runs.on_storage import on_storage
 from slicewise.charts import distributions, heatmap, style, throughput
@@ -41,6 +43,9 @@ FILES_NOTE = (
     "how much it can have been in all."
 )
 MORE = "more"
+WAITED = (
+    "Shaded in its own colour: how long the job waited in each slice for its turn at I/O, which no call's time has."
+)
 DONE: dict[Direction, str] = {"read": "read", "write": "wrote"}
 
 
@@ -50,7 +55,7 @@ class JobReport:
 
     per_slice, sizes, latencies, files: see analysis/job/io_time.py; phases, sites, hardware: the modules of these names
     there; digest: what it was made of; span: from the first to the last byte, in the direction in which it moved most.
-    slices: the axis, which holds all of the job's I/O.
+    slices: the axis, which holds all of the job's I/O and of its waiting for turns.
     """
 
     summary: Summary
@@ -67,13 +72,15 @@ class JobReport:
     hardware: Hardware
     digest: Digest
     span: IoSpan | None
+    turns: Turns
 
 
 def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
     """Analyse one job, whose profile was read with its distributions. symbols: see analysis/job/sites.py."""
     per_slice = analysis.per_slice(analysis.own_slices(digest))
-    first = whole(per_slice["slice"].min()) if per_slice.height else 0
-    slices = range(first, whole(per_slice["slice"].max()) + 1) if per_slice.height else range(0)
+    turns = find_turns(digest)
+    numbers = pl.concat([per_slice["slice"], turns.slices["slice"]])
+    slices = range(whole(numbers.min()), whole(numbers.max()) + 1) if per_slice.height else range(0)
     return JobReport(
         summary=summarize(digest),
         slice_ns=digest.slice_ns,
@@ -89,6 +96,7 @@ def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
         hardware=hardware(digest),
         digest=digest,
         span=_span(digest),
+        turns=turns,
     )
 
 
@@ -184,7 +192,10 @@ def _over_time(report: JobReport) -> list[Section]:
     sections = [
         Section(
             "Throughput",
-            chart=throughput.directions(report.per_slice, slices, slice_ns, bytes_lines, "MiB/s", words.MIB),
+            text=[WAITED] if report.turns.slices.height else [],
+            chart=throughput.directions(
+                report.per_slice, slices, slice_ns, bytes_lines, "MiB/s", words.MIB, report.turns.slices
+            ),
             note=behind,
             is_linked=True,
         ),

@@ -16,6 +16,8 @@ DONE: dict[Direction, str] = {"read": "read from", "write": "wrote to"}
 DID: dict[Direction, str] = {"read": "read", "write": "wrote"}
 # Standalone times that imply capacities further apart than this fraction are no estimate to tell.
 DISAGREEMENT = 0.1
+# A wait for a turn below this fraction of the runtime is what asking for it takes.
+WORTH_A_WAIT = 0.002
 VERDICTS = {
     True: "There was contention",
     False: "There was no contention to be had",
@@ -32,6 +34,7 @@ def opening(overlap: Overlap, direction: DirectionOverlap, blames: Sequence[Blam
     known = of_blames(blames)
     if not known and direction.contention.contended is None:
         known = of_unknown(blames)
+    known += waits(overlap)
     if direction.not_applicable:
         return [*known, words.sentence(direction.not_applicable)]
     sentences = [*known, where_and_when(overlap, direction), who_got_what(direction)]
@@ -47,6 +50,16 @@ def of_blames(blames: Sequence[Blame]) -> list[str]:
         headline, *more = blame_words.opening(blame)
         sentences += [f"{headline} Confidence: {blame.confidence}.", *more]
     return sentences
+
+
+def waits(overlap: Overlap) -> list[str]:
+    """Such as: small waited 12 s for its turn (coordination). Next to nothing is not told."""
+    runtimes = {job.job: (job.end_ns - job.start_ns) / 1e9 for job in overlap.jobs}
+    return [
+        f"{job} waited {words.duration(seconds)} for its turn (coordination)."
+        for job, seconds in overlap.waited_seconds.items()
+        if seconds > WORTH_A_WAIT * runtimes[job]
+    ]
 
 
 def of_unknown(blames: Sequence[Blame]) -> list[str]:
@@ -121,8 +134,14 @@ def what_it_cost(direction: DirectionOverlap) -> str:
     others = words.listing(job.job for job in direction.jobs if job is not told)
     return (
         f"The I/O of {told.job} would have taken about {words.estimate_of_seconds(alone)} alone; "
-        f"beside {others} it took {words.seconds(seconds.value)}."
+        f"beside {others} it took {words.seconds(seconds.value)}{_of_it_waiting(told, seconds.value)}."
     )
+
+
+def _of_it_waiting(job: JobInDirection, seconds: float) -> str:
+    if job.waited_seconds <= WORTH_A_WAIT * seconds:
+        return ""
+    return f", of it {words.seconds(job.waited_seconds)} waiting for its turn"
 
 
 def how_well_predicted(direction: DirectionOverlap) -> str:

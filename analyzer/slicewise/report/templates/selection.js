@@ -24,23 +24,25 @@ const selection = (() => {
     lost[lost.length - 1] += data.apart * (data.all_calls > 0 ? calls / data.all_calls : 0);
     const whole = lost.reduce((total, part) => total + part, 0);
     const slowest = Math.min(seconds, data.slowest * calls), computing = seconds - slowest;
-    /* Its own I/O, without and with what its processes cost each other. */
+    /* What it waited for its turn lies outside its calls. */
+    const turn = data.turn === null ? 0 : sum(data.turn, places), idle = Math.max(0, computing - turn);
+    /* Its own I/O, without and with what its processes cost each other; then its wait for its turn. */
     const own = (all) => {
-      if (data.each_other === null) return [all];
-      const waiting = Math.min(all, sum(data.each_other, places));
-      return [all - waiting, waiting];
+      const waiting = data.each_other === null ? 0 : Math.min(all, sum(data.each_other, places));
+      return [all - waiting, ...(data.each_other === null ? [] : [waiting]), ...(data.turn === null ? [] : [turn])];
     };
-    if (!data.has_parts) return { calls, alone, seconds, lost, whole, parts: [computing, ...own(slowest)] };
+    if (!data.has_parts) return { calls, alone, seconds, lost, turn, whole: whole + turn, parts: [idle, ...own(slowest)] };
     const shown = lost.map((part) => Math.max(0, part)), total = shown.reduce((all, part) => all + part, 0);
     const scale = total > 0 ? Math.min(Math.max(0, whole), slowest) / total : 0;
-    return { calls, alone, seconds, lost, whole, parts: [computing, ...own(slowest - scale * total), ...shown.map((part) => scale * part)] };
+    return { calls, alone, seconds, lost, turn, whole: whole + turn, parts: [idle, ...own(slowest - scale * total), ...shown.map((part) => scale * part)] };
   }
 
   /* The sentence on a chosen time. */
-  function sentence(data, places, { calls, alone, lost, whole }) {
+  function sentence(data, places, { calls, alone, lost, turn, whole }) {
     const from = clock(data.begin_ms[places[0]]), to = clock(data.begin_ms[places.at(-1)] + data.slice_ms);
     const parts = data.lost.map(({ name }, place) => ({ name, seconds: lost[place] })).filter(({ seconds }) => Math.abs(seconds) >= 0.005 * calls);
-    const told = parts.map(({ name, seconds }) => (name === "unexplained" ? `${number(seconds)} s unexplained` : `${number(seconds)} s to ${name}`));
+    const told = turn > 0 ? [`${number(turn)} s waiting for its turn`] : [];
+    told.push(...parts.map(({ name, seconds }) => (name === "unexplained" ? `${number(seconds)} s unexplained` : `${number(seconds)} s to ${name}`)));
     const whose = data.processes > 1 ? ` (mean of ${data.processes} processes)` : "";
     return `From ${from} to ${to}: I/O took ${number(calls)} s${whose} and ${number(alone)} s alone. The job lost ${number(whole)} s of its runtime${told.length ? ": " + told.join(", ") : ""}. Double-click in a chart to see the whole run again.`;
   }
@@ -59,9 +61,9 @@ const selection = (() => {
     }
 
     /* The tiles of a chosen time: what each is called, and its figure. */
-    function said({ calls, alone, seconds, lost }) {
+    function said({ calls, alone, seconds, lost, turn }) {
       const slowdown = alone > 0 ? `I/O took ${(calls / alone).toPrecision(2)} times as long as alone` : "no I/O";
-      const tiles = { slowdown: ["in the chosen time", slowdown], runtime: ["the chosen time", `${number(seconds)} s`], alone: ["I/O alone", `${number(alone)} s`], unexplained: ["unexplained", `${number(lost.at(-1))} s`] };
+      const tiles = { slowdown: ["in the chosen time", slowdown], runtime: ["the chosen time", `${number(seconds)} s`], alone: ["I/O alone", `${number(alone)} s`], unexplained: ["unexplained", `${number(lost.at(-1))} s`], turn: ["waiting for its turn", `${number(turn)} s`] };
       lost.slice(0, -1).forEach((value, place) => (tiles[`lost-${place}`] = [whole.tiles[`lost-${place}`]?.[0], `${number(value)} s`]));
       return tiles;
     }

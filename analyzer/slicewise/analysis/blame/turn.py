@@ -1,0 +1,99 @@
+"""What a job lost because it waited for its turn at I/O: beside what its I/O lost, and never a share of the storage.
+
+Digests and frames in, a `Blame` with its `turn` out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from slicewise.analysis.blame.result import Blame, HadTurn, Turn
+from slicewise.analysis.blame.storage_time import Capacities, storage_seconds
+from slicewise.analysis.blame.timeline import KINDS
+from slicewise.analysis.job.turns import turns
+from slicewise.digest.digest import Digest
+from slicewise.estimate import Estimate
+
+# To ask for a turn and to get it at once takes less than this fraction of the runtime: it is not told.
+LEAST_OF_RUNTIME = 0.002
+# A loss is told from this fraction of the I/O time on, and of the wait.
+LEAST_LOSS = 0.02
+# I/O below this fraction of the wait makes little difference, whatever it lost.
+LITTLE_IO = 0.1
+HOW = "the wait for its turn, counted while it waited"
+BESIDE = {False: "had no company that is known", True: "lost at most all that it took"}
+NO_MODEL = "the job took turns with others, and the model does not know who would have had which turn then"
+
+
+def turn_of(
+    digest: Digest,
+    neighbours: Sequence[Digest],
+    beside: pl.DataFrame,
+    known: Mapping[int, Capacities],
+    storages: Sequence[int],
+    grid_ns: int,
+) -> Turn | None:
+    """What a job waited; None where that is next to nothing.
+
+    beside: rows of `timeline.job_rows` of all jobs. storages: those that the job used.
+    """
+    waited = turns(digest)
+    row = digest.jobs.row(0, named=True)
+    runtime = (row["end_ns"] - row["start_ns"]) / 1e9
+    if waited.seconds <= LEAST_OF_RUNTIME * runtime:
+        return None
+    seconds = min(waited.seconds, runtime)
+    slices = waited.on_grid(digest.slice_ns, grid_ns)
+    take_part = [other.job for other in neighbours if turns(other).takes_part]
+    active = beside.filter(pl.col("job").is_in(take_part), pl.col("storage").is_in(list(storages)))
+    taken = (
+        storage_seconds(active, known, grid_ns)
+        .with_columns(taken=pl.sum_horizontal(f"{kind}_taken" for kind in KINDS))
+        .filter(pl.col("taken") > 0)
+        .group_by("job", "slice")
+        .agg(pl.col("taken").sum())
+        .join(slices, on="slice")
+        .with_columns(share=pl.col("seconds") * pl.col("taken") / pl.col("taken").sum().over("slice"))
+    )
+    had = taken.group_by("job").agg(pl.col("share").sum()).sort("share", "job", descending=[True, False])
+    return Turn(
+        Estimate(seconds, seconds, seconds, HOW),
+        waited.waits,
+        [HadTurn(job, share) for job, share in had.select("job", "share").iter_rows()],
+        slices,
+    )
+
+
+def with_turn(told: Blame, turn: Turn | None) -> Blame:
+    """The blame of a job that waited: the wait is a part of the loss of its own.
+
+    Where nothing else tells what its I/O lost, that is nothing if nobody used its storages meanwhile, and else at most
+    all of its I/O: beside a long wait that is little.
+    """
+    if turn is None:
+        return told
+    neighbours = [replace(one, without_it_end=None, no_model=NO_MODEL) for one in told.neighbours]
+    told = replace(told, turn=turn, neighbours=neighbours)
+    waited, lost, confidence = turn.seconds, told.lost, told.confidence
+    most = 0.0 if told.shares.is_empty() else told.io_seconds
+    if lost is None and most > LITTLE_IO * waited.value:
+        return told
+    if lost is None:
+        whole = Estimate(waited.value, waited.low, waited.high + most, f"{HOW}; its I/O {BESIDE[most > 0]}")
+        confidence = "medium"
+    else:
+        how = f"{lost.how}; and {waited.how}"
+        whole = Estimate(lost.value + waited.value, lost.low + waited.low, lost.high + waited.high, how)
+    alone = whole.through(lambda seconds: max(told.runtime_seconds - seconds, 0.0), whole.how)
+    return replace(
+        told,
+        lost=whole,
+        alone=alone,
+        confidence=confidence,
+        is_claimed=whole.low > 0 and whole.value > LEAST_LOSS * told.io_seconds,
+        unknown_because="",
+        next_step="" if lost is None else told.next_step,
+    )

@@ -1,0 +1,68 @@
+"""How long a job waited for its turn at I/O, where jobs take turns (docs/coordination.md).
+
+Digest in, dataclass out. The time that a process waits is in none of its calls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from slicewise.digest.digest import Digest
+
+SCHEMA = {"slice": pl.Int64, "seconds": pl.Float64}
+
+
+@dataclass(frozen=True)
+class Turns:
+    """seconds, waits: how long and how often the process waited that waited longest; label: which one that is.
+
+    slices: slice, seconds: when that process waited; sorted, and empty in profiles of versions that did not count it
+    by slice. takes_part: whether any process of the job ever asked for its turn.
+    """
+
+    seconds: float
+    waits: int
+    label: str
+    slices: pl.DataFrame
+    takes_part: bool
+
+    def within(self, start_ns: int, end_ns: int, slice_ns: int) -> float:
+        """Seconds that it waited in the slices that are not wholly outside of a time."""
+        inside = pl.col("slice").is_between(start_ns // slice_ns, -(-end_ns // slice_ns) - 1)
+        return float(self.slices.filter(inside)["seconds"].sum())
+
+    def on_grid(self, slice_ns: int, grid_ns: int) -> pl.DataFrame:
+        """slice, seconds: the same on a grid of longer slices."""
+        numbers = pl.col("slice") // (grid_ns // slice_ns)
+        return self.slices.group_by(slice=numbers).agg(pl.col("seconds").sum()).sort("slice")
+
+
+NONE = Turns(0.0, 0, "", pl.DataFrame(schema=SCHEMA), False)
+
+
+def turns(digest: Digest) -> Turns:
+    """What a job's own processes waited."""
+    own = digest.processes.filter("is_of_job")
+    if not (own["waits"].sum() or own["waited_ns"].sum() or digest.waits.height):
+        return NONE
+    # A process's own sum is written at its end; until then its slices know more.
+    in_slices = digest.waits.group_by("process").agg(by_slice=pl.col("waited_ns").sum(), often=pl.col("waits").sum())
+    waited = (
+        own.join(in_slices, on="process", how="left", maintain_order="left")
+        .with_columns(
+            waited_ns=pl.max_horizontal("waited_ns", pl.col("by_slice").fill_null(0)),
+            waits=pl.max_horizontal("waits", pl.col("often").fill_null(0)),
+        )
+        .sort("waited_ns", "rank", "process", descending=[True, False, False])
+    )
+    longest = waited.row(0, named=True)
+    slices = digest.waits.filter(pl.col("process") == longest["process"], pl.col("waited_ns") > 0)
+    return Turns(
+        longest["waited_ns"] / 1e9,
+        longest["waits"],
+        longest["label"],
+        slices.select("slice", seconds=pl.col("waited_ns") / 1e9).sort("slice"),
+        True,
+    )
