@@ -16,3 +16,8 @@ validation: campaigns  ## run the campaigns and write docs/validation.md from th
 validation-page: all  ## write docs/validation.md anew from the packed campaigns, as whoever changes an analysis must
 	make/setup test
 	PYTHONPATH=tests $(VENV)/bin/python -m testbed.validation tests/golden/campaigns docs/validation.md
+
+.PHONY: policies-page
+policies-page: all  ## write docs/policies-measured.md anew from the recorded figures, as whoever changes the simulation must
+	make/setup test
+	PYTHONPATH=tests $(VENV)/bin/python -m testbed.policy_page tests/golden/campaigns docs

@@ -15,6 +15,7 @@ from slicewise.analysis.runs.campaign import campaign
 from slicewise.analysis.sharing.fitted_model import fit_model
 from slicewise.digest.digest import several
 from slicewise.profile.many import read_profiles
+from support.command_line import slicewise_command
 from support.programs import BUILD
 from support.workload import require_load
 from testbed import nodes, servers
@@ -121,6 +122,26 @@ def test_the_truth_is_recorded_beside_the_profiles(tmp_path):
         assert job["bytes"] == 2 << 20
         assert 0 < job["in_calls_mean"] <= job["in_calls"] < job["seconds"]
         assert job["profile"] in profiled
+    assert traces(tmp_path) == before
+
+
+@pytest.mark.flaky(reruns=2)  # what else the machine does competes too
+def test_a_small_job_interrupts_a_large_one(tmp_path):
+    """By a real coordinator: what it loses beside the large one falls."""
+    require_testbed("glusterfs")
+    before = traces(tmp_path)
+    command = [sys.executable, "-m", "testbed.policy_campaign", BUILD, tmp_path / "runs", "--scenario", "brief"]
+    done = subprocess.run(
+        list(map(str, command)), env=os.environ | {"PYTHONPATH": str(TESTS)}, capture_output=True, text=True,
+        timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    runs = [json.loads(line) for line in (tmp_path / "runs" / "runs.jsonl").read_text().splitlines()]
+    assert [run["policy"] for run in runs] == ["interfere", "interrupt"]
+    shared, interrupting = (beside / alone for _, [[_, alone], [_, beside]] in (run["phases"] for run in runs))
+    assert interrupting < 0.8 * shared
+    replayed = slicewise_command("policy", "replay", tmp_path / "runs" / "brief-interrupt-1.jsonl")
+    assert replayed.status == 0, replayed.text + replayed.errors
     assert traces(tmp_path) == before
 
 

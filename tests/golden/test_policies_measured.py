@@ -1,0 +1,71 @@
+"""Jobs that really took turns under each policy: what it brought, and how near the simulation comes to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from slicewise.analysis.policies.decisions import POLICIES
+from testbed import policy_page
+from testbed import policy_validation as recorded
+from testbed.policy_plans import ONCE_AT, RECORDED, SCENARIOS
+
+ARCHIVES = Path(__file__).parent / "campaigns"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+# Of all phases; the machine itself stood still in some.
+MOST_WITHIN, MEAN_ERROR = 0.98, 0.025
+
+
+def pairs(scenario: str, policy: str) -> list[recorded.Pair]:
+    return [
+        pair
+        for pair in recorded.pairs(ARCHIVES)
+        if (pair.run.scenario.name, pair.run.turns.policy) == (scenario, policy)
+    ]
+
+
+@pytest.mark.parametrize("scenario", RECORDED)
+def test_every_policy_was_recorded_at_every_dt(scenario):
+    for turns in SCENARIOS[scenario].turns:
+        assert {pair.dt for pair in pairs(scenario, turns.policy)} == set(SCENARIOS[scenario].offsets)
+
+
+@pytest.mark.parametrize(("scenario", "least"), [("large-small", 4), ("write-back", 2)])
+def test_a_small_job_that_may_interrupt_is_hardly_slowed_down_and_costs_the_large_one_little(scenario, least):
+    shared = [pair for pair in pairs(scenario, "interfere") if 0 < pair.dt < 15]
+    interrupting = [pair for pair in pairs(scenario, "interrupt") if pair.dt > 0]
+    assert min(pair.interference[1] for pair in shared) > least
+    assert max(pair.interference[1] for pair in interrupting) < recorded.MOST_INTERFERENCE
+    assert max(pair.interference[0] for pair in interrupting) < 1 + recorded.MOST_COST
+
+
+def test_dynamic_is_not_dearer_than_the_better_of_the_fixed_policies():
+    found = recorded.dearer(ARCHIVES)
+    assert {one.scenario for one in found} == set(RECORDED)
+    assert max(one.by for one in found if one.metric == "cpu_seconds") <= recorded.MOST_DEARER
+    assert max(one.by for one in found) <= 2 * recorded.MOST_DEARER
+
+
+@pytest.mark.parametrize("scenario", RECORDED)
+def test_the_simulation_is_as_near_as_it_is_meant_to_be(scenario):
+    errors = [abs(error) for policy in POLICIES for pair in pairs(scenario, policy) for error in pair.errors]
+    assert sum(error <= recorded.MOST_ERROR for error in errors) >= MOST_WITHIN * len(errors)
+    assert sum(errors) <= MEAN_ERROR * len(errors)
+
+
+def test_the_coordinator_decided_as_the_functions_of_the_policies_do():
+    assert all(run.changes == run.agreeing > run.decisions > 0 for run in recorded.runs(ARCHIVES))
+
+
+@pytest.mark.parametrize("scenario", ONCE_AT)
+def test_policies_are_foretold_from_profiles_of_jobs_that_took_no_turns(scenario):
+    directory = policy_page.unpacked(ARCHIVES, scenario)
+    assert directory is not None
+    told = recorded.from_profiles(ARCHIVES, directory, SCENARIOS[scenario])
+    assert {one.turns.policy for one in told} == set(POLICIES)
+    assert max(abs(error) for one in told for error in one.errors) <= recorded.MOST_ERROR
+
+
+def test_the_page_is_made_from_these():
+    assert (DOCS / policy_page.PAGE).read_text(encoding="utf-8") == policy_page.page(ARCHIVES)
+    assert (DOCS / policy_page.DRAWING).read_text(encoding="utf-8") == policy_page.drawing(ARCHIVES)

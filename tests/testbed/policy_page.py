@@ -1,0 +1,299 @@
+"""Writes docs/policies-measured.md and its drawing: `python -m testbed.policy_page ARCHIVES DOCS`.
+
+`--pack RECORDED ARCHIVES` makes what it reads of recordings (a directory a scenario, `testbed.policy_campaign`).
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from slicewise.analysis.policies.decisions import Metric
+from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
+
+from testbed import policy_validation as recorded
+from testbed.markdown import table
+from testbed.policy_chart import Line, Panel, chart
+from testbed.policy_plans import ONCE_AT, RECORDED, SCENARIOS, Scenario, Turns
+from testbed.policy_validation import JOBS, MOST_COST, MOST_DEARER, MOST_ERROR, MOST_INTERFERENCE, Pair
+
+PAGE, DRAWING = "policies-measured.md", "policies-measured.svg"
+# What whoever recorded them says of them, beside the figures.
+NOTES = "POLICIES.md"
+SMALL_BESIDE_LARGE = ("large-small", "write-back")
+LINE_POINTS = 61
+TITLE = f"""# Policies, measured
+
+Two jobs that really took turns at a file server by a real coordinator (`slicewise-collect coordinate`), under each
+policy and at each dt, beside what `slicewise policy` simulates for them. Both are `slicewise-load` under `slicewise
+run` with SLICEWISE_COORDINATE set, and know nothing of turns. A writes first; B begins dt seconds later (below 0:
+earlier). Each job is launched once for a policy and works in phases: the first has no company, and is what a phase
+takes alone; each further one is one dt. All times are by the jobs' own clocks, from the first process's beginning of a
+phase to the last one's end. The interference factor is that time over the time alone. The simulation knows volumes,
+numbers of processes, the times alone, and when each phase began; one capacity follows from these, and shares go by
+processes. `make policies-page` writes this page from the recorded figures (`tests/golden/campaigns`).
+
+![Interference factors over dt]({DRAWING})
+"""
+METRIC_WORDS: dict[Metric, str] = {"cpu_seconds": "CPU seconds", "sum_interference": "sum of interference factors"}
+
+
+def main() -> None:
+    """Writes the page, or packs what it is made of."""
+    if sys.argv[1] == "--pack":
+        recorded.pack(Path(sys.argv[2]), Path(sys.argv[3]))
+        return
+    archives, docs = Path(sys.argv[1]), Path(sys.argv[2])
+    (docs / PAGE).write_text(page(archives), encoding="utf-8")
+    (docs / DRAWING).write_text(drawing(archives), encoding="utf-8")
+
+
+def page(archives: Path) -> str:
+    """The page's text."""
+    notes = archives / NOTES
+    return "\n".join(
+        [
+            TITLE,
+            *_conditions(archives),
+            *_aims(archives),
+            *([notes.read_text(encoding="utf-8")] if notes.exists() else []),
+            *_small_that_interrupts(archives),
+            *_dynamic(archives),
+            *_foretold(archives),
+            *_all_runs(archives),
+        ]
+    )
+
+
+def _scenarios(archives: Path) -> list[Scenario]:
+    known = {run.scenario.name for run in recorded.runs(archives)}
+    return [SCENARIOS[name] for name in RECORDED if name in known]
+
+
+def _of(archives: Path, scenario: Scenario, turns: Turns | None = None) -> list[Pair]:
+    return [
+        pair
+        for pair in recorded.pairs(archives)
+        if pair.run.scenario == scenario and (turns is None or pair.run.turns == turns)
+    ]
+
+
+def _conditions(archives: Path) -> list[str]:
+    rows = []
+    for scenario in _scenarios(archives):
+        alone = recorded.alone_seconds(archives, scenario.name)
+        runs = [run for run in recorded.runs(archives) if run.scenario == scenario]
+        for job, shape, seconds in zip(JOBS, (scenario.first, scenario.second), alone, strict=True):
+            spread = f"{min(seconds):.2f} to {max(seconds):.2f}"
+            rows.append(
+                [
+                    scenario.name, job, str(shape.processes), str(shape.volume_mib),
+                    f"{statistics.median(seconds):.2f} ({spread})", str(len(runs)),
+                    *(f"{sum(getattr(run, name) for run in runs):,}" for name in ("changes", "decisions", "agreeing")),
+                ]
+            )  # fmt: skip
+    headings = [
+        "scenario", "job", "processes", "MiB", "alone, s: middle (range)", "runs", "changes at the coordinator",
+        "its decisions", "changes after which `policy replay` decides the same",
+    ]  # fmt: skip
+    return ["## What ran\n", table(headings, rows)]
+
+
+def _aims(archives: Path) -> list[str]:
+    rows = []
+    for scenario in _scenarios(archives):
+        if scenario.name in SMALL_BESIDE_LARGE:
+            shared, alone = (_later(archives, scenario, policy) for policy in ("interfere", "interrupt"))
+            before = [pair.interference[1] for pair in shared]
+            after = [pair.interference[1] for pair in alone]
+            rows.append(
+                [
+                    f"{scenario.name}: the small job's interference factor where it may interrupt (dt above 0)",
+                    f"under {MOST_INTERFERENCE:g}",
+                    f"{max(after):.2f} at most, {statistics.mean(after):.2f} in the mean "
+                    f"(sharing: {_range(before, '.1f')})",
+                    _met(max(after) < MOST_INTERFERENCE),
+                ]
+            )
+            cost = max(pair.interference[0] - 1 for pair in alone)
+            rows.append(
+                [
+                    f"{scenario.name}: what that costs the large job, of its time alone",
+                    f"under {MOST_COST:.0%}", f"{_percent(cost)} at most", _met(cost < MOST_COST),
+                ]
+            )  # fmt: skip
+    for scenario, metric in dict.fromkeys((one.scenario, one.metric) for one in recorded.dearer(archives)):
+        by = [one.by for one in recorded.dearer(archives) if (one.scenario, one.metric) == (scenario, metric)]
+        rows.append(
+            [
+                f"{scenario}: dynamic over the better of fcfs and interrupt, in {METRIC_WORDS[metric]}",
+                f"at most {MOST_DEARER:.0%}", f"{_percent(max(by))} at most, {_percent(min(by))} at least",
+                _met(max(by) <= MOST_DEARER),
+            ]
+        )  # fmt: skip
+    for scenario in _scenarios(archives):
+        errors = [abs(error) for pair in _of(archives, scenario) for error in pair.errors]
+        rows.append(
+            [
+                f"{scenario.name}: a job's time in I/O, simulated from the times alone",
+                f"within {MOST_ERROR:.0%}",
+                f"off by {_percent(max(errors))} at most, {_percent(statistics.mean(errors))} in the mean; "
+                f"{sum(error <= MOST_ERROR for error in errors)} of {len(errors)} within",
+                _met(max(errors) <= MOST_ERROR),
+            ]
+        )
+    return ["## Aims\n", table(["what", "aim", "measured", ""], rows)]
+
+
+def _later(archives: Path, scenario: Scenario, policy: str) -> list[Pair]:
+    """With the second job beginning while the first one writes."""
+    return [pair for pair in _of(archives, scenario) if pair.run.turns.policy == policy and pair.dt > 0]
+
+
+def _small_that_interrupts(archives: Path) -> list[str]:
+    rows = []
+    for scenario in _scenarios(archives):
+        if scenario.name not in SMALL_BESIDE_LARGE:
+            continue
+        for dt in scenario.offsets:
+            factors = []
+            for policy in ("interfere", "fcfs", "interrupt"):
+                of = [p for p in _of(archives, scenario) if p.run.turns.policy == policy and p.dt == dt]
+                small, large = (statistics.mean(pair.interference[at] for pair in of) for at in (1, 0))
+                factors += [f"{small:.2f}", f"{large:.3f}"]
+            rows.append([scenario.name, f"{dt:+g}", *factors])
+    headings = ["scenario", "dt, s"]
+    for policy in ("sharing", "fcfs", "interrupt"):
+        headings += [f"{policy}: small", f"{policy}: large"]
+    said = (
+        "## A small job beside a large one\n\nInterference factors, in the mean over repeats. Below 0 the small job "
+        "comes first: under `interrupt` the large one then interrupts it.\n"
+    )
+    return [said, table(headings, rows)] if rows else []
+
+
+def _dynamic(archives: Path) -> list[str]:
+    rows = [
+        [
+            one.scenario, METRIC_WORDS[one.metric], f"{one.dt:+g}", *(f"{cost:.2f}" for cost in one.fixed),
+            f"{one.dynamic:.2f}", f"{100 * one.by:+.1f} %",
+        ]
+        for one in recorded.dearer(archives)
+    ]  # fmt: skip
+    headings = ["scenario", "metric", "dt, s", "fcfs", "interrupt", "dynamic", "over the better of the two"]
+    return ["## Does dynamic choose well?\n\nThe metric, in the mean over repeats.\n", table(headings, rows)]
+
+
+def _foretold(archives: Path) -> list[str]:
+    """From the profiles of the run without turns."""
+    rows = []
+    for scenario in _scenarios(archives):
+        directory = unpacked(archives, scenario.name)
+        if directory is None:
+            continue
+        for one in recorded.from_profiles(archives, directory, scenario):
+            row = [scenario.name, f"{ONCE_AT[scenario.name]:+g}", one.turns.name]
+            for foretold, measured, error in zip(one.foretold, one.measured, one.errors, strict=True):
+                row += [f"{measured:.2f}", f"{foretold:.2f}", f"{100 * error:+.1f} %"]
+            rows.append(row)
+    headings = ["scenario", "dt, s", "policy"]
+    for name in JOBS:
+        headings += [f"{name}, s", "foretold, s", "error"]
+    said = (
+        "## Foretold from profiles\n\nAt one dt, what `slicewise policy` foretells of each policy from the profiles of "
+        "a run of its own in\nwhich nobody took turns (the second job wrote once before without company), beside what "
+        "came of it in the mean over\nrepeats.\n"
+    )
+    return [said, table(headings, rows)] if rows else []
+
+
+@functools.cache
+def unpacked(archives: Path, scenario: str) -> Path | None:
+    """Where the profiles of a scenario's run without turns lie; None where there are none."""
+    archive = archives / f"{recorded.PROFILES.format(scenario=scenario)}.tar.xz"
+    if not archive.exists():
+        return None
+    target = Path(tempfile.mkdtemp(prefix="slicewise-policies-"))
+    shutil.unpack_archive(archive, target)
+    return target
+
+
+def _all_runs(archives: Path) -> list[str]:
+    parts = ["## All runs\n"]
+    for scenario in _scenarios(archives):
+        rows = [
+            [
+                pair.run.turns.name, f"{pair.dt:+g}", str(pair.run.repeat),
+                *_job(pair, 0), *_job(pair, 1),
+            ]
+            for turns in scenario.turns
+            for dt in scenario.offsets
+            for pair in _of(archives, scenario, turns)
+            if pair.dt == dt
+        ]  # fmt: skip
+        headings = ["policy", "dt, s", "repeat"]
+        for name in JOBS:
+            headings += [f"{name}, s", "simulated, s", "error", "factor"]
+        parts += [f"### {scenario.name}\n", table(headings, rows)]
+    return parts
+
+
+def _job(pair: Pair, at: int) -> list[str]:
+    return [
+        f"{pair.measured[at]:.2f}", f"{pair.simulated[at]:.2f}", f"{100 * pair.errors[at]:+.1f} %",
+        f"{pair.interference[at]:.2f}",
+    ]  # fmt: skip
+
+
+def drawing(archives: Path) -> str:
+    """Interference factors over dt, a row of panels a scenario."""
+    rows = [[_panel(archives, scenario, at) for at in (0, 1)] for scenario in _scenarios(archives)]
+    return chart(rows, "Interference factors over dt, by policy")
+
+
+def _panel(archives: Path, scenario: Scenario, at: int) -> Panel:
+    lines = []
+    for turns in scenario.turns:
+        measured = [(pair.dt, pair.interference[at]) for pair in _of(archives, scenario, turns)]
+        if measured and turns.policy != "delay" and turns.metric == "cpu_seconds":
+            lines.append(Line(turns.policy, measured, _simulated_line(archives, scenario, turns, at)))
+    return Panel(f"{scenario.name}: {JOBS[at]}, {(scenario.first, scenario.second)[at].processes} processes", lines)
+
+
+def _simulated_line(archives: Path, scenario: Scenario, turns: Turns, at: int) -> list[tuple[float, float]]:
+    alone = [statistics.median(seconds) for seconds in recorded.alone_seconds(archives, scenario.name)]
+    shapes = (scenario.first, scenario.second)
+    capacity = sum(shape.volume_mib for shape in shapes) / sum(alone)
+    low, high = min(scenario.offsets), max(scenario.offsets)
+    points = []
+    for step in range(LINE_POINTS):
+        dt = low + (high - low) * step / (LINE_POINTS - 1)
+        jobs = [
+            PolicyJob(name, shape.processes, scenario.weight(shape), start, (IoPhase(0.0, shape.volume_mib),))
+            for name, shape, start in zip(JOBS, shapes, (0.0, dt), strict=True)
+        ]
+        found = simulate(capacity, jobs, turns.policy, turns.metric, scenario.delay)
+        points.append((dt, found.jobs[at].io_seconds / alone[at]))
+    return points
+
+
+def _range(values: Iterable[float], form: str) -> str:
+    known = sorted(values)
+    return f"{known[0]:{form}} to {known[-1]:{form}}"
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.1f} %"
+
+
+def _met(is_met: bool) -> str:
+    return "met" if is_met else "missed"
+
+
+if __name__ == "__main__":
+    main()
