@@ -23,7 +23,7 @@ static struct {
     int (*comm_idup)(mpi_handle, mpi_handle *, mpi_handle *);
     int (*comm_free)(mpi_handle *);
     int (*test)(mpi_handle *, int *, void *);
-    int (*bcast)(void *, int, mpi_handle, int, mpi_handle);
+    int (*ibcast)(void *, int, mpi_handle, int, mpi_handle, mpi_handle *);
     int (*initialized)(int *);
     int (*comm_rank)(mpi_handle, int *);
     int (*comm_size)(mpi_handle, int *);
@@ -89,7 +89,7 @@ static void learn(void)
     library.comm_idup = find("PMPI_Comm_idup");
     library.comm_free = find("PMPI_Comm_free");
     library.test = find("PMPI_Test");
-    library.bcast = find("PMPI_Bcast");
+    library.ibcast = find("PMPI_Ibcast");
     library.initialized = find("PMPI_Initialized");
     library.comm_rank = find("PMPI_Comm_rank");
     library.comm_size = find("PMPI_Comm_size");
@@ -156,7 +156,7 @@ bool mpi_library_place(mpi_handle communicator, int *rank, int *ranks)
 bool mpi_library_begin_copy(mpi_handle communicator, mpi_handle *copy, mpi_handle *request)
 {
     learn_once();
-    return library.has_constants && library.comm_idup != NULL && library.test != NULL && library.bcast != NULL && library.comm_free != NULL &&
+    return library.has_constants && library.comm_idup != NULL && library.test != NULL && library.ibcast != NULL && library.comm_free != NULL &&
            library.comm_idup(communicator, copy, request) == 0;
 }
 
@@ -166,9 +166,9 @@ bool mpi_library_is_done(mpi_handle *request)
     return library.test(request, &is_done, (void *)(uintptr_t)library.status_ignore) == 0 && is_done;
 }
 
-bool mpi_library_tell_all(mpi_handle communicator, uint64_t *number)
+bool mpi_library_begin_telling(mpi_handle communicator, uint64_t *number, mpi_handle *request)
 {
-    return library.bcast(number, sizeof *number, library.byte, 0, communicator) == 0;
+    return library.ibcast(number, sizeof *number, library.byte, 0, communicator, request) == 0;
 }
 
 void mpi_library_free(mpi_handle communicator)

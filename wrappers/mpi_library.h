@@ -44,8 +44,8 @@ bool mpi_library_place(mpi_handle communicator, int *rank, int *ranks);
 bool mpi_library_begin_copy(mpi_handle communicator, mpi_handle *copy, mpi_handle *request);
 bool mpi_library_is_done(mpi_handle *request);
 
-/* Rank 0's number goes to all processes of a copy; the copy is given back. */
-bool mpi_library_tell_all(mpi_handle communicator, uint64_t *number);
+/* Rank 0's number goes to all processes of a copy, and is there when the request is done. The copy is given back. */
+bool mpi_library_begin_telling(mpi_handle communicator, uint64_t *number, mpi_handle *request);
 void mpi_library_free(mpi_handle communicator);
 
 /* What `count` elements hold, without the holes between them. */

@@ -1,17 +1,20 @@
 /* A job asks for its turn before a collective transfer of MPI-IO. Rank 0 of the file's communicator asks and waits, and tells the others by a
- * broadcast in a communicator of our own, so that all of them begin together and none can wait for one that never comes. All ranks must take
- * part: a file that some of them open without us finds that no copy of the communicator comes about, and then nobody takes turns. A
- * nonblocking transfer must not wait for other ranks: there rank 0 alone waits, and without it none of them gets on. A phase ends when the
- * file is closed, or by a pause. The wait lies within the wrapper's call, and is taken off its time. For any thread that may call MPI. */
+ * broadcast in a communicator of our own, so that all of them begin together. No rank waits for another without an end: one that has not heard
+ * from rank 0 in time (rank 0 may not have come so far, or does not take part) begins its transfer, where it waits for rank 0 as it would without
+ * us, and hears of it before the next one. All ranks must take part: a file that some of them open without us finds that no copy of the
+ * communicator comes about, and then nobody takes turns. A nonblocking transfer must not wait for other ranks: there rank 0 alone waits, and
+ * without it none of them gets on. A phase ends when the file is closed, or by a pause. The wait lies within the wrapper's call, and is taken
+ * off its time. For any thread that may call MPI. */
 #include "mpi_turns.h"
 
 #include "coordinate.h"
 #include "key_table.h"
 #include "raw.h"
 
-enum { FILES_MOST = 256, LOOK_AGAIN_NS = 100000 };
+enum { FILES_MOST = 256, LOOKS_AT_ONCE = 1000, LOOK_AGAIN_NS = 100000, LOOK_MOST_NS = 10000000 };
 #define NO_LONGER UINT64_MAX
 #define LEAST_PATIENCE_NS (60 * NS_PER_SECOND) /* for the other ranks to return from opening the file */
+#define TELLING_NS NS_PER_SECOND /* that a number takes from rank 0 to another, at most */
 
 static struct key_table table = KEY_TABLE_OF(FILES_MOST);
 static struct turn_file {
@@ -19,6 +22,9 @@ static struct turn_file {
     int rank, ranks;
     bool is_over; /* all ranks know it */
     bool is_held; /* all ranks know it: the turn lasts until the file is closed */
+    bool is_telling; /* the number that rank 0 told last is on its way */
+    uint64_t told;
+    mpi_handle telling;
     struct mpi_turn split;
 } files[FILES_MOST];
 
@@ -31,44 +37,63 @@ static _Atomic uint64_t started_bytes; /* of those that are complete, while othe
 
 static _Atomic unsigned held_files; /* by rank 0, until they are closed */
 
-static bool comes_about(mpi_handle *request)
+/* Time in which the process was stopped does not count, for the others may have been stopped with it. */
+static bool comes_about(mpi_handle *request, uint64_t patience_ns)
 {
     const struct timespec pause = { .tv_nsec = LOOK_AGAIN_NS };
-    uint64_t patience_ns = coordinate_deadline_ns() > LEAST_PATIENCE_NS ? coordinate_deadline_ns() : LEAST_PATIENCE_NS;
-    uint64_t until_ns = clock_read(CLOCK_MONOTONIC) + patience_ns;
-    while (!mpi_library_is_done(request)) {
-        if (clock_read(CLOCK_MONOTONIC) > until_ns)
+    uint64_t waited_ns = 0, looked_ns = clock_read(CLOCK_MONOTONIC);
+    for (unsigned looks = 0; !mpi_library_is_done(request); looks++) {
+        if (looks >= LOOKS_AT_ONCE)
+            syscall(SYS_nanosleep, &pause, NULL);
+        uint64_t now = clock_read(CLOCK_MONOTONIC), ns = now - looked_ns;
+        looked_ns = now;
+        waited_ns += ns < LOOK_MOST_NS ? ns : LOOK_MOST_NS;
+        if (waited_ns > patience_ns)
             return false;
-        syscall(SYS_nanosleep, &pause, NULL);
     }
     return true;
 }
 
-/* A rank without room for the file does not ask for a copy, and so none comes about. */
+/* A copy of the communicator, if there are others in it. What did not come about may do so later: its place is nobody else's any more. */
+static bool open_copy(mpi_handle communicator, struct turn_file *file, bool *is_pending)
+{
+    uint64_t patience_ns = coordinate_deadline_ns() > LEAST_PATIENCE_NS ? coordinate_deadline_ns() : LEAST_PATIENCE_NS;
+    if (!mpi_library_place(communicator, &file->rank, &file->ranks))
+        return false;
+    if (file->ranks == 1)
+        return true;
+    if (!mpi_library_begin_copy(communicator, &file->communicator, &file->telling))
+        return false;
+    *is_pending = !comes_about(&file->telling, patience_ns);
+    return !*is_pending;
+}
+
+/* A rank without room for the file asks for a copy as well, so that what the program itself asks of the communicator later has the same order on
+ * all ranks. The others find then that it does not take part. */
 void mpi_turns_opened(mpi_handle communicator, mpi_handle file)
 {
     static _Atomic bool is_hopeless;
-    struct turn_file entry = { 0 };
-    mpi_handle request = NULL;
-    unsigned place = is_hopeless ? KEY_TABLE_NONE : key_table_insert(&table, (uintptr_t)file);
-    if (place == KEY_TABLE_NONE)
+    struct turn_file without_room = { 0 };
+    bool is_pending = false;
+    if (is_hopeless)
         return;
+    unsigned place = key_table_insert(&table, (uintptr_t)file);
+    struct turn_file *entry = place != KEY_TABLE_NONE ? &files[place] : &without_room;
+    *entry = (struct turn_file){ 0 };
     uint64_t began = clock_read(CLOCK_MONOTONIC);
-    bool is_known = mpi_library_place(communicator, &entry.rank, &entry.ranks) &&
-                    (entry.ranks == 1 || mpi_library_begin_copy(communicator, &entry.communicator, &request));
-    if (is_known && entry.ranks > 1 && !comes_about(&request)) {
+    bool is_known = open_copy(communicator, entry, &is_pending);
+    if (is_pending) {
         coordinate_give_up("not all ranks of the job take part; set SLICEWISE_COORDINATE and the library for all of them, or for none");
         coordinate_count(clock_read(CLOCK_MONOTONIC) - began, true);
         is_hopeless = true;
-        is_known = false;
     }
     coordinate_take_off(ns_to_ticks(clock_read(CLOCK_MONOTONIC) - began));
-    if (!is_known) {
+    if (is_known && place != KEY_TABLE_NONE)
+        key_table_publish(&table, place, (uintptr_t)file);
+    else if (is_known && entry->communicator != NULL)
+        mpi_library_free(entry->communicator);
+    else if (!is_known && !is_pending && place != KEY_TABLE_NONE)
         key_table_remove(&table, place, (uintptr_t)file);
-        return;
-    }
-    files[place] = entry;
-    key_table_publish(&table, place, (uintptr_t)file);
 }
 
 unsigned mpi_turns_closing(mpi_handle file)
@@ -80,13 +105,16 @@ void mpi_turns_closed(unsigned place, mpi_handle handle)
 {
     if (place == KEY_TABLE_NONE)
         return;
+    if (files[place].is_telling && comes_about(&files[place].telling, 0))
+        files[place].is_telling = false;
     const struct turn_file file = files[place];
-    key_table_remove(&table, place, (uintptr_t)handle);
+    if (!file.is_telling) /* else the number may still come to this place */
+        key_table_remove(&table, place, (uintptr_t)handle);
     bool has_part = file.rank == 0 || coordinate_step() == TURN_STEP_round;
     bool is_last = !file.is_held || file.rank != 0 || atomic_fetch_sub(&held_files, 1) == 1;
     if (has_part && is_last)
         coordinate_end();
-    if (file.communicator != NULL)
+    if (file.communicator != NULL && !file.is_telling)
         mpi_library_free(file.communicator);
 }
 
@@ -113,32 +141,59 @@ static void take_off(uint64_t ns)
     coordinate_take_off(ns_to_ticks(ns));
 }
 
+/* What rank 0 told is here. */
+static void hear(struct turn_file *file)
+{
+    file->is_telling = false;
+    file->is_over = file->told > NO_LONGER / 2;
+    file->is_held = !file->is_over && coordinate_step() == TURN_STEP_file;
+    held_files += file->is_held && file->rank == 0;
+    if (file->is_over) /* so that no process of the job waits for a deadline of its own */
+        coordinate_stop();
+}
+
+/* Whether there is something to ask for, and all ranks know of that. A number that has not even come by now comes from a rank 0 that does not take
+ * part: the rank goes on by itself. */
+static bool has_turns(struct turn_file *file)
+{
+    if (file == NULL || file->is_over)
+        return false;
+    if (file->is_telling && comes_about(&file->telling, TELLING_NS))
+        hear(file);
+    file->is_over = file->is_over || file->is_telling;
+    return !file->is_over;
+}
+
+static bool tell_all(struct turn_file *file)
+{
+    if (file->ranks == 1)
+        return true;
+    file->is_telling = mpi_library_begin_telling(file->communicator, &file->told, &file->telling);
+    file->is_over = !file->is_telling;
+    return file->is_telling && comes_about(&file->telling, coordinate_deadline_ns() + TELLING_NS);
+}
+
 static struct mpi_turn begin(struct turn_file *file, mpi_count count, mpi_handle datatype)
 {
     struct mpi_turn turn = { 0 };
-    if (file == NULL || file->is_over)
+    if (!has_turns(file))
         return turn;
-    uint64_t began = clock_read(CLOCK_MONOTONIC), told = 0;
+    uint64_t began = clock_read(CLOCK_MONOTONIC);
     turn.is_asker = file->rank == 0;
     turn.bytes = turn.is_asker ? bytes_of_all(file, count, datatype) : 0;
     if (file->is_held)
         return turn;
     if (turn.is_asker) {
-        told = coordinate_enter(turn.bytes, (uint32_t)file->ranks);
-        turn.waited_ns = told;
-        told = coordinate_is_on() ? told : NO_LONGER - 1 - told; /* it may have waited and given up */
+        turn.waited_ns = coordinate_enter(turn.bytes, (uint32_t)file->ranks);
+        file->told = coordinate_is_on() ? turn.waited_ns : NO_LONGER - 1 - turn.waited_ns; /* it may have waited and given up */
     }
-    if (file->ranks > 1 && !mpi_library_tell_all(file->communicator, &told))
+    if (!tell_all(file))
         return turn;
-    file->is_over = told > NO_LONGER / 2;
-    file->is_held = !file->is_over && coordinate_step() == TURN_STEP_file;
-    held_files += file->is_held && turn.is_asker;
-    uint64_t took = clock_read(CLOCK_MONOTONIC) - began, waited = file->is_over ? NO_LONGER - 1 - told : told;
+    hear(file);
+    uint64_t took = clock_read(CLOCK_MONOTONIC) - began, waited = file->is_over ? NO_LONGER - 1 - file->told : file->told;
     turn.waited_ns = took < waited ? took : waited;
     if (!turn.is_asker)
         coordinate_count(turn.waited_ns, true);
-    if (file->is_over) /* so that no process of the job waits for a deadline of its own */
-        coordinate_stop();
     return turn;
 }
 

@@ -115,6 +115,20 @@ def test_who_waits(
     assert_replays(service)
 
 
+@pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
+def test_a_rank_that_waits_for_nobody_goes_on(mpi: Mpi, build: Callable[..., Path], job: Job, tmp_path: Path) -> None:
+    """Rank 0 never tells whether to go: the other one waits for it once, and both do what they should."""
+    name = tmp_path / "shared"
+    with coordinator(tmp_path) as service:
+        program = [build(mpi, "mpi_turns.c", "-DUNLIKE"), "at_all", name]
+        began = time.monotonic()
+        succeed(mpi, lambda: launch(job, mpi, program, service, SLICEWISE_COORDINATE_DEADLINE="1"))
+        assert time.monotonic() - began > 1
+        assert service.events()[1:] == []
+    place = KINDS.index("at_all") * RANKS
+    assert name.read_bytes()[place * PART :] == expected()[place * PART : (place + RANKS) * PART]
+
+
 @pytest.mark.parametrize("step", ["round", "file"])
 def test_where_a_collective_call_lets_others_go(
     step: str, build: Callable[..., Path], job: Job, apps: Apps, tmp_path: Path
