@@ -88,7 +88,7 @@ enum burst burst_enter(int fd, uint64_t bytes)
         atomic_fetch_add_explicit(&burst.told, bytes, memory_order_relaxed);
     now = clock_read(CLOCK_MONOTONIC);
     if (!is_due(bytes, now))
-        return BURST_PASSED;
+        return is_round ? BURST_PASSED : BURST_COUNTED;
     if (is_round) {
         bool is_told_of = thread_state.turns_within == MPI_TURNS_OWN_ROUND;
         ask(is_told_of ? bytes : 1, 0, now);
@@ -102,25 +102,36 @@ enum burst burst_enter(int fd, uint64_t bytes)
     return BURST_ENTERED;
 }
 
-/* Small transfers in between, which did not ask, are told with it. */
-void burst_leave(enum burst entered)
+/* What was asked for and not moved (a read at a file's end, a full disk) was no part of it. */
+static void take_back(uint64_t bytes)
 {
-    if (entered == BURST_PASSED)
+    uint64_t counted = atomic_load_explicit(&burst.bytes, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak(&burst.bytes, &counted, counted > bytes ? counted - bytes : 0))
+        ;
+}
+
+/* Small transfers in between, which did not ask, are told with it. */
+void burst_leave(enum burst entered, uint64_t asked, int64_t moved)
+{
+    uint64_t done = moved > 0 ? (uint64_t)moved : 0;
+    if ((entered == BURST_COUNTED || entered == BURST_ENTERED) && done < asked)
+        take_back(asked - done);
+    if (entered == BURST_PASSED || entered == BURST_COUNTED)
         return;
     atomic_store_explicit(&burst.last_ns, clock_read(CLOCK_MONOTONIC), memory_order_relaxed);
     uint64_t bytes = atomic_load_explicit(&burst.bytes, memory_order_relaxed);
     uint64_t told = atomic_exchange_explicit(&burst.told, bytes, memory_order_relaxed);
-    uint64_t moved = bytes > told ? bytes - told : 0;
+    uint64_t untold = bytes > told ? bytes - told : 0;
     if (coordinate_step() == TURN_STEP_file)
-        coordinate_moved(moved);
+        coordinate_moved(untold);
     else
-        coordinate_leave(moved);
+        coordinate_leave(untold);
 }
 
 void burst_passed(int fd, int64_t bytes)
 {
     if (bytes > 0)
-        burst_leave(burst_enter(fd, (uint64_t)bytes));
+        burst_leave(burst_enter(fd, (uint64_t)bytes), (uint64_t)bytes, bytes);
 }
 
 void burst_closing(int fd)

@@ -8,14 +8,15 @@
 #include "interpose.h"
 
 enum burst {
-    BURST_PASSED,
+    BURST_PASSED,  /* nobody looks at it */
+    BURST_COUNTED, /* it is part of a burst, and did not ask */
     BURST_ENTERED,
     BURST_IN_ROUND, /* another process of the job has told of the bytes */
 };
 
-/* Around a transfer of so many bytes on a descriptor. */
-HIDDEN enum burst burst_enter(int fd, uint64_t bytes);
-HIDDEN void burst_leave(enum burst entered);
+/* Around a transfer on a descriptor: of so many bytes as were asked for, of which so many were moved (below 0: it failed). */
+HIDDEN enum burst burst_enter(int fd, uint64_t asked);
+HIDDEN void burst_leave(enum burst entered, uint64_t asked, int64_t moved);
 
 /* So many bytes went by in parts that nobody looked at: others may get their turn now. */
 HIDDEN void burst_passed(int fd, int64_t bytes);

@@ -7,13 +7,15 @@
 /* A list of parts that cannot be read is for the kernel to refuse. */
 static uint64_t bytes_of(const struct iovec *parts, int count)
 {
-    struct iovec copy[16];
+    struct iovec copy[64];
     uint64_t bytes = 0;
-    int looked_at = count < 16 ? count : 16;
-    if (looked_at <= 0 || !peek((uintptr_t)parts, copy, (size_t)looked_at * sizeof *copy))
-        return 0;
-    for (int i = 0; i < looked_at; i++)
-        bytes += copy[i].iov_len;
+    for (int at = 0, some; at < count; at += some) {
+        some = count - at < 64 ? count - at : 64;
+        if (!peek((uintptr_t)(parts + at), copy, (size_t)some * sizeof *copy))
+            return 0;
+        for (int i = 0; i < some; i++)
+            bytes += copy[i].iov_len;
+    }
     return bytes;
 }
 
@@ -21,9 +23,10 @@ static uint64_t bytes_of(const struct iovec *parts, int count)
 #define GATE(name, parameters, bytes, ...) \
     static ssize_t gate_##name parameters \
     { \
-        enum burst entered = burst_enter(fd, bytes); \
+        uint64_t asked = bytes; \
+        enum burst entered = burst_enter(fd, asked); \
         ssize_t moved = wrapper_##name(__VA_ARGS__); \
-        burst_leave(entered); \
+        burst_leave(entered, asked, moved); \
         return moved; \
     }
 GATE(write, (int fd, const void *buf, size_t size), size, fd, buf, size)

@@ -35,9 +35,10 @@ static size_t gate_fwrite(const void *buf, size_t size, size_t count, FILE *stre
     size_t bytes = bytes_of_items(size, count);
     if (bytes == 0 || !is_of_bytes(stream) || is_writable(stream, bytes))
         return wrapper_fwrite(buf, size, count, stream);
-    enum burst entered = enter(stream, pending_in(stream) + (int64_t)bytes);
+    int64_t passes = pending_in(stream) + (int64_t)bytes;
+    enum burst entered = enter(stream, passes);
     size_t items = wrapper_fwrite(buf, size, count, stream);
-    burst_leave(entered);
+    burst_leave(entered, (uint64_t)passes, passes);
     return items;
 }
 
@@ -48,7 +49,7 @@ static size_t gate_fread(void *buf, size_t size, size_t count, FILE *stream)
         return wrapper_fread(buf, size, count, stream);
     enum burst entered = enter(stream, (int64_t)bytes);
     size_t items = wrapper_fread(buf, size, count, stream);
-    burst_leave(entered);
+    burst_leave(entered, bytes, (int64_t)(items * size));
     return items;
 }
 
@@ -57,7 +58,7 @@ static int gate_fflush(FILE *stream)
     int64_t pending = stream != NULL && is_of_bytes(stream) ? pending_in(stream) : 0;
     enum burst entered = pending > 0 ? enter(stream, pending) : BURST_PASSED;
     int failed = wrapper_fflush(stream);
-    burst_leave(entered);
+    burst_leave(entered, (uint64_t)pending, pending);
     return failed;
 }
 
@@ -67,7 +68,7 @@ static int gate_fclose(FILE *stream)
     int64_t pending = is_of_bytes(stream) ? pending_in(stream) : 0;
     enum burst entered = enter(stream, pending);
     int failed = wrapper_fclose(stream);
-    burst_leave(entered);
+    burst_leave(entered, (uint64_t)pending, pending);
     burst_closing(fd);
     return failed;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -10,7 +11,15 @@ import polars as pl
 import pytest
 from slicewise.profile.reader import read_profile
 from support.command_line import run_slicewise, slicewise_command
-from support.coordination import MIB, Coordinator, assert_replays, coordinator, is_as_written, start_burst
+from support.coordination import (
+    MIB,
+    Coordinator,
+    assert_replays,
+    coordinator,
+    is_as_written,
+    start_burst,
+    waited_seconds,
+)
 from support.programs import COLLECTOR, Apps, Job
 from support.workload import LOAD, MPIRUN, require_load
 
@@ -27,10 +36,6 @@ def write_in_turns(job: Job, apps: Apps, service: Coordinator, policy: str, **se
     assert [first.wait(60), second.wait(60)] == [0, 0]
     assert is_as_written(job.data / "first", 40)
     assert is_as_written(job.data / "second", 8)
-
-
-def waited_seconds(job: Job, name: str) -> float:
-    return read_profile(job.folder / name).processes["waited_ns"].sum() / 1e9
 
 
 @pytest.mark.parametrize(("policy", "who_waits"), [("fcfs", "second"), ("interrupt", "first")])
@@ -178,6 +183,19 @@ def test_a_burst_through_a_stream_waits_without_its_lock(job: Job, apps: Apps, t
     assert waited_us > 0.2e6
     assert int(done.output) < waited_us / 2
     assert_replays(service)
+
+
+@pytest.mark.parametrize("mebibytes", [0, 200])
+def test_what_was_asked_for_and_not_moved_is_no_burst(job: Job, apps: Apps, tmp_path: Path, mebibytes: int) -> None:
+    with (job.data / "read").open("wb") as file:
+        file.truncate(mebibytes * MIB)
+    reads = "import os; fd = os.open('read', os.O_RDONLY); [os.read(fd, 1 << 20) for _ in range(200)]"
+    with coordinator(tmp_path) as service:
+        ours = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_AT": service.address}
+        ours |= {"SLICEWISE_COORDINATE_BURST": "64", "SLICEWISE_COORDINATE_READS": "1"}
+        done = job.run([sys.executable, "-I", "-S", "-c", reads], **ours)
+        assert (done.status, done.errors) == (0, "")
+        assert service.has_logged("inform") == (mebibytes > 0)
 
 
 def test_a_turn_may_last_until_the_file_is_closed(job: Job, apps: Apps, tmp_path: Path) -> None:
