@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define LEAST_SECONDS 1e-6
-/* How far what a job claims is put right by what it turned out to need. */
+/* Within these bounds what a job claims is put right by what it turned out to need; a job that claims what is further off is not asked. */
 #define TRUST_LEAST (1.0 / 16)
 #define TRUST_MOST 16.0
 
@@ -17,6 +17,10 @@ struct job {
     double since;           /* when it last began to go, or a step last ended */
     double claimed_seconds; /* for this phase, as the members said */
     double trust;           /* what its phases needed over what it claimed */
+    double needed_seconds;  /* what they needed, the later ones counting more; 0: none has ended */
+    bool is_kept_back;      /* it was served for too long and asks anew: until those are gone that waited then, */
+    uint64_t behind;        /* who had come by this number, */
+    double until;           /* or at this time */
     struct member *members;
 };
 
@@ -138,15 +142,32 @@ static void decide(struct turns *turns)
     }
 }
 
-/* The phase is over: what the job claimed is held against what it can have got. Its first one is left out, for a job that does not know yet how much
- * a phase of its own moves claims one call. */
-static void end_phase(struct turns *turns, struct job *job, double idle_seconds)
+/* As fast towards a small one as towards a large one. */
+static double mean_of_ratios(double one, double other)
 {
-    double needed = job->present.served_seconds - idle_seconds;
-    if (job->has_had_phase && job->was_authorised && job->claimed_seconds > 0 && needed > 0) {
-        double trust = job->trust / 2 + needed / job->claimed_seconds / 2;
-        job->trust = trust < TRUST_LEAST ? TRUST_LEAST : trust > TRUST_MOST ? TRUST_MOST : trust;
-    }
+    return other > one ? one / 2 + other / 2 : 2 * one * other / (one + other);
+}
+
+/* What the job claimed is held against what it can have got. Its first phase is left out, for a job that does not know yet how much a phase of its
+ * own moves claims one call; and so is one that was cut short, unless it needed more than it claimed by then. */
+static void learn_from_phase(struct job *job, double needed, bool is_cut)
+{
+    if (!job->was_authorised || needed <= 0)
+        return;
+    if (job->has_had_phase && job->claimed_seconds > 0 && !(is_cut && needed < job->claimed_seconds))
+        job->trust = mean_of_ratios(job->trust, needed / job->claimed_seconds);
+    job->needed_seconds = job->needed_seconds > 0 ? job->needed_seconds / 2 + needed / 2 : needed;
+}
+
+static double believed_seconds(const struct job *job)
+{
+    bool is_near = job->trust >= TRUST_LEAST && job->trust <= TRUST_MOST;
+    return is_near ? job->claimed_seconds * job->trust : job->needed_seconds;
+}
+
+static void end_phase(struct turns *turns, struct job *job, double idle_seconds, bool is_cut)
+{
+    learn_from_phase(job, job->present.served_seconds - idle_seconds, is_cut);
     for (unsigned i = 0; i < turns->present_used; i++)
         if (turns->present[i] == &job->present) {
             turns->present[i] = turns->present[--turns->present_used];
@@ -176,8 +197,9 @@ static bool add_up(const struct turns *turns, struct job *job, double *asked, do
     if (processes <= 0)
         return false;
     job->claimed_seconds = claimed;
-    *asked = most(round6(claimed * job->trust), LEAST_SECONDS);
-    *remaining = most(round6(*remaining * job->trust), LEAST_SECONDS);
+    double believed = believed_seconds(job);
+    *asked = most(round6(believed), LEAST_SECONDS);
+    *remaining = most(round6(*remaining / claimed * believed), LEAST_SECONDS);
     job->present.processes = job->present.weight = least(processes, turns->most_processes);
     job->present.demand = most(round6(least(demand, 1)), LEAST_SECONDS);
     return true;
@@ -193,6 +215,21 @@ static void log_inform(const struct turns *turns, const struct job *job, uint64_
                 asked, job->present.remaining_seconds);
 }
 
+/* Whether somebody still waits that a job was put out for: by coming anew, last of all, it must not get the turn from him. */
+static bool must_stay_behind(const struct turns *turns, const struct job *job)
+{
+    for (unsigned i = 0; i < turns->present_used && turns->now < job->until - SAME_TIME; i++)
+        if (turns->present[i]->sequence <= job->behind)
+            return true;
+    return false;
+}
+
+static void keep_back(struct turns *turns, struct job *job, bool is_kept_back)
+{
+    turns->kept_back += is_kept_back - job->is_kept_back;
+    job->is_kept_back = is_kept_back;
+}
+
 /* A member came, went on, or left others behind: the job's figures change, and it keeps its place. */
 static void renew(struct turns *turns, struct job *job)
 {
@@ -201,6 +238,9 @@ static void renew(struct turns *turns, struct job *job)
     if (!add_up(turns, job, &asked, &remaining, &bytes))
         return;
     if (!job->is_present) {
+        keep_back(turns, job, must_stay_behind(turns, job));
+        if (job->is_kept_back)
+            return;
         job->is_present = true;
         job->was_authorised = false;
         job->went_seconds = 0;
@@ -275,7 +315,11 @@ static void retire(struct turns *turns, struct member *member, const char *event
         renew(turns, job);
         return;
     }
-    end_phase(turns, job, 0);
+    if (!job->is_present) {
+        keep_back(turns, job, false);
+        return;
+    }
+    end_phase(turns, job, 0, false);
     if (strcmp(event, "release") == 0 && turns->log != NULL)
         fprintf(turns->log, "{\"time_seconds\":%.6f,\"event\":\"release\",\"job\":%llu,\"remaining\":0.000000}\n", turns->now,
                 (unsigned long long)job->id);
@@ -339,6 +383,8 @@ void turns_release(struct turns *turns, struct member *member, uint64_t remainin
     member->remaining_seconds =
         member->bytes > 0 ? member->asked_seconds * within((double)remaining_bytes / (double)member->bytes, 0, 1) : member->asked_seconds;
     member->is_in_step = false;
+    if (!member->job->is_present)
+        return;
     add_up(turns, member->job, &asked, &remaining, &bytes);
     member->job->present.remaining_seconds = remaining;
     member->job->present.asked_seconds = most(member->job->present.asked_seconds, remaining);
@@ -352,7 +398,10 @@ void turns_release(struct turns *turns, struct member *member, uint64_t remainin
 
 static void put_out(struct turns *turns, struct job *job, const char *why)
 {
-    end_phase(turns, job, strcmp(why, "silent") == 0 ? turns->idle_seconds : 0);
+    bool is_cut = strcmp(why, "served") == 0;
+    end_phase(turns, job, is_cut ? 0 : turns->idle_seconds, is_cut);
+    job->behind = is_cut ? turns->sequence : 0;
+    job->until = turns->now + turns->most_seconds;
     log_event(turns, "deadline", job, why);
     turns->put_out(job);
     decide(turns);
@@ -388,11 +437,31 @@ static double turn_by_delay(const struct turns *turns, const struct job *job)
     return has_delay && turns->rule.delay_seconds > 0 && turn > turns->now + SAME_TIME ? turn : NEVER;
 }
 
+/* Lets one come that need not stay behind any more. Returns in how many seconds there will be one; 0: there was one. */
+static double let_come(struct turns *turns, double now, uint64_t now_ns)
+{
+    double next = NEVER;
+    for (unsigned i = 0; turns->kept_back > 0 && i < sizeof turns->by_number / sizeof *turns->by_number; i++) {
+        struct job *job = turns->by_number[i];
+        if (job == NULL || !job->is_kept_back)
+            continue;
+        if (now >= job->until - SAME_TIME || !must_stay_behind(turns, job)) {
+            advance(turns, now_ns);
+            renew(turns, job);
+            return 0;
+        }
+        next = least(next, job->until - now);
+    }
+    return next;
+}
+
 /* `turns->now` stays at the last event where none is due, so that the log tells all that remains was computed from. */
 double turns_tick(struct turns *turns, uint64_t now_ns)
 {
-    double next = NEVER, now = seconds_at(turns, now_ns);
+    double now = seconds_at(turns, now_ns), next = let_come(turns, now, now_ns);
     unsigned going = 0;
+    if (next <= 0)
+        return 0;
     for (unsigned i = 0; i < turns->present_used; i++)
         going += turns->present[i]->is_going;
     for (unsigned i = 0; i < turns->present_used; i++) {

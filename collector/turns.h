@@ -44,7 +44,7 @@ struct turns {
     /* The rest is its own. */
     double now; /* of the last event */
     uint64_t began_ns, sequence, ids;
-    unsigned jobs_used, present_used;
+    unsigned jobs_used, present_used, kept_back;
     struct job *by_number[2 * TURNS_JOBS_MOST];
     struct present *present[TURNS_JOBS_MOST];
     uint64_t decisions, events;

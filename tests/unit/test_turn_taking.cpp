@@ -1,0 +1,181 @@
+/* What happens to jobs in turn: how far a job is believed, and what becomes of one that is served for too long. */
+#include "catch.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+extern "C" {
+#include "turns.h"
+}
+
+namespace {
+
+std::map<const job *, bool> told;
+
+void tell(job *whom, bool may_go)
+{
+    told[whom] = may_go;
+}
+
+void put_out(job *whom)
+{
+    told[whom] = false;
+}
+
+/* A coordinator of jobs of one process each, whose clock is the test's. */
+struct Service {
+    std::unique_ptr<turns> state = std::make_unique<turns>();
+    std::map<int, member> members;
+    uint64_t now_ns = 0;
+
+    explicit Service(policy followed)
+    {
+        told.clear();
+        state->rule = { followed, METRIC_sum_interference, 0 };
+        state->is_rule_fixed = true;
+        state->capacity = 1e9;
+        state->most_seconds = 10;
+        state->idle_seconds = 1;
+        state->most_processes = 1000;
+        state->tell = tell;
+        state->put_out = put_out;
+        turns_start(state.get(), now_ns);
+    }
+
+    ~Service()
+    {
+        for (auto &[name, one] : members)
+            turns_leave(state.get(), &one, now_ns);
+    }
+
+    void pass(double seconds)
+    {
+        const uint64_t until_ns = now_ns + (uint64_t)(seconds * 1e9);
+        for (; now_ns < until_ns; now_ns += 100'000'000)
+            tick();
+        now_ns = until_ns;
+        tick();
+    }
+
+    void tick()
+    {
+        while (turns_tick(state.get(), now_ns) == 0)
+            ;
+    }
+
+    void ask(int name, double seconds)
+    {
+        claim claimed = {};
+        claimed.bytes = claimed.remaining_bytes = (uint64_t)(seconds * 1e9);
+        claimed.processes = 1;
+        if (members.find(name) == members.end())
+            REQUIRE(turns_join(state.get(), &members[name], (uint64_t)name, 0));
+        turns_inform(state.get(), &members[name], &claimed, -1, now_ns);
+        tick();
+    }
+
+    void end(int name)
+    {
+        turns_release(state.get(), &members[name], 0, now_ns);
+        tick();
+    }
+
+    bool goes(int name)
+    {
+        return turns_may_go(members[name].job);
+    }
+};
+
+} // namespace
+
+TEST_CASE("who was served for too long and asks anew stays behind those who waited", "[turns]")
+{
+    const policy followed = GENERATE(POLICY_fcfs, POLICY_interrupt, POLICY_dynamic);
+    Service service(followed);
+    service.ask(1, 1000);
+    service.pass(1);
+    service.ask(2, 2000);
+    if (!service.goes(1)) { /* then it is the second that is served for too long, and the first that waits */
+        service.pass(10.2);
+        service.ask(2, 0.001);
+        CHECK(service.goes(1));
+        CHECK(!service.goes(2));
+        service.end(1);
+        CHECK(service.goes(2));
+        return;
+    }
+    service.pass(10);
+    service.ask(1, 0.001);
+    CHECK(!service.goes(1));
+    CHECK(service.goes(2));
+    service.pass(3);
+    CHECK(service.goes(2));
+    service.end(2);
+    CHECK(service.goes(1));
+}
+
+TEST_CASE("who stays behind does so for the same time at most, and may leave meanwhile", "[turns]")
+{
+    const bool leaves = GENERATE(false, true);
+    Service service(POLICY_interrupt);
+    service.ask(1, 1000);
+    service.ask(2, 1000);
+    service.pass(10.2);
+    service.ask(2, 1000);
+    REQUIRE(service.goes(1));
+    if (leaves) {
+        turns_leave(service.state.get(), &service.members[2], service.now_ns);
+        service.members.erase(2);
+    }
+    CHECK(service.state->kept_back == !leaves);
+    service.pass(10);
+    CHECK(service.state->kept_back == 0);
+    if (!leaves)
+        CHECK(service.goes(2));
+}
+
+/* By the least cost the shorter job goes first: so one that says that it is, and is not, is found out after two phases. */
+TEST_CASE("who claims less than he needs is judged by what he needed", "[turns]")
+{
+    const double claimed = GENERATE(1e-6, 0.01, 1.0);
+    Service service(POLICY_dynamic);
+    for (int phase = 0; phase < 2; phase++) {
+        service.ask(1, claimed);
+        service.pass(8);
+        service.end(1);
+    }
+    service.ask(1, claimed);
+    service.ask(2, 3);
+    CHECK(service.goes(2));
+    CHECK(!service.goes(1));
+}
+
+TEST_CASE("who claims what it needs is believed", "[turns]")
+{
+    Service service(POLICY_dynamic);
+    for (int phase = 0; phase < 3; phase++) {
+        service.ask(1, 2);
+        service.pass(2);
+        service.end(1);
+    }
+    service.ask(1, 2);
+    service.ask(2, 3);
+    CHECK(service.goes(1));
+    CHECK(!service.goes(2));
+}
+
+TEST_CASE("who claims more than he needs does not get what waits for him", "[turns]")
+{
+    Service service(POLICY_fcfs);
+    for (int phase = 0; phase < 3; phase++) {
+        service.ask(1, 1e6);
+        service.pass(2);
+        service.end(1);
+    }
+    service.ask(1, 1e6);
+    service.pass(0.1);
+    CHECK(service.members[1].job != nullptr);
+    CHECK(service.state->present[0]->asked_seconds < 3);
+}
