@@ -7,41 +7,63 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from support.coordination import Coordinator, coordinator, is_as_written, start_burst
-from support.programs import Apps, Job
+from support.coordination import Coordinator, coordinator, is_as_written, start_burst, waited_seconds
+from support.mpi import LAUNCHES, MPICH, OPEN_MPI, Mpi, make_build  # noqa: F401 fixture
+from support.networks import network
+from support.programs import LIBRARY, Apps, Job, below, executable
 
-# How often each fault is tried; the soak tries more.
-TIMES = int(os.environ.get("COORDINATION_FAULTS", "2"))
+# How often each fault is tried; SLICEWISE_TEST_REPEATS says how often in a soak.
+TIMES = int(os.environ.get("SLICEWISE_TEST_REPEATS", "2"))
+TIMES_OF_MPI = int(os.environ.get("SLICEWISE_TEST_REPEATS", "1"))
 DEADLINE_SECONDS = 1.0
-# Of a busy machine.
-PATIENCE_SECONDS = 15.0
+# Of a busy machine: until a process is over, and until it runs again when its wait is.
+PATIENCE_SECONDS, LATE_SECONDS = 15.0, 0.5
 each_time = pytest.mark.parametrize("time_of", range(TIMES))
+each_time_of_mpi = pytest.mark.parametrize("time_of", range(TIMES_OF_MPI))
 
 
 @contextmanager
 def two_jobs(
-    job: Job, apps: Apps, tmp_path: Path
+    job: Job, apps: Apps, tmp_path: Path, *options: str, launcher: Sequence[str] = (), **settings: str
 ) -> Iterator[tuple[Coordinator, subprocess.Popen[bytes], subprocess.Popen[bytes]]]:
     """One that has its turn for a while yet, and one that waits for it."""
     program = apps.build("burst")
-    with coordinator(tmp_path, "--policy", "fcfs") as service:
-        ours = {"SLICEWISE_COORDINATE_AT": service.address, "SLICEWISE_COORDINATE_DEADLINE": str(DEADLINE_SECONDS)}
-        first = start_burst(job, program, "first", 30, 40, **ours)
-        service.await_event("authorise")
-        second = start_burst(job, program, "second", 6, 0, **ours)
-        service.await_two_jobs()
-        try:
-            yield service, first, second
-        finally:
-            first.kill()
-            second.kill()
-            first.wait()
-            second.wait()
+    listen = "tcp:127.0.0.1:17643" if launcher else None
+    with coordinator(tmp_path, "--policy", "fcfs", *options, listen=listen, launcher=launcher) as service:
+        ours = settings_of(service) | settings
+        first = start_burst(job, program, "first", 30, 40, launcher=launcher, **ours)
+        with ended(first):
+            service.await_event("authorise")
+            second = start_burst(job, program, "second", 6, 0, launcher=launcher, **ours)
+            with ended(second):
+                service.await_two_jobs()
+                yield service, first, second
+
+
+def settings_of(service: Coordinator) -> dict[str, str]:
+    return {"SLICEWISE_COORDINATE_AT": service.address, "SLICEWISE_COORDINATE_DEADLINE": str(DEADLINE_SECONDS)}
+
+
+@contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """A process that is over, with all that it started, when the block is."""
+    try:
+        yield
+    finally:
+        kill_all(process)
+        process.wait()
+
+
+def kill_all(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        for pid in list(below(process.pid)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def assert_finishes(job: Job, process: subprocess.Popen[bytes], name: str, mebibytes: int, within: float) -> str:
@@ -51,6 +73,7 @@ def assert_finishes(job: Job, process: subprocess.Popen[bytes], name: str, mebib
     assert process.returncode == 0
     assert time.monotonic() - began < within + PATIENCE_SECONDS
     assert is_as_written(job.data / name, mebibytes)
+    assert waited_seconds(job, name) < DEADLINE_SECONDS + LATE_SECONDS
     said = errors.decode()
     assert said.count("\n") <= 1
     return said
@@ -88,6 +111,107 @@ def test_a_job_that_has_its_turn_hangs(job: Job, apps: Apps, tmp_path: Path, tim
         assert_finishes(job, second, "second", 6, DEADLINE_SECONDS)
         first.send_signal(signal.SIGCONT)
         assert_finishes(job, first, "first", 30, 3)
+
+
+@each_time
+@pytest.mark.parametrize("cut_seconds", [0.3, 60])
+def test_the_network_is_cut(job: Job, apps: Apps, tmp_path: Path, cut_seconds: float, time_of: int) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("a secret of the site")
+    secret.chmod(0o600)
+    with (
+        network() as net,
+        two_jobs(
+            job,
+            apps,
+            tmp_path,
+            "--secret-file",
+            str(secret),
+            launcher=net.enter,
+            SLICEWISE_COORDINATE_SECRET=str(secret),
+        ) as (_service, first, second),
+    ):
+        net.cut()
+        if cut_seconds < DEADLINE_SECONDS:
+            time.sleep(cut_seconds)
+            net.heal()
+        said = assert_finishes(job, second, "second", 6, DEADLINE_SECONDS)
+        assert cut_seconds < DEADLINE_SECONDS or said.startswith("slicewise: I/O is not coordinated any more: ")
+        assert_finishes(job, first, "first", 30, 3 + DEADLINE_SECONDS)
+
+
+def start_mpi(
+    job: Job, apps: Apps, mpi: Mpi, program: Path, service: Coordinator, *, is_slow: bool
+) -> subprocess.Popen[bytes]:
+    """Two ranks that write together; slow ones for seconds."""
+    slow = apps.build("slow_writes", "-shared", "-fPIC", "-ldl", "-DPAUSE_US=3000000", "-DLEAST_BYTES=65536")
+    preload = f"LD_PRELOAD={LIBRARY}" + (f":{slow}" if is_slow else "")
+    ours = {"SLICEWISE_JOB": "ranks", "SLICEWISE_COORDINATE": "fcfs"} | settings_of(service)
+    return job.start([*mpi.launcher, "2", "env", preload, program, "all", job.data / "shared"], **ours)
+
+
+def asks(launched: subprocess.Popen[bytes], service: Coordinator, others: int) -> bool:
+    """Whether it asks for its turn; MPICH 4.0 now and then aborts by itself before."""
+    service.await_that(lambda: service.count("inform") > others or launched.poll() is not None)
+    return launched.poll() is None
+
+
+def rank_0_of(launched: subprocess.Popen[bytes], program: Path) -> int:
+    """The first rank's process."""
+    for pid in below(launched.pid):
+        told = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        if executable(pid) == program and (b"OMPI_COMM_WORLD_RANK=0" in told or b"PMI_RANK=0" in told):
+            return pid
+    pytest.fail("no first rank")
+
+
+@each_time_of_mpi
+@pytest.mark.parametrize("is_whole", [False, True], ids=["first rank", "whole job"])
+@pytest.mark.parametrize("mpi", [OPEN_MPI, MPICH], ids=lambda mpi: mpi.name)
+@pytest.mark.parametrize("has_turn", [False, True], ids=["waits", "has its turn"])
+def test_an_mpi_job_is_killed(
+    mpi: Mpi,
+    is_whole: bool,
+    has_turn: bool,
+    build: Callable[..., Path],
+    job: Job,
+    apps: Apps,
+    tmp_path: Path,
+    time_of: int,
+) -> None:
+    program = build(mpi, "mpi_turns.c")
+    with ExitStack() as ending:
+        service = ending.enter_context(coordinator(tmp_path, "--policy", "fcfs"))
+
+        def start_ranks() -> subprocess.Popen[bytes]:
+            asked = service.count("inform")
+            for _ in range(LAUNCHES if mpi is MPICH else 1):
+                launched = start_mpi(job, apps, mpi, program, service, is_slow=has_turn)
+                ending.enter_context(ended(launched))
+                if asks(launched, service, asked):
+                    break
+            return launched
+
+        def start_survivor(mebibytes: int) -> subprocess.Popen[bytes]:
+            process = start_burst(job, apps.build("burst"), "survivor", mebibytes, 40, **settings_of(service))
+            ending.enter_context(ended(process))
+            return process
+
+        if has_turn:
+            ranks = start_ranks()
+            survivor = start_survivor(6)
+        else:
+            survivor = start_survivor(60)
+            service.await_event("authorise")
+            ranks = start_ranks()
+        service.await_two_jobs()
+        if is_whole:
+            kill_all(ranks)
+        else:
+            os.kill(rank_0_of(ranks, program), signal.SIGKILL)
+        assert assert_finishes(job, survivor, "survivor", 6 if has_turn else 60, 3) == ""
+        assert ranks.wait(PATIENCE_SECONDS) != 0
+        assert service.has_logged("leave")
 
 
 @each_time

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from support.programs import COLLECTOR, LIBRARY, Apps, Job, job_in, need
+from support.programs import COLLECTOR, LIBRARY, Apps, Job, below, executable, job_in, need
 from support.tally import assert_counts_tally, read_tallies, wait_for
 
 REPEATS = int(os.environ.get("SLICEWISE_TEST_REPEATS", "3"))
@@ -60,17 +60,6 @@ class Program:
         """Its process id in its own namespace."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         return int(next(line for line in status.splitlines() if line.startswith("NSpid:")).split()[-1])
-
-
-def below(pid: int) -> Iterator[int]:
-    """The process and its descendants."""
-    yield pid
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        yield from below(int(child))
-
-
-def executable(pid: int) -> Path:
-    return Path(f"/proc/{pid}/exe").readlink()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from slicewise.profile.reader import read_profile
 from support.command_line import slicewise_command
 from support.programs import COLLECTOR, Job
 
@@ -30,16 +31,19 @@ class Coordinator:
     def forget(self) -> None:
         self._forgotten = self.log.read_text().count("\n")
 
-    def has_logged(self, event: str, count: int = 1) -> bool:
-        return sum(entry["event"] == event for entry in self.events()) >= count
+    def count(self, event: str) -> int:
+        return sum(entry["event"] == event for entry in self.events())
+
+    def has_logged(self, event: str) -> bool:
+        return self.count(event) > 0
 
     def await_event(self, event: str) -> None:
-        self._await(lambda: self.has_logged(event))
+        self.await_that(lambda: self.has_logged(event))
 
     def await_two_jobs(self) -> None:
-        self._await(self.has_two_jobs)
+        self.await_that(self.has_two_jobs)
 
-    def _await(self, is_so: Callable[[], bool]) -> None:
+    def await_that(self, is_so: Callable[[], bool]) -> None:
         until = time.monotonic() + PATIENCE_SECONDS
         while not is_so():
             assert time.monotonic() < until, self.log.read_text()
@@ -50,11 +54,13 @@ class Coordinator:
 
 
 @contextmanager
-def coordinator(folder: Path, *options: str, listen: str | None = None) -> Iterator[Coordinator]:
+def coordinator(
+    folder: Path, *options: str, listen: str | None = None, launcher: Sequence[str] = ()
+) -> Iterator[Coordinator]:
     """A coordinator at a path in the folder, or elsewhere, until the end of the block."""
     address = listen or f"unix:{folder}/coordinator"
     log = folder / "decisions.jsonl"
-    command = [str(COLLECTOR), "coordinate", "--listen", address, "--log", str(log), *options]
+    command = [*launcher, str(COLLECTOR), "coordinate", "--listen", address, "--log", str(log), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -71,12 +77,23 @@ def assert_replays(service: Coordinator) -> None:
 
 
 def start_burst(
-    job: Job, program: Path, name: str, mebibytes: int, pause_ms: int, **settings: str
+    job: Job,
+    program: Path,
+    name: str,
+    mebibytes: int,
+    pause_ms: int,
+    *,
+    launcher: Sequence[str] = (),
+    **settings: str,
 ) -> subprocess.Popen[bytes]:
     """A job of its own name that writes a file of that name."""
-    command: Sequence[str | Path] = [program, job.data / name, str(mebibytes), str(pause_ms)]
+    command: Sequence[str | Path] = [*launcher, program, job.data / name, str(mebibytes), str(pause_ms)]
     ours = {"SLICEWISE_JOB": name, "SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_BURST": "2"}
     return job.start(command, **(ours | settings))
+
+
+def waited_seconds(job: Job, name: str) -> float:
+    return float(read_profile(job.folder / name).processes["waited_ns"].sum() / 1e9)
 
 
 def is_as_written(path: Path, mebibytes: int) -> bool:

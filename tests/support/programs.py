@@ -183,6 +183,17 @@ def need(*commands: str) -> None:
         pytest.skip(f"not installed: {' '.join(missing)}")
 
 
+def below(pid: int) -> Iterator[int]:
+    """The process and its descendants."""
+    yield pid
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        yield from below(int(child))
+
+
+def executable(pid: int) -> Path:
+    return Path(f"/proc/{pid}/exe").readlink()
+
+
 def total(profile: Profile, column: str, *, layers: Sequence[str] = ("posix",), obj: str | None = None) -> int:
     """A counter of the slices added up over layers and, if given, over mounts of one kind of object."""
     rows = profile.slices.filter(pl.col("layer").is_in(layers))
