@@ -11,12 +11,12 @@ RACE_OBJECTS = $(BUILD)/objects/tests/unit/race/race.o $(BUILD)/objects/tests/un
 
 $(BUILD)/objects/tests/unit/%.o: tests/unit/%.cpp $(GENERATED)
 	@mkdir -p $(@D)
-	$(CXX) $(CXX_FLAGS) $(TEST_FLAGS) -Itests/unit/cplusplus -Itests/unit -Icollector -Iwrappers -Ireader -c $< -o $@
+	$(CXX) $(CXX_FLAGS) $(TEST_FLAGS) -Itests/unit/cplusplus -Itests/unit -Icollector -Iwrappers -Ireader -Iinterface -c $< -o $@
 
 # The framework's own code: half of the time that it takes to compile is the optimiser's.
 $(BUILD)/objects/tests/unit/main.o: TEST_FLAGS = -O0
 
-$(BUILD)/bin/unit: $(UNIT_OBJECTS) $(UNIT_COLLECTOR_OBJECTS) $(UNIT_ENGINE_OBJECTS) $(UNIT_READER_OBJECTS)
+$(BUILD)/bin/unit: $(UNIT_OBJECTS) $(UNIT_COLLECTOR_OBJECTS) $(INTERFACE_OBJECTS) $(UNIT_ENGINE_OBJECTS) $(UNIT_READER_OBJECTS)
 	@mkdir -p $(@D)
 	$(CXX) -o $@ $^ $(CATCH_LIBRARIES) $(ZSTD_ARCHIVE) $(LDFLAGS) $(UNIT_WRAPS) -ldl -lpthread
 
