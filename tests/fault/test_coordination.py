@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support.coordination import Coordinator, coordinator, is_as_written, start_burst, waited_seconds
 from support.mpi import LAUNCHES, MPICH, OPEN_MPI, Mpi, make_build  # noqa: F401 fixture
-from support.networks import network
+from support.networks import Network, network
 from support.programs import LIBRARY, Apps, Job, below, executable
 
 # How often each fault is tried; SLICEWISE_TEST_REPEATS says how often in a soak.
@@ -66,14 +66,21 @@ def kill_all(process: subprocess.Popen[bytes]) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-def assert_finishes(job: Job, process: subprocess.Popen[bytes], name: str, mebibytes: int, within: float) -> str:
+def assert_finishes(
+    job: Job,
+    process: subprocess.Popen[bytes],
+    name: str,
+    mebibytes: int,
+    within: float,
+    deadline_seconds: float = DEADLINE_SECONDS,
+) -> str:
     """Returns what it said."""
     began = time.monotonic()
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0
     assert time.monotonic() - began < within + PATIENCE_SECONDS
     assert is_as_written(job.data / name, mebibytes)
-    assert waited_seconds(job, name) < DEADLINE_SECONDS + LATE_SECONDS
+    assert waited_seconds(job, name) < deadline_seconds + LATE_SECONDS
     said = errors.decode()
     assert said.count("\n") <= 1
     return said
@@ -113,31 +120,43 @@ def test_a_job_that_has_its_turn_hangs(job: Job, apps: Apps, tmp_path: Path, tim
         assert_finishes(job, first, "first", 30, 3)
 
 
-@each_time
-@pytest.mark.parametrize("cut_seconds", [0.3, 60])
-def test_the_network_is_cut(job: Job, apps: Apps, tmp_path: Path, cut_seconds: float, time_of: int) -> None:
+@contextmanager
+def cut_from_coordinator(
+    job: Job, apps: Apps, tmp_path: Path, deadline_seconds: float
+) -> Iterator[tuple[Network, subprocess.Popen[bytes], subprocess.Popen[bytes]]]:
+    """Two jobs, one of which has its turn, in a network that is cut."""
     secret = tmp_path / "secret"
     secret.write_text("a secret of the site")
     secret.chmod(0o600)
+    ours = {
+        "SLICEWISE_COORDINATE_SECRET": str(secret),
+        "SLICEWISE_COORDINATE_DEADLINE": str(deadline_seconds),
+    }
     with (
         network() as net,
-        two_jobs(
-            job,
-            apps,
-            tmp_path,
-            "--secret-file",
-            str(secret),
-            launcher=net.enter,
-            SLICEWISE_COORDINATE_SECRET=str(secret),
-        ) as (_service, first, second),
+        two_jobs(job, apps, tmp_path, "--secret-file", str(secret), launcher=net.enter, **ours) as (_, first, second),
     ):
         net.cut()
-        if cut_seconds < DEADLINE_SECONDS:
-            time.sleep(cut_seconds)
-            net.heal()
+        yield net, first, second
+
+
+@each_time
+def test_the_network_is_cut(job: Job, apps: Apps, tmp_path: Path, time_of: int) -> None:
+    with cut_from_coordinator(job, apps, tmp_path, DEADLINE_SECONDS) as (_net, first, second):
         said = assert_finishes(job, second, "second", 6, DEADLINE_SECONDS)
-        assert cut_seconds < DEADLINE_SECONDS or said.startswith("slicewise: I/O is not coordinated any more: ")
+        assert said.startswith("slicewise: I/O is not coordinated any more: ")
         assert_finishes(job, first, "first", 30, 3 + DEADLINE_SECONDS)
+
+
+@each_time
+def test_the_network_is_cut_for_a_moment(job: Job, apps: Apps, tmp_path: Path, time_of: int) -> None:
+    deadline_seconds = 20.0
+    with cut_from_coordinator(job, apps, tmp_path, deadline_seconds) as (net, first, second):
+        time.sleep(0.3)
+        net.heal()
+        assert assert_finishes(job, first, "first", 30, 3, deadline_seconds) == ""
+        assert assert_finishes(job, second, "second", 6, 3, deadline_seconds) == ""
+        assert waited_seconds(job, "second") > 0.3
 
 
 def start_mpi(
