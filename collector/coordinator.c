@@ -284,6 +284,7 @@ int coordinator_serve(const struct coordinator_options *options)
     serve();
     while (service.connections != NULL)
         end_connection(service.connections);
+    turns_end(&service.turns);
     write_log();
     listener_close(service.listener, &options->address);
     return 0;

@@ -285,6 +285,11 @@ static void forget_gone(struct turns *turns)
         *place_of(turns, kept[i]->number, kept[i]->user) = kept[i];
 }
 
+void turns_end(struct turns *turns)
+{
+    forget_gone(turns);
+}
+
 bool turns_join(struct turns *turns, struct member *member, uint64_t number, uint32_t user)
 {
     if (turns->jobs_used == TURNS_JOBS_MOST)

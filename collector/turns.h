@@ -53,6 +53,9 @@ struct turns {
 /* Writes the log's first line. */
 void turns_start(struct turns *turns, uint64_t now_ns);
 
+/* When all members have left. */
+void turns_end(struct turns *turns);
+
 /* A process joins a job, known by its number and user. Returns false if there are too many jobs. */
 bool turns_join(struct turns *turns, struct member *member, uint64_t number, uint32_t user);
 

@@ -48,6 +48,7 @@ struct Service {
     {
         for (auto &[name, one] : members)
             turns_leave(state.get(), &one, now_ns);
+        turns_end(state.get());
     }
 
     void pass(double seconds)
