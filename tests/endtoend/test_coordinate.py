@@ -14,6 +14,7 @@ from support.command_line import run_slicewise, slicewise_command
 from support.coordination import (
     MIB,
     Coordinator,
+    another_goes,
     assert_replays,
     coordinator,
     is_as_written,
@@ -99,11 +100,9 @@ def test_ranks_wait_together_before_a_collective_call(job: Job, apps: Apps, tmp_
     collective = ["--api", "mpiio", "--collective", "--shared", "--volume", "8M", "--transfer", "2M", name]
     with coordinator(tmp_path, "--policy", "fcfs") as service:
         settings = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_AT": service.address}
-        other = start_burst(job, apps.build("burst"), "other", 20, 60, **settings)
-        service.await_event("authorise")
-        done = job.run([*MPIRUN, "2", LOAD, *collective], **settings)
+        with another_goes(job, apps.build("burst"), service):
+            done = job.run([*MPIRUN, "2", LOAD, *collective], **settings)
         assert (done.status, done.errors) == (0, "")
-        assert other.wait(60) == 0
     assert name.stat().st_size == 8 * MIB
     ranks = job.profile().processes.filter(pl.col("rank") >= 0)
     assert ranks["waits"].to_list() == [1, 1]
@@ -135,9 +134,10 @@ def test_a_phase_is_judged_by_the_one_before_it(job: Job, tmp_path: Path) -> Non
 
 
 def test_a_command_waits_for_its_turn(job: Job, apps: Apps, tmp_path: Path) -> None:
-    with coordinator(tmp_path, "--policy", "fcfs") as service:
-        first = start_burst(job, apps.build("burst"), "first", 10, 100, SLICEWISE_COORDINATE_AT=service.address)
-        service.await_event("authorise")
+    with (
+        coordinator(tmp_path, "--policy", "fcfs") as service,
+        another_goes(job, apps.build("burst"), service),
+    ):
         began = time.monotonic()
         done = run_slicewise(
             "coordinate", "--at", service.address, "--", "sh", "-c", "echo mine; exit 3", directory=tmp_path
@@ -145,7 +145,6 @@ def test_a_command_waits_for_its_turn(job: Job, apps: Apps, tmp_path: Path) -> N
         assert (done.returncode, done.stdout) == (3, "mine\n")
         assert "for its turn" in done.stderr
         assert time.monotonic() - began > 0.2
-        assert first.wait(60) == 0
     assert_replays(service)
 
 
@@ -172,12 +171,10 @@ def test_a_burst_through_a_stream_waits_without_its_lock(job: Job, apps: Apps, t
         name.write_bytes(written)
     with coordinator(tmp_path, "--policy", "fcfs") as service:
         ours = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_AT": service.address}
-        other = start_burst(job, apps.build("burst"), "other", 10, 80, **ours)
-        service.await_event("authorise")
         ours |= {"SLICEWISE_COORDINATE_BURST": "2", "SLICEWISE_COORDINATE_READS": "1"}
-        done = job.run([apps.build("burst_stdio", "-pthread"), how, name, "6", "20"], **ours)
+        with another_goes(job, apps.build("burst"), service):
+            done = job.run([apps.build("burst_stdio", "-pthread"), how, name, "6", "20"], **ours)
         assert (done.status, done.errors) == (0, "")
-        assert other.wait(60) == 0
     assert name.read_bytes() == written
     waited_us = job.profile().processes["waited_ns"].sum() / 1e3
     assert waited_us > 0.2e6

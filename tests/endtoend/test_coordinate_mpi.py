@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.coordination import Coordinator, assert_replays, coordinator, start_burst
+from support.coordination import Coordinator, another_goes, assert_replays, coordinator, start_burst
 from support.mpi import BOTH_MPIS, LAUNCHES, MPICH, OPEN_MPI, Mpi, by_name, make_build  # noqa: F401 fixture
 from support.programs import LIBRARY, Apps, Ended, Job
 
@@ -91,15 +91,8 @@ def test_who_waits(
     program = [build(mpi, "mpi_turns.c"), kind, name]
 
     def beside_another() -> Ended:
-        with ThreadPoolExecutor(1) as beside:
-            other = start_burst(job, apps.build("burst"), "other", 250, 80, SLICEWISE_COORDINATE_AT=service.address)
-            service.await_event("authorise")
-            running = beside.submit(launch, job, mpi, program, service)
-            service.await_two_jobs()
-            time.sleep(1)
-            other.kill()
-            other.wait()
-            return running.result()
+        with another_goes(job, apps.build("burst"), service, seconds=1):
+            return launch(job, mpi, program, service)
 
     with coordinator(tmp_path, "--policy", "fcfs") as service:
         succeed(mpi, beside_another)

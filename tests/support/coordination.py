@@ -6,6 +6,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,26 @@ def start_burst(
     command: Sequence[str | Path] = [*launcher, program, job.data / name, str(mebibytes), str(pause_ms)]
     ours = {"SLICEWISE_JOB": name, "SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_BURST": "2"}
     return job.start(command, **(ours | settings))
+
+
+@contextmanager
+def another_goes(job: Job, program: Path, service: Coordinator, seconds: float = 0.5) -> Iterator[None]:
+    """In the block a job has its turn, until another one has asked for it and waited for so long."""
+    other = start_burst(job, program, "other", 250, 80, SLICEWISE_COORDINATE_AT=service.address)
+
+    def end() -> None:
+        try:
+            service.await_two_jobs()
+            time.sleep(seconds)
+        finally:
+            other.kill()
+            other.wait()
+
+    service.await_event("authorise")
+    with ThreadPoolExecutor(1) as beside:
+        ended = beside.submit(end)
+        yield
+        ended.result()
 
 
 def waited_seconds(job: Job, name: str) -> float:
