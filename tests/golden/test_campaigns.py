@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from slicewise.analysis.campaign.figures import ALL_JOBS, ALL_RUNS, AT_STAKE, figures_of_all
 from slicewise.analysis.runs.campaign import Campaign
 from slicewise.analysis.sharing.fitted_model import fit_model
 from slicewise.report.model.weight_words import answer
@@ -31,7 +32,7 @@ def load(name: str) -> Campaign:
 
 def errors(name: str, jobs: pl.Expr) -> pl.Series:
     """|RE| of the runtimes of runs with so many jobs, without the few runs that stood out."""
-    checked = validation.checked_by_others(of(name)).filter(jobs)
+    checked = validation.read_result(of(name)).checked.filter(jobs)
     kept = checked.filter(~pl.col("is_outlier"))
     assert kept["run"].n_unique() >= (1 - MOST_OUTLIERS) * checked["run"].n_unique()
     return kept["relative_error"].abs()
@@ -57,6 +58,29 @@ def test_runtimes_of_runs_that_the_fit_has_not_seen(server, largest, mean):
     more = errors(server, pl.len().over("run") > 2)
     assert len(more) >= (1 - MOST_OUTLIERS) * REPEATS * (3 + 4)
     assert more.max() <= 0.10
+
+
+@pytest.mark.parametrize(
+    ("name", "mean", "bias"),
+    [
+        ("glusterfs", 0.01, 0.01),
+        ("sshfs", 0.015, 0.01),
+        ("glusterfs-shared", 0.01, 0.01),
+        ("sshfs-shared", 0.015, 0.01),
+    ],
+)
+def test_all_runs_and_jobs_whose_share_is_at_stake(name, mean, bias):
+    """Nothing left out: the mean and the bias where the law is tested, and what intervals hold."""
+    checked = validation.read_result(of(name)).checked
+    at_stake, every = (
+        figures_of_all(checked).filter(pl.col("jobs") == jobs, pl.col("runs") == ALL_RUNS).row(0, named=True)
+        for jobs in (AT_STAKE, ALL_JOBS)
+    )
+    assert at_stake["count"] >= 15
+    assert at_stake["mean"] <= mean
+    assert abs(at_stake["bias"]) <= bias
+    assert 0.90 <= every["within"] <= 0.98
+    assert every["warned"] == 1
 
 
 @pytest.mark.parametrize("server", ["glusterfs", "sshfs"])

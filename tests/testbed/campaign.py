@@ -2,7 +2,8 @@
 
 `python -m testbed.campaign BUILD PROFILES --server glusterfs --runs "1 4 1+4"` leaves the profiles of all runs in
 PROFILES, one job a directory, named RUN-REPEAT-PLACE. A run is jobs joined by +, a job PROCESSES, or PROCESSES/NODES.
-What the server's own TCP counters moved in each run is in server-tcp.jsonl there, and with --server-samples all that a
+What the server's own TCP counters moved in each run is in server-tcp.jsonl there, how many attempts each took and how
+long its jobs by their own clock in runs.jsonl, and with --server-samples all that a
 collector on the server samples is in each job's profile; with --bare each run is also done
 without Slicewise, in turn, and seconds.jsonl there has how long each job of both took. All else that it made is gone
 when it ends, however it ends; a run whose jobs began too far apart is done again.
@@ -27,7 +28,7 @@ from pathlib import Path
 
 from support.workload import MPIRUN
 
-from testbed import nodes, servers
+from testbed import nodes, server_counters, servers
 
 MIB = 1 << 20
 SECONDS_TO_START = 1.0
@@ -137,10 +138,11 @@ def _run_all(plan: Plan, build: Path, profiles: Path, folder: Path) -> None:
     for repeat in range(1, plan.repeats + 1):
         for run in plan.runs:
             name = f"{run.replace('/', 'on').replace('*', 'x').replace('@', 'after')}-{repeat}"
-            seconds, counted = _run_until_good(plan, run, cluster, build, profiles / name)
-            _log(profiles / "server-tcp.jsonl", {"run": name} | counted)
+            seconds, counted, attempts = _run_until_good(plan, run, cluster, build, profiles / name)
+            _log(profiles / server_counters.TCP, {"run": name} | counted)
+            _log(profiles / server_counters.RUNS, {"run": name, "attempts": attempts, "seconds": seconds})
             if plan.is_bare_too:
-                bare, _ = _run_until_good(plan, run, cluster, build, profiles / f"{name}-bare", is_profiled=False)
+                bare, _, _ = _run_until_good(plan, run, cluster, build, profiles / f"{name}-bare", is_profiled=False)
                 _log(profiles / "seconds.jsonl", {"run": name, "profiled": seconds, "bare": bare})
 
 
@@ -158,8 +160,10 @@ def _log(file: Path, record: dict) -> None:
 
 def _run_until_good(
     plan: Plan, run: str, cluster: nodes.Cluster, build: Path, directory: Path, *, is_profiled: bool = True
-) -> tuple[list[float], dict[str, int]]:
-    """Runs a run, again if its jobs do not begin together: seconds of each, and what the server's TCP counted."""
+) -> tuple[list[float], dict[str, int], int]:
+    """Runs a run, again if its jobs do not begin together: seconds of each by its own clock, what the server's TCP
+    counted, and how many attempts it took.
+    """
     for attempt in range(ATTEMPTS):
         lead = SECONDS_TO_START * LATER**attempt
         before = cluster.server.tcp_counters()
@@ -167,7 +171,7 @@ def _run_until_good(
         print(f"{directory.name}: {wrong or 'ok'}, {', '.join(f'{each:.2f} s' for each in seconds)}", flush=True)
         if not wrong:
             after = cluster.server.tcp_counters()
-            return seconds, {counter: after[counter] - before[counter] for counter in after}
+            return seconds, {counter: after[counter] - before[counter] for counter in after}, attempt + 1
     sys.exit(f"testbed: {directory.name}: {wrong}")
 
 

@@ -86,10 +86,13 @@ class Campaign:
 
     slices (`SLICES_SCHEMA`), a row a job and slice: of those slices alone in which every job that moved a byte was at
     work throughout, with nearly all of its processes.
+
+    activity (`digest.activity.ACTIVITY_SCHEMA`): what each process of the jobs moved there in each slice of the grid.
     """
 
     jobs: pl.DataFrame
     slices: pl.DataFrame
+    activity: pl.DataFrame
     slice_seconds: float
     direction: Direction
     storage: storage.Storage
@@ -131,17 +134,19 @@ def campaign_of(
 
     together: which of them were one run. `overlap` is the campaign of all runs that it is given.
     """
-    jobs, slices = [], []
+    jobs, slices, activities = [], [], []
     for job in moved:
         mounts = _mounts_in_use(job.run, key, direction)
         jobs.append(_job_row(job, mounts))
         rows = on_grid(job.activity, job.run.digest.slice_ns, grid_ns)
+        activities.append(rows)
         slices.append(rows.filter(pl.col("bytes") > 0).join(mounts, on="process"))
     table = _with_runs(pl.DataFrame(jobs), together)
     digests = [job.run.digest for job in moved]
     return Campaign(
         jobs=table.select(pl.col(name).cast(dtype) for name, dtype in JOBS_SCHEMA.items()),
         slices=_shared_in_full(pl.concat(slices), table, grid_ns / 1e9),
+        activity=pl.concat(activities),
         slice_seconds=grid_ns / 1e9,
         direction=direction,
         storage=storage.describe(key, digests),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from slicewise.analysis.runs.file_sharing import file_sharing
 from slicewise.analysis.size.points import POINTS, Curve
 from slicewise.digest.activity import Direction, members
 from slicewise.digest.digest import Digest
@@ -19,8 +20,6 @@ ONE_SIZE = 0.9
 NEAR = 0.05
 # Of calls that go on where the last one ended (or after it): as many are sequential, as few are random.
 SEQUENTIAL, RANDOM = 0.9, 0.75
-# Of bytes in files that several processes use: more is sharing.
-SHARED = 0.5
 # A direction with less of a job's bytes is no part of what it does.
 TRIVIAL = 0.01
 LEAST_BYTES = 1 << 20
@@ -129,7 +128,7 @@ def _accesses(digest: Digest, row: dict[str, int], direction: Direction, slices:
         mount=storage["point"],
         direction=direction,
         access=_access(row["calls"], row["sequential"], row["consecutive"]),
-        sharing=_sharing(digest, direction, storage["point"]),
+        sharing=file_sharing(digest, direction, storage["point"]),
         processes=moved["process"].n_unique(),
         block_size=None,
         file_size=None,
@@ -159,18 +158,6 @@ def _access(calls: int, sequential: int, consecutive: int) -> str:
     if max(sequential, consecutive) >= SEQUENTIAL * calls:
         return "sequential"
     return "random" if sequential < RANDOM * calls else "sequential and random"
-
-
-def _sharing(digest: Digest, direction: Direction, point: str) -> str:
-    """Whether most bytes below the mount point are in files that several processes moved bytes of."""
-    files = digest.files.join(members(digest), on="process", how="semi").filter(
-        pl.col(f"{direction}_bytes") > 0, pl.col("path").str.starts_with(point)
-    )
-    by_path = files.group_by("path").agg(
-        processes=pl.col("process").n_unique(), bytes=pl.col(f"{direction}_bytes").sum()
-    )
-    shared = by_path.filter(pl.col("processes") > 1)["bytes"].sum()
-    return "shared file" if shared > SHARED * float(by_path["bytes"].sum()) else "file per process"
 
 
 def _size(digest: Digest, storage: int, direction: Direction, mean_size: float) -> int | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from slicewise.analysis.coverage import Coverage, coverage
+from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.coverage_table import coverage_table
@@ -24,14 +25,34 @@ def unseen_lines(digests: Iterable[Digest]) -> list[str]:
     for digest in digests:
         lines.extend(digest.notes)
         lines.extend(coverage_lines(digest.job, coverage(digest)))
-        lines.extend(damage.message for damage in digest.damage)
-        lines.extend(_mishaps(digest))
-        killed = digest.processes.filter(pl.col("ending") == "killed").height
-        if killed:
-            lines.append(
-                f"{digest.job}: {words.count(killed, 'process')} ended without a word (killed, or out of time or "
-                "memory): what they counted is here, the kernel's own last count of them is not"
-            )
+        lines.extend(_lost(digest))
+    return lines
+
+
+def least_seen_lines(digests: Sequence[Digest], direction: Direction) -> list[str]:
+    """`unseen_lines` of many jobs, with one line on the kernel's bytes: of the job of which least was seen."""
+    lines = list(dict.fromkeys(note for digest in digests for note in digest.notes))
+    shares = {digest.job: getattr(coverage(digest), direction) for digest in digests}
+    known = {job: share for job, share in shares.items() if share is not None}
+    if known:
+        least = min(known, key=lambda job: known[job])
+        lines.append(
+            f"{least}: saw {words.percent(known[least])} of the bytes {coverage_words.DONE[direction]} that the kernel "
+            f"counted, the least of {words.count(len(known), 'job')}"
+        )
+    return [*lines, *(line for digest in digests for line in _lost(digest))]
+
+
+def _lost(digest: Digest) -> list[str]:
+    """Damage, trouble that the profiler met, processes that were killed."""
+    lines = [damage.message for damage in digest.damage]
+    lines.extend(_mishaps(digest))
+    killed = digest.processes.filter(pl.col("ending") == "killed").height
+    if killed:
+        lines.append(
+            f"{digest.job}: {words.count(killed, 'process')} ended without a word (killed, or out of time or "
+            "memory): what they counted is here, the kernel's own last count of them is not"
+        )
     return lines
 
 

@@ -1,0 +1,102 @@
+"""All that a campaign shows of competition for a storage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from slicewise.analysis.campaign.figures import by_combination, figures
+from slicewise.analysis.campaign.throughput import alone_table, runs_of, together_table
+from slicewise.analysis.runs.campaign import Campaign, CampaignDirection, campaign
+from slicewise.analysis.sharing.fitted_model import cross_check, fit_model, with_held_out
+from slicewise.analysis.sharing.model import FittedModel
+from slicewise.digest.digest import Digest
+from slicewise.scalars import real, whole
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """On what ground the figures stand: counts, and the least and the most of what runs were like."""
+
+    runs_alone: int
+    runs_together: int
+    most_jobs: int
+    dropped: list[str]
+    slice_seconds: float
+    processes: tuple[int, int]
+    nodes: tuple[int, int]
+    seconds_alone: tuple[float, float] | None
+    seconds_together: tuple[float, float] | None
+    bytes: tuple[int, int]
+    call_bytes: tuple[float, float]
+    files: list[str]
+
+
+@dataclass(frozen=True)
+class CampaignResult:
+    """runs, alone, together: see throughput.py. checked: every run of several jobs against a model that was fitted
+    without its combination of jobs (`fitted_model.CHECK_SCHEMA`); figures, combinations: see figures.py. model: fitted
+    to all of them.
+    """
+
+    data: Campaign
+    conditions: Conditions
+    runs: pl.DataFrame
+    alone: pl.DataFrame
+    together: pl.DataFrame
+    model: FittedModel
+    checked: pl.DataFrame
+    figures: pl.DataFrame
+    combinations: pl.DataFrame
+
+
+def campaign_result(digests: Sequence[Digest], direction: CampaignDirection = "auto") -> CampaignResult:
+    """What profiles of jobs that ran alone and together show. Raises UserError as `campaign` does."""
+    return result_of(campaign(digests, direction))
+
+
+def result_of(data: Campaign) -> CampaignResult:
+    """What a campaign shows."""
+    runs = runs_of(data)
+    checked = cross_check(data.jobs, data.slices)
+    return CampaignResult(
+        data=data,
+        conditions=_conditions(data, runs),
+        runs=runs,
+        alone=alone_table(runs),
+        together=together_table(runs),
+        model=with_held_out(fit_model(data.jobs, data.slices), checked),
+        checked=checked,
+        figures=figures(checked),
+        combinations=by_combination(checked),
+    )
+
+
+def _conditions(data: Campaign, runs: pl.DataFrame) -> Conditions:
+    alone = runs.filter(pl.len().over("run") == 1)
+    together = runs.filter(pl.len().over("run") > 1)
+    calls = data.activity.group_by("job").agg(call=pl.col("bytes").sum() / pl.col("ops").sum().clip(1))
+    return Conditions(
+        runs_alone=alone["run"].n_unique(),
+        runs_together=together["run"].n_unique(),
+        most_jobs=whole(runs["place"].max()) + 1,
+        dropped=runs.filter("stood_out")["run"].unique(maintain_order=True).to_list(),
+        slice_seconds=data.slice_seconds,
+        processes=_from_to(runs["processes"]),
+        nodes=_from_to(runs["nodes"]),
+        seconds_alone=_from_to_seconds(alone["seconds"]),
+        seconds_together=_from_to_seconds(together["seconds"]),
+        bytes=_from_to(runs["bytes"]),
+        call_bytes=(real(calls["call"].min()), real(calls["call"].max())),
+        files=runs["files"].unique().sort().to_list(),
+    )
+
+
+def _from_to(values: pl.Series) -> tuple[int, int]:
+    return whole(values.min()), whole(values.max())
+
+
+def _from_to_seconds(values: pl.Series) -> tuple[float, float] | None:
+    return (real(values.min()), real(values.max())) if len(values) else None

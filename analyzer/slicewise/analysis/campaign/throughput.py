@@ -1,0 +1,188 @@
+"""Throughput of jobs alone and together, over runs and over processes: tables 1 to 3 of Kuo et al. (2013).
+
+A campaign in, frames out; rates are bytes/s. A mean is over the runs without those that stood out among their repeats;
+a column all_NAME is over all of them. RSD: relative standard deviation, that of the population over the mean; null of
+one value.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from slicewise.analysis.overlap.region import Region, in_region, regions
+from slicewise.analysis.overlap.uniformity import uniformity
+from slicewise.analysis.runs.campaign import Campaign
+from slicewise.analysis.runs.file_sharing import file_sharing
+from slicewise.analysis.runs.outliers import outliers
+from slicewise.analysis.runs.repeats import runs_that_stood_out
+from slicewise.scalars import real, whole
+
+# What files a job of one process shares does not matter.
+ONE_PROCESS = "one process"
+
+# One process first, for it belongs to both tables of the others.
+FILES_FIRST = (pl.col("files") != ONE_PROCESS, pl.col("files"))
+
+RUNS_SCHEMA = pl.Schema(
+    {
+        "files": pl.String,
+        "own_files": pl.String,
+        "pair": pl.String,
+        "run": pl.String,
+        "job": pl.String,
+        "place": pl.Int64,
+        "program": pl.String,
+        "processes": pl.Int64,
+        "nodes": pl.Int64,
+        "mounts": pl.Int64,
+        "bytes": pl.Int64,
+        "seconds": pl.Float64,
+        "overall": pl.Float64,
+        "overlap": pl.Float64,
+        "overlap_seconds": pl.Float64,
+        "region": pl.String,
+        "process_rsd": pl.Float64,
+        "run_process_rsd": pl.Float64,
+        "stood_out": pl.Boolean,
+    }
+)
+
+
+def runs_of(data: Campaign) -> pl.DataFrame:
+    """A row a job of a run (`RUNS_SCHEMA`), of one job alone and of several together.
+
+    own_files: whether most bytes of the job are in files that several of its processes share; files: of the run's jobs,
+    those of one process left out. place: of a job among those of its run, by size. overall: bytes over the I/O time
+    span. overlap: in the active overlapping region, that of every process or, where there is none, of any process
+    (`region`); null where jobs never met in a slice. process_rsd: of the bytes of the job's processes there,
+    run_process_rsd of those of all jobs' processes; alone, in its own region.
+    """
+    sharing = {digest.job: file_sharing(digest, data.direction, data.storage.point) for digest in data.digests}
+    sharing |= dict.fromkeys(data.jobs.filter(pl.col("processes") == 1)["job"], ONE_PROCESS)
+    late = runs_that_stood_out(data.jobs)
+    rows = []
+    for (run,), table in data.jobs.group_by("run", maintain_order=True):
+        jobs = table.sort("processes", "nodes", "job").to_dicts()
+        told = sorted({sharing[job["job"]] for job in jobs} - {ONE_PROCESS})
+        moved = data.activity.filter(pl.col("job").is_in([job["job"] for job in jobs]))
+        met = regions(moved, {job["job"]: job["processes"] for job in jobs}, round(data.slice_seconds * 1e9))
+        region = met.every_process or met.any_process
+        there = moved.clear() if region is None else in_region(moved, region)
+        evenness = _rsd_of_processes(moved, there)
+        for place, job in enumerate(jobs):
+            own = there.filter(pl.col("job") == job["job"])
+            rows.append(
+                {name: job[name] for name in ("pair", "run", "job", "program", "processes", "nodes", "mounts", "bytes")}
+                | {
+                    "files": " and ".join(told) or ONE_PROCESS,
+                    "own_files": sharing[job["job"]],
+                    "place": place,
+                    "seconds": job["seconds"],
+                    "stood_out": run in late,
+                }
+                | {"overall": job["bytes"] / job["seconds"], "run_process_rsd": evenness}
+                | _in_region(region, own, moved.filter(pl.col("job") == job["job"]))
+            )
+    return _with_alone_outliers(pl.DataFrame(rows, schema=RUNS_SCHEMA))
+
+
+def _in_region(region: Region | None, own: pl.DataFrame, moved: pl.DataFrame) -> dict[str, object]:
+    if region is None:
+        return {}
+    return {
+        "overlap": whole(own["bytes"].sum()) / region.seconds,
+        "overlap_seconds": region.seconds,
+        "region": region.kind,
+        "process_rsd": _rsd_of_processes(moved, own),
+    }
+
+
+def _rsd_of_processes(moved: pl.DataFrame, there: pl.DataFrame) -> float | None:
+    """Of the bytes in the region of all processes that ever moved some; None of one process, or if none moved any."""
+    by_process = there.group_by("process").agg(pl.col("bytes").sum())
+    processes = moved.select("process").unique(maintain_order=True).join(by_process, on="process", how="left")
+    even = uniformity(processes["bytes"].fill_null(0).to_numpy())
+    return None if even is None or len(processes) == 1 else even.rsd
+
+
+def _with_alone_outliers(runs: pl.DataFrame) -> pl.DataFrame:
+    """Runs of one job that stood out by their throughput are marked as well."""
+    found: set[str] = set()
+    for _, repeats in runs.filter(pl.len().over("run") == 1).group_by("files", "program", "pair"):
+        stood_out = outliers(repeats["overall"].to_list())
+        found |= set(repeats.filter(pl.Series(stood_out, dtype=pl.Boolean))["run"])
+    return runs.with_columns(stood_out=pl.col("stood_out") | pl.col("run").is_in(list(found)))
+
+
+def alone_table(runs: pl.DataFrame) -> pl.DataFrame:
+    """Tables 1 and 2: a row a size of job that ran alone: files, program, pair, processes, nodes, runs, dropped,
+    overall, run_rsd, process_rsd, seconds, all_overall, all_run_rsd.
+    """
+    alone = runs.filter(pl.len().over("run") == 1).sort(*FILES_FIRST, "program", "processes", "nodes", "mounts")
+    return _means(alone, ["files", "program", "pair", "processes", "nodes"], "overall")
+
+
+def together_table(runs: pl.DataFrame) -> pl.DataFrame:
+    """Table 3: a row a job of a combination: files, pair, place, own_files, program, processes, nodes, runs, dropped,
+    overall, overlap, run_rsd (of overlap), process_rsd, run_process_rsd, seconds, overlap_seconds, all_overall,
+    all_overlap, all_run_rsd; overall_ratio and overlap_ratio: over the first job's; alone_seconds, slowdown: what the
+    job's bytes take alone, where jobs of its size ran alone, and how many times as long it took.
+    """
+    sizes = pl.col("processes").over("run", mapping_strategy="join")
+    together = runs.filter(pl.len().over("run") > 1).sort(
+        *FILES_FIRST,
+        sizes.list.len(),
+        sizes.list.min(),
+        sizes.list.max(),
+        pl.col("nodes").sum().over("run"),
+        "pair",
+        "place",
+    )
+    means = _means(together, ["files", "pair", "place", "own_files", "program", "processes", "nodes"], "overlap")
+    rates = alone_table(runs).select("program", "processes", "nodes", own_files="files", alone="overall")
+    volumes = together.group_by("files", "pair", "place").agg(pl.col("bytes").mean())
+    size = ["own_files", "program", "processes", "nodes"]
+
+    def over_first(column: str) -> pl.Expr:
+        return pl.col(column) / pl.col(column).first().over("files", "pair")
+
+    return (
+        means.join(volumes, on=["files", "pair", "place"], how="left", maintain_order="left")
+        .join(rates, on=size, how="left", maintain_order="left")
+        .with_columns(
+            overall_ratio=over_first("overall"),
+            overlap_ratio=over_first("overlap"),
+            alone_seconds=pl.col("bytes") / pl.col("alone"),
+        )
+        .with_columns(slowdown=pl.col("seconds") / pl.col("alone_seconds"))
+        .drop("alone", "bytes")
+    )
+
+
+def _means(runs: pl.DataFrame, by: list[str], spread: str) -> pl.DataFrame:
+    """Means over runs, and the RSD over runs of the column `spread`."""
+    rows = []
+    averaged = ("overall", "overlap", "process_rsd", "run_process_rsd", "seconds", "overlap_seconds")
+    for key, table in runs.group_by(by, maintain_order=True):
+        kept = table.filter(~pl.col("stood_out"))
+        rows.append(
+            dict(zip(by, key, strict=True))
+            | {"runs": kept["run"].n_unique(), "dropped": table["run"].n_unique() - kept["run"].n_unique()}
+            | {column: _mean(kept[column]) for column in averaged}
+            | {"run_rsd": _rsd(kept[spread]), "all_run_rsd": _rsd(table[spread])}
+            | {f"all_{column}": _mean(table[column]) for column in ("overall", "overlap")}
+        )
+    floats = [*averaged, "run_rsd", "all_run_rsd", "all_overall", "all_overlap"]
+    schema = {name: runs.schema[name] for name in by} | {"runs": pl.Int64, "dropped": pl.Int64}
+    return pl.DataFrame(rows, schema=pl.Schema(schema | dict.fromkeys(floats, pl.Float64)))
+
+
+def _mean(values: pl.Series) -> float | None:
+    known = values.drop_nulls()
+    return real(known.mean()) if len(known) else None
+
+
+def _rsd(values: pl.Series) -> float | None:
+    known = values.drop_nulls().to_numpy()
+    return float(np.std(known) / np.mean(known)) if len(known) > 1 else None

@@ -1,0 +1,66 @@
+"""What a folder of runs shows of competition for a storage: throughput alone and together, slowdown, predictions."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slicewise.analysis.campaign.result import CampaignResult, campaign_result
+from slicewise.analysis.runs.campaign import CampaignDirection
+from slicewise.digest.digest import read_digests
+from slicewise.errors import UserError
+from slicewise.profile.files import job_places
+from slicewise.report.campaign import campaign_words
+from slicewise.report.campaign.campaign_json import campaign_record
+from slicewise.report.campaign.campaign_page import campaign_page
+from slicewise.report.campaign.campaign_tables import tables
+from slicewise.report.coverage.unseen import least_seen_lines
+from slicewise.report.page import page_path, write_page
+from slicewise.report.tables import for_terminal
+from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+
+
+def campaign(
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Directories of profiles: jobs alone, and some together.")
+    ],
+    direction: Annotated[CampaignDirection, typer.Option(help="auto: whichever moved more bytes.")] = "auto",
+    tables_to: Annotated[
+        Path | None, typer.Option("--csv", metavar="DIR", help="Write each table to DIR as NAME.csv.")
+    ] = None,
+    html: PageFile = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """What a folder of runs shows of competition for a storage: throughput alone and together, slowdown, predictions.
+
+    Jobs whose I/O overlapped in time were one run; all others ran alone. Repeats of one combination of jobs are
+    averaged.
+
+    Example: slicewise campaign profiles/ --csv tables/
+    """
+    result = campaign_result(read_digests(job_places(directories)), direction)
+    page = html or page_path(directories[0], f"campaign-{directories[0].resolve().name}")
+    unseen = least_seen_lines(result.data.digests, result.data.direction)
+    write_page(campaign_page(result, directories[0].resolve().name, unseen), page)
+    if tables_to is not None:
+        _write_csv(result, tables_to)
+    if json:
+        write_json(campaign_record(result, page), output)
+        return
+    shown = [part for table in tables(result).values() for part in (table.title, for_terminal(table), "")]
+    where = [f"Tables: {tables_to}"] if tables_to else []
+    write_text([*campaign_words.opening(result), "", *shown, *where, f"Page: {page}"], output)
+
+
+def _write_csv(result: CampaignResult, directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, table in tables(result).items():
+            with (directory / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file).writerows(table.copied_rows())
+    except OSError as error:
+        raise UserError(f"{directory}: cannot be written: {error.strerror}; give another directory to --csv") from error

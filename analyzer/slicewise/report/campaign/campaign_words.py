@@ -1,0 +1,60 @@
+"""What a campaign shows, in sentences. Plain text, no markup."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from slicewise.analysis.campaign.figures import ALL_RUNS, AT_STAKE
+from slicewise.analysis.campaign.result import CampaignResult
+from slicewise.report.model.model_tables import check_words
+from slicewise.report.model.weight_words import answer
+from slicewise.text import words
+
+HELD_OUT = "each combination of jobs by a fit without its runs"
+
+
+def opening(result: CampaignResult) -> list[str]:
+    """The sentences that open a page: what competition cost most, who got how much, how well that is predicted."""
+    if not result.conditions.runs_together:
+        alone = words.count(result.conditions.runs_alone, "run")
+        return [
+            f"No two of these jobs did I/O at one time: {alone} of one job alone, and nothing to say of competition."
+        ]
+    told = [_worst(result.together), _uneven(result.together), answer(result.model.weight)]
+    return [sentence for sentence in told if sentence] + predicted_words(result)
+
+
+def predicted_words(result: CampaignResult) -> list[str]:
+    """How far off predictions are, of all runs."""
+    if result.checked.is_empty() or result.model.weight.chosen is None:
+        return []
+    at_stake = result.figures.filter(pl.col("jobs") == AT_STAKE, pl.col("runs") == ALL_RUNS)
+    told = [
+        f"Of {group}, where the share is at stake, they are off by {words.percent(mean)} in the mean, with a bias of "
+        f"{words.signed_percent(bias)}."
+        for group, mean, bias in at_stake.select("group", "mean", "bias").drop_nulls().iter_rows()
+    ]
+    return [check_words(result.checked, HELD_OUT), *told]
+
+
+def _worst(together: pl.DataFrame) -> str:
+    known = together.filter(pl.col("slowdown").is_not_null()).sort("slowdown")
+    if known.is_empty():
+        return "No job of these sizes ran alone as well: what competition cost is not known." if len(together) else ""
+    row = known.row(-1, named=True)
+    return (
+        f"The I/O of a job with {words.count(row['processes'], 'process', 'processes')} took "
+        f"{row['slowdown']:.2f} times as long as alone ({words.seconds(row['seconds'])} instead of "
+        f"{words.seconds(row['alone_seconds'])}), the most of all, in {row['pair']}."
+    )
+
+
+def _uneven(together: pl.DataFrame) -> str:
+    known = together.filter(pl.col("overlap_ratio").is_not_null())
+    if known.is_empty():
+        return ""
+    row = known.sort(pl.col("overlap_ratio").log().abs()).row(-1, named=True)
+    return (
+        f"While all processes of {row['pair']} were at work, the rates stood 1 to {row['overlap_ratio']:.2f}; over the "
+        f"whole runs 1 to {row['overall_ratio']:.2f}."
+    )

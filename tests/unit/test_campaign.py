@@ -1,0 +1,180 @@
+"""`slicewise campaign`: tables 1 to 3 of Kuo et al. from profiles, with values computed by hand."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from slicewise.analysis.campaign.figures import by_combination, figures
+from slicewise.analysis.campaign.result import campaign_result
+from slicewise.analysis.sharing.fitted_model import CHECK_SCHEMA
+from slicewise.charts.campaign import alone_and_together
+from slicewise.digest.digest import Digest
+from slicewise.profile.reader import read_profile
+from slicewise.report.campaign.campaign_json import campaign_record
+from slicewise.report.campaign.campaign_page import campaign_page
+from slicewise.report.campaign.campaign_tables import figures_table, tables
+from slicewise.report.campaign.campaign_words import opening
+from slicewise.report.page import html_of
+from support.tabled_jobs import EPOCH, MIB, write_job
+
+DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs/commands.md").read_text()
+DOCUMENTED = DOCUMENTED[DOCUMENTED.index("## slicewise campaign") : DOCUMENTED.index("## slicewise delta run")]
+MOUNT = {"type": "fuse.glusterfs", "source": "server:/volume", "point": "/mnt/volume", "object": "file"}
+# MiB of each process in slices of 4 s: two jobs of two processes, which all were at work in slices 1 and 2 alone.
+LARGE = [[0, 40, 40, 40, 40, 36, 0, 0, 0, 0], [0, 40, 38, 42, 40, 0, 0, 0, 0, 0]]
+SMALL = [[10, 20, 20, 0, 20, 22, 60, 60, 60, 12], [12, 20, 22, 20, 20, 18, 58, 62, 60, 0]]
+
+
+def write_run(folder: Path, name: str, first_slice: int, jobs: dict[str, list[list[float]]]) -> None:
+    for host, (job, rows) in enumerate(jobs.items()):
+        write_job(folder / f"{name}-{job}", rows, host=f"n{host}", first_slice=first_slice, mount=MOUNT)
+
+
+@pytest.fixture(scope="module")
+def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("campaign")
+    for repeat in range(2):
+        start = EPOCH + 1000 * repeat
+        write_run(folder, f"alone{repeat}", start, {"two": [[40.0] * 4, [40.0] * 4]})
+        write_run(folder, f"single{repeat}", start + 100, {"one": [[60.0] * 4]})
+        write_run(folder, f"pair{repeat}", start + 200, {"large": LARGE, "small": SMALL})
+    write_run(folder, "unequal", EPOCH + 5000, {"two": [[20.0] * 4, [20.0] * 4], "one": [[20.0] * 8]})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def result(profiles):
+    return campaign_result([Digest(read_profile(path)) for path in sorted(profiles.iterdir())])
+
+
+def test_jobs_alone(result):
+    """Two processes of 160 MiB each in 16 s: 20 MiB/s; one of 240 MiB: 15 MiB/s."""
+    one, two = result.alone.to_dicts()
+    assert (one["pair"], two["pair"], one["files"], two["files"]) == ("1", "2", "one process", "file per process")
+    assert (one["overall"], two["overall"]) == pytest.approx((15 * MIB, 20 * MIB))
+    assert (one["runs"], two["runs"], two["run_rsd"], two["process_rsd"]) == (2, 2, 0, 0)
+
+
+def test_jobs_together(result):
+    """Large: 356 MiB in 5 slices, 158 in the region of 8 s; small: 576 in 10, 82 there. Of the four processes' bytes
+    there, 80, 78, 40 and 42 MiB, the standard deviation is 19.026 and the mean 60.
+    """
+    pair = result.together.filter(pl.col("pair") == "2 + 2").to_dicts()
+    assert [row["overall"] / MIB for row in pair] == pytest.approx([17.8, 14.4])
+    assert [row["overlap"] / MIB for row in pair] == pytest.approx([19.75, 10.25])
+    assert [row["overlap_seconds"] for row in pair] == [8, 8]
+    assert [row["overall_ratio"] for row in pair] == pytest.approx([1, 14.4 / 17.8])
+    assert [row["overlap_ratio"] for row in pair] == pytest.approx([1, 10.25 / 19.75])
+    assert [row["run_process_rsd"] for row in pair] == pytest.approx([0.317105] * 2, abs=1e-6)
+    assert [row["process_rsd"] for row in pair] == pytest.approx([1 / 79, 1 / 41])
+    # 356 MiB alone take 17.8 s, and took 20; 576 take 28.8, and took 40.
+    assert [row["alone_seconds"] for row in pair] == pytest.approx([17.8, 28.8])
+    assert [row["slowdown"] for row in pair] == pytest.approx([20 / 17.8, 40 / 28.8])
+
+
+def test_overall_rates_mix_the_overlap_with_what_follows(result):
+    one, two = result.together.filter(pl.col("pair") == "1 + 2").to_dicts()
+    assert (one["overlap"] / MIB, two["overlap"] / MIB, two["overlap_ratio"]) == pytest.approx((5, 10, 2))
+    assert (one["overall"] / MIB, two["overall"] / MIB) == pytest.approx((5, 10))
+    assert one["slowdown"] == pytest.approx(32 / (160 / 15))
+
+
+def test_the_conditions_are_told(result):
+    found = result.conditions
+    assert (found.runs_alone, found.runs_together, found.most_jobs, found.slice_seconds) == (4, 3, 2, 4)
+    assert (found.processes, found.nodes, found.seconds_alone) == ((1, 2), (1, 1), (16, 16))
+    assert found.files == ["file per process", "one process"]
+
+
+def test_a_spread_of_one_value_is_unknown(result):
+    """One process has no spread over processes, and one run none over runs."""
+    assert result.alone.to_dicts()[0]["process_rsd"] is None
+    assert result.together.filter(pl.col("pair") == "1 + 2")["run_rsd"].to_list() == [None, None]
+
+
+def test_jobs_alone_show_nothing_of_competition(profiles):
+    found = campaign_result([Digest(read_profile(path)) for path in sorted(profiles.glob("alone*"))])
+    assert opening(found)[0].startswith("No two of these jobs did I/O at one time: 2 runs of one job alone")
+    assert set(tables(found)) == {"conditions", "alone"}
+    assert html_of(campaign_page(found, "alone", []))
+
+
+def test_two_jobs_of_equal_size_are_told_apart_in_charts(result):
+    known = result.together.filter(pl.col("alone_seconds").is_not_null())
+    chart = alone_and_together(known, ("alone_seconds", "seconds"), 1.0, "I/O time (s)")
+    assert list(chart.layout.yaxis.ticktext) == ["1 + 2: 1", "1 + 2: 2", "2 + 2: 2 (job 1)", "2 + 2: 2 (job 2)"]
+
+
+def test_documented_keys(result):
+    record = campaign_record(result, None)
+    for name in ("alone", "together", "runs", "figures", "combinations"):
+        for key in record[name][0] if record[name] else ():
+            assert f"`{key}`" in DOCUMENTED, key
+    assert all(f"`{key}`" in DOCUMENTED for key in record)
+
+
+def test_figures_of_checks():
+    """Two runs of a pair: 10 % too fast, exact, 20 % too slow, exact; the second stood out."""
+    rows = [
+        ("r1", "a", 0.9, 0.95, 0.85, -0.1, True, False, "no share law"),
+        ("r1", "b", 1.0, 1.1, 0.9, 0.0, False, False, None),
+        ("r2", "a", 1.2, 1.3, 0.9, 0.2, True, True, None),
+        ("r2", "b", 1.0, 1.1, 0.9, 0.0, False, True, None),
+    ]
+    names = ["run", "job", "predicted", "high", "low", "relative_error", "is_at_stake", "is_outlier", "misfit"]
+    frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(
+        pair=pl.lit("1 + 2"), weight=pl.lit("nodes"), basis=pl.lit("capacity curve"), observed=1.0,
+        own_seconds=None, own_share=None, model_share=None, capacity_ratio=None,
+    )  # fmt: skip
+    checked = frame.select(pl.col(name).cast(dtype) for name, dtype in CHECK_SCHEMA.items())
+    every, kept, at_stake, at_stake_kept = figures(checked).to_dicts()
+    assert (every["mean"], every["largest"], every["bias"], every["within"]) == pytest.approx((0.075, 0.2, 0.025, 0.75))
+    assert (kept["runs"], kept["count"], kept["mean"], kept["bias"]) == pytest.approx(
+        ("without outliers", 2, 0.05, -0.05)
+    )
+    assert (at_stake["mean"], at_stake["bias"], at_stake["within"]) == pytest.approx((0.15, 0.05, 0.5))
+    assert (at_stake["largest_outside"], at_stake["warned"]) == (pytest.approx(0.1), 1)
+    assert (at_stake_kept["count"], at_stake_kept["largest"]) == (1, pytest.approx(0.1))
+    (combination,) = by_combination(checked).to_dicts()
+    assert (combination["runs"], combination["outliers"], combination["at_stake_mean"]) == (2, 1, pytest.approx(0.15))
+    assert [cell.text for cell in figures_table(figures(checked)).rows[2]][3:9] == [
+        "2", "", "15.0 %", "20.0 %", "+5.0 %", "50.0 %",
+    ]  # fmt: skip
+
+
+def test_the_opening_tells_the_worst_first(result):
+    worst, uneven, *_ = opening(result)
+    assert worst == (
+        "The I/O of a job with 1 process took 3.00 times as long as alone (32.0 s instead of 10.7 s), the most of all, "
+        "in 1 + 2."
+    )
+    assert "the rates stood 1 to 2.00" in uneven
+
+
+def test_the_command_writes_tables_page_and_json(profiles, tmp_path, result):
+    command = [sys.executable, "-m", "slicewise", "campaign", profiles, "--html", tmp_path / "page.html"]
+    command += ["--csv", tmp_path / "tables", "--json"]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=120, check=True)
+    record = json.loads(done.stdout)
+    assert [row["overlap"] for row in record["together"]] == result.together["overlap"].to_list()
+    assert record["alone"][1]["overall"] == pytest.approx(20 * MIB)
+    assert (tmp_path / "page.html").read_text().startswith("<!")
+    assert {path.stem for path in (tmp_path / "tables").iterdir()} == set(tables(result))
+    headings, one, two = csv.reader((tmp_path / "tables" / "alone.csv").open())
+    assert float(two[headings.index("throughput (MiB/s)")]) == pytest.approx(20)
+    assert one[headings.index("processes alone")] == "1"
+
+
+def test_mistakes_are_one_line(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "slicewise", "campaign", str(tmp_path / "nowhere")],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "nowhere" in done.stderr
