@@ -197,6 +197,16 @@ def test_contention_that_cannot_be_told(tmp_path):
     assert write.capacity.bytes_per_second.value == pytest.approx(10 * MIB)
 
 
+def test_the_capacity_is_not_less_than_a_job_was_seen_to_get_by_itself(tmp_path):
+    steps = write_job(tmp_path / "steps", [[4] * 10 + [40] * 4])
+    other = write_job(tmp_path / "other", [[20] * 5])
+    write = overlap([steps, other]).directions["write"]
+    assert write.capacity.source == "envelope"
+    assert write.capacity.bytes_per_second.value == pytest.approx(10 * MIB)
+    assert write.capacity.bytes_per_second.low == pytest.approx(6 * MIB)
+    assert "had to itself" in write.capacity.bytes_per_second.how
+
+
 def test_short_jobs_are_judged_by_their_times(tmp_path):
     jobs = [write_job(tmp_path / name, [[20] * 2], program=f"/opt/{name}") for name in "ab"]
     alone = [write_job(tmp_path / f"{name}-alone", [[40]], program=f"/opt/{name}") for name in "ab"]

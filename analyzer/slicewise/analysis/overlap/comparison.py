@@ -34,7 +34,7 @@ from slicewise.analysis.runs.rates import (
 )
 from slicewise.analysis.runs.storage import StorageUse
 from slicewise.analysis.sharing import runtimes
-from slicewise.analysis.sharing.capacity import Capacity, Demand, capacity, own_slices_demand
+from slicewise.analysis.sharing.capacity import Capacity, Demand, capacity, own_slices_demand, own_slices_rates
 from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
 from slicewise.analysis.sharing.runtimes import WEIGHTS, Inverse, ObservedJob, Prediction
 from slicewise.digest.activity import ACTIVITY_SCHEMA, Direction, bytes_by_storage, on_grid
@@ -113,7 +113,14 @@ def compare(
             if job.span is not None
         ]
     )
-    limit = capacity(list(demands.values()), _combined_rates(rates, together, basis, grid_ns)) if basis else None
+    by_themselves = [own_slices_rates(job.activity, _others(job, together), grid_ns) for job in sharing]
+    limit = (
+        capacity(
+            list(demands.values()), _combined_rates(rates, together, basis, grid_ns), np.concatenate(by_themselves)
+        )
+        if basis
+        else None
+    )
     jobs = [_job(job, moved, basis, alone.get(job.name), demands.get(job.name), limit, verdict) for job in moved]
     reason = _why_nothing(runs, movers, key, direction)
     observed = _observed(data, jobs) if data is not None and not reason and _any_two_meet(sharing) else []
@@ -164,8 +171,12 @@ def _standalone(runs: Sequence[Run], job: _Moved, key: int | None, direction: Di
 def _demand(job: _Moved, alone: StandaloneRun | None, together: pl.DataFrame, grid_ns: int) -> Demand | None:
     if alone is not None:
         return Demand(alone.bytes_per_second, "standalone run")
-    others = together.filter(pl.col("job") != job.name)
-    return own_slices_demand(job.activity, others, grid_ns)
+    return own_slices_demand(job.activity, _others(job, together), grid_ns)
+
+
+def _others(job: _Moved, together: pl.DataFrame) -> pl.DataFrame:
+    """The activity of all jobs but one."""
+    return together.filter(pl.col("job") != job.name)
 
 
 def _at_its_turn(seconds: Estimate, waited: float) -> Estimate:

@@ -17,6 +17,7 @@ CapacitySource = Literal["standalone runs", "combined rate", "own slices", "enve
 
 # A standalone run below this fraction of the highest combined rate is held back by the job, not by the storage.
 SATURATING_RUNS = 0.5
+NO_RATES: Rates = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class Capacity:
     """The rate at which the storage serves all jobs together, bytes/s.
 
     source: "standalone runs": the fastest of them; "combined rate": what the jobs moved together, which was more than
-    any moved alone; "own slices": the same of slices that one job had to itself; "envelope": the highest combined rate
-    of a slice, there being nothing else. The estimate's `how` says it in words.
+    any moved alone; "own slices": the same of slices that one job had to itself; "envelope": the highest rate of a
+    slice, there being nothing else. The estimate's `how` says it in words.
     """
 
     bytes_per_second: Estimate
@@ -44,17 +45,22 @@ class Demand:
 
 def own_slices_demand(activity: pl.DataFrame, others: pl.DataFrame, slice_ns: int) -> Demand | None:
     """What a job reached in full slices in which none of the others moved a byte; None without two such."""
-    rate = mean_rate(rates_of(full_slices(activity).join(others, on="slice", how="anti"), slice_ns))
+    rate = mean_rate(own_slices_rates(activity, others, slice_ns))
     return None if rate is None else Demand(rate, "own slices")
 
 
-def capacity(demands: Sequence[Demand | None], combined: Rates) -> Capacity | None:
+def own_slices_rates(activity: pl.DataFrame, others: pl.DataFrame, slice_ns: int) -> Rates:
+    """A job's rates in full slices in which none of the others moved a byte (bytes/s)."""
+    return rates_of(full_slices(activity).join(others, on="slice", how="anti"), slice_ns)
+
+
+def capacity(demands: Sequence[Demand | None], combined: Rates, by_themselves: Rates = NO_RATES) -> Capacity | None:
     """The storage's capacity from what jobs reach alone and from their combined rates in the slices that they share
-    (bytes/s); None without either.
+    (bytes/s); None without either. by_themselves: rates of all slices that one job had to itself.
 
     The fastest standalone run, unless the jobs together were faster than it can have been; without such a run the
-    highest combined rate (the envelope, from the median to the highest), or the rate of a job's own slices where that
-    is higher.
+    envelope: the highest combined rate (from the median to the highest), or the rate of a job's own slices where that
+    is higher, or else the highest of these, where that is higher (from the highest combined rate to that one).
     """
     together = mean_rate(combined)
     standalone = [demand for demand in demands if demand and demand.source == "standalone run"]
@@ -77,4 +83,7 @@ def capacity(demands: Sequence[Demand | None], combined: Rates) -> Capacity | No
     own = max((demand.bytes_per_second for demand in demands if demand), key=lambda rate: rate.value, default=None)
     if own is not None and (envelope is None or own.value > envelope.value):
         return Capacity(own, "own slices")
+    if envelope is not None and len(by_themselves) and (fastest := float(by_themselves.max())) > envelope.high:
+        how = "the highest rate of a slice that a job had to itself; from the highest combined rate to that one"
+        return Capacity(Estimate(fastest, envelope.high, fastest, how), "envelope")
     return None if envelope is None else Capacity(envelope, "envelope")
