@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.analysis.campaign.figures import ALL_JOBS, ALL_RUNS, AT_STAKE, figures_of_all
+from slicewise.analysis.nodes.causes import FLOW_CONTROL
 from slicewise.analysis.runs.campaign import Campaign
 from slicewise.analysis.sharing.fitted_model import fit_model
 from slicewise.report.model.weight_words import answer
@@ -117,7 +118,7 @@ def test_fair_sharing_and_first_come_first_served_are_told_apart():
         assert max(graph.peak.values()) == pytest.approx(2, abs=0.25)
 
 
-def test_a_slow_device_behind_the_server_moves_the_zero_windows():
+def test_a_slow_device_behind_the_server_is_named_though_it_is_as_slow_alone():
     def zero_windows(name: str) -> tuple[float, float]:
         _, evidence = validation.read_delta(of(name))
         return evidence.filter(pl.col("signal") == "tcp_zero_windows").select("alone", "together").row(0)
@@ -125,6 +126,11 @@ def test_a_slow_device_behind_the_server_moves_the_zero_windows():
     quick, slow = zero_windows("delta-glusterfs"), zero_windows("delta-slow")
     assert min(slow) > 10
     assert min(slow) > 10 * max(quick)
+    _, evidence = validation.read_delta(of("delta-slow"))
+    assert evidence.row(0, named=True)["cause"] == FLOW_CONTROL
+    assert evidence.filter("full")["signal"].to_list() == ["tcp_zero_windows"]
+    for name in ("delta-glusterfs", "delta-turns"):
+        assert not validation.read_delta(of(name))[1]["full"].any()
 
 
 def test_the_page_of_validation_is_made_from_these():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import polars as pl
 
@@ -22,20 +22,32 @@ Cause = Literal[
     "client processors", "client network interface", "link", "server and flow control", "device", "small requests",
     "shared file",
 ]  # fmt: skip
-# The signals that are evidence: for which cause, and the least change that is worth a word, in the signal's unit.
-EVIDENCE: dict[str, tuple[Cause, float]] = {
-    "cpu_stall": ("client processors", 0.05),
-    "memory_stall": ("client processors", 0.05),
-    "network_drops": ("client network interface", 1.0),
-    "network_received": ("client network interface", 1e6),
-    "network_sent": ("client network interface", 1e6),
-    "tcp_retransmissions": ("link", 1.0),
-    "tcp_zero_windows": ("server and flow control", 1.0),
-    "tcp_timeouts": ("server and flow control", 0.5),
-    "disk_busy": ("device", 0.1),
-    "disk_request": ("device", 0.001),
-    "small_requests": ("small requests", 10.0),
-    "shared_file": ("shared file", 0.5),
+
+
+class Sign(NamedTuple):
+    """What a signal is evidence for. worth: the least change that is worth a word, in the signal's unit. full: from
+    here on the resource is at its limit, whatever it was alone; None where that depends on the machine.
+    """
+
+    cause: Cause
+    worth: float
+    full: float | None = None
+
+
+# The signals that are evidence. A receiver that closes its window ten times a second does not keep up with its senders.
+EVIDENCE: dict[str, Sign] = {
+    "cpu_stall": Sign("client processors", 0.05, full=0.5),
+    "memory_stall": Sign("client processors", 0.05, full=0.2),
+    "network_drops": Sign("client network interface", 1.0),
+    "network_received": Sign("client network interface", 1e6),
+    "network_sent": Sign("client network interface", 1e6),
+    "tcp_retransmissions": Sign("link", 1.0),
+    "tcp_zero_windows": Sign("server and flow control", 1.0, full=10.0),
+    "tcp_timeouts": Sign("server and flow control", 0.5),
+    "disk_busy": Sign("device", 0.1, full=0.9),
+    "disk_request": Sign("device", 0.001),
+    "small_requests": Sign("small requests", 10.0),
+    "shared_file": Sign("shared file", 0.5),
 }
 # Signals of the job's own requests, and their units.
 REQUEST_UNITS = {"small_requests": "calls/s", "shared_file": "processes a file"}
@@ -61,6 +73,7 @@ EVIDENCE_SCHEMA = pl.Schema(
         "deviations": pl.Float64,
         "moved": pl.Boolean,
         "counts": pl.Boolean,
+        "full": pl.Boolean,
     }
 )
 
@@ -110,33 +123,38 @@ def node_signals(digest: Digest) -> pl.DataFrame:
 
 
 def evidence(alone: pl.DataFrame, together: pl.DataFrame, asymmetry: float | None = None) -> pl.DataFrame:
-    """The table of evidence (`EVIDENCE_SCHEMA`), a row a signal: causes with what moved most first.
+    """The table of evidence (`EVIDENCE_SCHEMA`), a row a signal: causes at their limit first, then what moved most.
 
     alone, together: `SIGNALS_SCHEMA`, of the slices in which the jobs ran alone, and in which they overlapped. A signal
     of a slice is that of the node where it is highest. Only what both have is compared. asymmetry: of the Delta-graph.
     `moved` is what the signal did; `counts`, whether that is evidence for its cause: for "server and flow control" only
-    with asymmetry *and* zero windows or retransmissions that moved.
+    with asymmetry *and* zero windows or retransmissions that moved. `full`: together the resource is at its limit; one
+    that is so alone too cannot move, and is still what the jobs compete for.
     """
     compared = _by_slice(alone).join(_by_slice(together), on="signal", suffix="_together")
     rows = []
     for row in compared.iter_rows(named=True):
-        cause, worth = EVIDENCE[row["signal"]]
+        cause, worth, limit = EVIDENCE[row["signal"]]
         unit = UNITS[row["signal"]]
         change = row["mean_together"] - row["mean"]
         deviations = change / max(row["deviation"], worth / LEAST_DEVIATIONS)
         moved = (
             change >= worth and deviations >= LEAST_DEVIATIONS and row["mean_together"] >= LEAST_FACTOR * row["mean"]
         )
-        rows.append((cause, row["signal"], unit, row["mean"], row["mean_together"], change, deviations, moved))
+        full = limit is not None and row["mean_together"] >= limit
+        rows.append((cause, row["signal"], unit, row["mean"], row["mean_together"], change, deviations, moved, full))
     measured = {name: dtype for name, dtype in EVIDENCE_SCHEMA.items() if name != "counts"}
     table = pl.DataFrame(rows, schema=measured, orient="row")
     of_windows = table.filter(pl.col("signal").is_in(OF_FLOW_CONTROL))
     is_flow_control = (asymmetry or 0.0) >= LEAST_ASYMMETRY and bool(of_windows["moved"].any())
     judged = table.with_columns(counts=pl.col("moved") & ((pl.col("cause") != FLOW_CONTROL) | is_flow_control))
-    rank = pl.col("deviations").filter(pl.col("counts")).max().over("cause").fill_null(0.0)
-    return (
-        judged.with_columns(rank=rank).sort("rank", "cause", "deviations", descending=[True, False, True]).drop("rank")
-    )
+    of_cause = {
+        "cause_is_full": pl.col("full").any().over("cause"),
+        "rank": pl.col("deviations").filter(pl.col("counts")).max().over("cause").fill_null(0.0),
+    }
+    order = {"cause_is_full": True, "rank": True, "cause": False, "full": True, "deviations": True}
+    ranked = judged.with_columns(**of_cause).sort(*order, descending=list(order.values()))
+    return ranked.select(*EVIDENCE_SCHEMA)
 
 
 def request_signals(slices: pl.DataFrame, files: pl.DataFrame, seconds: float) -> pl.DataFrame:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import polars as pl
 
-from slicewise.analysis.nodes.causes import FLOW_CONTROL
+from slicewise.analysis.nodes.causes import EVIDENCE, FLOW_CONTROL
 from slicewise.report.page import Section
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
@@ -19,6 +22,7 @@ def evidence_table(evidence: pl.DataFrame) -> Table:
             Column("together"),
             Column("unit", is_figure=False),
             Column("moved", is_figure=False),
+            Column("at its limit", is_figure=False),
         ]
     )
     for row in evidence.iter_rows(named=True):
@@ -29,6 +33,7 @@ def evidence_table(evidence: pl.DataFrame) -> Table:
             Cell(words.number(row["together"]), row["together"]),
             row["unit"],
             _moved(row["moved"], row["counts"]),
+            _full(row),
         )
     return table
 
@@ -39,13 +44,24 @@ def _moved(moved: bool, counts: bool) -> str:
     return "yes" if moved else "no"
 
 
+def _full(row: Mapping[str, Any]) -> str:
+    if not row["full"]:
+        return "no" if EVIDENCE[row["signal"]].full is not None else ""
+    return "yes" if _is_full_alone(row) else "together"
+
+
+def _is_full_alone(row: Mapping[str, Any]) -> bool:
+    limit = EVIDENCE[row["signal"]].full
+    return limit is not None and row["alone"] >= limit
+
+
 def evidence_words(evidence: pl.DataFrame) -> str:
     """Which causes have evidence, the strongest first; empty where nothing was measured."""
     if evidence.is_empty():
         return ""
+    told = _limit_words(evidence)
     if not evidence["moved"].any():
-        return "No node counter (CPU, network, disk) changed compared with the standalone runs."
-    told = []
+        return " ".join([*told, "No node counter (CPU, network, disk) changed compared with the standalone runs."])
     if causes := evidence.filter("counts")["cause"].unique(maintain_order=True).to_list():
         told.append(
             f"Compared with the standalone runs, node counters changed for: {words.listing(causes)}. That is evidence, "
@@ -54,10 +70,31 @@ def evidence_words(evidence: pl.DataFrame) -> str:
     if by_themselves := evidence.filter(pl.col("moved") & ~pl.col("counts"))["signal"].to_list():
         signals = words.listing([signal.replace("_", " ") for signal in by_themselves])
         told.append(
-            f"{signals[:1].upper()}{signals[1:]} moved{' too' if told else ''}, which is evidence for {FLOW_CONTROL} "
+            f"{signals[:1].upper()}{signals[1:]} moved{' too' if causes else ''}, which is evidence for {FLOW_CONTROL} "
             "only together with an advantage of whoever comes first."
         )
     return " ".join(told)
+
+
+def _limit_words(evidence: pl.DataFrame) -> list[str]:
+    """Resources that were at their limit, alone as well or together only."""
+    full = evidence.filter("full").to_dicts()
+    told = []
+    for rows, when in (
+        ([row for row in full if _is_full_alone(row)], "alone and together, so that it need not have changed"),
+        ([row for row in full if not _is_full_alone(row)], "together"),
+    ):
+        if rows:
+            figures = words.listing(map(_figures, rows))
+            told.append(f"At its limit {when}: {figures}.")
+    return told
+
+
+def _figures(row: Mapping[str, Any]) -> str:
+    return (
+        f"{row['cause']} ({row['signal'].replace('_', ' ')}: {words.number(row['alone'])} alone and "
+        f"{words.number(row['together'])} together, {row['unit']}; the limit is {EVIDENCE[row['signal']].full:g})"
+    )
 
 
 def evidence_section(evidence: pl.DataFrame) -> Section:
@@ -66,5 +103,6 @@ def evidence_section(evidence: pl.DataFrame) -> Section:
         "Evidence for causes",
         text=[evidence_words(evidence)],
         tables=[evidence_table(evidence)],
-        note="Of each slice the node counts on which a signal was highest; alone and together are means over slices.",
+        note="Of each slice the node counts on which a signal was highest; alone and together are means over slices. "
+        "At its limit: whatever it was alone; empty where that depends on the machine.",
     )
