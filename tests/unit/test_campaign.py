@@ -21,6 +21,7 @@ from slicewise.report.campaign.campaign_page import campaign_page
 from slicewise.report.campaign.campaign_tables import figures_table, tables
 from slicewise.report.campaign.campaign_words import opening
 from slicewise.report.page import html_of
+from slicewise.report.tables import Cell, Column, Table
 from support.tabled_jobs import EPOCH, MIB, write_job
 
 DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs/commands.md").read_text()
@@ -169,6 +170,13 @@ def test_the_command_writes_tables_page_and_json(profiles, tmp_path, result):
     headings, one, two = csv.reader((tmp_path / "tables" / "alone.csv").open())
     assert float(two[headings.index("throughput (MiB/s)")]) == pytest.approx(20)
     assert one[headings.index("processes alone")] == "1"
+
+
+def test_no_name_is_a_formula_to_a_spreadsheet():
+    table = Table([Column("program", is_figure=False), Column("bias", "%")])
+    table.add("+cmd", Cell("-5.0 %", -5.0))
+    table.add("=cmd", Cell(""))
+    assert table.csv_rows() == [["program", "bias (%)"], ["'+cmd", "-5"], ["'=cmd", ""]]
 
 
 def test_mistakes_are_one_line(tmp_path):

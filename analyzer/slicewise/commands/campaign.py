@@ -61,6 +61,6 @@ def _write_csv(result: CampaignResult, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for name, table in tables(result).items():
             with (directory / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-                csv.writer(file).writerows(table.copied_rows())
+                csv.writer(file).writerows(table.csv_rows())
     except OSError as error:
         raise UserError(f"{directory}: cannot be written: {error.strerror}; give another directory to --csv") from error

@@ -48,6 +48,11 @@ class Cell:
         text = safe_text.visible(" ".join(text.split()))
         return f"'{text}" if text.startswith(("=", "@")) else text
 
+    @property
+    def in_csv(self) -> str:
+        """As copied; but no text is a formula to a spreadsheet, whatever it begins with."""
+        return self.copied if isinstance(self.value, int | float) else safe_text.csv_cell(self.value or self.text)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -77,6 +82,13 @@ class Table:
         return [
             [column.copied_heading for column in self.columns],
             *([cell.copied for cell in row] for row in self.rows),
+        ]
+
+    def csv_rows(self) -> list[list[str]]:
+        """Headings and rows for a file of CSV."""
+        return [
+            [column.copied_heading for column in self.columns],
+            *([cell.in_csv for cell in row] for row in self.rows),
         ]
 
 
