@@ -6,22 +6,22 @@ fuller one stays. A profile whose files are as they were is not read again.
 
 from __future__ import annotations
 
-import os
+import errno
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from slicewise.catalog.find import JOBS_AT_ONCE, Place, chunks
+from slicewise.catalog.parts import Part, Piece, part_of, write_aside
 from slicewise.catalog.rows import read_rows
-from slicewise.catalog.schema import KEY, conform
+from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, Writing, number_of_name
+from slicewise.catalog.workers import OneByOne, Threads, Workers
+from slicewise.errors import UserError
 from slicewise.scalars import whole
 
 # What is held in memory before a batch is written: so many rows of slices, or as much as came in so many seconds.
@@ -31,6 +31,8 @@ SECONDS_A_BATCH = 30.0
 MOST_BATCHES = 8
 SMALL_ROWS = 1_000_000
 MERGED_ROWS = 4_000_000
+# How a disk says that it is full, or that its user has had his share.
+FULL = (errno.ENOSPC, errno.EDQUOT)
 # So far the clocks of file servers and of whoever ingests may differ.
 CLOCKS_APART_NS = 3_600_000_000_000
 # What is fuller of two profiles of one job, most telling first.
@@ -47,6 +49,18 @@ class Ingested:
     damaged: int = 0
     records: int = 0
     unread: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Pending:
+    """Jobs that wait to be written: those of a part with these keys."""
+
+    part: Part
+    keys: set[int]
+
+    @property
+    def records(self) -> int:
+        return sum(self.part.records[key] for key in self.keys)
 
 
 @dataclass(frozen=True)
@@ -68,23 +82,40 @@ def ingest(
     is_waiting: Callable[[], None] | None = None,
     rows_a_batch: int = ROWS_A_BATCH,
     jobs_at_once: int = JOBS_AT_ONCE,
+    workers: Workers | None = None,
 ) -> Ingested:
     """Take profiles into a catalog. progress: is told how many profiles, and bytes of them, are done since last time.
 
-    is_waiting: is called if another process changes the catalog; then this one waits.
+    is_waiting: is called if another process changes the catalog; then this one waits. workers: who reads the profiles
+    and writes the batches, if not this process; what they read and write goes through files beside the catalog's days.
+    Raises UserError where the catalog's disk is full; what came in until then stays.
     """
-    with catalog.locked(is_waiting) as writing:
-        return _Ingest(writing, rows_a_batch, jobs_at_once).run(places, progress)
+    try:
+        with catalog.locked(is_waiting) as writing:
+            return _Ingest(writing, rows_a_batch, jobs_at_once, workers).run(places, progress)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise UserError(
+            f"{catalog.path}: {error.strerror}; make room, and run the same command again: it goes on where it was"
+        ) from error
+
+
+def read_parts(places: Sequence[Place], catalog: Path, is_aside: bool) -> tuple[list[Part], list[str]]:
+    """Those profiles that can be read, and a line for each that cannot. is_aside: what is read lies in files."""
+    found, unread = read_rows(places, Catalog(catalog).salt)
+    return [part_of(frames, catalog if is_aside else None) for frames in found], unread
 
 
 class _Ingest:
-    def __init__(self, writing: Writing, rows_a_batch: int, jobs_at_once: int) -> None:
+    def __init__(self, writing: Writing, rows_a_batch: int, jobs_at_once: int, workers: Workers | None) -> None:
         self.writing, self.catalog = writing, writing.catalog
         self.rows_a_batch, self.jobs_at_once = rows_a_batch, jobs_at_once
+        self.is_aside = workers is not None
+        self.readers, self.writers = workers or Threads(), workers or OneByOne()
         self.salt = self.catalog.salt
         self.done = Ingested()
-        self.pending: list[dict[str, pl.DataFrame]] = []
-        self.pending_rows = 0
+        self.pending: list[_Pending] = []
         self.last_put = time.monotonic()
         self.waiting: dict[str, list[_Known]] = {}
         self.processes: dict[int, frozenset[int]] = {}
@@ -96,19 +127,13 @@ class _Ingest:
         fresh = [place for place in places if not seen or place.fingerprint(self.salt) not in seen]
         self.done.known = len(places) - len(fresh)
         progress(self.done.known, sum(place.size for place in places) - sum(place.size for place in fresh))
-        workers = max(1, len(os.sched_getaffinity(0)))
-        with ThreadPoolExecutor(workers) as pool:
-            reading: deque[tuple[list[Place], Future[tuple[list[dict[str, pl.DataFrame]], list[str]]]]] = deque()
-            for chunk in chain(chunks(fresh, self.jobs_at_once), [None] * workers):
-                if chunk is not None:
-                    reading.append((chunk, pool.submit(read_rows, chunk, self.salt)))
-                if reading and (chunk is None or len(reading) > workers):
-                    own, made = reading.popleft()
-                    found, unread = made.result()
-                    for frames in found:
-                        self._take(frames)
-                    self.done.unread += unread
-                    progress(len(own), sum(place.size for place in own))
+        together = list(chunks(fresh, self.jobs_at_once))
+        tasks = ((chunk, self.catalog.path, self.is_aside) for chunk in together)
+        for own, (parts, unread) in zip(together, self.readers.each(read_parts, tasks), strict=True):
+            for part in parts:
+                self._take(part)
+            self.done.unread += unread
+            progress(len(own), sum(place.size for place in own))
         self._put()
         self._merge()
         return self.done
@@ -121,19 +146,19 @@ class _Ingest:
         later = [batch for batch in self.catalog.batches() if batch.written_ns >= since]
         return set(self.catalog.scan("jobs", later).select("fingerprint").collect()["fingerprint"].to_list())
 
-    def _take(self, frames: dict[str, pl.DataFrame]) -> None:
+    def _take(self, part: Part) -> None:
         """Take jobs in that are new, or fuller than what is known of them. No two of them are the same job."""
-        jobs = frames["jobs"]
-        ids = frames["processes"].group_by(KEY).agg(pl.col("process"))
+        jobs = part.jobs
+        ids = part.processes.group_by(KEY).agg(pl.col("process"))
         processes = {key: frozenset(found) for key, found in ids.iter_rows()}
         kept = self._kept(jobs)
-        refused = []
+        taken = _Pending(part, set(jobs[KEY]))
         for row in jobs.sort("path").select(_described()).iter_rows(named=True):
             one = _Known(row[KEY], row["start_ns"], row["end_ns"], _fullness(row), row["path"], None)
             namesakes = [*kept.get(row["job"], ()), *self.waiting.get(row["job"], ())]
             same = [other for other in namesakes if self._is_same(one, processes[one.key], other)]
             if any(not _is_fuller(one, other) for other in same):
-                refused.append(one.key)
+                taken.keys.discard(one.key)
                 self.done.known += 1
                 continue
             for other in same:
@@ -142,16 +167,14 @@ class _Ingest:
             self.done.added += not same
             self.waiting.setdefault(row["job"], []).append(one)
             self.processes[one.key] = processes[one.key]
-        if refused:
-            frames = {name: frame.filter(~pl.col(KEY).is_in(refused)) for name, frame in frames.items()}
-        if frames["jobs"].is_empty():
+        if not taken.keys:
+            part.remove()
             return
-        records = frames["process_slices"].height if "process_slices" in frames else 0
-        self.done.damaged += frames["damage"][KEY].n_unique() if "damage" in frames else 0
-        self.done.records += records
-        self.pending.append(frames)
-        self.pending_rows += records
-        if self.pending_rows >= self.rows_a_batch or time.monotonic() - self.last_put > SECONDS_A_BATCH:
+        self.done.damaged += len(part.damaged & taken.keys)
+        self.done.records += taken.records
+        self.pending.append(taken)
+        is_much = sum(one.records for one in self.pending) >= self.rows_a_batch
+        if is_much or time.monotonic() - self.last_put > SECONDS_A_BATCH:
             self._put()
 
     def _kept(self, jobs: pl.DataFrame) -> dict[str, list[_Known]]:
@@ -184,30 +207,33 @@ class _Ingest:
             self.replaced.setdefault(other.batch.place, (other.batch, set()))[1].add(other.key)
             return
         self.waiting[name].remove(other)
-        self.pending = [
-            {name: frame.filter(pl.col(KEY) != other.key) for name, frame in frames.items()} for frames in self.pending
-        ]
+        for one in self.pending:
+            one.keys.discard(other.key)
 
     def _put(self) -> None:
         """Write what waits, and rewrite the batches of which something was replaced."""
-        days: dict[str, dict[str, list[pl.DataFrame]]] = {}
-        for frames in self.pending:
-            for (day,), jobs in frames["jobs"].group_by("day", maintain_order=True):
-                is_all = jobs.height == frames["jobs"].height
-                for name, frame in frames.items():
-                    own = frame if is_all else frame.join(jobs, on=KEY, how="semi")
-                    days.setdefault(str(day), {}).setdefault(name, []).append(own)
+        days: dict[str, list[Piece]] = {}
+        for one in self.pending:
+            for (day,), jobs in one.part.jobs.group_by("day", maintain_order=True):
+                keys = one.keys.intersection(jobs[KEY])
+                if keys:
+                    is_all = len(keys) == one.part.jobs.height
+                    days.setdefault(str(day), []).append(Piece(one.part, None if is_all else keys))
         for batch, gone in self.replaced.values():
             if len(gone) < batch.jobs:
-                for name in batch.rows:
-                    rest = batch.read(name).filter(~pl.col(KEY).is_in(list(gone)))
-                    days.setdefault(batch.day, {}).setdefault(name, []).append(rest)
-        whole_days = {day: {name: _put_together(name, parts) for name, parts in frames.items()}
-                      for day, frames in days.items()}  # fmt: skip
-        self.writing.put(whole_days, [batch for batch, _ in self.replaced.values()])
-        self.days |= set(whole_days)
-        self.pending, self.pending_rows, self.waiting, self.processes, self.replaced = [], 0, {}, {}, {}
+                days.setdefault(batch.day, []).append(Piece(batch, set(batch.read("jobs")[KEY]) - gone))
+        self._write(days, [batch for batch, _ in self.replaced.values()])
+        self.days |= set(days)
+        for one in self.pending:
+            one.part.remove()
+        self.pending, self.waiting, self.processes, self.replaced = [], {}, {}, {}
         self.last_put = time.monotonic()
+
+    def _write(self, days: Mapping[str, Sequence[Piece]], removes: Sequence[Batch]) -> None:
+        """Write a batch for each day, and take others away."""
+        tasks = ((self.catalog.path, pieces) for pieces in days.values())
+        names = self.writers.each(write_aside, tasks)
+        self.writing.install(dict(zip(days, names, strict=True)), removes)
 
     def _merge(self) -> None:
         """Put small batches of a day together where there are many."""
@@ -223,13 +249,7 @@ class _Ingest:
                 if sum(one.slice_records for one in chosen) + batch.slice_records <= MERGED_ROWS:
                     chosen.append(batch)
             if len(chosen) > 1:
-                names = {name for batch in chosen for name in batch.rows}
-                frames = {name: pl.concat([one.read(name) for one in chosen]) for name in names}
-                self.writing.put({day: frames}, chosen)
-
-
-def _put_together(name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat([conform(name, part) for part in parts])
+                self._write({day: [Piece(batch) for batch in chosen]}, chosen)
 
 
 def _described() -> list[pl.Expr]:

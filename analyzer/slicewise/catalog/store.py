@@ -18,6 +18,7 @@ import fcntl
 import json
 import mmap
 import os
+import re
 import secrets
 import shutil
 import time
@@ -106,7 +107,7 @@ class Catalog:
 
     def __init__(self, path: Path) -> None:
         """Open a catalog that is there. Raises UserError where there is none."""
-        self.path = path
+        self.path = path.absolute()  # workers may be elsewhere
         try:
             about = json.loads((path / ABOUT).read_bytes())
         except FileNotFoundError as error:
@@ -209,7 +210,12 @@ class Catalog:
         with _locked(self.path, is_waiting):
             writing = Writing(self)
             writing.finish()
-            yield writing
+            writing.clear()
+            try:
+                yield writing
+            finally:
+                if not (self.path / JOURNAL).exists():  # else batches lie there that it speaks of
+                    writing.clear()
 
     def _journal(self) -> Journal:
         try:
@@ -233,9 +239,10 @@ class Writing:
         self.catalog = catalog
 
     def finish(self) -> None:
-        """Do what a journal says, and clear away what nobody will name again."""
+        """Do what a journal says."""
         path = self.catalog.path
         journal = self.catalog._journal()
+        (path / ASIDE).mkdir(exist_ok=True)
         # What goes goes first: a reader that knows no journal may miss rows for an instant, and never counts any twice.
         for place in journal.removes:
             gone = path / ASIDE / f"gone-{Path(place).name}"
@@ -251,20 +258,25 @@ class Writing:
             with contextlib.suppress(OSError):
                 (path / place).parent.rmdir()  # of a day with nothing left
         (path / JOURNAL).unlink(missing_ok=True)
-        shutil.rmtree(path / ASIDE, ignore_errors=True)
-        (path / ASIDE).mkdir(exist_ok=True)
+
+    def clear(self) -> None:
+        """Clear away what lies aside: nobody will name it again. A lost worker may still write there, in vain."""
+        shutil.rmtree(self.catalog.path / ASIDE, ignore_errors=True)
 
     def put(self, days: Mapping[str, Mapping[str, pl.DataFrame]], removes: Sequence[Batch] = ()) -> None:
         """Add a batch for each day, from its frames, and take others away: all of it or, if killed, nothing.
 
         Each day by itself if nothing goes: a job is in one day's batch as a whole.
         """
-        path = self.catalog.path
-        installs: dict[str, str] = {}
+        names = {day: f"{BATCH_PREFIX}{secrets.token_hex(8)}" for day in days}
         for day, frames in days.items():
-            name = f"{BATCH_PREFIX}{secrets.token_hex(8)}"
-            write_batch(path / ASIDE / name, frames)
-            installs[f"{DAY_PREFIX}{day}/{name}"] = f"{ASIDE}/{name}"
+            write_batch(self.catalog.path / ASIDE / names[day], frames)
+        self.install(names, removes)
+
+    def install(self, days: Mapping[str, str], removes: Sequence[Batch] = ()) -> None:
+        """Add a batch for each day that lies aside by this name, and take others away: as `put`."""
+        path = self.catalog.path
+        installs = {f"{DAY_PREFIX}{day}/{name}": f"{ASIDE}/{name}" for day, name in days.items()}
         if not removes:
             for place, aside in installs.items():
                 (path / place).parent.mkdir(exist_ok=True)
@@ -285,9 +297,8 @@ def write_batch(place: Path, frames: Mapping[str, pl.DataFrame]) -> None:
             continue
         rows[name] = frame.height
         file = place / f"{name}.parquet"
-        conform(name, frame).sort(order_of(name)).write_parquet(
-            file, compression="zstd", compression_level=1, row_group_size=ROWS_A_GROUP.get(name, ROWS_A_GROUP_OF_OTHERS)
-        )
+        ordered = conform(name, frame).sort(order_of(name))
+        write_frame(ordered, file, compression_level=1, row_group_size=ROWS_A_GROUP.get(name, ROWS_A_GROUP_OF_OTHERS))
         _sync(file)
     jobs = frames["jobs"]
     _write_index(place / INDEX, jobs)
@@ -301,6 +312,17 @@ def write_batch(place: Path, frames: Mapping[str, pl.DataFrame]) -> None:
     }
     _write_whole(place / BATCH_ABOUT, json.dumps(about).encode())
     _sync(place)
+
+
+def write_frame(frame: pl.DataFrame, file: Path, compression: Any = "zstd", **options: Any) -> None:
+    """Write a Parquet file. Raises OSError where the system will not have it; polars has an error of its own for it."""
+    try:
+        frame.write_parquet(file, compression=compression, **options)
+    except pl.exceptions.PolarsError as error:
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(file)) from error
 
 
 def _write_index(file: Path, jobs: pl.DataFrame) -> None:

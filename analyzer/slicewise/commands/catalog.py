@@ -35,6 +35,7 @@ from slicewise.report.site.site_tables import (
     worst_table,
 )
 from slicewise.report.tables import for_terminal
+from slicewise.running.dask_workers import workers_at
 from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
 from slicewise.terminal.times import time_ns, user_number
 from slicewise.text import words
@@ -49,6 +50,14 @@ CatalogPath = Annotated[Path, typer.Argument(metavar="CATALOG", help="The catalo
 
 
 Command = Callable[..., None]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="SCHEDULER",
+        help="Workers of this Dask scheduler do it: its address or its file; local: a process for each core here.",
+    ),
+]
 
 
 def _steady(command: Command) -> Command:
@@ -91,6 +100,7 @@ def ingest(
         bool,
         typer.Option("--show-names", help="In a new catalog, tell others than its owner their neighbours' names, too."),
     ] = False,
+    dask: Dask = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
@@ -105,8 +115,12 @@ def ingest(
         has = "names as they are" if kept.has_names else "hashed names"
         raise UserError(f"{catalog}: was made with {has}, and a catalog keeps one kind; leave out --names {names}")
     found = places(paths)
-    with _progress(len(found), sum(place.size for place in found)) as progress:
-        done = take_in(kept, found, progress, lambda: say(f"{catalog}: somebody else changes it; waiting"))
+    with (
+        workers_at(dask) as workers,
+        _progress(len(found), sum(place.size for place in found)) as progress,
+    ):
+        wait = functools.partial(say, f"{catalog}: somebody else changes it; waiting")
+        done = take_in(kept, found, progress, wait, workers=workers)
     for line in done.unread:
         say(line)
     if json:
@@ -286,6 +300,7 @@ def overlaps(
     since: Since = None,
     until: Until = None,
     most: Most = 20,
+    dask: Dask = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
@@ -302,7 +317,8 @@ def overlaps(
     else:
         start_ns, end_ns = _window(opened, since, until)
         batches = opened.batches_between(start_ns, end_ns)
-        found = named(opened, pairs(opened, batches, start_ns, end_ns, most), batches)
+        with workers_at(dask) as workers:
+            found = named(opened, pairs(opened, batches, start_ns, end_ns, most, workers), batches)
         table = pairs_table
     if json:
         write_json(records(found), output)
@@ -344,6 +360,7 @@ def worst(
     until: Until = None,
     most: Most = 20,
     asked: Annotated[int, typer.Option("--ask", min=1, help="Ask blame of so many jobs at most.")] = 200,
+    dask: Dask = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
@@ -356,7 +373,8 @@ def worst(
     from slicewise.analysis.site.worst import worst as ask  # numpy comes along
 
     opened = Catalog(catalog)
-    found = ask(opened, *_window(opened, since, until), asked)
+    with workers_at(dask) as workers:
+        found = ask(opened, *_window(opened, since, until), asked, workers)
     rows = found.rows.head(most)
     if json:
         write_json(records(rows), output)

@@ -6,35 +6,87 @@ A catalog in, frames out. Jobs were together on a storage where both made calls 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import polars as pl
 
 from slicewise.analysis.site.jobs import with_key_text
-from slicewise.catalog.beside import AMOUNTS, grid_of, nobody, on_grid
+from slicewise.analysis.site.spans import Span, spans_of
+from slicewise.catalog.beside import AMOUNTS, LEAST_GRID_NS, nobody, on_grid
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
+from slicewise.catalog.workers import OneByOne, Workers
 
 # Of so many jobs pairs are looked for; pairs of a day's hundred thousand would be billions of rows.
 MOST_JOBS = 1000
 
 
-def pairs(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int, most: int) -> pl.DataFrame:
+def pairs(
+    catalog: Catalog,
+    batches: Sequence[Batch],
+    start_ns: int,
+    end_ns: int,
+    most: int,
+    workers: Workers | None = None,
+) -> pl.DataFrame:
     """The pairs of jobs that were together longest between two instants: key, other, storage, seconds, start_ns,
     end_ns, and what both did together in that time: read_bytes, write_bytes, meta_ops.
 
-    most: so many pairs. Looked at are the MOST_JOBS jobs that moved most then: others cost nobody much.
+    most: so many pairs. Looked at are the MOST_JOBS jobs that moved most then: others cost nobody much. workers: who
+    does it, day by day and storage by storage; whoever it is, the frame is the same.
     """
-    rows = (
-        catalog.scan("job_slices", batches)
-        .filter(pl.col("begin_ns") < end_ns, pl.col("end_ns") > start_ns)
-        .select(KEY, "storage", "begin_ns", "end_ns", *AMOUNTS)
+    hands = workers or OneByOne()
+    spans = spans_of(batches, start_ns, end_ns)
+    found = list(hands.each(_moved, ((catalog.path, span) for span in spans)))
+    moved = pl.concat(found).group_by(KEY).agg(pl.col("moved").sum(), pl.col("slice_ns").max()) if found else None
+    if moved is None or moved.is_empty():
+        return _no_pairs().drop("slices")
+    chosen = moved.sort("moved", KEY, descending=[True, False]).head(MOST_JOBS)
+    keys, grid_ns = chosen[KEY].implode(), max(int(chosen["slice_ns"].max()), LEAST_GRID_NS)  # type: ignore[arg-type]
+    tasks = (
+        (catalog.path, span, storage, keys, grid_ns)
+        for span, frame in zip(spans, found, strict=True)
+        for storage in frame.filter(pl.col(KEY).is_in(keys))["storage"].unique().sort()
+    )
+    together = pl.concat([_no_pairs().drop("seconds"), *hands.each(_pairs_of_storage, tasks)])
+    return (
+        together.group_by(KEY, "other", "storage")
+        .agg(
+            pl.col("slices").sum(),
+            pl.col("start_ns").min(),
+            pl.col("end_ns").max(),
+            *(pl.col(name).sum() for name in AMOUNTS),
+        )
+        .with_columns(seconds=pl.col("slices") * grid_ns / 1e9)
+        .select(_no_pairs().drop("slices").columns)
+        .sort("seconds", "read_bytes", "write_bytes", KEY, "other", "storage", descending=[True] * 3 + [False] * 3)
+        .head(most)
+    )
+
+
+def _moved(catalog: Path, span: Span) -> pl.DataFrame:
+    """What each job moved on each storage in a span, and how long its slices are: key, storage, moved, slice_ns."""
+    rows = span.rows(catalog, pl.col("begin_ns"))
+    return (
+        rows.group_by(KEY, "storage")
+        .agg(
+            moved=pl.sum_horizontal("read_bytes", "write_bytes").sum(),
+            slice_ns=(pl.col("end_ns") - pl.col("begin_ns")).max(),
+        )
         .collect()
     )
-    moved = rows.group_by(KEY).agg(moved=pl.sum_horizontal("read_bytes", "write_bytes").sum())
-    rows = rows.join(moved.sort("moved", KEY, descending=[True, False]).head(MOST_JOBS), on=KEY, how="semi")
-    if rows.is_empty():
-        return pl.DataFrame(schema={KEY: pl.UInt64, "other": pl.UInt64, **nobody().drop(KEY).schema})
-    grid_ns = grid_of(rows)
+
+
+def _pairs_of_storage(catalog: Path, span: Span, storage: int, keys: pl.Series, grid_ns: int) -> pl.DataFrame:
+    """The pairs of some jobs on one storage in a span: as `pairs`, with the number of slices in place of seconds."""
+    # A place on the grid is in one span as a whole.
+    begin = pl.col("begin_ns") // grid_ns * grid_ns
+    rows = (
+        span.rows(catalog, begin)
+        .filter(pl.col("storage") == storage, pl.col(KEY).is_in(keys))
+        .select(KEY, "storage", "begin_ns", *AMOUNTS)
+        .collect()
+    )
     placed = (
         on_grid(rows, grid_ns).group_by(KEY, "storage", "at").agg(*(pl.col(name).sum() for name in AMOUNTS))
     ).lazy()
@@ -42,15 +94,20 @@ def pairs(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int
     return (
         both.group_by(KEY, pl.col(f"{KEY}_other").alias("other"), "storage")
         .agg(
-            seconds=pl.len().cast(pl.Int64) * grid_ns / 1e9,
+            slices=pl.len().cast(pl.Int64),
             start_ns=pl.col("at").min() * grid_ns,
             end_ns=(pl.col("at").max() + 1) * grid_ns,
             **{name: pl.col(name).sum() + pl.col(f"{name}_other").sum() for name in AMOUNTS},
         )
-        .sort("seconds", "read_bytes", "write_bytes", KEY, "other", descending=[True, True, True, False, False])
-        .head(most)
+        .select(_no_pairs().drop("seconds").columns)
         .collect()
     )
+
+
+def _no_pairs() -> pl.DataFrame:
+    """Frame of `pairs` without a row."""
+    empty = nobody().drop(KEY)
+    return pl.DataFrame(schema={KEY: pl.UInt64, "other": pl.UInt64, **empty.schema, "slices": pl.Int64})
 
 
 def named(catalog: Catalog, found: pl.DataFrame, batches: Sequence[Batch]) -> pl.DataFrame:

@@ -6,17 +6,20 @@ of that time, and no more are asked than can be among the worst, or than the cal
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
 from slicewise.analysis.blame.case import kept_case
 from slicewise.analysis.blame.result import CONFIDENCES, Blame
-from slicewise.catalog.beside import grid_of, on_grid
+from slicewise.analysis.site.spans import Span, spans_of
+from slicewise.catalog.beside import LEAST_GRID_NS, on_grid
 from slicewise.catalog.kept import KeptJob, jobs_of_keys, key_text
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
+from slicewise.catalog.workers import OneByOne, Workers
 from slicewise.errors import UserError
 
 
@@ -34,37 +37,53 @@ class Worst:
     most_unasked: float
 
 
+# Jobs of which blame is asked in one task.
+ASKED_AT_ONCE = 8
+WHO = ("job", "user", "program")
 ROWS = {
     KEY: pl.String, "job": pl.String, "user": pl.Int64, "program": pl.String, "lost_seconds": pl.Float64,
     "caused_seconds": pl.Float64, "confidence": pl.String,
 }  # fmt: skip
 
 
-def worst(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int) -> Worst:
-    """Ask blame of the jobs that can have lost most between two instants, at most so many."""
-    batches = catalog.batches_between(start_ns, end_ns)
-    bounds = most_lost(catalog, batches, start_ns, end_ns)
+@dataclass(frozen=True)
+class _Answer:
+    """What blame says of a job. people: the jobs that it speaks of, by key: name, user, program. lost: seconds, by the
+    key of who cost them; None where nothing is claimed.
+    """
+
+    key: int
+    people: Mapping[int, tuple[object, ...]]
+    lost: Sequence[tuple[int | None, float]] | None
+    confidence: str
+
+
+def worst(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int, workers: Workers | None = None) -> Worst:
+    """Ask blame of the jobs that can have lost most between two instants, at most so many. workers: who asks."""
+    hands = workers or OneByOne()
+    bounds = most_lost(catalog, catalog.batches_between(start_ns, end_ns), start_ns, end_ns, hands)
     keys = bounds[KEY].head(most_asked).to_list()
-    told = {job.key: (job, _asked(catalog, job)) for job in jobs_of_keys(catalog, keys, start_ns, end_ns)}
+    tasks = (
+        (catalog.path, keys[at : at + ASKED_AT_ONCE], start_ns, end_ns) for at in range(0, len(keys), ASKED_AT_ONCE)
+    )
+    told = [one for some in hands.each(_answers, tasks) for one in some]
     losses: dict[int, tuple[float, str]] = {}
     caused: dict[int, list[tuple[float, str]]] = {}
-    people: dict[int, KeptJob] = {}
-    for key, (job, (result, neighbours)) in told.items():
-        people[key] = job
-        people |= {other.key: other for other in neighbours.values()}
-        if result is None or result.lost is None or not result.is_claimed:
+    people: dict[int, tuple[object, ...]] = {}
+    for one in told:
+        people |= one.people
+        if one.lost is None:
             continue
-        to_others = [one for one in result.neighbours if one.lost.value > 0]
-        losses[key] = (sum(one.lost.value for one in to_others), result.confidence)
-        for one in to_others:
-            if one.job is not None:
-                caused.setdefault(neighbours[one.job].key, []).append((one.lost.value, result.confidence))
+        losses[one.key] = (sum(seconds for _, seconds in one.lost), one.confidence)
+        for other, seconds in one.lost:
+            if other is not None:
+                caused.setdefault(other, []).append((seconds, one.confidence))
     rows = []
     for key in losses.keys() | caused.keys():
-        row, lost, cost = people[key].row, losses.get(key, (0.0, "unknown")), caused.get(key, [])
+        lost, cost = losses.get(key, (0.0, "unknown")), caused.get(key, [])
         total = sum(seconds for seconds, _ in cost)
         confidence = lost[1] if lost[0] >= total else _of_most(cost)
-        rows.append((key_text(key), row["job"], row["user"], row["program"], lost[0], total, confidence))
+        rows.append((key_text(key), *people[key], lost[0], total, confidence))
     frame = pl.DataFrame(rows, schema=ROWS, orient="row").sort(
         "caused_seconds", "lost_seconds", KEY, descending=[True, True, False]
     )
@@ -72,25 +91,59 @@ def worst(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int) -> Wors
     return Worst(frame, len(told), bounds.height, float(rest[0]) if len(rest) else 0.0)
 
 
-def most_lost(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int) -> pl.DataFrame:
+def _answers(catalog: Path, keys: Sequence[int], start_ns: int, end_ns: int) -> list[_Answer]:
+    """What blame says of some jobs, in the order of the keys."""
+    opened = Catalog(catalog)
+    jobs = {job.key: job for job in jobs_of_keys(opened, keys, start_ns, end_ns)}
+    return [_answer(opened, jobs[key]) for key in keys if key in jobs]
+
+
+def _answer(catalog: Catalog, job: KeptJob) -> _Answer:
+    result, neighbours = _asked(catalog, job)
+    people = {one.key: tuple(one.row[name] for name in WHO) for one in (job, *neighbours.values())}
+    if result is None or result.lost is None or not result.is_claimed:
+        return _Answer(job.key, people, None, "unknown")
+    lost = [
+        (None if one.job is None else neighbours[one.job].key, one.lost.value)
+        for one in result.neighbours
+        if one.lost.value > 0
+    ]
+    return _Answer(job.key, people, lost, result.confidence)
+
+
+def most_lost(
+    catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int, workers: Workers | None = None
+) -> pl.DataFrame:
     """The most that each job can have lost between two instants: key, seconds; the largest first, none without company.
 
     A slice counts as a whole for a job that was in calls in it while another job was, or for as long as its calls took.
+    workers: who does it, day by day.
     """
-    rows = (
-        catalog.scan("job_slices", batches)
-        .filter(pl.col("begin_ns") < end_ns, pl.col("end_ns") > start_ns)
-        .select(KEY, "storage", "begin_ns", "end_ns", ns=pl.sum_horizontal(NS), at_work=pl.col("at_work"))
-        .collect()
-    )
-    if rows.is_empty():
+    hands = workers or OneByOne()
+    spans = spans_of(batches, start_ns, end_ns)
+    longest = max(hands.each(_longest, ((catalog.path, span) for span in spans)), default=0)
+    grid_ns = max(longest, LEAST_GRID_NS)
+    found = list(hands.each(_most_lost_in, ((catalog.path, span, grid_ns) for span in spans)))
+    if not found:
         return pl.DataFrame(schema={KEY: pl.UInt64, "seconds": pl.Float64})
-    grid_ns = grid_of(rows)
+    together = pl.concat(found).group_by(KEY).agg(seconds=pl.col("ns").sum() / 1e9)
+    return together.sort("seconds", KEY, descending=[True, False])
+
+
+def _longest(catalog: Path, span: Span) -> int:
+    """How long the longest slice in a span is."""
+    length = (pl.col("end_ns") - pl.col("begin_ns")).max()
+    return span.rows(catalog, pl.col("begin_ns")).select(length).collect().item() or 0
+
+
+def _most_lost_in(catalog: Path, span: Span, grid_ns: int) -> pl.DataFrame:
+    """The most that each job can have lost in a span: key, ns."""
+    begin = pl.col("begin_ns") // grid_ns * grid_ns  # a place on the grid is in one span as a whole
+    rows = span.rows(catalog, begin).select(KEY, "storage", "begin_ns", ns=pl.sum_horizontal(NS)).collect()
     placed = on_grid(rows, grid_ns).group_by(KEY, "storage", "at").agg(pl.col("ns").sum())
     together = placed.filter(pl.len().over("storage", "at") > 1)
     in_slice = together.group_by(KEY, "at").agg(ns=pl.col("ns").sum().clip(0, grid_ns))
-    found = in_slice.group_by(KEY).agg(seconds=pl.col("ns").sum() / 1e9)
-    return found.sort("seconds", KEY, descending=[True, False])
+    return in_slice.group_by(KEY).agg(pl.col("ns").sum())
 
 
 NS = ("read_ns", "write_ns", "meta_ns", "sync_ns", "read_request_ns", "write_request_ns")
