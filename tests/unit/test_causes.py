@@ -6,7 +6,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from slicewise.analysis.delta import resources_by_offset
 from slicewise.analysis.nodes.causes import (
+    EVIDENCE,
     FLOW_CONTROL,
     SIGNALS_SCHEMA,
     evidence,
@@ -15,6 +17,7 @@ from slicewise.analysis.nodes.causes import (
     request_signals,
     window_of,
 )
+from slicewise.charts.delta import resource
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
@@ -150,3 +153,17 @@ def test_evidence_of_profiles(tmp_path):
     assert {"small_requests", "shared_file"} <= set(table["signal"])
     assert "changed for: client processors" in evidence_words(table)
     assert len(evidence_table(table).rows) == len(table)
+
+
+def test_resources_over_the_offset(tmp_path):
+    """Stalled for a quarter of the time alone, for all of it in one run, for half of it in the other."""
+    stalls = {"alone": TAU_NS // 4, "r1-a": TAU_NS, "r1-b": TAU_NS // 2, "r2-a": TAU_NS // 2, "r2-b": TAU_NS // 8}
+    windows = {job: window_of(stalled(tmp_path / job, stall)) for job, stall in stalls.items()}
+    points = pl.DataFrame({"run": ["r2", "r2", "r1", "r1"], "dt": [4.0, 4.0, -1.0, -1.0], "job": list(stalls)[:0:-1]})
+    found = resources_by_offset(points, windows)
+    assert found.rows() == [("cpu_stall", "r1", -1.0, 1.0, 0.25), ("cpu_stall", "r2", 4.0, 0.5, 0.25)]
+    chart = resource(found, "share of the time", EVIDENCE["cpu_stall"].full)
+    assert [line.name for line in chart.data] == ["together", "alone", "its limit"]
+    assert resources_by_offset(
+        points, {job: window_of(write_job(tmp_path / f"bare-{job}", [[4, 4, 4]])) for job in stalls}
+    ).is_empty()

@@ -6,13 +6,13 @@ section III.B; the definitions are in docs/models.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.nodes.causes import Window, evidence_of, window_of
+from slicewise.analysis.nodes.causes import EVIDENCE, Window, evidence_of, levels, window_of
 from slicewise.analysis.runs.campaign import SIZE, Campaign, rates_of_runs
 from slicewise.analysis.runs.outliers import outliers
 from slicewise.analysis.runs.rates import is_like, mean_of_repeats
@@ -42,6 +42,10 @@ POINTS_SCHEMA = pl.Schema(
         "interference": pl.Float64,
         "is_outlier": pl.Boolean,
     }
+)
+
+RESOURCES_SCHEMA = pl.Schema(
+    {"signal": pl.String, "run": pl.String, "dt": pl.Float64, "value": pl.Float64, "alone": pl.Float64}
 )
 
 
@@ -79,6 +83,31 @@ def graph_and_evidence(configuration: str, data: Campaign, weighting: Weighting)
     for digest in data.digests:
         windows[digest.job in alone].append(window_of(digest))
     return graph, evidence_of(windows[True], windows[False], graph.asymmetry)
+
+
+def resources(graph: DeltaGraph, data: Campaign) -> pl.DataFrame:
+    """`resources_by_offset` of a campaign."""
+    return resources_by_offset(graph.points, {digest.job: window_of(digest) for digest in data.digests})
+
+
+def resources_by_offset(points: pl.DataFrame, windows: Mapping[str, Window]) -> pl.DataFrame:
+    """What the nodes' signals were in each run of two (`RESOURCES_SCHEMA`), by offset; alone: their mean over all jobs
+    that are in no run of two. Signals that were 0 throughout, or that not all runs have, are left out.
+
+    points: `POINTS_SCHEMA`; windows: of all jobs, by name.
+    """
+    together = set(points["job"])
+    alone = levels([window for job, window in windows.items() if job not in together])
+    rows = []
+    for (run,), jobs in points.group_by("run", maintain_order=True):
+        found = levels([windows[job] for job in jobs["job"]])
+        rows += [(signal, run, jobs["dt"][0], value, alone.get(signal)) for signal, value in found.items()]
+    frame = pl.DataFrame(rows, schema=RESOURCES_SCHEMA, orient="row")
+    is_everywhere = pl.len().over("signal") == points["run"].n_unique()
+    order = {name: place for place, name in enumerate(EVIDENCE)}
+    return frame.filter(is_everywhere, (pl.col("value") > 0).any().over("signal")).sort(
+        pl.col("signal").replace_strict(order, return_dtype=pl.Int64), "dt", "run"
+    )
 
 
 def delta_graph(configuration: str, jobs: pl.DataFrame, weights: tuple[float, float] = (1.0, 1.0)) -> DeltaGraph:

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.scalars import real
 
 # A line's pattern for each configuration, so that several lie side by side; colours are the jobs'.
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -58,4 +59,32 @@ def over_offset(
             )
     chart.update_xaxes(title_text="B began after A by (s)")
     chart.update_yaxes(title_text=title)
+    return chart
+
+
+def resource(levels: pl.DataFrame, title: str, limit: float | None) -> go.Figure:
+    """What one resource did in each run over the offset (frame: run, dt, value, alone), beside its mean alone, and its
+    limit where the runs come near it.
+    """
+    chart = style.figure(height=210, showlegend=True)
+    ends = [real(levels["dt"].min()), real(levels["dt"].max())]
+    chart.add_scatter(
+        x=levels["dt"].to_list(),
+        y=levels["value"].to_list(),
+        mode="markers",
+        name="together",
+        marker={"size": 8, "color": style.JOB_COLOURS[0]},
+        text=[style.safe(run) for run in levels["run"]],
+        hovertemplate="%{text}: %{y:.4~g} at %{x:.3~g} s<extra></extra>",
+    )
+    lines = [("alone", levels["alone"][0], "dash")]
+    if limit is not None and real(levels["value"].max()) >= limit / 2:
+        lines.append(("its limit", limit, "dot"))
+    for name, height, dash in lines:
+        if height is not None:
+            chart.add_scatter(
+                x=ends, y=[height] * 2, mode="lines", name=name, line={"width": 1.2, "dash": dash}, hoverinfo="skip"
+            )
+    chart.update_xaxes(title_text="B began after A by (s)")
+    chart.update_yaxes(title_text=title, rangemode="tozero")
     return chart

@@ -10,7 +10,7 @@ import typer
 
 from slicewise.analysis.campaign.result import CampaignResult, campaign_result
 from slicewise.analysis.runs.campaign import CampaignDirection
-from slicewise.digest.digest import read_digests
+from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
 from slicewise.profile.files import job_places
 from slicewise.report.campaign import campaign_words

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import polars as pl
 import typer
 
-from slicewise.analysis.delta import DeltaGraph, graph_and_evidence
+from slicewise.analysis.delta import DeltaGraph, graph_and_evidence, resources
 from slicewise.analysis.runs.campaign import CampaignDirection, campaign
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.catalog.sources import read_digests
@@ -92,12 +92,12 @@ def _show_graphs(
     output: Path | None,
 ) -> None:
     read = [_graph(directory, weight, direction) for directory in directories]
-    graphs = [graph for graph, _ in read]
-    evidence = [found for _, found in read]
+    graphs = [graph for graph, _, _ in read]
+    evidence = [found for _, found, _ in read]
     page = html or page_path(directories[0], f"delta-{directories[0].resolve().name}")
-    write_page(delta_page(graphs, evidence), page)
+    write_page(delta_page(graphs, evidence, [levels for _, _, levels in read]), page)
     if json:
-        write_json({"configurations": [_record(*both) for both in read], "page": page}, output)
+        write_json({"configurations": [_record(*each) for each in read], "page": page}, output)
         return
     lines = [line for graph in graphs for line in (verdict(graph), peaks(graph))]
     lines += outlier_words.dropped([run for graph in graphs for run in graph.dropped])
@@ -115,12 +115,15 @@ def _show_graphs(
     )
 
 
-def _graph(directory: Path, weight: CurveKind, direction: CampaignDirection) -> tuple[DeltaGraph, pl.DataFrame]:
+def _graph(
+    directory: Path, weight: CurveKind, direction: CampaignDirection
+) -> tuple[DeltaGraph, pl.DataFrame, pl.DataFrame]:
     data = campaign(read_digests(job_places([directory])), direction, is_by_name=True)
-    return graph_and_evidence(directory.resolve().name, data, Weighting(weight))
+    graph, evidence = graph_and_evidence(directory.resolve().name, data, Weighting(weight))
+    return graph, evidence, resources(graph, data)
 
 
-def _record(graph: DeltaGraph, evidence: pl.DataFrame) -> dict[str, Any]:
+def _record(graph: DeltaGraph, evidence: pl.DataFrame, levels: pl.DataFrame) -> dict[str, Any]:
     return {
         "configuration": graph.configuration,
         "alone_seconds": graph.alone_seconds,
@@ -133,4 +136,5 @@ def _record(graph: DeltaGraph, evidence: pl.DataFrame) -> dict[str, Any]:
         "points": graph.points.to_dicts(),
         "expected": graph.expected.to_dicts(),
         "evidence": evidence.to_dicts(),
+        "resources": levels.to_dicts(),
     }

@@ -98,6 +98,12 @@ def evidence_of(alone: Sequence[Window], together: Sequence[Window], asymmetry: 
     return evidence(_signals_in(alone), _signals_in(together), asymmetry)
 
 
+def levels(windows: Sequence[Window]) -> dict[str, float]:
+    """The mean of each node's signal over the slices of windows, each slice's value being the highest of a node."""
+    found = _by_slice(_signals_in(windows).filter(~pl.col("signal").is_in(list(REQUEST_UNITS))))
+    return dict(found.select("signal", "mean").iter_rows())
+
+
 def _signals_in(windows: Sequence[Window]) -> pl.DataFrame:
     frames = [pl.DataFrame(schema=SIGNALS_SCHEMA)]
     for window in windows:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from slicewise.analysis.delta import DeltaGraph
+from slicewise.analysis.nodes.causes import EVIDENCE, UNITS
 from slicewise.charts import delta as charts
 from slicewise.report.model import outlier_words
 from slicewise.report.nodes.evidence import evidence_section
@@ -74,8 +75,12 @@ def points_table(graphs: Sequence[DeltaGraph]) -> Table:
     return table
 
 
-def delta_page(graphs: Sequence[DeltaGraph], evidence: Sequence[pl.DataFrame] = ()) -> Page:
-    """The page of one or more configurations side by side; evidence: for causes, one a configuration."""
+def delta_page(
+    graphs: Sequence[DeltaGraph], evidence: Sequence[pl.DataFrame] = (), levels: Sequence[pl.DataFrame] = ()
+) -> Page:
+    """The page of one or more configurations side by side; evidence, levels: for causes, and `resources`, one each a
+    configuration.
+    """
     points = {graph.configuration: graph.points for graph in graphs}
     expected = {graph.configuration: graph.expected for graph in graphs}
     drawn = (
@@ -103,7 +108,27 @@ def delta_page(graphs: Sequence[DeltaGraph], evidence: Sequence[pl.DataFrame] = 
         sections=[
             *sections,
             *(evidence_section(found) for found in evidence if len(found)),
+            *(
+                section
+                for graph, found in zip(graphs, levels, strict=False)
+                for section in _resource_sections(graph.configuration if len(graphs) > 1 else "", found)
+            ),
             Section("Points", tables=[points_table(graphs)]),
         ],
         unseen=outlier_words.dropped([run for graph in graphs for run in graph.dropped]),
     )
+
+
+def _resource_sections(configuration: str, levels: pl.DataFrame) -> list[Section]:
+    """A chart a signal of the nodes, on the axis of the Delta-graph."""
+    sections = []
+    for (signal,), rows in levels.group_by("signal", maintain_order=True):
+        said = str(signal).replace("_", " ")
+        sections.append(
+            Section(
+                f"{said[:1].upper()}{said[1:]}{f' of {configuration}' if configuration else ''}",
+                text=[f"It tells of {EVIDENCE[str(signal)].cause}. A mark is a run's mean over its slices."],
+                chart=charts.resource(rows, UNITS[str(signal)], EVIDENCE[str(signal)].full),
+            )
+        )
+    return sections
