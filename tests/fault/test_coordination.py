@@ -162,10 +162,11 @@ def test_the_network_is_cut_for_a_moment(job: Job, apps: Apps, tmp_path: Path, t
 def start_mpi(
     job: Job, apps: Apps, mpi: Mpi, program: Path, service: Coordinator, *, is_slow: bool
 ) -> subprocess.Popen[bytes]:
-    """Two ranks that write together; slow ones for seconds."""
-    slow = apps.build("slow_writes", "-shared", "-fPIC", "-ldl", "-DPAUSE_US=3000000", "-DLEAST_BYTES=65536")
+    """Two ranks that write together, slow ones without an end in sight, and wait for their turn as patiently."""
+    slow = apps.build("slow_writes", "-shared", "-fPIC", "-ldl", "-DPAUSE_US=60000000", "-DLEAST_BYTES=65536")
     preload = f"LD_PRELOAD={LIBRARY}" + (f":{slow}" if is_slow else "")
     ours = {"SLICEWISE_JOB": "ranks", "SLICEWISE_COORDINATE": "fcfs"} | settings_of(service)
+    ours |= {"SLICEWISE_COORDINATE_DEADLINE": "60"}
     return job.start([*mpi.launcher, "2", "env", preload, program, "all", job.data / "shared"], **ours)
 
 
@@ -198,9 +199,9 @@ def test_an_mpi_job_is_killed(
     tmp_path: Path,
     time_of: int,
 ) -> None:
-    program = build(mpi, "mpi_turns.c")
+    program, patience_seconds = build(mpi, "mpi_turns.c"), 20.0
     with ExitStack() as ending:
-        service = ending.enter_context(coordinator(tmp_path, "--policy", "fcfs"))
+        service = ending.enter_context(coordinator(tmp_path, "--policy", "fcfs", "--idle-seconds", "60"))
 
         def start_ranks() -> subprocess.Popen[bytes]:
             asked = service.count("inform")
@@ -212,23 +213,26 @@ def test_an_mpi_job_is_killed(
             return launched
 
         def start_survivor(mebibytes: int) -> subprocess.Popen[bytes]:
-            process = start_burst(job, apps.build("burst"), "survivor", mebibytes, 40, **settings_of(service))
+            ours = settings_of(service) | {"SLICEWISE_COORDINATE_DEADLINE": str(patience_seconds)}
+            process = start_burst(job, apps.build("burst"), "survivor", mebibytes, 40, **ours)
             ending.enter_context(ended(process))
             return process
 
         if has_turn:
             ranks = start_ranks()
             survivor = start_survivor(6)
+            service.await_two_jobs()
         else:
-            survivor = start_survivor(60)
+            survivor = start_survivor(20)
             service.await_event("authorise")
+            survivor.send_signal(signal.SIGSTOP)  # it keeps its turn until the ranks ask
             ranks = start_ranks()
-        service.await_two_jobs()
         if is_whole:
             kill_all(ranks)
         else:
             os.kill(rank_0_of(ranks, program), signal.SIGKILL)
-        assert assert_finishes(job, survivor, "survivor", 6 if has_turn else 60, 3) == ""
+        survivor.send_signal(signal.SIGCONT)
+        assert assert_finishes(job, survivor, "survivor", 6 if has_turn else 20, 3, patience_seconds) == ""
         assert ranks.wait(PATIENCE_SECONDS) != 0
         assert service.has_logged("leave")
 
