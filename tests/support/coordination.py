@@ -50,8 +50,12 @@ class Coordinator:
             assert time.monotonic() < until, self.log.read_text()
             time.sleep(0.01)
 
+    def jobs(self) -> int:
+        """How many have asked."""
+        return len({entry["job"] for entry in self.events() if entry["event"] == "inform"})
+
     def has_two_jobs(self) -> bool:
-        return len({entry["job"] for entry in self.events() if entry["event"] == "inform"}) == 2
+        return self.jobs() == 2
 
 
 @contextmanager
