@@ -213,5 +213,6 @@ def _dask() -> Any:
     except ModuleNotFoundError as error:
         raise UserError("--dask: Dask is not installed; install it with: pip install 'slicewise[dask]'") from error
     # What it says of lost connections is said here, in one line.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client"):  # Dask gives the second one a level of its own
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
