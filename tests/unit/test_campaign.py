@@ -79,6 +79,20 @@ def test_jobs_together(result):
     assert [row["slowdown"] for row in pair] == pytest.approx([20 / 17.8, 40 / 28.8])
 
 
+def test_runs_with_other_starts_or_programs_are_no_repeats(tmp_path):
+    """Of two pairs of equal jobs one begins 8 s later, and of a third one job is of another program."""
+    for place, rows in enumerate(([[40.0] * 4], [[40.0] * 4])):
+        write_run(tmp_path, f"r{place}", EPOCH + 1000 * place, {"a": rows, "b": [[0] * 2 * place + [40.0] * 4]})
+    write_job(tmp_path / "r2-a", [[40.0] * 4], host="n0", first_slice=EPOCH + 2000, mount=MOUNT)
+    write_job(tmp_path / "r2-b", [[40.0] * 4], host="n1", first_slice=EPOCH + 2000, mount=MOUNT, program="/bin/other")
+    found = campaign_result([Digest(read_profile(path)) for path in sorted(tmp_path.iterdir())])
+    assert found.together["runs"].to_list() == [1] * 6
+    assert sorted(found.together["start"].to_list()) == [0] * 5 + [8]
+    assert found.together.filter(pl.col("start") == 8)["overlap_ratio"].to_list() == [1]
+    shown = tables(found)["together"]
+    assert {"programs", "begins", "moves"} <= {column.heading for column in shown.columns}
+
+
 def test_overall_rates_mix_the_overlap_with_what_follows(result):
     one, two = result.together.filter(pl.col("pair") == "1 + 2").to_dicts()
     assert (one["overlap"] / MIB, two["overlap"] / MIB, two["overlap_ratio"]) == pytest.approx((5, 10, 2))

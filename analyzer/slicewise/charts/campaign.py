@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 import polars as pl
@@ -18,15 +19,15 @@ ALONE, TOGETHER = "alone", "beside the others"
 def alone_and_together(together: pl.DataFrame, columns: tuple[str, str], scale: float, title: str) -> go.Figure:
     """Bars of every job of every combination: what it was alone and beside the others.
 
-    together: pair, place, processes and the two columns, alone and together (null: not known); drawn is value / scale.
+    together: files, pair, programs, setting, start, place, processes and the two columns, alone and together (null: not
+    known); drawn is value / scale.
     """
     chart = style.figure(height=110 + ROW_HEIGHT * len(together), barmode="group", bargap=0.25)
-    labels = [
-        style.safe(f"{pair}: {processes}{f' (job {place + 1})' if is_twin else ''}")
-        for pair, place, processes, is_twin in together.select(
-            "pair", "place", "processes", pl.struct("files", "pair", "processes").is_duplicated().alias("is_twin")
-        ).iter_rows()
-    ]
+    of_size = together.select("files", "pair", "programs", "setting", "start", "place", "processes").with_columns(
+        is_twin=pl.struct("files", "pair", "programs", "setting", "processes").is_duplicated(),
+        by_start=pl.col("setting").n_unique().over("files", "pair", "programs") > 1,
+    )
+    labels = [style.safe(_label(row)) for row in of_size.iter_rows(named=True)]
     for name, column, colour in zip((ALONE, TOGETHER), columns, style.JOB_COLOURS, strict=False):
         chart.add_bar(
             x=(together[column] / scale).to_list(),
@@ -40,6 +41,12 @@ def alone_and_together(together: pl.DataFrame, columns: tuple[str, str], scale: 
     chart.update_xaxes(title_text=title)
     chart.update_yaxes(tickvals=list(range(len(labels))), ticktext=labels, autorange="reversed", automargin=True)
     return chart
+
+
+def _label(row: Mapping[str, Any]) -> str:
+    begins = f", at {row['start']:.0f} s" if row["by_start"] else ""
+    which = f" (job {row['place'] + 1})" if row["is_twin"] else ""
+    return f"{row['pair']}: {row['processes']}{begins}{which}"
 
 
 def by_slice(runs: Sequence[tuple[str, Sequence[float]]], slice_seconds: float) -> go.Figure:

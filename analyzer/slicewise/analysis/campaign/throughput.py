@@ -7,6 +7,8 @@ one value.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import polars as pl
 
@@ -24,11 +26,17 @@ ONE_PROCESS = "one process"
 # One process first, for it belongs to both tables of the others.
 FILES_FIRST = (pl.col("files") != ONE_PROCESS, pl.col("files"))
 
+# Runs that are alike in these are repeats of one combination of jobs.
+COMBINATION = ["files", "pair", "programs", "setting"]
+OF_JOB = ("pair", "run", "job", "program", "processes", "nodes", "mounts", "start", "bytes")
+
 RUNS_SCHEMA = pl.Schema(
     {
         "files": pl.String,
         "own_files": pl.String,
         "pair": pl.String,
+        "programs": pl.String,
+        "setting": pl.String,
         "run": pl.String,
         "job": pl.String,
         "place": pl.Int64,
@@ -36,6 +44,7 @@ RUNS_SCHEMA = pl.Schema(
         "processes": pl.Int64,
         "nodes": pl.Int64,
         "mounts": pl.Int64,
+        "start": pl.Float64,
         "bytes": pl.Int64,
         "seconds": pl.Float64,
         "overall": pl.Float64,
@@ -53,28 +62,32 @@ def runs_of(data: Campaign) -> pl.DataFrame:
     """A row a job of a run (`RUNS_SCHEMA`), of one job alone and of several together.
 
     own_files: whether most bytes of the job are in files that several of its processes share; files: of the run's jobs,
-    those of one process left out. place: of a job among those of its run, by size. overall: bytes over the I/O time
-    span. overlap: in the active overlapping region, that of every process or, where there is none, of any process
-    (`region`); null where jobs never met in a slice. process_rsd: of the bytes of the job's processes there,
-    run_process_rsd of those of all jobs' processes; alone, in its own region.
+    those of one process left out. programs: of all jobs; setting: their starts (to a second) and volumes (to 10 %), so
+    that only repeats are alike. place: of a job among those of its run, by size. overall: bytes over the I/O time span.
+    overlap: in the active overlapping region, that of every process or, where there is none, of any process (`region`);
+    null where jobs never met in a slice. process_rsd: of the bytes of the job's processes there, run_process_rsd of
+    those of all jobs' processes; alone, in its own region.
     """
     sharing = {digest.job: file_sharing(digest, data.direction, data.storage.point) for digest in data.digests}
     sharing |= dict.fromkeys(data.jobs.filter(pl.col("processes") == 1)["job"], ONE_PROCESS)
     late = runs_that_stood_out(data.jobs)
     rows = []
     for (run,), table in data.jobs.group_by("run", maintain_order=True):
-        jobs = table.sort("processes", "nodes", "job").to_dicts()
+        jobs = table.sort("processes", "nodes", "mounts", "program", "job").to_dicts()
         told = sorted({sharing[job["job"]] for job in jobs} - {ONE_PROCESS})
         moved = data.activity.filter(pl.col("job").is_in([job["job"] for job in jobs]))
         met = regions(moved, {job["job"]: job["processes"] for job in jobs}, round(data.slice_seconds * 1e9))
         region = met.every_process or met.any_process
         there = moved.clear() if region is None else in_region(moved, region)
         evenness = _rsd_of_processes(moved, there)
+        setting = "/".join(f"{job['start']:.0f} s {math.log(max(job['bytes'], 1)):.1f}" for job in jobs)
         for place, job in enumerate(jobs):
             own = there.filter(pl.col("job") == job["job"])
             rows.append(
-                {name: job[name] for name in ("pair", "run", "job", "program", "processes", "nodes", "mounts", "bytes")}
+                {name: job[name] for name in OF_JOB}
                 | {
+                    "programs": " + ".join(each["program"] for each in jobs),
+                    "setting": setting,
                     "files": " and ".join(told) or ONE_PROCESS,
                     "own_files": sharing[job["job"]],
                     "place": place,
@@ -116,18 +129,19 @@ def _with_alone_outliers(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def alone_table(runs: pl.DataFrame) -> pl.DataFrame:
-    """Tables 1 and 2: a row a size of job that ran alone: files, program, pair, processes, nodes, runs, dropped,
-    overall, run_rsd, process_rsd, seconds, all_overall, all_run_rsd.
+    """Tables 1 and 2: a row a size of job that ran alone: files, program, pair, processes, nodes, mounts, runs,
+    dropped, overall, run_rsd, process_rsd, bytes, seconds, all_overall, all_run_rsd.
     """
     alone = runs.filter(pl.len().over("run") == 1).sort(*FILES_FIRST, "program", "processes", "nodes", "mounts")
-    return _means(alone, ["files", "program", "pair", "processes", "nodes"], "overall")
+    return _means(alone, ["files", "program", "pair", "processes", "nodes", "mounts"], "overall")
 
 
 def together_table(runs: pl.DataFrame) -> pl.DataFrame:
-    """Table 3: a row a job of a combination: files, pair, place, own_files, program, processes, nodes, runs, dropped,
-    overall, overlap, run_rsd (of overlap), process_rsd, run_process_rsd, seconds, overlap_seconds, all_overall,
-    all_overlap, all_run_rsd; overall_ratio and overlap_ratio: over the first job's; alone_seconds, slowdown: what the
-    job's bytes take alone, where jobs of its size ran alone, and how many times as long it took.
+    """Table 3: a row a job of a combination: `COMBINATION`, place, own_files, program, processes, nodes, mounts, runs,
+    dropped, overall, overlap, run_rsd (of overlap), process_rsd, run_process_rsd, start, bytes, seconds,
+    overlap_seconds, all_overall, all_overlap, all_run_rsd; overall_ratio and overlap_ratio: over the first job's;
+    alone_seconds, slowdown: what the job's bytes take alone, where jobs of its size ran alone, and how many times as
+    long it took.
     """
     sizes = pl.col("processes").over("run", mapping_strategy="join")
     together = runs.filter(pl.len().over("run") > 1).sort(
@@ -136,34 +150,33 @@ def together_table(runs: pl.DataFrame) -> pl.DataFrame:
         sizes.list.min(),
         sizes.list.max(),
         pl.col("nodes").sum().over("run"),
-        "pair",
+        pl.col("start").max().over("run").round(),
+        *COMBINATION,
         "place",
     )
-    means = _means(together, ["files", "pair", "place", "own_files", "program", "processes", "nodes"], "overlap")
-    rates = alone_table(runs).select("program", "processes", "nodes", own_files="files", alone="overall")
-    volumes = together.group_by("files", "pair", "place").agg(pl.col("bytes").mean())
-    size = ["own_files", "program", "processes", "nodes"]
+    size = ["program", "processes", "nodes", "mounts"]
+    means = _means(together, [*COMBINATION, "place", "own_files", *size], "overlap")
+    rates = alone_table(runs).select(*size, own_files="files", alone="overall")
 
     def over_first(column: str) -> pl.Expr:
-        return pl.col(column) / pl.col(column).first().over("files", "pair")
+        return pl.col(column) / pl.col(column).first().over(COMBINATION)
 
     return (
-        means.join(volumes, on=["files", "pair", "place"], how="left", maintain_order="left")
-        .join(rates, on=size, how="left", maintain_order="left")
+        means.join(rates, on=["own_files", *size], how="left", maintain_order="left")
         .with_columns(
             overall_ratio=over_first("overall"),
             overlap_ratio=over_first("overlap"),
             alone_seconds=pl.col("bytes") / pl.col("alone"),
         )
         .with_columns(slowdown=pl.col("seconds") / pl.col("alone_seconds"))
-        .drop("alone", "bytes")
+        .drop("alone")
     )
 
 
 def _means(runs: pl.DataFrame, by: list[str], spread: str) -> pl.DataFrame:
     """Means over runs, and the RSD over runs of the column `spread`."""
     rows = []
-    averaged = ("overall", "overlap", "process_rsd", "run_process_rsd", "seconds", "overlap_seconds")
+    averaged = ("overall", "overlap", "process_rsd", "run_process_rsd", "start", "bytes", "seconds", "overlap_seconds")
     for key, table in runs.group_by(by, maintain_order=True):
         kept = table.filter(~pl.col("stood_out"))
         rows.append(

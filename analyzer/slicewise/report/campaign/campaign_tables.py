@@ -11,6 +11,12 @@ from slicewise.analysis.campaign.result import CampaignResult, Conditions
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
+OF_COMBINATION = [
+    *(Column(name, is_figure=False) for name in ("files", "processes together", "programs")),
+    Column("begins", "s"),
+    Column("moves", "bytes"),
+]
+
 
 def conditions_table(found: Conditions) -> Table:
     """On what ground the figures stand."""
@@ -62,7 +68,7 @@ def together_table(together: pl.DataFrame) -> Table:
     """Table 3 of Kuo et al."""
     table = Table(
         [
-            *(Column(name, is_figure=False) for name in ("files", "processes together")),
+            *OF_COMBINATION,
             Column("processes"),
             Column("runs"),
             Column("left out"),
@@ -76,10 +82,9 @@ def together_table(together: pl.DataFrame) -> Table:
         ],
         title="Throughput of jobs together (Kuo et al., table 3)",
     )
-    for row in together.iter_rows(named=True):
+    for row in _told_apart(together).iter_rows(named=True):
         table.add(
-            row["files"],
-            row["pair"],
+            *_of_combination(row),
             *_counts(row, "processes", "runs", "dropped"),
             _rate(row["overall"]),
             _two_digits(row["overall_ratio"]),
@@ -90,11 +95,30 @@ def together_table(together: pl.DataFrame) -> Table:
     return table
 
 
+def _told_apart(together: pl.DataFrame) -> pl.DataFrame:
+    """With whether `programs` or the `setting` tell a combination from others of the same sizes."""
+    return together.with_columns(
+        by_programs=pl.col("programs").n_unique().over("files", "pair") > 1,
+        by_setting=pl.col("setting").n_unique().over("files", "pair", "programs") > 1,
+    )
+
+
+def _of_combination(row: Mapping[str, Any]) -> list[Cell]:
+    """The cells of `OF_COMBINATION`; empty where all combinations differ by their sizes."""
+    return [
+        Cell(row["files"]),
+        Cell(row["pair"]),
+        Cell(row["programs"] if row["by_programs"] else ""),
+        _two_digits(row["start"], " s") if row["by_setting"] else Cell(""),
+        Cell(words.size(row["bytes"]), row["bytes"]) if row["by_setting"] else Cell(""),
+    ]
+
+
 def slowdown_table(together: pl.DataFrame) -> Table:
     """How long the I/O of each job took, and what its bytes take alone."""
     table = Table(
         [
-            *(Column(name, is_figure=False) for name in ("files", "processes together")),
+            *OF_COMBINATION,
             Column("processes"),
             Column("alone", "s"),
             Column("together", "s"),
@@ -102,10 +126,9 @@ def slowdown_table(together: pl.DataFrame) -> Table:
         ],
         title="I/O time of jobs together",
     )
-    for row in together.iter_rows(named=True):
+    for row in _told_apart(together).iter_rows(named=True):
         table.add(
-            row["files"],
-            row["pair"],
+            *_of_combination(row),
             *_counts(row, "processes"),
             *(_two_digits(row[name], " s") for name in ("alone_seconds", "seconds")),
             _two_digits(row["slowdown"]),

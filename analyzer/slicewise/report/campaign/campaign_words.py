@@ -10,6 +10,8 @@ from slicewise.report.model.model_tables import check_words
 from slicewise.report.model.weight_words import answer
 from slicewise.text import words
 
+# Of a job's time: rates in a shorter overlap are no ground for a headline.
+LEAST_OVERLAP = 0.2
 HELD_OUT = "each combination of jobs by a fit without its runs"
 
 
@@ -50,7 +52,8 @@ def _worst(together: pl.DataFrame) -> str:
 
 
 def _uneven(together: pl.DataFrame) -> str:
-    known = together.filter(pl.col("overlap_ratio").is_not_null())
+    is_long = pl.col("overlap_seconds") >= LEAST_OVERLAP * pl.col("seconds")
+    known = together.filter(pl.col("overlap_ratio").is_not_null(), is_long)
     if known.is_empty():
         return ""
     row = known.sort(pl.col("overlap_ratio").log().abs()).row(-1, named=True)
