@@ -100,7 +100,7 @@ bool coordinate_is_on(void)
     return client.state > TURN_OFF && client.pid == (uint32_t)raw_getpid();
 }
 
-#define LATE_NS 10000000ull /* between a wait's end and its being counted, mostly */
+#define LATE_NS NS_PER_SECOND /* between a wait's end and its being counted, at most, unless the process is stopped there */
 
 /* The part of a wait that is in one slice. */
 static void count_in_slice(uint64_t slice, uint64_t ns, bool is_new)
