@@ -22,6 +22,7 @@ from pathlib import Path
 
 import polars as pl
 from bench.profiles import Shape, build
+from slicewise.analysis.site.overlaps import pairs
 from slicewise.catalog.beside import others_bytes, partners
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
@@ -54,6 +55,14 @@ def ask_others(catalog: Path, _: str) -> int:
     return others_bytes(opened, batches, start_ns, start_ns + NS_A_DAY).height
 
 
+def ask_pairs(catalog: Path, _: str) -> int:
+    """The pairs that were together longest, among all jobs of the first day: among how many they were looked for."""
+    opened = Catalog(catalog)
+    start_ns = (FIRST_DAY.toordinal() - 719_163) * NS_A_DAY
+    batches = opened.batches_between(start_ns, start_ns + NS_A_DAY)
+    return pairs(opened, batches, start_ns, start_ns + NS_A_DAY, 20).jobs
+
+
 def ask_all_others(catalog: Path, _: str) -> int:
     """Bytes of everybody else, for every job, day after day."""
     opened = Catalog(catalog)
@@ -73,6 +82,7 @@ QUESTIONS: dict[str, tuple[Callable[[Path, str], int], float]] = {
     "open": (ask_open, 0.3),
     "partners": (ask_partners, 0.05),
     "others": (ask_others, 1.0),
+    "pairs": (ask_pairs, inf),
     "all_others": (ask_all_others, inf),
     "floor": (ask_floor, inf),
 }
@@ -182,6 +192,7 @@ def main() -> int:
             ("partners", some, f"all partners of one job in {options.days} days"),
             ("floor", some, "of it: reading six minutes' rows with plain polars"),
             ("others", some, "bytes of everybody else for every job of a day"),
+            ("pairs", some, "the longest pairs of a day; among how many jobs"),
         ):
             found = asked(question, where, job)
             aim = QUESTIONS[question][1]

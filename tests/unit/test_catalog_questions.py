@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.analysis.blame.case import case_of
+from slicewise.analysis.site import overlaps as site_overlaps
 from slicewise.analysis.site.overlaps import pairs
 from slicewise.analysis.site.worst import most_lost, worst
 from slicewise.catalog.beside import others_bytes, partners, quiet_runs
@@ -18,6 +19,7 @@ from slicewise.catalog.kept import find_job
 from slicewise.catalog.store import Catalog
 from support.command_line import slicewise_command
 from support.jobs import write_competing_jobs, write_job
+from support.site_days import SLICE_NS, write_days
 
 LAST = 1 << 62
 
@@ -80,7 +82,7 @@ def test_show_says_who_was_there(catalog):
 
 
 def test_pairs_and_partners_agree(catalog):
-    found = pairs(catalog, catalog.batches(), 0, LAST, 10)
+    found = pairs(catalog, catalog.batches(), 0, LAST, 10).rows
     assert found.height == 1
     job, other = (find_job(catalog, name) for name in ("48190", "48213"))
     assert {found["key"][0], found["other"][0]} == {job.key, other.key}
@@ -89,6 +91,35 @@ def test_pairs_and_partners_agree(catalog):
     assert {pair["job"], pair["other_job"]} == {"48190", "48213"}
     assert told("catalog", "overlaps", catalog.path) == []
     assert [row["job"] for row in told("catalog", "overlaps", catalog.path, "48213")] == ["48190"]
+
+
+@pytest.mark.parametrize("at_once", [3000, 4_000_000])
+def test_pairs_are_those_of_all_jobs(at_once, monkeypatch, tmp_path):
+    """Of many jobs, also small ones, part by part: what one join of all rows finds."""
+    monkeypatch.setattr(site_overlaps, "MEETINGS_AT_ONCE", at_once)
+    days = write_days(tmp_path / "days", 1, 2000)
+    rows = days.scan("job_slices").select("key", "storage", "slice", "write_bytes").collect()
+    both = rows.join(rows, on=["storage", "slice"], suffix="_other").filter(pl.col("key") < pl.col("key_other"))
+    pair = ["key", "other", "storage"]
+    columns = [*pair, pl.col("seconds").round(6), "write_bytes"]
+    expected = (
+        both.group_by("key", pl.col("key_other").alias("other"), "storage")
+        .agg(
+            seconds=pl.len() * (SLICE_NS / 1e9), write_bytes=pl.sum_horizontal("write_bytes", "write_bytes_other").sum()
+        )
+        .sort(pair)
+    )
+    found = pairs(days, days.batches(), 0, LAST, 1 << 30)
+    assert found.jobs == found.of == rows["key"].n_unique() > 1000
+    assert found.rows.select(columns).sort(pair).equals(expected)
+
+    limited = pairs(days, days.batches(), 0, LAST, 1 << 30, most_meetings=both.height // 10)
+    assert 1 < limited.jobs < limited.of == found.of
+    moved = days.scan("jobs").select("key", moved=pl.sum_horizontal("read_bytes", "write_bytes"))
+    largest = moved.sort("moved", "key", descending=[True, False]).head(limited.jobs).collect()["key"].implode()
+    among = expected.filter(pl.col("key").is_in(largest), pl.col("other").is_in(largest))
+    assert limited.rows.select(columns).sort(pair).equals(among)
+    assert round(among["seconds"].sum() * 1e9 / SLICE_NS) <= both.height // 10
 
 
 def test_bytes_of_everybody_else_are_those_in_the_same_slices(catalog):

@@ -26,6 +26,7 @@ from slicewise.catalog.store import Catalog
 from slicewise.errors import UserError
 from slicewise.report.site.site_tables import (
     jobs_table,
+    pairs_sentence,
     pairs_table,
     partners_table,
     quality_sentence,
@@ -306,7 +307,7 @@ def overlaps(
 ) -> None:
     """Which jobs used one storage at one time, and for how long. Without times: on the catalog's last day.
 
-    Of all pairs those of the 1,000 jobs that moved most in that time are told.
+    Where all jobs are too many, the pairs of those that moved most are told, and how many these are.
 
     Example: slicewise catalog overlaps /site/catalog --since 2026-11-22T08:00 --until 2026-11-22T12:00
     """
@@ -318,7 +319,10 @@ def overlaps(
         start_ns, end_ns = _window(opened, since, until)
         batches = opened.batches_between(start_ns, end_ns)
         with workers_at(dask) as workers:
-            found = named(opened, pairs(opened, batches, start_ns, end_ns, most, workers), batches)
+            told = pairs(opened, batches, start_ns, end_ns, most, workers)
+        found = named(opened, told.rows, batches)
+        if told.jobs < told.of:
+            say(f"{catalog}: {pairs_sentence(told)}")
         table = pairs_table
     if json:
         write_json(records(found), output)

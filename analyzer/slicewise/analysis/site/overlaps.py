@@ -6,6 +6,7 @@ A catalog in, frames out. Jobs were together on a storage where both made calls 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -17,8 +18,20 @@ from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.catalog.workers import OneByOne, Workers
 
-# Of so many jobs pairs are looked for; pairs of a day's hundred thousand would be billions of rows.
-MOST_JOBS = 1000
+# So many meetings (two jobs, a storage and a slice) are counted at most: it bounds time and memory. A synthetic day of
+# 30,000 jobs has 7.6 million.
+MOST_MEETINGS = 10_000_000
+# So many at a time, which bounds memory.
+MEETINGS_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """rows: the pairs. jobs: among how many jobs they were looked for, of how many that were active then."""
+
+    rows: pl.DataFrame
+    jobs: int
+    of: int
 
 
 def pairs(
@@ -28,39 +41,51 @@ def pairs(
     end_ns: int,
     most: int,
     workers: Workers | None = None,
-) -> pl.DataFrame:
+    most_meetings: int = MOST_MEETINGS,
+) -> Pairs:
     """The pairs of jobs that were together longest between two instants: key, other, storage, seconds, start_ns,
     end_ns, and what both did together in that time: read_bytes, write_bytes, meta_ops.
 
-    most: so many pairs. Looked at are the MOST_JOBS jobs that moved most then: others cost nobody much. workers: who
-    does it, day by day and storage by storage; whoever it is, the frame is the same.
+    most: so many pairs. All jobs are looked at, or, where these met more than most_meetings times, as many of those
+    that moved most as met no more often. workers: who does it, day by day and storage by storage; whoever it is, the
+    frame is the same.
     """
     hands = workers or OneByOne()
     spans = spans_of(batches, start_ns, end_ns)
     found = list(hands.each(_moved, ((catalog.path, span) for span in spans)))
     moved = pl.concat(found).group_by(KEY).agg(pl.col("moved").sum(), pl.col("slice_ns").max()) if found else None
     if moved is None or moved.is_empty():
-        return _no_pairs().drop("slices")
-    chosen = moved.sort("moved", KEY, descending=[True, False]).head(MOST_JOBS)
-    keys, grid_ns = chosen[KEY].implode(), max(int(chosen["slice_ns"].max()), LEAST_GRID_NS)  # type: ignore[arg-type]
-    tasks = (
-        (catalog.path, span, storage, keys, grid_ns)
+        return Pairs(_no_pairs().drop("slices"), 0, 0)
+    ranked = moved.sort("moved", KEY, descending=[True, False]).with_row_index("rank")
+    grid_ns = max(int(ranked["slice_ns"].max()), LEAST_GRID_NS)  # type: ignore[arg-type]
+    tasks = [
+        (catalog.path, span, storage, ranked.select(KEY, "rank"), grid_ns)
         for span, frame in zip(spans, found, strict=True)
-        for storage in frame.filter(pl.col(KEY).is_in(keys))["storage"].unique().sort()
-    )
+        for storage in frame["storage"].unique().sort()
+    ]
+    met = pl.concat(hands.each(_meetings, tasks)).group_by("rank").agg(pl.col("meetings").sum()).sort("rank")
+    too_many = met.filter(pl.col("meetings").cum_sum() > most_meetings)["rank"]
+    jobs = int(too_many[0]) if len(too_many) else ranked.height
+    chosen = ranked.select(KEY, "rank").head(jobs)
+    tasks = [(*task[:3], chosen, grid_ns) for task in tasks]
     together = pl.concat([_no_pairs().drop("seconds"), *hands.each(_pairs_of_storage, tasks)])
-    return (
-        together.group_by(KEY, "other", "storage")
-        .agg(
-            pl.col("slices").sum(),
-            pl.col("start_ns").min(),
-            pl.col("end_ns").max(),
-            *(pl.col(name).sum() for name in AMOUNTS),
-        )
+    rows = (
+        _added_up(together)
         .with_columns(seconds=pl.col("slices") * grid_ns / 1e9)
         .select(_no_pairs().drop("slices").columns)
         .sort("seconds", "read_bytes", "write_bytes", KEY, "other", "storage", descending=[True] * 3 + [False] * 3)
         .head(most)
+    )
+    return Pairs(rows, jobs, ranked.height)
+
+
+def _added_up(together: pl.DataFrame) -> pl.DataFrame:
+    """Each pair and storage once."""
+    return together.group_by(KEY, "other", "storage").agg(
+        pl.col("slices").sum(),
+        pl.col("start_ns").min(),
+        pl.col("end_ns").max(),
+        *(pl.col(name).sum() for name in AMOUNTS),
     )
 
 
@@ -77,20 +102,45 @@ def _moved(catalog: Path, span: Span) -> pl.DataFrame:
     )
 
 
-def _pairs_of_storage(catalog: Path, span: Span, storage: int, keys: pl.Series, grid_ns: int) -> pl.DataFrame:
-    """The pairs of some jobs on one storage in a span: as `pairs`, with the number of slices in place of seconds."""
+def _placed(catalog: Path, span: Span, storage: int, ranked: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
+    """What some jobs did on one storage in a span, by place on the grid: KEY, storage, at, rank, AMOUNTS."""
     # A place on the grid is in one span as a whole.
     begin = pl.col("begin_ns") // grid_ns * grid_ns
     rows = (
         span.rows(catalog, begin)
-        .filter(pl.col("storage") == storage, pl.col(KEY).is_in(keys))
+        .filter(pl.col("storage") == storage)
         .select(KEY, "storage", "begin_ns", *AMOUNTS)
+        .join(ranked.lazy(), on=KEY)
         .collect()
     )
-    placed = (
-        on_grid(rows, grid_ns).group_by(KEY, "storage", "at").agg(*(pl.col(name).sum() for name in AMOUNTS))
-    ).lazy()
-    both = placed.join(placed, on=["storage", "at"], suffix="_other").filter(pl.col(KEY) < pl.col(f"{KEY}_other"))
+    return on_grid(rows, grid_ns).group_by(KEY, "storage", "at", "rank").agg(*(pl.col(name).sum() for name in AMOUNTS))
+
+
+def _meetings(catalog: Path, span: Span, storage: int, ranked: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
+    """How often each job met one of a lower rank on one storage in a span: rank, meetings."""
+    met = pl.col("rank").rank("ordinal").over("at").cast(pl.Int64) - 1
+    placed = _placed(catalog, span, storage, ranked, grid_ns).select("rank", meetings=met)
+    return placed.group_by("rank").agg(pl.col("meetings").sum())
+
+
+def _pairs_of_storage(catalog: Path, span: Span, storage: int, ranked: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
+    """The pairs of some jobs on one storage in a span: as `pairs`, with the number of slices in place of seconds."""
+    placed = _placed(catalog, span, storage, ranked, grid_ns).sort("at", KEY).drop("rank")
+    # Each row meets all of its place, itself too, before each pair is kept once.
+    part = pl.len().over("at").cast(pl.Int64).cum_sum() // (2 * MEETINGS_AT_ONCE)
+    found = _no_pairs().drop("seconds")
+    for some in placed.with_columns(part=part).partition_by("part", include_key=False):
+        found = _added_up(pl.concat([found, _met(some, placed, grid_ns)])).select(found.columns)
+    return found
+
+
+def _met(some: pl.DataFrame, placed: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
+    """The pairs that some of the rows of one storage make with others: as `_pairs_of_storage`."""
+    both = (
+        some.lazy()
+        .join(placed.lazy(), on=["storage", "at"], suffix="_other")
+        .filter(pl.col(KEY) < pl.col(f"{KEY}_other"))
+    )
     return (
         both.group_by(KEY, pl.col(f"{KEY}_other").alias("other"), "storage")
         .agg(

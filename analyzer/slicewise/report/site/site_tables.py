@@ -11,6 +11,7 @@ from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
 if TYPE_CHECKING:  # numpy would come along
+    from slicewise.analysis.site.overlaps import Pairs
     from slicewise.analysis.site.worst import Worst
 
 SHORT_DATE = "%Y-%m-%d %H:%M:%S"
@@ -93,6 +94,14 @@ def worst_table(rows: Iterable[Mapping[str, Any]]) -> Table:
             Cell(words.duration(row["caused_seconds"]), row["caused_seconds"]), row["confidence"],
         )  # fmt: skip
     return table
+
+
+def pairs_sentence(found: Pairs) -> str:
+    """Among which jobs pairs were looked for, where these were not all."""
+    return (
+        f"{words.count(found.of, 'job')} met too often to count all; these pairs are of the {found.jobs:,} that moved "
+        "most. Ask for a shorter time with --since and --until"
+    )
 
 
 def quality_sentence(frame: pl.DataFrame) -> str:
