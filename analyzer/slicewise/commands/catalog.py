@@ -37,7 +37,7 @@ from slicewise.report.site.site_tables import (
 )
 from slicewise.report.tables import for_terminal
 from slicewise.running.dask_workers import workers_at
-from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
+from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.terminal.times import time_ns, user_number
 from slicewise.text import words
 from slicewise.text.safe_text import say
@@ -385,6 +385,39 @@ def worst(
         return
     line = worst_sentence(found)
     write_text([line, *([for_terminal(worst_table(rows.iter_rows(named=True)))] if rows.height else [])], output)
+
+
+@app.command()
+@_steady
+def page(
+    catalog: CatalogPath,
+    since: Since = None,
+    until: Until = None,
+    pages: Annotated[
+        int, typer.Option(min=0, help="Make the pages of so many jobs and pairs, too; their rows lead there.")
+    ] = 0,
+    asked: Annotated[int, typer.Option("--ask", min=1, help="Ask blame of so many jobs at most.")] = 200,
+    seconds: Annotated[float, typer.Option(min=0, help="Ask blame of no further job after so long.")] = 60,
+    html: PageFile = None,
+) -> None:
+    """The page of a day, a week or a month: load, who cost whom what, metadata, coverage. Without times: the last day.
+
+    Example: slicewise catalog page /site/catalog --since 2026-11-22 --until 2026-11-23 --pages 50
+    """
+    # numpy and plotly come along
+    from slicewise.analysis.site.summary import summary
+    from slicewise.commands.catalog_pages import pages_of
+    from slicewise.report.page import write_page
+    from slicewise.report.site.site_page import site_page
+
+    opened = Catalog(catalog)
+    found = summary(opened, *_window(opened, since, until), asked, seconds)
+    where = html or Path(f"catalog-{words.local_time(found.start_ns):%Y-%m-%d}.html")
+    links = pages_of(opened, found, pages, where) if pages else {}
+    told = site_page(found, str(catalog), links)
+    write_page(told, where)
+    made = f", and {words.count(len(links), 'page')} beside it" if links else ""
+    write_text([*told.sentences, "", f"Page: {where}{made}"], None)
 
 
 def _named_partners(catalog: Catalog, kept: KeptJob) -> pl.DataFrame:

@@ -30,11 +30,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: `text` as shown, `value` as copied (the text where it is None). `colour` marks a job by its colour."""
+    """A cell: `text` as shown, `value` as copied (the text where it is None). `colour` marks a job by its colour.
+    `link`: on a page, the page that it leads to.
+    """
 
     text: str
     value: float | int | str | None = None
     colour: str = ""
+    link: str = ""
 
     @property
     def copied(self) -> str:

@@ -96,6 +96,15 @@ def _told(jobs: pl.LazyFrame, used: pl.LazyFrame, damage: pl.LazyFrame) -> pl.Da
     return with_key_text(found)
 
 
+def places_of_storages(catalog: Catalog, batches: Sequence[Batch]) -> pl.LazyFrame:
+    """What storages are: storage, point (the mount point that most jobs have for it), type, source."""
+    return (
+        catalog.scan("storages", batches)
+        .group_by("storage")
+        .agg(pl.col("point").mode().sort().first(), pl.col("type").first(), pl.col("source").first())
+    )
+
+
 def with_key_text(frame: pl.DataFrame, column: str = KEY) -> pl.DataFrame:
     """The frame with keys as people see them."""
     keys = [key_text(key) for key in frame[column]]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from slicewise.analysis.site.jobs import with_key_text
+from slicewise.analysis.site.jobs import places_of_storages, with_key_text
 from slicewise.analysis.site.spans import Span, spans_of
 from slicewise.catalog.beside import AMOUNTS, LEAST_GRID_NS, nobody, on_grid
 from slicewise.catalog.schema import KEY
@@ -163,12 +163,7 @@ def _no_pairs() -> pl.DataFrame:
 def named(catalog: Catalog, found: pl.DataFrame, batches: Sequence[Batch]) -> pl.DataFrame:
     """The frame with names: key and other as text, job, user, program of each key, and the storage's point and type."""
     jobs = catalog.scan("jobs", batches).select(KEY, "job", "user", "program")
-    where = (
-        catalog.scan("storages", batches)
-        .group_by("storage")
-        .agg(pl.col("point").mode().sort().first(), pl.col("type").first(), pl.col("source").first())
-        .rename({"source": "storage_source"})
-    )
+    where = places_of_storages(catalog, batches).rename({"source": "storage_source"})
     frame = found.lazy().join(jobs, on=KEY, how="left", maintain_order="left")
     if "other" in found.columns:
         theirs = jobs.rename({KEY: "other", "job": "other_job", "user": "other_user", "program": "other_program"})

@@ -6,8 +6,10 @@ of that time, and no more are asked than can be among the worst, or than the cal
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 import polars as pl
@@ -58,15 +60,29 @@ class _Answer:
     confidence: str
 
 
-def worst(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int, workers: Workers | None = None) -> Worst:
-    """Ask blame of the jobs that can have lost most between two instants, at most so many. workers: who asks."""
+def worst(
+    catalog: Catalog,
+    start_ns: int,
+    end_ns: int,
+    most_asked: int,
+    workers: Workers | None = None,
+    most_seconds: float = inf,
+) -> Worst:
+    """Ask blame of the jobs that can have lost most between two instants, at most so many. workers: who asks.
+    most_seconds: after so long no further job is asked.
+    """
     hands = workers or OneByOne()
     bounds = most_lost(catalog, catalog.batches_between(start_ns, end_ns), start_ns, end_ns, hands)
     keys = bounds[KEY].head(most_asked).to_list()
-    tasks = (
-        (catalog.path, keys[at : at + ASKED_AT_ONCE], start_ns, end_ns) for at in range(0, len(keys), ASKED_AT_ONCE)
-    )
-    told = [one for some in hands.each(_answers, tasks) for one in some]
+    at_once = ASKED_AT_ONCE if most_seconds == inf else 1
+    tasks = ((catalog.path, keys[at : at + at_once], start_ns, end_ns) for at in range(0, len(keys), at_once))
+    told: list[_Answer] = []
+    asked, until = 0, time.monotonic() + most_seconds
+    for some in hands.each(_answers, tasks):
+        told += some
+        asked = min(asked + at_once, len(keys))
+        if time.monotonic() > until:
+            break
     losses: dict[int, tuple[float, str]] = {}
     caused: dict[int, list[tuple[float, str]]] = {}
     people: dict[int, tuple[object, ...]] = {}
@@ -87,7 +103,7 @@ def worst(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int, workers
     frame = pl.DataFrame(rows, schema=ROWS, orient="row").sort(
         "caused_seconds", "lost_seconds", KEY, descending=[True, True, False]
     )
-    rest = bounds["seconds"].slice(most_asked)
+    rest = bounds["seconds"].slice(asked)
     return Worst(frame, len(told), bounds.height, float(rest[0]) if len(rest) else 0.0)
 
 

@@ -1,6 +1,7 @@
 "use strict";
 (() => {
   const CONFIG = { displayModeBar: "hover", doubleClick: "reset", displaylogo: false, responsive: true, modeBarButtons: [["toImage", "resetScale2d"]] };
+  const SEARCHED_FROM = 12; /* rows */
   const darkScheme = window.matchMedia("(prefers-color-scheme: dark)");
   const charts = [...document.querySelectorAll(".chart")];
 
@@ -74,7 +75,7 @@
   }
 
   async function copy(button) {
-    const rows = [...button.closest("figure").querySelectorAll("tr")];
+    const rows = [...button.closest("figure").querySelectorAll("tr")].filter((row) => !row.hidden);
     const text = rows.map((row) => [...row.cells].map((cell) => cell.dataset.copied).join("\t")).join("\n") + "\n";
     try {
       await navigator.clipboard.writeText(text);
@@ -89,6 +90,57 @@
     setTimeout(() => (button.textContent = "Copy as TSV"), 1500);
   }
 
+  /* Rows in the order of a column: figures by size, the largest first, all else by the alphabet; then the other way round. What is no number comes last. */
+  function sortBy(heading) {
+    const body = heading.closest("table").tBodies[0];
+    const isFigure = heading.classList.contains("figure");
+    const before = heading.getAttribute("aria-sort");
+    const isRising = before ? before === "descending" : !isFigure;
+    const sign = isRising ? 1 : -1;
+    const keyed = [...body.rows].map((row) => {
+      const text = row.cells[heading.cellIndex].dataset.copied;
+      const number = text.trim() === "" ? NaN : Number(text);
+      return { row, text, number };
+    });
+    keyed.sort((one, other) => {
+      if (!isFigure) return sign * one.text.localeCompare(other.text);
+      if (Number.isNaN(one.number) || Number.isNaN(other.number)) return Number.isNaN(one.number) - Number.isNaN(other.number);
+      return sign * (one.number - other.number);
+    });
+    for (const other of heading.parentElement.cells) other.removeAttribute("aria-sort");
+    heading.setAttribute("aria-sort", isRising ? "ascending" : "descending");
+    body.append(...keyed.map(({ row }) => row));
+  }
+
+  /* Long tables can be searched: rows stay that have all of the words. */
+  function addSearch(table) {
+    const field = document.createElement("input");
+    field.type = "search";
+    field.className = "search";
+    field.placeholder = "Search";
+    field.setAttribute("aria-label", "Search in this table");
+    field.addEventListener("input", () => {
+      const wanted = field.value.toLowerCase().split(/\s+/);
+      for (const row of table.tBodies[0].rows) {
+        const said = row.textContent.toLowerCase();
+        row.hidden = !wanted.every((word) => said.includes(word));
+      }
+    });
+    table.closest("figure").querySelector(".copy").before(field);
+  }
+
+  for (const table of document.querySelectorAll("figure.table table")) {
+    if (table.tBodies[0].rows.length > 1)
+      for (const heading of table.tHead.rows[0].cells) {
+        heading.tabIndex = 0;
+        heading.classList.add("sorts");
+        heading.addEventListener("click", () => sortBy(heading));
+        heading.addEventListener("keydown", (event) => {
+          if (event.key === "Enter") sortBy(heading);
+        });
+      }
+    if (table.tBodies[0].rows.length > SEARCHED_FROM) addSearch(table);
+  }
   for (const button of document.querySelectorAll(".copy")) button.addEventListener("click", () => copy(button));
   draw().catch((error) => {
     const trouble = document.getElementById("trouble");

@@ -1,0 +1,80 @@
+"""All that a page says of some time of a site. A catalog in, the page's frames out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from slicewise.analysis.site.jobs import Wanted, list_jobs
+from slicewise.analysis.site.load import Load, by_day, changed_programs, load, not_profiled, slow_metadata
+from slicewise.analysis.site.overlaps import named, pairs
+from slicewise.analysis.site.quality import quality
+from slicewise.analysis.site.worst import Worst, worst
+from slicewise.catalog.store import NS_A_DAY, Catalog
+
+# Rows of a table, and of that of the busiest jobs.
+MOST_ROWS, MOST_JOBS = 50, 500
+# From so many days on there is something to say of how they differ.
+FEWEST_DAYS = 2
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Some time of a site. jobs: how many ran; users: how many people's; busiest: rows of `list_jobs`, those that moved
+    most first; worst: of blame; pairs: as `named`; metadata: `slow_metadata`, and metadata_call_seconds its mean;
+    quality: of all jobs; days and programs: nothing where there are fewer than FEWEST_DAYS days.
+    """
+
+    start_ns: int
+    end_ns: int
+    jobs: int
+    users: int
+    read_bytes: int
+    write_bytes: int
+    busiest: pl.DataFrame
+    load: Load | None
+    worst: Worst
+    pairs: pl.DataFrame
+    metadata: pl.DataFrame
+    metadata_call_seconds: float | None
+    quality: pl.DataFrame
+    unprofiled: pl.DataFrame
+    days: pl.DataFrame
+    programs: pl.DataFrame
+
+    @property
+    def is_of_several_days(self) -> bool:
+        return self.days.height >= FEWEST_DAYS
+
+
+def summary(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int, most_seconds: float) -> Summary:
+    """What a page says of the time between two instants. most_asked, most_seconds: blame is asked of so many jobs at
+    most, and of no further one after so long.
+    """
+    batches = catalog.batches_between(start_ns, end_ns)
+    jobs = list_jobs(catalog, Wanted(since_ns=start_ns, until_ns=end_ns))
+    moved = pl.sum_horizontal("read_bytes", "write_bytes")
+    metadata, call_seconds = slow_metadata(catalog, batches, start_ns, end_ns, MOST_ROWS)
+    days = by_day(catalog, batches, start_ns, end_ns)
+    first_ns = max(start_ns, int(jobs["start_ns"].min() or 0)) if jobs.height else start_ns  # type: ignore[arg-type]
+    last_ns = min(end_ns, int(jobs["end_ns"].max() or 0)) if jobs.height else end_ns  # type: ignore[arg-type]
+    is_long = days.height >= FEWEST_DAYS and last_ns - first_ns > NS_A_DAY
+    return Summary(
+        start_ns=first_ns,
+        end_ns=last_ns,
+        jobs=jobs.height,
+        users=jobs["user"].n_unique(),
+        read_bytes=int(days["read_bytes"].sum()),
+        write_bytes=int(days["write_bytes"].sum()),
+        busiest=jobs.sort(moved, "key", descending=[True, False]).head(MOST_JOBS),
+        load=load(catalog, batches, start_ns, end_ns),
+        worst=worst(catalog, start_ns, end_ns, most_asked, most_seconds=most_seconds),
+        pairs=named(catalog, pairs(catalog, batches, start_ns, end_ns, MOST_ROWS), batches),
+        metadata=metadata,
+        metadata_call_seconds=call_seconds,
+        quality=quality(catalog, batches),
+        unprofiled=not_profiled(catalog, batches, MOST_ROWS),
+        days=days if is_long else days.clear(),
+        programs=changed_programs(catalog, batches, first_ns, last_ns, MOST_ROWS) if is_long else pl.DataFrame(),
+    )

@@ -1,0 +1,270 @@
+"""The page of a day, a week or a month of a site: what stands on it, in which order, with which words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from slicewise.analysis.site.load import OTHERS, Load, StorageLoad
+from slicewise.analysis.site.summary import MOST_JOBS, MOST_ROWS, Summary
+from slicewise.charts import style, throughput
+from slicewise.report.page import Fact, Page, Section
+from slicewise.report.site.site_tables import (
+    jobs_table,
+    pairs_table,
+    quality_sentence,
+    quality_table,
+    worst_sentence,
+    worst_table,
+)
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+OTHERS_COLOUR = "#9aa3ad"
+# A pair of keys, or a key and nothing, and the page that is about them.
+Links = Mapping[tuple[str, str], str]
+
+
+def site_page(found: Summary, catalog: str, links: Links) -> Page:
+    """The page. links: of jobs (key, "") and of pairs of jobs (both keys) to pages that lie beside it."""
+    begin, end = words.local_time(found.start_ns), words.local_time(found.end_ns)
+    when = f"{begin:%Y-%m-%d}" if begin.date() == end.date() else f"{begin:%Y-%m-%d} to {end:%Y-%m-%d}"
+    return Page(
+        title=f"{when}: jobs and file systems",
+        kicker=f"Slicewise catalog {catalog}, {words.date_and_zone(found.start_ns)}",
+        sentences=_sentences(found, when),
+        facts=_facts(found),
+        sections=[
+            _worst(found, links),
+            *(_load_sections(found.load) if found.load else []),
+            *(_trend(found) if found.is_of_several_days else []),
+            _pairs(found, links),
+            *_metadata(found, links),
+            _quality(found, links),
+            Section(
+                heading=f"Jobs, the {found.busiest.height:,} that moved most" if found.jobs > MOST_JOBS else "Jobs",
+                tables=[_linked(jobs_table(found.busiest.iter_rows(named=True)), _of_jobs(found.busiest, links))],
+                note="The page of a job: slicewise blame JOB; of a pair: slicewise overlap JOB OTHER; both with "
+                f"SLICEWISE_CATALOG={catalog}. Names in the tables that are links lead to pages that are there.",
+            ),
+        ],
+        unseen=[quality_sentence(found.quality), *_unseen(found)],
+    )
+
+
+def _sentences(found: Summary, when: str) -> list[str]:
+    moved = words.wrote_and_read(found.write_bytes, found.read_bytes)
+    first = f"{when}: {words.count(found.jobs, 'job')} of {words.count(found.users, 'user')} {moved}."
+    return [_verdict(found), first, worst_sentence(found.worst)]
+
+
+def _verdict(found: Summary) -> str:
+    """Who cost others most."""
+    rows = found.worst.rows
+    if rows.is_empty():
+        return "No job is known to have lost time to another."
+    most = rows.row(0, named=True)
+    lost = float(rows["lost_seconds"].sum())
+    losers = rows.filter(rows["lost_seconds"] > 0).height
+    opening = f"{words.count(losers, 'job')} lost {words.duration(lost)} in all to others"
+    if most["caused_seconds"] <= 0:
+        return f"{opening}, none of which is known by name."
+    return (
+        f"{opening}; {most['job']} ({most['program']}) cost them most, {words.duration(most['caused_seconds'])}. "
+        f"Confidence: {most['confidence']}"
+    )
+
+
+def _facts(found: Summary) -> list[Fact]:
+    lost = float(found.worst.rows["lost_seconds"].sum())
+    return [
+        Fact("jobs", f"{found.jobs:,}"),
+        Fact("read", words.size(found.read_bytes)),
+        Fact("written", words.size(found.write_bytes)),
+        Fact("lost to others", words.duration(lost)),
+        *(
+            [Fact("a metadata call, in the mean", words.duration(found.metadata_call_seconds))]
+            if found.metadata_call_seconds is not None
+            else []
+        ),
+        Fact("jobs whole and well seen", f"{found.quality.filter('is_good').height:,} of {found.quality.height:,}"),
+    ]
+
+
+def _worst(found: Summary, links: Links) -> Section:
+    rows = found.worst.rows.head(MOST_ROWS)
+    return Section(
+        heading="Who lost time to others, and who cost others most",
+        text=[] if rows.height else ["Nobody, as far as is known."],
+        tables=[_linked(worst_table(rows.iter_rows(named=True)), _of_jobs(rows, links))] if rows.height else [],
+        note="Lost: seconds of a job's runtime, by slicewise blame. Cost others: what it took from all of them "
+        "together. The confidence is that of the larger of the two.",
+    )
+
+
+def _load_sections(load: Load) -> list[Section]:
+    seconds = words.duration(load.piece_ns / 1e9)
+    rest = load.of - len(load.storages)
+    sections = []
+    for number, one in enumerate(load.storages):
+        colours = style.colours_of(one.names) | {OTHERS: OTHERS_COLOUR}
+        chart = throughput.stacked(one.rows, colours, range(load.first, load.end), load.piece_ns)
+        last = number == len(load.storages) - 1
+        sections.append(
+            Section(
+                heading=f"Load of {one.point} by job",
+                text=[_storage_sentence(one)],
+                chart=chart,
+                is_linked=True,
+                note=f"Reads and writes, in the mean over {seconds}."
+                + (
+                    f" {words.count(rest, 'more file system')} moved less, among them nodes' own."
+                    if last and rest
+                    else ""
+                ),
+            )
+        )
+    return sections
+
+
+def _storage_sentence(one: StorageLoad) -> str:
+    moved = words.wrote_and_read(one.write_bytes, one.read_bytes)
+    return (
+        f"{words.count(one.jobs, 'job')} {moved} and made {one.meta_ops:,} metadata calls ({one.type}, {one.source})."
+    )
+
+
+def _trend(found: Summary) -> list[Section]:
+    days = Table(
+        [Column("day", is_figure=False), Column("jobs"), Column("read", "bytes"), Column("written", "bytes"),
+         Column("speed in calls", "MiB/s"), Column("a metadata call", "s")]
+    )  # fmt: skip
+    for row in found.days.iter_rows(named=True):
+        days.add(
+            f"{row['day']}", Cell(f"{row['jobs']:,}", row["jobs"]), _size(row["read_bytes"]), _size(row["write_bytes"]),
+            _speed(row["mib_per_second"]), _seconds(row["meta_call_seconds"]),
+        )  # fmt: skip
+    programs = Table(
+        [Column("program", is_figure=False), Column("time in I/O changed by", "s"), Column("jobs"), Column("then"),
+         Column("moved", "bytes"), Column("then", "bytes"), Column("speed", "MiB/s"), Column("then", "MiB/s")]
+    )  # fmt: skip
+    for row in found.programs.iter_rows(named=True):
+        sign = "+" if row["change_seconds"] > 0 else "-"
+        programs.add(
+            row["program"] or "-",
+            Cell(f"{sign}{words.duration(abs(row['change_seconds']))}", row["change_seconds"]),
+            *(Cell(f"{row[f'{half}_jobs']:,}", row[f"{half}_jobs"]) for half in HALVES),
+            *(_size(row[f"{half}_bytes"]) for half in HALVES),
+            *(_speed(row[f"{half}_mib_per_second"]) for half in HALVES),
+        )
+    return [
+        Section(
+            heading="Day by day (UTC)",
+            tables=[days],
+            note="Speed in calls: bytes by the time that processes spent in calls that read and write. It falls where "
+            "storage is slower, and where calls are smaller.",
+        ),
+        Section(
+            heading="Programs whose time in I/O changed most, from the first half of this time to the second",
+            text=[] if found.programs.height else ["None by more than a second."],
+            tables=[programs] if found.programs.height else [],
+            note="Time in I/O: that of all processes in all calls on files.",
+        ),
+    ]
+
+
+HALVES = ("first", "second")
+
+
+def _pairs(found: Summary, links: Links) -> Section:
+    rows = found.pairs
+    table = _linked(pairs_table(rows.iter_rows(named=True)), [_of_pair(links, *both) for both in _keys(rows, "other")])
+    return Section(
+        heading="Who used one file system together longest",
+        text=[] if rows.height else ["Nobody was together with another on a file system."],
+        tables=[table] if rows.height else [],
+        note="Of the 1,000 jobs that moved most.",
+    )
+
+
+def _metadata(found: Summary, links: Links) -> list[Section]:
+    if found.metadata.is_empty() or found.metadata_call_seconds is None:
+        return []
+    table = Table(
+        [Column("job", is_figure=False), Column("user"), Column("program", is_figure=False),
+         Column("on", is_figure=False), Column("calls"), Column("time in them", "s"), Column("a call", "s")]
+    )  # fmt: skip
+    for row in found.metadata.iter_rows(named=True):
+        table.add(
+            row["job"] or "-", Cell(str(row["user"])), row["program"] or "-", row["storage"] or "-",
+            Cell(f"{row['meta_ops']:,}", row["meta_ops"]), _seconds(row["seconds"]), _seconds(row["call_seconds"]),
+        )  # fmt: skip
+    return [
+        Section(
+            heading="Who waited longest for metadata",
+            text=[
+                "A call that opens, closes, looks for or removes took "
+                f"{words.duration(found.metadata_call_seconds)} in the mean over all jobs."
+            ],
+            tables=[_linked(table, _of_jobs(found.metadata, links))],
+            note="The time of all processes together.",
+        )
+    ]  # fmt: skip
+
+
+def _quality(found: Summary, links: Links) -> Section:
+    bad = found.quality.filter(~found.quality["is_good"]).head(MOST_ROWS)
+    tables = [_linked(quality_table(bad.iter_rows(named=True)), _of_jobs(bad, links))] if bad.height else []
+    if found.unprofiled.height:
+        programs = Table(
+            [Column("program", is_figure=False), Column("why", is_figure=False), Column("jobs"), Column("times")],
+            title="Begun by jobs, and not profiled",
+        )
+        for row in found.unprofiled.iter_rows(named=True):
+            programs.add(
+                row["program"], row["reason"], Cell(f"{row['jobs']:,}", row["jobs"]),
+                Cell(f"{row['times']:,}", row["times"]),
+            )  # fmt: skip
+        tables.append(programs)
+    return Section(heading="How much was seen", text=[quality_sentence(found.quality)], tables=tables)
+
+
+def _unseen(found: Summary) -> list[str]:
+    times = int(found.unprofiled["times"].sum()) if found.unprofiled.height else 0
+    return [
+        *([f"{words.count(times, 'program start')} of jobs could not be profiled"] if times else []),
+        "Whoever runs without Slicewise is in no catalog: what such programs moved is not on this page",
+    ]
+
+
+def _linked(table: Table, links: Sequence[str]) -> Table:
+    """The table with its first column as links, where there are any."""
+    rows: list[Sequence[Cell]] = [
+        [Cell(row[0].text, row[0].value, row[0].colour, link), *row[1:]]
+        for row, link in zip(table.rows, links, strict=True)
+    ]
+    return Table(table.columns, rows, table.title, table.greyed)
+
+
+def _of_jobs(rows: Any, links: Links) -> list[str]:
+    return [links.get((key, ""), "") for key in rows["key"]]
+
+
+def _of_pair(links: Links, one: str, other: str) -> str:
+    return links.get((one, other), links.get((other, one), ""))
+
+
+def _keys(rows: Any, other: str) -> list[tuple[str, str]]:
+    return list(zip(rows["key"], rows[other], strict=True))
+
+
+def _size(value: int) -> Cell:
+    return Cell(words.size(value) if value else "-", value)
+
+
+def _speed(value: float | None) -> Cell:
+    return Cell("-" if value is None else f"{words.number(value)} MiB/s", value)
+
+
+def _seconds(value: float | None) -> Cell:
+    return Cell("-" if value is None else words.duration(value), value)
