@@ -1,0 +1,126 @@
+"""The page of a day or a month of a site: who cost whom what, load by job, tables to sort and to search."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+from slicewise.analysis.site.load import OTHERS, by_day, changed_programs, load, slow_metadata
+from slicewise.analysis.site.summary import summary
+from slicewise.catalog.find import places
+from slicewise.catalog.ingest import ingest
+from slicewise.catalog.store import NS_A_DAY, Catalog
+from slicewise.report.page import html_of
+from slicewise.report.site.site_page import site_page
+from support import browser
+from support.command_line import slicewise_command
+from support.jobs import write_competing_jobs, write_job
+from support.site_days import FIRST_DAY, write_days
+
+DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
+LAST = 1 << 62
+DAY_START = (FIRST_DAY.toordinal() - date(1970, 1, 1).toordinal()) * NS_A_DAY
+needs_browser = pytest.mark.skipif(
+    browser.executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
+)
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    """The two competing jobs, and quiet runs of the smaller one."""
+    directory = tmp_path_factory.mktemp("jobs")
+    write_competing_jobs(directory)
+    for number in (1, 2):
+        rates = {range(-400 * number, -400 * number + 40): 102.0}
+        write_job(directory / f"4800{number}", 12, 12, rates, first_node=6, program="/opt/postproc")
+    opened = Catalog.make(tmp_path_factory.mktemp("catalog") / "site")
+    assert ingest(opened, places([directory])).added == 4
+    return opened
+
+
+@pytest.fixture(scope="module")
+def month(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    """Four synthetic days."""
+    return write_days(tmp_path_factory.mktemp("month") / "site", days=4, jobs=300)
+
+
+def test_the_load_is_that_of_all_jobs(month: Catalog) -> None:
+    end_ns = DAY_START + 2 * NS_A_DAY
+    batches = month.batches_between(DAY_START, end_ns)
+    found = load(month, batches, DAY_START, end_ns)
+    rows = month.scan("job_slices").filter(pl.col("begin_ns") >= DAY_START, pl.col("begin_ns") < end_ns).collect()
+    assert found is not None
+    assert len(found.storages) == found.of == 4
+    for one in found.storages:
+        assert one.rows["bytes"].sum() == one.read_bytes + one.write_bytes
+        assert set(one.rows["job"]) == {*one.names, OTHERS}
+        assert one.rows["slice"].is_between(found.first, found.end - 1).all()
+    moved = sum(one.read_bytes + one.write_bytes for one in found.storages)
+    assert moved == rows["read_bytes"].sum() + rows["write_bytes"].sum()
+
+
+def test_days_and_programs_add_up(month: Catalog) -> None:
+    end_ns = DAY_START + 4 * NS_A_DAY
+    batches = month.batches_between(DAY_START, end_ns)
+    days = by_day(month, batches, DAY_START, end_ns)
+    assert days["day"].to_list() == [date(2026, 1, number) for number in (1, 2, 3, 4)]
+    rows = month.scan("job_slices", batches).filter(pl.col("begin_ns") < end_ns).collect()
+    assert days["write_bytes"].sum() == rows["write_bytes"].sum()
+    programs = changed_programs(month, batches, DAY_START, end_ns, 1000)
+    assert programs["change_seconds"].abs().is_sorted(descending=True)
+    seconds = {half: programs[f"{half}_seconds"].sum() for half in ("first", "second")}
+    is_first = rows["begin_ns"] < DAY_START + 2 * NS_A_DAY
+    ns = rows["read_ns"] + rows["write_ns"]
+    assert seconds["first"] == pytest.approx(ns.filter(is_first).sum() / 1e9, rel=0.01)
+    assert seconds["second"] == pytest.approx(ns.filter(~is_first).sum() / 1e9, rel=0.01)
+
+
+def test_metadata_without_calls_that_took_time(month: Catalog) -> None:
+    rows, call_seconds = slow_metadata(month, month.batches(), 0, LAST, 10)
+    assert rows.is_empty()
+    assert call_seconds == 0
+
+
+def test_a_day_with_jobs_that_cost_each_other_time(catalog: Catalog, tmp_path: Path) -> None:
+    page = tmp_path / "day.html"
+    done = slicewise_command("catalog", "page", catalog.path, "--pages", "4", "--html", page)
+    assert done.status == 0, done.errors
+    assert re.match(r"2 jobs lost .* in all to others; 48213 .* cost them most", done.text)
+    links = re.findall(r'<a href="(day-pages/[0-9a-f-]+\.html)">', page.read_text())
+    assert len(set(links)) == 3  # of two jobs and of a pair
+    assert all((tmp_path / link).is_file() for link in links)
+
+
+def test_no_job_is_asked_when_there_is_no_time(catalog: Catalog) -> None:
+    found = summary(catalog, 0, LAST, most_asked=10, most_seconds=0)
+    assert found.worst.asked == 1
+    assert found.worst.most_unasked > 0
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [600, 1400])
+def test_its_tables_are_sorted_and_searched_in_the_browser(month: Catalog, tmp_path: Path, width: int) -> None:
+    found = summary(month, DAY_START, DAY_START + 4 * NS_A_DAY, most_asked=1, most_seconds=0)
+    assert found.is_of_several_days
+    (tmp_path / "page.html").write_text(html_of(site_page(found, "SITE", {})), encoding="utf-8")
+    with browser.Browser(width) as window:
+        window.open(tmp_path / "page.html", until=DRAWN)
+        assert window.evaluate("document.getElementById('trouble').hidden")
+        assert window.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        table = "[...document.querySelectorAll('table')].at(-1)"
+        heading = f"[...{table}.tHead.rows[0].cells].find((cell) => cell.textContent == 'written')"
+        values = f"[...{table}.tBodies[0].rows].map((row) => Number(row.cells[{heading}.cellIndex].dataset.copied))"
+        window.evaluate(f"{heading}.click()")
+        falling = window.evaluate(values)
+        assert falling == sorted(falling, reverse=True)
+        assert falling[0] > falling[-1]
+        window.evaluate(f"{heading}.click()")
+        assert window.evaluate(values) == sorted(falling)
+        name = window.evaluate(f"{table}.tBodies[0].rows[0].cells[0].textContent")
+        field = f"{table}.closest('figure').querySelector('.search')"
+        window.evaluate(f"{field}.value = '{name}'; {field}.dispatchEvent(new Event('input'))")
+        shown = window.evaluate(f"[...{table}.tBodies[0].rows].filter((row) => !row.hidden).length")
+        assert shown == 1
