@@ -213,7 +213,7 @@ def changed_programs(catalog: Catalog, batches: Sequence[Batch], start_ns: int, 
 
 
 def not_profiled(catalog: Catalog, batches: Sequence[Batch], most: int) -> pl.DataFrame:
-    """Programs that jobs began and that could not be profiled, those of most jobs first: program, reason, jobs, times."""
+    """Programs begun by jobs and not profiled, those of most jobs first: program, reason, jobs, times."""
     return (
         catalog.scan("unprofiled", batches)
         .group_by("program", "reason")
