@@ -8,7 +8,7 @@ import polars as pl
 
 from slicewise.analysis.site.jobs import Wanted, list_jobs
 from slicewise.analysis.site.load import Load, by_day, changed_programs, load, not_profiled, slow_metadata
-from slicewise.analysis.site.overlaps import named, pairs
+from slicewise.analysis.site.overlaps import Pairs, named, pairs
 from slicewise.analysis.site.quality import quality
 from slicewise.analysis.site.worst import Worst, worst
 from slicewise.catalog.store import NS_A_DAY, Catalog
@@ -22,8 +22,8 @@ FEWEST_DAYS = 2
 @dataclass(frozen=True)
 class Summary:
     """Some time of a site. jobs: how many ran; users: how many people's; busiest: rows of `list_jobs`, those that moved
-    most first; worst: of blame; pairs: as `named`; metadata: `slow_metadata`, and metadata_call_seconds its mean;
-    quality: of all jobs; days and programs: nothing where there are fewer than FEWEST_DAYS days.
+    most first; worst: of blame; pairs: as `named`, of looked_for; metadata: `slow_metadata`, and metadata_call_seconds
+    its mean; quality: of all jobs; days and programs: nothing where there are fewer than FEWEST_DAYS days.
     """
 
     start_ns: int
@@ -36,6 +36,7 @@ class Summary:
     load: Load | None
     worst: Worst
     pairs: pl.DataFrame
+    looked_for: Pairs
     metadata: pl.DataFrame
     metadata_call_seconds: float | None
     quality: pl.DataFrame
@@ -57,6 +58,7 @@ def summary(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int, most_
     moved = pl.sum_horizontal("read_bytes", "write_bytes")
     metadata, call_seconds = slow_metadata(catalog, batches, start_ns, end_ns, MOST_ROWS)
     days = by_day(catalog, batches, start_ns, end_ns)
+    together = pairs(catalog, batches, start_ns, end_ns, MOST_ROWS)
     first_ns = max(start_ns, int(jobs["start_ns"].min() or 0)) if jobs.height else start_ns  # type: ignore[arg-type]
     last_ns = min(end_ns, int(jobs["end_ns"].max() or 0)) if jobs.height else end_ns  # type: ignore[arg-type]
     is_long = days.height >= FEWEST_DAYS and last_ns - first_ns > NS_A_DAY
@@ -70,7 +72,8 @@ def summary(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int, most_
         busiest=jobs.sort(moved, "key", descending=[True, False]).head(MOST_JOBS),
         load=load(catalog, batches, start_ns, end_ns),
         worst=worst(catalog, start_ns, end_ns, most_asked, most_seconds=most_seconds),
-        pairs=named(catalog, pairs(catalog, batches, start_ns, end_ns, MOST_ROWS), batches),
+        pairs=named(catalog, together.rows, batches),
+        looked_for=together,
         metadata=metadata,
         metadata_call_seconds=call_seconds,
         quality=quality(catalog, batches),

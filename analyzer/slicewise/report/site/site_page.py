@@ -11,6 +11,7 @@ from slicewise.charts import style, throughput
 from slicewise.report.page import Fact, Page, Section
 from slicewise.report.site.site_tables import (
     jobs_table,
+    pairs_sentence,
     pairs_table,
     quality_sentence,
     quality_table,
@@ -183,7 +184,7 @@ def _pairs(found: Summary, links: Links) -> Section:
         heading="Who used one file system together longest",
         text=[] if rows.height else ["Nobody was together with another on a file system."],
         tables=[table] if rows.height else [],
-        note="Of the 1,000 jobs that moved most.",
+        note=pairs_sentence(found.looked_for) if found.looked_for.jobs < found.looked_for.of else "",
     )
 
 
