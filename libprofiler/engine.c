@@ -388,7 +388,7 @@ static void look_last(void)
     asleep_count(); /* what other threads were about to note when one woke us */
     if (engine_before_end != NULL)
         engine_before_end();
-    engine.home.segment->mishaps[MISHAP_requests_unclaimed] = request_count();
+    __atomic_store_n(&engine.home.segment->mishaps[MISHAP_requests_unclaimed], request_count(), __ATOMIC_RELAXED);
 }
 
 /* A process that counted nothing, by the wrappers: whether the kernel saw more than a process does by itself. */

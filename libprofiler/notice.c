@@ -49,7 +49,7 @@ void mishap(enum mishap kind, const char *detail)
 void notice_mishaps_of_store(void)
 {
     for (int kind = 0; kind < MISHAPS; kind++)
-        if (engine.home.segment->mishaps[kind] > 0)
+        if (__atomic_load_n(&engine.home.segment->mishaps[kind], __ATOMIC_RELAXED) > 0)
             say_once(kind, NULL);
 }
 
