@@ -12,7 +12,7 @@ from testbed.policy_plans import ONCE_AT, RECORDED, SCENARIOS
 
 ARCHIVES = Path(__file__).parent / "campaigns"
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-# Of all phases; the machine itself stood still in some.
+# Of all phases: the page names those that are further off, and why, as far as it is known.
 MOST_WITHIN, MEAN_ERROR = 0.98, 0.025
 
 
@@ -42,8 +42,7 @@ def test_a_small_job_that_may_interrupt_is_hardly_slowed_down_and_costs_the_larg
 def test_dynamic_is_not_dearer_than_the_better_of_the_fixed_policies():
     found = recorded.dearer(ARCHIVES)
     assert {one.scenario for one in found} == set(RECORDED)
-    assert max(one.by for one in found if one.metric == "cpu_seconds") <= recorded.MOST_DEARER
-    assert max(one.by for one in found) <= 2 * recorded.MOST_DEARER
+    assert max(one.by for one in found) <= recorded.MOST_DEARER
 
 
 @pytest.mark.parametrize("scenario", RECORDED)

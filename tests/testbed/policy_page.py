@@ -35,8 +35,9 @@ run` with SLICEWISE_COORDINATE set, and know nothing of turns. A writes first; B
 earlier). Each job is launched once for a policy and works in phases: the first has no company, and is what a phase
 takes alone; each further one is one dt. All times are by the jobs' own clocks, from the first process's beginning of a
 phase to the last one's end. The interference factor is that time over the time alone. The simulation knows volumes,
-numbers of processes, the times alone, and when each phase began; one capacity follows from these, and shares go by
-processes. `make policies-page` writes this page from the recorded figures (`tests/golden/campaigns`).
+numbers of processes, the times alone, and when each phase began; one capacity follows from these. Shares go by
+processes on GlusterFS (equal, large-small, four-to-one), and by mount on sshfs with write-back (write-back).
+`make policies-page` writes this page from the recorded figures (`tests/golden/campaigns`).
 
 ![Interference factors over dt]({DRAWING})
 """
