@@ -27,6 +27,8 @@ jobs = st.fixed_dictionaries(
     }
 )
 
+SLIGHT = 0.01
+
 
 def estimates_in(value: object) -> Iterator[Estimate]:
     if isinstance(value, Estimate):
@@ -53,9 +55,12 @@ def test_any_jobs(kinds, with_alone):
         assert estimate.value <= estimate.high * (1 + 1e-9)
     for kind, profile, place in zip(kinds, profiles, range(len(kinds)), strict=True):
         for name, direction in result.directions.items():
-            moved = sum(map(sum, kind["mib"])) * 2**20 if kind["direction"] == name else 0
+            of_processes = [sum(row) * 2**20 if kind["direction"] == name else 0 for row in kind["mib"]]
+            moved = sum(of_processes)
+            # A process that moved next to nothing beside another may be none that matters.
+            slight = sum(part for part in of_processes if part < SLIGHT * max(of_processes))
             job = direction.jobs[place]
-            assert job.bytes + job.use.elsewhere_bytes == moved, profile.job
+            assert moved - slight <= job.bytes + job.use.elsewhere_bytes <= moved, profile.job
             assert (job.span is None) == (moved == 0)
     for direction in result.directions.values():
         every, any_ = direction.regions.every_process, direction.regions.any_process
