@@ -14,6 +14,8 @@ ARCHIVES = Path(__file__).parent / "campaigns"
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 # Of all phases: the page names those that are further off, and why, as far as it is known.
 MOST_WITHIN, MEAN_ERROR = 0.98, 0.025
+# Where one run of `dynamic` is dearer than it is meant to be: the page says so.
+DEARER_ONCE = {("large-small", "sum_interference", 16)}
 
 
 def pairs(scenario: str, policy: str) -> list[recorded.Pair]:
@@ -43,6 +45,7 @@ def test_dynamic_is_not_dearer_than_the_better_of_the_fixed_policies():
     found = recorded.dearer(ARCHIVES)
     assert {one.scenario for one in found} == set(RECORDED)
     assert max(one.by for one in found) <= recorded.MOST_DEARER
+    assert {(one.scenario, one.metric, one.dt) for one in found if one.most_by > recorded.MOST_DEARER} == DEARER_ONCE
 
 
 @pytest.mark.parametrize("scenario", RECORDED)

@@ -129,12 +129,15 @@ def _aims(archives: Path) -> list[str]:
                 ]
             )  # fmt: skip
     for scenario, metric in dict.fromkeys((one.scenario, one.metric) for one in recorded.dearer(archives)):
-        by = [one.by for one in recorded.dearer(archives) if (one.scenario, one.metric) == (scenario, metric)]
+        of = [one for one in recorded.dearer(archives) if (one.scenario, one.metric) == (scenario, metric)]
+        most = max(one.most_by for one in of)
         rows.append(
             [
                 f"{scenario}: dynamic over the better of fcfs and interrupt, in {METRIC_WORDS[metric]}",
-                f"at most {MOST_DEARER:.0%}", f"{_percent(max(by))} at most, {_percent(min(by))} at least",
-                _met(max(by) <= MOST_DEARER),
+                f"at most {MOST_DEARER:.0%}",
+                f"{_percent(most)} at most in one of {sum(len(one.runs) for one in of)} pairs of phases, "
+                f"{_percent(max(one.by for one in of))} at most in the mean over repeats",
+                _met(most <= MOST_DEARER),
             ]
         )  # fmt: skip
     for scenario in _scenarios(archives):
@@ -182,12 +185,25 @@ def _dynamic(archives: Path) -> list[str]:
     rows = [
         [
             one.scenario, METRIC_WORDS[one.metric], f"{one.dt:+g}", *(f"{cost:.2f}" for cost in one.fixed),
-            f"{one.dynamic:.2f}", f"{100 * one.by:+.1f} %",
+            f"{one.dynamic:.2f}", f"{100 * one.by:+.1f} %", f"{100 * one.most_by:+.1f} %",
         ]
         for one in recorded.dearer(archives)
     ]  # fmt: skip
-    headings = ["scenario", "metric", "dt, s", "fcfs", "interrupt", "dynamic", "over the better of the two"]
-    return ["## Does dynamic choose well?\n\nThe metric, in the mean over repeats.\n", table(headings, rows)]
+    headings = [
+        "scenario",
+        "metric",
+        "dt, s",
+        "fcfs",
+        "interrupt",
+        "dynamic",
+        "over the better of the two",
+        "dearest run",
+    ]
+    return [
+        "## Does dynamic choose well?\n\nThe metric, in the mean over repeats; last, how far the dearest run of "
+        "dynamic is over the better of the two.\n",
+        table(headings, rows),
+    ]
 
 
 def _foretold(archives: Path) -> list[str]:

@@ -219,18 +219,29 @@ def _io_seconds(found: Simulated) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Dearer:
-    """At one dt, in the mean over repeats: what `dynamic` cost, and each of FIXED, by its metric."""
+    """At one dt: what `dynamic` cost by its metric, each run of it and in the mean over repeats, and in that mean each
+    of FIXED.
+    """
 
     scenario: str
     metric: Metric
     dt: float
-    dynamic: float
+    runs: tuple[float, ...]
     fixed: tuple[float, float]
 
     @property
+    def dynamic(self) -> float:
+        return statistics.mean(self.runs)
+
+    @property
     def by(self) -> float:
-        """Over the better of the two."""
+        """Over the better of the two, in the mean over repeats."""
         return self.dynamic / min(self.fixed) - 1
+
+    @property
+    def most_by(self) -> float:
+        """The same of the dearest run."""
+        return max(self.runs) / min(self.fixed) - 1
 
 
 def dearer(archives: Path) -> list[Dearer]:
@@ -239,22 +250,22 @@ def dearer(archives: Path) -> list[Dearer]:
     for scenario in (SCENARIOS[name] for name in RECORDED):
         for turns in (turns for turns in scenario.turns if turns.policy == "dynamic"):
             for dt in scenario.offsets:
-                costs = [mean_cost(archives, scenario.name, policy, turns.metric, dt) for policy in FIXED]
-                own = mean_cost(archives, scenario.name, "dynamic", turns.metric, dt)
-                if own is not None and None not in costs:
-                    found.append(Dearer(scenario.name, turns.metric, dt, own, (costs[0], costs[1])))
+                first, second = (costs(archives, scenario.name, policy, turns.metric, dt) for policy in FIXED)
+                own = costs(archives, scenario.name, "dynamic", turns.metric, dt)
+                if own and first and second:
+                    fixed = statistics.mean(first), statistics.mean(second)
+                    found.append(Dearer(scenario.name, turns.metric, dt, tuple(own), fixed))
     return found
 
 
-def mean_cost(archives: Path, scenario: str, policy: Policy, metric: Metric, dt: float) -> float | None:
-    """Over repeats; None where there is none."""
-    costs = [
+def costs(archives: Path, scenario: str, policy: Policy, metric: Metric, dt: float) -> list[float]:
+    """Of each repeat."""
+    return [
         pair.cost(metric)
         for pair in pairs(archives)
         if (pair.run.scenario.name, pair.run.turns.policy, pair.dt) == (scenario, policy, dt)
         and (policy != "dynamic" or pair.run.turns.metric == metric)
     ]
-    return statistics.mean(costs) if costs else None
 
 
 @dataclass(frozen=True)
