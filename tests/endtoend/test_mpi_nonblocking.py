@@ -38,6 +38,8 @@ BROKEN = {
     ("short_reads", OPEN_MPI): "OMPIO's iread never completes at the end of a file",
     ("short_reads", OPEN_MPI_ROMIO): "its iread at the end of a file ends the program",
     ("short_split_read", OPEN_MPI): "OMPIO's split reads never complete at the end of a file",
+    # On a busy machine 10 of 178 runs without the library, and 9 of 201 with it.
+    ("threads", OPEN_MPI): "OMPIO hangs or crashes in one of twenty runs with several threads",
 }
 
 
