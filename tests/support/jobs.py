@@ -97,15 +97,18 @@ def _rows(process: int, number: int, moved: int, direction: str, is_first: bool)
 
 
 def write_competing_jobs(
-    directory: Path, first: str = "48213", second: str = "48190", interface: str = ""
+    directory: Path, first: str = "48213", second: str = "48190", interface: str = "", quiet_runs: int = 0
 ) -> tuple[Path, Path]:
     """60 processes on 5 nodes that write 83 MiB/s while 12 on 1 node write 19, and 102 before and after.
 
-    interface: of the one node, see `write_job`.
+    interface: of the one node, see `write_job`. quiet_runs: so many earlier runs of the smaller job, 48001 onwards.
     """
     large = write_job(directory / first, 60, 12, {range(20, 71): 83.1})
     rates = {range(15, 20): 102.0, range(20, 71): 19.0, range(71, 95): 102.0}
     small = write_job(
         directory / second, 12, 12, rates, first_node=6, program="/opt/postproc", mishaps=3, interface=interface
     )
+    for number in range(1, quiet_runs + 1):
+        earlier = range(-400 * number, -400 * number + 40)
+        write_job(directory / f"4800{number}", 12, 12, {earlier: 102.0}, first_node=6, program="/opt/postproc")
     return large, small

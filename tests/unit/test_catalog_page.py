@@ -17,7 +17,7 @@ from slicewise.report.page import html_of
 from slicewise.report.site.site_page import site_page
 from support import browser
 from support.command_line import slicewise_command
-from support.jobs import write_competing_jobs, write_job
+from support.jobs import write_competing_jobs
 from support.site_days import FIRST_DAY, write_days
 
 DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
@@ -32,10 +32,7 @@ needs_browser = pytest.mark.skipif(
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     """The two competing jobs, and quiet runs of the smaller one."""
     directory = tmp_path_factory.mktemp("jobs")
-    write_competing_jobs(directory)
-    for number in (1, 2):
-        rates = {range(-400 * number, -400 * number + 40): 102.0}
-        write_job(directory / f"4800{number}", 12, 12, rates, first_node=6, program="/opt/postproc")
+    write_competing_jobs(directory, quiet_runs=2)
     opened = Catalog.make(tmp_path_factory.mktemp("catalog") / "site")
     assert ingest(opened, places([directory])).added == 4
     return opened

@@ -28,10 +28,7 @@ LAST = 1 << 62
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The two competing jobs, two quiet earlier runs of the smaller one, and somebody on another day."""
     directory = tmp_path_factory.mktemp("jobs")
-    write_competing_jobs(directory)
-    for number in (1, 2):
-        rates = {range(-400 * number, -400 * number + 40): 102.0}
-        write_job(directory / f"4800{number}", 12, 12, rates, first_node=6, program="/opt/postproc")
+    write_competing_jobs(directory, quiet_runs=2)
     write_job(directory / "50000", 4, 4, {range(40_000, 40_020): 10.0}, program="/opt/other", ending="killed")
     return directory
 

@@ -1,17 +1,20 @@
 """What jobs waited for their turn at I/O: from profiles made by hand to what every command says of it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
+from slicewise.analysis.blame.turn import with_turn
 from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.job.hardware import hardware
 from slicewise.analysis.job.sites import sites
-from slicewise.analysis.job.turns import turns
+from slicewise.analysis.job.turns import Turns, turns
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.digest.digest import Digest
+from slicewise.estimate import Estimate
 from slicewise.export import perfetto, tables
 from slicewise.profile.reader import read_profile
 from slicewise.report.blame import blame_words
@@ -110,7 +113,19 @@ def test_the_wait_of_a_job_is_that_of_the_process_that_waited_longest(tmp_path: 
     assert (found.seconds, found.waits, found.takes_part) == (10e-9, 3, True)
     assert found.slices.rows() == [(5, pytest.approx(9e-9)), (9, pytest.approx(1e-9))]
     assert found.on_grid(SLICE_NS, 4 * SLICE_NS).rows() == [(1, pytest.approx(9e-9)), (2, pytest.approx(1e-9))]
-    assert found.within(6 * SLICE_NS, 10 * SLICE_NS, SLICE_NS) == 1e-9
+    assert found.within(6 * SLICE_NS, 10 * SLICE_NS, SLICE_NS).value == 1e-9
+
+
+def test_who_waits_in_the_slice_of_its_first_byte_waited_before_it() -> None:
+    half = pl.DataFrame({"slice": [5, 6, 7], "seconds": [0.5, 1.0, 0.5]})
+    found = Turns(2.0, 1, "p", half, True)
+    whole = found.within(5 * SLICE_NS, 8 * SLICE_NS, SLICE_NS)
+    assert (whole.low, whole.value, whole.high) == (2.0, 2.0, 2.0)
+    # 0.4 s of the first slice are within, and 0.8 s of the last one.
+    part = found.within(5 * SLICE_NS + 600_000_000, 7 * SLICE_NS + 800_000_000, SLICE_NS)
+    assert (part.low, part.value, part.high) == pytest.approx((1.3, 1.5, 1.9))
+    short = found.within(5 * SLICE_NS + 600_000_000, 5 * SLICE_NS + 700_000_000, SLICE_NS)
+    assert (short.low, short.value, short.high) == pytest.approx((0.0, 0.0, 0.1))
 
 
 def test_a_profile_of_a_version_that_counted_no_slices_still_has_the_sum(tmp_path: Path) -> None:
@@ -174,6 +189,16 @@ def test_a_long_wait_is_told_where_nothing_tells_what_little_io_cost(tmp_path: P
     told = blame(write_job(tmp_path, "short", {range(11, 12): 5}, {range(11): 1.0}, 12), [large])
     assert (told.lost.value, told.lost.high) == (pytest.approx(11.0), pytest.approx(11.99))
     assert told.confidence == "medium"
+
+
+def test_wait_and_lost_calls_of_several_processes_are_no_more_than_the_runtime(small: Digest, large: Digest) -> None:
+    told = blame(small, [large])
+    slower = replace(told, turn=None, lost=Estimate(12.0, 11.0, 13.0, "calls"))
+    both = with_turn(slower, told.turn)
+    assert (both.turn_seconds, both.lost.value, both.lost.high) == pytest.approx((6.0, 18.0, 18.0))
+    assert both.alone.value == pytest.approx(0.0)
+    assert sum(one.seconds for one in both.turn.had_it) == pytest.approx(6.0)
+    assert both.turn.slices["seconds"].sum() == pytest.approx(6.0)
 
 
 def test_where_the_rest_is_unknown_the_wait_is_told_all_the_same(tmp_path: Path, large: Digest) -> None:

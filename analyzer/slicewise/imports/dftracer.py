@@ -1,7 +1,7 @@
 """DFTracer's traces (.pfw, .pfw.gz) as jobs: a JSON object a line, each a call with its begin in us of UNIX time.
 
-Of what was traced the calls of POSIX and stdio count; what the program itself told (epochs, batches) says nothing about
-files. A trace whose end is missing is refused, for nobody knows what it lacks, unless that is asked for.
+The traced calls of POSIX and stdio count. What the program itself told (epochs, batches) says nothing about files and
+is left out. A trace whose end is missing is refused, for nobody knows what it lacks, unless that is asked for.
 """
 
 from __future__ import annotations

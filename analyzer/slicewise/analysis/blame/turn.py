@@ -75,6 +75,7 @@ def with_turn(told: Blame, turn: Turn | None) -> Blame:
     """
     if turn is None:
         return told
+    turn = _at_most(turn, told.runtime_seconds - (told.lost.value if told.lost else 0.0))
     neighbours = [replace(one, without_it_end=None, no_model=NO_MODEL) for one in told.neighbours]
     told = replace(told, turn=turn, neighbours=neighbours)
     waited, lost, confidence = turn.seconds, told.lost, told.confidence
@@ -86,7 +87,8 @@ def with_turn(told: Blame, turn: Turn | None) -> Blame:
         confidence = "medium"
     else:
         how = f"{lost.how}; and {waited.how}"
-        whole = Estimate(lost.value + waited.value, lost.low + waited.low, lost.high + waited.high, how)
+        most = max(told.runtime_seconds, lost.high)
+        whole = Estimate(lost.value + waited.value, lost.low + waited.low, min(lost.high + waited.high, most), how)
     alone = whole.through(lambda seconds: max(told.runtime_seconds - seconds, 0.0), whole.how)
     return replace(
         told,
@@ -96,4 +98,19 @@ def with_turn(told: Blame, turn: Turn | None) -> Blame:
         is_claimed=whole.low > 0 and whole.value > LEAST_LOSS * told.io_seconds,
         unknown_because="",
         next_step="" if lost is None else told.next_step,
+    )
+
+
+def _at_most(turn: Turn, seconds: float) -> Turn:
+    """The turn, where the job cannot have lost all of its wait: one process waited while others lost time in calls."""
+    waited = turn.seconds.value
+    if waited <= seconds:
+        return turn
+    most = max(seconds, 0.0)
+    kept = most / waited
+    return replace(
+        turn,
+        seconds=Estimate(most, most, most, f"{turn.seconds.how}, less what others lost in calls meanwhile"),
+        had_it=[replace(one, seconds=kept * one.seconds) for one in turn.had_it],
+        slices=turn.slices.with_columns(pl.col("seconds") * kept),
     )

@@ -112,7 +112,10 @@ def _in_region(region: Region | None, own: pl.DataFrame, moved: pl.DataFrame) ->
 
 
 def _rsd_of_processes(moved: pl.DataFrame, there: pl.DataFrame) -> float | None:
-    """Of the bytes in the region of all processes that ever moved some; None of one process, or if none moved any."""
+    """The relative standard deviation of processes' bytes in the region, over all processes that ever moved some.
+
+    None if that is only one process, or if none moved any in the region.
+    """
     by_process = there.group_by("process").agg(pl.col("bytes").sum())
     processes = moved.select("process").unique(maintain_order=True).join(by_process, on="process", how="left")
     even = uniformity(processes["bytes"].fill_null(0).to_numpy())

@@ -38,8 +38,8 @@ class Summary:
 
     All is over the job's processes: in an MPI job those with a rank, else all. `other_processes` are the rest (mpirun
     and its helpers); mishaps are theirs too. `ranks_of` is the size of MPI_COMM_WORLD. `waited_seconds` is how long the
-    process waited for its turn at I/O that waited longest. Of a job that a catalog keeps, `totals` has only all layers
-    together (ALL_LAYERS), and `by_object` only files.
+    process waited for its turn at I/O that waited longest. If only a catalog keeps the job, `totals` has all layers
+    together (ALL_LAYERS), and `by_object` files alone.
     """
 
     job: str

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from slicewise.digest.digest import Digest
+from slicewise.estimate import Estimate
 
+WITHIN = "waits by slice, as far as they lie between its first and its last byte"
 SCHEMA = {"slice": pl.Int64, "seconds": pl.Float64}
 
 
@@ -28,10 +30,21 @@ class Turns:
     slices: pl.DataFrame
     takes_part: bool
 
-    def within(self, start_ns: int, end_ns: int, slice_ns: int) -> float:
-        """Seconds that it waited in the slices that are not wholly outside of a time."""
-        inside = pl.col("slice").is_between(start_ns // slice_ns, -(-end_ns // slice_ns) - 1)
-        return float(self.slices.filter(inside)["seconds"].sum())
+    def within(self, start_ns: int, end_ns: int, slice_ns: int) -> Estimate:
+        """Seconds that it waited between its first and its last byte.
+
+        Who waits does its I/O afterwards. So in the slice of the first byte it is taken to have waited before that
+        byte, and in the slice of the last one before that, each as far as there is room.
+        """
+        first, last = start_ns // slice_ns, -(-end_ns // slice_ns) - 1
+        value = low = high = 0.0
+        for number, seconds in self.slices.filter(pl.col("slice").is_between(first, last)).iter_rows():
+            begin_ns = number * slice_ns
+            room = (min(end_ns, begin_ns + slice_ns) - max(start_ns, begin_ns)) / 1e9
+            least, most = max(seconds + room - slice_ns / 1e9, 0.0), min(seconds, room)
+            value += least if number == first else most
+            low, high = low + least, high + most
+        return Estimate(value, low, high, WITHIN)
 
     def on_grid(self, slice_ns: int, grid_ns: int) -> pl.DataFrame:
         """slice, seconds: the same on a grid of longer slices."""

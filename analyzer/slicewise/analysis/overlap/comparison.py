@@ -63,7 +63,7 @@ class _Moved:
     activity: pl.DataFrame
     use: StorageUse
     other_way_bytes: int
-    waited_seconds: float
+    waited: Estimate
 
     @property
     def run(self) -> Run:
@@ -106,7 +106,7 @@ def compare(
                 job.name,
                 _mean(rates[job.name]),
                 demands[job.name],
-                _at_its_turn(job.span.seconds, job.waited_seconds),
+                _at_its_turn(job.span.seconds, job.waited),
                 _alone_seconds(job, alone[job.name]),
             )
             for job in sharing
@@ -148,7 +148,7 @@ def _moved(run: Run, moved: pl.DataFrame, key: int | None, direction: Direction,
     there = on_storage(run, key, direction)
     activity = on_grid(there.activity, run.digest.slice_ns, grid_ns)
     back = bytes_by_storage(run.digest, OTHER_WAY[direction])
-    waited = 0.0
+    waited = Estimate(0.0, 0.0, 0.0, "")
     if there.span is not None:
         waited = turns(run.digest).within(there.span.start_ns, there.span.end_ns, run.digest.slice_ns)
     return _Moved(there, activity, storage.use(run.name, moved, key), storage.use(run.name, back, key).bytes, waited)
@@ -179,11 +179,16 @@ def _others(job: _Moved, together: pl.DataFrame) -> pl.DataFrame:
     return together.filter(pl.col("job") != job.name)
 
 
-def _at_its_turn(seconds: Estimate, waited: float) -> Estimate:
+def _at_its_turn(seconds: Estimate, waited: Estimate) -> Estimate:
     """An I/O time span without the wait for a turn, which no storage made long."""
-    if not waited:
+    if not waited.high:
         return seconds
-    return seconds.through(lambda value: max(value - waited, SHORTEST_SECONDS), f"{seconds.how}; without the wait")
+    return Estimate(
+        max(seconds.value - waited.value, SHORTEST_SECONDS),
+        max(seconds.low - waited.high, SHORTEST_SECONDS),
+        max(seconds.high - waited.low, SHORTEST_SECONDS),
+        f"{seconds.how}; without the wait",
+    )
 
 
 def _mean(rates: np.ndarray) -> float | None:
@@ -233,10 +238,10 @@ def _job(
         uniformity=_uniformity([job], region),
         alone=alone,
         alone_seconds=alone_seconds,
-        alone_estimate=alone_seconds or _alone_estimate(volume, span, job.waited_seconds, demand, limit, verdict),
+        alone_estimate=alone_seconds or _alone_estimate(volume, span, job.waited, demand, limit, verdict),
         demand=demand,
         use=job.use,
-        waited_seconds=job.waited_seconds,
+        waited_seconds=job.waited.value,
     )
 
 
@@ -266,7 +271,12 @@ def _time_of(volume: int, rate: Estimate, how: str) -> Estimate:
 
 
 def _alone_estimate(
-    volume: int, span: IoSpan | None, waited: float, demand: Demand | None, limit: Capacity | None, verdict: Contention
+    volume: int,
+    span: IoSpan | None,
+    waited: Estimate,
+    demand: Demand | None,
+    limit: Capacity | None,
+    verdict: Contention,
 ) -> Estimate | None:
     """What the volume takes alone, where no standalone run says it."""
     if span is None:

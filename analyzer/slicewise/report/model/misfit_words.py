@@ -10,7 +10,7 @@ SAME_RATE = 0.03
 
 
 def misfit_words(misfit: Misfit) -> str:
-    """What was otherwise than predicted, in a sentence or three."""
+    """What differs from the prediction, in up to three sentences."""
     time = misfit.predicted
     took = (
         f"{misfit.job} took {words.seconds(misfit.observed)}, which lies outside the predicted "

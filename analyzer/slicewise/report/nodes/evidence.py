@@ -103,6 +103,7 @@ def evidence_section(evidence: pl.DataFrame) -> Section:
         "Evidence for causes",
         text=[evidence_words(evidence)],
         tables=[evidence_table(evidence)],
-        note="Of each slice the node counts on which a signal was highest; alone and together are means over slices. "
+        note="Each slice counts with the node that has the highest value of a signal. Alone and together are means "
+        "over slices. "
         "At its limit: whatever it was alone; empty where that depends on the machine.",
     )
