@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from slicewise.profile.reader import read_profile
+from slicewise.text import words
 from support.command_line import run_slicewise, slicewise_command
 from support.coordination import (
     MIB,
@@ -21,7 +25,7 @@ from support.coordination import (
     start_burst,
     waited_seconds,
 )
-from support.programs import COLLECTOR, Apps, Job
+from support.programs import COLLECTOR, Apps, Job, need
 from support.workload import LOAD, MPIRUN, require_load
 
 SECRET = "a secret of twenty or so bytes"
@@ -202,3 +206,53 @@ def test_a_turn_may_last_until_the_file_is_closed(job: Job, apps: Apps, tmp_path
     steps = [event["job"] for event in events if event["event"] == "inform"]
     assert steps == [1, 2]
     assert_replays(service)
+
+
+def files_within_main(job: Job, program: Path, name: str, **settings: str) -> set[str]:
+    """The source files of which any instruction ran within main."""
+    out = job.folder / f"callgrind-{name}"
+    callgrind = ["valgrind", "--tool=callgrind", "--toggle-collect=main", "--compress-strings=no"]
+    done = job.run([*callgrind, f"--callgrind-out-file={out}", program, job.data / name, "8", "0"], **settings)
+    assert done.status == 0, done.errors
+    return {Path(line).name for line in re.findall(r"^f[lie]=(.*)$", out.read_text(), re.MULTILINE)}
+
+
+def test_where_nobody_asked_for_turns_no_instruction_is_spent_on_them(job: Job, apps: Apps) -> None:
+    need("valgrind")
+    program = apps.build("burst")
+    asked = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_BURST": "2"}
+    asked["SLICEWISE_COORDINATE_AT"] = f"unix:{job.folder}/nobody"
+    with_turns = files_within_main(job, program, "asked", **asked)
+    without = files_within_main(job, program, "not_asked")
+    assert {"burst.c", "burst_posix.c", "coordinate.c", "turn_client.c"} <= with_turns
+    assert {"posix.c", "call.c"} <= without
+    assert not {name for name in without if name.startswith(("burst_", "coordinate.", "turn_client.", "mpi_turns."))}
+
+
+def test_reports_of_jobs_that_took_turns(job: Job, apps: Apps, tmp_path: Path) -> None:
+    """What was counted while the second job waited is what every command says."""
+    with coordinator(tmp_path) as service:
+        write_in_turns(job, apps, service, "fcfs", SLICEWISE_SLICE="0.1")
+    waited = waited_seconds(job, "second")
+    first, second = job.folder / "first", job.folder / "second"
+
+    def told(command: str, *words: object) -> tuple[str, dict[str, Any]]:
+        text = slicewise_command(command, *words)
+        record = slicewise_command(command, *words, "--json")
+        assert (text.status, record.status) == (0, 0), text.errors + record.errors
+        return text.text, json.loads(record.text)
+
+    of_second = f"{words.duration(waited)} for its turn"
+    text, found = told("overlap", first, second)
+    assert f"second waited {of_second} (coordination)." in text
+    assert found["waited_seconds"] == {"first": pytest.approx(0.0, abs=0.1), "second": pytest.approx(waited)}
+    # It wrote its first MiB without asking, and so the wait is within its I/O time span.
+    (write,) = [one for one in found["directions"]["write"]["jobs"] if one["job"] == "second"]
+    assert write["waited_seconds"] == pytest.approx(waited, abs=0.2)
+    _, found = told("report", second)
+    assert found["turns"]["waited_seconds"] == pytest.approx(waited)
+    assert sum(one["seconds"] for one in found["turns"]["slices"]) == pytest.approx(waited)
+    text, found = told("blame", second, first)
+    assert "while first had it" in text
+    assert found["turn"]["seconds"]["value"] == pytest.approx(waited)
+    assert [one["job"] for one in found["turn"]["had_it"]] == ["first"]

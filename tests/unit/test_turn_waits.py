@@ -116,16 +116,24 @@ def test_the_wait_of_a_job_is_that_of_the_process_that_waited_longest(tmp_path: 
     assert found.within(6 * SLICE_NS, 10 * SLICE_NS, SLICE_NS).value == 1e-9
 
 
-def test_who_waits_in_the_slice_of_its_first_byte_waited_before_it() -> None:
-    half = pl.DataFrame({"slice": [5, 6, 7], "seconds": [0.5, 1.0, 0.5]})
-    found = Turns(2.0, 1, "p", half, True)
-    whole = found.within(5 * SLICE_NS, 8 * SLICE_NS, SLICE_NS)
-    assert (whole.low, whole.value, whole.high) == (2.0, 2.0, 2.0)
-    # 0.4 s of the first slice are within, and 0.8 s of the last one.
-    part = found.within(5 * SLICE_NS + 600_000_000, 7 * SLICE_NS + 800_000_000, SLICE_NS)
-    assert (part.low, part.value, part.high) == pytest.approx((1.3, 1.5, 1.9))
-    short = found.within(5 * SLICE_NS + 600_000_000, 5 * SLICE_NS + 700_000_000, SLICE_NS)
-    assert (short.low, short.value, short.high) == pytest.approx((0.0, 0.0, 0.1))
+@pytest.mark.parametrize(
+    ("waits", "start", "end", "low", "value", "high"),
+    [
+        ({5: 0.5, 6: 1.0, 7: 0.5}, 5.0, 8.0, 2.0, 2.0, 2.0),
+        # 0.4 s of the first slice are within, and 0.8 s of the last one; it wrote before it waited.
+        ({5: 0.5, 6: 1.0, 7: 0.5}, 5.6, 7.8, 1.3, 1.9, 1.9),
+        # It had waited before its first byte, and waits again after its last.
+        ({4: 1.0, 5: 0.5, 7: 0.3, 8: 1.0}, 5.6, 7.8, 0.1, 0.1, 0.7),
+        ({5: 0.5}, 5.6, 7.8, 0.0, 0.2, 0.4),
+        ({5: 0.5}, 5.6, 5.7, 0.0, 0.05, 0.1),
+        ({3: 0.5, 9: 0.5}, 5.0, 8.0, 0.0, 0.0, 0.0),
+    ],
+)
+def test_what_a_job_waited_between_its_first_and_its_last_byte(waits, start, end, low, value, high) -> None:
+    slices = pl.DataFrame({"slice": list(waits), "seconds": list(waits.values())})
+    found = Turns(sum(waits.values()), 1, "p", slices, True)
+    within = found.within(round(start * 1e9), round(end * 1e9), SLICE_NS)
+    assert (within.low, within.value, within.high) == pytest.approx((low, value, high))
 
 
 def test_a_profile_of_a_version_that_counted_no_slices_still_has_the_sum(tmp_path: Path) -> None:

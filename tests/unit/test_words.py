@@ -102,6 +102,11 @@ def test_an_interval_around_nothing():
     assert words.interval(-0.1, 0.3) == "[-0.100 to 0.300]"
 
 
+def test_an_interval_has_the_digits_that_tell_its_ends_apart():
+    assert words.interval(17.0, 17.001) == "[17.000-17.001]"
+    assert words.interval(17.0, 17.0) == "[17.0-17.0]"
+
+
 def test_estimates_show_their_interval():
     assert words.estimate_of_seconds(Estimate(171.2, 164.4, 178.3, "by hand")) == "171 s [164-178]"
 

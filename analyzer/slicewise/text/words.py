@@ -105,7 +105,7 @@ def estimate_of_seconds(estimate: Estimate) -> str:
 
 def interval(low: float, high: float) -> str:
     """Such as "[164-178]", "[-0.2 to 0.3]": to three digits, or as many as tell the two ends apart, up to six."""
-    digits = next((digits for digits in (3, 4, 5) if number(low, digits) != number(high, digits)), 6)
+    digits = next((digits for digits in (3, 4, 5, 6) if number(low, digits) != number(high, digits)), 3)
     return f"[{number(low, digits)}{' to ' if low < 0 else '-'}{number(high, digits)}]"
 
 

@@ -33,17 +33,23 @@ class Turns:
     def within(self, start_ns: int, end_ns: int, slice_ns: int) -> Estimate:
         """Seconds that it waited between its first and its last byte.
 
-        Who waits does its I/O afterwards. So in the slice of the first byte it is taken to have waited before that
-        byte, and in the slice of the last one before that, each as far as there is room.
+        In the slice of the first byte a wait that began in an earlier slice was before that byte, and one that went on
+        into the next slice was after it; else nobody knows. In the slice of the last byte it was before that, for who
+        waits does its I/O afterwards; but not if it went on.
         """
         first, last = start_ns // slice_ns, -(-end_ns // slice_ns) - 1
+        waited = dict(self.slices.iter_rows())
         value = low = high = 0.0
-        for number, seconds in self.slices.filter(pl.col("slice").is_between(first, last)).iter_rows():
-            begin_ns = number * slice_ns
+        for number in range(first, last + 1):
+            seconds, begin_ns = waited.get(number, 0.0), number * slice_ns
             room = (min(end_ns, begin_ns + slice_ns) - max(start_ns, begin_ns)) / 1e9
             least, most = max(seconds + room - slice_ns / 1e9, 0.0), min(seconds, room)
-            value += least if number == first else most
             low, high = low + least, high + most
+            came, went_on = number - 1 in waited, number + 1 in waited
+            if number == first:
+                value += least if came and not went_on else most if went_on and not came else (least + most) / 2
+            else:
+                value += least if number == last and went_on else most
         return Estimate(value, low, high, WITHIN)
 
     def on_grid(self, slice_ns: int, grid_ns: int) -> pl.DataFrame:
