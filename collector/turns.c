@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define LEAST_SECONDS 1e-6
 /* Within these bounds what a job claims is put right by what it turned out to need; a job that claims what is further off is not asked. */
@@ -12,7 +13,7 @@ struct job {
     struct present present; /* first: a job is found by it */
     uint64_t number, id, joined;
     uint32_t user;
-    bool is_present, was_authorised, has_had_phase;
+    bool is_present, was_authorised, has_had_phase, is_logged;
     double went_seconds;    /* it was going in this phase, until `since` */
     double since;           /* when it last began to go, or a step last ended */
     double claimed_seconds; /* for this phase, as the members said */
@@ -80,11 +81,17 @@ static void log_event(const struct turns *turns, const char *event, const struct
     fputs("}\n", turns->log);
 }
 
+/* With the time of day, by which claims are held against profiles afterwards. */
 static void log_start(const struct turns *turns)
 {
-    if (turns->log != NULL)
-        fprintf(turns->log, "{\"time_seconds\":%.6f,\"event\":\"start\",\"policy\":\"%s\",\"metric\":\"%s\",\"delay_seconds\":%.6f}\n", turns->now,
-                policy_names[turns->rule.policy], metric_names[turns->rule.metric], turns->rule.delay_seconds);
+    struct timespec at;
+    if (turns->log == NULL)
+        return;
+    clock_gettime(CLOCK_REALTIME, &at);
+    fprintf(turns->log,
+            "{\"time_seconds\":%.6f,\"event\":\"start\",\"policy\":\"%s\",\"metric\":\"%s\",\"delay_seconds\":%.6f,\"unix_seconds\":%lld.%06ld}\n",
+            turns->now, policy_names[turns->rule.policy], metric_names[turns->rule.metric], turns->rule.delay_seconds, (long long)at.tv_sec,
+            at.tv_nsec / 1000);
 }
 
 void turns_start(struct turns *turns, uint64_t now_ns)
@@ -205,14 +212,20 @@ static bool add_up(const struct turns *turns, struct job *job, double *asked, do
     return true;
 }
 
-static void log_inform(const struct turns *turns, const struct job *job, uint64_t bytes, double asked)
+/* The first time with the number that is made of the job's name: who knows name and secret finds it by that. */
+static void log_inform(const struct turns *turns, struct job *job, uint64_t bytes, double asked)
 {
-    if (turns->log != NULL)
-        fprintf(turns->log,
-                "{\"time_seconds\":%.6f,\"event\":\"inform\",\"job\":%llu,\"processes\":%.0f,\"weight\":%.0f,\"demand\":%.6f,\"bytes\":%llu,"
-                "\"seconds\":%.6f,\"remaining\":%.6f}\n",
-                turns->now, (unsigned long long)job->id, job->present.processes, job->present.weight, job->present.demand, (unsigned long long)bytes,
-                asked, job->present.remaining_seconds);
+    if (turns->log == NULL)
+        return;
+    fprintf(turns->log,
+            "{\"time_seconds\":%.6f,\"event\":\"inform\",\"job\":%llu,\"processes\":%.0f,\"weight\":%.0f,\"demand\":%.6f,\"bytes\":%llu,"
+            "\"seconds\":%.6f,\"remaining\":%.6f",
+            turns->now, (unsigned long long)job->id, job->present.processes, job->present.weight, job->present.demand, (unsigned long long)bytes,
+            asked, job->present.remaining_seconds);
+    if (!job->is_logged)
+        fprintf(turns->log, ",\"key\":\"%016llx\"", (unsigned long long)job->number);
+    job->is_logged = true;
+    fputs("}\n", turns->log);
 }
 
 /* Whether somebody still waits that a job was put out for: by coming anew, last of all, it must not get the turn from him. */

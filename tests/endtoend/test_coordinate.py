@@ -256,3 +256,30 @@ def test_reports_of_jobs_that_took_turns(job: Job, apps: Apps, tmp_path: Path) -
     assert "while first had it" in text
     assert found["turn"]["seconds"]["value"] == pytest.approx(waited)
     assert [one["job"] for one in found["turn"]["had_it"]] == ["first"]
+
+
+def test_who_claims_too_little_is_found_by_his_profile(job: Job, tmp_path: Path) -> None:
+    """Three phases of 4 MiB each, of which the program says that they are 64 KiB."""
+    program = f"""
+import os, time
+from slicewise.running.turns import Turns
+turns = Turns()
+fd = os.open({str(job.data / "claims")!r}, os.O_WRONLY | os.O_CREAT, 0o600)
+for _ in range(3):
+    turns.prepare(1 << 16)
+    turns.inform()
+    assert turns.wait()
+    os.write(fd, bytes(4 << 20))
+    turns.complete()
+    time.sleep(0.3)
+"""
+    with coordinator(tmp_path, "--policy", "fcfs") as service:
+        settings = {"SLICEWISE_COORDINATE_AT": service.address, "SLICEWISE_SLICE": "0.1"}
+        done = job.run([sys.executable, "-c", program], **settings)
+        assert (done.status, done.errors) == (0, "")
+    found = json.loads(slicewise_command("policy", "claims", service.log, job.spool_dir, "--json").text)
+    (one,) = found["jobs"]
+    assert (one["phases"], one["compared"], one["is_far_off"]) == (3, 2, True)
+    assert one["ratio"] == pytest.approx(64, rel=0.01)
+    assert (found["unknown"], found["absent"]) == (0, [])
+    assert_replays(service)

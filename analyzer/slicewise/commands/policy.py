@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from slicewise.analysis.copies.known_capacity import KnownCapacity, fitted_capacity, given_capacity
 from slicewise.analysis.policies.after_the_fact import after_the_fact
+from slicewise.analysis.policies.claims import claims as held_against
 from slicewise.analysis.policies.comparison import Comparison, compare, sweep
 from slicewise.analysis.policies.decisions import POLICIES, Metric, Policy
 from slicewise.analysis.policies.job_log import read_job_log
@@ -31,7 +32,7 @@ from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.policy import policy_words, probability_words
 from slicewise.report.policy.policy_json import after_the_fact_record, comparison_record
 from slicewise.report.policy.policy_page import machine_facts, policy_page
-from slicewise.report.policy.policy_tables import MOST_JOBS, checks_table, costs_table, factors_table
+from slicewise.report.policy.policy_tables import MOST_JOBS, checks_table, claims_table, costs_table, factors_table
 from slicewise.report.policy.probability_page import probability_page
 from slicewise.report.policy.probability_words import probability_record
 from slicewise.report.tables import for_terminal, line_for_terminal
@@ -290,15 +291,46 @@ def replay(
         raise typer.Exit(DISAGREES_STATUS)
 
 
+@app.command()
+def claims(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A decision log of slicewise-collect coordinate.")],
+    job: Annotated[list[Path], typer.Argument(metavar="JOB...", help="Directories of jobs that took turns by it.")],
+    secret_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The secret that the coordinator and its jobs shared.")
+    ] = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """Hold what jobs claimed of a coordinator against what their profiles say they moved.
+
+    Example: slicewise policy claims /var/log/slicewise-decisions.jsonl slicewise/* --secret-file /etc/slicewise/secret
+    """
+    secret = b"" if secret_file is None else _content_of(secret_file)
+    found = held_against(_lines_of(log), str(log), read_digests(job_places(job)), secret)
+    if json:
+        record = asdict(found)
+        record["jobs"] = [
+            row | {"is_far_off": one.is_far_off} for row, one in zip(record["jobs"], found.jobs, strict=True)
+        ]
+        write_json(record, output)
+        return
+    write_text([*policy_words.claims_lines(found, str(log)), "", for_terminal(claims_table(found))], output)
+
+
+def _content_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}; give another file") from error
+
+
 def _lines_of(path: Path) -> list[str]:
     """The lines of a text file, unpacked where it is gzipped. Raises UserError where it cannot be read."""
     try:
-        content = path.read_bytes()
+        content = _content_of(path)
         is_packed = content.startswith(GZIP_MAGIC)
         return (gzip.decompress(content) if is_packed else content).decode(errors="replace").splitlines()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}; give another file") from error
-    except (EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{path}: is a damaged gzip file ({error}); fetch it again") from error
 
 

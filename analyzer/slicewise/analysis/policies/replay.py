@@ -128,7 +128,7 @@ def replay(lines: Iterable[str], name: str) -> Replay:
     changes = decisions = agreeing = 0
     disagreements: list[Disagreement] = []
     policies: list[Policy] = []
-    for number, record, logged in _with_decisions(lines, name):
+    for number, record, logged in with_decisions(lines, name):
         event, time = record["event"], record["time_seconds"]
         if event == "start":
             try:
@@ -161,7 +161,7 @@ def replay(lines: Iterable[str], name: str) -> Replay:
     return Replay(changes, decisions, agreeing, disagreements, policies)
 
 
-def _with_decisions(lines: Iterable[str], name: str) -> Iterator[tuple[int, dict[str, Any], dict[int, str]]]:
+def with_decisions(lines: Iterable[str], name: str) -> Iterator[tuple[int, dict[str, Any], dict[int, str]]]:
     """Each change or start of a log: its line's number, its record, and the decisions that follow it."""
     last: tuple[int, dict[str, Any], dict[int, str]] | None = None
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slicewise.analysis.policies.after_the_fact import AfterTheFact
+from slicewise.analysis.policies.claims import Claims
 from slicewise.analysis.policies.comparison import Comparison
 from slicewise.analysis.policies.decisions import METRICS
 from slicewise.report.policy.policy_words import METRICS as NAMES
@@ -32,6 +33,32 @@ def costs_table(comparison: Comparison) -> Table:
             one.policy,
             *(Cell(value(metric, one.cost(metric)), one.cost(metric)) for metric in METRICS),
             Cell(words.signed_percent(change), change * 100),
+        )
+    return table
+
+
+def claims_table(found: Claims) -> Table:
+    """A row a job that has a profile: what it claimed and what it moved."""
+    table = Table(
+        [
+            Column("job", is_figure=False),
+            Column("phases"),
+            Column("compared"),
+            Column("claimed", "bytes"),
+            Column("moved", "bytes"),
+            Column("moved / claimed"),
+            Column("went", "s"),
+        ]
+    )
+    for one in found.jobs:
+        table.add(
+            one.job,
+            Cell(f"{one.phases:,}", one.phases),
+            Cell(f"{one.compared:,}", one.compared),
+            Cell(words.size(one.claimed_bytes), one.claimed_bytes),
+            Cell(words.size(one.moved_bytes), one.moved_bytes),
+            Cell(words.number(one.ratio), one.ratio),
+            Cell(words.seconds(one.needed_seconds), one.needed_seconds),
         )
     return table
 

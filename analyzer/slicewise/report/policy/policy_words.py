@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slicewise.analysis.policies.after_the_fact import AfterTheFact
+from slicewise.analysis.policies.claims import Claims
 from slicewise.analysis.policies.comparison import Comparison
 from slicewise.analysis.policies.decisions import Metric, Policy
 from slicewise.analysis.policies.replay import Replay
@@ -116,6 +117,30 @@ def meanings(comparison: Comparison) -> list[str]:
         waits = f"; here {words.seconds(one.delay)}" if one.policy == "delay" else ""
         lines.append(f"{one.policy}: {MEANINGS[one.policy]}{waits}.")
     return lines
+
+
+def claims_lines(found: Claims, name: str) -> list[str]:
+    """Who claimed far more or less than he moved, and of whom nothing can be said."""
+    told = [one for one in found.jobs if one.is_far_off]
+    compared = sum(one.ratio is not None for one in found.jobs)
+    lines = [f"{words.count(compared, 'job')} of {name} can be compared with a profile; {_far_off(len(told))}."]
+    lines += [
+        f"{one.job} moved {words.size(one.moved_bytes)} in phases for which it had claimed "
+        f"{words.size(one.claimed_bytes)}: {words.number(one.ratio)} times as much."
+        for one in told
+        if one.ratio is not None
+    ]
+    if found.unknown:
+        lines.append(
+            f"{words.count(found.unknown, 'job')} of the log {'has' if found.unknown == 1 else 'have'} no profile here."
+        )
+    if found.absent:
+        lines.append(f"Not in the log, or with another secret: {words.listing(found.absent)}.")
+    return lines
+
+
+def _far_off(count: int) -> str:
+    return f"{count or 'none'} claimed less than half or more than twice of what {'it' if count == 1 else 'they'} moved"
 
 
 def replay_lines(found: Replay, name: str) -> list[str]:
