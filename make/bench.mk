@@ -53,6 +53,10 @@ bench-analyzer: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.i
 bench-catalog: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## what a catalog costs: to fill it, and to ask it (CATALOG="--days 30 --jobs 100000")
 	@PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.catalog $(CATALOG)
 
+.PHONY: bench-catalog-month
+bench-catalog-month: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## whether the program that a simulated month suffers from is found, with what it cost: 10 min
+	@PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.catalog_month $(MONTH)
+
 .PHONY: bench-commands
 bench-commands: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## what whole commands cost on jobs of all sizes
 	@PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.commands $(COMMANDS)

@@ -3,6 +3,11 @@
 import io
 import shutil
 
+from slicewise.catalog.beside import quiet_runs
+from slicewise.catalog.find import places
+from slicewise.catalog.ingest import ingest
+from slicewise.catalog.kept import find_job
+from slicewise.catalog.store import Catalog
 from slicewise.digest.beside import MOST_RUNS, Surroundings
 from slicewise.digest.digest import read_digest
 from slicewise.digest.outlines import JOBS_AT_ONCE, outlines
@@ -18,24 +23,24 @@ def writer(directory, begin, processes=1, program="/opt/simulation", source="dis
     )
 
 
-def names(places):
-    return [place.name for place in places]
+def names(paths):
+    return [path.name for path in paths]
 
 
 def test_outlines_say_what_digests_say(tmp_path):
     rows = [{at: wrote(10, 0.5) | metadata(5, 0.1) for at in range(10)}, {0: read(0.001, 0.001)}]
-    places = [
+    written = [
         *write_competing_jobs(tmp_path, "a", "b"),
         write_run(tmp_path / "ranks", 10, rows, is_mpi=True),
         write_run(tmp_path / "killed", 10, rows, ending="killed", spans=[(0, -1_700_000_000), (2, 10)]),
         write_run(tmp_path / "idle", 10, [{at: metadata(5, 0.1) for at in range(3)}]),
     ]
-    found = outlines(places)
-    assert [outline.place for outline in found] == places
+    found = outlines(written)
+    assert [outline.place for outline in found] == written
     for outline in found:
         digest = read_digest(outline.place)
         job = digest.jobs.row(0, named=True)
-        assert (outline.program, outline.processes) == (job["program"], job["processes"])
+        assert (outline.program, outline.work.processes) == (job["program"], job["processes"])
         assert (outline.start_ns, outline.end_ns) == (job["start_ns"], job["end_ns"])
         used = digest.mounts.filter((digest.mounts["read_bytes"] + digest.mounts["write_bytes"]) > 0)
         assert outline.storages == set(used["storage"])
@@ -62,6 +67,21 @@ def test_neighbours_quiet_runs_and_what_cannot_be_read(tmp_path):
     assert names(found.unread) == ["damaged"]
     assert found.looked_at == 15
     assert Surroundings().beside(next(own.glob("*.swz"))) == found
+
+
+def test_runs_on_the_same_storage_come_before_nearer_ones_elsewhere(tmp_path):
+    own = writer(tmp_path / "jobs" / "own", 1000)
+    for place in range(MOST_RUNS):
+        writer(tmp_path / "jobs" / f"elsewhere{place}", 1100 + 100 * place, source="tape")
+    for place in range(2):
+        writer(tmp_path / "jobs" / f"same{place}", 3000 + 100 * place)
+    few = [{at: wrote(1, 0.5) for at in range(2)}]
+    write_run(tmp_path / "jobs" / "other-work", 2, few, program="/opt/simulation", begin=900)
+    expected = ["same0", "same1", "elsewhere0", "elsewhere1", "elsewhere2"]
+    assert names(Surroundings().beside(own).quiet) == expected
+    catalog = Catalog.make(tmp_path / "catalog")
+    ingest(catalog, places([tmp_path / "jobs"]))
+    assert [run.job for run in quiet_runs(catalog, find_job(catalog, "own"))] == expected
 
 
 def test_a_directory_is_read_once_for_all_jobs_of_a_command_and_says_how_far_it_is(tmp_path):

@@ -210,7 +210,15 @@ def test_worst_names_who_lost_and_who_cost(catalog):
     assert set(rows[0]) == {"key", "job", "user", "program", "lost_seconds", "caused_seconds", "confidence"}
     bounds = most_lost(catalog, catalog.batches(), 0, LAST)
     assert dict(bounds.iter_rows())[find_job(catalog, "48190").key] >= lost
-    text = slicewise_command("catalog", "worst", catalog.path, "--until", "2023-11-15").text
+    (user,) = told("catalog", "worst", catalog.path, "--until", "2023-11-15", "--by", "user")
+    assert user == {
+        "user": first["user"], "jobs": 2, "lost_seconds": pytest.approx(sum(found.rows["lost_seconds"])),
+        "caused_seconds": pytest.approx(sum(found.rows["caused_seconds"])), "confidence": first["confidence"],
+    }  # fmt: skip
+    text = slicewise_command("catalog", "worst", catalog.path, "--until", "2023-11-15", "--by", "program").text
+    assert [line.split()[:2] for line in text.splitlines()[1:]] == [
+        ["program", "jobs"], ["simulation", "1"], ["postproc", "1"],
+    ]  # fmt: skip
     assert "2 jobs used a storage at one time with another; blame was asked of all of them." in text
 
 

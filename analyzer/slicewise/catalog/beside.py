@@ -14,6 +14,8 @@ from slicewise.catalog.kept import KeptJob, jobs_of, jobs_of_keys
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.digest.beside import MOST_RUNS
+from slicewise.digest.outlines import Work
+from slicewise.digest.processes import DIRECTIONS
 from slicewise.scalars import whole
 
 AMOUNTS = ("read_bytes", "write_bytes", "meta_ops")
@@ -90,16 +92,44 @@ def neighbours_of(catalog: Catalog, kept: KeptJob) -> list[KeptJob]:
 
 
 def quiet_runs(catalog: Catalog, kept: KeptJob) -> list[KeptJob]:
-    """Runs of its program that had no company, of its size and of others: MOST_RUNS each, those nearest in time."""
+    """Runs of its program that did the same kind of work and had no company, of its size and of others: MOST_RUNS each.
+
+    Runs on its storages come first, since a run elsewhere says nothing of these; then those nearest in time.
+    """
     start_ns, _ = kept.times
     is_other = (pl.col("program") == kept.row["program"]) & (pl.col(KEY) != kept.key) & ~pl.col("is_running")
-    same = sorted(jobs_of(catalog, is_other), key=lambda job: abs(job.times[0] - start_ns))
+    own = _work(kept)
+    same = [job for job in jobs_of(catalog, is_other) if _work(job).is_as(own)]
+    shared = _shared_storages(catalog, kept, same)
+    same.sort(key=lambda job: (-shared.get(job.key, 0), abs(job.times[0] - start_ns)))
     found = []
     for is_like in (True, False):
         runs = [job for job in same if (job.row["processes"] == kept.row["processes"]) == is_like][:MOST_ASKED]
         alone = (job for job in runs if partners(catalog, job).is_empty())
         found += [job for job, _ in zip(alone, range(MOST_RUNS), strict=False)]
     return found
+
+
+def _work(kept: KeptJob) -> Work:
+    return Work(
+        whole(kept.row["processes"]),
+        {way: (whole(kept.row[f"{way}_bytes"]), whole(kept.row[f"{way}_ops"])) for way in DIRECTIONS},
+    )
+
+
+def _shared_storages(catalog: Catalog, kept: KeptJob, others: Sequence[KeptJob]) -> dict[int, int]:
+    """On how many of a job's storages others moved bytes, too, by key; those with none are missing."""
+    moved = pl.sum_horizontal("read_bytes", "write_bytes") > 0
+    own = catalog.scan("storages", [kept.batch]).filter(moved, pl.col(KEY) == kept.key).select("storage").collect()
+    batches = list({job.batch.place: job.batch for job in others}.values())
+    rows = (
+        catalog.scan("storages", batches)
+        .filter(moved, pl.col("storage").is_in(own["storage"].implode()))
+        .filter(pl.col(KEY).is_in([job.key for job in others]))
+        .group_by(KEY)
+        .agg(pl.col("storage").n_unique())
+    )
+    return dict(rows.collect().iter_rows())
 
 
 def grid_of(*frames: pl.DataFrame) -> int:

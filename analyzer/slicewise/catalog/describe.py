@@ -31,7 +31,8 @@ profile whose files are as they were is not read again.
 - `slicewise catalog list`, `show`, `overlaps`, `worst` and `quality`: [commands.md](commands.md) has their options.
 - With `SLICEWISE_CATALOG=/site/catalog`, every command that takes a PROFILE takes the name of a job: `slicewise blame
   48213`. `blame`, `compare` and the others that look for neighbours and quiet runs find them in the catalog. `blame`
-  says which these are. A quiet run is one of the same program during which nobody else used its file systems.
+  says which these are. A quiet run is one of the same program, with as large calls and about as many bytes, during
+  which nobody else used its file systems; runs on the job's own file systems come first.
 - Where several jobs have one name, a job's key (16 letters, as `list --json` and `show` give it) stands for it.
 
 What a catalog does not keep: sizes and latencies of calls, calls that failed, counters of single layers and of what is

@@ -364,6 +364,9 @@ def worst(
     until: Until = None,
     most: Most = 20,
     asked: Annotated[int, typer.Option("--ask", min=1, help="Ask blame of so many jobs at most.")] = 200,
+    by: Annotated[
+        Literal["job", "program", "user"], typer.Option(help="A row a job, or jobs added up by program or by user.")
+    ] = "job",
     dask: Dask = None,
     json: AsJson = False,
     output: OutputFile = None,
@@ -372,19 +375,20 @@ def worst(
 
     Jobs are asked in order of the most that they can have lost.
 
-    Example: slicewise catalog worst /site/catalog --since 2026-11-22 --ask 1000
+    Example: slicewise catalog worst /site/catalog --since 2026-11-22 --ask 1000 --by program
     """
-    from slicewise.analysis.site.worst import worst as ask  # numpy comes along
+    from slicewise.analysis.site.worst import together  # numpy comes along
+    from slicewise.analysis.site.worst import worst as ask
 
     opened = Catalog(catalog)
     with workers_at(dask) as workers:
         found = ask(opened, *_window(opened, since, until), asked, workers)
-    rows = found.rows.head(most)
+    rows = (found.rows if by == "job" else together(found.rows, by)).head(most)
     if json:
         write_json(records(rows), output)
         return
     line = worst_sentence(found)
-    write_text([line, *([for_terminal(worst_table(rows.iter_rows(named=True)))] if rows.height else [])], output)
+    write_text([line, *([for_terminal(worst_table(rows.iter_rows(named=True), by))] if rows.height else [])], output)
 
 
 @app.command()

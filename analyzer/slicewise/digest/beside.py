@@ -16,7 +16,7 @@ from slicewise.profile.files import SUFFIX
 
 # More profiles than this in one directory are not looked through: a catalog is made for that.
 MOST_PROFILES = 2000
-# So many quiet runs of the job's size, and as many of other sizes: those nearest in time.
+# So many quiet runs of the job's size, and as many of other sizes: those on its storages, and nearest in time.
 MOST_RUNS = 5
 
 
@@ -88,11 +88,13 @@ class _Jobs:
         """What of these places counts for a job."""
         wanted = set(places)
         others = [job for job in self.jobs if job.place in wanted and job.ids.isdisjoint(own.ids)]
-        same = [job for job in others if job.program == own.program and job.does_as(own) and not job.meets(own)]
+        same = [job for job in others if job.program == own.program and job.work.is_as(own.work) and not job.meets(own)]
         like: list[Path] = []
         unlike: list[Path] = []
-        for job in sorted(same, key=lambda job: abs(job.start_ns - own.start_ns)):
-            into = like if job.processes == own.processes else unlike
+        # A run that used none of its storages says nothing of these.
+        same.sort(key=lambda job: (-len(job.storages & own.storages), abs(job.start_ns - own.start_ns)))
+        for job in same:
+            into = like if job.work.processes == own.work.processes else unlike
             if len(into) < MOST_RUNS and not self._has_company(job):
                 into.append(job.place)
         read = {job.place for job in self.jobs}

@@ -39,21 +39,13 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Outline:
-    """A job: its main program, how many processes matter, when it ran, the storages that it moved bytes on, the ids of
-    its processes, and by direction how many bytes they moved in how many calls. All are what its digest says.
-    """
+class Work:
+    """What a job did: how many processes matter, and by direction how many bytes they moved in how many calls."""
 
-    place: Path
-    program: str
     processes: int
-    start_ns: int
-    end_ns: int
-    storages: frozenset[int]
-    ids: frozenset[int]
     moved: Mapping[str, tuple[int, int]]
 
-    def does_as(self, other: Outline) -> bool:
+    def is_as(self, other: Work) -> bool:
         """Whether both do the same kind of work, which one program (an interpreter, a shell) need not: as large calls
         in the same directions, and, with as many processes, as many bytes.
         """
@@ -67,6 +59,21 @@ class Outline:
             if _differ(sizes) or _differ(shares) or (self.processes == other.processes and _differ(counts)):
                 return False
         return True
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A job: its main program, what it did, when it ran, the storages that it moved bytes on, and the ids of its
+    processes. All are what its digest says.
+    """
+
+    place: Path
+    program: str
+    work: Work
+    start_ns: int
+    end_ns: int
+    storages: frozenset[int]
+    ids: frozenset[int]
 
     def meets(self, other: Outline) -> bool:
         """Whether both used one storage and ran at one time."""
@@ -138,12 +145,14 @@ def _outlined(reading: Reading) -> list[Outline]:
         Outline(
             reading.sources[row["job"]].path,
             row["program"],
-            row["processes"],
+            Work(
+                row["processes"],
+                {way: (row[f"{way}_bytes"], row[f"{way}_ops"]) for way in members.DIRECTIONS},
+            ),
             row["start_ns"],
             row["end_ns"],
             frozenset(row["storage"] or ()),
             frozenset(row["id"]),
-            {way: (row[f"{way}_bytes"], row[f"{way}_ops"]) for way in members.DIRECTIONS},
         )
         for row in frame.iter_rows(named=True)
     ]

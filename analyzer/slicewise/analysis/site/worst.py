@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
@@ -23,6 +24,9 @@ from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.catalog.workers import OneByOne, Workers
 from slicewise.errors import UserError
+
+# What jobs are added up by.
+Group = Literal["program", "user"]
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,26 @@ def worst(
     )
     rest = bounds["seconds"].slice(asked)
     return Worst(frame, len(told), bounds.height, float(rest[0]) if len(rest) else 0.0)
+
+
+def together(rows: pl.DataFrame, by: Group) -> pl.DataFrame:
+    """The rows of `Worst` added up by program or by user, in the same order: program or user, jobs (that lost time or
+    cost others any), lost_seconds, caused_seconds, confidence (that most of the larger of the two has).
+    """
+    found = []
+    for (name,), own in rows.group_by(by, maintain_order=True):
+        larger = max(("lost_seconds", "caused_seconds"), key=lambda column: own[column].sum())
+        found.append(
+            {
+                by: name,
+                "jobs": own.height,
+                "lost_seconds": own["lost_seconds"].sum(),
+                "caused_seconds": own["caused_seconds"].sum(),
+                "confidence": _of_most(list(own.select(larger, "confidence").iter_rows())),
+            }
+        )
+    schema = {by: ROWS[by], "jobs": pl.Int64} | {name: ROWS[name] for name in list(ROWS)[-3:]}
+    return pl.DataFrame(found, schema=schema).sort("caused_seconds", "lost_seconds", by, descending=[True, True, False])
 
 
 def _answers(catalog: Path, keys: Sequence[int], start_ns: int, end_ns: int) -> list[_Answer]:

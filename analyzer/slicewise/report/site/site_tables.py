@@ -81,15 +81,22 @@ def quality_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     return table
 
 
-def worst_table(rows: Iterable[Mapping[str, Any]]) -> Table:
-    """A row a job: what it lost to others, and what it cost them."""
-    table = Table(
-        [Column("job", is_figure=False), Column("user"), Column("program", is_figure=False), Column("lost", "s"),
-         Column("cost others", "s"), Column("confidence", is_figure=False)]
-    )  # fmt: skip
+def worst_table(rows: Iterable[Mapping[str, Any]], by: str = "job") -> Table:
+    """A row a job, a program or a user: what it lost to others, and what it cost them."""
+    about = {
+        "job": [Column("job", is_figure=False), Column("user"), Column("program", is_figure=False)],
+        "program": [Column("program", is_figure=False), Column("jobs")],
+        "user": [Column("user"), Column("jobs")],
+    }[by]
+    table = Table([*about, Column("lost", "s"), Column("cost others", "s"), Column("confidence", is_figure=False)])
     for row in rows:
+        who: list[Cell | str]
+        if by == "job":
+            who = [row["job"], Cell(str(row["user"])), row["program"]]
+        else:
+            who = [Cell(str(row[by])) if by == "user" else row[by], _count(row["jobs"])]
         table.add(
-            row["job"], Cell(str(row["user"])), row["program"],
+            *who,
             Cell(words.duration(row["lost_seconds"]), row["lost_seconds"]),
             Cell(words.duration(row["caused_seconds"]), row["caused_seconds"]), row["confidence"],
         )  # fmt: skip
