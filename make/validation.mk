@@ -17,6 +17,11 @@ validation-page: all  ## write docs/validation.md anew from the packed campaigns
 	make/setup test
 	PYTHONPATH=tests $(VENV)/bin/python -m testbed.validation tests/golden/campaigns docs/validation.md
 
+.PHONY: foretold-page
+foretold-page: all  ## write docs/foretold.md anew from the packed campaigns, as whoever changes how runs are foretold must
+	make/setup test
+	PYTHONPATH=tests $(VENV)/bin/python -m testbed.foretell_page tests/golden/campaigns docs/foretold.md
+
 .PHONY: policies-page
 policies-page: all  ## write docs/policies-measured.md anew from the recorded figures, as whoever changes the simulation must
 	make/setup test

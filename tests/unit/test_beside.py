@@ -11,7 +11,7 @@ from slicewise.catalog.store import Catalog
 from slicewise.digest.beside import MOST_RUNS, Surroundings
 from slicewise.digest.digest import read_digest
 from slicewise.digest.outlines import JOBS_AT_ONCE, outlines
-from slicewise.terminal.progress import ReadingProfiles
+from slicewise.terminal.progress import reading_profiles
 from support.jobs import write_competing_jobs
 from support.runs import metadata, read, write_run, wrote
 
@@ -113,7 +113,7 @@ def test_who_waits_is_told_and_nobody_else(monkeypatch):
     terminal, pipe = Terminal(), io.StringIO()
     for stream in (terminal, pipe):
         now[0] = 0.0
-        told = ReadingProfiles(stream)
+        told = reading_profiles(stream)
         for done in range(100, 1001, 100):
             now[0] += 0.5
             told(done, 1000)

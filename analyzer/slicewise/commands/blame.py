@@ -24,7 +24,7 @@ from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.snapshot import living_jobs
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
-from slicewise.terminal.progress import ReadingProfiles
+from slicewise.terminal.progress import reading_profiles
 
 MOST_ROWS = 8
 
@@ -49,7 +49,7 @@ def blame(
 ) -> None:
     """Who slowed a job down, by how much, and how sure that is."""
     with living_jobs(job_directory(job).parent) as copies:
-        case = case_of(job, neighbours or [], alone or [], Surroundings(copies, ReadingProfiles()))
+        case = case_of(job, neighbours or [], alone or [], Surroundings(copies, reading_profiles()))
     result = case.result()
     anonymous |= case.hides_names
     if anonymous:

@@ -18,7 +18,7 @@ from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
-from slicewise.terminal.progress import ReadingProfiles
+from slicewise.terminal.progress import reading_profiles
 
 
 def compare(
@@ -40,7 +40,7 @@ def compare(
     Two runs are compared with the first, more with the one of median runtime. What neighbours cost is what blame says.
     """
     digests = read_digests(runs)
-    lost = zip(digests, losses(runs, neighbours or [], ReadingProfiles()), strict=True)
+    lost = zip(digests, losses(runs, neighbours or [], reading_profiles()), strict=True)
     comparison = analysis(digests, {digest.job: loss for digest, loss in lost if loss is not None})
     page = html or page_path(runs[0], f"compare-{joined_names(run.job.job for run in comparison.runs)}")
     write_page(compare_page(comparison, unseen_lines(digests)), page)

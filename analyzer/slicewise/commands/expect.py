@@ -31,7 +31,7 @@ from slicewise.running.benchmarks import LABELS, Api, Name, Size, choose, find_p
 from slicewise.running.expect_campaign import CampaignPlan, run_campaign
 from slicewise.running.snapshot import living_jobs
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
-from slicewise.terminal.progress import ReadingProfiles
+from slicewise.terminal.progress import reading_profiles
 from slicewise.text.safe_text import visible
 
 app = typer.Typer(add_completion=False, invoke_without_command=True)
@@ -105,7 +105,7 @@ def place(
     placed = []
     digests = []
     with living_jobs(job_directory(jobs[0]).parent) as copies:
-        around = Surroundings(copies, ReadingProfiles())
+        around = Surroundings(copies, reading_profiles())
         for job in jobs:
             case = case_of(job, surroundings=around)
             digests.append(case.job)

@@ -24,7 +24,7 @@ from slicewise.report.job.site_words import MOST_SITES, sites_record
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
-from slicewise.terminal.progress import ReadingProfiles
+from slicewise.terminal.progress import reading_profiles
 from slicewise.text import words
 
 # So many profiles in a directory are read and compared by the way.
@@ -92,7 +92,7 @@ def report(
 def _who_slowed_it_down(profile: Path) -> list[RenderableType]:
     """The answer of `slicewise blame` where neighbours lie beside the profile and are soon read; else the command."""
     command = line_for_terminal(f"Next, who slowed it down: slicewise blame {profile}", is_folded=False)
-    around = Surroundings(progress=ReadingProfiles())
+    around = Surroundings(progress=reading_profiles())
     beside = find_beside(profile, around)
     if not beside.neighbours:
         return [command]

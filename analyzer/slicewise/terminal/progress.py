@@ -10,21 +10,28 @@ from typing import TextIO
 SECONDS = 2.0
 
 
-class ReadingProfiles:
-    """Says how many profiles of how many are read, in one line that replaces itself."""
+class StepsDone:
+    """Says how many steps of how many are done, in one line that replaces itself. text: with {done} and {total}."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, text: str, stream: TextIO | None = None) -> None:
+        self._text = text
         self._stream = stream or sys.stderr
         self._told = time.monotonic()
         self._has_line = False
 
     def __call__(self, done: int, total: int) -> None:
-        """Called as profiles are read; the line goes when all are."""
+        """Called as steps are done; the line goes when all are."""
         if not self._stream.isatty():
             return
         if self._has_line and done >= total:
             print("\r\x1b[K", end="", file=self._stream, flush=True)
             self._has_line = False
         elif done < total and time.monotonic() - self._told >= SECONDS:
-            print(f"\rRead {done:,} of {total:,} profiles beside it ...", end="", file=self._stream, flush=True)
+            line = self._text.format(done=f"{done:,}", total=f"{total:,}")
+            print(f"\r{line}", end="", file=self._stream, flush=True)
             self._told, self._has_line = time.monotonic(), True
+
+
+def reading_profiles(stream: TextIO | None = None) -> StepsDone:
+    """Of reading what lies beside a job."""
+    return StepsDone("Read {done} of {total} profiles beside it ...", stream)

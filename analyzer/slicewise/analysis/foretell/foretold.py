@@ -1,0 +1,428 @@
+"""How long jobs would take side by side, foretold from a run of each alone and from others that were seen in company.
+
+Digests in, dataclasses out. What happens side by side is `side_by_side`'s; docs/models.md has the definitions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind, call_rows
+from slicewise.analysis.foretell.side_by_side import NONE, Amounts, Beside, Rules, Segment, ends
+from slicewise.analysis.job.io_span import io_span
+from slicewise.analysis.runs.matching import run_of
+from slicewise.analysis.runs.storage import shared_storage
+from slicewise.analysis.runs.student import student_t
+from slicewise.digest.activity import DIRECTIONS, activity, bytes_by_storage
+from slicewise.digest.digest import Digest
+from slicewise.errors import UserError
+from slicewise.estimate import Estimate
+
+WeightBy = Literal["processes", "nodes", "equal", "outstanding"]
+MOVES: tuple[Kind, ...] = ("read", "write")
+EXPONENTS = (1.0, 2.0, 32.0)
+# Clients cut calls into parts: a process has no more bytes under way than this, as far as shares go.
+PARTS = (128 << 10, 256 << 10, 1 << 20, math.inf)
+# A run of the same program is one of the same job if its bytes and calls are as close as this.
+ALIKE = 0.05
+ALIKE_CALLS = 0.2
+# Slices whose figures are that close are one segment.
+SAME = 0.1
+# What a storage serves at most is told by slices in which all processes were in calls for as much of the time.
+BUSY = 0.9
+FEWEST_SLICES = 4
+PERCENTILE = 95
+# Laws that are off by no more than this factor of the best, or this much more, are about as good: the first is taken.
+ABOUT_AS_GOOD = 1.1
+NEGLIGIBLE = 0.005
+# From so many jobs seen in company on an interval is told.
+FEWEST_SEEN = 3
+MUCH_METADATA = 0.1
+# A law that is off by more in the mean explains nothing.
+POOR = 0.1
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Law:
+    """What shares go by. part: the most bytes that a call counts for, of weights by bytes outstanding."""
+
+    by: WeightBy
+    part: float
+    rules: Rules
+
+
+WEIGHTS: list[tuple[WeightBy, float]] = [
+    ("processes", math.inf),
+    ("nodes", math.inf),
+    ("equal", math.inf),
+    *(("outstanding", part) for part in PARTS),
+]
+# The simplest first.
+LAWS = [
+    Law(by, part, Rules(exponent, is_behind))
+    for is_behind, (by, part), exponent in product((False, True), WEIGHTS, EXPONENTS)
+    if not (is_behind and by == "outstanding")
+]
+
+
+@dataclass(frozen=True)
+class AloneRun:
+    """A job by itself on the storage. span: first and last I/O there, in ns; rows: by slice, of all processes."""
+
+    digest: Digest
+    processes: int
+    nodes: int
+    bytes: dict[Kind, int]
+    calls: dict[Kind, int]
+    span: tuple[int, int]
+    rows: pl.DataFrame
+
+    @property
+    def seconds(self) -> float:
+        return (self.span[1] - self.span[0]) / 1e9
+
+    def weight(self, law: Law) -> float:
+        """Of its share by a law, while all of its processes are in calls."""
+        moves = [kind for kind in MOVES if self.calls[kind]]
+        count = sum(self.calls[kind] for kind in moves)
+        size = sum(self.bytes[kind] for kind in moves) / count if count else 1.0
+        weights: dict[WeightBy, float] = {
+            "processes": self.processes,
+            "nodes": self.nodes,
+            "equal": 1.0,
+            "outstanding": self.processes * min(size, law.part),
+        }
+        return weights[law.by]
+
+    def in_metadata(self) -> float:
+        """The fraction of its time in calls that is of metadata."""
+        seconds = {kind: float(self.rows[SECONDS[kind]].sum()) for kind in KINDS}
+        return seconds["meta"] / sum(seconds.values()) if any(seconds.values()) else 0.0
+
+
+@dataclass(frozen=True)
+class SeenJob:
+    """A job that ran in company: when (s after the first one's I/O began), for how long, and a run of it alone."""
+
+    job: str
+    start: float
+    seconds: float
+    alone: AloneRun
+
+
+@dataclass(frozen=True)
+class SeenRun:
+    """Jobs that ran side by side. sizes: the same for its repeats."""
+
+    jobs: list[SeenJob]
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        return tuple(sorted(one.alone.digest.job for one in self.jobs))
+
+
+@dataclass(frozen=True)
+class Laws:
+    """chosen: the simplest with about the smallest error; errors: ln(foretold / seen) of each job in company by it.
+    possible: all that are about as good, the chosen one among them.
+    """
+
+    chosen: Law
+    errors: list[float]
+    possible: list[Law]
+
+    @property
+    def mean_error(self) -> float | None:
+        return float(np.mean(np.abs(np.expm1(self.errors)))) if self.errors else None
+
+    @property
+    def largest_error(self) -> float | None:
+        return float(np.max(np.abs(np.expm1(self.errors)))) if self.errors else None
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """seconds: from its first to its last I/O beside the others, with an interval of 95 % where enough was seen; alone:
+    the same by itself. doubt: why the law may not hold for it; else empty.
+    """
+
+    job: str
+    start: float
+    alone: float
+    seconds: Estimate
+    doubt: str
+
+    @property
+    def slowdown(self) -> float:
+        return self.seconds.value / self.alone
+
+
+@dataclass(frozen=True)
+class Foretelling:
+    """serves: what the storage serves at most, by kind (bytes/s, calls/s)."""
+
+    jobs: list[Foretold]
+    laws: Laws
+    serves: dict[Kind, float]
+
+
+def foretell(
+    jobs: Sequence[tuple[Digest, float]], seen: Sequence[Digest] = (), progress: Progress | None = None
+) -> Foretelling:
+    """Foretell. jobs: a run alone of each, and when its I/O begins (s after the first one's). seen: any other jobs, of
+    which those in company tell the law, where there is a run alone of each of them.
+
+    progress: told how many of how many steps are done. Raises UserError for fewer than two jobs, and for jobs that
+    share no storage.
+    """
+    if len(jobs) < 2:
+        raise UserError("foretell needs two jobs or more; give a run alone of each")
+    storage = storage_of([digest for digest, _ in jobs])
+    there = {id(digest): alone_run(digest, storage) for digest, _ in jobs}
+    alone = [there[id(digest)] for digest, _ in jobs]
+    others = [one for one in (run_there(digest, storage) for digest in seen) if one is not None]
+    quiet, runs = seen_runs([*there.values(), *others])
+    served = serves([*alone, *quiet])
+    laws = laws_of(tried_on(runs, served, progress))
+    plans = [(one, start) for one, (_, start) in zip(alone, jobs, strict=True)]
+    seconds = foretold_seconds(plans, served, laws)
+    found = [
+        Foretold(one.digest.job, start, one.seconds, value, doubt_of(one, laws))
+        for (one, start), value in zip(plans, seconds, strict=True)
+    ]
+    return Foretelling(found, laws, served)
+
+
+def storage_of(digests: Sequence[Digest]) -> int:
+    """The storage that all use. Raises UserError without one."""
+    moved = {
+        digest.job: pl.concat([bytes_by_storage(digest, way) for way in DIRECTIONS])
+        .group_by("storage")
+        .agg(pl.col("bytes").sum())
+        for digest in digests
+    }
+    found = shared_storage(moved)
+    if found is None:
+        raise UserError("these jobs moved bytes on no common file system, so they do not share one")
+    return found
+
+
+def alone_run(digest: Digest, storage: int) -> AloneRun:
+    """A job on a storage. Raises UserError where it moved nothing there."""
+    found = run_there(digest, storage)
+    if found is None:
+        raise UserError(f"{digest.path}: moved no bytes on the file system in question; give a run that did")
+    return found
+
+
+def run_there(digest: Digest, storage: int) -> AloneRun | None:
+    """A job on a storage; None where it moved nothing there."""
+    spans = [io_span(activity(digest, way, storage), digest.processes, digest.slice_ns) for way in DIRECTIONS]
+    there = [span for span in spans if span is not None]
+    if not there:
+        return None
+    rows = call_rows(digest, digest.slice_ns).filter(pl.col("storage") == storage)
+    who = digest.processes.join(rows, on="process", how="semi")
+    sums = rows.select(pl.col(*AMOUNTS.values(), *CALLS.values()).sum()).row(0, named=True)
+    return AloneRun(
+        digest,
+        max(1, len(who)),
+        max(1, who["node"].n_unique()),
+        {kind: int(sums[AMOUNTS[kind]]) for kind in KINDS},
+        {kind: int(sums[CALLS.get(kind, AMOUNTS[kind])]) for kind in KINDS},
+        (min(span.start_ns for span in there), max(span.end_ns for span in there)),
+        rows.group_by("slice").agg(pl.col(*AMOUNTS.values(), *SECONDS.values()).sum()).sort("slice"),
+    )
+
+
+def seen_runs(there: Sequence[AloneRun]) -> tuple[list[AloneRun], list[SeenRun]]:
+    """The jobs that had no company, and those in company of each of which there is a run without."""
+    groups: list[list[AloneRun]] = []
+    for one in sorted(there, key=lambda run: run.span):
+        near = [group for group in groups if any(_meet(one, other) for other in group)]
+        merged = [one, *(other for group in near for other in group)]
+        groups = [group for group in groups if group not in near] + [merged]
+    quiet = [group[0] for group in groups if len(group) == 1]
+    runs = []
+    for group in groups:
+        origin = min(one.span[0] for one in group)
+        found = [(one, _alike(one, quiet)) for one in group]
+        if len(group) > 1 and all(other is not None for _, other in found):
+            runs.append(
+                SeenRun(
+                    [
+                        SeenJob(one.digest.job, (one.span[0] - origin) / 1e9, one.seconds, other)
+                        for one, other in found
+                        if other is not None
+                    ]
+                )
+            )
+    return quiet, runs
+
+
+def _meet(one: AloneRun, other: AloneRun) -> bool:
+    return one.span[0] < other.span[1] and other.span[0] < one.span[1]
+
+
+def _alike(job: AloneRun, quiet: Sequence[AloneRun]) -> AloneRun | None:
+    """A run alone of the same program on as many processes and nodes, with the same bytes and calls."""
+    fitting = [one for one in quiet if _is_alike(job, one)]
+    # One with the same slices, if there is one: their ends are known as well as the job's.
+    fitting.sort(key=lambda one: one.digest.slice_ns != job.digest.slice_ns)
+    return fitting[0] if fitting else None
+
+
+def _is_alike(one: AloneRun, other: AloneRun) -> bool:
+    same = (one.processes, one.nodes) == (other.processes, other.nodes)
+    if not same or run_of(one.digest).job.program != run_of(other.digest).job.program:
+        return False
+    bytes_ = all(_is_near(one.bytes[kind], other.bytes[kind], ALIKE) for kind in MOVES)
+    return bytes_ and all(_is_near(one.calls[kind], other.calls[kind], ALIKE_CALLS) for kind in KINDS)
+
+
+def _is_near(one: float, other: float, fraction: float) -> bool:
+    return abs(one - other) <= max(fraction * max(one, other), 16)
+
+
+def serves(quiet: Iterable[AloneRun]) -> dict[Kind, float]:
+    """What the storage serves at most of each kind (bytes/s, calls/s), by jobs that had it to themselves."""
+    found: dict[Kind, float] = {}
+    for run in quiet:
+        seconds = run.digest.slice_ns / 1e9
+        inner = run.rows.slice(1, max(0, len(run.rows) - 2))
+        for kind in KINDS:
+            busy = inner.filter(pl.col(SECONDS[kind]) >= BUSY * seconds * run.processes)
+            rates = run.rows.filter(pl.col(AMOUNTS[kind]) > 0)[AMOUNTS[kind]].to_numpy() / seconds
+            if len(busy) >= FEWEST_SLICES:
+                rate = float(busy[AMOUNTS[kind]].sum()) / (len(busy) * seconds)
+            elif len(rates):
+                rate = float(np.percentile(rates, PERCENTILE))
+            else:
+                continue
+            found[kind] = max(found.get(kind, 0.0), rate)
+    return found
+
+
+def timeline(run: AloneRun, served: Mapping[Kind, float]) -> tuple[Segment, ...]:
+    """A run's segments, from its first to its last I/O."""
+    slice_ns = run.digest.slice_ns
+    start, end = run.span
+    rows = {row["slice"]: row for row in run.rows.iter_rows(named=True)}
+    found: list[Segment] = []
+    for number in range(start // slice_ns, -(-end // slice_ns)):
+        seconds = (min(end, (number + 1) * slice_ns) - max(start, number * slice_ns)) / 1e9
+        if seconds <= 0:
+            continue
+        one = _segment(rows.get(number), seconds, run.processes, served)
+        if found and _is_same(found[-1], one):
+            found[-1] = _joined(found[-1], one)
+        else:
+            found.append(one)
+    return tuple(found)
+
+
+def _segment(row: Mapping[str, float] | None, seconds: float, processes: int, served: Mapping[Kind, float]) -> Segment:
+    if row is None:
+        return Segment(seconds)
+    use = [row[AMOUNTS[kind]] / served[kind] / seconds if row[AMOUNTS[kind]] else 0.0 for kind in KINDS]
+    calls = [row[SECONDS[kind]] / processes / seconds for kind in KINDS]
+    # Who used the storage was in calls, if only for as long as they are counted in whole nanoseconds.
+    calls = [max(part, 1e-6) if used else part for part, used in zip(calls, use, strict=True)]
+    whole = max(1.0, sum(calls))
+    return Segment(seconds, _amounts(use), _amounts(part / whole for part in calls))
+
+
+def _amounts(values: Iterable[float]) -> Amounts:
+    read, write, meta = values
+    return read, write, meta
+
+
+def _is_same(one: Segment, other: Segment) -> bool:
+    pairs = zip((*one.use, *one.calls), (*other.use, *other.calls), strict=True)
+    return all(abs(mine - its) <= SAME for mine, its in pairs) and ((one.use == NONE) == (other.use == NONE))
+
+
+def _joined(one: Segment, other: Segment) -> Segment:
+    seconds = one.seconds + other.seconds
+
+    def mean(mine: Amounts, its: Amounts) -> Amounts:
+        return _amounts((a * one.seconds + b * other.seconds) / seconds for a, b in zip(mine, its, strict=True))
+
+    return Segment(seconds, mean(one.use, other.use), mean(one.calls, other.calls))
+
+
+def together(jobs: Sequence[tuple[AloneRun, float]], served: Mapping[Kind, float], law: Law) -> list[float]:
+    """How long each job's I/O takes beside the others (s), by a law. jobs: run alone, and start (s)."""
+    plans = [Beside(start, run.weight(law), timeline(run, served)) for run, start in jobs]
+    return [end - plan.start for end, plan in zip(ends(plans, law.rules), plans, strict=True)]
+
+
+def tried_on(
+    runs: Sequence[SeenRun], served: Mapping[Kind, float], progress: Progress | None = None
+) -> dict[Law, list[list[float]]]:
+    """ln(foretold / seen) of each job of each run, by every law."""
+    found = {}
+    for done, law in enumerate(LAWS if runs else LAWS[:1]):
+        found[law] = [_errors(run, served, law) for run in runs]
+        if progress is not None:
+            progress(done + 1, len(LAWS))
+    return found
+
+
+def _errors(run: SeenRun, served: Mapping[Kind, float], law: Law) -> list[float]:
+    found = together([(one.alone, one.start) for one in run.jobs], served, law)
+    return [math.log(value / one.seconds) for value, one in zip(found, run.jobs, strict=True)]
+
+
+def laws_of(tried: Mapping[Law, Sequence[Sequence[float]]]) -> Laws:
+    """What the errors of `tried_on` say of laws. Where nothing was seen, the simplest is taken and any is possible."""
+    errors = {law: [one for run in runs for one in run] for law, runs in tried.items()}
+    if not any(errors.values()):
+        return Laws(LAWS[0], [], list(LAWS))
+    sizes = {law: float(np.mean(np.abs(found))) for law, found in errors.items()}
+    bound = max(ABOUT_AS_GOOD * min(sizes.values()), min(sizes.values()) + NEGLIGIBLE)
+    possible = [law for law, size in sizes.items() if size <= bound]
+    return Laws(possible[0], errors[possible[0]], possible)
+
+
+def foretold_seconds(
+    plans: Sequence[tuple[AloneRun, float]], served: Mapping[Kind, float], laws: Laws
+) -> list[Estimate]:
+    """How long each job's I/O takes beside the others. The interval holds what all possible laws say, widened by what
+    the chosen one was off by.
+    """
+    by_law = [together(plans, served, law) for law in laws.possible]
+    chosen = by_law[laws.possible.index(laws.chosen)]
+    return [
+        _estimate(value, min(each), max(each), laws.errors)
+        for value, each in zip(chosen, zip(*by_law, strict=True), strict=True)
+    ]
+
+
+def _estimate(value: float, low: float, high: float, errors: Sequence[float]) -> Estimate:
+    if len(errors) < FEWEST_SEEN:
+        return Estimate(value, low, high, "by laws that nobody saw at work there")
+    spread = math.exp(student_t(len(errors)) * math.sqrt(float(np.mean(np.square(errors)))))
+    how = f"by what {len(errors)} jobs in company were off by"
+    return Estimate(value, low / spread, high * spread, how)
+
+
+def doubt_of(run: AloneRun, laws: Laws) -> str:
+    """Why laws may not hold for a job, in a clause; else empty."""
+    if run.in_metadata() > MUCH_METADATA:
+        return (
+            f"{100 * run.in_metadata():.0f} % of its time in calls is of metadata: what such a call takes beside "
+            "others is no matter of shares alone"
+        )
+    if laws.mean_error is not None and laws.mean_error > POOR:
+        return f"no law explains well what was seen here: the best is off by {100 * laws.mean_error:.0f} % in the mean"
+    return ""

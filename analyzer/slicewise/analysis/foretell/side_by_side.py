@@ -1,0 +1,213 @@
+"""What becomes of jobs that use one storage at the same time, from what each of them does alone.
+
+Plain numbers in and out; docs/models.md derives the formulas. A job's timeline alone is cut into segments. In company a
+job gets on with its timeline at some speed, 1 being that of the run alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+# The order of kinds of calls in every tuple here.
+KINDS = ("read", "write", "meta")
+Amounts = tuple[float, float, float]
+NONE: Amounts = (0.0, 0.0, 0.0)
+# From this exponent on kinds of calls do not meet at all: each has a storage of its own.
+APART = 16.0
+# A job whose processes fill no more of the storage in calls than one that has it to itself are in them together.
+TOGETHER = 1.1
+ALWAYS = 0.97
+FREE = 1e9
+BISECTIONS = 40
+ROUNDS = 25
+SETTLED = 1e-4
+SHORT = 1e-9
+
+
+@dataclass(frozen=True)
+class Segment:
+    """seconds: its length alone. use: the storage's time that each kind of call takes, in seconds a second. calls: the
+    fraction of it that a process spends in such calls.
+    """
+
+    seconds: float
+    use: Amounts = NONE
+    calls: Amounts = NONE
+
+    @property
+    def in_calls(self) -> float:
+        return sum(self.calls)
+
+    @property
+    def is_in_step(self) -> bool:
+        """Whether its processes are in calls at the same times, or else each at its own."""
+        return sum(self.use) <= TOGETHER * self.in_calls and self.in_calls < ALWAYS
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A job: weight of its share while all of its processes are in calls; start in seconds; its timeline alone."""
+
+    start: float
+    weight: float
+    timeline: tuple[Segment, ...]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """exponent: of the storage's capacity region (r^p + w^p + m^p = 1 in storage time; 1: one device that takes turns).
+    is_written_behind: the client goes on while its data are under way, so that only the rate is bounded, not each call.
+    """
+
+    exponent: float = 1.0
+    is_written_behind: bool = False
+
+
+def ends(jobs: Sequence[Beside], rules: Rules) -> list[float]:
+    """When each job's timeline is over (s, on the axis of starts)."""
+    place = [0] * len(jobs)
+    left = [1.0] * len(jobs)
+    found = [job.start if not job.timeline else math.inf for job in jobs]
+    known: dict[tuple[tuple[int, int], ...], list[float]] = {}
+    now = min(job.start for job in jobs)
+    while any(end == math.inf for end in found):
+        active = [i for i, job in enumerate(jobs) if found[i] == math.inf and job.start <= now + SHORT]
+        coming = min(
+            (job.start for i, job in enumerate(jobs) if found[i] == math.inf and i not in active), default=math.inf
+        )
+        if not active:
+            now = coming
+            continue
+        at = tuple((i, place[i]) for i in active)
+        if at not in known:
+            known[at] = speeds([(jobs[i].timeline[k], jobs[i].weight) for i, k in at], rules)
+        lengths = [jobs[i].timeline[place[i]].seconds for i in active]
+        rates = [speed / max(length, SHORT) for speed, length in zip(known[at], lengths, strict=True)]
+        step = min([coming - now, *(left[i] / rate for i, rate in zip(active, rates, strict=True))])
+        now += step
+        for i, rate in zip(active, rates, strict=True):
+            left[i] -= step * rate
+            if left[i] <= SHORT:
+                place[i], left[i] = place[i] + 1, 1.0
+                if place[i] == len(jobs[i].timeline):
+                    found[i] = now
+    return found
+
+
+def speeds(jobs: Sequence[tuple[Segment, float]], rules: Rules) -> list[float]:
+    """How fast each job gets on with its timeline beside the others. jobs: segment and weight of each.
+
+    A call's share of the storage's time is as its job's weight, and no call is faster than alone. Of jobs whose
+    processes are in calls together, all the states are looked at in which these are or are not; all others are in each
+    state as often as in the mean. How often a job is in calls depends on its speed, so that this is repeated until
+    nothing changes.
+    """
+    if rules.is_written_behind:
+        return _behind(jobs, rules)
+    if _fits(_added(segment.use for segment, _ in jobs), rules.exponent) and not any(
+        segment.is_in_step for segment, _ in jobs
+    ):
+        return [1.0] * len(jobs)
+    presence = [segment.in_calls for segment, _ in jobs]
+    found = [1.0] * len(jobs)
+    for _ in range(ROUNDS):
+        slowdowns = _slowdowns(jobs, presence, rules.exponent)
+        last, found, then = found, [], []
+        for (segment, _), slower in zip(jobs, slowdowns, strict=True):
+            calls = sum(part * factor for part, factor in zip(segment.calls, slower, strict=True))
+            found.append(1 / (1 - segment.in_calls + calls))
+            then.append(calls * found[-1])
+        presence = [(one + other) / 2 for one, other in zip(presence, then, strict=True)]
+        if max(abs(one - other) for one, other in zip(last, found, strict=True)) < SETTLED:
+            break
+    return found
+
+
+def _slowdowns(jobs: Sequence[tuple[Segment, float]], presence: Sequence[float], exponent: float) -> list[list[float]]:
+    """How many times longer each kind of a job's calls takes, in the mean over the states of jobs in step."""
+    in_step = [i for i, (segment, _) in enumerate(jobs) if segment.is_in_step]
+    speed = [[0.0] * len(KINDS) for _ in jobs]
+    chance = [0.0] * len(jobs)
+    for state in product((False, True), repeat=len(in_step)):
+        is_there = dict(zip(in_step, state, strict=True))
+        likely = math.prod(presence[i] if is_in else 1 - presence[i] for i, is_in in is_there.items())
+        there = [(i, presence[i] if i not in is_there else 1.0) for i in range(len(jobs)) if is_there.get(i, True)]
+        if likely <= 0 or not there:
+            continue
+        shares = _shares([(*jobs[i], often) for i, often in there], exponent)
+        for i, _ in there:
+            segment, weight = jobs[i]
+            chance[i] += likely
+            for k, share in enumerate(shares):
+                alone = segment.use[k] / segment.calls[k] if segment.calls[k] else 0.0
+                speed[i][k] += likely * (min(1.0, weight * share / alone) if alone else 1.0)
+    return [
+        [whole / one if one and whole else 1.0 for one in by_kind] for by_kind, whole in zip(speed, chance, strict=True)
+    ]
+
+
+def _shares(jobs: Sequence[tuple[Segment, float, float]], exponent: float) -> list[float]:
+    """The share a weight of 1 has of each kind's storage time. jobs: segment, weight, how much of it is in calls."""
+
+    def used(shares: Sequence[float]) -> list[float]:
+        total = [0.0] * len(KINDS)
+        for segment, weight, often in jobs:
+            kinds = [k for k in range(len(KINDS)) if segment.calls[k] > 0]
+            alone = {k: segment.use[k] / segment.calls[k] for k in kinds}
+            # Calls that are slower are more of the time in calls.
+            times = {k: segment.calls[k] * max(1.0, alone[k] / (weight * shares[k])) for k in kinds}
+            for k in kinds:
+                total[k] += often * times[k] / sum(times.values()) * min(alone[k], weight * shares[k])
+        return total
+
+    return _largest(used, exponent)
+
+
+def _behind(jobs: Sequence[tuple[Segment, float]], rules: Rules) -> list[float]:
+    def speed(segment: Segment, weight: float, shares: Sequence[float]) -> float:
+        return min([1.0, *(weight * share / use for use, share in zip(segment.use, shares, strict=True) if use > 0)])
+
+    def used(shares: Sequence[float]) -> list[float]:
+        return _added(tuple(speed(one, weight, shares) * use for use in one.use) for one, weight in jobs)
+
+    shares = _largest(used, rules.exponent)
+    return [speed(segment, weight, shares) for segment, weight in jobs]
+
+
+def _largest(used: Callable[[Sequence[float]], list[float]], exponent: float) -> list[float]:
+    """The largest shares of a weight of 1 with which what is used fits the storage."""
+    shares = [FREE] * len(KINDS)
+    if _fits(used(shares), exponent):
+        return shares
+    if exponent < APART:
+        common = _highest(lambda share: _fits(used([share] * len(KINDS)), exponent))
+        return [common] * len(KINDS)
+    for _ in range(3):  # kinds meet in the jobs that make both
+        for k in range(len(KINDS)):
+
+            def of_kind(share: float, k: int = k) -> bool:
+                return used([*shares[:k], share, *shares[k + 1 :]])[k] <= 1
+
+            shares[k] = FREE if of_kind(FREE) else _highest(of_kind)
+    return shares
+
+
+def _highest(is_possible: Callable[[float], bool]) -> float:
+    low, high = 1e-9, FREE
+    for _ in range(BISECTIONS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if is_possible(middle) else (low, middle)
+    return low
+
+
+def _added(each: Iterable[Sequence[float]]) -> list[float]:
+    return [sum(column) for column in zip(*each, strict=True)]
+
+
+def _fits(use: Sequence[float], exponent: float) -> bool:
+    if exponent >= APART:
+        return max(use) <= 1
+    return bool(sum(one**exponent for one in use) <= 1)

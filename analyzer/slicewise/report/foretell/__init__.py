@@ -1,0 +1,1 @@
+"""What a foretelling says, in words, tables and JSON."""

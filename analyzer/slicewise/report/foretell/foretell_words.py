@@ -1,0 +1,128 @@
+"""How long jobs would take side by side, in sentences and as a table."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from slicewise.analysis.foretell.foretold import Foretelling, Foretold, Law
+from slicewise.analysis.foretell.side_by_side import APART
+from slicewise.estimate import Estimate
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+# A job that takes less than this much longer is not slowed down.
+SLOWER = 1.02
+
+
+def lines(found: Foretelling) -> list[str]:
+    """The answer, what it stands on, and what speaks against it."""
+    return [*(_job(one) for one in found.jobs), _basis(found), *_doubts(found)]
+
+
+def table(found: Foretelling) -> Table:
+    """A row a job."""
+    result = Table(
+        [
+            Column("job", is_figure=False),
+            Column("begins at", "s"),
+            Column("I/O alone", "s"),
+            Column("side by side", "s"),
+            Column("between", is_figure=False),
+            Column("times as long"),
+        ]
+    )
+    for one in found.jobs:
+        result.add(
+            one.job,
+            Cell(words.seconds(one.start), one.start),
+            Cell(words.seconds(one.alone), one.alone),
+            Cell(words.seconds(one.seconds.value), one.seconds.value),
+            words.interval(one.seconds.low, one.seconds.high),
+            Cell(words.number(one.slowdown), one.slowdown),
+        )
+    return result
+
+
+def record(found: Foretelling) -> dict[str, Any]:
+    """What `--json` prints."""
+    law = found.laws.chosen
+    return {
+        "jobs": [
+            {
+                "job": one.job,
+                "start": one.start,
+                "alone_seconds": one.alone,
+                "seconds": one.seconds,
+                "slowdown": one.slowdown,
+                "doubt": one.doubt or None,
+            }
+            for one in found.jobs
+        ],
+        "law": {
+            "share_by": law.by,
+            "most_bytes_a_call": None if math.isinf(law.part) else law.part,
+            "exponent": law.rules.exponent,
+            "is_written_behind": law.rules.is_written_behind,
+            "possible": len(found.laws.possible),
+        },
+        "seen_jobs": len(found.laws.errors),
+        "mean_error": found.laws.mean_error,
+        "largest_error": found.laws.largest_error,
+        "serves": found.serves,
+    }
+
+
+def _job(one: Foretold) -> str:
+    between = _between(one.seconds)
+    if one.seconds.value < SLOWER * one.alone:
+        return f"{one.job} would take {words.seconds(one.seconds.value)}{between} for its I/O, as alone."
+    return (
+        f"{one.job} would take {words.number(one.slowdown)} times as long for its I/O as alone: "
+        f"{words.seconds(one.seconds.value)}{between} instead of {words.seconds(one.alone)}."
+    )
+
+
+def _between(estimate: Estimate) -> str:
+    return f" {words.interval(estimate.low, estimate.high)}"
+
+
+def _basis(found: Foretelling) -> str:
+    laws = found.laws
+    if laws.mean_error is None or laws.largest_error is None:
+        return (
+            "A guess: no jobs were seen side by side there, so the interval holds all that the storage may go by. Give "
+            "profiles of jobs that ran side by side, and of each alone, by --seen DIR."
+        )
+    return (
+        f"Of {words.count(len(laws.errors), 'job')} that were seen in company the time is explained to "
+        f"{words.percent(laws.mean_error)} in the mean, {words.percent(laws.largest_error)} at most, by this: "
+        f"{law_words(laws.chosen)}."
+    )
+
+
+def law_words(law: Law) -> str:
+    """What shares go by, in a clause."""
+    by = {
+        "processes": "each process in a call has the same share",
+        "nodes": "each node has the same share",
+        "equal": "each job has the same share",
+        "outstanding": "shares go by the bytes of the calls that are under way",
+    }[law.by]
+    if law.by == "outstanding" and not math.isinf(law.part):
+        by += f" (of a call {words.size(law.part)} at most)"
+    ways = "reads and writes share the storage's time"
+    if law.rules.exponent >= APART:
+        ways = "reads and writes do not meet"
+    elif law.rules.exponent > 1:
+        ways += " in part"
+    behind = "; jobs go on while their data are under way" if law.rules.is_written_behind else ""
+    return f"{by}, {ways}{behind}"
+
+
+def _doubts(found: Foretelling) -> list[str]:
+    told: dict[str, list[str]] = {}
+    for one in found.jobs:
+        if one.doubt:
+            told.setdefault(one.doubt, []).append(one.job)
+    return [f"Do not rely on {words.listing(jobs)}: {doubt}." for doubt, jobs in told.items()]

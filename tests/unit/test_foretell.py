@@ -1,0 +1,176 @@
+"""Jobs side by side, foretold from runs alone: the simulation's vectors, laws found again, and what is said."""
+
+import json
+import math
+
+import pytest
+from slicewise.analysis.foretell.foretold import LAWS, foretell, laws_of, seen_runs, serves, tried_on
+from slicewise.analysis.foretell.foretold import alone_run as run_alone
+from slicewise.analysis.foretell.side_by_side import Beside, Rules, Segment, ends, speeds
+from slicewise.digest.digest import Digest
+from slicewise.errors import UserError
+from slicewise.profile.reader import read_profile
+from slicewise.report.foretell import foretell_words
+from support.command_line import slicewise_command
+from support.swz import build_profile
+
+MIB = 1 << 20
+SLICE_NS = 1_000_000_000
+FIRST = 1_700_000_000
+
+READS = Segment(10.0, (1.0, 0.0, 0.0), (1.0, 0.0, 0.0))
+WRITES = Segment(10.0, (0.0, 1.0, 0.0), (0.0, 1.0, 0.0))
+BURSTS = Segment(10.0, (0.0, 0.5, 0.0), (0.0, 0.5, 0.0))  # in step: it fills the storage while it is in calls
+PACED = Segment(10.0, (0.0, 0.25, 0.0), (0.0, 0.3, 0.0))
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+@pytest.mark.parametrize(
+    ("exponent", "rates"), [(1, (50, 40)), (2, (70.710678, 56.568542)), (4, (84.089642, 67.271713))]
+)
+def test_a_reader_and_a_writer_of_equal_weight_share_the_storages_time(exponent, rates, is_behind):
+    """C_r 100, C_w 80."""
+    reads, writes = speeds([(READS, 1), (WRITES, 1)], Rules(exponent, is_behind))
+    assert (100 * reads, 80 * writes) == pytest.approx(rates, rel=1e-6)
+
+
+def test_where_kinds_do_not_meet_nobody_is_slower():
+    assert speeds([(READS, 1), (WRITES, 1)], Rules(32)) == pytest.approx([1, 1])
+
+
+def test_shares_are_as_weights_and_what_one_cannot_use_is_the_others():
+    assert speeds([(WRITES, 1), (WRITES, 3)], Rules()) == pytest.approx([0.25, 0.75])
+    assert speeds([(WRITES, 1), (PACED, 9)], Rules(1, True)) == pytest.approx([0.75, 1])
+
+
+def test_a_job_in_step_has_half_of_the_storage_while_it_writes_and_leaves_it_whole_while_it_computes():
+    """Its calls take twice as long: 5 s of computing and 10 of writing in place of 10 s; the other has the rest."""
+    bursts, writes = speeds([(BURSTS, 1), (WRITES, 1)], Rules())
+    assert bursts == pytest.approx(10 / 15, rel=1e-3)
+    assert writes == pytest.approx(1 - 0.5 * bursts, rel=1e-3)
+
+
+def test_jobs_that_fit_the_storage_together_are_as_fast_as_alone():
+    assert speeds([(PACED, 1), (PACED, 5)], Rules(1, True)) == [1, 1]
+    always = Segment(10.0, (0.0, 0.3, 0.0), (0.0, 1.0, 0.0))
+    assert speeds([(always, 1), (always, 1), (always, 1)], Rules()) == [1, 1, 1]
+
+
+def test_bursts_that_fit_the_storage_in_the_mean_still_meet_by_chance():
+    """Each is in calls for 0.3 of the time; two of them meet in 0.3 of those, where they have 0.5 in place of 0.83."""
+    met = speeds([(PACED, 1), (PACED, 1)], Rules())
+    assert met == pytest.approx([0.957, 0.957], abs=0.003)
+
+
+def test_ends_of_jobs_that_come_later():
+    """5 s alone, then two share: 10 s for the 5 that are left, then the second by itself."""
+    assert ends([Beside(0, 1, (WRITES,)), Beside(5, 1, (WRITES,))], Rules()) == pytest.approx([15, 20])
+    pause = Segment(7.0)
+    assert ends([Beside(0, 1, (WRITES,)), Beside(2, 1, (pause, WRITES))], Rules()) == pytest.approx([11, 20])
+    assert ends([Beside(0, 1, ()), Beside(2, 1, (WRITES,))], Rules()) == pytest.approx([0, 12])
+
+
+def job(folder, name, at, spans, processes=1, transfer=MIB, direction="write"):
+    """Processes that move so many MiB a slice each, in calls for so much of it: spans is [(slices, MiB, share)]."""
+    first = sum(map(ord, name)) << 8
+    length = sum(slices for slices, _, _ in spans)
+    members = [
+        {
+            "process": first + rank,
+            "rank": rank,
+            "ranks": processes,
+            "program": "/opt/writer",
+            "slice_ns": SLICE_NS,
+            "start_ns": (FIRST + at) * SLICE_NS,
+            "end_ns": (FIRST + at + length) * SLICE_NS,
+        }
+        for rank in range(processes)
+    ]
+    rows, slice_ = [], FIRST + at
+    for slices, mib, share in spans:
+        for _ in range(slices):
+            rows += [
+                {
+                    "process": one["process"],
+                    "slice": slice_,
+                    f"{direction}_bytes": round(mib * MIB),
+                    f"{direction}_ops": max(1, round(mib * MIB / transfer)),
+                    f"{direction}_ns": round(share * SLICE_NS),
+                    "threads": 1,
+                }
+                for one in members
+                if mib
+            ]
+            slice_ += 1
+    return Digest(read_profile(build_profile(folder / name, members, rows)))
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    """100 MiB/s, shared by process; a job of 3 processes and one of 1, alone and, in 4 runs, beside each other."""
+    jobs = [
+        job(tmp_path, "alone-3", 0, [(20, 100 / 3, 0.999)], 3),
+        job(tmp_path, "alone-1", 100, [(20, 100, 0.999)]),
+    ]
+    for number in range(4):
+        at = 1000 * (number + 1)
+        # 3 : 1 for 26 2/3 s, and then the smaller one by itself.
+        jobs.append(job(tmp_path, f"large-{number}", at, [(26, 25, 0.999), (1, 50 / 3, 0.667)], 3))
+        jobs.append(job(tmp_path, f"small-{number}", at, [(26, 25, 0.999), (1, 50, 0.999), (13, 100, 0.999)]))
+    return jobs
+
+
+def test_the_law_of_what_was_seen_is_found_and_foretells(campaign):
+    alone = campaign[:2]
+    found = foretell([(alone[0], 0.0), (alone[1], 0.0)], campaign[2:])
+    assert found.laws.chosen == LAWS[0]
+    assert len(found.laws.errors) == 8
+    assert found.laws.mean_error < 0.01
+    large, small = found.jobs
+    assert (large.alone, small.alone) == (pytest.approx(20, abs=0.1), pytest.approx(20, abs=0.1))
+    assert large.seconds.value == pytest.approx(26.667, rel=0.01)
+    assert small.seconds.value == pytest.approx(40, rel=0.01)
+    assert large.seconds.low < 26.6 < large.seconds.high < 28
+    assert foretell_words.lines(found)[0].startswith("alone-3 would take 1.33 times as long for its I/O as alone: 26.")
+    later = foretell([(alone[0], 0.0), (alone[1], 20.0)], campaign[2:])
+    assert [one.seconds.value for one in later.jobs] == pytest.approx([20, 20], rel=0.01)
+    assert foretell_words.lines(later)[1].endswith("for its I/O, as alone.")
+
+
+def test_without_anything_seen_the_interval_holds_all_laws(campaign):
+    found = foretell([(campaign[0], 0.0), (campaign[1], 0.0)])
+    large = found.jobs[0].seconds
+    assert (large.low, large.high) == (pytest.approx(26.67, rel=0.01), pytest.approx(40, rel=0.01))
+    assert foretell_words.lines(found)[-1].startswith("A guess: no jobs were seen side by side there")
+
+
+def test_jobs_in_company_count_where_there_is_a_like_run_alone(campaign, tmp_path):
+    storage = campaign[0].process_slices["storage"][0]
+    there = [run_alone(digest, storage) for digest in campaign]
+    quiet, runs = seen_runs(there)
+    assert [one.digest.job for one in quiet] == ["alone-3", "alone-1"]
+    assert [run.sizes for run in runs] == [("alone-1", "alone-3")] * 4
+    assert serves(quiet)["write"] == pytest.approx(100 * MIB, rel=0.01)
+    odd = run_alone(job(tmp_path, "odd", 1000, [(30, 7, 0.5)]), storage)
+    assert len(seen_runs([*there, odd])[1]) == 3
+    tried = tried_on(runs, serves(quiet))
+    assert laws_of(tried).chosen == LAWS[0]
+    assert math.isinf(laws_of(tried).chosen.part)
+
+
+def test_what_cannot_be_foretold_is_said(campaign, tmp_path):
+    with pytest.raises(UserError, match="two jobs or more"):
+        foretell([(campaign[0], 0.0)])
+    assert slicewise_command("model", "foretell", campaign[0].path, tmp_path / "none").status == 2
+
+
+def test_command(campaign, tmp_path):
+    words = ["model", "foretell", campaign[0].path, f"{campaign[1].path}@5", "--seen", tmp_path]
+    done = slicewise_command(*words, "--json")
+    assert done.status == 0, done.errors
+    found = json.loads(done.text)
+    assert [(one["job"], one["start"]) for one in found["jobs"]] == [("alone-3", 0.0), ("alone-1", 5.0)]
+    assert found["law"]["share_by"] == "processes"
+    assert found["seen_jobs"] == 8
+    twice = slicewise_command("model", "foretell", campaign[0].path, campaign[0].path, "--json")
+    assert [one["slowdown"] for one in json.loads(twice.text)["jobs"]] == pytest.approx([2, 2], rel=0.01)
