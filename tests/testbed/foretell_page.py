@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import statistics
 import sys
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,10 +77,10 @@ def outcomes(directory: Path) -> list[Outcome]:
         laws = foretold.laws_of(_of_others(tried, runs, seen))
         plans = [(one.alone, one.start) for one in seen.jobs]
         seconds = foretold.foretold_seconds(plans, served, laws)
-        found += [
-            Outcome(run, one.job, one.alone.seconds, one.seconds, value, laws, foretold.doubt_of(one.alone, laws))
-            for one, value in zip(seen.jobs, seconds, strict=True)
-        ]
+        for one, value in zip(seen.jobs, seconds, strict=True):
+            beside = [other.alone for other in seen.jobs if other is not one]
+            doubt = foretold.doubt_of(one.alone, beside, laws)
+            found.append(Outcome(run, one.job, one.alone.seconds, one.seconds, value, laws, doubt))
     return found
 
 
@@ -178,7 +179,9 @@ def _aims(by_storage: dict[str, list[Outcome]]) -> str:
 
 def _laws(found: list[Outcome]) -> str:
     laws = sorted({law_words(one.laws.chosen) for one in found})
-    return "\n".join(["Laws taken:\n", *(f"- {law}" for law in laws), ""])
+    return "\n".join(
+        ["Laws taken:\n", *(textwrap.fill(law, 120, initial_indent="- ", subsequent_indent="  ") for law in laws), ""]
+    )
 
 
 def _jobs(found: list[Outcome]) -> str:

@@ -62,6 +62,16 @@ def test_bursts_that_fit_the_storage_in_the_mean_still_meet_by_chance():
     assert met == pytest.approx([0.957, 0.957], abs=0.003)
 
 
+def test_metadata_calls_wait_behind_what_others_write():
+    """A call of 1 ms beside writes of 9 ms that are always under way; what it does itself is not behind itself."""
+    files = Segment(10.0, (0.0, 0.0, 0.1), (0.0, 0.0, 0.5))
+    rules = Rules(32, is_one_queue=True)
+    slow, writes = speeds([(files, 1), (WRITES, 4)], rules, [(0.005, 0.001), (0.009, 0.0)])
+    assert slow == pytest.approx(1 / (0.5 + 0.5 * 10), rel=1e-6)
+    assert writes == pytest.approx(1)
+    assert speeds([(files, 1), (READS, 4)], rules, [(0.005, 0.001), (0.0, 0.0)]) == pytest.approx([1, 1])
+
+
 def test_ends_of_jobs_that_come_later():
     """5 s alone, then two share: 10 s for the 5 that are left, then the second by itself."""
     assert ends([Beside(0, 1, (WRITES,)), Beside(5, 1, (WRITES,))], Rules()) == pytest.approx([15, 20])

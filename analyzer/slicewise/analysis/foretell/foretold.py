@@ -66,11 +66,12 @@ WEIGHTS: list[tuple[WeightBy, float]] = [
     ("equal", math.inf),
     *(("outstanding", part) for part in PARTS),
 ]
-# The simplest first.
+# The simplest first; of two that explain as much, a metadata call is rather taken to wait behind others' data.
 LAWS = [
-    Law(by, part, Rules(exponent, is_behind))
-    for is_behind, (by, part), exponent in product((False, True), WEIGHTS, EXPONENTS)
-    if not (is_behind and by == "outstanding")
+    Law(by, part, Rules(exponent, is_behind, is_one_queue))
+    for is_behind, (by, part), is_one_queue, exponent in product((False, True), WEIGHTS, (True, False), EXPONENTS)
+    if not (is_behind and (by == "outstanding" or is_one_queue))
+    if not (is_one_queue and by != "outstanding")
 ]
 
 
@@ -102,6 +103,16 @@ class AloneRun:
             "outstanding": self.processes * min(size, law.part),
         }
         return weights[law.by]
+
+    def under_way(self, law: Law, served: Mapping[Kind, float]) -> float:
+        """How long the storage takes for what its processes have under way while all of them write (s)."""
+        if not self.calls["write"]:
+            return 0.0
+        return self.processes * min(self.bytes["write"] / self.calls["write"], law.part) / served["write"]
+
+    def metadata_call(self) -> float:
+        """How long a metadata call takes (s); 0 without any."""
+        return float(self.rows[SECONDS["meta"]].sum()) / self.calls["meta"] if self.calls["meta"] else 0.0
 
     def in_metadata(self) -> float:
         """The fraction of its time in calls that is of metadata."""
@@ -196,8 +207,8 @@ def foretell(
     plans = [(one, start) for one, (_, start) in zip(alone, jobs, strict=True)]
     seconds = foretold_seconds(plans, served, laws)
     found = [
-        Foretold(one.digest.job, start, one.seconds, value, doubt_of(one, laws))
-        for (one, start), value in zip(plans, seconds, strict=True)
+        Foretold(one.digest.job, start, one.seconds, value, doubt_of(one, alone[:place] + alone[place + 1 :], laws))
+        for place, ((one, start), value) in enumerate(zip(plans, seconds, strict=True))
     ]
     return Foretelling(found, laws, served)
 
@@ -362,7 +373,10 @@ def _joined(one: Segment, other: Segment) -> Segment:
 
 def together(jobs: Sequence[tuple[AloneRun, float]], served: Mapping[Kind, float], law: Law) -> list[float]:
     """How long each job's I/O takes beside the others (s), by a law. jobs: run alone, and start (s)."""
-    plans = [Beside(start, run.weight(law), timeline(run, served)) for run, start in jobs]
+    plans = [
+        Beside(start, run.weight(law), timeline(run, served), run.under_way(law, served), run.metadata_call())
+        for run, start in jobs
+    ]
     return [end - plan.start for end, plan in zip(ends(plans, law.rules), plans, strict=True)]
 
 
@@ -416,13 +430,15 @@ def _estimate(value: float, low: float, high: float, errors: Sequence[float]) ->
     return Estimate(value, low / spread, high * spread, how)
 
 
-def doubt_of(run: AloneRun, laws: Laws) -> str:
-    """Why laws may not hold for a job, in a clause; else empty."""
-    if run.in_metadata() > MUCH_METADATA:
-        return (
-            f"{100 * run.in_metadata():.0f} % of its time in calls is of metadata: what such a call takes beside "
-            "others is no matter of shares alone"
-        )
+def doubt_of(run: AloneRun, beside: Iterable[AloneRun], laws: Laws) -> str:
+    """Why laws may not hold for a job beside others, in a clause; else empty."""
+    for one in (run, *beside):
+        if one.in_metadata() > MUCH_METADATA:
+            whose = "its" if one is run else f"{one.digest.job}'s"
+            return (
+                f"{100 * one.in_metadata():.0f} % of {whose} time in calls is of metadata, and what such calls take "
+                "and cost beside others is hardly a matter of shares"
+            )
     if laws.mean_error is not None and laws.mean_error > POOR:
         return f"no law explains well what was seen here: the best is off by {100 * laws.mean_error:.0f} % in the mean"
     return ""

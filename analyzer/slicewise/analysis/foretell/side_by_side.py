@@ -13,6 +13,7 @@ from itertools import product
 
 # The order of kinds of calls in every tuple here.
 KINDS = ("read", "write", "meta")
+WRITE, META = 1, 2
 Amounts = tuple[float, float, float]
 NONE: Amounts = (0.0, 0.0, 0.0)
 # From this exponent on kinds of calls do not meet at all: each has a storage of its own.
@@ -49,21 +50,29 @@ class Segment:
 
 @dataclass(frozen=True)
 class Beside:
-    """A job: weight of its share while all of its processes are in calls; start in seconds; its timeline alone."""
+    """A job: weight of its share while all of its processes are in calls; start in seconds; its timeline alone.
+
+    under_way: how long the storage takes for the writes that it has under way while all of its processes write (s).
+    metadata: how long its metadata call takes alone (s); 0: it makes none.
+    """
 
     start: float
     weight: float
     timeline: tuple[Segment, ...]
+    under_way: float = 0.0
+    metadata: float = 0.0
 
 
 @dataclass(frozen=True)
 class Rules:
     """exponent: of the storage's capacity region (r^p + w^p + m^p = 1 in storage time; 1: one device that takes turns).
     is_written_behind: the client goes on while its data are under way, so that only the rate is bounded, not each call.
+    is_one_queue: metadata calls, which take next to none of the storage's time, wait behind the writes of other jobs.
     """
 
     exponent: float = 1.0
     is_written_behind: bool = False
+    is_one_queue: bool = False
 
 
 def ends(jobs: Sequence[Beside], rules: Rules) -> list[float]:
@@ -83,7 +92,8 @@ def ends(jobs: Sequence[Beside], rules: Rules) -> list[float]:
             continue
         at = tuple((i, place[i]) for i in active)
         if at not in known:
-            known[at] = speeds([(jobs[i].timeline[k], jobs[i].weight) for i, k in at], rules)
+            queues = [(jobs[i].under_way, jobs[i].metadata) for i in active]
+            known[at] = speeds([(jobs[i].timeline[k], jobs[i].weight) for i, k in at], rules, queues)
         lengths = [jobs[i].timeline[place[i]].seconds for i in active]
         rates = [speed / max(length, SHORT) for speed, length in zip(known[at], lengths, strict=True)]
         step = min([coming - now, *(left[i] / rate for i, rate in zip(active, rates, strict=True))])
@@ -97,8 +107,11 @@ def ends(jobs: Sequence[Beside], rules: Rules) -> list[float]:
     return found
 
 
-def speeds(jobs: Sequence[tuple[Segment, float]], rules: Rules) -> list[float]:
-    """How fast each job gets on with its timeline beside the others. jobs: segment and weight of each.
+def speeds(
+    jobs: Sequence[tuple[Segment, float]], rules: Rules, queues: Sequence[tuple[float, float]] = ()
+) -> list[float]:
+    """How fast each job gets on with its timeline beside the others. jobs: segment and weight of each; queues: what
+    each has under way, and how long its metadata call takes (`Beside`), where there is one queue.
 
     A call's share of the storage's time is as its job's weight, and no call is faster than alone. Of jobs whose
     processes are in calls together, all the states are looked at in which these are or are not; all others are in each
@@ -107,14 +120,19 @@ def speeds(jobs: Sequence[tuple[Segment, float]], rules: Rules) -> list[float]:
     """
     if rules.is_written_behind:
         return _behind(jobs, rules)
-    if _fits(_added(segment.use for segment, _ in jobs), rules.exponent) and not any(
-        segment.is_in_step for segment, _ in jobs
+    is_one_queue = rules.is_one_queue and any(segment.calls[META] for segment, _ in jobs)
+    if (
+        not is_one_queue
+        and _fits(_added(segment.use for segment, _ in jobs), rules.exponent)
+        and not any(segment.is_in_step for segment, _ in jobs)
     ):
         return [1.0] * len(jobs)
     presence = [segment.in_calls for segment, _ in jobs]
     found = [1.0] * len(jobs)
     for _ in range(ROUNDS):
         slowdowns = _slowdowns(jobs, presence, rules.exponent)
+        if is_one_queue:
+            _queue(slowdowns, jobs, presence, queues)
         last, found, then = found, [], []
         for (segment, _), slower in zip(jobs, slowdowns, strict=True):
             calls = sum(part * factor for part, factor in zip(segment.calls, slower, strict=True))
@@ -147,6 +165,25 @@ def _slowdowns(jobs: Sequence[tuple[Segment, float]], presence: Sequence[float],
     return [
         [whole / one if one and whole else 1.0 for one in by_kind] for by_kind, whole in zip(speed, chance, strict=True)
     ]
+
+
+def _queue(
+    slowdowns: list[list[float]],
+    jobs: Sequence[tuple[Segment, float]],
+    presence: Sequence[float],
+    queues: Sequence[tuple[float, float]],
+) -> None:
+    """A metadata call takes longer by the writes that others have under way, as far as these keep the storage busy."""
+    there = []
+    for (segment, _), slower, often, (under_way, _) in zip(jobs, slowdowns, presence, queues, strict=True):
+        calls = sum(part * factor for part, factor in zip(segment.calls, slower, strict=True))
+        writes = segment.calls[WRITE] * slower[WRITE] / calls if calls else 0.0
+        there.append(often * writes * under_way)
+    busy = min(1.0, sum(segment.use[WRITE] for segment, _ in jobs))
+    for i, (_, call) in enumerate(queues):
+        if call > 0:
+            behind = busy * (sum(there) - there[i])
+            slowdowns[i][META] = max(slowdowns[i][META], 1 + behind / call)
 
 
 def _shares(jobs: Sequence[tuple[Segment, float, float]], exponent: float) -> list[float]:

@@ -64,6 +64,7 @@ def record(found: Foretelling) -> dict[str, Any]:
             "most_bytes_a_call": None if math.isinf(law.part) else law.part,
             "exponent": law.rules.exponent,
             "is_written_behind": law.rules.is_written_behind,
+            "is_one_queue": law.rules.is_one_queue,
             "possible": len(found.laws.possible),
         },
         "seen_jobs": len(found.laws.errors),
@@ -116,6 +117,7 @@ def law_words(law: Law) -> str:
         ways = "reads and writes do not meet"
     elif law.rules.exponent > 1:
         ways += " in part"
+    ways += ", metadata calls wait behind data" if law.rules.is_one_queue else ""
     behind = "; jobs go on while their data are under way" if law.rules.is_written_behind else ""
     return f"{by}, {ways}{behind}"
 
