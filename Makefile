@@ -117,7 +117,7 @@ ALONE = $(addprefix tests/,bench \
     stdio_served.py)) \
   $(addprefix fault/,$(addprefix test_,busiest_files.py collector.py hung_recovery.py hung_spool.py jumps.py pid_namespaces.py \
     sudden_death.py valgrind.py)))
-# Each of these has a network of its own, whose links are slow beside a processor: two at a time.
+# Each of these has a network of its own, whose links are slow beside a processor: two at a time, and lint in what is left.
 TESTBED = tests/endtoend/test_testbed.py
 
 # What `make check` leaves to `make test`: it compiles everything once more, or takes long.
@@ -137,9 +137,11 @@ test:  ## run all tests, the engine's under sanitizers too, and lint
 	$(MAKE) --no-print-directory unit
 	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize
 	$(PYTEST) $(PYTEST_OPTIONS) -n $$(($(PROCESSORS) + 1)) --dist loadgroup $(patsubst %,--ignore=%,$(ALONE) $(TESTBED)) tests; side_by_side=$$?; \
+	  nice -n 19 $(MAKE) --no-print-directory lint > $(BUILD)/lint.log 2>&1 & linting=$$!; \
 	  $(PYTEST) $(PYTEST_OPTIONS) -n 2 $(TESTBED); two=$$?; \
+	  wait $$linting; lint=$$?; \
 	  $(PYTEST) $(PYTEST_OPTIONS) $(ALONE); alone=$$?; \
-	  $(MAKE) --no-print-directory lint && exit $$((side_by_side | two | alone))
+	  cat $(BUILD)/lint.log; exit $$((side_by_side | two | alone | lint))
 
 # SOAK_ROUNDS: how often each fault is tried. What fails ends it, and says in which round.
 SOAK_ROUNDS ?= 50
