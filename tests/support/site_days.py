@@ -4,7 +4,8 @@ Jobs arrive as a Poisson process, last a lognormal time with a median of 5 min, 
 of four file systems (a tenth of them two). They do I/O in a fifth of their slices, as checkpoints: some slices on end,
 and none for a while. 100,000 jobs make 3.5 million rows of job_slices.
 
-Frames kept: jobs, storages, job_slices. Those of processes are what profiles are read for.
+Frames kept: jobs, storages, job_slices. Those of processes are what profiles are read for; `with_processes` adds those
+that blame needs, of a few processes a job.
 """
 
 from __future__ import annotations
@@ -87,12 +88,60 @@ def day_frames(day: int, jobs: int, seed: int = 1) -> dict[str, pl.DataFrame]:
     return {"jobs": frame, "storages": storages, "job_slices": job_slices}
 
 
-def write_days(path: Path, days: int, jobs: int, first: int = 0) -> Catalog:
-    """A catalog of so many days, with about so many jobs a day."""
+def with_processes(frames: dict[str, pl.DataFrame], most: int) -> dict[str, pl.DataFrame]:
+    """A day's frames with those of processes: of each job as many as it has, and `most` at most, which share what it
+    did. Calls take half of a slice where nobody else uses the storage, and all of it where it moves what it can.
+    """
+    few = pl.col("processes").clip(1, most)
+    busy = pl.col("moved").sum().over("storage", "slice") / pl.col("moved").sum().over("storage", "slice").quantile(
+        0.95
+    ).over("storage")
+    share = (0.5 * (1 + busy)).clip(0, 1)
+    rows = (
+        frames["job_slices"]
+        .with_columns(moved=pl.col("read_bytes") + pl.col("write_bytes"))
+        .with_columns(
+            ((pl.col(name) > 0) * share * SLICE_NS).cast(pl.Int64).alias(name) for name in ("read_ns", "write_ns")
+        )
+        .drop("moved")
+    )
+    each = frames["jobs"].select("key", number=pl.int_ranges(0, few)).explode("number")
+    own = each.select("key", "number", process=pl.col("key") + pl.col("number").cast(pl.UInt64))
+    count = pl.len().over("key", "storage", "slice")
+    records = rows.join(own, on="key").with_columns(
+        pl.col(name) // count for name in ("read_bytes", "write_bytes", "read_ops", "write_ops", "meta_ops")
+    )
+    totals = records.group_by("key", "process").agg(
+        pl.col("read_bytes", "write_bytes", "read_ops", "write_ops", "meta_ops", "read_ns", "write_ns").sum()
+    )
+    about = frames["jobs"].select("key", "job", "program", "start_ns", "end_ns", "is_mpi")
+    processes = (
+        own.join(about, on="key")
+        .join(totals, on=["key", "process"], how="left")
+        .with_columns(rank=pl.when("is_mpi").then("number").otherwise(-1), node=pl.format("node{}", "number"))
+        .with_columns(ranks=pl.when("is_mpi").then(pl.len().over("key")).otherwise(0), is_of_job=True, matters=True)
+        .fill_null(0)
+    )
+    used = records.group_by("key", "process", "storage").agg(pl.col("read_bytes", "write_bytes").sum())
+    mounts = used.join(frames["storages"].select("storage", "point").unique(), on="storage")
+    jobs = frames["jobs"].with_columns(processes=few, nodes=few)
+    return frames | {
+        "jobs": jobs,
+        "job_slices": rows,
+        **{
+            name: _filled(name, **{column: frame[column] for column in frame.columns if column in FRAMES[name].columns})
+            for name, frame in (("processes", processes), ("process_slices", records), ("mounts", mounts))
+        },
+    }
+
+
+def write_days(path: Path, days: int, jobs: int, first: int = 0, processes: int = 0) -> Catalog:
+    """A catalog of so many days, with about so many jobs a day. processes: so many of each have frames at most."""
     catalog = Catalog.make(path)
     with catalog.locked() as writing:
         for day in range(first, first + days):
             frames = day_frames(day, jobs)
+            frames = with_processes(frames, processes) if processes else frames
             writing.put({day_of(int(frames["jobs"]["start_ns"][0])): frames})
     return catalog
 

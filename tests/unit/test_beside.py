@@ -3,7 +3,7 @@
 import io
 import shutil
 
-from slicewise.catalog.beside import quiet_runs
+from slicewise.catalog.beside import Around
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import find_job
@@ -81,7 +81,7 @@ def test_runs_on_the_same_storage_come_before_nearer_ones_elsewhere(tmp_path):
     assert names(Surroundings().beside(own).quiet) == expected
     catalog = Catalog.make(tmp_path / "catalog")
     ingest(catalog, places([tmp_path / "jobs"]))
-    assert [run.job for run in quiet_runs(catalog, find_job(catalog, "own"))] == expected
+    assert [run.job for run in Around(catalog).quiet_runs(find_job(catalog, "own"))] == expected
 
 
 def test_a_directory_is_read_once_for_all_jobs_of_a_command_and_says_how_far_it_is(tmp_path):

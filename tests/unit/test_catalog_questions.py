@@ -12,7 +12,7 @@ from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.site import overlaps as site_overlaps
 from slicewise.analysis.site.overlaps import pairs
 from slicewise.analysis.site.worst import most_lost, worst
-from slicewise.catalog.beside import others_bytes, partners, quiet_runs
+from slicewise.catalog.beside import Around, others_bytes, partners
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import find_job
@@ -223,8 +223,8 @@ def test_worst_names_who_lost_and_who_cost(catalog):
 
 
 def test_runs_with_company_are_not_quiet(catalog):
-    assert [run.job for run in quiet_runs(catalog, find_job(catalog, "48190"))] == ["48001", "48002"]
-    assert quiet_runs(catalog, find_job(catalog, "48213")) == []
+    assert [run.job for run in Around(catalog).quiet_runs(find_job(catalog, "48190"))] == ["48001", "48002"]
+    assert Around(catalog).quiet_runs(find_job(catalog, "48213")) == []
 
 
 def test_a_file_that_went_meanwhile_is_asked_for_again(catalog, monkeypatch):

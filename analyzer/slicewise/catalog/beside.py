@@ -6,11 +6,13 @@ one time, to a slice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
 
 import polars as pl
 
-from slicewise.catalog.kept import KeptJob, jobs_of, jobs_of_keys
+from slicewise.catalog.kept import KeptJob, Shelf, jobs_of_keys
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.digest.beside import MOST_RUNS
@@ -19,6 +21,9 @@ from slicewise.digest.processes import DIRECTIONS
 from slicewise.scalars import whole
 
 AMOUNTS = ("read_bytes", "write_bytes", "meta_ops")
+RUNS = (KEY, "start_ns", "processes", *(f"{way}_{what}" for way in DIRECTIONS for what in ("bytes", "ops")))
+PLACES = (KEY, "storage")
+MOVED = pl.sum_horizontal("read_bytes", "write_bytes") > 0
 # The finest grid that jobs are laid on, so that rows stay few.
 LEAST_GRID_NS = 1_000_000_000
 # Of each kind so many runs are asked whether they were alone: those nearest in time.
@@ -38,12 +43,17 @@ def partners(catalog: Catalog, kept: KeptJob) -> pl.DataFrame:
         .select(KEY, "storage", "begin_ns", "end_ns", *AMOUNTS)
         .collect()
     )
-    own = rows.filter(pl.col(KEY) == kept.key)
+    return partners_among(rows, kept.key)
+
+
+def partners_among(rows: pl.DataFrame, key: int) -> pl.DataFrame:
+    """`partners` of a job among all rows of job_slices of its time."""
+    own = rows.filter(pl.col(KEY) == key)
     others = rows.filter(
         pl.col("begin_ns") < own["end_ns"].max(),
         pl.col("end_ns") > own["begin_ns"].min(),
         pl.col("storage").is_in(own["storage"].unique().implode()),
-        pl.col(KEY) != kept.key,
+        pl.col(KEY) != key,
     )
     if others.is_empty():
         return nobody()
@@ -83,53 +93,84 @@ def others_bytes(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_
     )
 
 
-def neighbours_of(catalog: Catalog, kept: KeptJob) -> list[KeptJob]:
-    """The jobs that used one of its storages while it did, those that moved most there first."""
-    found = partners(catalog, kept)
-    keys = found[KEY].unique(maintain_order=True).to_list()
-    by_key = {job.key: job for job in jobs_of_keys(catalog, keys, *kept.times)}
-    return [by_key[key] for key in keys if key in by_key]
+class Around:
+    """Who and what a catalog has around a job. Its files are asked each time."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+
+    def partners(self, kept: KeptJob) -> pl.DataFrame:
+        """As the function."""
+        return partners(self.catalog, kept)
+
+    def has_company(self, kept: KeptJob) -> bool:
+        """Whether anybody used a storage while it did."""
+        return not self.partners(kept).is_empty()
+
+    def jobs_of_keys(self, keys: Sequence[int], start_ns: int, end_ns: int) -> list[KeptJob]:
+        """The jobs with these keys, all of which ran at some time between two instants."""
+        return jobs_of_keys(self.catalog, keys, start_ns, end_ns)
+
+    def runs_of(self, program: str) -> pl.DataFrame:
+        """All runs of a program in the catalog that have ended, in order of their start: RUNS."""
+        is_run = (pl.col("program") == program) & ~pl.col("is_running")
+        return self.catalog.scan("jobs").filter(is_run).select(RUNS).sort("start_ns", KEY).collect()
+
+    def storages_of(self, program: str) -> pl.DataFrame:
+        """Where the runs of a program moved bytes: key, storage."""
+        keys = self.runs_of(program)[KEY]
+        return self.catalog.scan("storages").filter(MOVED, pl.col(KEY).is_in(keys.implode())).select(PLACES).collect()
+
+    def storages_of_job(self, kept: KeptJob) -> pl.Series:
+        """Where a job moved bytes."""
+        rows = self.catalog.scan("storages", [kept.batch]).filter(MOVED, pl.col(KEY) == kept.key)
+        return rows.select("storage").collect()["storage"]
+
+    def shelf(self, job: KeptJob, neighbours: Sequence[KeptJob], quiet: Sequence[KeptJob]) -> Shelf:
+        """The frames of the job, its neighbours and its quiet runs."""
+        return Shelf(self.catalog, [job, *neighbours, *quiet])
+
+    def neighbours_of(self, kept: KeptJob) -> list[KeptJob]:
+        """The jobs that used one of its storages while it did, those that moved most there first."""
+        keys = self.partners(kept)[KEY].unique(maintain_order=True).to_list()
+        by_key = {job.key: job for job in self.jobs_of_keys(keys, *kept.times)}
+        return [by_key[key] for key in keys if key in by_key]
+
+    def quiet_runs(self, kept: KeptJob) -> list[KeptJob]:
+        """Runs of its program that did the same kind of work and had no company, of its size and of others: MOST_RUNS
+        each.
+
+        Runs on its storages come first, since a run elsewhere says nothing of these; then those nearest in time.
+        """
+        program, own = str(kept.row["program"]), _work(kept.row)
+        places = self.storages_of(program).filter(pl.col("storage").is_in(self.storages_of_job(kept).implode()))
+        shared = places.group_by(KEY).agg(shared=pl.col("storage").n_unique().cast(pl.Int64))
+        nearest = (
+            self.runs_of(program)
+            .filter(pl.col(KEY) != kept.key)
+            .join(shared, on=KEY, how="left", maintain_order="left")
+            .sort(-pl.col("shared").fill_null(0), (pl.col("start_ns") - kept.times[0]).abs(), maintain_order=True)
+        )
+        found: list[KeptJob] = []
+        for is_like in (True, False):
+            its = nearest.filter((pl.col("processes") == kept.row["processes"]) == is_like)
+            same = (row for row in its.iter_rows(named=True) if _work(row).is_as(own))
+            alone = (job for job in self._runs(list(islice(same, MOST_ASKED))) if not self.has_company(job))
+            found += islice(alone, MOST_RUNS)
+        return found
+
+    def _runs(self, rows: Sequence[Mapping[str, Any]]) -> list[KeptJob]:
+        """Rows of `runs_of` as jobs."""
+        if not rows:
+            return []
+        starts = [row["start_ns"] for row in rows]
+        by_key = {job.key: job for job in self.jobs_of_keys([row[KEY] for row in rows], min(starts), max(starts))}
+        return [by_key[row[KEY]] for row in rows]
 
 
-def quiet_runs(catalog: Catalog, kept: KeptJob) -> list[KeptJob]:
-    """Runs of its program that did the same kind of work and had no company, of its size and of others: MOST_RUNS each.
-
-    Runs on its storages come first, since a run elsewhere says nothing of these; then those nearest in time.
-    """
-    start_ns, _ = kept.times
-    is_other = (pl.col("program") == kept.row["program"]) & (pl.col(KEY) != kept.key) & ~pl.col("is_running")
-    own = _work(kept)
-    same = [job for job in jobs_of(catalog, is_other) if _work(job).is_as(own)]
-    shared = _shared_storages(catalog, kept, same)
-    same.sort(key=lambda job: (-shared.get(job.key, 0), abs(job.times[0] - start_ns)))
-    found = []
-    for is_like in (True, False):
-        runs = [job for job in same if (job.row["processes"] == kept.row["processes"]) == is_like][:MOST_ASKED]
-        alone = (job for job in runs if partners(catalog, job).is_empty())
-        found += [job for job, _ in zip(alone, range(MOST_RUNS), strict=False)]
-    return found
-
-
-def _work(kept: KeptJob) -> Work:
-    return Work(
-        whole(kept.row["processes"]),
-        {way: (whole(kept.row[f"{way}_bytes"]), whole(kept.row[f"{way}_ops"])) for way in DIRECTIONS},
-    )
-
-
-def _shared_storages(catalog: Catalog, kept: KeptJob, others: Sequence[KeptJob]) -> dict[int, int]:
-    """On how many of a job's storages others moved bytes, too, by key; those with none are missing."""
-    moved = pl.sum_horizontal("read_bytes", "write_bytes") > 0
-    own = catalog.scan("storages", [kept.batch]).filter(moved, pl.col(KEY) == kept.key).select("storage").collect()
-    batches = list({job.batch.place: job.batch for job in others}.values())
-    rows = (
-        catalog.scan("storages", batches)
-        .filter(moved, pl.col("storage").is_in(own["storage"].implode()))
-        .filter(pl.col(KEY).is_in([job.key for job in others]))
-        .group_by(KEY)
-        .agg(pl.col("storage").n_unique())
-    )
-    return dict(rows.collect().iter_rows())
+def _work(row: Mapping[str, Any]) -> Work:
+    """What a row of jobs, or of RUNS, did."""
+    return Work(row["processes"], {way: (row[f"{way}_bytes"], row[f"{way}_ops"]) for way in DIRECTIONS})
 
 
 def grid_of(*frames: pl.DataFrame) -> int:

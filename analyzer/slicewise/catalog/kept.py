@@ -6,7 +6,9 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -54,26 +56,64 @@ def key_text(key: int) -> str:
     return f"{key:016x}"
 
 
+class Shelf:
+    """The digest's frames of some jobs of a catalog. Each frame is read for all of these jobs when it is first asked
+    for, which takes little longer than reading it for one.
+    """
+
+    def __init__(self, catalog: Catalog, jobs: Sequence[KeptJob]) -> None:
+        self._catalog, self._jobs = catalog, jobs
+        self._read: dict[str, tuple[pl.DataFrame, Mapping[int, tuple[int, int]]]] = {}
+
+    def frame(self, name: str, job: KeptJob) -> pl.DataFrame:
+        """A frame of one of the jobs."""
+        if name not in self._read:
+            self._read[name] = self._frames(name)
+        rows, places = self._read[name]
+        return rows.slice(*places.get(job.key, (0, 0)))
+
+    def _frames(self, name: str) -> tuple[pl.DataFrame, Mapping[int, tuple[int, int]]]:
+        """The frame of all jobs, and where in it each job's rows begin and how many they are, by key."""
+        batches = list({job.batch.place: job.batch for job in self._jobs}.values())
+        columns = DIGEST_FRAMES[name].columns
+        if not any(name in batch.rows for batch in batches):
+            return pl.DataFrame(schema=DIGEST_FRAMES[name].polars_schema), {}
+        is_asked = pl.col(KEY).is_in([job.key for job in self._jobs])
+        rows = self._catalog.scan(name, batches).filter(is_asked).select(KEY, *columns).collect()
+        ordered = rows.sort(KEY, *_order(name))
+        runs = ordered[KEY].rle()
+        lengths = runs.struct.field("len").to_list()
+        starts = accumulate(lengths, initial=0)
+        places = dict(zip(runs.struct.field("value"), zip(starts, lengths, strict=False), strict=True))
+        return ordered.drop(KEY), places
+
+
 class KeptDigest(Digest):
     """A job's digest, from a catalog. What the catalog does not keep comes from the job's profile, if that still lies
     where it came from, just as it was. Else `not_kept` names it, and asking for it raises UserError.
     """
 
-    def __init__(self, catalog: Catalog, kept: KeptJob, job: str | None = None) -> None:
-        """job: another name than the job's own, for one of several jobs with one name."""
+    def __init__(self, catalog: Catalog, kept: KeptJob, shelf: Shelf | None = None) -> None:
+        """shelf: has the frames of this job and of others, read together."""
         self._catalog, self._kept = catalog, kept
-        self.job = job or kept.job
+        self._shelf = shelf or Shelf(catalog, [kept])
+        self.job = kept.job
         self.path = Path(kept.job)
         self.slice_ns = whole(kept.row["slice_ns"])
 
     def _frame(self, name: str) -> pl.DataFrame:
-        batch = self._kept.batch
-        if name not in batch.rows:
-            return pl.DataFrame(schema=DIGEST_FRAMES[name].polars_schema)
-        columns = DIGEST_FRAMES[name].columns
-        rows = self._catalog.scan(name, [batch]).filter(pl.col(KEY) == self._kept.key).select(list(columns))
-        found = rows.collect().sort(_order(name))
-        return found.with_columns(job=pl.lit(self.job)) if "job" in columns else found
+        found = self._shelf.frame(name, self._kept)
+        return found.with_columns(job=pl.lit(self.job)) if "job" in found.columns else found
+
+    @property
+    def key(self) -> int:
+        """Of the job in the catalog."""
+        return self._kept.key
+
+    @cached_property
+    def about(self) -> Mapping[str, Any]:
+        """The job's row of the frame `jobs`, which was read with the job."""
+        return {**self._kept.row, "job": self.job}
 
     @cached_property
     def node_slice_ns(self) -> int:
@@ -259,11 +299,6 @@ def _rows(batches: Sequence[Batch], condition: pl.Expr) -> list[KeptJob]:
         .collect()
     )
     return [KeptJob(row, files[row.pop("file")]) for row in found.iter_rows(named=True)]
-
-
-def jobs_of(catalog: Catalog, condition: pl.Expr) -> list[KeptJob]:
-    """The jobs for whose rows of `jobs` a condition holds, in order of their start."""
-    return _rows(catalog.batches(), condition)
 
 
 def jobs_of_keys(catalog: Catalog, keys: Sequence[int], start_ns: int, end_ns: int) -> list[KeptJob]:

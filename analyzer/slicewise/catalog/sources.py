@@ -94,10 +94,12 @@ def beside(place: Path, around: Surroundings) -> Beside:
     kept = kept_job(place)
     if kept is None:
         return around.beside(place)
-    from slicewise.catalog.beside import neighbours_of, quiet_runs
+    from slicewise.catalog.beside import Around
     from slicewise.catalog.kept import key_text
 
-    near, quiet = ([Path(key_text(one.key)) for one in find(*kept)] for find in (neighbours_of, quiet_runs))
+    catalog, job = kept
+    look = Around(catalog)
+    near, quiet = ([Path(key_text(one.key)) for one in find(job)] for find in (look.neighbours_of, look.quiet_runs))
     return Beside(near, quiet, len(near) + len(quiet))
 
 

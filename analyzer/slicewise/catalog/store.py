@@ -179,6 +179,10 @@ class Catalog:
         batches = (self._batch(target, place) for target, place in sorted(found.items()))
         return [batch for batch in batches if batch is not None]
 
+    def state(self) -> tuple[Path, ...]:
+        """What is another one as soon as the catalog's batches are others."""
+        return tuple(batch.place for batch in self.batches())
+
     def _batch(self, target: Path, place: Path) -> Batch | None:
         if target not in self._batches or place != target:
             batch = _batch(target, place)

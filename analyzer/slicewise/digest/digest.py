@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -54,6 +55,11 @@ class Digest:
         self.job = job or profile.job
         self.path = profile.path
         self.slice_ns = profile.slice_ns
+
+    @cached_property
+    def about(self) -> Mapping[str, Any]:
+        """The job's row of the frame `jobs`."""
+        return self.jobs.row(0, named=True)
 
     @cached_property
     def _mounts(self) -> pl.DataFrame:

@@ -29,7 +29,7 @@ SHARE_OF_SLICE = 0.05
 
 def imported(digest: Digest) -> Imported | None:
     """None for a job that we profiled ourselves."""
-    job = digest.jobs.row(0, named=True)
+    job = digest.about
     if job["source"] == COUNTED:
         return None
     return Imported(job["source"], job["spread"], job["clock_error_ns"] / 1e9)

@@ -6,8 +6,9 @@ Digests in, a `Blame` out. The formulas are in docs/models.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,7 @@ from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import SOURCES, Baseline, Blame, Confidence, Neighbour, Traffic
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.storage_time import Capacities, capacities, storage_seconds
-from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, call_rows, job_rows, process_seconds, slice_rows
+from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Rows, call_rows, process_seconds, slice_rows
 from slicewise.analysis.blame.to_runtime import Waits
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Prices, Scene, StandaloneRows
@@ -42,19 +43,27 @@ LEAST_LOAD = 0.02
 # Sources that lie further apart than this, and than their intervals, contradict each other.
 CONTRADICTION = 0.10
 SURE: tuple[Confidence, ...] = ("high", "medium")
+OF_DIGESTS = Rows()
 LESS_SURE: dict[Confidence, Confidence] = {"high": "medium", "medium": "low", "low": "low", "unknown": "unknown"}
 
 
 def blame(
-    digest: Digest, neighbours: Sequence[Digest], alone: Sequence[Digest] = (), found: Sequence[Digest] = ()
+    digest: Digest,
+    neighbours: Sequence[Digest],
+    alone: Sequence[Digest] = (),
+    found: Sequence[Digest] = (),
+    rows: Rows = OF_DIGESTS,
+    of_seconds_alone: bool = False,
 ) -> Blame:
     """What a job lost, and to whom.
 
     neighbours: jobs that may have used the same storage meanwhile; those that did not are passed over. alone: its
-    standalone runs. found: runs of its program that nobody asked for and that had no company. Raises UserError where
-    slices fit no common grid, or a standalone run is of another program.
+    standalone runs. found: runs of its program that nobody asked for and that had no company. rows: has what they all
+    did. of_seconds_alone: what it lost, to whom and how sure that is, and no more: when it would have ended without
+    each neighbour, and what its own processes cost each other, is not known then. Raises UserError where slices fit no
+    common grid, or a standalone run is of another program.
     """
-    neighbours = [other for other in neighbours if _is_another(other, digest)]
+    neighbours = rows.others(digest, neighbours)
     grid_ns = common_slice_ns([digest, *neighbours, *alone, *found])
     seconds = grid_ns / 1e9
     job = run_of(digest).job
@@ -62,11 +71,13 @@ def blame(
         _require_same_program(other, job)
     calls = call_rows(digest, grid_ns)
     slices = slice_rows(calls)
-    where = _storages_of(slices, [digest, *neighbours])
-    beside = job_rows([digest, *neighbours], grid_ns)
+    is_sampled = not digest.node_slices.is_empty()  # counters go by where a storage is mounted
+    where = _storages_of(slices, [digest, *(neighbours if is_sampled or not of_seconds_alone else [])])
+    is_used = pl.col("storage").is_in([storage.number for storage in where])
+    beside = rows.of([digest, *neighbours], grid_ns).filter(is_used)
     traffic, rest = unprofiled(digest, neighbours, where, beside, grid_ns)
     runs = [*alone, *(run for run in found if run.path not in {given.path for given in alone})]
-    known = capacities(pl.concat([beside, *(job_rows([run], grid_ns) for run in runs)]), grid_ns)
+    known = capacities(pl.concat([beside, *(rows.of([run], grid_ns).filter(is_used) for run in runs)]), grid_ns)
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in traffic]
     harmless = apart(rest, beside, known, grid_ns)
     company = _company(beside.filter(pl.col("job") != digest.job), rest, known, slices, grid_ns)
@@ -88,7 +99,8 @@ def blame(
             ]
         )
         .group_by("storage", "slice")
-        .agg(pl.col(AMOUNTS.values()).sum()),
+        .agg(pl.col(AMOUNTS.values()).sum())
+        .sort("storage", "slice"),
         known,
         seconds,
     )
@@ -97,16 +109,33 @@ def blame(
     sources = [uncontended.as_baseline(prices, scene) for prices in tried]
     chosen = _best(tried)
     told = _told(
-        digest, job, calls, slices, company, known, chosen, sources, waits, traffic, where, neighbours, grid_ns
+        digest,
+        job,
+        calls,
+        slices,
+        company,
+        known,
+        chosen,
+        sources,
+        waits,
+        traffic,
+        where,
+        neighbours,
+        grid_ns,
+        of_seconds_alone,
     )
     lost = max(0.0, told.lost.value) if told.lost else 0.0
     slowest = process_seconds(calls)["process"]
-    own = own_processes(
-        calls,
-        company.select("storage", "slice"),
-        lambda: [call_rows(run, grid_ns) for run in runs],
-        None if slowest.is_empty() else int(slowest[0]),
-        max(0.0, told.io_seconds - lost),
+    own = (
+        None
+        if of_seconds_alone
+        else own_processes(
+            calls,
+            company.select("storage", "slice"),
+            lambda: [call_rows(run, grid_ns) for run in runs],
+            None if slowest.is_empty() else int(slowest[0]),
+            max(0.0, told.io_seconds - lost),
+        )
     )
     notes = [*told.notes, *(_harmless(one) for one in where if one.number in harmless)]
     turn = turn_of(digest, neighbours, beside, known, [one.number for one in where], grid_ns)
@@ -139,11 +168,6 @@ def _harmless(storage: Storage) -> str:
     )
 
 
-def _is_another(other: Digest, digest: Digest) -> bool:
-    """Whether a profile is of another job than this very one, which may lie among its neighbours."""
-    return not set(other.processes["process"]) & set(digest.processes["process"])
-
-
 def _require_same_program(run: Digest, job: Job) -> None:
     program = run.jobs["program"][0]
     if program != job.program:
@@ -156,7 +180,7 @@ def _require_same_program(run: Digest, job: Job) -> None:
 def _storages_of(slices: pl.DataFrame, digests: Sequence[Digest]) -> list[Storage]:
     """The storages that the job used, the one that took most time first."""
     took = (
-        slices.group_by("storage")
+        slices.group_by("storage", maintain_order=True)
         .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
         .sort("seconds", "storage", descending=[True, False])
     )
@@ -182,10 +206,10 @@ def _company(
         pl.lit(None, pl.String).alias("job"), *(pl.lit(grid_ns / 1e9).alias(name) for name in SECONDS.values())
     )
     rows = pl.concat([others, nobody.select(others.columns)])
+    rows = rows.join(slices.select("storage", "slice"), on=["storage", "slice"], how="semi", maintain_order="left")
     return (
         storage_seconds(rows, known, grid_ns)
         .filter(pl.sum_horizontal(f"{kind}_taken" for kind in KINDS) > 0)
-        .join(slices.select("storage", "slice"), on=["storage", "slice"], how="semi")
         .rename({"job": "neighbour"})
         .drop(SECONDS.values())
         .sort("storage", "slice", "neighbour")
@@ -232,6 +256,7 @@ def _told(
     where: list[Storage],
     neighbours: Sequence[Digest],
     grid_ns: int,
+    of_seconds_alone: bool,
 ) -> Blame:
     by_process = process_seconds(calls)
     io_seconds = 0.0 if by_process.is_empty() else float(by_process["seconds"][0])
@@ -266,7 +291,7 @@ def _told(
         # Nobody did it: this is one more run alone, and how far such runs differ is not known as well as it seemed.
         confidence = "low"
     told = [] if base is None else _neighbours(shares, factor, where, neighbours, io_seconds, base, grid_ns)
-    if base is not None and job_lost is not None and is_claimed:
+    if base is not None and job_lost is not None and is_claimed and not of_seconds_alone:
         told = _with_ends(told, shares, slices, job_lost, base, job, grid_ns)
     blamed_seconds = sum(neighbour.lost.value for neighbour in told)
     return Blame(
@@ -347,21 +372,21 @@ def _neighbours(
     relative = (base.seconds.value - base.seconds.low) / max(base.seconds.value, 1e-9)
     whole = factor * float(shares["lost_seconds"].sum())
     found = []
-    for (name,), rows in shares.group_by("neighbour", maintain_order=True):
+    for name, rows in _by_neighbour(shares):
         value = factor * float(rows["lost_seconds"].sum())
         # What the job's I/O took alone in these slices is no better known than in all.
         error = (LEAST_ERROR + relative) * min(io_seconds, rows["slice"].n_unique() * grid_ns / 1e9)
         # Where its time alone may be much longer, each neighbour cost the less.
         below = max(error, (base.seconds.high - base.seconds.value) * value / whole if whole > 0 else 0.0)
-        per_storage = rows.group_by("storage").agg(pl.col("lost_seconds", "storage_seconds").sum())
+        per_storage = rows.group_by("storage", maintain_order=True).agg(pl.col("lost_seconds", "storage_seconds").sum())
         place = per_storage.sort("lost_seconds", "storage_seconds", descending=True)["storage"][0]
         its = rows.filter(pl.col("lost_seconds") > 0) if value > 0 else rows
-        digest = by_name.get(None if name is None else str(name))
-        row = {} if digest is None else digest.jobs.row(0, named=True)
+        digest = by_name.get(name)
+        row = {} if digest is None else digest.about
         first, last = int(its["slice"].min()), int(its["slice"].max())  # type: ignore[arg-type]
         found.append(
             Neighbour(
-                job=None if name is None else str(name),
+                job=name,
                 program=row.get("program", ""),
                 processes=row.get("processes", 0),
                 nodes=row.get("nodes", 0),
@@ -377,6 +402,16 @@ def _neighbours(
             )
         )
     return sorted(found, key=lambda one: (-one.lost.value, one.job is None, one.job or ""))
+
+
+def _by_neighbour(shares: pl.DataFrame) -> Iterator[tuple[str | None, pl.DataFrame]]:
+    """Each neighbour's rows, in their order; there may be thousands of neighbours."""
+    ordered = shares.sort("neighbour", maintain_order=True)
+    runs = ordered["neighbour"].rle()
+    lengths = runs.struct.field("len").to_list()
+    starts = accumulate(lengths, initial=0)
+    for name, start, length in zip(runs.struct.field("value"), starts, lengths, strict=False):
+        yield name, ordered.slice(start, length)
 
 
 def _with_ends(
@@ -421,7 +456,11 @@ def _io_bounds(slices: pl.DataFrame, job: Job, grid_ns: int) -> tuple[float, flo
     """When the job's I/O began and ended (UNIX time, s), placed within the first and the last slice by the time in
     calls there.
     """
-    took = slices.group_by("slice").agg(seconds=pl.sum_horizontal(SECONDS.values()).sum()).sort("slice")
+    took = (
+        slices.group_by("slice", maintain_order=True)
+        .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
+        .sort("slice")
+    )
     busy = took.filter(pl.col("seconds") >= to_runtime.LEAST_OF_RATE * pl.col("seconds").max())
     seconds = grid_ns / 1e9
     begin = (int(busy["slice"][0]) + 1) * seconds - min(seconds, float(busy["seconds"][0]))

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.result import Blame
-from slicewise.catalog.beside import neighbours_of, quiet_runs
+from slicewise.analysis.blame.timeline import Rows
+from slicewise.catalog.beside import Around
 from slicewise.catalog.kept import KeptDigest, KeptJob
 from slicewise.catalog.sources import kept_job, read_digests, with_names_of_their_own
 from slicewise.catalog.store import Catalog
@@ -37,6 +38,10 @@ class Case:
     unread: Sequence[Path] = ()
     catalog: Path | None = None
     hides_names: bool = False
+
+    def losses(self, rows: Rows) -> Blame:
+        """What the job lost, to whom, and how sure that is; and no more. rows: has what the jobs did."""
+        return blame(self.job, self.neighbours, self.alone, self.found, rows, of_seconds_alone=True)
 
     def result(self) -> Blame:
         """What the job lost, and to whom."""
@@ -91,18 +96,24 @@ def case_of(
 
 
 def kept_case(
-    catalog: Catalog, job: KeptJob, neighbours: Sequence[Path] = (), alone: Sequence[Path] = ()
+    catalog: Catalog,
+    job: KeptJob,
+    neighbours: Sequence[Path] = (),
+    alone: Sequence[Path] = (),
+    around: Around | None = None,
 ) -> tuple[Case, dict[str, KeptJob]]:
     """The case of a job that a catalog keeps; what is not given is looked for there, and of neighbours that were found
-    it is told by name which jobs they are.
+    it is told by name which jobs they are. around: looks for them, if that is not the catalog itself.
     """
-    company = [] if neighbours else neighbours_of(catalog, job)
+    look = around or Around(catalog)
+    company = [] if neighbours else look.neighbours_of(job)
     beside = {one.key for one in company}
-    quiet = [] if alone else [run for run in quiet_runs(catalog, job) if run.key not in beside]
+    quiet = [] if alone else [run for run in look.quiet_runs(job) if run.key not in beside]
     given = read_digests([*neighbours, *alone])
-    near = [*given[: len(neighbours)], *(KeptDigest(catalog, one) for one in company)]
-    runs, found = given[len(neighbours) :], [KeptDigest(catalog, one) for one in quiet]
-    own = KeptDigest(catalog, job)
+    shelf = look.shelf(job, company, quiet)
+    near = [*given[: len(neighbours)], *(KeptDigest(catalog, one, shelf) for one in company)]
+    runs, found = given[len(neighbours) :], [KeptDigest(catalog, one, shelf) for one in quiet]
+    own = KeptDigest(catalog, job, shelf)
     with_names_of_their_own([own, *near, *runs, *found])
     names = {digest.job: one for digest, one in zip(near if company else [], company, strict=True)}
     return Case(own, near, runs, found, 0, catalog=catalog.path, hides_names=not catalog.shows_names), names

@@ -81,7 +81,10 @@ def own_processes(
     its = counted.filter(pl.col("process") == process)
     took = {
         (int(row["storage"]), kind): float(row[SECONDS[kind]])
-        for row in its.group_by("storage").agg(pl.col(SECONDS.values()).sum()).sort("storage").iter_rows(named=True)
+        for row in its.group_by("storage", maintain_order=True)
+        .agg(pl.col(SECONDS.values()).sum())
+        .sort("storage")
+        .iter_rows(named=True)
         for kind in KINDS
     }
     io_seconds = sum(took.values())
@@ -106,7 +109,9 @@ def own_processes(
         )
         parts.append(pl.DataFrame({"slice": rows["slice"], "seconds": value}, schema=NOTHING.schema))
         bounds = [bounds[0] + float(low.sum()), bounds[1] + float(high.sum())]
-    slices = pl.concat([NOTHING, *parts]).group_by("slice").agg(pl.col("seconds").sum()).sort("slice")
+    slices = (
+        pl.concat([NOTHING, *parts]).group_by("slice", maintain_order=True).agg(pl.col("seconds").sum()).sort("slice")
+    )
     value, least = float(slices["seconds"].sum()), LEAST_ERROR_OF_TIME * io_seconds
     low, high = max(0.0, bounds[0] - least), bounds[1] + least
     # It is a part of the I/O alone; and of a difference that no slices show it is only known where it is small at most.
@@ -141,7 +146,7 @@ def settled(counted: pl.DataFrame, company: pl.DataFrame) -> pl.DataFrame:
         for step in (1, -1)
     ]
     return (
-        counted.group_by("storage", "slice", "active")
+        counted.group_by("storage", "slice", "active", maintain_order=True)
         .agg(pl.col(*SECONDS.values(), *AMOUNTS.values(), *CALLS.values()).sum())
         .sort("storage", "slice")
         .filter(*is_settled)
@@ -194,7 +199,7 @@ def _are_like_sizes(rows: pl.DataFrame, kind: Kind, counts: set[int]) -> bool:
         return True
     summed = (
         rows.filter(pl.col("active").is_in(list(counts)))
-        .group_by("active")
+        .group_by("active", maintain_order=True)
         .agg(pl.col(AMOUNTS[kind], CALLS[kind]).sum())
     )
     sizes = (summed[AMOUNTS[kind]] / summed[CALLS[kind]].clip(1)).to_numpy()

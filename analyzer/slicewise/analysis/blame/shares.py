@@ -52,7 +52,10 @@ def blamed(
         or [company.with_columns(pl.lit(0.0).alias(f"{kind}_weight") for kind in KINDS)]
     )
     joined = weighted.join(
-        lost.select("storage", "slice", *(f"{kind}_lost" for kind in KINDS)), on=["storage", "slice"], how="inner"
+        lost.select("storage", "slice", *(f"{kind}_lost" for kind in KINDS)),
+        on=["storage", "slice"],
+        how="inner",
+        maintain_order="left",
     )
 
     joined = joined.with_columns(_where_others_cost_too(kind, joined, lost) for kind in KINDS)
@@ -92,9 +95,9 @@ def _where_others_cost_too(kind: Kind, joined: pl.DataFrame, lost: pl.DataFrame)
     """
     weight = pl.col(f"{kind}_weight")
     taken = pl.sum_horizontal(f"{other}_taken" for other in KINDS)
-    there = joined.group_by("storage", "slice").agg(weight.sum(), taken=taken.sum())
+    there = joined.group_by("storage", "slice", maintain_order=True).agg(weight.sum(), taken=taken.sum())
     rows = lost.select("storage", "slice", seconds=SECONDS[kind], lost=f"{kind}_lost").filter(pl.col("seconds") > 0)
-    rows = rows.join(there, on=["storage", "slice"], how="left")
+    rows = rows.join(there, on=["storage", "slice"], how="left", maintain_order="left")
     costs = []
     for (storage,), here in rows.group_by("storage", maintain_order=True):
         beside = here.filter((weight == 0) & (pl.col("taken") > 0))

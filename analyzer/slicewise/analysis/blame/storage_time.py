@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.numbers import zero_between
+from slicewise.analysis.blame.numbers import HALVINGS
 from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Kind
 
 # The highest rates of few slices are luck: so many percent of the slices lie below what counts as the most.
@@ -62,7 +62,9 @@ def rates_together(most: Mapping[Kind, float], weights: Mapping[Kind, float], ex
 def capacities(rows: pl.DataFrame, grid_ns: int) -> dict[int, Capacities]:
     """The capacities of each storage from what all jobs did there (`timeline.job_rows`), standalone runs included."""
     seconds = grid_ns / 1e9
-    together = rows.group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum(), pl.col(SECONDS.values()).sum())
+    together = rows.group_by("storage", "slice", maintain_order=True).agg(
+        pl.col(AMOUNTS.values()).sum(), pl.col(SECONDS.values()).sum()
+    )
     found = {}
     for (storage,), slices in together.group_by("storage", maintain_order=True):
         most: dict[Kind, float] = {}
@@ -118,14 +120,14 @@ def _exponent(slices: pl.DataFrame, most: Mapping[Kind, float], seconds: float) 
     busy = np.array([slices[SECONDS[kind]].to_numpy() >= 0.9 * seconds for kind in parts])
     alone = [bool(((share >= 0.5) & (shares.sum(0) - share < ONE_KIND)).any()) for share in shares]
     is_mixed = ((shares > ONE_KIND) & busy).sum(0) >= 2
-    is_known = np.array([all(alone[k] for k in np.flatnonzero(column > ONE_KIND)) for column in shares.T])
+    is_known = ~((shares > ONE_KIND) & ~np.array(alone)[:, None]).any(0)
     chosen = shares[:, is_mixed & is_known]
     beside = [_beside_another(shares[k], shares.sum(0) - shares[k], busy[k]) for k in range(len(parts))]
     if chosen.shape[1] < FEWEST_MIXED and any(beside):
         return EXPONENTS[1], max(beside)
     if chosen.shape[1] < FEWEST_MIXED:
         return None, int(chosen.shape[1])
-    exponents = [_exponent_of(column[column > ONE_KIND]) for column in chosen.T]
+    exponents = _exponents_of(np.where(chosen > ONE_KIND, chosen, 0.0))
     return float(np.median(exponents)), len(exponents)
 
 
@@ -140,18 +142,20 @@ def _beside_another(share: np.ndarray, others: np.ndarray, is_busy: np.ndarray) 
     return len(beside) if np.median(beside) >= AS_FAST * np.median(alone) else 0
 
 
-def _exponent_of(shares: np.ndarray) -> float:
-    """p with sum of shares^p = 1, within EXPONENTS."""
-    low, high = EXPONENTS
+def _exponents_of(shares: np.ndarray) -> np.ndarray:
+    """p with sum of shares^p = 1, within EXPONENTS, for each column of shares; all at once, by halving."""
+    bounded = np.minimum(shares, 1.0)
+    low, high = (np.full(shares.shape[1], bound) for bound in EXPONENTS)
 
-    def above(p: float) -> float:
-        return float((np.minimum(shares, 1.0) ** p).sum()) - 1.0
+    def above(p: np.ndarray) -> np.ndarray:
+        return np.asarray((bounded**p).sum(0) > 1.0)
 
-    if above(low) <= 0:
-        return low
-    if above(high) >= 0:
-        return high
-    return zero_between(above, low, high)
+    is_least, is_most = ~above(low), above(high) | ((bounded**high).sum(0) == 1.0)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        is_above = above(middle)
+        low, high = np.where(is_above, middle, low), np.where(is_above, high, middle)
+    return np.select([is_least, is_most], [EXPONENTS[0], EXPONENTS[1]], (low + high) / 2)
 
 
 def storage_seconds(rows: pl.DataFrame, found: Mapping[int, Capacities], grid_ns: int) -> pl.DataFrame:

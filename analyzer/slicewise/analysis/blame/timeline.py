@@ -5,9 +5,10 @@ Digests in, frames out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
 from slicewise.digest.activity import members
@@ -41,26 +42,48 @@ def call_rows(digest: Digest, grid_ns: int, processes: pl.DataFrame | None = Non
     side counts as their mean. Bytes that went to memory in an instant, and that the process then waited for in writes
     and syncs, are spread over that time: the storage took them then.
     """
-    who = (members(digest) if processes is None else processes).lazy().select("process")
-    ns: dict[Kind, pl.Expr] = {
-        "read": pl.col("read_ns") + pl.col("read_request_ns"),
-        "write": pl.col("write_ns") + pl.col("write_request_ns") + pl.col("sync_ns"),
-        "meta": pl.col("meta_ns"),
-    }
-    summed = (
-        digest.process_slices.lazy()
-        .join(who, on="process", how="semi")
-        .group_by("process", "storage", slice=pl.col("slice") // (grid_ns // digest.slice_ns))
-        .agg(
-            *(pl.col(name).sum() for name in (*AMOUNTS.values(), *CALLS.values())),
-            *((ns[kind].sum() / 1e9).alias(SECONDS[kind]) for kind in KINDS),
-        )
+    who = members(digest) if processes is None else processes
+    rows = _on_grid(digest.process_slices.lazy(), digest.slice_ns, grid_ns)
+    return _calls(rows, who, grid_ns).collect().sort("storage", "slice", "process").rechunk()
+
+
+def _on_grid(rows: pl.LazyFrame, slice_ns: int, grid_ns: int) -> pl.LazyFrame:
+    """Rows of process_slices in slices of the grid, with ns in calls by kind."""
+    counts = (*AMOUNTS.values(), *CALLS.values())
+    own = rows.select(
+        "process", "storage", "slice", *counts,
+        read=pl.col("read_ns") + pl.col("read_request_ns"),
+        write=pl.col("write_ns") + pl.col("write_request_ns") + pl.col("sync_ns"),
+        meta=pl.col("meta_ns"),
+    )  # fmt: skip
+    if grid_ns == slice_ns:
+        return own
+    place = ("process", "storage", pl.col("slice") // (grid_ns // slice_ns))
+    return own.group_by(place).agg(pl.col(*counts, *KINDS).sum())
+
+
+def _calls(rows: pl.LazyFrame, processes: pl.DataFrame, grid_ns: int) -> pl.LazyFrame:
+    """`call_rows` of rows as `_on_grid` gives them, of one job or of several, in order of process, storage and slice. A
+    process is of one job.
+    """
+    # In this order, so that sums are the same to the last byte, whichever other jobs are there.
+    ordered = (
+        rows.join(processes.lazy().select("process"), on="process", how="semi")
+        .with_columns((pl.col(kind) / 1e9).alias(SECONDS[kind]) for kind in KINDS)
+        .drop(KINDS)
+        .sort("process", "storage", "slice")
+        .collect()
+        .lazy()
     )
-    in_slice = pl.sum_horizontal(SECONDS.values()).sum().over("process", "slice") / (grid_ns / 1e9)
-    threads = (in_slice - ROUNDING).ceil().clip(1).max().over("process")
+    threads = (
+        ordered.group_by("process", "slice", maintain_order=True)
+        .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
+        .group_by("process")
+        .agg(threads=(pl.col("seconds") / (grid_ns / 1e9) - ROUNDING).ceil().clip(1).max())
+    )
     return (
-        summed.sort("process", "storage", "slice")
-        .with_columns(threads=threads, write_bytes=_as_storage_took_them())
+        _as_storage_took_them(ordered)
+        .join(threads, on="process", maintain_order="left")
         .select(
             "process",
             "storage",
@@ -69,22 +92,38 @@ def call_rows(digest: Digest, grid_ns: int, processes: pl.DataFrame | None = Non
             *AMOUNTS.values(),
             *CALLS.values(),
         )
-        .sort("storage", "slice", "process")
-        .collect()
     )
 
 
-def _as_storage_took_them() -> pl.Expr:
-    """The bytes that a process wrote, of rows in order; those that it waited for later are spread by time in calls."""
-    of_process = ("process", "storage")
+def _as_storage_took_them(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Rows in order of process, storage and slice, with the bytes that a process wrote and waited for later spread by
+    time in calls.
+
+    Rows of one process on one storage have one number (`place`), and so has each of them with the waits that follow
+    it (`burst`): thousands of processes are then taken as fast as one.
+    """
     moved, seconds = pl.col("write_bytes"), pl.col(SECONDS["write"])
-    mean = (moved.sum() / seconds.sum()).over(of_process)
+    is_same = (pl.col("process") == pl.col("process").shift()) & (pl.col("storage") == pl.col("storage").shift())
+    follows = is_same & (pl.col("slice") == pl.col("slice").shift() + 1)
+    mean = (moved.sum() / seconds.sum()).over("place")
     is_wait = (seconds > 0) & (moved < WAITS_BELOW * mean * seconds)
-    follows = (pl.col("slice") == pl.col("slice").shift() + 1).over(of_process).fill_null(False)
-    burst = (~(is_wait & follows)).cum_sum().over(of_process)
-    within = (*of_process, burst)
-    spread = moved.sum().over(within) * (seconds / seconds.sum().over(within))
-    return pl.when(pl.len().over(within) > 1).then(spread.round().cast(pl.Int64)).otherwise(moved)
+    marked = (
+        rows.with_columns(place=(~is_same.fill_null(False)).cum_sum(), follows=follows.fill_null(False))
+        .with_columns(burst=(~(is_wait & pl.col("follows"))).cum_sum())
+        .drop("place", "follows")
+    )
+    of_several = pl.col("burst") == pl.col("burst").shift(), pl.col("burst") == pl.col("burst").shift(-1)
+    sums = (
+        marked.filter(pl.any_horizontal(of_several))
+        .group_by("burst", maintain_order=True)
+        .agg(moved.sum().alias("burst_bytes"), seconds.sum().alias("burst_seconds"))
+    )
+    spread = pl.col("burst_bytes") * (seconds / pl.col("burst_seconds"))
+    return (
+        marked.join(sums, on="burst", how="left", maintain_order="left")
+        .with_columns(write_bytes=pl.coalesce(spread.round().cast(pl.Int64), moved))
+        .drop("burst", "burst_bytes", "burst_seconds")
+    )
 
 
 def job_rows(digests: Sequence[Digest], grid_ns: int, nodes: Sequence[str] | None = None) -> pl.DataFrame:
@@ -93,14 +132,64 @@ def job_rows(digests: Sequence[Digest], grid_ns: int, nodes: Sequence[str] | Non
     nodes: only processes on these; None: all.
     """
     there = pl.lit(True) if nodes is None else pl.col("node").is_in(nodes)
-    return pl.concat(
-        call_rows(digest, grid_ns, digest.processes.filter(there))
-        .group_by("storage", "slice")
+    who = [
+        digest.processes.filter(there).select("process", place=pl.lit(place, pl.UInt32))
+        for place, digest in enumerate(digests)
+    ]
+    if not who:
+        return named_rows([], [], pl.DataFrame(schema=OF_JOBS))
+    processes = pl.concat(who)
+    if len(digests) > 1 and processes["process"].is_duplicated().any():  # a profile is given twice, by two names
+        return pl.concat(job_rows([digest], grid_ns, nodes) for digest in digests)
+    by_slice: dict[int, list[pl.LazyFrame]] = {}
+    for digest in digests:
+        by_slice.setdefault(digest.slice_ns, []).append(digest.process_slices.lazy())
+    rows = rows_of_processes({length: pl.concat(some) for length, some in by_slice.items()}, processes, grid_ns)
+    found = rows["place"].rle()
+    places, lengths = found.struct.field("value").to_list(), found.struct.field("len").to_list()
+    return named_rows([digests[place].job for place in places], lengths, rows.drop("place"))
+
+
+OF_JOBS = {"storage": pl.UInt64, "slice": pl.Int64} | dict.fromkeys(SECONDS.values(), pl.Float64) | dict.fromkeys(
+    AMOUNTS.values(), pl.Int64
+)  # fmt: skip
+
+
+def rows_of_processes(rows: Mapping[int, pl.LazyFrame], processes: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
+    """What many jobs did, in one pass: place, storage, slice and the columns of SECONDS and AMOUNTS, in that order.
+
+    rows: process_slices by the length of a slice in ns. processes: process, place (the job's number); a process is of
+    one job.
+    """
+    placed = [_on_grid(some, slice_ns, grid_ns) for slice_ns, some in rows.items()]
+    return (
+        _calls(pl.concat(placed), processes, grid_ns)
+        .drop(CALLS.values())
+        .join(processes.lazy(), on="process", maintain_order="left")
+        .group_by("place", "storage", "slice", maintain_order=True)
         .agg(pl.col(*SECONDS.values(), *AMOUNTS.values()).sum())
-        .select(pl.lit(digest.job).alias("job"), "storage", "slice", *SECONDS.values(), *AMOUNTS.values())
-        .sort("storage", "slice")
-        for digest in digests
+        .sort("place", "storage", "slice")
+        .collect()
     )
+
+
+def named_rows(jobs: Sequence[str], lengths: Sequence[int], rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `job_rows` from jobs' names, how many rows each has, and their other columns."""
+    names = pl.Series("job", list(jobs), pl.String).gather(np.repeat(np.arange(len(jobs)), lengths))
+    return rows.select(names, *OF_JOBS)
+
+
+class Rows:
+    """What jobs did, from their digests. Whoever has it at hand for many jobs gives it without their frames."""
+
+    def others(self, digest: Digest, neighbours: Sequence[Digest]) -> list[Digest]:
+        """The neighbours without the job itself, which may lie among them."""
+        own = set(digest.processes["process"])
+        return [other for other in neighbours if own.isdisjoint(other.processes["process"])]
+
+    def of(self, digests: Sequence[Digest], grid_ns: int) -> pl.DataFrame:
+        """As `job_rows`."""
+        return job_rows(digests, grid_ns)
 
 
 def slice_rows(calls: pl.DataFrame) -> pl.DataFrame:
@@ -109,7 +198,7 @@ def slice_rows(calls: pl.DataFrame) -> pl.DataFrame:
     """
     count = max(1, calls["process"].n_unique())
     return (
-        calls.group_by("storage", "slice")
+        calls.group_by("storage", "slice", maintain_order=True)
         .agg(
             pl.col(SECONDS.values()).sum() / count,
             pl.col(*AMOUNTS.values(), *CALLS.values()).sum(),
@@ -122,7 +211,7 @@ def slice_rows(calls: pl.DataFrame) -> pl.DataFrame:
 def process_seconds(calls: pl.DataFrame) -> pl.DataFrame:
     """process, seconds: in calls on all storages."""
     return (
-        calls.group_by("process")
+        calls.group_by("process", maintain_order=True)
         .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
         .sort("seconds", "process", descending=[True, False])
     )

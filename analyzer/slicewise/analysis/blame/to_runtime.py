@@ -25,7 +25,7 @@ def phase_of_slices(slices: pl.DataFrame) -> pl.DataFrame:
     of the earlier one.
     """
     took = (
-        slices.group_by("slice")
+        slices.group_by("slice", maintain_order=True)
         .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
         .filter(pl.col("seconds") > 0)
         .sort("slice")
@@ -53,8 +53,8 @@ def by_phase(rows: pl.DataFrame, phases: pl.DataFrame, value: pl.Expr) -> np.nda
     """A value of rows with process and slice, added up: (processes, phases)."""
     summed = (
         rows.with_columns(value=value)
-        .join(phases, on="slice")
-        .group_by("process", "phase")
+        .join(phases, on="slice", maintain_order="left")
+        .group_by("process", "phase", maintain_order=True)
         .agg(pl.col("value").sum())
         .with_columns(row=pl.col("process").rank("dense") - 1, column=pl.col("phase").rank("dense") - 1)
     )
@@ -88,7 +88,7 @@ def lost_runtime(
     cost alone so much times the number of processes, and what decides is the most that any lost.
     """
     count = calls["process"].n_unique()
-    priced = calls.join(prices, on="storage", how="left")
+    priced = calls.join(prices, on="storage", how="left", maintain_order="left")
     alone = pl.sum_horizontal(
         pl.when(pl.col(f"{kind}_price").is_null()).then(SECONDS[kind]).otherwise(count * alone_seconds(kind))
         for kind in KINDS

@@ -53,12 +53,16 @@ def turn_of(
         storage_seconds(active, known, grid_ns)
         .with_columns(taken=pl.sum_horizontal(f"{kind}_taken" for kind in KINDS))
         .filter(pl.col("taken") > 0)
-        .group_by("job", "slice")
+        .group_by("job", "slice", maintain_order=True)
         .agg(pl.col("taken").sum())
-        .join(slices, on="slice")
+        .join(slices, on="slice", maintain_order="left")
         .with_columns(share=pl.col("seconds") * pl.col("taken") / pl.col("taken").sum().over("slice"))
     )
-    had = taken.group_by("job").agg(pl.col("share").sum()).sort("share", "job", descending=[True, False])
+    had = (
+        taken.group_by("job", maintain_order=True)
+        .agg(pl.col("share").sum())
+        .sort("share", "job", descending=[True, False])
+    )
     return Turn(
         Estimate(seconds, seconds, seconds, HOW),
         waited.waits,

@@ -109,7 +109,9 @@ class Scene:
         """The storages and kinds that are worth a price, with the seconds that they took."""
         took = {
             (int(row["storage"]), kind): float(row[SECONDS[kind]])
-            for row in self.slices.group_by("storage").agg(pl.col(SECONDS.values()).sum()).iter_rows(named=True)
+            for row in self.slices.group_by("storage", maintain_order=True)
+            .agg(pl.col(SECONDS.values()).sum())
+            .iter_rows(named=True)
             for kind in KINDS
         }
         least = TRIVIAL * sum(took.values())
@@ -189,7 +191,7 @@ def _middle_run(
     spread = float(costs.std(ddof=1) / costs.mean()) if len(costs) > 1 and costs.mean() > 0 else 0.0
     error = error_of_next(spread, len(costs))
     chosen = {}
-    for place in {place for prices in found for place in prices}:
+    for place in dict.fromkeys(place for prices in found for place in prices):
         given = [prices[place] for _, prices in middle if place in prices] or [
             prices[place] for prices in found if place in prices
         ]
@@ -306,11 +308,6 @@ class Points:
         """What was done a second in calls."""
         return float(self.done.sum()) / max(float(self.seconds.sum()), 1e-12)
 
-    def drawn(self, random: np.random.Generator) -> Points:
-        """As many of these slices, each drawn at random."""
-        chosen = random.integers(0, len(self.done), len(self.done))
-        return Points(self.done[chosen], self.seconds[chosen], self.others[chosen])
-
 
 def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
     """The line through the mean speeds of sets of neighbours; why not, where there is none.
@@ -331,23 +328,33 @@ def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
     # What is far from all points is not read off a line.
     if rates.min() > NEAR_REST * float(np.ptp(rates)) * (1 + 1e-9):
         return "its neighbours' rates were never low enough to see how fast it is without them"
-    random = np.random.default_rng(1)
     weights = np.sqrt([len(one.done) for one in sets])
-    drawn = []
-    for draw in range(DRAWS + 1):
-        chosen = sets if not draw else [one.drawn(random) for one in sets]
-        speeds = np.array([one.speed for one in chosen])
-        at = np.array([one.others.mean() / slice_seconds for one in chosen])
-        if at.max() < LEAST_RATIO_OF_RATES * at.min() and draw:
-            continue
-        slope, speed = np.polyfit(at, speeds, 1, w=weights)
-        drawn.append((speed, slope))
-    speed, slope = drawn[0]
+    slope, speed = np.polyfit(rates, [one.speed for one in sets], 1, w=weights)
     if slope >= 0 or speed <= 0:
         return "its speed did not fall while its neighbours were active"
-    low, high = np.percentile([one for one, _ in drawn[1:]], [2.5, 97.5])
+    drawn = [
+        np.polyfit(at, speeds, 1, w=weights)[1]
+        for at, speeds in zip(*_drawn_anew(sets, slice_seconds), strict=True)
+        if at.max() >= LEAST_RATIO_OF_RATES * at.min()
+    ]
+    low, high = np.percentile(drawn, [2.5, 97.5])
     error = max(float(max(high - speed, speed - low) / speed), _error_of_intercept(sets, rates) / float(speed))
     return Line(float(speed), error)
+
+
+def _drawn_anew(sets: Sequence[Points], slice_seconds: float) -> tuple[np.ndarray, np.ndarray]:
+    """The rates of the neighbours and the job's speeds, (DRAWS, sets), with as many slices of each set drawn at random.
+
+    All are drawn by one call, which gives the same numbers as one call a draw and set, in that order.
+    """
+    counts = np.array([len(one.done) for one in sets])
+    chosen = np.random.default_rng(1).integers(0, np.tile(np.repeat(counts, counts), DRAWS)).reshape(DRAWS, -1)
+    rates, speeds = (np.empty((DRAWS, len(sets))) for _ in range(2))
+    for number, (one, end) in enumerate(zip(sets, counts.cumsum(), strict=True)):
+        its = chosen[:, end - len(one.done) : end]
+        rates[:, number] = one.others[its].mean(1) / slice_seconds
+        speeds[:, number] = one.done[its].sum(1) / np.maximum(one.seconds[its].sum(1), 1e-12)
+    return rates, speeds
 
 
 def _error_of_intercept(sets: Sequence[Points], rates: np.ndarray) -> float:
@@ -374,12 +381,18 @@ def from_envelope(scene: Scene) -> Prices:
             continue
         if kind == "meta":
             return Prices(source, refused="how many metadata operations the storage can do is not known")
-        shared = _inner(own).join(scene.company.filter(pl.col("storage") == storage), on="slice", how="semi")
+        shared = _inner(own).join(
+            scene.company.filter(pl.col("storage") == storage), on="slice", how="semi", maintain_order="left"
+        )
         full = shared.filter(pl.col(SECONDS[kind]) >= FILLS_STORAGE * scene.seconds)
         is_mostly_full = real(full[SECONDS[kind]].sum()) >= MOSTLY_FULL * real(shared[SECONDS[kind]].sum())
         if len(full) < FEWEST_QUIET or not is_mostly_full:
             return Prices(source, refused="the job does not fill the storage: its processes were not always in calls")
-        beside = scene.company.filter(pl.col("storage") == storage).group_by("slice").agg(pl.col("meta_taken").sum())
+        beside = (
+            scene.company.filter(pl.col("storage") == storage)
+            .group_by("slice", maintain_order=True)
+            .agg(pl.col("meta_taken").sum())
+        )
         full = full.join(
             beside.filter(pl.col("meta_taken") > TRIVIAL * scene.seconds),
             on="slice",
@@ -388,7 +401,9 @@ def from_envelope(scene: Scene) -> Prices:
         )
         if len(full) < FEWEST_QUIET:
             return Prices(source, refused="its neighbours' metadata calls took some of the storage's time")
-        there = scene.together.filter(pl.col("storage") == storage).join(full, on="slice", how="semi")
+        there = scene.together.filter(pl.col("storage") == storage).join(
+            full, on="slice", how="semi", maintain_order="left"
+        )
         others = [AMOUNTS[other] for other in ("read", "write") if other != kind]
         if float(there[others].sum_horizontal().sum()) > TRIVIAL * float(
             there[[AMOUNTS[kind], *others]].sum_horizontal().sum()
@@ -411,7 +426,7 @@ def from_envelope(scene: Scene) -> Prices:
 def _is_filled(together: pl.DataFrame, own: pl.DataFrame, kind: Kind, middle: float) -> bool:
     """Whether the storage moves as much in the slices that are nearly all the job's: then the job fills it alone."""
     amount = AMOUNTS[kind]
-    nearly_alone = together.join(own.select("slice", own=amount), on="slice").filter(
+    nearly_alone = together.join(own.select("slice", own=amount), on="slice", maintain_order="left").filter(
         pl.col("own") >= (1 - LITTLE_COMPANY) * pl.col(amount)
     )
     return len(nearly_alone) >= FEWEST_QUIET and real(nearly_alone[amount].mean()) >= STILL_FILLED * middle
@@ -467,7 +482,7 @@ def alone_seconds(kind: Kind) -> pl.Expr:
 
 def _expected(slices: pl.DataFrame, prices: Mapping[Place, Price]) -> float:
     """The I/O time alone of the mean process."""
-    priced = slices.join(price_frame(prices), on="storage", how="left").select(
+    priced = slices.join(price_frame(prices), on="storage", how="left", maintain_order="left").select(
         pl.sum_horizontal(alone_seconds(kind) for kind in KINDS).sum()
     )
     return float(priced.item())

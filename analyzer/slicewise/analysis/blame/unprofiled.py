@@ -143,7 +143,7 @@ def apart(rest: pl.DataFrame, rows: pl.DataFrame, known: Mapping[int, Capacities
             continue
         together = (
             rows.filter(pl.col("storage") == storage)
-            .group_by("slice")
+            .group_by("slice", maintain_order=True)
             .agg(pl.col(*AMOUNTS.values(), *SECONDS.values()).sum())
             .filter(pl.sum_horizontal(SECONDS.values()) >= seconds)
             .join(its.select("slice", *(pl.col(name).alias(f"{name}_rest") for name in BYTES)), on="slice", how="left")

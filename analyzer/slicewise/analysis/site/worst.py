@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 from pathlib import Path
 from typing import Literal
@@ -17,9 +18,11 @@ import polars as pl
 
 from slicewise.analysis.blame.case import kept_case
 from slicewise.analysis.blame.result import CONFIDENCES, Blame
+from slicewise.analysis.blame.timeline import Rows
+from slicewise.analysis.site.at_once import around_jobs
 from slicewise.analysis.site.spans import Span, spans_of
-from slicewise.catalog.beside import LEAST_GRID_NS, on_grid
-from slicewise.catalog.kept import KeptJob, jobs_of_keys, key_text
+from slicewise.catalog.beside import LEAST_GRID_NS, Around, on_grid
+from slicewise.catalog.kept import KeptJob, key_text
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.catalog.workers import OneByOne, Workers
@@ -79,7 +82,9 @@ def worst(
     bounds = most_lost(catalog, catalog.batches_between(start_ns, end_ns), start_ns, end_ns, hands)
     keys = bounds[KEY].head(most_asked).to_list()
     at_once = ASKED_AT_ONCE if most_seconds == inf else 1
-    tasks = ((catalog.path, keys[at : at + at_once], start_ns, end_ns) for at in range(0, len(keys), at_once))
+    tasks = (
+        (catalog.path, keys[at : at + at_once], start_ns, end_ns, len(keys)) for at in range(0, len(keys), at_once)
+    )
     told: list[_Answer] = []
     asked, until = 0, time.monotonic() + most_seconds
     for some in hands.each(_answers, tasks):
@@ -87,6 +92,7 @@ def worst(
         asked = min(asked + at_once, len(keys))
         if time.monotonic() > until:
             break
+    _around.cache_clear()
     losses: dict[int, tuple[float, str]] = {}
     caused: dict[int, list[tuple[float, str]]] = {}
     people: dict[int, tuple[object, ...]] = {}
@@ -131,15 +137,21 @@ def together(rows: pl.DataFrame, by: Group) -> pl.DataFrame:
     return pl.DataFrame(found, schema=schema).sort("caused_seconds", "lost_seconds", by, descending=[True, True, False])
 
 
-def _answers(catalog: Path, keys: Sequence[int], start_ns: int, end_ns: int) -> list[_Answer]:
-    """What blame says of some jobs, in the order of the keys."""
-    opened = Catalog(catalog)
-    jobs = {job.key: job for job in jobs_of_keys(opened, keys, start_ns, end_ns)}
-    return [_answer(opened, jobs[key]) for key in keys if key in jobs]
+def _answers(catalog: Path, keys: Sequence[int], start_ns: int, end_ns: int, count: int) -> list[_Answer]:
+    """What blame says of some jobs, in the order of the keys. count: how many are asked about in all."""
+    around, rows = _around(catalog, start_ns, end_ns, count, Catalog(catalog).state())
+    jobs = {job.key: job for job in around.jobs_of_keys(keys, start_ns, end_ns)}
+    return [_answer(around, rows, jobs[key]) for key in keys if key in jobs]
 
 
-def _answer(catalog: Catalog, job: KeptJob) -> _Answer:
-    result, neighbours = _asked(catalog, job)
+@lru_cache(maxsize=1)
+def _around(catalog: Path, start_ns: int, end_ns: int, count: int, _: object) -> tuple[Around, Rows]:
+    """`around_jobs`, read once by each worker while the catalog stays as it is."""
+    return around_jobs(Catalog(catalog), start_ns, end_ns, count)
+
+
+def _answer(around: Around, rows: Rows, job: KeptJob) -> _Answer:
+    result, neighbours = _asked(around, rows, job)
     people = {one.key: tuple(one.row[name] for name in WHO) for one in (job, *neighbours.values())}
     if result is None or result.lost is None or not result.is_claimed:
         return _Answer(job.key, people, None, "unknown")
@@ -195,17 +207,18 @@ def with_slowdown(catalog: Catalog, jobs: pl.DataFrame) -> pl.DataFrame:
         return jobs.with_columns(slowdown=pl.lit(None, pl.Float64), confidence=pl.lit("unknown"))
     keys = [int(key, 16) for key in jobs[KEY]]
     start_ns, end_ns = int(jobs["start_ns"].min()), int(jobs["end_ns"].max())  # type: ignore[arg-type]
-    told = {key_text(job.key): _asked(catalog, job)[0] for job in jobs_of_keys(catalog, keys, start_ns, end_ns)}
+    around, rows = around_jobs(catalog, start_ns, end_ns, len(keys))
+    told = {key_text(job.key): _asked(around, rows, job)[0] for job in around.jobs_of_keys(keys, start_ns, end_ns)}
     slowdowns = [one.slowdown if one is not None else None for one in (told.get(key) for key in jobs[KEY])]
     sure = [one.confidence if one is not None else "unknown" for one in (told.get(key) for key in jobs[KEY])]
     return jobs.with_columns(pl.Series("slowdown", slowdowns, pl.Float64), pl.Series("confidence", sure, pl.String))
 
 
-def _asked(catalog: Catalog, job: KeptJob) -> tuple[Blame | None, dict[str, KeptJob]]:
+def _asked(around: Around, rows: Rows, job: KeptJob) -> tuple[Blame | None, dict[str, KeptJob]]:
     """What blame says of a job, and its neighbours by their names there. None where it cannot be asked."""
-    case, neighbours = kept_case(catalog, job)
+    case, neighbours = kept_case(around.catalog, job, around=around)
     try:
-        return case.result(), neighbours
+        return case.losses(rows), neighbours
     except UserError:  # slices that fit no common grid
         return None, neighbours
 
