@@ -241,6 +241,16 @@ static void set_expression(struct row *row, uint64_t number, enum how how, struc
     set_rule(row, number, how, 0);
 }
 
+/* The rule that the register had at the function's first instruction. */
+static void restore_rule(struct row *row, uint64_t number, const struct row *first)
+{
+    if (number < UNWIND_REGISTERS) {
+        row->how[number] = first->how[number];
+        row->offset[number] = first->offset[number];
+        row->expression[number] = first->expression[number];
+    }
+}
+
 /* An offset in the entry's units; of a corrupt entry any number. */
 static int64_t take_factored(struct part *part, bool is_signed, const struct entry *entry)
 {
@@ -259,13 +269,7 @@ static bool run(struct part part, const struct entry *entry, uint64_t pc, struct
         switch (byte & 0xc0) {
         case 0x40: /* advance_loc */ code += low * entry->code_factor; break;
         case 0x80: /* offset */ set_rule(row, low, HOW_AT_CFA, take_factored(&part, false, entry)); continue;
-        case 0xc0: /* restore */
-            if (low < UNWIND_REGISTERS) {
-                row->how[low] = first->how[low];
-                row->offset[low] = first->offset[low];
-                row->expression[low] = first->expression[low];
-            }
-            continue;
+        case 0xc0: /* restore */ restore_rule(row, low, first); continue;
         default:
             switch (byte) {
             case 0x00: /* nop */ continue;
@@ -277,13 +281,7 @@ static bool run(struct part part, const struct entry *entry, uint64_t pc, struct
                 number = take_leb(&part, false);
                 set_rule(row, number, HOW_AT_CFA, take_factored(&part, false, entry));
                 continue;
-            case 0x06: /* restore_extended */
-                number = take_leb(&part, false);
-                if (number < UNWIND_REGISTERS) {
-                    row->how[number] = first->how[number];
-                    row->offset[number] = first->offset[number];
-                }
-                continue;
+            case 0x06: /* restore_extended */ restore_rule(row, take_leb(&part, false), first); continue;
             case 0x07: /* undefined */ set_rule(row, take_leb(&part, false), HOW_UNDEFINED, 0); continue;
             case 0x08: /* same_value */ set_rule(row, take_leb(&part, false), HOW_SAME, 0); continue;
             case 0x09: /* register */

@@ -54,3 +54,63 @@ TEST_CASE("a stack over many pages is walked to its end, and the same by what is
     }
     CHECK(walk(2).code.size() == 2);
 }
+
+#ifdef __x86_64__
+/* Compilers do not write such entries: the rule for the return address is an expression from the first instruction on, another expression takes its
+ * place, and restore_extended brings the first one back. The second one would lead nowhere. */
+asm(R"(
+    .text
+    .type restored_by_number, @function
+restored_by_number:
+    sub $8, %rsp
+.Lrestored_after:
+    call *%rdi
+    add $8, %rsp
+    ret
+.Lrestored_end:
+    .size restored_by_number, . - restored_by_number
+
+    .section .eh_frame, "a", @progbits
+.Lrestored_common:
+    .long .Lrestored_common_end - .Lrestored_common_begin
+.Lrestored_common_begin:
+    .long 0
+    .byte 1
+    .asciz "zR"
+    .uleb128 1
+    .sleb128 -8
+    .byte 16
+    .uleb128 1
+    .byte 0x1b
+    .byte 0x0c, 7, 8              # def_cfa rsp + 8
+    .byte 0x10, 16, 2, 0x38, 0x1c # expression of the return address: CFA 8 minus
+    .balign 8, 0
+.Lrestored_common_end:
+    .long .Lrestored_entry_end - .Lrestored_entry_begin
+.Lrestored_entry_begin:
+    .long .Lrestored_entry_begin - .Lrestored_common
+    .long restored_by_number - .
+    .long .Lrestored_end - restored_by_number
+    .uleb128 0
+    .byte 0x40 + 4                # advance_loc, over the subtraction
+    .byte 0x0e, 16                # def_cfa_offset
+    .byte 0x10, 16, 2, 0x40, 0x1c # another expression: CFA 16 minus
+    .byte 0x06, 16                # restore_extended
+    .balign 8, 0
+.Lrestored_entry_end:
+    .text
+)");
+extern "C" void restored_by_number(void (*inner)());
+
+TEST_CASE("a rule that is an expression comes back by restore_extended as it was", "[unwind]")
+{
+    static Walk found;
+    fake_system_reset();
+    unwind_forget();
+    restored_by_number([] { found = walk(); });
+    Walk direct = walk();
+    REQUIRE(found.code.size() > direct.code.size());
+    /* Below are walk() and what called it; above is what called both. */
+    CHECK(std::equal(found.functions.end() - 4, found.functions.end(), direct.functions.end() - 4));
+}
+#endif
