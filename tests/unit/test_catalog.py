@@ -22,7 +22,7 @@ from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import KeptDigest, find_job
 from slicewise.catalog.prune import prune_older
 from slicewise.catalog.schema import FRAMES, NAMES
-from slicewise.catalog.store import NS_A_DAY, Catalog, Journal, Writing, day_of, number_of_name
+from slicewise.catalog.store import NS_A_DAY, Catalog, Journal, Writing, day_of, in_order, number_of_name
 from slicewise.digest.digest import read_digest, read_digests
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
 from slicewise.errors import UserError
@@ -199,6 +199,32 @@ def test_what_a_journal_says_counts_as_done(undisturbed, tmp_path):
     assert_equal(before, contents(catalog.path))
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [(1, "a")],
+        [(1, "a"), (1, "a"), (1, "b"), (2, "a")],
+        [(1, "a"), (1, "b"), (1, "a")],
+        [(1, "a"), (2, "b"), (1, "c")],
+        [(1, "b"), (1, None), (2, "a")],
+    ],
+)
+def test_frames_are_sorted_also_where_they_seem_to_be(rows):
+    frame = pl.DataFrame(rows, schema={"number": pl.UInt64, "name": pl.String}, orient="row")
+    assert in_order(frame, ["number", "name"]).equals(frame.sort("number", "name"))
+
+
+def test_a_profile_is_the_same_by_whatever_path(jobs, tmp_path):
+    (tmp_path / "link").symlink_to(jobs)
+    found, by_link = places([jobs / "anna"]), places([tmp_path / "link" / "anna"])
+    assert [place.fingerprint(b"") for place in found] == [place.fingerprint(b"") for place in by_link]
+    assert len(places([jobs / "anna", tmp_path / "link" / "anna"])) == len(found) > 0
+    (file,) = list(found[0].path.glob("*.swz"))[:1]
+    (tmp_path / "file.swz").symlink_to(file)
+    assert len(places([file, tmp_path / "file.swz"])) == 1
+
+
 def start(catalog: Path, jobs: Path) -> subprocess.Popen[bytes]:
     process = subprocess.Popen([sys.executable, "-c", SLOWLY, catalog, jobs], stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -210,10 +236,14 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(jobs, undisturbed, tmp_pat
     seed = random.randrange(1 << 30)
     chance = random.Random(seed)
     expected = contents(undisturbed)
+    process = start(tmp_path / "catalog", jobs)
+    before = time.monotonic()
+    assert process.wait(60) == 0
+    longest = time.monotonic() - before
     for kill in range(KILLS):
         catalog = tmp_path / f"catalog-{kill}"
         process = start(catalog, jobs)
-        time.sleep(chance.uniform(0, 0.4))
+        time.sleep(chance.uniform(0, longest))
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert check(Catalog(catalog)) == [], seed

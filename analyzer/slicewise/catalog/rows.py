@@ -75,11 +75,10 @@ def _rows(together: Together, places: Mapping[Path, Place], salt: bytes) -> dict
     if "process_slices" in frames:
         frames["job_slices"] = _job_slices(frames["process_slices"], frames["jobs"])
     frames["damage"] = _damage(together.sources)
-    key_of = frames["jobs"].select(NUMBER, KEY)
     made = {}
     for name in FRAMES:
         if name in frames and frames[name].height:
-            made[name] = conform(name, _keyed(frames[name], key_of))
+            made[name] = conform(name, _of_jobs(frames[name], frames["jobs"], KEY))
     if salt:
         made = {name: with_hashed_names(name, frame, salt) for name, frame in made.items()}
     days = {start: day_of(start) for start in made["jobs"]["start_ns"].unique()}
@@ -87,23 +86,21 @@ def _rows(together: Together, places: Mapping[Path, Place], salt: bytes) -> dict
     return made
 
 
-def _keyed(frame: pl.DataFrame, key_of: pl.DataFrame) -> pl.DataFrame:
-    if KEY in frame.columns:
+def _of_jobs(frame: pl.DataFrame, jobs: pl.DataFrame, column: str) -> pl.DataFrame:
+    """The frame with a column of its rows' jobs. A job's number is its place in `jobs`: no join is needed."""
+    if column in frame.columns:
         return frame
-    if key_of.height == 1:
-        return frame.with_columns(pl.lit(key_of[KEY].item(), pl.UInt64).alias(KEY))
-    return frame.join(key_of, on=NUMBER, maintain_order="left")
+    if jobs.height == 1:
+        return frame.with_columns(pl.lit(jobs[column].item(), jobs.schema[column]).alias(column))
+    return frame.with_columns(jobs[column].gather(frame[NUMBER]))
 
 
 def _job_slices(process_slices: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
-    return (
-        process_slices.lazy()
-        .group_by(NUMBER, "storage", "slice")
-        .agg(*slices.sums(), pl.col(slices.SPREAD).max(), at_work=pl.col("process").n_unique())
-        .join(jobs.lazy().select(NUMBER, "slice_ns"), on=NUMBER)
-        .with_columns(begin_ns=pl.col("slice") * pl.col("slice_ns"), end_ns=(pl.col("slice") + 1) * pl.col("slice_ns"))
-        .collect()
+    found = process_slices.group_by(NUMBER, "storage", "slice").agg(
+        *slices.sums(), pl.col(slices.SPREAD).max(), at_work=pl.col("process").n_unique()
     )
+    begin_ns = pl.col("slice") * pl.col("slice_ns")
+    return _of_jobs(found, jobs, "slice_ns").with_columns(begin_ns=begin_ns, end_ns=begin_ns + pl.col("slice_ns"))
 
 
 def _damage(sources: Sequence[Source]) -> pl.DataFrame:

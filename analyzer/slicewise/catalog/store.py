@@ -301,7 +301,7 @@ def write_batch(place: Path, frames: Mapping[str, pl.DataFrame]) -> None:
             continue
         rows[name] = frame.height
         file = place / f"{name}.parquet"
-        ordered = conform(name, frame).sort(order_of(name))
+        ordered = in_order(conform(name, frame), order_of(name))
         write_frame(ordered, file, compression_level=1, row_group_size=ROWS_A_GROUP.get(name, ROWS_A_GROUP_OF_OTHERS))
         _sync(file)
     jobs = frames["jobs"]
@@ -316,6 +316,16 @@ def write_batch(place: Path, frames: Mapping[str, pl.DataFrame]) -> None:
     }
     _write_whole(place / BATCH_ABOUT, json.dumps(about).encode())
     _sync(place)
+
+
+def in_order(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """The frame sorted by some columns. One job's rows come in order, and to look costs a tenth of sorting."""
+    rises, is_level = pl.lit(False), pl.lit(True)
+    for column in columns:
+        before = pl.col(column).shift()
+        rises, is_level = rises | (is_level & (before < pl.col(column))), is_level & (before == pl.col(column))
+    is_in_order = frame.select((rises | is_level).fill_null(False).slice(1).all()).item()
+    return frame if is_in_order else frame.sort(columns)
 
 
 def write_frame(frame: pl.DataFrame, file: Path, compression: Any = "zstd", **options: Any) -> None:
