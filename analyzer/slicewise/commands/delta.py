@@ -10,11 +10,12 @@ import polars as pl
 import typer
 
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence, resources
-from slicewise.analysis.runs.campaign import CampaignDirection, campaign
+from slicewise.analysis.runs.campaign import Campaign, CampaignDirection, campaign
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
 from slicewise.profile.files import job_places
+from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.delta.delta_page import delta_page, peaks, points_table, verdict
 from slicewise.report.model import outlier_words
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
@@ -91,11 +92,13 @@ def _show_graphs(
     json: bool,
     output: Path | None,
 ) -> None:
-    read = [_graph(directory, weight, direction) for directory in directories]
+    campaigns = {directory: _campaign(directory, direction) for directory in directories}
+    read = [_graph(directory, data, weight) for directory, data in campaigns.items()]
+    unseen = [line for data in campaigns.values() for line in least_seen_lines(data.digests, data.direction)]
     graphs = [graph for graph, _, _ in read]
     evidence = [found for _, found, _ in read]
     page = html or page_path(directories[0], f"delta-{directories[0].resolve().name}")
-    write_page(delta_page(graphs, evidence, [levels for _, _, levels in read]), page)
+    write_page(delta_page(graphs, evidence, [levels for _, _, levels in read], unseen), page)
     if json:
         write_json({"configurations": [_record(*each) for each in read], "page": page}, output)
         return
@@ -115,10 +118,11 @@ def _show_graphs(
     )
 
 
-def _graph(
-    directory: Path, weight: CurveKind, direction: CampaignDirection
-) -> tuple[DeltaGraph, pl.DataFrame, pl.DataFrame]:
-    data = campaign(read_digests(job_places([directory])), direction, is_by_name=True)
+def _campaign(directory: Path, direction: CampaignDirection) -> Campaign:
+    return campaign(read_digests(job_places([directory])), direction, is_by_name=True)
+
+
+def _graph(directory: Path, data: Campaign, weight: CurveKind) -> tuple[DeltaGraph, pl.DataFrame, pl.DataFrame]:
     graph, evidence = graph_and_evidence(directory.resolve().name, data, Weighting(weight))
     return graph, evidence, resources(graph, data)
 

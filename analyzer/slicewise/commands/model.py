@@ -19,6 +19,7 @@ from slicewise.catalog.sources import read_digests
 from slicewise.commands.foretell import foretell
 from slicewise.errors import UserError
 from slicewise.profile.files import job_places
+from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.model import model_tables as tables
 from slicewise.report.model.model_page import check_page
 from slicewise.report.model.weight_words import answer
@@ -201,7 +202,7 @@ def check(
     if checked.is_empty():
         raise UserError("none of these jobs ran together; give the profiles of some that did, and of each alone")
     page = html or page_path(data.digests[0].path, "model-check")
-    write_page(check_page(checked, how), page)
+    write_page(check_page(checked, how, least_seen_lines(data.digests, data.direction)), page)
     if json:
         write_json({"how": how, **tables.summary(checked), "rows": checked.to_dicts(), "page": page}, output)
         return

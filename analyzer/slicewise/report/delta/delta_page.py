@@ -76,10 +76,13 @@ def points_table(graphs: Sequence[DeltaGraph]) -> Table:
 
 
 def delta_page(
-    graphs: Sequence[DeltaGraph], evidence: Sequence[pl.DataFrame] = (), levels: Sequence[pl.DataFrame] = ()
+    graphs: Sequence[DeltaGraph],
+    evidence: Sequence[pl.DataFrame] = (),
+    levels: Sequence[pl.DataFrame] = (),
+    unseen: Sequence[str] = (),
 ) -> Page:
     """The page of one or more configurations side by side; evidence, levels: for causes, and `resources`, one each a
-    configuration.
+    configuration; unseen: what profiles lack, a line each.
     """
     points = {graph.configuration: graph.points for graph in graphs}
     expected = {graph.configuration: graph.expected for graph in graphs}
@@ -115,7 +118,7 @@ def delta_page(
             ),
             Section("Points", tables=[points_table(graphs)]),
         ],
-        unseen=outlier_words.dropped([run for graph in graphs for run in graph.dropped]),
+        unseen=[*outlier_words.dropped([run for graph in graphs for run in graph.dropped]), *unseen],
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from slicewise.charts import model_checks
@@ -12,8 +14,8 @@ from slicewise.text import words
 MEANS = ", means of the runs of a combination, without those that stood out among them"
 
 
-def check_page(checked: pl.DataFrame, how: str) -> Page:
-    """The page for a frame of `fitted.CHECK_SCHEMA`; how: by which model."""
+def check_page(checked: pl.DataFrame, how: str, unseen: Sequence[str]) -> Page:
+    """The page for a frame of `fitted.CHECK_SCHEMA`; how: by which model; unseen: what profiles lack, a line each."""
     found = summary(checked)
     return Page(
         title="Predicted and observed runtimes",
@@ -36,4 +38,5 @@ def check_page(checked: pl.DataFrame, how: str) -> Page:
                 note="A runtime is from the first to the last byte that the job moved beside the others.",
             )
         ],
+        unseen=list(unseen),
     )
