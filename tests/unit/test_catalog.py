@@ -225,6 +225,15 @@ def test_a_profile_is_the_same_by_whatever_path(jobs, tmp_path):
     assert len(places([file, tmp_path / "file.swz"])) == 1
 
 
+def test_a_catalog_lies_anywhere(jobs, undisturbed, tmp_path):
+    """Also where a name looks like a pattern."""
+    catalog = tmp_path / "all* jobs? [2026]"
+    done = slicewise_command("catalog", "ingest", catalog, jobs)
+    assert "added" in done.text, done.errors
+    assert_equal(contents(catalog), contents(undisturbed))
+    assert find_job(Catalog(catalog), "48213").row["processes"] == 60
+
+
 def start(catalog: Path, jobs: Path) -> subprocess.Popen[bytes]:
     process = subprocess.Popen([sys.executable, "-c", SLOWLY, catalog, jobs], stdout=subprocess.PIPE)
     assert process.stdout is not None

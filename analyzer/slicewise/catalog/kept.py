@@ -293,7 +293,7 @@ def _rows(batches: Sequence[Batch], condition: pl.Expr) -> list[KeptJob]:
     if not files:
         return []
     found = (
-        pl.scan_parquet(list(files), hive_partitioning=False, include_file_paths="file")
+        pl.scan_parquet(list(files), hive_partitioning=False, glob=False, include_file_paths="file")
         .filter(condition)
         .sort("start_ns", KEY)
         .collect()

@@ -32,7 +32,7 @@ class Part:
 
     def frame(self, name: str) -> pl.DataFrame:
         """One of its frames."""
-        return self.frames[name] if self.place is None else pl.read_parquet(self.place / f"{name}.parquet")
+        return self.frames[name] if self.place is None else pl.read_parquet(self.place / f"{name}.parquet", glob=False)
 
     def names(self) -> list[str]:
         """The frames that it has."""

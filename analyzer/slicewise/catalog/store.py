@@ -89,7 +89,7 @@ class Batch:
         """A frame of it."""
         if name not in self.rows:
             return pl.DataFrame(schema=FRAMES[name].polars_schema)
-        return pl.read_parquet(self.file(name), hive_partitioning=False)
+        return pl.read_parquet(self.file(name), hive_partitioning=False, glob=False)
 
 
 def number_of_name(name: str) -> int:
@@ -203,7 +203,7 @@ class Catalog:
         files = [batch.file(name) for batch in chosen if name in batch.rows]
         if not files:
             return pl.LazyFrame(schema=FRAMES[name].polars_schema)
-        return pl.scan_parquet(files, hive_partitioning=False)
+        return pl.scan_parquet(files, hive_partitioning=False, glob=False)
 
     @contextlib.contextmanager
     def locked(self, is_waiting: Any = None) -> Iterator[Writing]:
