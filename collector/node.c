@@ -9,6 +9,7 @@
 #include "record.h"
 #include "samples.h"
 #include "spool.h"
+#include "tell.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,15 @@
 /* Samples wait so long for being written as one frame; a sudden death leaves them in the segment. */
 #define FRAME_NS (300 * NS_PER_SECOND)
 #define PROMISED_ROUNDS 3 /* so many rounds late, processes no longer count on us */
+
+/* Once: a kernel that does not tell, or may not. */
+static void say_refusal(struct node *node)
+{
+    int error = node->reading.connections.error;
+    if (error < 0 && !node->has_said_refusal)
+        tell(stderr, "slicewise: TCP connections to storage are not sampled: the kernel does not tell of them (%s)\n", strerror(-error));
+    node->has_said_refusal = node->has_said_refusal || error < 0;
+}
 
 int node_begin(struct node *node, const char *root, const struct settings *settings, const char *job)
 {
@@ -37,7 +47,11 @@ int node_begin(struct node *node, const char *root, const struct settings *setti
     identity_fill(&node->home, settings, job);
     segment->is_of_node = segment->is_last_packed = 1; /* whoever finishes it writes its samples, and makes no process of it */
     atomic_store(&segment->state, SEGMENT_LIVE);
+    if (!connections_ask_for(&node->reading.connections, settings->storage_ports))
+        tell(stderr, "slicewise: SLICEWISE_STORAGE_PORTS=%s: not ports or ranges of ports with commas between them, as 2222,49152-60999\n",
+             settings->storage_ports);
     sources_read(&node->reading);
+    say_refusal(node);
     node->sampled_until_ns = segment->process_row[processes_start_ns];
     node->sampled_until_steady_ns = clock_read(CLOCK_MONOTONIC);
     return 0;
@@ -95,8 +109,15 @@ static void add_node_slice(struct sample *sample, const struct node *node, uint6
 enum { SLICE_COLUMN, DEVICE_COLUMN, FIRST_VALUE };
 _Static_assert((int)node_networks_received_bytes == FIRST_VALUE && (int)node_blocks_read_ops == FIRST_VALUE &&
                    (int)node_nfs_program_read_bytes == FIRST_VALUE && (int)node_lustre_read_ops == FIRST_VALUE &&
-                   (int)node_lustre_slice == SLICE_COLUMN && (int)node_lustre_device == DEVICE_COLUMN,
+                   (int)node_connections_sent_bytes == FIRST_VALUE && (int)node_lustre_slice == SLICE_COLUMN &&
+                   (int)node_lustre_device == DEVICE_COLUMN,
                "tables of devices begin with their two keys");
+
+/* What is told as it stands at the sample's end, and makes no row by itself. */
+static bool is_level(enum table table, unsigned column)
+{
+    return table == TABLE_node_connections && column >= node_connections_round_trip_ns;
+}
 
 static void add_devices_of(struct sample *sample, const struct node *node, enum table table, uint64_t slice)
 {
@@ -109,7 +130,10 @@ static void add_devices_of(struct sample *sample, const struct node *node, enum 
             continue;
         uint64_t *row = rows + (size_t)count * columns, any = 0;
         for (unsigned column = FIRST_VALUE; column < columns; column++)
-            any |= row[column] = since(device->before[column], device->now[column]);
+            if (is_level(table, column))
+                row[column] = device->now[column];
+            else
+                any |= row[column] = since(device->before[column], device->now[column]);
         row[SLICE_COLUMN] = slice;
         row[DEVICE_COLUMN] = i;
         count += any != 0;
@@ -138,15 +162,16 @@ static void add_new_devices(struct sample *sample, struct node *node)
 }
 
 _Static_assert(SAMPLE_WORDS_MAX >= 1 + (1 + NODE_COLUMNS) + (1 + NODE_SLICE_COLUMNS) + (1 + DEVICES_MAX * NODE_DEVICE_COLUMNS) +
-                                       (4 + DEVICES_MAX * DEVICE_VALUES_MAX),
+                                       (5 + DEVICES_MAX * DEVICE_VALUES_MAX),
                "the largest sample fits");
 
 void node_sample(struct node *node, uint64_t now_ns)
 {
     static struct sample sample;
-    static const enum table tables[] = { TABLE_node_networks, TABLE_node_blocks, TABLE_node_nfs, TABLE_node_lustre };
+    static const enum table tables[] = { TABLE_node_networks, TABLE_node_blocks, TABLE_node_nfs, TABLE_node_lustre, TABLE_node_connections };
     uint64_t steady_ns = clock_read(CLOCK_MONOTONIC), slice = node->sampled_until_ns / node->slice_ns, former_end_ns = node->sampled_until_ns;
     sources_read(&node->reading);
+    say_refusal(node);
     node->sampled_until_ns = now_ns;
     sample_begin(&sample);
     add_run(&sample, node);

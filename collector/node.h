@@ -21,6 +21,7 @@ struct node {
         uint64_t name, source;
     } names[DEVICES_MAX]; /* in the segment's text */
     unsigned most_alive;
+    bool has_said_refusal; /* that the kernel does not tell of connections */
     bool is_for_samples; /* which are written where no process of the job has been, too */
 };
 

@@ -296,6 +296,27 @@ static void read_lustre(struct reading *reading, const char *dir, enum device_ki
         closedir(clients);
 }
 
+/* Of the system itself: a directory that stands for its root has no connections. */
+static void read_connections(struct reading *reading)
+{
+    struct connections *connections = &reading->connections;
+    if (reading->root[0] != '\0' || !read_file(reading, "/proc/self/mounts"))
+        return;
+    connections_read(connections, text);
+    reading->devices_left_out += connections->left_out;
+    for (unsigned i = 0; i < connections->slots_used; i++) {
+        const struct connection_slot *slot = &connections->slots[i];
+        struct device **device = &reading->of_slot[i];
+        if (*device == NULL)
+            *device = device_of(reading, DEVICE_connection, slot->name, strlen(slot->name), slot->source, strlen(slot->source));
+        if (*device == NULL)
+            continue;
+        /* A slot counts from 0 when it is first seen, so that its first sample is whole. */
+        (*device)->is_present = (*device)->was_present = true;
+        memcpy((*device)->now, slot->now, sizeof slot->now);
+    }
+}
+
 void sources_read(struct reading *reading)
 {
     memcpy(reading->before, reading->now, sizeof reading->before);
@@ -322,6 +343,7 @@ void sources_read(struct reading *reading)
         snprintf(dir, sizeof dir, "%s/osc", lustre[i]);
         read_lustre(reading, dir, DEVICE_lustre_target);
     }
+    read_connections(reading);
 }
 
 void sources_take_back(struct reading *reading)
@@ -338,7 +360,7 @@ enum table sources_table(enum device_kind kind)
 {
     static const enum table tables[] = {
         [DEVICE_network] = TABLE_node_networks, [DEVICE_block] = TABLE_node_blocks,         [DEVICE_nfs] = TABLE_node_nfs,
-        [DEVICE_lustre] = TABLE_node_lustre,    [DEVICE_lustre_target] = TABLE_node_lustre,
+        [DEVICE_lustre] = TABLE_node_lustre,    [DEVICE_lustre_target] = TABLE_node_lustre, [DEVICE_connection] = TABLE_node_connections,
     };
     return tables[kind];
 }

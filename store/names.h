@@ -106,7 +106,8 @@ enum {
     MODULE_COLUMNS = TABLE_START_frames - TABLE_START_modules - 1,
     FRAME_COLUMNS = TABLE_START_sites - TABLE_START_frames - 1,
     SITE_COLUMNS = TABLE_START_waits - TABLE_START_sites - 1,
-    WAIT_COLUMNS = TABLE_START_end - TABLE_START_waits - 1,
+    WAIT_COLUMNS = TABLE_START_node_connections - TABLE_START_waits - 1,
+    NODE_CONNECTION_COLUMNS = TABLE_START_end - TABLE_START_node_connections - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */

@@ -99,6 +99,7 @@ static void encode_samples(struct encoder *encoder, const struct segment *segmen
     (void)argument;
     for (unsigned table = TABLE_nodes; table <= TABLE_node_lustre; table++)
         encode_table_of_samples(encoder, segment, (enum table)table);
+    encode_table_of_samples(encoder, segment, TABLE_node_connections);
 }
 
 /* Every frame is flagged as the last: a collector that is killed has written a whole profile none the less, up to there. */

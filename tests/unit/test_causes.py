@@ -167,3 +167,29 @@ def test_resources_over_the_offset(tmp_path):
     assert resources_by_offset(
         points, {job: window_of(write_job(tmp_path / f"bare-{job}", [[4, 4, 4]])) for job in stalls}
     ).is_empty()
+
+
+def test_a_connection_held_up_by_its_server_is_evidence(tmp_path):
+    """Only where connections were sampled: no figure of them is invented where nobody looked."""
+    sampled = [{"slice": EPOCH, "sampled_ns": 4 * NS}, {"slice": EPOCH + 1, "sampled_ns": 4 * NS}]
+    device = [{"device": 0, "kind": "connection", "name": "10.0.0.1:2049 from port 700"}]
+    held = [{"slice": EPOCH, "device": 0, "busy_ns": 4 * NS, "window_limited_ns": 3 * NS, "retransmissions": 8}]
+    digest = with_nodes(tmp_path / "job", sampled, node_devices=device, node_connections=held)
+    found = {(row["slice"], row["signal"]): row["value"] for row in node_signals(digest).iter_rows(named=True)}
+    assert found[EPOCH, "connection_window_limited"] == pytest.approx(0.75)
+    assert found[EPOCH, "connection_retransmissions"] == pytest.approx(2)
+    assert found[EPOCH + 1, "connection_window_limited"] == 0
+    without = with_nodes(tmp_path / "other", sampled)
+    assert not node_signals(without)["signal"].str.starts_with("connection").any()
+    calm = {"tcp_zero_windows": 0.0, "cpu_stall": 0.01}
+    table = evidence(
+        signals(ALONE, connection_window_limited=0.8, **calm), signals(TOGETHER, connection_window_limited=0.8, **calm)
+    )
+    assert table["cause"][0] == FLOW_CONTROL
+    assert table.filter("full")["signal"].to_list() == ["connection_window_limited"]
+    table = evidence(
+        signals(ALONE, connection_window_limited=0.0, **calm),
+        signals(TOGETHER, connection_window_limited=0.4, **calm),
+        0.9,
+    )
+    assert counted(table) == [FLOW_CONTROL]

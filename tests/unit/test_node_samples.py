@@ -234,3 +234,37 @@ def test_a_line_has_gaps_where_nothing_was_sampled(profile):
     rows = moved(Digest(profile)).head(0).select(slice="highest_ns", value="mean")
     chart = charts.over_time([charts.Line("a", "#000000", rows)], [1, 2, 6], S, range(8), S, "x")
     assert [value == value for value in chart.data[0].y] == [False, True, True, True, False, False, True, True, False]
+
+
+def test_connections_to_storage_are_told_one_by_one(tmp_path):
+    """Two of a node: the time that one was held up is the node's, segments under way are told as they stood."""
+    tables = busy() | {
+        "node_devices": [
+            {"process": RUN, "device": at, "kind": "connection", "name": name, "source": "10.0.0.9"}
+            for at, name in enumerate(("10.0.0.1:2049 from port 700", "10.0.0.2:2049 from port 701"))
+        ],
+        "node_networks": [], "node_blocks": [], "node_nfs": [],
+        "node_connections": [
+            row(RUN, 1, device=0, sent_bytes=8 * MIB, busy_ns=4 * S, window_limited_ns=3 * S, connections=1)
+            | {"round_trip_ns": 20_000_000, "congestion_window": 40, "unacknowledged": 10},
+            row(RUN, 2, device=1, sent_bytes=MIB, retransmissions=8, busy_ns=S, connections=1)
+            | {"round_trip_ns": 1_000_000, "congestion_window": 10},
+        ],
+    }  # fmt: skip
+    digest = Digest(read_profile(job(tmp_path / "48213", tables)))
+    found = {(one["device"][:8], one["signal"]): one for one in moved(digest).iter_rows(named=True)}
+    held = found["10.0.0.1", "connection_window_limited"]
+    assert (held["mean"], held["highest"]) == pytest.approx((3 / 13, 0.75))
+    assert found["10.0.0.2", "connection_retransmissions"]["highest"] == pytest.approx(2)
+    assert found["10.0.0.1", "connection_round_trip"]["mean"] == pytest.approx(0.02)
+    assert found["10.0.0.1", "connection_congestion_window"]["mean"] == pytest.approx(40)
+    assert ("10.0.0.2", "connection_window_limited") not in found
+    shown = [[getattr(cell, "text", cell) for cell in row] for row in nodes_table(moved(digest), TAU_NS).rows]
+    assert any("held up by the receiver's window" in cells for cells in shown)
+    headings = [section.heading for section in node_sections(digest, range(FIRST, FIRST + 4), TAU_NS)]
+    assert [heading for heading in headings if "TCP connections to storage" in heading] == [
+        "Whole node: TCP connections to storage, time with data under way",
+        "Whole node: TCP connections to storage, round trip",
+        "Whole node: TCP connections to storage, segments under way",
+        "Whole node: TCP connections to storage, segments sent again",
+    ]

@@ -169,6 +169,7 @@ TEST_CASE("samples are what came since, in the slice where that began", "[node]"
     std::string dir = sandbox.path(), segments = sandbox.path();
     settings.dir = dir.c_str();
     settings.job = "job";
+    settings.storage_ports = "";
     settings.segment_dir = segments.c_str();
     settings.slice_ns = 4000000000;
     fake_system.has_clock = true;
@@ -248,6 +249,7 @@ TEST_CASE("a killed collector's samples are drained by whoever comes next, and a
     std::string dir = sandbox.path();
     settings.dir = settings.segment_dir = dir.c_str();
     settings.job = "job";
+    settings.storage_ports = "";
     settings.slice_ns = 1000000000;
     fake_system.has_clock = true;
     fake_system.realtime_ns = 1000 * NS_PER_SECOND;

@@ -13,7 +13,7 @@ from typing import Literal
 
 import polars as pl
 
-Unit = Literal["share of the time", "bytes/s", "bytes", "times/s", "s"]
+Unit = Literal["share of the time", "bytes/s", "bytes", "times/s", "s", "segments"]
 SHARE: Unit = "share of the time"
 
 
@@ -97,6 +97,31 @@ SIGNALS: dict[str, Signal] = {
     "lustre_written": Signal("node_lustre", "written", "bytes/s", pl.col("write_bytes")),
     "lustre_read": Signal("node_lustre", "read", "bytes/s", pl.col("read_bytes")),
     "lustre_wait": Signal("node_lustre", "wait for a request", "s", _seconds("wait_ns"), pl.col("requests"), "highest"),
+    "connection_sent": Signal("node_connections", "sent and acknowledged", "bytes/s", pl.col("sent_bytes")),
+    "connection_received": Signal("node_connections", "received", "bytes/s", pl.col("received_bytes")),
+    "connection_busy": Signal("node_connections", "data under way", SHARE, _seconds("busy_ns"), of_devices="highest"),
+    "connection_window_limited": Signal(
+        "node_connections",
+        "held up by the receiver's window",
+        SHARE,
+        _seconds("window_limited_ns"),
+        of_devices="highest",
+    ),
+    "connection_buffer_limited": Signal(
+        "node_connections", "held up by the send buffer", SHARE, _seconds("buffer_limited_ns"), of_devices="highest"
+    ),
+    "connection_retransmissions": Signal(
+        "node_connections", "segments sent again", "times/s", pl.col("retransmissions")
+    ),
+    "connection_round_trip": Signal(
+        "node_connections", "round trip", "s", _level("round_trip_ns") / 1e9, pl.col("seconds"), "highest"
+    ),
+    "connection_congestion_window": Signal(
+        "node_connections", "congestion window", "segments", _level("congestion_window"), pl.col("seconds")
+    ),
+    "connection_unacknowledged": Signal(
+        "node_connections", "segments under way", "segments", _level("unacknowledged"), pl.col("seconds")
+    ),
 }
 TABLES = tuple(dict.fromkeys(signal.table for signal in SIGNALS.values()))
 DEVICE_KEYS = ("node", "kind", "device")

@@ -57,6 +57,7 @@ class Profile:
     frames: pl.DataFrame
     sites: pl.DataFrame
     waits: pl.DataFrame
+    node_connections: pl.DataFrame
     sums: pl.DataFrame
     other_slices: pl.DataFrame
 
@@ -67,6 +68,7 @@ LATER_TABLES = (
     "unprofiled", "launches",
     "nodes", "node_devices", "node_slices", "node_networks", "node_blocks", "node_nfs", "node_lustre",
     "events", "hardware", "modules", "frames", "sites", "waits",
+    "node_connections",
 )  # fmt: skip
 
 SLICES, NOTHING = Want("slices"), Want("")

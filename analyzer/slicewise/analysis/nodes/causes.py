@@ -44,6 +44,9 @@ EVIDENCE: dict[str, Sign] = {
     "tcp_retransmissions": Sign("link", 1.0),
     "tcp_zero_windows": Sign("server and flow control", 1.0, full=10.0),
     "tcp_timeouts": Sign("server and flow control", 0.5),
+    "connection_window_limited": Sign("server and flow control", 0.05, full=0.5),
+    "connection_retransmissions": Sign("link", 1.0),
+    "connection_round_trip": Sign("link", 0.002),
     "disk_busy": Sign("device", 0.1, full=0.9),
     "disk_request": Sign("device", 0.001),
     "small_requests": Sign("small requests", 10.0),
@@ -52,7 +55,9 @@ EVIDENCE: dict[str, Sign] = {
 # Signals of the job's own requests, and their units.
 REQUEST_UNITS = {"small_requests": "calls/s", "shared_file": "processes a file"}
 UNITS = {name: signal.unit for name, signal in NODE_SIGNALS.items()} | REQUEST_UNITS
-OF_FLOW_CONTROL = ("tcp_zero_windows", "tcp_retransmissions")
+OF_FLOW_CONTROL = (
+    "tcp_zero_windows", "tcp_retransmissions", "connection_window_limited", "connection_retransmissions",
+)  # fmt: skip
 FLOW_CONTROL: Cause = "server and flow control"
 # A signal moved if it grew by this factor, and by so many standard deviations of the slices alone.
 LEAST_FACTOR = 1.2
@@ -121,8 +126,15 @@ def _within(signals: pl.DataFrame, window: Window, slice_ns: int) -> pl.DataFram
 
 
 def node_signals(digest: Digest) -> pl.DataFrame:
-    """The signals of `EVIDENCE` of each node and slice that was sampled (`SIGNALS_SCHEMA`), zeros included."""
-    told = [name for name in EVIDENCE if name in NODE_SIGNALS]
+    """The signals of `EVIDENCE` of each node and slice that was sampled (`SIGNALS_SCHEMA`), zeros included. Signals of
+    connections to storage are left out where no connection was sampled: nobody knows that they were 0.
+    """
+    has_connections = "connection" in digest.node_slices["kind"]
+    told = [
+        name
+        for name in EVIDENCE
+        if name in NODE_SIGNALS and (has_connections or NODE_SIGNALS[name].table != "node_connections")
+    ]
     every = digest.node_samples.select("node", "slice").join(pl.DataFrame({"signal": told}), how="cross")
     found = every.join(by_node(digest.node_slices), on=["node", "slice", "signal"], how="left")
     return _typed(found.with_columns(pl.col("value").fill_null(0.0))).sort("signal", "node", "slice")

@@ -56,6 +56,18 @@ CHARTS = (
         (("tcp_retransmissions", "segments sent again"), ("tcp_timeouts", "timers that ran out")),
         (("tcp_to_zero_window", "windows closed"), ("tcp_want_zero_window", "would have been closed")),
     )),
+    _Chart("TCP connections to storage, time with data under way", "% of the time", 0.01, "highest", (
+        (("connection_busy", "data under way"), ("connection_window_limited", "held up by the receiver's window")),
+    )),
+    _Chart("TCP connections to storage, round trip", "ms", 0.001, "highest", (
+        (("connection_round_trip", "round trip"),),
+    )),
+    _Chart("TCP connections to storage, segments under way", "segments", 1, "sum", (
+        (("connection_congestion_window", "congestion window"), ("connection_unacknowledged", "under way")),
+    )),
+    _Chart("TCP connections to storage, segments sent again", "times/s", 1, "sum", (
+        (("connection_retransmissions", "segments sent again"),),
+    )),
 )  # fmt: skip
 
 

@@ -23,6 +23,8 @@ def said(value: float, unit: nodes.Unit) -> str:
         return words.rate(value)
     if unit == "bytes":
         return words.size(value)
+    if unit == "segments":
+        return words.number(value)
     return words.duration(value) if unit == "s" else f"{words.number(value)}/s"
 
 

@@ -1,0 +1,405 @@
+#include "connections.h"
+
+#include "raw.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <linux/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#define US_NS 1000ull
+#define LISTEN_STATE (1u << 10)
+/* Established, closing in either direction, and closed by the peer. Those that wait after their end have no counts. */
+#define DATA_STATES (1u << 1 | 1u << 4 | 1u << 5 | 1u << 8 | 1u << 9 | 1u << 11)
+/* A dump may pass over a connection while others of its place in the kernel's table end. It is the same one when it is back. */
+#define READINGS_KEPT 16
+#define FIRST_COUNT node_connections_sent_bytes
+#define FIRST_LEVEL node_connections_round_trip_ns
+
+/* A service's file system types, its servers' ports, and the port by which a node that listens on it is known to be such a server. */
+struct service {
+    const char *types[3];
+    uint16_t served_at;
+    uint16_t ports[3][2];
+};
+
+static const struct service services[] = {
+    { { "nfs", "nfs4" }, 2049, { { 2049, 2049 } } },
+    { { "lustre" }, 988, { { 988, 988 } } },
+    { { "fuse.glusterfs" }, 24007, { { 24007, 24008 }, { 49152, 49251 } } },
+    { { "ceph", "fuse.ceph", "fuse.ceph-fuse" }, 6789, { { 3300, 3300 }, { 6789, 6789 }, { 6800, 7568 } } },
+    { { "cifs", "smb3" }, 445, { { 445, 445 } } },
+    { { "fuse.sshfs" }, 0, { { 22, 22 } } }, /* who serves it cannot be told from who lets people log in */
+    { { "beegfs" }, 8003, { { 8003, 8003 }, { 8005, 8005 }, { 8008, 8008 } } },
+    { { "pvfs2" }, 3334, { { 3334, 3334 } } },
+};
+enum { SERVICES = sizeof services / sizeof *services };
+
+static void add_ports(struct ports *ports, uint16_t first, uint16_t last)
+{
+    for (unsigned i = 0; i < ports->used; i++)
+        if (ports->ranges[i].first == first && ports->ranges[i].last == last)
+            return;
+    if (first == 0 || ports->used == PORT_RANGES_MAX)
+        return;
+    ports->ranges[ports->used].first = first;
+    ports->ranges[ports->used++].last = last;
+}
+
+static bool has_port(const struct ports *ports, uint16_t port)
+{
+    for (unsigned i = 0; i < ports->used; i++)
+        if (ports->ranges[i].first <= port && port <= ports->ranges[i].last)
+            return true;
+    return false;
+}
+
+static bool read_port(const char **at, uint16_t *port)
+{
+    char *end;
+    if (**at < '0' || **at > '9')
+        return false;
+    unsigned long number = strtoul(*at, &end, 10);
+    *port = (uint16_t)number;
+    *at = end;
+    return number > 0 && number <= UINT16_MAX;
+}
+
+bool connections_ask_for(struct connections *connections, const char *text)
+{
+    struct ports ports = { 0 };
+    for (const char *at = text; *at != '\0';) {
+        uint16_t first, last;
+        if (ports.used == PORT_RANGES_MAX || !read_port(&at, &first))
+            return false;
+        last = first;
+        if (*at == '-' && (at++, !read_port(&at, &last)))
+            return false;
+        if (last < first || (*at != ',' && *at != '\0') || (*at == ',' && at[1] == '\0'))
+            return false;
+        add_ports(&ports, first, last);
+        at += *at == ',';
+    }
+    connections->asked = ports;
+    return true;
+}
+
+static void add_service(struct ports *ports, const struct service *service)
+{
+    for (size_t i = 0; i < sizeof service->ports / sizeof *service->ports; i++)
+        add_ports(ports, service->ports[i][0], service->ports[i][1]);
+}
+
+static const struct service *service_of(const char *type)
+{
+    for (size_t i = 0; i < SERVICES; i++)
+        for (size_t k = 0; k < 3 && services[i].types[k] != NULL; k++)
+            if (strcmp(services[i].types[k], type) == 0)
+                return &services[i];
+    return NULL;
+}
+
+/* The port that an NFS mount's options name. */
+static void add_port_of_options(struct ports *ports, const char *options, size_t length)
+{
+    for (const char *at = options; at < options + length; at += strcspn(at, ",\n ") + 1) {
+        const char *number = at + strlen("port=");
+        uint16_t port;
+        if (strncmp(at, "port=", strlen("port=")) == 0 && read_port(&number, &port))
+            add_ports(ports, port, port);
+    }
+}
+
+void connections_know_mounts(struct connections *connections, const char *mounts)
+{
+    connections->remote = connections->asked;
+    for (const char *line = mounts; *line != '\0';) {
+        char type[32];
+        int options = 0;
+        const char *end = line + strcspn(line, "\n");
+        if (sscanf(line, "%*s %*s %31s %n", type, &options) == 1 && options > 0 && line + options < end) {
+            const struct service *service = service_of(type);
+            if (service != NULL)
+                add_service(&connections->remote, service);
+            if (strncmp(type, "nfs", 3) == 0)
+                add_port_of_options(&connections->remote, line + options, (size_t)(end - line - options));
+        }
+        line = *end == '\n' ? end + 1 : end;
+    }
+}
+
+static bool is_listened(const struct connections *connections, uint16_t port)
+{
+    return (connections->listened[port / 64] >> port % 64 & 1) != 0;
+}
+
+void connections_know_listened(struct connections *connections)
+{
+    connections->served = connections->asked;
+    for (size_t i = 0; i < SERVICES; i++)
+        if (services[i].served_at != 0 && is_listened(connections, services[i].served_at))
+            add_service(&connections->served, &services[i]);
+    const struct ports now[2] = { connections->remote, connections->served };
+    if (memcmp(connections->looked_for, now, sizeof now) != 0)
+        connections->was_whole = false;
+    memcpy(connections->looked_for, now, sizeof now);
+}
+
+/* Calls `take` for each socket of the messages, with what comes behind its fixed part. */
+static int each_socket(struct connections *connections, const void *messages, size_t bytes,
+                       void (*take)(struct connections *, const struct inet_diag_msg *, const char *, size_t))
+{
+    const char *at = messages;
+    while (bytes >= sizeof(struct nlmsghdr)) {
+        struct nlmsghdr head;
+        struct inet_diag_msg socket;
+        memcpy(&head, at, sizeof head);
+        if (head.nlmsg_len < sizeof head || head.nlmsg_len > bytes)
+            return -EBADMSG;
+        if (head.nlmsg_type == NLMSG_DONE)
+            return (head.nlmsg_flags & NLM_F_DUMP_INTR) != 0 ? -EAGAIN : 0;
+        if (head.nlmsg_type == NLMSG_ERROR) {
+            int error = 0;
+            if (head.nlmsg_len >= NLMSG_LENGTH(sizeof error))
+                memcpy(&error, at + NLMSG_HDRLEN, sizeof error);
+            return error < 0 && error > -4096 ? error : -EBADMSG;
+        }
+        if (head.nlmsg_type == SOCK_DIAG_BY_FAMILY) {
+            if (head.nlmsg_len < NLMSG_LENGTH(sizeof socket))
+                return -EBADMSG;
+            memcpy(&socket, at + NLMSG_HDRLEN, sizeof socket);
+            take(connections, &socket, at + NLMSG_LENGTH(sizeof socket), head.nlmsg_len - NLMSG_LENGTH(sizeof socket));
+        }
+        size_t step = NLMSG_ALIGN((size_t)head.nlmsg_len);
+        at += step < bytes ? step : bytes;
+        bytes -= step < bytes ? step : bytes;
+    }
+    return bytes == 0 ? 1 : -EBADMSG;
+}
+
+static void take_listened(struct connections *connections, const struct inet_diag_msg *socket, const char *rest, size_t bytes)
+{
+    uint16_t port = ntohs(socket->id.idiag_sport);
+    (void)rest;
+    (void)bytes;
+    connections->listened[port / 64] |= 1ull << port % 64;
+}
+
+int connections_take_listened(struct connections *connections, const void *messages, size_t bytes)
+{
+    return each_socket(connections, messages, bytes, take_listened);
+}
+
+/* The kernel's tcp_info among a socket's attributes; fields that an older kernel does not have are 0. Returns false where there is none. */
+static bool find_info(struct tcp_info *info, const char *at, size_t bytes)
+{
+    struct nlattr attribute;
+    while (bytes >= sizeof attribute) {
+        memcpy(&attribute, at, sizeof attribute);
+        if (attribute.nla_len < sizeof attribute || attribute.nla_len > bytes)
+            return false;
+        if (attribute.nla_type == INET_DIAG_INFO) {
+            size_t length = attribute.nla_len - sizeof attribute;
+            memset(info, 0, sizeof *info);
+            memcpy(info, at + sizeof attribute, length < sizeof *info ? length : sizeof *info);
+            return length >= offsetof(struct tcp_info, tcpi_total_retrans) + sizeof info->tcpi_total_retrans;
+        }
+        size_t step = NLA_ALIGN((size_t)attribute.nla_len);
+        at += step < bytes ? step : bytes;
+        bytes -= step < bytes ? step : bytes;
+    }
+    return false;
+}
+
+static void address_text(char *text, size_t room, unsigned family, const uint32_t address[4])
+{
+    static const uint32_t in_six[3] = { 0, 0, 0 };
+    bool is_mapped = family == AF_INET6 && memcmp(address, in_six, 8) == 0 && address[2] == htonl(0xffff);
+    char plain[INET6_ADDRSTRLEN] = "?";
+    inet_ntop(family == AF_INET6 && !is_mapped ? AF_INET6 : AF_INET, is_mapped ? &address[3] : address, plain, sizeof plain);
+    snprintf(text, room, strchr(plain, ':') != NULL ? "[%s]" : "%s", plain);
+}
+
+/* The row of a connection: that of an earlier one of the same ends, a new one, or the one of all that have none. */
+static unsigned slot_of(struct connections *connections, const struct inet_diag_msg *socket, bool is_served)
+{
+    char peer[INET6_ADDRSTRLEN + 2], name[CONNECTION_NAME_BYTES], source[CONNECTION_NAME_BYTES];
+    unsigned own = ntohs(socket->id.idiag_sport), other = ntohs(socket->id.idiag_dport);
+    address_text(peer, sizeof peer, socket->idiag_family, socket->id.idiag_dst);
+    address_text(source, sizeof source, socket->idiag_family, socket->id.idiag_src);
+    snprintf(name, sizeof name, is_served ? "%s:%u to port %u" : "%s:%u from port %u", peer, other, own);
+    for (unsigned i = 0; i < connections->slots_used && i < CONNECTIONS_NAMED_MAX; i++)
+        if (strcmp(connections->slots[i].name, name) == 0 && strcmp(connections->slots[i].source, source) == 0)
+            return i;
+    unsigned slot = connections->slots_used;
+    if (slot >= CONNECTIONS_NAMED_MAX) {
+        slot = CONNECTIONS_NAMED_MAX;
+        connections->slots_used = CONNECTION_SLOTS;
+        snprintf(name, sizeof name, "all other connections");
+        source[0] = '\0';
+    } else {
+        connections->slots_used++;
+    }
+    struct connection_slot *made = &connections->slots[slot];
+    memcpy(made->name, name, sizeof name);
+    memcpy(made->source, source, sizeof source);
+    return slot;
+}
+
+/* The entry of a connection that is followed already, or a free one, or NULL. */
+static struct connection *entry_of(struct connections *connections, uint64_t cookie)
+{
+    struct connection *free = NULL;
+    for (unsigned i = 0; i < connections->followed; i++) {
+        struct connection *one = &connections->all[i];
+        if (one->cookie == cookie)
+            return one;
+        if (one->cookie == 0 && free == NULL)
+            free = one;
+    }
+    return free != NULL || connections->followed == CONNECTIONS_MAX ? free : &connections->all[connections->followed++];
+}
+
+static uint64_t most(uint64_t one, uint64_t other)
+{
+    return one > other ? one : other;
+}
+
+static void take_connection(struct connections *connections, const struct inet_diag_msg *socket, const char *rest, size_t bytes)
+{
+    bool is_served = is_listened(connections, ntohs(socket->id.idiag_sport));
+    struct tcp_info info;
+    if (!(is_served ? has_port(&connections->served, ntohs(socket->id.idiag_sport))
+                    : has_port(&connections->remote, ntohs(socket->id.idiag_dport))) ||
+        !find_info(&info, rest, bytes))
+        return;
+    uint64_t cookie = (uint64_t)socket->id.idiag_cookie[1] << 32 | socket->id.idiag_cookie[0];
+    struct connection *one = cookie != 0 ? entry_of(connections, cookie) : NULL;
+    if (one == NULL) {
+        connections->left_out++;
+        return;
+    }
+    const uint64_t counts[NODE_CONNECTION_COLUMNS] = {
+        [node_connections_sent_bytes] = info.tcpi_bytes_acked,
+        [node_connections_received_bytes] = info.tcpi_bytes_received,
+        [node_connections_sent_segments] = info.tcpi_segs_out,
+        [node_connections_retransmissions] = info.tcpi_total_retrans,
+        [node_connections_busy_ns] = info.tcpi_busy_time * US_NS,
+        [node_connections_window_limited_ns] = info.tcpi_rwnd_limited * US_NS,
+        [node_connections_buffer_limited_ns] = info.tcpi_sndbuf_limited * US_NS,
+    };
+    bool is_new = one->cookie == 0;
+    if (is_new) {
+        *one = (struct connection){ .cookie = cookie, .slot = slot_of(connections, socket, is_served) };
+        if (!connections->was_whole) /* it may have been there for long: what it counted so far is of no slice that is known */
+            memcpy(one->counts, counts, sizeof counts);
+    }
+    one->readings_absent = 0;
+    uint64_t *now = connections->slots[one->slot].now;
+    for (unsigned column = FIRST_COUNT; column < FIRST_LEVEL; column++)
+        now[column] += counts[column] > one->counts[column] ? counts[column] - one->counts[column] : 0;
+    memcpy(one->counts, counts, sizeof counts);
+    now[node_connections_round_trip_ns] = most(now[node_connections_round_trip_ns], info.tcpi_rtt * US_NS);
+    now[node_connections_congestion_window] += info.tcpi_snd_cwnd;
+    now[node_connections_unacknowledged] += info.tcpi_unacked;
+    now[node_connections_connections]++;
+}
+
+int connections_take(struct connections *connections, const void *messages, size_t bytes)
+{
+    return each_socket(connections, messages, bytes, take_connection);
+}
+
+void connections_begin(struct connections *connections)
+{
+    connections->was_whole = connections->is_whole;
+    connections->is_whole = false;
+    connections->left_out = 0;
+    for (unsigned i = 0; i < connections->followed; i++)
+        connections->all[i].readings_absent++;
+    for (unsigned i = 0; i < connections->slots_used; i++)
+        for (unsigned column = FIRST_LEVEL; column < NODE_CONNECTION_COLUMNS; column++)
+            connections->slots[i].now[column] = 0;
+}
+
+void connections_end(struct connections *connections)
+{
+    connections->is_whole = true;
+    for (unsigned i = 0; i < connections->followed; i++)
+        if (connections->all[i].readings_absent > READINGS_KEPT)
+            connections->all[i].cookie = 0;
+}
+
+static int dump(struct connections *connections, int fd, unsigned char family, uint32_t states,
+                int (*take)(struct connections *, const void *, size_t))
+{
+    static uint64_t answer[(32 << 10) / sizeof(uint64_t)];
+    struct {
+        struct nlmsghdr head;
+        struct inet_diag_req_v2 request;
+    } ask = {
+        .head = { .nlmsg_len = sizeof ask, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+        .request = { .sdiag_family = family,
+                     .sdiag_protocol = IPPROTO_TCP,
+                     .idiag_states = states,
+                     .idiag_ext = states == LISTEN_STATE ? 0 : 1 << (INET_DIAG_INFO - 1) },
+    };
+    if (send(fd, &ask, sizeof ask, 0) != (ssize_t)sizeof ask)
+        return -errno;
+    for (;;) {
+        struct sockaddr_nl from = { 0 };
+        socklen_t room = sizeof from;
+        ssize_t got = recvfrom(fd, answer, sizeof answer, MSG_TRUNC, (struct sockaddr *)&from, &room);
+        if (got < 0)
+            return -errno;
+        if (from.nl_pid != 0) /* anybody may send to us; the kernel alone is asked */
+            continue;
+        int taken = (size_t)got > sizeof answer ? -EBADMSG : take(connections, answer, (size_t)got);
+        if (taken <= 0)
+            return taken;
+    }
+}
+
+/* Of both families; a kernel without IPv6 has none of the second. */
+static int dump_all(struct connections *connections, int fd, uint32_t states, int (*take)(struct connections *, const void *, size_t))
+{
+    int error = dump(connections, fd, AF_INET, states, take);
+    if (error < 0)
+        return error;
+    error = dump(connections, fd, AF_INET6, states, take);
+    return error == -ENOENT ? 0 : error;
+}
+
+static int ask_kernel(struct connections *connections)
+{
+    const struct timeval patience = { .tv_sec = 1 };
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    memset(connections->listened, 0, sizeof connections->listened);
+    int error = dump_all(connections, fd, LISTEN_STATE, connections_take_listened);
+    connections_know_listened(connections);
+    if (error == 0 && connections->remote.used + connections->served.used > 0)
+        error = dump_all(connections, fd, DATA_STATES, connections_take);
+    raw_close(fd);
+    return error;
+}
+
+void connections_read(struct connections *connections, const char *mounts)
+{
+    connections_know_mounts(connections, mounts);
+    connections_begin(connections);
+    connections->error = ask_kernel(connections);
+    if (connections->error == 0)
+        connections_end(connections);
+    else if (connections->remote.used == 0)
+        connections->error = 0; /* nobody would miss any */
+}

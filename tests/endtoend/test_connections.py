@@ -1,0 +1,194 @@
+"""TCP connections to storage: what the collector samples of each is what the kernel tells `ss` of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from slicewise.analysis.nodes.samples import moved
+from slicewise.digest.digest import Digest
+from support.command_line import run_slicewise
+from support.programs import APPS, COLLECTOR, Job
+
+PORT = 7001
+SLICE_SECONDS = 0.2
+
+
+class Network:
+    """A network of its own, which has a loopback interface alone, held by a sleeping process."""
+
+    def __init__(self) -> None:
+        self._sleeper = subprocess.Popen(["unshare", "-n", "sleep", "600"])
+        own = os.readlink("/proc/self/ns/net")
+        wait_until(lambda: os.readlink(f"/proc/{self._sleeper.pid}/ns/net") != own or self._sleeper.poll() is not None)
+
+    def command(self, *command: str | Path) -> list[str]:
+        return ["nsenter", "-t", str(self._sleeper.pid), "-n", *map(str, command)]
+
+    def run(self, *command: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*command), capture_output=True, text=True, check=False, timeout=60, env=os.environ | settings
+        )
+
+    def end(self) -> None:
+        self._sleeper.kill()
+        self._sleeper.wait()
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-n", "true"], check=False).returncode != 0:
+        pytest.skip("making a network namespace is not allowed here")
+    made = Network()
+    made.run("ip", "link", "set", "lo", "mtu", "1500", "up")
+    yield made
+    made.end()
+
+
+class Pair:
+    """A profiled job whose one process writes to a server of its own (tests/apps/tcp_pair.py), and its collector."""
+
+    def __init__(self, job: Job, network: Network, size: int, reads_per_second: float) -> None:
+        self._network = network
+        settings = {"SLICEWISE_STORAGE_PORTS": str(PORT), "SLICEWISE_SLICE": str(SLICE_SECONDS)}
+        quiet = job.environment(settings | {"LD_PRELOAD": ""})
+        self._collector = subprocess.Popen(
+            network.command(COLLECTOR, "node"), env=quiet, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        wait_until(lambda: any(f".{self._collector.pid}." in path.name for path in job.segments()))
+        self._program = subprocess.Popen(
+            network.command(sys.executable, APPS / "tcp_pair.py", PORT, size, reads_per_second),
+            env=job.environment(settings),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def wait_until_written(self) -> None:
+        assert self._program.stdout is not None
+        assert self._program.stdout.readline() == b"written\n"
+
+    def told_by_ss(self) -> dict[str, int]:
+        """The kernel's counts of the client's end: bytes and segments, and milliseconds of what `ss` tells so."""
+        text = self._network.run("ss", "-tinH", "dport", "=", f":{PORT}").stdout
+        found = {name: int(value) for name, value in re.findall(r"(\w+):(\d+)(?:ms)?(?=[ (\n]|$)", text)}
+        again = re.search(r"retrans:\d+/(\d+)", text)
+        return found | {"retrans": int(again.group(1)) if again else 0}
+
+    def end(self) -> str:
+        """Ends the collector while the connection is there, then the program; what the collector complained of."""
+        self._collector.terminate()
+        _, errors = self._collector.communicate(timeout=60)
+        self._program.communicate(timeout=60)
+        return errors
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+# The kernel's name in `ss`, the profile's column, and how many of its unit are one of that of `ss`.
+COUNTS = (
+    ("bytes_acked", "sent_bytes", 1),
+    ("segs_out", "sent_segments", 1),
+    ("retrans", "retransmissions", 1),
+    ("busy", "busy_ns", 1e6),
+    ("rwnd_limited", "window_limited_ns", 1e6),
+    ("sndbuf_limited", "buffer_limited_ns", 1e6),
+)
+
+
+def client_of(job: Job) -> dict[str, float]:
+    """The sums over slices of the client's end of the connection."""
+    profile = job.profile()
+    names = profile.node_devices.filter(pl.col("kind") == "connection").select("process", "device", "name")
+    rows = profile.node_connections.join(names, on=["process", "device"]).with_columns(pl.col("name").cast(pl.String))
+    is_client = pl.col("name").str.starts_with(f"127.0.0.1:{PORT} from port")
+    assert rows.filter(~is_client)["name"].str.ends_with(f" to port {PORT}").all()
+    client = rows.filter(is_client)
+    assert client["name"].n_unique() == 1
+    assert client["connections"].max() == 1
+    return {column: float(client[column].sum()) for _, column, _ in COUNTS}
+
+
+def assert_between(sampled: dict[str, float], before: dict[str, int], after: dict[str, int]) -> None:
+    """The last sample was taken between two calls of `ss`, which tells whole milliseconds."""
+    for name, column, scale in COUNTS:
+        least, most = before.get(name, 0) * scale, after.get(name, 0) * scale
+        assert least - scale * (scale > 1) <= sampled[column] <= most + scale * (scale > 1), (column, before, after)
+
+
+def signals_of(job: Job) -> dict[str, float]:
+    """The mean of each signal of the client's end while the job ran."""
+    rows = moved(Digest(job.profile())).filter(pl.col("device").str.contains(" from port "))
+    return dict(rows.select("signal", "mean").iter_rows())
+
+
+def test_a_slow_reader_closes_its_window(job, network):
+    pair = Pair(job, network, 32 << 20, 20)
+    pair.wait_until_written()
+    time.sleep(2 * SLICE_SECONDS)
+    before = pair.told_by_ss()
+    time.sleep(0.01)
+    assert pair.end() == ""
+    # The program has ended since, and `ss` does not know the connection any more: there is no upper bound.
+    sampled = client_of(job)
+    for name, column, scale in COUNTS:
+        assert sampled[column] >= before.get(name, 0) * scale - scale * (scale > 1), (column, before)
+    assert sampled["window_limited_ns"] > 0.5e9
+    assert sampled["window_limited_ns"] <= sampled["busy_ns"]
+    signals = signals_of(job)
+    assert signals["connection_window_limited"] > 0.3
+    done = run_slicewise("info", "--json", job.spool_dir, directory=job.folder)
+    told = {row["signal"] for row in json.loads(done.stdout)["nodes"] if row["kind"] == "connection"}
+    assert "connection_window_limited" in told
+
+
+def test_a_small_queue_that_drops_makes_segments_be_sent_again(job, network):
+    queue = ("tbf", "rate", "80mbit", "burst", "4kb", "limit", "12kb")
+    assert network.run("tc", "qdisc", "add", "dev", "lo", "root", *queue).returncode == 0
+    pair = Pair(job, network, 8 << 20, 0)
+    pair.wait_until_written()
+    wait_until(lambda: pair.told_by_ss().get("bytes_acked", 0) > 8 << 20)
+    before = pair.told_by_ss()
+    after = pair.told_by_ss()
+    assert before["bytes_acked"] == after["bytes_acked"]
+    assert pair.end() == ""
+    sampled = client_of(job)
+    assert_between(sampled, before, after)
+    assert sampled["retransmissions"] > 0
+    assert signals_of(job)["connection_retransmissions"] > 0
+
+
+def test_a_kernel_that_refuses_costs_one_line(job):
+    """A collector that may not ask: `socket` fails for it as in a sandbox that allows no netlink."""
+    shim = job.folder / "refused.c"
+    shim.write_text(
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <errno.h>\n#include <sys/socket.h>\n"
+        "int socket(int family, int type, int protocol) { if (family == AF_NETLINK) { errno = EPERM; return -1; }\n"
+        'return ((int (*)(int, int, int))dlsym(RTLD_NEXT, "socket"))(family, type, protocol); }\n'
+    )
+    library = job.folder / "refused.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, shim], check=True)
+    settings = {"SLICEWISE_STORAGE_PORTS": str(PORT), "SLICEWISE_SLICE": "0.1", "LD_PRELOAD": str(library)}
+    collector = subprocess.Popen(
+        [COLLECTOR, "node"], env=job.environment(settings), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(0.5)
+    collector.terminate()
+    _, errors = collector.communicate(timeout=60)
+    assert collector.returncode == 0
+    assert errors.splitlines() == [
+        "slicewise: TCP connections to storage are not sampled: the kernel does not tell of them "
+        "(Operation not permitted)"
+    ]
