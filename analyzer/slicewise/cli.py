@@ -49,8 +49,10 @@ class CommandFiles(TyperGroup):
 
 
 def _files() -> dict[str, Path]:
-    """The commands' files by the commands' names: NAME.py, or NAME_.py where the name is a Python keyword."""
-    return {file.stem.rstrip("_").replace("_", "-"): file for file in _modules() if file.stem != "__init__"}
+    """The commands' files by the commands' names: NAME.py, or NAME_.py where the name is a Python keyword. A file whose
+    name begins with _ is a part of other commands.
+    """
+    return {file.stem.rstrip("_").replace("_", "-"): file for file in _modules() if not file.stem.startswith("_")}
 
 
 def _modules() -> Iterator[Path]:

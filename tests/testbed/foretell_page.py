@@ -30,7 +30,7 @@ AIM = (0.20, 0.07)
 COVERAGE_AIM = (0.90, 0.98)
 TITLE = """# Foretold runs, measured
 
-How well `slicewise model foretell` tells what jobs take side by side, from a run of each alone. The jobs are those of
+How well `slicewise foretell` tells what jobs take side by side, from a run of each alone. The jobs are those of
 the recordings that `slicewise blame` is held against ([validation.md](validation.md) says how they were made): about a
 minute each alone, default settings of the clients, reads and writes, calls of 16 KiB to 1 MiB, jobs that compute in
 between or come in bursts, a data loader, a storm of small files, fio, IOR and tar; two or three at a time, in slices of

@@ -99,7 +99,7 @@ says that no capacity lay idle, which makes means look better. Nothing is left o
 LIMITS = """**Do not trust it** beyond this ground without a check of your own (`slicewise campaign DIR`):
 
 - Jobs here take 3 to 11 s and move 64 to 192 MiB in calls of 256 KiB, seen in slices of 0.25 s, and all of them write,
-  all the time. For readers, mixed directions and sizes and jobs that compute in between ask `slicewise model foretell`,
+  all the time. For readers, mixed directions and sizes and jobs that compute in between ask `slicewise foretell`,
   a wider model: [foretold.md](foretold.md) holds it against runs of a minute and more in slices of 1 and 4 s.
 - The server keeps data in memory behind a link with a queue that never drops. On real disks with a shared file, where
   capacity falls with clients, the published pairs below are off by {published}.

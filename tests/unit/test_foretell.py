@@ -171,16 +171,16 @@ def test_jobs_in_company_count_where_there_is_a_like_run_alone(campaign, tmp_pat
 def test_what_cannot_be_foretold_is_said(campaign, tmp_path):
     with pytest.raises(UserError, match="two jobs or more"):
         foretell([(campaign[0], 0.0)])
-    assert slicewise_command("model", "foretell", campaign[0].path, tmp_path / "none").status == 2
+    assert slicewise_command("foretell", campaign[0].path, tmp_path / "none").status == 2
 
 
 def test_command(campaign, tmp_path):
-    words = ["model", "foretell", campaign[0].path, f"{campaign[1].path}@5", "--seen", tmp_path]
+    words = ["foretell", campaign[0].path, f"{campaign[1].path}@5", "--seen", tmp_path]
     done = slicewise_command(*words, "--json")
     assert done.status == 0, done.errors
     found = json.loads(done.text)
     assert [(one["job"], one["start"]) for one in found["jobs"]] == [("alone-3", 0.0), ("alone-1", 5.0)]
     assert found["law"]["share_by"] == "processes"
     assert found["seen_jobs"] == 8
-    twice = slicewise_command("model", "foretell", campaign[0].path, campaign[0].path, "--json")
+    twice = slicewise_command("foretell", campaign[0].path, campaign[0].path, "--json")
     assert [one["slowdown"] for one in json.loads(twice.text)["jobs"]] == pytest.approx([2, 2], rel=0.01)

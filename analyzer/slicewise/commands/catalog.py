@@ -410,7 +410,7 @@ def page(
     """
     # numpy and plotly come along
     from slicewise.analysis.site.summary import summary
-    from slicewise.commands.catalog_pages import pages_of
+    from slicewise.commands._catalog_pages import pages_of
     from slicewise.report.page import write_page
     from slicewise.report.site.site_page import site_page
 

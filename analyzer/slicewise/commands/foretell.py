@@ -1,4 +1,4 @@
-"""How long jobs would take side by side, foretold from a run of each alone: `slicewise model foretell`."""
+"""How long jobs would take side by side, foretold from a run of each alone: `slicewise foretell`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def foretell(
 ) -> None:
     """How long jobs would take side by side: readers, writers, jobs that compute in between.
 
-    Example: slicewise model foretell slicewise/sim-alone slicewise/post-alone@20 --seen slicewise
+    Example: slicewise foretell slicewise/sim-alone slicewise/post-alone@20 --seen slicewise
     """
     named = [_place_and_start(text) for text in job]
     places = job_places([path for path, _ in named])

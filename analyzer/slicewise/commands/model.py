@@ -16,7 +16,6 @@ from slicewise.analysis.sharing.model import FittedModel, ModelJob
 from slicewise.analysis.sharing.model_file import model_record, read_model, write_model
 from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, share_out
 from slicewise.catalog.sources import read_digests
-from slicewise.commands.foretell import foretell
 from slicewise.errors import UserError
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import least_seen_lines
@@ -55,9 +54,6 @@ def _model(context: typer.Context) -> None:
     """Models of how storage shares itself out among jobs: fit one, predict with it, turn it round, check it."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-app.command()(foretell)
 
 
 @app.command()
