@@ -34,12 +34,13 @@ def told(found: Worst, truth: Mapping[str, Truth]) -> None:
     )
     programs = known.group_by("program").agg(pl.col("true_lost").sum())
     with pl.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_formatting="ASCII_MARKDOWN"):
-        print(together(found.rows, "program").join(programs, on="program", how="full", coalesce=True))
-    first = together(found.rows, "program").row(0, named=True)
+        print(together(found, "program").join(programs, on="program", how="full", coalesce=True))
+    first = together(found, "program").row(0, named=True)
     true = known["true_to_aggressor"].sum()
     print(
-        f"first: {first['program']}, which cost others {first['caused_seconds']:.0f} s; in truth {AGGRESSOR.name} "
-        f"cost them {true:.0f} s ({first['caused_seconds'] / true - 1:+.1%})"
+        f"first: {first['program']}, which cost others {first['caused_seconds']:.0f} s, at most "
+        f"{first['caused_most_seconds']:.0f} s; in truth {AGGRESSOR.name} cost them {true:.0f} s "
+        f"({first['caused_seconds'] / true - 1:+.1%}, at most {first['caused_most_seconds'] / true - 1:+.1%})"
     )
     jobs = known.join(found.rows.select("job", "lost_seconds"), on="job", how="left").with_columns(
         pl.col("lost_seconds").fill_null(0)

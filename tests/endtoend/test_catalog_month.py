@@ -34,6 +34,7 @@ def test_worst_names_the_aggressor_first_with_what_it_cost(tmp_path: Path):
     first = programs[0]
     assert first["program"] == AGGRESSOR.name
     assert first["caused_seconds"] == pytest.approx(sum(one.to_aggressor for one in truth.values()), rel=0.1)
+    assert first["caused_most_seconds"] >= first["caused_seconds"]
     assert first["jobs"] == len([row for row in jobs if row["program"] == AGGRESSOR.name])
     for name in ("lost_seconds", "caused_seconds"):
         assert sum(row[name] for row in programs) == pytest.approx(sum(row[name] for row in jobs))

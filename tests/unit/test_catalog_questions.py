@@ -213,7 +213,8 @@ def test_worst_names_who_lost_and_who_cost(catalog):
     (user,) = told("catalog", "worst", catalog.path, "--until", "2023-11-15", "--by", "user")
     assert user == {
         "user": first["user"], "jobs": 2, "lost_seconds": pytest.approx(sum(found.rows["lost_seconds"])),
-        "caused_seconds": pytest.approx(sum(found.rows["caused_seconds"])), "confidence": first["confidence"],
+        "caused_seconds": pytest.approx(sum(found.rows["caused_seconds"])),
+        "caused_most_seconds": pytest.approx(sum(found.rows["caused_seconds"])), "confidence": first["confidence"],
     }  # fmt: skip
     text = slicewise_command("catalog", "worst", catalog.path, "--until", "2023-11-15", "--by", "program").text
     assert [line.split()[:2] for line in text.splitlines()[1:]] == [

@@ -383,7 +383,7 @@ def worst(
     opened = Catalog(catalog)
     with workers_at(dask) as workers:
         found = ask(opened, *_window(opened, since, until), asked, workers)
-    rows = (found.rows if by == "job" else together(found.rows, by)).head(most)
+    rows = (found.rows if by == "job" else together(found, by)).head(most)
     if json:
         write_json(records(rows), output)
         return

@@ -7,6 +7,7 @@ of that time, and no more are asked than can be among the worst, or than the cal
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,6 +31,7 @@ from slicewise.errors import UserError
 
 # What jobs are added up by.
 Group = Literal["program", "user"]
+GROUPS: tuple[Group, ...] = ("program", "user")
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,15 @@ class Worst:
     """What blame says of the jobs of some time. rows: a row a job that lost time or cost others any: key (as text),
     job, user, program, lost_seconds (to others), caused_seconds (that others lost by it), confidence (of the larger of
     the two); who cost others most comes first. asked: of how many jobs blame was asked; of: how many had company.
-    most_unasked: no job that was not asked can have lost more seconds.
+    most_unasked: no job that was not asked can have lost more seconds. beside: by program and by user, seconds that
+    jobs lost in slices in which a job of theirs had a part in it.
     """
 
     rows: pl.DataFrame
     asked: int
     of: int
     most_unasked: float
+    beside: Mapping[Group, Mapping[object, float]]
 
 
 # Jobs of which blame is asked in one task.
@@ -58,13 +62,14 @@ ROWS = {
 @dataclass(frozen=True)
 class _Answer:
     """What blame says of a job. people: the jobs that it speaks of, by key: name, user, program. lost: seconds, by the
-    key of who cost them; None where nothing is claimed.
+    key of who cost them; None where nothing is claimed. beside: as of `Worst`.
     """
 
     key: int
     people: Mapping[int, tuple[object, ...]]
     lost: Sequence[tuple[int | None, float]] | None
     confidence: str
+    beside: Mapping[Group, Mapping[object, float]]
 
 
 def worst(
@@ -96,8 +101,11 @@ def worst(
     losses: dict[int, tuple[float, str]] = {}
     caused: dict[int, list[tuple[float, str]]] = {}
     people: dict[int, tuple[object, ...]] = {}
+    beside: dict[Group, Counter[object]] = {by: Counter() for by in GROUPS}
     for one in told:
         people |= one.people
+        for by, seconds_of in one.beside.items():
+            beside[by].update(seconds_of)
         if one.lost is None:
             continue
         losses[one.key] = (sum(seconds for _, seconds in one.lost), one.confidence)
@@ -114,27 +122,28 @@ def worst(
         "caused_seconds", "lost_seconds", KEY, descending=[True, True, False]
     )
     rest = bounds["seconds"].slice(asked)
-    return Worst(frame, len(told), bounds.height, float(rest[0]) if len(rest) else 0.0)
+    return Worst(frame, len(told), bounds.height, float(rest[0]) if len(rest) else 0.0, beside)
 
 
-def together(rows: pl.DataFrame, by: Group) -> pl.DataFrame:
+def together(found: Worst, by: Group) -> pl.DataFrame:
     """The rows of `Worst` added up by program or by user, in the same order: program or user, jobs (that lost time or
-    cost others any), lost_seconds, caused_seconds, confidence (that most of the larger of the two has).
+    cost others any), lost_seconds, caused_seconds, caused_most_seconds (that others lost while a job of theirs was
+    there), confidence (that most of the larger of lost and caused has).
+
+    A slice's loss is shared out among all who were there. Where one of them fills the storage and the others would
+    not, it cost nearly all of that, and its part of it is less.
     """
-    found = []
-    for (name,), own in rows.group_by(by, maintain_order=True):
-        larger = max(("lost_seconds", "caused_seconds"), key=lambda column: own[column].sum())
-        found.append(
-            {
-                by: name,
-                "jobs": own.height,
-                "lost_seconds": own["lost_seconds"].sum(),
-                "caused_seconds": own["caused_seconds"].sum(),
-                "confidence": _of_most(list(own.select(larger, "confidence").iter_rows())),
-            }
-        )
-    schema = {by: ROWS[by], "jobs": pl.Int64} | {name: ROWS[name] for name in list(ROWS)[-3:]}
-    return pl.DataFrame(found, schema=schema).sort("caused_seconds", "lost_seconds", by, descending=[True, True, False])
+    rows = []
+    for (name,), own in found.rows.group_by(by, maintain_order=True):
+        lost, caused = float(own["lost_seconds"].sum()), float(own["caused_seconds"].sum())
+        larger = "lost_seconds" if lost >= caused else "caused_seconds"
+        sure = _of_most(list(own.select(larger, "confidence").iter_rows()))
+        rows.append((name, own.height, lost, caused, max(caused, found.beside[by].get(name, 0.0)), sure))
+    seconds = ("lost_seconds", "caused_seconds", "caused_most_seconds")
+    schema = {by: ROWS[by], "jobs": pl.Int64, **dict.fromkeys(seconds, pl.Float64), "confidence": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row").sort(
+        "caused_seconds", "lost_seconds", by, descending=[True, True, False]
+    )
 
 
 def _answers(catalog: Path, keys: Sequence[int], start_ns: int, end_ns: int, count: int) -> list[_Answer]:
@@ -154,13 +163,35 @@ def _answer(around: Around, rows: Rows, job: KeptJob) -> _Answer:
     result, neighbours = _asked(around, rows, job)
     people = {one.key: tuple(one.row[name] for name in WHO) for one in (job, *neighbours.values())}
     if result is None or result.lost is None or not result.is_claimed:
-        return _Answer(job.key, people, None, "unknown")
+        return _Answer(job.key, people, None, "unknown", {})
     lost = [
         (None if one.job is None else neighbours[one.job].key, one.lost.value)
         for one in result.neighbours
         if one.lost.value > 0
     ]
-    return _Answer(job.key, people, lost, result.confidence)
+    return _Answer(job.key, people, lost, result.confidence, _beside(result, neighbours))
+
+
+def _beside(result: Blame, neighbours: Mapping[str, KeptJob]) -> dict[Group, dict[object, float]]:
+    """What the job lost in slices in which neighbours of a program, or of a user, had a part in its loss."""
+    parts = result.shares.filter(pl.col("lost_seconds") != 0)
+    io_seconds = float(parts["lost_seconds"].sum())
+    if io_seconds <= 0:
+        return {}
+    to_runtime = sum(one.lost.value for one in result.neighbours) / io_seconds
+    whole = parts.with_columns(whole=pl.col("lost_seconds").sum().over("storage", "slice") * to_runtime)
+    found: dict[Group, dict[object, float]] = {}
+    for by in GROUPS:
+        who = pl.DataFrame(
+            [(name, other.row[by]) for name, other in neighbours.items()],
+            schema={"neighbour": pl.String, by: ROWS[by]},
+            orient="row",
+        )
+        once = whole.join(who, on="neighbour", maintain_order="left").unique(
+            [by, "storage", "slice"], maintain_order=True
+        )
+        found[by] = dict(once.group_by(by, maintain_order=True).agg(pl.col("whole").sum()).iter_rows())
+    return found
 
 
 def most_lost(

@@ -88,7 +88,9 @@ def worst_table(rows: Iterable[Mapping[str, Any]], by: str = "job") -> Table:
         "program": [Column("program", is_figure=False), Column("jobs")],
         "user": [Column("user"), Column("jobs")],
     }[by]
-    table = Table([*about, Column("lost", "s"), Column("cost others", "s"), Column("confidence", is_figure=False)])
+    most = [] if by == "job" else [Column("at most", "s")]
+    cost = [Column("cost others", "s"), *most]
+    table = Table([*about, Column("lost", "s"), *cost, Column("confidence", is_figure=False)])
     for row in rows:
         who: list[Cell | str]
         if by == "job":
@@ -98,8 +100,13 @@ def worst_table(rows: Iterable[Mapping[str, Any]], by: str = "job") -> Table:
         table.add(
             *who,
             Cell(words.duration(row["lost_seconds"]), row["lost_seconds"]),
-            Cell(words.duration(row["caused_seconds"]), row["caused_seconds"]), row["confidence"],
-        )  # fmt: skip
+            *(
+                Cell(words.duration(row[name]), row[name])
+                for name in ("caused_seconds", "caused_most_seconds")
+                if name in row
+            ),
+            row["confidence"],
+        )
     return table
 
 
