@@ -17,11 +17,13 @@ from slicewise.errors import UserError
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.delta.delta_page import delta_page, peaks, points_table, verdict
+from slicewise.report.delta.sweep_page import Panel, sweep_page, sweep_table
 from slicewise.report.model import outlier_words
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
 from slicewise.running.delta_campaign import DeltaPlan, run_campaign
+from slicewise.running.delta_sweep import is_recorded, read_plan, read_recorded, run_sweep
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.terminal.shared_options import SliceSeconds
 from slicewise.text.safe_text import visible
@@ -82,6 +84,67 @@ def read(
     A is the job of a run whose name comes first. Offsets are measured, from first byte to first byte.
     """
     _show_graphs(directories, weight, direction, html, json, output)
+
+
+@app.command()
+def sweep(
+    plan: Annotated[Path | None, typer.Argument(metavar="PLAN", help="The plan: a file in TOML.")] = None,
+    directory: Annotated[
+        Path, typer.Option("--dir", metavar="DIR", help="Where the sweep's profiles go; the same DIR goes on.")
+    ] = Path("slicewise-sweep"),
+    recorded: Annotated[
+        Path | None, typer.Option("--page", metavar="DIR", help="Run nothing: the page of a DIR that was recorded.")
+    ] = None,
+    weight: Weight = "processes",
+    html: PageFile = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """Delta-graphs of many configurations as one plan says, on one page. Panels that are recorded are not run again.
+
+    A plan in TOML, {word} standing for the setting of that name:
+    a = "write {size}"; b = "write {size}"; from = -10; to = 10; step = 5; setup = "mount-it {device}";
+    [[panel]] name = "disk"; sweep = "device"; device = "sda"; size = 4
+    """
+    if (plan is None) == (recorded is None):
+        raise UserError("give either a PLAN to run, or --page DIR of a recorded sweep")
+    if plan is not None:
+        run_sweep(read_plan(plan), directory, lambda line: print(visible(line), file=sys.stderr))
+    folder = recorded or directory
+    described = read_recorded(folder)
+    present = [panel for panel in described.panels if is_recorded(panel, folder)]
+    missing = [panel.name for panel in described.panels if panel not in present]
+    if not present:
+        raise UserError(f"{folder}: no panel is recorded; run slicewise delta sweep PLAN --dir {folder}")
+    campaigns = {panel.name: _campaign(folder / panel.name, "auto") for panel in present}
+    panels = []
+    for panel in present:
+        graph, evidence = graph_and_evidence(panel.name, campaigns[panel.name], Weighting(weight))
+        panels.append(Panel(panel.sweep, graph, evidence))
+    unseen = [line for data in campaigns.values() for line in least_seen_lines(data.digests, data.direction)]
+    page = html or page_path(folder, f"sweep-{folder.resolve().name}")
+    write_page(sweep_page(described.title, panels, missing, unseen), page)
+    if json:
+        told = [_sweep_record(panel) for panel in panels]
+        write_json({"title": described.title, "panels": told, "missing": missing, "page": page}, output)
+        return
+    lines = [f"{name}: not recorded yet" for name in missing]
+    write_text([for_terminal(sweep_table(panels)), "", *lines, f"Page: {page}"], output)
+
+
+def _sweep_record(panel: Panel) -> dict[str, Any]:
+    graph = panel.graph
+    return {
+        "sweep": panel.sweep,
+        "panel": graph.configuration,
+        "asymmetry": graph.asymmetry,
+        "asymmetry_reason": graph.asymmetry_reason or None,
+        "peak": graph.peak,
+        "expected_peak": graph.expected_peak,
+        "cause": panel.cause,
+        "points": graph.points.to_dicts(),
+        "evidence": panel.evidence.to_dicts(),
+    }
 
 
 def _show_graphs(

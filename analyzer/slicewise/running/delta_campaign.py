@@ -59,20 +59,26 @@ def runs_of(plan: DeltaPlan) -> list[DeltaRun]:
     return found
 
 
+def runs_left(plan: DeltaPlan, directory: Path) -> list[DeltaRun]:
+    """The runs that are not done yet, of a directory that is made ready for them. Raises as `run_campaign`."""
+    done = _open_campaign(plan, directory)
+    return [run for run in runs_of(plan) if run.name not in done]
+
+
 def run_campaign(plan: DeltaPlan, directory: Path, say: Callable[[str], None]) -> None:
     """Do all runs that are not done yet. say: takes a line of progress.
 
     Raises UserError where the directory holds another campaign, cannot be written, or a command fails; interrupted, it
     ends what it started, and the same call goes on.
     """
-    done = _open_campaign(plan, directory)
-    left = [run for run in runs_of(plan) if run.name not in done]
+    left = runs_left(plan, directory)
+    done = len(runs_of(plan)) - len(left)
     if done:
-        say(f"{words.count(len(done), 'run')} done already; {len(left)} to go")
+        say(f"{words.count(done, 'run')} done already; {len(left)} to go")
     took: list[float] = []
     for place, run in enumerate(left):
         remaining = words.duration(sum(took) / len(took) * (len(left) - place)) if took else "unknown"
-        say(f"{len(done) + place + 1}/{len(done) + len(left)}  {run.name}  (time left: {remaining})")
+        say(f"{done + place + 1}/{done + len(left)}  {run.name}  (time left: {remaining})")
         began = time.monotonic()
         _run_one(plan, run, directory)
         took.append(time.monotonic() - began)

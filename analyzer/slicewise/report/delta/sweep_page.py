@@ -1,0 +1,83 @@
+"""The page and the table of a sweep: a Delta-graph a panel, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from slicewise.analysis.delta import DeltaGraph
+from slicewise.charts import delta as charts
+from slicewise.report.delta.delta_page import peaks, verdict
+from slicewise.report.nodes.evidence import evidence_table, evidence_words
+from slicewise.report.page import Page, Section
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of a sweep: its Delta-graph and the evidence for causes (`causes.EVIDENCE_SCHEMA`)."""
+
+    sweep: str
+    graph: DeltaGraph
+    evidence: pl.DataFrame
+
+    @property
+    def cause(self) -> str | None:
+        """The cause that the evidence names first; None where it names none."""
+        named = self.evidence.filter(pl.col("full") | pl.col("counts"))
+        return str(named["cause"][0]) if len(named) else None
+
+
+def sweep_table(panels: Sequence[Panel]) -> Table:
+    """A row a panel."""
+    table = Table(
+        [Column("sweep", is_figure=False), Column("panel", is_figure=False), Column("asymmetry"), Column("peak of A"),
+         Column("peak of B"), Column("sharing explains"), Column("cause named first", is_figure=False)]
+    )  # fmt: skip
+    for panel in panels:
+        graph = panel.graph
+        asymmetry = Cell("", None) if graph.asymmetry is None else Cell(f"{graph.asymmetry:.2f}", graph.asymmetry)
+        explained = max(graph.expected_peak.values())
+        table.add(
+            panel.sweep, graph.configuration, asymmetry,
+            *(Cell(words.number(graph.peak[name]), graph.peak[name]) for name in ("A", "B")),
+            Cell(words.number(explained), explained), panel.cause or "none",
+        )  # fmt: skip
+    return table
+
+
+def sweep_page(title: str, panels: Sequence[Panel], missing: Sequence[str], unseen: Sequence[str]) -> Page:
+    """The page; missing: names of panels that are not recorded yet; unseen: what profiles lack, a line each."""
+    unfair = [panel.graph for panel in panels if panel.graph.asymmetry is not None]
+    worst = max(unfair, key=lambda graph: graph.asymmetry or 0.0, default=None)
+    sentences = [f"{title}: {words.count(len(panels), 'panel')}, a Delta-graph each."]
+    if worst is not None:
+        sentences.append(f"Whoever comes first gains most in {worst.configuration}: asymmetry {worst.asymmetry:.2f}.")
+    note = "An asymmetry of 0 is fair sharing, of 1 first come, first served; a peak is the time over the time alone."
+    return Page(
+        title=title,
+        kicker="Slicewise sweep of Delta-graphs",
+        sentences=sentences,
+        sections=[
+            Section("All panels", tables=[sweep_table(panels)], note=f"{note} Named causes are evidence, not proof."),
+            *(_section(panel) for panel in panels),
+        ],
+        unseen=[*(f"{name}: not recorded yet" for name in missing), *unseen],
+    )
+
+
+def _section(panel: Panel) -> Section:
+    graph, name = panel.graph, panel.graph.configuration
+    has_evidence = len(panel.evidence) > 0
+    return Section(
+        f"{panel.sweep}: {name}" if panel.sweep else name,
+        text=[verdict(graph), peaks(graph), *([evidence_words(panel.evidence)] if has_evidence else [])],
+        chart=charts.over_offset(
+            {name: graph.points}, {name: graph.expected}, "interference", "time / time alone", 1.0
+        ),
+        tables=[evidence_table(panel.evidence)] if has_evidence else [],
+        note="Marks are runs, hollow ones outliers; lines are what proportional sharing predicts.",
+    )

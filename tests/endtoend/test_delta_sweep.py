@@ -1,0 +1,102 @@
+"""`slicewise delta sweep` with real commands: two tiny panels are run, not run again, and drawn without running."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from endtoend.test_delta_run import PROGRAM
+from slicewise.errors import UserError
+from slicewise.running.delta_sweep import read_plan
+from support.command_line import run_slicewise
+
+PLAN = """
+title = "Two tiny panels"
+a = "{python} program.py a b data"
+b = "{python} program.py b a data"
+setup = "sh -c 'echo {size} >> set-up'"
+teardown = "sh -c 'echo {size} >> torn-down'"
+from = 0
+to = 0
+step = 1
+slice = 0.1
+size = 1
+"""
+PANELS = """
+[[panel]]
+name = "one"
+sweep = "size"
+
+[[panel]]
+name = "two"
+sweep = "size"
+size = 2
+"""
+
+
+def test_two_panels_are_run_once_and_drawn_from_what_was_recorded(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "data").mkdir()
+    python = f"python = {json.dumps(sys.executable)}\n"
+    (tmp_path / "plan.toml").write_text(python + PLAN + PANELS)
+    arguments = ("delta", "sweep", "plan.toml", "--dir", "swept", "--html", "page.html", "--json")
+    done = run_slicewise(*arguments, directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert [(panel["sweep"], panel["panel"]) for panel in told["panels"]] == [("size", "one"), ("size", "two")]
+    assert all(set(panel["peak"]) == {"A", "B"} for panel in told["panels"])
+    assert told["missing"] == []
+    for around in ("set-up", "torn-down"):
+        assert (tmp_path / around).read_text().split() == ["1", "2"]
+
+    again = run_slicewise(*arguments, directory=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert "panel 2/2, two: recorded already" in again.stderr
+    assert (tmp_path / "set-up").read_text().split() == ["1", "2"]
+
+    (tmp_path / "swept" / "two" / "done").unlink()
+    drawn = run_slicewise("delta", "sweep", "--page", "swept", "--html", "again.html", directory=tmp_path)
+    assert drawn.returncode == 0, drawn.stderr
+    assert "two: not recorded yet" in drawn.stdout
+    assert (tmp_path / "again.html").read_text().startswith("<!")
+
+    (tmp_path / "plan.toml").write_text(python + PLAN.replace("step = 1", "step = 2") + PANELS.replace("= 2", "= 3"))
+    other = run_slicewise(*arguments, directory=tmp_path)
+    assert other.returncode == 2
+    assert "its panel two is another one" in other.stderr
+
+
+def plan_of(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    return path
+
+
+def test_settings_of_a_panel_go_before_those_of_the_file(tmp_path):
+    text = 'python = "p"\n' + PLAN.replace("to = 0", "to = 2").replace('data"', 'data {start}"', 1) + PANELS
+    first, second = read_plan(plan_of(tmp_path, text)).panels
+    assert first.setup == "sh -c 'echo 1 >> set-up'"
+    assert second.setup == "sh -c 'echo 2 >> set-up'"
+    assert first.plan.a == "p program.py a b data {start}"
+    assert first.plan.offsets == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = ", "is no TOML"),
+        (PLAN, "has no panels"),
+        (PLAN + '[[panel]]\nname = "../x"\n', "is no word of letters"),
+        (PLAN + PANELS, "{python} in a command has no value; add python = VALUE"),
+        ('python = "p"\n' + PLAN + PANELS.replace("two", "one"), "two panels are named one"),
+        ('python = "p"\n' + PLAN.replace("to = 0", "to = -1") + PANELS, "are no offsets"),
+        ('python = "p"\n' + PLAN.replace("from = 0", "from = 'x'") + PANELS, "from is no number"),
+        ('python = "p"\n' + PLAN.replace("b = ", "c = ") + PANELS, "b is no command"),
+    ],
+)
+def test_a_plan_that_is_none_is_refused(tmp_path, text, said):
+    with pytest.raises(UserError, match=re.escape(said)):
+        read_plan(plan_of(tmp_path, text))
