@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from datetime import date
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.site.load import OTHERS, by_day, changed_programs, load, slow_metadata
 from slicewise.analysis.site.summary import summary
+from slicewise.catalog.answers import ANSWERS
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.store import NS_A_DAY, Catalog
@@ -92,6 +94,7 @@ def test_a_day_with_jobs_that_cost_each_other_time(catalog: Catalog, tmp_path: P
 
 
 def test_no_job_is_asked_when_there_is_no_time(catalog: Catalog) -> None:
+    shutil.rmtree(catalog.path / ANSWERS, ignore_errors=True)
     found = summary(catalog, 0, LAST, most_asked=10, most_seconds=0)
     assert found.worst.asked == 1
     assert found.worst.most_unasked > 0

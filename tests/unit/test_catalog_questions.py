@@ -10,8 +10,10 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.site import overlaps as site_overlaps
+from slicewise.analysis.site import worst as site_worst
 from slicewise.analysis.site.overlaps import pairs
 from slicewise.analysis.site.worst import most_lost, worst
+from slicewise.catalog.answers import ANSWERS, Answers
 from slicewise.catalog.beside import Around, others_bytes, partners
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
@@ -221,6 +223,31 @@ def test_worst_names_who_lost_and_who_cost(catalog):
         ["program", "jobs"], ["simulation", "1"], ["postproc", "1"],
     ]  # fmt: skip
     assert "2 jobs used a storage at one time with another; blame was asked of all of them." in text
+
+
+def test_worst_names_whom_it_did_not_ask_and_asks_nobody_twice(catalog, monkeypatch):
+    shutil.rmtree(catalog.path / ANSWERS, ignore_errors=True)
+    first = worst(catalog, 0, LAST, 1)
+    assert (first.asked, first.of, first.unasked.height) == (1, 2, 1)
+    assert 0 < first.most_unasked == first.all_unasked
+    (rest,) = told("catalog", "worst", catalog.path, "--until", "2023-11-15", "--ask", "1", "--unasked")
+    assert rest["at_most_seconds"] == pytest.approx(first.most_unasked)
+    asked = worst(catalog, 0, LAST, 2)
+    assert (asked.asked, asked.unasked.height) == (2, 0)
+    monkeypatch.setattr(site_worst, "_answers", lambda *_: pytest.fail("asked again"))
+    assert worst(catalog, 0, LAST, 2).rows.equals(asked.rows)
+
+
+def test_answers_go_with_the_jobs_that_they_are_about(catalog, tmp_path):
+    shutil.copytree(catalog.path, tmp_path / "site")
+    site = Catalog(tmp_path / "site")
+    worst(site, 0, LAST, 2)
+    assert Answers(site).read("blame").height == 2
+    write_job(tmp_path / "new" / "48999", 1, 1, {range(4): 1.0}, first_node=50)
+    ingest(site, places([tmp_path / "new"]))
+    assert Answers(site).read("blame") is None
+    worst(site, 0, LAST, 2)
+    assert len({file.name.rpartition("-")[2] for file in (site.path / ANSWERS).iterdir()}) == 1
 
 
 def test_runs_with_company_are_not_quiet(catalog):

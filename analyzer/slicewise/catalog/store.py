@@ -3,7 +3,7 @@
     CATALOG/catalog.json                         the format's number, and whether names are hashed
     CATALOG/day=2026-11-22/batch=1f.../*.parquet  a frame each, of jobs that began on that day (UTC)
     CATALOG/day=2026-11-22/batch=1f.../_jobs.index  numbers of the names and keys of its jobs, in order
-    CATALOG/.salt .lock .journal.json .aside/
+    CATALOG/.salt .lock .journal.json .aside/ .answers/
 
 A batch is written aside and renamed. What takes more than one renaming (a batch in place of others) is written down in
 the journal first; from then on it counts as done, and whoever holds the lock next does the rest. The lock is flock on

@@ -32,6 +32,7 @@ from slicewise.report.site.site_tables import (
     quality_sentence,
     quality_table,
     records,
+    unasked_table,
     worst_sentence,
     worst_table,
 )
@@ -367,27 +368,39 @@ def worst(
     by: Annotated[
         Literal["job", "program", "user"], typer.Option(help="A row a job, or jobs added up by program or by user.")
     ] = "job",
+    unasked: Annotated[
+        bool, typer.Option("--unasked", help="The jobs that were not asked, and the most that each can have lost.")
+    ] = False,
     dask: Dask = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
     """Who lost most time to others, and who cost others most, by blame. Without times: on the catalog's last day.
 
-    Jobs are asked in order of the most that they can have lost.
+    Jobs are asked in order of the most that they can have lost. Who was asked before is not asked again.
 
     Example: slicewise catalog worst /site/catalog --since 2026-11-22 --ask 1000 --by program
     """
-    from slicewise.analysis.site.worst import together  # numpy comes along
+    from slicewise.analysis.site.worst import together, unasked_jobs  # numpy comes along
     from slicewise.analysis.site.worst import worst as ask
 
     opened = Catalog(catalog)
     with workers_at(dask) as workers:
         found = ask(opened, *_window(opened, since, until), asked, workers)
-    rows = (found.rows if by == "job" else together(found, by)).head(most)
+    if unasked:
+        rows = unasked_jobs(opened, found)
+        if not json:
+            rows = rows.head(most)
+    else:
+        rows = (found.rows if by == "job" else together(found, by)).head(most)
     if json:
         write_json(records(rows), output)
         return
     line = worst_sentence(found)
+    if unasked:
+        table = [for_terminal(unasked_table(rows.iter_rows(named=True)))] if rows.height else []
+        write_text([line, *table], output)
+        return
     write_text([line, *([for_terminal(worst_table(rows.iter_rows(named=True), by))] if rows.height else [])], output)
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from slicewise.analysis.site.jobs import Wanted, list_jobs
 from slicewise.analysis.site.load import Load, by_day, changed_programs, load, not_profiled, slow_metadata
-from slicewise.analysis.site.overlaps import Pairs, named, pairs
+from slicewise.analysis.site.overlaps import Pairs, known_pairs, named
 from slicewise.analysis.site.quality import quality
 from slicewise.analysis.site.worst import Worst, worst
 from slicewise.catalog.store import NS_A_DAY, Catalog
@@ -58,7 +58,7 @@ def summary(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int, most_
     moved = pl.sum_horizontal("read_bytes", "write_bytes")
     metadata, call_seconds = slow_metadata(catalog, batches, start_ns, end_ns, MOST_ROWS)
     days = by_day(catalog, batches, start_ns, end_ns)
-    together = pairs(catalog, batches, start_ns, end_ns, MOST_ROWS)
+    together = known_pairs(catalog, batches, start_ns, end_ns, MOST_ROWS)
     first_ns = max(start_ns, int(jobs["start_ns"].min() or 0)) if jobs.height else start_ns  # type: ignore[arg-type]
     last_ns = min(end_ns, int(jobs["end_ns"].max() or 0)) if jobs.height else end_ns  # type: ignore[arg-type]
     is_long = days.height >= FEWEST_DAYS and last_ns - first_ns > NS_A_DAY

@@ -21,7 +21,9 @@ from slicewise.analysis.blame.case import kept_case
 from slicewise.analysis.blame.result import CONFIDENCES, Blame
 from slicewise.analysis.blame.timeline import Rows
 from slicewise.analysis.site.at_once import around_jobs
+from slicewise.analysis.site.jobs import with_key_text
 from slicewise.analysis.site.spans import Span, spans_of
+from slicewise.catalog.answers import Answers
 from slicewise.catalog.beside import LEAST_GRID_NS, Around, on_grid
 from slicewise.catalog.kept import KeptJob, key_text
 from slicewise.catalog.schema import KEY
@@ -39,34 +41,52 @@ class Worst:
     """What blame says of the jobs of some time. rows: a row a job that lost time or cost others any: key (as text),
     job, user, program, lost_seconds (to others), caused_seconds (that others lost by it), confidence (of the larger of
     the two); who cost others most comes first. asked: of how many jobs blame was asked; of: how many had company.
-    most_unasked: no job that was not asked can have lost more seconds. beside: by program and by user, seconds that
-    jobs lost in slices in which a job of theirs had a part in it.
+    unasked: the others, and the most that each of them can have lost: key (a number), seconds; the most first. beside:
+    by program and by user, seconds that jobs lost in slices in which a job of theirs had a part in it.
     """
 
     rows: pl.DataFrame
     asked: int
     of: int
-    most_unasked: float
+    unasked: pl.DataFrame
     beside: Mapping[Group, Mapping[object, float]]
+
+    @property
+    def most_unasked(self) -> float:
+        """No job that was not asked can have lost more seconds."""
+        return float(self.unasked["seconds"].max() or 0.0)  # type: ignore[arg-type]
+
+    @property
+    def all_unasked(self) -> float:
+        """Nor can they all together have lost more seconds."""
+        return float(self.unasked["seconds"].sum())
 
 
 # Jobs of which blame is asked in one task.
 ASKED_AT_ONCE = 8
+# The answers of all jobs: what they are kept as, and how often while they are asked.
+BLAME = "blame"
+KEPT_EVERY_SECONDS = 60.0
 WHO = ("job", "user", "program")
 ROWS = {
     KEY: pl.String, "job": pl.String, "user": pl.Int64, "program": pl.String, "lost_seconds": pl.Float64,
     "caused_seconds": pl.Float64, "confidence": pl.String,
 }  # fmt: skip
+# `_Answer`, as it is kept.
+KEPT = pl.Schema(
+    {KEY: pl.UInt64(), "confidence": pl.String(), "others": pl.List(pl.UInt64()), "seconds": pl.List(pl.Float64())}
+    | {"program": pl.List(pl.String()), "program_seconds": pl.List(pl.Float64())}
+    | {"user": pl.List(pl.Int64()), "user_seconds": pl.List(pl.Float64())}
+)
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """What blame says of a job. people: the jobs that it speaks of, by key: name, user, program. lost: seconds, by the
-    key of who cost them; None where nothing is claimed. beside: as of `Worst`.
+    """What blame says of a job. lost: seconds, by the key of who cost them; None where nothing is claimed. beside: as
+    of `Worst`.
     """
 
     key: int
-    people: Mapping[int, tuple[object, ...]]
     lost: Sequence[tuple[int | None, float]] | None
     confidence: str
     beside: Mapping[Group, Mapping[object, float]]
@@ -81,48 +101,102 @@ def worst(
     most_seconds: float = inf,
 ) -> Worst:
     """Ask blame of the jobs that can have lost most between two instants, at most so many. workers: who asks.
-    most_seconds: after so long no further job is asked.
+    most_seconds: after so long no further job is asked. Who was asked before is not asked again, and counts.
     """
     hands = workers or OneByOne()
-    bounds = most_lost(catalog, catalog.batches_between(start_ns, end_ns), start_ns, end_ns, hands)
-    keys = bounds[KEY].head(most_asked).to_list()
+    answers = Answers(catalog)
+    bounds = answers.known(
+        f"most-lost-{start_ns}-{end_ns}",
+        lambda: most_lost(catalog, catalog.batches_between(start_ns, end_ns), start_ns, end_ns, hands),
+    )
+    told = _kept(answers)
+    keys = [key for key in bounds[KEY].head(most_asked) if key not in told]
     at_once = ASKED_AT_ONCE if most_seconds == inf else 1
     tasks = (
         (catalog.path, keys[at : at + at_once], start_ns, end_ns, len(keys)) for at in range(0, len(keys), at_once)
     )
-    told: list[_Answer] = []
-    asked, until = 0, time.monotonic() + most_seconds
+    began = kept_at = time.monotonic()
     for some in hands.each(_answers, tasks):
-        told += some
-        asked = min(asked + at_once, len(keys))
-        if time.monotonic() > until:
+        told |= {one.key: one for one in some}
+        now = time.monotonic()
+        if now - kept_at > KEPT_EVERY_SECONDS:
+            _keep(answers, told)
+            kept_at = now
+        if now - began > most_seconds:
             break
     _around.cache_clear()
+    if keys:
+        _keep(answers, told)
+    asked = [told[key] for key in bounds[KEY] if key in told]
+    unasked = bounds.filter(~pl.col(KEY).is_in([one.key for one in asked]))
+    return Worst(_rows(catalog, asked), len(asked), bounds.height, unasked, _beside_all(asked))
+
+
+def _rows(catalog: Catalog, asked: Sequence[_Answer]) -> pl.DataFrame:
+    """The rows of `Worst`."""
     losses: dict[int, tuple[float, str]] = {}
     caused: dict[int, list[tuple[float, str]]] = {}
-    people: dict[int, tuple[object, ...]] = {}
-    beside: dict[Group, Counter[object]] = {by: Counter() for by in GROUPS}
-    for one in told:
-        people |= one.people
-        for by, seconds_of in one.beside.items():
-            beside[by].update(seconds_of)
+    for one in asked:
         if one.lost is None:
             continue
         losses[one.key] = (sum(seconds for _, seconds in one.lost), one.confidence)
         for other, seconds in one.lost:
             if other is not None:
                 caused.setdefault(other, []).append((seconds, one.confidence))
+    keys = losses.keys() | caused.keys()
+    jobs = catalog.scan("jobs").filter(pl.col(KEY).is_in(list(keys))).select(KEY, *WHO).collect()
     rows = []
-    for key in losses.keys() | caused.keys():
+    for key, *who in jobs.iter_rows():
         lost, cost = losses.get(key, (0.0, "unknown")), caused.get(key, [])
         total = sum(seconds for seconds, _ in cost)
         confidence = lost[1] if lost[0] >= total else _of_most(cost)
-        rows.append((key_text(key), *people[key], lost[0], total, confidence))
-    frame = pl.DataFrame(rows, schema=ROWS, orient="row").sort(
+        rows.append((key_text(key), *who, lost[0], total, confidence))
+    return pl.DataFrame(rows, schema=ROWS, orient="row").sort(
         "caused_seconds", "lost_seconds", KEY, descending=[True, True, False]
     )
-    rest = bounds["seconds"].slice(asked)
-    return Worst(frame, len(told), bounds.height, float(rest[0]) if len(rest) else 0.0, beside)
+
+
+def _beside_all(asked: Sequence[_Answer]) -> dict[Group, Mapping[object, float]]:
+    found: dict[Group, Counter[object]] = {by: Counter() for by in GROUPS}
+    for one in asked:
+        for by, seconds_of in one.beside.items():
+            found[by].update(seconds_of)
+    return dict(found)
+
+
+def unasked_jobs(catalog: Catalog, found: Worst) -> pl.DataFrame:
+    """The jobs that were not asked: key (as text), job, user, program, at_most_seconds (that it can have lost); the
+    most first.
+    """
+    who = catalog.scan("jobs").select(KEY, *WHO).join(found.unasked.lazy().select(KEY), on=KEY, how="semi").collect()
+    rows = found.unasked.join(who, on=KEY, how="left", maintain_order="left")
+    return with_key_text(rows).select(KEY, *WHO, at_most_seconds="seconds")
+
+
+def _kept(answers: Answers) -> dict[int, _Answer]:
+    """The answers that were given before, by key."""
+    rows = answers.read(BLAME)
+    found: dict[int, _Answer] = {}
+    for row in [] if rows is None else rows.iter_rows(named=True):
+        lost = None if row["seconds"] is None else list(zip(row["others"], row["seconds"], strict=True))
+        beside = {by: dict(zip(row[by], row[f"{by}_seconds"], strict=True)) for by in GROUPS if row[by]}
+        found[row[KEY]] = _Answer(row[KEY], lost, row["confidence"], beside)
+    return found
+
+
+def _keep(answers: Answers, told: Mapping[int, _Answer]) -> None:
+    rows = [
+        {KEY: one.key, "confidence": one.confidence}
+        | (
+            {}
+            if one.lost is None
+            else {"others": [who for who, _ in one.lost], "seconds": [cost for _, cost in one.lost]}
+        )
+        | {by: list(found) for by, found in one.beside.items()}
+        | {f"{by}_seconds": list(found.values()) for by, found in one.beside.items()}
+        for one in told.values()
+    ]
+    answers.keep(BLAME, pl.DataFrame(rows, schema=KEPT, orient="row"))
 
 
 def together(found: Worst, by: Group) -> pl.DataFrame:
@@ -161,15 +235,14 @@ def _around(catalog: Path, start_ns: int, end_ns: int, count: int, _: object) ->
 
 def _answer(around: Around, rows: Rows, job: KeptJob) -> _Answer:
     result, neighbours = _asked(around, rows, job)
-    people = {one.key: tuple(one.row[name] for name in WHO) for one in (job, *neighbours.values())}
     if result is None or result.lost is None or not result.is_claimed:
-        return _Answer(job.key, people, None, "unknown", {})
+        return _Answer(job.key, None, "unknown", {})
     lost = [
         (None if one.job is None else neighbours[one.job].key, one.lost.value)
         for one in result.neighbours
         if one.lost.value > 0
     ]
-    return _Answer(job.key, people, lost, result.confidence, _beside(result, neighbours))
+    return _Answer(job.key, lost, result.confidence, _beside(result, neighbours))
 
 
 def _beside(result: Blame, neighbours: Mapping[str, KeptJob]) -> dict[Group, dict[object, float]]:

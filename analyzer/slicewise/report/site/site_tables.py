@@ -110,6 +110,22 @@ def worst_table(rows: Iterable[Mapping[str, Any]], by: str = "job") -> Table:
     return table
 
 
+def unasked_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """A row a job that blame was not asked of, and the most that it can have lost."""
+    table = Table(
+        [
+            Column("job", is_figure=False),
+            Column("user"),
+            Column("program", is_figure=False),
+            Column("lost at most", "s"),
+        ]
+    )
+    for row in rows:
+        seconds = row["at_most_seconds"]
+        table.add(row["job"], Cell(str(row["user"])), row["program"], Cell(words.duration(seconds), seconds))
+    return table
+
+
 def pairs_sentence(found: Pairs) -> str:
     """Among which jobs pairs were looked for, where these were not all."""
     return (
@@ -137,8 +153,9 @@ def worst_sentence(found: Worst) -> str:
     company = f"{words.count(found.of, 'job')} used a storage at one time with another"
     if found.asked >= found.of:
         return f"{company}; blame was asked of all of them."
-    rest = f"none of the others lost more than {words.duration(found.most_unasked)}"
-    return f"{company}; blame was asked of the {found.asked:,} that can have lost most, and {rest}."
+    each, together = (words.duration(seconds) for seconds in (found.most_unasked, found.all_unasked))
+    rest = f"none of the other {found.of - found.asked:,} lost more than {each}, nor all of them more than {together}"
+    return f"{company}; blame was asked of {found.asked:,}: {rest}."
 
 
 def records(frame: pl.DataFrame) -> list[dict[str, Any]]:
