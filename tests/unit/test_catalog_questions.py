@@ -12,7 +12,7 @@ from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.site import overlaps as site_overlaps
 from slicewise.analysis.site import worst as site_worst
 from slicewise.analysis.site.overlaps import pairs
-from slicewise.analysis.site.worst import most_lost, worst
+from slicewise.analysis.site.worst import head, most_lost, worst
 from slicewise.catalog.answers import ANSWERS, Answers
 from slicewise.catalog.beside import Around, others_bytes, partners
 from slicewise.catalog.find import places
@@ -223,6 +223,16 @@ def test_worst_names_who_lost_and_who_cost(catalog):
         ["program", "jobs"], ["simulation", "1"], ["postproc", "1"],
     ]  # fmt: skip
     assert "2 jobs used a storage at one time with another; blame was asked of all of them." in text
+
+
+def test_who_lost_most_is_told_beside_who_cost_most():
+    rows = pl.DataFrame(
+        {"job": list("abcdef"), "lost_seconds": [0.0, 0, 0, 0, 7, 900], "caused_seconds": [9.0, 8, 7, 6, 0, 0]}
+    )
+    assert head(rows, 4)["job"].to_list() == ["a", "b", "e", "f"]
+    assert head(rows, 3)["job"].to_list() == ["a", "b", "f"]
+    assert head(rows, 50).equals(rows)
+    assert head(rows.with_columns(lost_seconds=pl.lit(0.0)), 2)["job"].to_list() == ["a", "b"]
 
 
 def test_worst_names_whom_it_did_not_ask_and_asks_nobody_twice(catalog, monkeypatch):

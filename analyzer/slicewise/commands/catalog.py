@@ -381,7 +381,7 @@ def worst(
 
     Example: slicewise catalog worst /site/catalog --since 2026-11-22 --ask 1000 --by program
     """
-    from slicewise.analysis.site.worst import together, unasked_jobs  # numpy comes along
+    from slicewise.analysis.site.worst import head, together, unasked_jobs  # numpy comes along
     from slicewise.analysis.site.worst import worst as ask
 
     opened = Catalog(catalog)
@@ -392,7 +392,7 @@ def worst(
         if not json:
             rows = rows.head(most)
     else:
-        rows = (found.rows if by == "job" else together(found, by)).head(most)
+        rows = head(found.rows if by == "job" else together(found, by), most)
     if json:
         write_json(records(rows), output)
         return

@@ -199,6 +199,14 @@ def _keep(answers: Answers, told: Mapping[int, _Answer]) -> None:
     answers.keep(BLAME, pl.DataFrame(rows, schema=KEPT, orient="row"))
 
 
+def head(rows: pl.DataFrame, most: int) -> pl.DataFrame:
+    """So many rows of `Worst`, or of `together`, in their order: as a half who lost most, and who cost others most."""
+    numbered = rows.with_row_index("at")
+    losers = numbered.filter(pl.col("lost_seconds") > 0).sort("lost_seconds", "at", descending=[True, False])
+    chosen = pl.concat([losers.head(most // 2), numbered]).unique("at", keep="first", maintain_order=True).head(most)
+    return chosen.sort("at").drop("at")
+
+
 def together(found: Worst, by: Group) -> pl.DataFrame:
     """The rows of `Worst` added up by program or by user, in the same order: program or user, jobs (that lost time or
     cost others any), lost_seconds, caused_seconds, caused_most_seconds (that others lost while a job of theirs was

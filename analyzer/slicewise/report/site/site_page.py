@@ -7,6 +7,7 @@ from typing import Any
 
 from slicewise.analysis.site.load import OTHERS, Load, StorageLoad
 from slicewise.analysis.site.summary import MOST_JOBS, MOST_ROWS, Summary
+from slicewise.analysis.site.worst import head
 from slicewise.charts import style, throughput
 from slicewise.report.page import Fact, Page, Section
 from slicewise.report.site.site_tables import (
@@ -93,7 +94,7 @@ def _facts(found: Summary) -> list[Fact]:
 
 
 def _worst(found: Summary, links: Links) -> Section:
-    rows = found.worst.rows.head(MOST_ROWS)
+    rows = head(found.worst.rows, MOST_ROWS)
     return Section(
         heading="Who lost time to others, and who cost others most",
         text=[] if rows.height else ["Nobody, as far as is known."],
