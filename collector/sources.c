@@ -296,7 +296,7 @@ static void read_lustre(struct reading *reading, const char *dir, enum device_ki
         closedir(clients);
 }
 
-/* Of the system itself: a directory that stands for its root has no connections. */
+/* Only of the running system: a directory that stands for its root, as in tests, has no connections. */
 static void read_connections(struct reading *reading)
 {
     struct connections *connections = &reading->connections;

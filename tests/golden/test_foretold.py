@@ -15,7 +15,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/foretold.md"
 
 
 def test_sshfs_is_foretold_as_the_page_says():
-    """Of the one that takes seconds. Whoever changes the model writes the page anew, and looks at the other three."""
+    """Only this storage takes seconds. Whoever changes the model writes the page anew and looks at the other three."""
     found = foretell_page.outcomes(validation.unpacked(ARCHIVES) / recording_of("sshfs-sync"))
     errors = [abs(one.error) for one in found]
     assert statistics.mean(errors) <= foretell_page.AIM[1]

@@ -1,7 +1,7 @@
 """Writes docs/foretold.md: `python -m testbed.foretell_page CAMPAIGNS PAGE`.
 
-Of each recording of `testbed.blame_plans` every run of several jobs is foretold from runs of each job alone, by the law
-that explains the other runs: those of the same jobs, repeats too, are left out.
+The page foretells every run of several jobs in the recordings of `testbed.blame_plans`, from runs of each job alone.
+The law is the one that explains the other runs best. Runs of the same jobs, repeats too, are left out there.
 """
 
 from __future__ import annotations

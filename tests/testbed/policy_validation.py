@@ -259,7 +259,7 @@ def dearer(archives: Path) -> list[Dearer]:
 
 
 def costs(archives: Path, scenario: str, policy: Policy, metric: Metric, dt: float) -> list[float]:
-    """Of each repeat."""
+    """What each repeat cost."""
     return [
         pair.cost(metric)
         for pair in pairs(archives)

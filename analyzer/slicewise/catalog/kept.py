@@ -107,7 +107,7 @@ class KeptDigest(Digest):
 
     @property
     def key(self) -> int:
-        """Of the job in the catalog."""
+        """The job's key in the catalog."""
         return self._kept.key
 
     @cached_property

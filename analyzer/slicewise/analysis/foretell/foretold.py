@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -20,12 +19,15 @@ from slicewise.analysis.job.io_span import io_span
 from slicewise.analysis.runs.matching import run_of
 from slicewise.analysis.runs.storage import shared_storage
 from slicewise.analysis.runs.student import student_t
+from slicewise.analysis.sharing.weights import Kind as WeightKind
+from slicewise.analysis.sharing.weights import Weighting
 from slicewise.digest.activity import DIRECTIONS, activity, bytes_by_storage
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 
-WeightBy = Literal["processes", "nodes", "equal", "outstanding"]
+# A job's run alone, when it starts (s), and its timeline.
+Plan = tuple["AloneRun", float, tuple[Segment, ...]]
 MOVES: tuple[Kind, ...] = ("read", "write")
 EXPONENTS = (1.0, 2.0, 32.0)
 # Clients cut calls into parts: a process has no more bytes under way than this, as far as shares go.
@@ -55,12 +57,12 @@ Progress = Callable[[int, int], None]
 class Law:
     """What shares go by. part: the most bytes that a call counts for, of weights by bytes outstanding."""
 
-    by: WeightBy
+    by: WeightKind
     part: float
     rules: Rules
 
 
-WEIGHTS: list[tuple[WeightBy, float]] = [
+WEIGHTS: list[tuple[WeightKind, float]] = [
     ("processes", math.inf),
     ("nodes", math.inf),
     ("equal", math.inf),
@@ -92,17 +94,12 @@ class AloneRun:
         return (self.span[1] - self.span[0]) / 1e9
 
     def weight(self, law: Law) -> float:
-        """Of its share by a law, while all of its processes are in calls."""
+        """The weight that a law gives it while all of its processes are in calls."""
         moves = [kind for kind in MOVES if self.calls[kind]]
         count = sum(self.calls[kind] for kind in moves)
         size = sum(self.bytes[kind] for kind in moves) / count if count else 1.0
-        weights: dict[WeightBy, float] = {
-            "processes": self.processes,
-            "nodes": self.nodes,
-            "equal": 1.0,
-            "outstanding": self.processes * min(size, law.part),
-        }
-        return weights[law.by]
+        outstanding = self.processes * min(size, law.part)
+        return Weighting(law.by).of(self.processes, self.nodes, self.nodes, outstanding)
 
     def under_way(self, law: Law, served: Mapping[Kind, float]) -> float:
         """How long the storage takes for what its processes have under way while all of them write (s)."""
@@ -371,11 +368,11 @@ def _joined(one: Segment, other: Segment) -> Segment:
     return Segment(seconds, mean(one.use, other.use), mean(one.calls, other.calls))
 
 
-def together(jobs: Sequence[tuple[AloneRun, float]], served: Mapping[Kind, float], law: Law) -> list[float]:
-    """How long each job's I/O takes beside the others (s), by a law. jobs: run alone, and start (s)."""
+def together(jobs: Sequence[Plan], served: Mapping[Kind, float], law: Law) -> list[float]:
+    """How long each job's I/O takes beside the others (s), by a law."""
     plans = [
-        Beside(start, run.weight(law), timeline(run, served), run.under_way(law, served), run.metadata_call())
-        for run, start in jobs
+        Beside(start, run.weight(law), alone, run.under_way(law, served), run.metadata_call())
+        for run, start, alone in jobs
     ]
     return [end - plan.start for end, plan in zip(ends(plans, law.rules), plans, strict=True)]
 
@@ -384,17 +381,17 @@ def tried_on(
     runs: Sequence[SeenRun], served: Mapping[Kind, float], progress: Progress | None = None
 ) -> dict[Law, list[list[float]]]:
     """ln(foretold / seen) of each job of each run, by every law."""
+    plans = [[(one.alone, one.start, timeline(one.alone, served)) for one in run.jobs] for run in runs]
     found = {}
     for done, law in enumerate(LAWS if runs else LAWS[:1]):
-        found[law] = [_errors(run, served, law) for run in runs]
+        found[law] = [_errors(run, together(jobs, served, law)) for run, jobs in zip(runs, plans, strict=True)]
         if progress is not None:
             progress(done + 1, len(LAWS))
     return found
 
 
-def _errors(run: SeenRun, served: Mapping[Kind, float], law: Law) -> list[float]:
-    found = together([(one.alone, one.start) for one in run.jobs], served, law)
-    return [math.log(value / one.seconds) for value, one in zip(found, run.jobs, strict=True)]
+def _errors(run: SeenRun, seconds: Sequence[float]) -> list[float]:
+    return [math.log(value / one.seconds) for value, one in zip(seconds, run.jobs, strict=True)]
 
 
 def laws_of(tried: Mapping[Law, Sequence[Sequence[float]]]) -> Laws:
@@ -414,7 +411,8 @@ def foretold_seconds(
     """How long each job's I/O takes beside the others. The interval holds what all possible laws say, widened by what
     the chosen one was off by.
     """
-    by_law = [together(plans, served, law) for law in laws.possible]
+    drawn = [(run, start, timeline(run, served)) for run, start in plans]
+    by_law = [together(drawn, served, law) for law in laws.possible]
     chosen = by_law[laws.possible.index(laws.chosen)]
     return [
         _estimate(value, min(each), max(each), laws.errors)
