@@ -21,11 +21,12 @@ from slicewise.report.delta.sweep_page import Panel, sweep_page, sweep_table
 from slicewise.report.model import outlier_words
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
-from slicewise.report.tables import for_terminal
+from slicewise.report.tables import Cell, Column, Table, for_terminal
 from slicewise.running.delta_campaign import DeltaPlan, run_campaign
-from slicewise.running.delta_sweep import is_recorded, read_plan, read_recorded, run_sweep
+from slicewise.running.delta_sweep import SweepPlan, is_recorded, read_plan, read_recorded, run_sweep, shipped_plans
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.terminal.shared_options import SliceSeconds
+from slicewise.text import words
 from slicewise.text.safe_text import visible
 
 app = typer.Typer(add_completion=False, invoke_without_command=True)
@@ -88,7 +89,13 @@ def read(
 
 @app.command()
 def sweep(
-    plan: Annotated[Path | None, typer.Argument(metavar="PLAN", help="The plan: a file in TOML.")] = None,
+    plan: Annotated[
+        Path | None, typer.Argument(metavar="PLAN", help="The plan: a file in TOML, or the name of a shipped one.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="WORD=VALUE", help="A setting in place of the plan's own, in all panels."),
+    ] = None,
     directory: Annotated[
         Path, typer.Option("--dir", metavar="DIR", help="Where the sweep's profiles go; the same DIR goes on.")
     ] = Path("slicewise-sweep"),
@@ -109,7 +116,9 @@ def sweep(
     if (plan is None) == (recorded is None):
         raise UserError("give either a PLAN to run, or --page DIR of a recorded sweep")
     if plan is not None:
-        run_sweep(read_plan(plan), directory, lambda line: print(visible(line), file=sys.stderr))
+        run_sweep(
+            read_plan(plan, _given(settings or [])), directory, lambda line: print(visible(line), file=sys.stderr)
+        )
     folder = recorded or directory
     described = read_recorded(folder)
     present = [panel for panel in described.panels if is_recorded(panel, folder)]
@@ -130,6 +139,46 @@ def sweep(
         return
     lines = [f"{name}: not recorded yet" for name in missing]
     write_text([for_terminal(sweep_table(panels)), "", *lines, f"Page: {page}"], output)
+
+
+@app.command()
+def plan(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Print this plan, to adapt it.")] = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """The plans of sweeps that come with Slicewise: their names, or the text of one.
+
+    slicewise delta plan device > device.toml, then say in it what your site is like; or slicewise delta sweep device
+    --set directory=/scratch/me.
+    """
+    shipped = shipped_plans()
+    if name is not None and name not in shipped:
+        raise UserError(f"there is no plan {name}; shipped are {words.listing(shipped)}")
+    if name is not None and not json:
+        write_text([shipped[name].read_text(encoding="utf-8").rstrip("\n")], output)
+        return
+    plans = {each: read_plan(path) for each, path in shipped.items() if name in (None, each)}
+    if json:
+        write_json({"plans": [_plan_record(each, read) for each, read in plans.items()]}, output)
+        return
+    table = Table([Column("plan", is_figure=False), Column("panels"), Column("what it varies", is_figure=False)])
+    for each, read in plans.items():
+        sweeps = words.listing(dict.fromkeys(panel.sweep for panel in read.panels))
+        table.add(each, Cell(f"{len(read.panels)}", len(read.panels)), sweeps)
+    write_text([for_terminal(table), "", "Print one to adapt it: slicewise delta plan NAME > NAME.toml"], output)
+
+
+def _plan_record(name: str, plan: SweepPlan) -> dict[str, Any]:
+    panels = [{"panel": panel.name, "sweep": panel.sweep} for panel in plan.panels]
+    return {"plan": name, "title": plan.title, "panels": panels, "text": shipped_plans()[name].read_text("utf-8")}
+
+
+def _given(settings: list[str]) -> dict[str, str]:
+    for setting in settings:
+        if "=" not in setting:
+            raise UserError(f"--set {setting}: is no setting; give it as WORD=VALUE, for instance directory=/scratch")
+    return dict(setting.split("=", 1) for setting in settings)
 
 
 def _sweep_record(panel: Panel) -> dict[str, Any]:

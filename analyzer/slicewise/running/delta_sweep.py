@@ -11,7 +11,7 @@ import re
 import shlex
 import subprocess
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from slicewise.running.started import started
 from slicewise.text import words
 
 DESCRIBED = "sweep.json"
+SHIPPED = Path(__file__).parent / "plans"
 PANEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@=-]{0,63}")
 SETTING = re.compile(r"\{(\w+)\}")
 TEXTS = ("setup", "teardown", "a", "b")
@@ -48,8 +49,18 @@ class SweepPlan:
     panels: list[SweepPanel]
 
 
-def read_plan(path: Path) -> SweepPlan:
-    """The plan of a file. Raises UserError where it cannot be read, is no plan, or lacks something."""
+def shipped_plans() -> dict[str, Path]:
+    """The plans that come with Slicewise, by name."""
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
+
+
+def read_plan(path: Path, given: Mapping[str, str] | None = None) -> SweepPlan:
+    """The plan of a file, or of that name among those that are shipped; given: settings in place of the file's own.
+
+    Raises UserError where it cannot be read, is no plan, or lacks something.
+    """
+    if not path.exists():
+        path = shipped_plans().get(str(path), path)
     try:
         told = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -60,12 +71,22 @@ def read_plan(path: Path) -> SweepPlan:
     if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
         raise UserError(f"{path}: has no panels; begin each with [[panel]] and a name")
     title = told.pop("title", path.stem)
-    panels = [_panel(path, told | own) for own in listed]
+    if unknown := set(given or {}) - _settings(told, listed):
+        raise UserError(
+            f"{path}: has no setting {min(unknown)}; it has {words.listing(sorted(_settings(told, listed)))}"
+        )
+    panels = [_panel(path, told | own | dict(given or {})) for own in listed]
     names = [panel.name for panel in panels]
     for name in names:
         if names.count(name) > 1:
             raise UserError(f"{path}: two panels are named {name}; give each a name of its own")
     return SweepPlan(str(title), panels)
+
+
+def _settings(told: Mapping[str, Any], listed: Sequence[Mapping[str, Any]]) -> set[str]:
+    """What a plan's commands may name."""
+    of_sweep = {"name", "sweep", *TEXTS, *NUMBERS}
+    return {name for settings in (told, *listed) for name in settings} - of_sweep
 
 
 def _panel(path: Path, settings: Mapping[str, Any]) -> SweepPanel:
