@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import atexit
+import functools
 import gc
-import importlib
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,28 @@ from typer.main import get_command
 
 from slicewise import __version__, commands
 from slicewise.errors import UserError
+from slicewise.terminal.complaints import complaint, no_such_command
+from slicewise.terminal.deferred import load_declaration
+from slicewise.terminal.help_text import filled, help_text, section, summary_of
+from slicewise.terminal.values import OwnValues
 from slicewise.text.safe_text import say
 
 # New objects between two searches for garbage. Imports alone make more than Python's own number a hundred times over.
 GARBAGE_THRESHOLD = 50_000
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
+OTHERS = "Others"
+WELCOME = """\
+Slicewise says who slowed a job down, by how much, and what it would have taken alone. Step by step:
+
+  slicewise doctor                       check that profiling works here
+  slicewise run -- ./program             profile a job; in a batch script: slicewise run -- srun ./program
+  slicewise list slicewise               list what has been profiled
+  slicewise report slicewise/JOB         show one job's I/O: a page, and a summary here
+  slicewise blame slicewise/JOB          say who slowed it down, by how much, how sure that is
+  slicewise overlap JOBDIR JOBDIR        lay several jobs on one time axis
+
+All commands: slicewise --help        One of them: slicewise blame --help"""
 
 Command = TyperCommand | TyperGroup
 
@@ -37,15 +53,10 @@ class CommandFiles(TyperGroup):
     """The group of all commands: one for each module of `slicewise.commands`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(_files())
+        return [name for names in _groups().values() for name in names]
 
     def get_command(self, ctx: Any, name: str) -> Command | None:
         return _load(name) if name in _files() else None
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Every command with all of its summary; typer would import the commands, and cut the summaries."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _summary(name)) for name in self.list_commands(ctx)])
 
 
 def _files() -> dict[str, Path]:
@@ -60,20 +71,29 @@ def _modules() -> Iterator[Path]:
         yield from Path(place).glob("*.py")
 
 
+def _groups() -> dict[str, list[str]]:
+    """The commands' names by what users want of them."""
+    files = _files()
+    found = {title: [name for name in names if name in files] for title, names in commands.GROUPS.items()}
+    grouped = {name for names in found.values() for name in names}
+    others = sorted(set(files) - grouped)
+    return found | ({OTHERS: others} if others else {})
+
+
 def _summary(name: str) -> str:
-    """What the command's own help says, read from its source."""
+    """What the command's own help says first, read from its source."""
     module = ast.parse(_files()[name].read_bytes())
     function = name.replace("-", "_")
     bodies = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == function]
     texts = [*(ast.get_docstring(body) for body in bodies), ast.get_docstring(module)]
-    text = next((text for text in texts if text), "")
-    return " ".join(text.partition("\n\n")[0].split())
+    return summary_of(next((text for text in texts if text), ""))
 
 
 def _load(name: str) -> Command:
     """The command in its file."""
     function = name.replace("-", "_")
-    module = importlib.import_module(f"{commands.__name__}.{_files()[name].stem}")
+    file = _files()[name]
+    module, load_rest = load_declaration(f"{commands.__name__}.{file.stem}", file, function)
     application = getattr(module, "app", None)
     if application is None:
         application = typer.Typer(add_completion=False)
@@ -83,7 +103,50 @@ def _load(name: str) -> Command:
     command.name = name
     if not command.help:
         command.help = module.__doc__
+    _make_own(command, load_rest)
     return command
+
+
+def _make_own(command: Any, load_rest: Callable[[], None]) -> None:
+    """Make a command of typer's, and all below it, speak and convert as ours do; load the rest before it runs."""
+    command.get_help = help_text
+    command.parse_args = functools.partial(_parse, command.parse_args)
+    if isinstance(command, TyperGroup):
+        resolve = command.resolve_command
+        command.resolve_command = functools.partial(_resolve, resolve)  # type: ignore[method-assign]
+        for part in command.commands.values():
+            _make_own(part, load_rest)
+    elif command.callback is not None:
+        command.callback = _after(load_rest, command.callback)
+
+
+def _after(load_rest: Callable[[], None], body: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(body)
+    def loaded(*arguments: Any, **options: Any) -> Any:
+        load_rest()
+        return body(*arguments, **options)
+
+    return loaded
+
+
+def _parse(parse: Callable[..., Any], context: Any, arguments: list[str]) -> Any:
+    """What the arguments mean. A complaint about them knows which command they were for."""
+    for param in context.command.get_params(context):
+        param._runtime_param = OwnValues()
+    try:
+        return parse(context, arguments)
+    except typer.TyperException as error:
+        if getattr(error, "ctx", None) is None:
+            error.ctx = context  # type: ignore[attr-defined]
+        raise
+
+
+def _resolve(resolve: Callable[..., Any], context: Any, arguments: list[str]) -> Any:
+    """The subcommand that is named. Raises UserError with what was probably meant."""
+    known = context.command.list_commands(context)
+    if not context.resilient_parsing and arguments[0] not in known and not arguments[0].startswith("-"):
+        raise UserError(no_such_command(arguments[0], context, known))
+    return resolve(context, arguments)
 
 
 def _print_version(wanted: bool) -> None:
@@ -92,17 +155,42 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-application = typer.Typer(cls=CommandFiles, add_completion=False, invoke_without_command=True, rich_markup_mode=None)
+def _all_commands(context: Any) -> str:
+    """The help of all: every command in its group, by the first sentence of its own."""
+    groups = {title: [(name, _summary(name)) for name in names] for title, names in _groups().items()}
+    widest = max(len(name) for rows in groups.values() for name, _ in rows)
+    return "\n\n".join([
+        "Usage: slicewise COMMAND ...",
+        filled("Who slowed my job down, by how much, and what would it have taken alone?"),
+        *(section(title, rows, widest) for title, rows in groups.items()),
+        section("Options", [("--version", "Print the version."), ("--help", "Show this help.")], widest),
+        "Example:\n  slicewise run -- ./program",
+        filled("One command's options and an example: slicewise COMMAND --help"),
+    ])  # fmt: skip
 
 
-@application.callback()
-def _slicewise(
-    context: typer.Context,
-    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
-) -> None:
-    """Who slowed my job down, by how much, and what would it have taken alone?"""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+def _application() -> TyperGroup:
+    """The command line as a whole."""
+    application = typer.Typer(
+        cls=CommandFiles,
+        add_completion=False,
+        invoke_without_command=True,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+
+    @application.callback()
+    def _slicewise(
+        context: typer.Context,
+        version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="The version."),
+    ) -> None:
+        if context.invoked_subcommand is None:
+            typer.echo(WELCOME)
+
+    whole: TyperGroup = get_command(application)  # type: ignore[assignment]
+    _make_own(whole, lambda: None)
+    whole.get_help = _all_commands  # type: ignore[assignment, method-assign]
+    return whole
 
 
 def main() -> None:
@@ -116,12 +204,11 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     status: object = None
     try:
-        status = get_command(application).main(prog_name="slicewise", standalone_mode=False)
+        status = _application().main(prog_name="slicewise", standalone_mode=False)
     except UserError as error:
         _fail(str(error))
     except typer.TyperException as error:
-        context = getattr(error, "ctx", None)
-        _fail(f"{error.format_message().rstrip('.')} (see {context.command_path if context else 'slicewise'} --help)")
+        _fail(complaint(error))
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED_STATUS)
     except BrokenPipeError:

@@ -1,5 +1,18 @@
-"""The kinds of calls and the directions of bytes, by which columns of profiles and of the digest are named."""
+"""Names that many rooms share: the kinds of calls, by which columns of profiles and of the digest are named, and the
+values that options of several commands take. Nothing here takes long to import, for help lists these values.
+"""
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 KINDS = ("read", "write", "meta", "sync")
+# Of which direction a comparison of jobs is; auto: whichever moved more bytes.
+CampaignDirection = Literal["auto", "read", "write"]
+# What a folded stack counts.
+Cost = Literal["time", "bytes", "calls"]
+# How jobs that take turns decide, and what a policy is judged by.
+Policy = Literal["interfere", "fcfs", "interrupt", "delay", "dynamic"]
+Metric = Literal["cpu_seconds", "sum_interference", "makespan", "worst_slowdown"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+METRICS: tuple[Metric, ...] = get_args(Metric)

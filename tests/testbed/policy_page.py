@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from slicewise.analysis.policies.decisions import Metric
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
+from slicewise.kinds import Metric
 
 from testbed import policy_validation as recorded
 from testbed.markdown import table

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from slicewise.analysis.policies.decisions import Metric, Policy
+from slicewise.kinds import Metric, Policy
 
 # What a link of LINK_MBIT carries, by what jobs alone reach (docs/validation.md).
 CAPACITY_MIB_S, LINK_MBIT = 45.5, 400

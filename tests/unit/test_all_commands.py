@@ -1,16 +1,141 @@
-"""Every command that `slicewise` lists is one."""
+"""Every command that `slicewise` lists is one; its help is soon there, fits the terminal, and has an example that holds."""
+
+import os
+import shlex
+import subprocess
+import sys
 
 import pytest
-from slicewise.cli import _files
+from slicewise import cli
+from slicewise.commands import GROUPS
+from slicewise.terminal.help_text import parts_of
 from support.command_line import slicewise_command
 
+# Processor time that help may take beyond Python's own.
+MOST_SECONDS = 0.15
+WIDTHS = (60, 80, 200)
 
-@pytest.mark.parametrize("name", sorted(_files()))
+
+def leaves(command, path):
+    """The commands that run something, with the words that call them."""
+    parts = getattr(command, "commands", {})
+    if not parts:
+        return [(path, command)]
+    return [leaf for name, part in parts.items() for leaf in leaves(part, [*path, name])]
+
+
+ALL = {" ".join(path): command for name in cli._files() for path, command in leaves(cli._load(name), [name])}
+
+
+@pytest.mark.parametrize("name", [*sorted(cli._files()), *sorted(ALL)])
 def test_help(name):
-    done = slicewise_command(name, "--help")
+    done = slicewise_command(*name.split(), "--help")
     assert (done.status, done.errors) == (0, "")
     assert f"Usage: slicewise {name}" in " ".join(done.text.split())
+    assert "<" not in done.text, "typer's own words"
+    assert "OPTIONS" not in done.text, "typer's own words"
 
 
 def test_no_part_of_a_command_is_listed():
-    assert not {"catalog-pages", "-catalog-pages"} & set(_files())
+    assert not {"catalog-pages", "-catalog-pages"} & set(cli._files())
+
+
+def test_every_command_is_in_one_group():
+    listed = [name for names in GROUPS.values() for name in names]
+    assert sorted(listed) == sorted(cli._files()), "commands/__init__.py: GROUPS"
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_the_example_is_understood(name):
+    """By the command's own options: an example cannot fall behind."""
+    _, examples = parts_of(ALL[name].help)
+    assert examples, f"{name}: its docstring has no line with Example:"
+    for example in examples:
+        words = shlex.split(example.rpartition("; ")[2])
+        assert words[0] == "slicewise"
+        whole = cli._application()
+        context = whole.make_context("slicewise", words[1:])
+        while getattr(context.command, "commands", None) is not None or context.parent is None:
+            called, command, rest = context.command.resolve_command(context, [*context._protected_args, *context.args])
+            context = command.make_context(called, rest, parent=context)
+        assert context.params is not None
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_help_fits_and_breaks_no_word(monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", "100")
+    names = [(), *((name,) for name in sorted(cli._files()))]
+    before = {name: set(slicewise_command(*name, "--help").text.split()) for name in names}
+    monkeypatch.setenv("COLUMNS", str(width))
+    for name in names:
+        lines = slicewise_command(*name, "--help").text.splitlines()
+        too_long = [line for line in lines if len(line) > width and len(line.split()) > 1]
+        assert not too_long, f"{name}: {too_long}"
+        assert set(" ".join(lines).split()) == before[name]
+
+
+def test_help_is_soon_there():
+    """Nothing large is imported for it, and the processor is not long at it."""
+    assert slicewise_command("overlap", "--help").status == 0
+
+    def seconds(*arguments):
+        spent = []
+        for _ in range(3):
+            child = subprocess.Popen([sys.executable, "-I", *arguments], stdout=subprocess.DEVNULL)
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+            assert child.returncode == 0
+            spent.append(usage.ru_utime + usage.ru_stime)
+        return min(spent)
+
+    bare = seconds("-c", "pass")
+    assert seconds("-m", "slicewise", "--help") - bare < MOST_SECONDS
+    assert seconds("-m", "slicewise", "catalog", "worst", "--help") - bare < MOST_SECONDS
+
+
+def test_help_imports_nothing_large():
+    program = (
+        "import sys; from slicewise import cli\n"
+        "for name in cli._files():\n"
+        "    cli._load(name)\n"
+        "print(*sorted({'polars', 'numpy', 'plotly', 'rich', 'pydantic', 'slicewise.analysis'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_alone_it_says_what_one_can_do_in_ten_lines():
+    done = slicewise_command()
+    assert (done.status, done.errors) == (0, "")
+    assert len(done.text.splitlines()) <= 10
+    told = [line.split()[1] for line in done.text.splitlines() if line.startswith("  slicewise")]
+    assert told
+    assert set(told) <= set(cli._files())
+
+
+COMPLAINTS = {
+    "overlpa": "overlpa: no such command; did you mean: slicewise overlap",
+    "xyz": "xyz: no such command; see: slicewise --help",
+    "catalog igest": "igest: no such command; did you mean: slicewise catalog ingest",
+    "import xyz": "xyz: no such command; choose one of csv, darshan, dftracer, recorder",
+    "--versoin": "--versoin: no such option; did you mean --version?",
+    "overlap a b --alon c": "overlap: --alon: no such option; did you mean --alone?",
+    "info -z": "info: -z: no such option; see: slicewise info --help",
+    "overlap a b --alone": "overlap: --alone: has no value; give --alone JOBDIR",
+    "info --json=3 a": "info: --json: takes no value; give --json alone",
+    "info": "info: PROFILE is missing; the form is: slicewise info PROFILE [options]",
+    "info a b": "info: b: is one argument too many; the form is: slicewise info PROFILE [options]",
+    "overlap a b --direction wriet": "overlap: --direction wriet: choose one of auto, read, write; did you mean write?",
+    "export a --format xyz": "export: --format xyz: choose one of ftio, perfetto, folded, csv, parquet",
+    "catalog worst c --most 0": "catalog worst: --most 0: give a whole number, at least 1",
+    "top --every x": "top: --every x: give a number, at least 0.1",
+    "run --slice 61 true": "run: --slice 61: give a number, 0.1 to 60",
+    "run": "run: COMMAND is missing; the form is: slicewise run [options] COMMAND...",
+}
+
+
+@pytest.mark.parametrize("line", COMPLAINTS)
+def test_complaints_say_what_is_right_in_one_line(line):
+    done = slicewise_command(*line.split())
+    assert (done.status, done.text) == (2, "")
+    assert done.errors == f"slicewise: {COMPLAINTS[line]}\n"

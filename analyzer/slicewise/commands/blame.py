@@ -47,7 +47,10 @@ def blame(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Who slowed a job down, by how much, and how sure that is."""
+    """Who slowed a job down, by how much, and how sure that is.
+
+    Example: slicewise blame slicewise/48190 --alone slicewise/48001
+    """
     with living_jobs(job_directory(job).parent) as copies:
         case = case_of(job, neighbours or [], alone or [], Surroundings(copies, reading_profiles()))
     result = case.result()

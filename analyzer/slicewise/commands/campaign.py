@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from slicewise.analysis.campaign.result import CampaignResult, campaign_result
-from slicewise.analysis.runs.campaign import CampaignDirection
 from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
+from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
 from slicewise.report.campaign import campaign_words
 from slicewise.report.campaign.campaign_json import campaign_record

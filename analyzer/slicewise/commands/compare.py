@@ -38,6 +38,8 @@ def compare(
     """Why one run took longer than another: computing, its own I/O, what neighbours cost, and what is unexplained.
 
     Two runs are compared with the first, more with the one of median runtime. What neighbours cost is what blame says.
+
+    Example: slicewise compare slicewise/monday slicewise/tuesday
     """
     digests = read_digests(runs)
     lost = zip(digests, losses(runs, neighbours or [], reading_profiles()), strict=True)

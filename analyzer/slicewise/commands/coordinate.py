@@ -45,7 +45,10 @@ def coordinate(
         float | None, typer.Option(metavar="S", help="Go on after so long without a turn (60 s unless told otherwise).")
     ] = None,
 ) -> None:
-    """Wait for the job's turn at I/O, then run a command."""
+    """Wait for the job's turn at I/O, then run a command.
+
+    Example: slicewise coordinate --at unix:/run/slicewise/scratch --bytes 50e9 -- cp -r results /archive
+    """
     if volume < 0 or seconds < 0 or processes < 1:
         raise UserError("--bytes and --seconds must be 0 or more, and --processes 1 or more")
     given = {

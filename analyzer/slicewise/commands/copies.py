@@ -50,7 +50,10 @@ def copies(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """How many copies of a job may run side by side before each loses more than it may (10 % of its runtime)."""
+    """How many copies of a job may run side by side before each loses more than it may (10 % of its runtime).
+
+    Example: slicewise copies slicewise/48213 --seen slicewise
+    """
     places = [job, *(beside or []), *job_places(seen or [])]
     digests = read_digests(places)
     first, others, witnesses = digests[0], digests[1 : 1 + len(beside or [])], digests[1 + len(beside or []) :]

@@ -10,10 +10,11 @@ import polars as pl
 import typer
 
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence, resources
-from slicewise.analysis.runs.campaign import Campaign, CampaignDirection, campaign
+from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
+from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.delta.delta_page import delta_page, peaks, points_table, verdict
@@ -60,7 +61,10 @@ def run(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Run two commands alone and together, at every offset, and draw what came of it. Interrupted, it can go on."""
+    """Run two commands alone and together, at every offset, and draw what came of it. Interrupted, it can go on.
+
+    Example: slicewise delta run --a './sim' --b './post' --from 0 --to 60 --step 10
+    """
     if not (step > 0 and last >= first and (last - first) / step < MOST_OFFSETS):
         raise UserError(f"--from {first:g} --to {last:g} --step {step:g}: no offsets; give for instance -20, 20 and 5")
     offsets = [first + place * step for place in range(int((last - first) / step + 1e-9) + 1)]
@@ -83,6 +87,8 @@ def read(
     """The Delta-graph of profiles: runs of two jobs, and of each alone; several directories side by side.
 
     A is the job of a run whose name comes first. Offsets are measured, from first byte to first byte.
+
+    Example: slicewise delta read slicewise-delta
     """
     _show_graphs(directories, weight, direction, html, json, output)
 
@@ -112,6 +118,8 @@ def sweep(
     A plan in TOML, {word} standing for the setting of that name:
     a = "write {size}"; b = "write {size}"; from = -10; to = 10; step = 5; setup = "mount-it {device}";
     [[panel]] name = "disk"; sweep = "device"; device = "sda"; size = 4
+
+    Example: slicewise delta sweep plan.toml
     """
     if (plan is None) == (recorded is None):
         raise UserError("give either a PLAN to run, or --page DIR of a recorded sweep")

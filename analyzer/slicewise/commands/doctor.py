@@ -10,7 +10,10 @@ from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
 
 
 def doctor(json: AsJson = False, output: OutputFile = None) -> None:
-    """Check that profiling works here, and say what to do where it does not. Exit status 1 if something is not ok."""
+    """Check that profiling works here, and say what to do where it does not. Exit status 1 if something is not ok.
+
+    Example: slicewise doctor
+    """
     findings = list(check_all())
     if json:
         write_json({"checks": findings}, output)

@@ -12,11 +12,13 @@ from typing import Annotated
 import typer
 
 from slicewise.analysis.job.hardware import hardware
-from slicewise.analysis.job.sites import Cost, sites
+from slicewise.analysis.job.sites import sites
 from slicewise.catalog.sources import profile_place, read_digest
 from slicewise.errors import UserError
 from slicewise.export import ftio, perfetto, tables
 from slicewise.export.folded import folded_text
+from slicewise.export.table_names import TABLES
+from slicewise.kinds import Cost
 from slicewise.profile.reader import read_profile
 
 
@@ -36,7 +38,7 @@ IS_BINARY = (Format.PERFETTO, Format.PARQUET)
 def export(
     profile: Annotated[Path, typer.Argument(metavar="PROFILE", help="A job's directory, or one of its .swz files.")],
     format: Annotated[Format, typer.Option(help="ftio: FTIO's JSON. folded: call sites, for flame graphs.")],
-    table: Annotated[str, typer.Option(help=f"csv, parquet: which table: {', '.join(tables.TABLES)}.")] = "slices",
+    table: Annotated[str, typer.Option(help=f"csv, parquet: which table: {', '.join(TABLES)}.")] = "slices",
     cost: Annotated[Cost, typer.Option(help="folded: what a stack costs.")] = "time",
     symbols: Annotated[
         list[Path] | None,
@@ -44,9 +46,12 @@ def export(
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where to write it.")] = None,
 ) -> None:
-    """Write a profile in another tool's format: FTIO's JSON, a Perfetto trace, folded stacks, CSV or Parquet."""
-    if table not in tables.TABLES:
-        raise UserError(f"--table {table}: no such table; choose one of {', '.join(tables.TABLES)}")
+    """Write a profile in another tool's format: FTIO's JSON, a Perfetto trace, folded stacks, CSV or Parquet.
+
+    Example: slicewise export slicewise/48213 --format perfetto -o 48213.pftrace
+    """
+    if table not in TABLES:
+        raise UserError(f"--table {table}: no such table; choose one of {', '.join(TABLES)}")
     if output is None and format in IS_BINARY and sys.stdout.isatty():
         raise UserError(f"--format {format}: is not text for a terminal; name a file with -o FILE")
     pieces = iter(_pieces(profile, format, table, cost, symbols or []))
@@ -72,6 +77,6 @@ def _pieces(path: Path, format: Format, table: str, cost: Cost, symbols: Sequenc
         case Format.FOLDED:
             digest = read_digest(path, in_sum=True, needs_axis=False)
             return [folded_text(sites(digest, symbols), cost).encode()]
-    profile = read_profile(profile_place(path), bins=True, needs_axis=False, tables=tables.TABLES[table])
+    profile = read_profile(profile_place(path), bins=True, needs_axis=False, tables=TABLES[table])
     found = tables.table(profile, table)
     return [tables.csv(found) if format is Format.CSV else tables.parquet(found, profile, table)]

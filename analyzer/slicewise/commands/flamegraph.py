@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from slicewise.analysis.job.sites import Cost, Sites, sites
+from slicewise.analysis.job.sites import Sites, sites
 from slicewise.catalog.sources import read_digest
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.export.folded import folded_text
+from slicewise.kinds import Cost
 from slicewise.report.job.site_words import site_lines, sites_record, sites_section, sites_table
 from slicewise.report.page import Page, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
@@ -35,7 +36,10 @@ def flamegraph(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Where in the program the I/O time goes: a flame graph of call sites, as a page and as folded stacks."""
+    """Where in the program the I/O time goes: a flame graph of call sites, as a page and as folded stacks.
+
+    Example: slicewise flamegraph slicewise/48213 --folded stacks.txt
+    """
     read = read_digest(profile, in_sum=True)
     found, shown = _within(sites(read, symbols or ()), read, slices)
     page = html or page_path(profile, f"flamegraph-{read.job}")

@@ -120,6 +120,8 @@ def recorder(
     """Recorder's traces: not read. They need a library of Recorder's own installation.
 
     Print them with its recorder2text and import them as CSV (docs/imports.md).
+
+    Example: recorder2text TRACES; slicewise import csv calls.csv
     """
     raise UserError(
         f"{directories[0]}: Recorder's traces are read by libreader.so of its own installation alone, which no Python "

@@ -21,7 +21,10 @@ def info(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Say what a profile holds: the job, its totals, how much of it was seen, and what is missing."""
+    """Say what a profile holds: the job, its totals, how much of it was seen, and what is missing.
+
+    Example: slicewise info slicewise/48213
+    """
     digest = read_digest(profile, in_sum=not phases, needs_axis=phases)
     summary = summarize(digest)
     found = None

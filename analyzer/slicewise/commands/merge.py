@@ -22,7 +22,10 @@ def merge(
     json: AsJson = False,
 ) -> None:
     """Make one file of a job's node files: what it holds is exactly what they hold. It never overwrites, and goes on
-    where an interrupted merge has stopped."""
+    where an interrupted merge has stopped.
+
+    Example: slicewise merge slicewise/48213 -o 48213.swz
+    """
     merged = merge_files(profile_files(job_dir), output or job_dir.resolve().with_name(job_dir.resolve().name + SUFFIX))
     if json:
         write_json(merged, None)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from slicewise.analysis.runs.campaign import Campaign, CampaignDirection, campaign
+from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.sharing import fitted_model as fitted
 from slicewise.analysis.sharing import weights
 from slicewise.analysis.sharing.doubts import doubts
@@ -17,6 +17,7 @@ from slicewise.analysis.sharing.model_file import model_record, read_model, writ
 from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, share_out
 from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
+from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.model import model_tables as tables
@@ -63,7 +64,10 @@ def fit(
     json: AsJson = False,
     output: Annotated[Path | None, typer.Option("-o", metavar="M", help="Write the fitted model to this file.")] = None,
 ) -> None:
-    """Learn from jobs that ran alone and together by what their storage is shared, and how much there is to share."""
+    """Learn from jobs that ran alone and together by what their storage is shared, and how much there is to share.
+
+    Example: slicewise model fit slicewise -o model.json
+    """
     data = campaign(read_digests(job_places(profiles)), direction)
     model = fitted.fit_model(data.jobs, data.slices, _provenance(data))
     model = fitted.with_held_out(model, fitted.cross_check(data.jobs, data.slices))
@@ -107,7 +111,11 @@ def predict(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """When jobs that share storage end: weighted max-min shares, solved anew whenever a job starts or ends."""
+    """When jobs that share storage end: weighted max-min shares, solved anew whenever a job starts or ends.
+
+    Example: slicewise model predict --capacity 100MiB/s --job sim,volume=16GiB,processes=60
+    --job post,volume=4GiB,processes=12
+    """
     if model is not None:
         if capacity is not None or weight is not None:
             raise UserError(f"--fitted {model}: has capacity and weight; leave out --capacity and --weight")
@@ -146,6 +154,8 @@ def invert(
     """What jobs that ran together would have taken alone, from when each began and ended and what its share goes by.
 
     Every job is taken to be able to fill the storage by itself.
+
+    Example: slicewise model invert slicewise/48213 slicewise/48190
     """
     if bool(profiles) == bool(job):
         raise UserError(
@@ -187,6 +197,8 @@ def check(
     """Predicted against observed runtimes of every run of a campaign.
 
     By a fitted model, or, without one, each combination of jobs by a fit that has not seen it.
+
+    Example: slicewise model check slicewise --fitted model.json
     """
     data = campaign(read_digests(job_places(profiles)), direction)
     if model is not None:

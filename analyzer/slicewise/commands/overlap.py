@@ -47,7 +47,10 @@ def overlap(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Lay several jobs on one time axis: where they were active together, what each got there, what it cost."""
+    """Lay several jobs on one time axis: where they were active together, what each got there, what it cost.
+
+    Example: slicewise overlap slicewise/48213 slicewise/48190 --alone slicewise/48001
+    """
     if len(profiles) < 2:
         raise UserError(
             f"{profiles[0]}: one profile overlaps with none; give two or more, or: slicewise report {profiles[0]}"

@@ -17,7 +17,6 @@ from slicewise.analysis.copies.known_capacity import KnownCapacity, fitted_capac
 from slicewise.analysis.policies.after_the_fact import after_the_fact
 from slicewise.analysis.policies.claims import claims as held_against
 from slicewise.analysis.policies.comparison import Comparison, compare, sweep
-from slicewise.analysis.policies.decisions import POLICIES, Metric, Policy
 from slicewise.analysis.policies.job_log import read_job_log
 from slicewise.analysis.policies.probability import ASSUMED_IO_SHARE, io_share_of, of_log, of_profiles
 from slicewise.analysis.policies.replay import replay as decided_again
@@ -26,6 +25,7 @@ from slicewise.analysis.sharing.model_file import read_model
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
+from slicewise.kinds import POLICIES, Metric, Policy
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import joined_names, page_path, write_page

@@ -20,7 +20,10 @@ def recover(
         typer.Option("--into", metavar="DIR", help="A directory of profiles to use where a process's own is gone."),
     ] = None,
 ) -> None:
-    """Finish the profiles of processes that were killed: what they had counted is still in this node's memory."""
+    """Finish the profiles of processes that were killed: what they had counted is still in this node's memory.
+
+    Example: slicewise recover slicewise/48213
+    """
     options = ["--into", str(into)] if into else []
     command = [str(find_installation().collector), "recover", *options, *([str(job_dir)] if job_dir else [])]
     raise typer.Exit(subprocess.run(command, check=False).returncode)

@@ -41,7 +41,10 @@ def report(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """One job: a page of its I/O, and a summary on the terminal."""
+    """One job: a page of its I/O, and a summary on the terminal.
+
+    Example: slicewise report slicewise/48213
+    """
     digest = read_digest(profile, distributions=True)
     result = job_report(digest, symbols or ())
     page = html or page_path(profile, f"report-{digest.job}")

@@ -45,7 +45,10 @@ def run(
         bool, typer.Option(help="Drain the processes and sample the node's own counters while the command runs.")
     ] = True,
 ) -> None:
-    """Profile a command, and say where the profile is. Its exit status is the command's."""
+    """Profile a command, and say where the profile is. Its exit status is the command's.
+
+    Example: slicewise run --job first -- mpirun -n 4 ./program input.nml
+    """
     installation = find_installation()
     job_dir = job_directory(directory, job, command, os.environ)
     environment = profiled_environment(os.environ, installation.library, job_dir, slice_seconds, command)

@@ -26,7 +26,10 @@ def serve_metrics(
     every: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="How often to look at the processes.")] = 1.0,
     all_users: Annotated[bool, typer.Option("--all-users", help="Everybody's jobs, for root.")] = False,
 ) -> None:
-    """Serve OpenMetrics of this node's jobs, by job and mount: http://ADDRESS:PORT/metrics. Ends with Ctrl-C."""
+    """Serve OpenMetrics of this node's jobs, by job and mount: http://ADDRESS:PORT/metrics. Ends with Ctrl-C.
+
+    Example: slicewise serve-metrics --port 9469
+    """
     collector = find_installation().collector
     metrics, lock = Metrics(), threading.Lock()
     failed: list[UserError] = []

@@ -32,7 +32,10 @@ def top(
     all_users: Annotated[bool, typer.Option("--all-users", help="Everybody's jobs, for root.")] = False,
 ) -> None:
     """Show what jobs and processes on this node do now: throughput, calls, latency, shares of mounts, and how much of
-    it all is seen. Reads what is in memory already; the jobs do not notice."""
+    it all is seen. Reads what is in memory already; the jobs do not notice.
+
+    Example: slicewise top --every 2
+    """
     if json and not once:
         raise UserError("--json goes with --once: a script asks, and gets one answer")
     if not once and not sys.stdout.isatty():

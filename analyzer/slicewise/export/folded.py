@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from slicewise.analysis.job.sites import Cost, Sites, folded
+from slicewise.analysis.job.sites import Sites, folded
+from slicewise.kinds import Cost
 from slicewise.text.safe_text import folded_frame
 
 # Folded stacks are whole numbers: time is in microseconds.

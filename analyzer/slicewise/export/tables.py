@@ -12,17 +12,6 @@ from slicewise.digest.digest import Digest
 from slicewise.profile.reader import Profile
 from slicewise.text.safe_text import csv_cell
 
-# Of each table that can be had, the profile's tables that it is made of.
-TABLES = {
-    "slices": ("processes", "mounts", "slices"),
-    "processes": ("processes",),
-    "hardware": ("processes", "hardware", "events"),
-    **{
-        name: ("processes", name)
-        for name in ("mounts", "files", "calls", "mishaps", "sites", "frames", "modules", "waits")
-    },
-}
-
 
 def table(profile: Profile, name: str) -> pl.DataFrame:
     """The table, every row with its job, host, pid and rank; `slices` also with start_ns of the slice and its mount."""

@@ -11,14 +11,15 @@ import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console, RenderableType
 
 from slicewise.errors import UserError
-from slicewise.report.tables import line_for_terminal
 from slicewise.text import safe_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with the keys that docs/commands.md lists.")]
 OutputFile = Annotated[
@@ -44,6 +45,10 @@ def write_text(renderables: list[RenderableType], output: Path | None) -> None:
 
     A string is one line, without markup; lines with styles and tables are those of `report.tables`.
     """
+    from rich.console import Console  # help does without
+
+    from slicewise.report.tables import line_for_terminal
+
     renderables = [line_for_terminal(item) if isinstance(item, str) else item for item in renderables]
     if output is None:
         console = Console(highlight=False, width=None if sys.stdout.isatty() else UNWRAPPED_WIDTH)

@@ -9,10 +9,11 @@ import polars as pl
 
 from slicewise.analysis.campaign.figures import by_combination, figures
 from slicewise.analysis.campaign.throughput import alone_table, runs_of, together_table
-from slicewise.analysis.runs.campaign import Campaign, CampaignDirection, campaign
+from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.sharing.fitted_model import cross_check, fit_model, with_held_out
 from slicewise.analysis.sharing.model import FittedModel
 from slicewise.digest.digest import Digest
+from slicewise.kinds import CampaignDirection
 from slicewise.scalars import real, whole
 
 

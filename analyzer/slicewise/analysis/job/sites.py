@@ -9,15 +9,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import polars as pl
 
 from slicewise.digest.digest import Digest
+from slicewise.kinds import Cost
 from slicewise.scalars import whole
 from slicewise.symbols.resolve import Place, resolve
 
-Cost = Literal["time", "bytes", "calls"]
 COSTS: dict[Cost, str] = {"time": "seconds", "bytes": "bytes", "calls": "calls"}
 # What has no stack of its own: more call sites than there was room for.
 ALL_OTHERS = (Place("(call sites beyond the table)"),)

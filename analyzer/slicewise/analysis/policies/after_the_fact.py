@@ -16,7 +16,6 @@ from slicewise.analysis.copies.known_capacity import NOT_SLOWED, KnownCapacity
 from slicewise.analysis.job.io_time import own_slices
 from slicewise.analysis.job.phases import phases_on
 from slicewise.analysis.policies.comparison import Comparison, compare
-from slicewise.analysis.policies.decisions import POLICIES, Metric, Policy
 from slicewise.analysis.policies.simulation import IoPhase, Outcome, PolicyJob, Simulated
 from slicewise.analysis.runs.campaign import campaign_of
 from slicewise.analysis.runs.matching import Run, match_standalone, run_of, runs_to_compare
@@ -30,6 +29,7 @@ from slicewise.digest.activity import DIRECTIONS, Direction, activity, bytes_by_
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
+from slicewise.kinds import POLICIES, Metric, Policy
 from slicewise.text import words
 
 RateSource = Literal["standalone runs", "quiet slices", "the storage's capacity"]

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.policies.decisions import POLICIES, SAME_COST, Metric, Policy
+from slicewise.analysis.policies.decisions import SAME_COST
 from slicewise.analysis.policies.simulation import Capacity, Outcome, PolicyJob, Simulated, simulate
+from slicewise.kinds import POLICIES, Metric, Policy
 
 # So many delays are tried, up to what the longest phase takes alone.
 DELAYS = 20

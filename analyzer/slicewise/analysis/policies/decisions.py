@@ -12,14 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from slicewise.analysis.sharing.proportional import fair_rates
+from slicewise.kinds import Metric, Policy
 
-Policy = Literal["interfere", "fcfs", "interrupt", "delay", "dynamic"]
 # `shortest` is one more that only `dynamic` considers.
 Rule = Literal["interfere", "fcfs", "interrupt", "delay", "shortest"]
-Metric = Literal["cpu_seconds", "sum_interference", "makespan", "worst_slowdown"]
-POLICIES: tuple[Policy, ...] = get_args(Policy)
 RULES: tuple[Rule, ...] = get_args(Rule)
-METRICS: tuple[Metric, ...] = get_args(Metric)
 
 # Times closer than this are one time, and less I/O than this is none (s).
 SAME_TIME = 1e-9

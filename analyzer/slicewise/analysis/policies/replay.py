@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from slicewise.analysis.policies.decisions import METRICS, POLICIES, Metric, Policy, Present, decide, progress
+from slicewise.analysis.policies.decisions import Present, decide, progress
 from slicewise.errors import UserError
+from slicewise.kinds import METRICS, POLICIES, Metric, Policy
 
 CHANGES = ("inform", "release", "leave", "deadline", "timer")
 DECISIONS = ("authorise", "pause", "resume")

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from slicewise.analysis.policies.decisions import SAME_TIME, Metric, Policy, Present, decide, turns_by_delay
+from slicewise.analysis.policies.decisions import SAME_TIME, Present, decide, turns_by_delay
 from slicewise.analysis.sharing.proportional import ROUNDING, checked_capacity, fair_rates
+from slicewise.kinds import Metric, Policy
 
 Doing = Literal["computing", "io", "waiting"]
 # What the storage serves while these jobs (places in the list) are in I/O.

@@ -27,9 +27,9 @@ from slicewise.digest.digest import Digest
 from slicewise.digest.full import full_slices
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
+from slicewise.kinds import CampaignDirection
 from slicewise.scalars import whole
 
-CampaignDirection = Literal["auto", "read", "write"]
 # Which jobs ran together: those whose I/O overlapped in time; these, and those whose names say so; or all of them.
 Together = Literal["by time", "by name", "all"]
 

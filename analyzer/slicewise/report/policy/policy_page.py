@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from slicewise.analysis.policies.comparison import Comparison, Sweep
-from slicewise.analysis.policies.decisions import METRICS
 from slicewise.analysis.policies.simulation import Simulated
 from slicewise.charts import policy as charts
+from slicewise.kinds import METRICS
 from slicewise.report.page import Fact, Page, Section
 from slicewise.report.policy import policy_words
 from slicewise.report.policy.policy_tables import costs_table, jobs_table

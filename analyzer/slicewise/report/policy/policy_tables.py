@@ -5,7 +5,7 @@ from __future__ import annotations
 from slicewise.analysis.policies.after_the_fact import AfterTheFact
 from slicewise.analysis.policies.claims import Claims
 from slicewise.analysis.policies.comparison import Comparison
-from slicewise.analysis.policies.decisions import METRICS
+from slicewise.kinds import METRICS
 from slicewise.report.policy.policy_words import METRICS as NAMES
 from slicewise.report.policy.policy_words import value
 from slicewise.report.tables import Cell, Column, Table

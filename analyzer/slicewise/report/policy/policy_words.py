@@ -5,9 +5,9 @@ from __future__ import annotations
 from slicewise.analysis.policies.after_the_fact import AfterTheFact
 from slicewise.analysis.policies.claims import Claims
 from slicewise.analysis.policies.comparison import Comparison
-from slicewise.analysis.policies.decisions import Metric, Policy
 from slicewise.analysis.policies.replay import Replay
 from slicewise.analysis.policies.simulation import Simulated
+from slicewise.kinds import Metric, Policy
 from slicewise.text import words
 
 METRICS: dict[Metric, str] = {
