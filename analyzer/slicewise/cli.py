@@ -21,7 +21,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from slicewise import __version__, commands
+from slicewise import __version__, commands, settings
 from slicewise.errors import UserError
 from slicewise.terminal.complaints import complaint, no_such_command
 from slicewise.terminal.deferred import load_declaration
@@ -44,7 +44,7 @@ Slicewise says who slowed a job down, by how much, and what it would have taken 
   slicewise blame slicewise/JOB          say who slowed it down, by how much, how sure that is
   slicewise overlap JOBDIR JOBDIR        lay several jobs on one time axis
 
-All commands: slicewise --help        One of them: slicewise blame --help"""
+All commands: slicewise --help    One of them: slicewise blame --help    Settings: slicewise help settings"""
 
 Command = TyperCommand | TyperGroup
 
@@ -204,6 +204,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     status: object = None
     try:
+        settings.apply()
         status = _application().main(prog_name="slicewise", standalone_mode=False)
     except UserError as error:
         _fail(str(error))

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 _CONTRACT = json.loads(Path(__file__).with_name("contract.json").read_text())
 _JOB_NAME = _CONTRACT["job_name"]
@@ -26,6 +27,11 @@ def seconds_allowed(variable: str) -> tuple[float, float]:
     """The least and the most seconds that a setting takes."""
     setting = _CONTRACT["settings"][variable]
     return float(setting["least"]), float(setting["most"])
+
+
+def settings_of_the_library() -> dict[str, dict[str, Any]]:
+    """What the library reads from the environment, by variable: type, default, least, most, meaning."""
+    return dict(_CONTRACT["settings"])
 
 
 def job_name(given: str) -> str:

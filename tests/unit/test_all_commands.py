@@ -1,4 +1,4 @@
-"""Every command that `slicewise` lists is one; its help is soon there, fits the terminal, and has an example that holds."""
+"""Every command that `slicewise` lists is one; its help is soon there, fits the terminal, and has a sound example."""
 
 import os
 import shlex

@@ -218,10 +218,10 @@ def test_output_goes_to_a_file(mpi_job, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["info"], "Missing argument"),
+        (["info"], "PROFILE is missing"),
         (["info", "/nowhere/at/all"], "/nowhere/at/all: does not exist"),
         (["info", "--no-such-option"], "--no-such-option"),
-        (["no-such-command"], "No such command 'no-such-command'"),
+        (["no-such-command"], "no-such-command: no such command"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_status_2(arguments, said):

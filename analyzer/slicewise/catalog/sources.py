@@ -15,19 +15,18 @@ from slicewise.digest import digest as profiles
 from slicewise.digest.beside import Beside, Surroundings, job_directory
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
+from slicewise.settings import CATALOG
 
 if TYPE_CHECKING:  # no command without a catalog waits for these
     from slicewise.catalog.kept import KeptJob
     from slicewise.catalog.store import Catalog
-
-SETTING = "SLICEWISE_CATALOG"
 
 
 def site_catalog() -> Catalog | None:
     """The catalog that the environment names, if it names one. Raises UserError where that is none."""
     from slicewise.catalog.store import Catalog
 
-    path = os.environ.get(SETTING)
+    path = os.environ.get(CATALOG)
     return Catalog(Path(path)) if path else None
 
 
@@ -36,7 +35,7 @@ def kept_job(place: Path) -> tuple[Catalog, KeptJob] | None:
 
     Raises UserError for a name that the catalog does not know.
     """
-    if place.name != str(place) or not os.environ.get(SETTING) or place.exists():
+    if place.name != str(place) or not os.environ.get(CATALOG) or place.exists():
         return None
     from slicewise.catalog.kept import find_job
 

@@ -11,5 +11,5 @@ GROUPS = {
     "Compare jobs": ("overlap", "compare", "campaign", "delta"),
     "Predict and choose": ("foretell", "copies", "model", "size", "expect", "policy"),
     "Serve a site": ("catalog", "serve-metrics", "coordinate"),
-    "Files and tools": ("import", "export", "merge"),
+    "Files and tools": ("import", "export", "merge", "config", "help"),
 }

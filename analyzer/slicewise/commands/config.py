@@ -1,0 +1,51 @@
+"""What holds of each setting, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated
+
+import typer
+
+from slicewise.errors import UserError
+from slicewise.report.tables import Column, Table, for_terminal
+from slicewise.settings import PREFIX, config_file, settings
+from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
+from slicewise.terminal.values import nearest
+
+
+def config(
+    name: Annotated[str | None, typer.Argument(metavar="SETTING", help="Only this setting, as slice.")] = None,
+    json: AsJson = False,
+    output: OutputFile = None,
+) -> None:
+    """Show what holds of each setting, and where that is from: the default, your file, or the environment.
+
+    The file is ~/.config/slicewise/config.toml (below XDG_CONFIG_HOME where that is set), with a line `slice = 2` for
+    SLICEWISE_SLICE=2. The environment goes before the file, and an option of a command before both. The preloaded
+    library knows the environment alone: your file holds for what slicewise itself starts.
+
+    Example: slicewise config slice
+    """
+    found = list(settings())
+    if name is not None:
+        key = name.upper().removeprefix(PREFIX).lower()
+        meant = nearest(key, [setting.key for setting in found])
+        found = [setting for setting in found if setting.key == key]
+        if not found:
+            hint = f"did you mean {meant}?" if meant else "see: slicewise help settings"
+            raise UserError(f"config: {name}: no such setting; {hint}")
+    if json:
+        write_json({"file": str(config_file()), "settings": [dataclasses.asdict(one) for one in found]}, output)
+        return
+    table = Table(
+        [Column("setting", is_figure=False), Column("value", is_figure=False), Column("from", is_figure=False)]
+    )
+    for setting in found:
+        table.add(setting.key, setting.value or "-", setting.source)
+    file = config_file()
+    there = "" if file.exists() else " (there is none yet)"
+    write_text(
+        [for_terminal(table), "", f"Your file: {file}{there}", "What each setting means: slicewise help settings"],
+        output,
+    )

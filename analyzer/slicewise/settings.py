@@ -1,0 +1,152 @@
+"""Settings of whoever runs the command line: a file of one's own, below the environment and above the defaults.
+
+`~/.config/slicewise/config.toml` (below XDG_CONFIG_HOME where that is set) has a line `slice = 2` for
+SLICEWISE_SLICE=2, and so for each setting. The library reads the environment alone: `apply` puts there what the file
+says and the environment does not, so that commands, and what they start, find it. cli.py calls it once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slicewise.contract import settings_of_the_library
+from slicewise.errors import UserError
+from slicewise.kinds import POLICIES
+
+PREFIX = "SLICEWISE_"
+CATALOG = "SLICEWISE_CATALOG"
+# What the command line alone reads.
+OWN_SETTINGS: dict[str, dict[str, Any]] = {
+    CATALOG: {
+        "type": "TEXT",
+        "default": "",
+        "meaning": "a site's catalog: commands take the names of jobs in it as profiles",
+    },
+}
+# A name that is one job's: in a file it would put all jobs into one profile.
+NOT_IN_A_FILE = ("SLICEWISE_JOB",)
+UNITS = {"SECONDS": "seconds", "MILLISECONDS": "milliseconds", "MEBIBYTES": "MiB"}
+DIRECTORIES = ("SLICEWISE_DIR", "SLICEWISE_SEGMENT_DIR", "SLICEWISE_COORDINATE_SECRET", CATALOG)
+DEFAULT, ENVIRONMENT = "default", "environment"
+
+# What `apply` took from which file, by variable.
+_from_file: dict[str, Path] = {}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting: its variable, its key in the file, what it takes and means, what holds and where that is from."""
+
+    variable: str
+    key: str
+    type: str
+    default: str
+    takes: str
+    meaning: str
+    value: str
+    source: str
+
+
+def config_file() -> Path:
+    """Where the user's file is, or would be."""
+    home = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(home) if os.path.isabs(home) else Path.home() / ".config") / "slicewise" / "config.toml"
+
+
+def apply(environment: MutableMapping[str, str] | None = None) -> None:
+    """Put what the user's file says into the environment, where that does not say otherwise. Raises UserError."""
+    environment = os.environ if environment is None else environment
+    _from_file.clear()
+    file = config_file()
+    for variable, value in _read(file).items():
+        if variable not in environment:
+            environment[variable] = value
+            _from_file[variable] = file
+
+
+def settings() -> Iterator[Setting]:
+    """All settings, and what holds now."""
+    for variable, row in _known().items():
+        given = os.environ.get(variable)
+        source = str(_from_file[variable]) if variable in _from_file else DEFAULT if given is None else ENVIRONMENT
+        yield Setting(
+            variable, _key(variable), row["type"], row["default"], _takes(row), row["meaning"],
+            row["default"] if given is None else given, source,
+        )  # fmt: skip
+
+
+def _known() -> dict[str, dict[str, Any]]:
+    return settings_of_the_library() | OWN_SETTINGS
+
+
+def _key(variable: str) -> str:
+    return variable.removeprefix(PREFIX).lower()
+
+
+def _takes(row: dict[str, Any]) -> str:
+    if row["type"] in UNITS:
+        zero = "0, or " if row["type"] == "MILLISECONDS" else ""
+        return f"{zero}{row['least']:g} to {row['most']:g} {UNITS[row['type']]}"
+    return {"FLAG": "0 or 1", "POLICY": f"off, {', '.join(POLICIES)}"}.get(row["type"], "")
+
+
+def _read(file: Path) -> dict[str, str]:
+    """What the file says, by variable. Raises UserError with what is wrong in it."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or 'is no text'}") from error
+    import tomllib  # most users have no file
+
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{file}: is no TOML: {error}; a line is, for instance: slice = 2") from error
+    return dict(_checked(file, key, value) for key, value in given.items())
+
+
+def _checked(file: Path, key: str, value: Any) -> tuple[str, str]:
+    """A variable and its text, of a key and its value in the file."""
+    known = {_key(variable): variable for variable in _known() if variable not in NOT_IN_A_FILE}
+    if key not in known:
+        meant = difflib.get_close_matches(key, known, 1, 0.6)
+        hint = f"did you mean {meant[0]}?" if meant else "see: slicewise help settings"
+        why = "is a name of one job alone; give --job NAME" if f"{PREFIX}{key.upper()}" in NOT_IN_A_FILE else ""
+        raise UserError(f"{file}: {key}: {why or f'no such setting; {hint}'}")
+    row = _known()[known[key]]
+    if isinstance(value, bool):
+        value = int(value)
+    if not isinstance(value, str | int | float):
+        raise UserError(f"{file}: {key}: takes one value, such as {key} = {_shown_default(row)}")
+    if not _is_right(row, value):
+        raise UserError(f"{file}: {key} = {value}: give {_takes(row)}")
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    if known[key] in DIRECTORIES:
+        text = os.path.expanduser(text)
+    return known[key], text
+
+
+def _is_right(row: dict[str, Any], value: str | int | float) -> bool:
+    if row["type"] == "FLAG":
+        return str(value) in ("0", "1")
+    if row["type"] == "POLICY":
+        return value in ("off", *POLICIES)
+    if row["type"] not in UNITS:
+        return True
+    try:
+        number = float(value)
+    except ValueError:
+        return False
+    return bool(row["least"] <= number <= row["most"]) or (row["type"] == "MILLISECONDS" and number == 0)
+
+
+def _shown_default(row: dict[str, Any]) -> str:
+    default = str(row["default"])
+    return default if default.replace(".", "").isdecimal() else f'"{default}"'

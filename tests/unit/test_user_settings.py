@@ -1,0 +1,93 @@
+"""The user's file of settings: what it may say, what goes before it, and what is said of a mistake in it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from slicewise import settings
+from slicewise.contract import settings_of_the_library
+from slicewise.errors import UserError
+from support.command_line import slicewise_command
+
+
+@pytest.fixture
+def user_file(tmp_path, monkeypatch):
+    """A function that writes the user's file, and has its settings in an environment of its own."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    file = tmp_path / "slicewise" / "config.toml"
+    file.parent.mkdir()
+
+    def write(text, **environment):
+        file.write_text(text)
+        settings.apply(environment)
+        return environment
+
+    return write
+
+
+def test_without_a_file_nothing_is_set(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    environment = {}
+    settings.apply(environment)
+    assert environment == {}
+
+
+def test_the_file_sets_what_the_environment_does_not(user_file):
+    text = 'slice = 0.5\nquiet = true\nsite_ms = 0\ncoordinate = "fcfs"\ndir = "~/profiles"\ncatalog = "/site"\n'
+    assert user_file(text, SLICEWISE_QUIET="0") == {
+        "SLICEWISE_SLICE": "0.5",
+        "SLICEWISE_QUIET": "0",
+        "SLICEWISE_SITE_MS": "0",
+        "SLICEWISE_COORDINATE": "fcfs",
+        "SLICEWISE_DIR": os.path.expanduser("~/profiles"),
+        "SLICEWISE_CATALOG": "/site",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("slcie = 2", "slcie: no such setting; did you mean slice?"),
+        ("xyz = 2", "xyz: no such setting; see: slicewise help settings"),
+        ("slice = 99", "slice = 99: give 0.1 to 60 seconds"),
+        ('site_ms = "x"', "site_ms = x: give 0, or 1 to 1000 milliseconds"),
+        ("quiet = 2", "quiet = 2: give 0 or 1"),
+        ('coordinate = "first"', "coordinate = first: give off, interfere, fcfs, interrupt, delay, dynamic"),
+        ('job = "x"', "job: is a name of one job alone; give --job NAME"),
+        ("dir = [1]", 'dir: takes one value, such as dir = "slicewise"'),
+        ("slice = ", "a line is, for instance: slice = 2"),
+    ],
+)
+def test_a_mistake_is_told_with_what_is_right(user_file, text, said):
+    with pytest.raises(UserError) as raised:
+        user_file(text)
+    assert str(raised.value).startswith(str(settings.config_file()))
+    assert str(raised.value).endswith(said)
+
+
+def test_config_says_what_holds_and_why(user_file, tmp_path):
+    user_file("slice = 2")
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "SLICEWISE_GROUP": "1"}
+    command = [sys.executable, "-m", "slicewise", "config", "--json"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+    sources = {one["key"]: (one["value"], one["source"]) for one in told["settings"]}
+    assert told["file"] == str(settings.config_file())
+    assert sources["slice"] == ("2", told["file"])
+    assert sources["group"] == ("1", "environment")
+    assert sources["site_ms"] == ("10", "default")
+
+
+def test_help_settings_has_every_setting_of_the_one_list():
+    told = slicewise_command("help", "settings").text
+    listed = [line for line in told.splitlines() if line.startswith("SLICEWISE_")]
+    assert listed == [*settings_of_the_library(), *settings.OWN_SETTINGS]
+    for row in settings_of_the_library().values():
+        assert row["meaning"] in " ".join(told.split())
+
+
+@pytest.mark.parametrize("topic", [(), ("overlap",), ("catalog", "list")])
+def test_help_is_the_commands_own(topic):
+    assert slicewise_command("help", *topic).text == slicewise_command(*topic, "--help").text
