@@ -157,8 +157,9 @@ def plan(
 ) -> None:
     """The plans of sweeps that come with Slicewise: their names, or the text of one.
 
-    slicewise delta plan device > device.toml, then say in it what your site is like; or slicewise delta sweep device
-    --set directory=/scratch/me.
+    Say in a plan's text what your site is like, or give that to slicewise delta sweep with --set.
+
+    Example: slicewise delta plan device -o device.toml
     """
     shipped = shipped_plans()
     if name is not None and name not in shipped:
