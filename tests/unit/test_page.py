@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from plotly.offline import get_plotlyjs_version
+from rich.console import Console
 from slicewise.charts import style
 from slicewise.errors import UserError
 from slicewise.report.page import Fact, Page, Section, html_of, kept_together, packed_plotly, page_path, write_page
 from slicewise.report.tables import Cell, Column, Table, for_terminal
+from slicewise.terminal.output import UNWRAPPED_WIDTH
 
 NASTY = "</script><img src=x onerror=alert(1)>"
 
@@ -109,3 +111,39 @@ def test_the_terminal_shows_brackets_as_they_are():
     table = Table([Column("job", is_figure=False)])
     table.add("[bold]job[/bold]")
     assert for_terminal(table).columns[0]._cells[0].plain == "[bold]job[/bold]"
+
+
+def shown_at(width, table):
+    console = Console(width=width, no_color=True)
+    with console.capture() as captured:
+        console.print(for_terminal(table))
+    return captured.get().splitlines()
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 200])
+def test_a_table_fits_the_terminal_and_breaks_no_word(width):
+    columns = [
+        Column("job", is_figure=False), Column("user", spare=3), Column("start", is_figure=False, spare=1),
+        Column("runtime", "s"), Column("lost to all of the others", "s"), Column("on", is_figure=False, spare=2),
+    ]  # fmt: skip
+    table = Table(columns)
+    for _ in range(2):
+        table.add("simulation-48213", "anna", "2026-11-23 15:18:10", "5 min 18 s", "1 min 2 s", "/scratch/of/all")
+    lines = shown_at(width, table)
+    assert max(len(line.rstrip()) for line in lines) <= width or width == 30
+    whole = {word for row in table.rows for cell in row for word in cell.text.split()}
+    first = next(number for number, line in enumerate(lines) if "simulation-48213" in line)
+    end = next((number for number, line in enumerate(lines) if line.startswith("(")), len(lines))
+    headings = " ".join(lines[:first]).split()
+    assert all(word in whole for line in lines[first:end] for word in line.split())
+    left_out = [heading for heading in ("user", "start", "on") if heading not in headings]
+    assert left_out == {200: [], 80: ["user"], 60: ["user", "on"], 30: ["user", "start", "on"]}[width]
+    below = " ".join(" ".join(lines[end:]).split())
+    assert below.startswith("(no room for: user" if left_out else "")
+    assert all(heading in below for heading in left_out)
+
+
+def test_without_a_terminal_a_table_has_all_columns():
+    table = Table([Column(f"column {number}", is_figure=False, spare=number) for number in range(200)])
+    table.add(*(f"cell {number}" for number in range(200)))
+    assert len(shown_at(UNWRAPPED_WIDTH, table)) == 2

@@ -9,19 +9,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rich.table import Table as RichTable
 from rich.text import Text
 
+from slicewise.report.fitting import FittingTable
 from slicewise.text import safe_text
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its heading, the unit that its copied values are in, and whether it holds figures (set flush right)."""
+    """A column: its heading, the unit that its copied values are in, and whether it holds figures (set flush right).
+
+    spare: how soon it is left out where a terminal has no room for all; the highest first, of equal ones the rightmost.
+    """
 
     heading: str
     unit: str = ""
     is_figure: bool = True
+    spare: int = 0
 
     @property
     def copied_heading(self) -> str:
@@ -108,9 +112,11 @@ def line_for_terminal(*parts: str | tuple[str, str], is_folded: bool = True) -> 
     return line
 
 
-def for_terminal(table: Table) -> RichTable:
-    """The table for a rich console: no lines, narrow gaps, and no markup in what the cells say."""
-    shown = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+def for_terminal(table: Table, says_what_is_left_out: bool = True) -> FittingTable:
+    """The table for a rich console: no lines, narrow gaps, no markup in what the cells say, and no more columns than
+    there is room for. says_what_is_left_out: in a line below the table.
+    """
+    shown = FittingTable([column.spare for column in table.columns], says_what_is_left_out)
     for column in table.columns:
         justify: Literal["right", "left"] = "right" if column.is_figure else "left"
         shown.add_column(line_for_terminal(column.heading), justify=justify, overflow="fold")

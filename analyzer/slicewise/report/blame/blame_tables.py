@@ -40,8 +40,8 @@ def neighbours_table(blame: Blame, most: int | None = None) -> Table:
         Column("seconds lost", "s"),
         Column("when", is_figure=False),
         *([Column("on", is_figure=False)] if several else []),
-        Column("calls that waited", is_figure=False),
-        Column("it moved", "bytes"),
+        Column("calls that waited", is_figure=False, spare=2),
+        Column("it moved", "bytes", spare=3),
         Column(f"without it, {blame.job.job} ends at", is_figure=False),
     ]
     table = Table(columns)

@@ -111,8 +111,9 @@ def _totals_table(summary: Summary) -> Table:
 
 def _mounts_table(summary: Summary) -> Table:
     table = Table(
-        [Column("mount", is_figure=False), Column("type", is_figure=False), Column("source", is_figure=False),
-         Column("processes"), Column("read", "bytes"), Column("written", "bytes")]
+        [Column("mount", is_figure=False), Column("type", is_figure=False, spare=2),
+         Column("source", is_figure=False, spare=3), Column("processes", spare=1),
+         Column("read", "bytes"), Column("written", "bytes")]
     )  # fmt: skip
     for mount in summary.mounts[:MOST_MOUNTS]:
         table.add(

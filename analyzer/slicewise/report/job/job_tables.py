@@ -14,15 +14,15 @@ def mounts_table(summary: Summary) -> Table:
     table = Table(
         [
             Column("file system", is_figure=False),
-            Column("type", is_figure=False),
-            Column("source", is_figure=False),
-            Column("processes"),
+            Column("type", is_figure=False, spare=3),
+            Column("source", is_figure=False, spare=5),
+            Column("processes", spare=4),
             Column("written", "bytes"),
             Column("in writes", "s"),
             Column("read", "bytes"),
             Column("in reads", "s"),
-            Column("metadata calls"),
-            Column("in metadata", "s"),
+            Column("metadata calls", spare=1),
+            Column("in metadata", "s", spare=2),
         ]
     )
     for mount in summary.mounts:

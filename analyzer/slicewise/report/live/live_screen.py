@@ -64,7 +64,7 @@ class Screen:
             self.selected = self._row(len(opened.processes))
             head = f"{host}: job {opened.job}, {words.count(len(opened.processes), 'process', 'processes')}"
             table = processes_table(self._sorted_processes(opened))
-        shown = for_terminal(table)
+        shown = for_terminal(table, says_what_is_left_out=False)
         if table.rows:
             shown.rows[self.selected].style = SELECTED_STYLE
         rest = [line_for_terminal("no profiled process runs here now")] if not jobs else []
@@ -84,9 +84,9 @@ def jobs_table(jobs: list[JobNow]) -> Table:
     """A row a job."""
     table = Table(
         [
-            Column("job", is_figure=False), Column("processes"), Column("read"), Column("written"), Column("calls/s"),
-            Column("ms a call"), Column("seen"), Column("mounts (share of this node's)", is_figure=False),
-            Column("", is_figure=False),
+            Column("job", is_figure=False), Column("processes", spare=2), Column("read"), Column("written"),
+            Column("calls/s"), Column("ms a call", spare=1), Column("seen", spare=1),
+            Column("mounts (share of this node's)", is_figure=False, spare=3), Column("", is_figure=False, spare=4),
         ]
     )  # fmt: skip
     for job in jobs:

@@ -23,17 +23,17 @@ def jobs_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
     has_alone = any(job.alone_seconds is not None for job in direction.jobs)
     columns = [
         Column("job", is_figure=False),
-        Column("program", is_figure=False),
-        Column("processes"),
-        Column("nodes"),
-        Column("overall", "MiB/s"),
+        Column("program", is_figure=False, spare=4),
+        Column("processes", spare=2),
+        Column("nodes", spare=3),
+        Column("overall", "MiB/s", spare=1),
         Column("region", "MiB/s"),
-        Column("per process", "bytes"),
-        Column("RSD", "%"),
+        Column("per process", "bytes", spare=5),
+        Column("RSD", "%", spare=6),
         *([Column("I/O alone", "s")] if has_alone else []),
         Column("I/O together", "s"),
         *([Column("predicted (fitted)" if is_fitted(direction) else "predicted", "s")] if prediction else []),
-        *([Column("error", "%")] if prediction else []),
+        *([Column("error", "%", spare=3)] if prediction else []),
         Column("runtime", "s"),
     ]
     table = Table(columns, title=meanings(direction))

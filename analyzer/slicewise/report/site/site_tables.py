@@ -20,9 +20,10 @@ SHORT_DATE = "%Y-%m-%d %H:%M:%S"
 def jobs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     """A row a job: who, what, when, how much, where."""
     table = Table(
-        [Column("job", is_figure=False), Column("user"), Column("program", is_figure=False), Column("procs"),
-         Column("nodes"), Column("start", is_figure=False), Column("runtime"), Column("read"), Column("written"),
-         Column("on", is_figure=False), Column("", is_figure=False)]
+        [Column("job", is_figure=False), Column("user", spare=6), Column("program", is_figure=False, spare=3),
+         Column("procs", spare=4), Column("nodes", spare=5), Column("start", is_figure=False, spare=1),
+         Column("runtime"), Column("read"), Column("written"), Column("on", is_figure=False, spare=2),
+         Column("", is_figure=False)]
     )  # fmt: skip
     for row in rows:
         state = [*(["running"] if row["is_running"] else []), *(["damaged"] if row["damaged"] else [])]
