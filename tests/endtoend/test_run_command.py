@@ -67,9 +67,8 @@ def said(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 def test_three_lines_and_a_profile(slicewise, tmp_path):
-    done = slicewise(
-        "run", "--job", "mine", "--", "/usr/bin/python3", "-I", "-c", WRITES_8_KIB + "\nprint('own output')"
-    )
+    program = WRITES_8_KIB + "\nprint('own output')\nimport time\ntime.sleep(1)"
+    done = slicewise("run", "--job", "mine", "--", "/usr/bin/python3", "-I", "-c", program)
     assert done.returncode == 0
     assert done.stdout == "own output\n"
     what, share, following = said(done)
@@ -79,6 +78,13 @@ def test_three_lines_and_a_profile(slicewise, tmp_path):
     info = json.loads(slicewise("info", "slicewise/mine", "--json").stdout)
     assert info["job"] == "mine"
     assert info["totals"]["posix"]["write_bytes"] == 8192
+
+
+def test_two_lines_of_a_short_command_and_no_share_of_its_runtime(slicewise, tmp_path):
+    done = slicewise("run", "--job", "short", "--", "dd", "if=/dev/zero", f"of={tmp_path}/file", "bs=1M", "count=2")
+    what, following = said(done)
+    assert re.fullmatch(r"slicewise: 1 process on 1 node wrote 2 MiB in .* of it in I/O calls", what)
+    assert following == "slicewise: profile in slicewise/short; next: slicewise report slicewise/short"
 
 
 def test_a_command_that_reads_and_writes_nothing_is_told_from_one_that_cannot_be_seen(slicewise, tmp_path):

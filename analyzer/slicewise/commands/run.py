@@ -102,7 +102,7 @@ def _finish(installation: Installation, job_dir: Path, launch: dict[str, int | s
     if not any(job_dir.glob("*.swz")):
         remove_if_empty(job_dir)
         if launch["reason"] == "unknown" and int(launch["read_bytes"]) + int(launch["write_bytes"]) < LITTLE_BYTES:
-            say("nothing was profiled: no process of the command read or wrote anything itself")
+            say("no I/O to profile: no process of the command read or wrote anything itself")
         elif launch["reason"] == "unknown":
             say(
                 "nothing was profiled: is the program static, or has it other rights than yours? Next: slicewise doctor"

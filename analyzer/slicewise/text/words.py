@@ -178,9 +178,15 @@ def clock(time_ns: int, slice_ns: int = 1_000_000_000) -> str:
 
 def duration_between(start: str | None, end: str | None) -> str:
     """The time from one ISO 8601 instant to another."""
+    seconds = seconds_between(start, end)
+    return "an unknown time" if seconds is None else duration(seconds)
+
+
+def seconds_between(start: str | None, end: str | None) -> float | None:
+    """From one ISO 8601 instant to another; None where one is not known."""
     if start is None or end is None:
-        return "an unknown time"
-    return duration((datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())
+        return None
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
 
 
 def iso_time(time_ns: int) -> str:

@@ -71,6 +71,20 @@ def seen(coverage: Coverage, says_bytes: bool = False) -> str:
     return f"{said}: {could_not_be_profiled(coverage.unprofiled)}" if coverage.unprofiled else said
 
 
+def is_all_seen(coverage: Coverage) -> bool:
+    """Whether nothing is to tell of what was seen: each direction is whole but for what the loader and libc read."""
+    shares: list[tuple[Direction, float | None]] = [("write", coverage.write), ("read", coverage.read)]
+    return (
+        coverage.imported is None
+        and not coverage.unprofiled
+        and coverage.processes == coverage.of
+        and all(
+            share is None or share == 1.0 or is_trivial(coverage, way) or _lacks_small_alone(coverage, way)
+            for way, share in shares
+        )
+    )
+
+
 def imported_words(job: Imported) -> str:
     """Such as: "imported from Darshan's heat maps: bytes were spread over up to 5 slices, and its clock is known to 1 s
     only; what the log left out is not known".

@@ -13,9 +13,12 @@ from slicewise.report.coverage import coverage_words
 from slicewise.report.job.turn_words import turn_lines
 from slicewise.text import words
 
+# Of a command that is over sooner, only what it did is told: what profiling takes once is no share of its runtime.
+SHORT_SECONDS = 1.0
+
 
 def run_lines(summary: Summary, io_time: IoTime, job_dir: Path) -> Iterator[str]:
-    """Three lines, and one more for each damage to the profile."""
+    """Three lines, two of a short command, and one more for each damage to the profile."""
     who = words.processes_on_nodes(summary.processes, len(summary.hosts))
     did = words.wrote_and_read(*(_file_bytes(summary, direction) for direction in ("write", "read")))
     how_long = words.duration_between(summary.start, summary.end)
@@ -24,10 +27,21 @@ def run_lines(summary: Summary, io_time: IoTime, job_dir: Path) -> Iterator[str]
     shown = _as_named_from_here(job_dir)
     seen = coverage_words.seen(summary.coverage)
     share = summary.profiler.share_of_runtime
+    if _is_short(summary):
+        if not coverage_words.is_all_seen(summary.coverage):
+            yield seen
+        yield f"profile in {shown}; next: slicewise report {shown}"
+        yield from (damage.message for damage in summary.damage)
+        return
     cost = "" if share is None else f"; cost {words.percent(share, 2)} of the runtime"
     yield f"{seen}{cost}; profile in {shown}"
     yield f"next: slicewise report {shown}   or, who slowed it down:  slicewise blame {shown}"
     yield from (damage.message for damage in summary.damage)
+
+
+def _is_short(summary: Summary) -> bool:
+    seconds = words.seconds_between(summary.start, summary.end)
+    return seconds is not None and seconds < SHORT_SECONDS
 
 
 def _file_bytes(summary: Summary, direction: str) -> int:
