@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.policies.decisions import POLICIES
+from slicewise.kinds import POLICIES
 from testbed import policy_page
 from testbed import policy_validation as recorded
 from testbed.policy_plans import ONCE_AT, RECORDED, SCENARIOS

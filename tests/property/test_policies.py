@@ -6,9 +6,9 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slicewise.analysis.policies.decisions import METRICS, POLICIES
 from slicewise.analysis.policies.replay import replay
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
+from slicewise.kinds import METRICS, POLICIES
 
 CAPACITY = 100.0
 volumes = st.floats(1.0, 5000.0)

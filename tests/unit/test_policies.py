@@ -3,8 +3,9 @@
 import math
 
 import pytest
-from slicewise.analysis.policies.decisions import METRICS, POLICIES, Present, decide, predict
+from slicewise.analysis.policies.decisions import Present, decide, predict
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
+from slicewise.kinds import METRICS, POLICIES
 
 
 def job(name, volume, processes=1, start=0.0, cap=math.inf, **more):
