@@ -2,6 +2,8 @@
 CC ?= gcc
 CXX ?= g++
 BUILD ?= build
+# Where the libraries and the collector are linked: elsewhere for packages, from the same objects (make/packages.mk).
+LINKED ?= $(BUILD)
 PREFIX ?= /usr/local
 PROCESSORS = $(shell nproc 2> /dev/null || echo 1)
 VENV = $(BUILD)/venv
@@ -57,23 +59,23 @@ $(BUILD)/objects/%.o: %.c $(GENERATED)
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) -c $< -o $@
 
-$(BUILD)/lib/libslicewise.so: $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(BUILD)/generated/exports.map
+$(LINKED)/lib/libslicewise.so: $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(BUILD)/generated/exports.map
 	@mkdir -p $(@D)
 	$(CC) -shared -nostartfiles -o $@ $(FIRST_WRAPPERS) $(ENGINE_OBJECTS) $(filter-out $(FIRST_WRAPPERS),$(WRAPPER_OBJECTS)) $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--version-script=$(BUILD)/generated/exports.map \
 	  -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--sort-section=name -Wl,-z,noseparate-code -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -ldl -lpthread
 
 # That this links shows that the store needs nothing of the engine; and the collector has no constructor that would profile the collector itself.
-$(BUILD)/bin/slicewise-collect: $(COLLECTOR_OBJECTS) $(STORE_OBJECTS)
+$(LINKED)/bin/slicewise-collect: $(COLLECTOR_OBJECTS) $(STORE_OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -ldl -lpthread
 
 # For programs that take turns by calls of their own. It profiles nothing.
-$(BUILD)/lib/libslicewise-coordinate.so: $(INTERFACE_OBJECTS) $(STORE_OBJECTS)
+$(LINKED)/lib/libslicewise-coordinate.so: $(INTERFACE_OBJECTS) $(STORE_OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) -shared -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,relro -Wl,-z,defs -lpthread
 
 # What the analyzer reads profiles with: it shares the format's bytes with the library, and no code.
-$(BUILD)/lib/libslicewise-reader.so: $(READER_OBJECTS)
+$(LINKED)/lib/libslicewise-reader.so: $(READER_OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) -shared -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--exclude-libs,ALL -Wl,-z,relro -Wl,-z,defs -lpthread
 
@@ -200,6 +202,6 @@ clean:  ## remove what was built
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-include make/engine.mk make/lint.mk make/fuzz.mk make/bench.mk make/cross.mk make/validation.mk
+include make/engine.mk make/lint.mk make/fuzz.mk make/bench.mk make/cross.mk make/validation.mk make/packages.mk
 
 -include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS))

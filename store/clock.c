@@ -1,10 +1,11 @@
 #include "clock.h"
 
-#if defined(__x86_64__) && __GLIBC_PREREQ(2, 33)
-#include <sys/platform/x86.h>
-#pragma weak __x86_get_cpuid_feature_leaf /* other libcs have none; there no clock is asked for */
-#elif defined(__x86_64__)
+#if defined(__x86_64__)
 #include <cpuid.h>
+#if __GLIBC_PREREQ(2, 33)
+#include <sys/platform/x86.h>
+#pragma weak __x86_get_cpuid_feature_leaf /* older glibcs have none, where packages run too */
+#endif
 #endif
 
 /* A clock that is off the prediction by more than this, plus PPM of the time since the last pair, was set and not slewed. */
@@ -17,10 +18,12 @@ struct clock profiler_clock = { .ns_per_tick_q32 = 1ull << 32 };
 
 static bool has_invariant_counter(void)
 {
-#if defined(__x86_64__) && __GLIBC_PREREQ(2, 33)
-    return CPU_FEATURE_PRESENT(INVARIANT_TSC); /* libc has asked already: in a virtual machine the question costs microseconds */
-#elif defined(__x86_64__)
+#if defined(__x86_64__)
     unsigned a, b, c, d;
+#if __GLIBC_PREREQ(2, 33)
+    if (__x86_get_cpuid_feature_leaf != NULL)
+        return CPU_FEATURE_PRESENT(INVARIANT_TSC); /* libc has asked already: in a virtual machine the question costs microseconds */
+#endif
     return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8)) != 0;
 #elif defined(__aarch64__)
     return true;

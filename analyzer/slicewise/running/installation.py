@@ -1,8 +1,8 @@
 """Where the parts of this installation lie: the library to preload and the collector.
 
-The one home of these paths. They follow from where this Python environment is, and from nothing else, so that an
-analyzer never works with the library of another version: `build/venv` belongs to `build/`,
-`PREFIX/lib/slicewise/venv` to `PREFIX/`.
+The one home of these paths. A wheel of `make dist` carries both in the package. Elsewhere they follow from where this
+Python environment is, and from nothing else, so that an analyzer never works with the library of another version:
+`build/venv` belongs to `build/`, `PREFIX/lib/slicewise/venv` to `PREFIX/`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from slicewise.errors import UserError
 
 # What ld.so takes for the end of a path in LD_PRELOAD.
 SEPARATORS = " :"
+# What the package carries in a wheel of `make dist`.
+CARRIED = Path(__file__).resolve().parents[1] / "native"
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ def find_installation(environment: Path = Path(sys.prefix)) -> Installation:
     """The installation that the Python environment (its directory) belongs to. Raises UserError where it belongs to
     none."""
     environment = environment.resolve()
-    for prefix in (environment.parent, environment.parent.parent.parent):
+    for prefix in (CARRIED, environment.parent, environment.parent.parent.parent):
         found = Installation(prefix / "lib" / "libslicewise.so", prefix / "bin" / "slicewise-collect")
         if not (found.library.is_file() and found.collector.is_file()):
             continue
