@@ -35,6 +35,8 @@ SCHEDULER_FILES = $(patsubst scheduler/%.in,%,$(wildcard scheduler/*.in))
 
 WORKLOAD = $(addprefix $(BUILD)/bin/slicewise-,load trials)
 
+include make/packages.mk
+
 .DEFAULT_GOAL = all
 .PHONY: all
 all: $(BUILD)/lib/libslicewise.so $(BUILD)/lib/libslicewise-reader.so $(BUILD)/lib/libslicewise-coordinate.so $(BUILD)/bin/slicewise-collect $(BUILD)/bin/slicewise $(if $(MPICC),$(WORKLOAD))  ## build the library, the collector and the command
@@ -159,22 +161,28 @@ soak:  ## what takes long: fuzzing, endurance, stress, and each fault SOAK_ROUND
 	  echo "soak: round $$round of $(SOAK_ROUNDS)"; $(PYTEST) -q tests/fault tests/endtoend/test_real_stress.py tests/endtoend/test_life_starts.py || exit; \
 	done
 
-.PHONY: install
-install: all  ## install below PREFIX (/usr/local); the clone is not needed afterwards
-	install -D -m 755 $(BUILD)/lib/libslicewise.so $(DESTDIR)$(PREFIX)/lib/libslicewise.so
-	install -D -m 755 $(BUILD)/lib/libslicewise-coordinate.so $(DESTDIR)$(PREFIX)/lib/libslicewise-coordinate.so
-	install -D -m 644 interface/slicewise/coordinate.h $(DESTDIR)$(PREFIX)/include/slicewise/coordinate.h
-	install -D -m 644 interface/slicewise_coordinate.f90 $(DESTDIR)$(PREFIX)/include/slicewise/slicewise_coordinate.f90
-	install -D -m 755 $(BUILD)/bin/slicewise-collect $(DESTDIR)$(PREFIX)/bin/slicewise-collect
-	for file in $(SCHEDULER_FILES); do \
-	  install -d $(DESTDIR)$(PREFIX)/share/slicewise && sed 's|@PREFIX@|$(PREFIX)|' scheduler/$$file.in > $(DESTDIR)$(PREFIX)/share/slicewise/$$file || exit; \
-	done
-	chmod 755 $(DESTDIR)$(PREFIX)/share/slicewise/slurm-*
-	$(if $(MPICC),install -m 755 $(WORKLOAD) $(DESTDIR)$(PREFIX)/bin,@echo "install: no MPI compiler here, so slicewise-load and slicewise-trials are left out")
+.PHONY: install install-native
+install: all $(BUILD)/bin/slicewise install-native  ## install below PREFIX (/usr/local); the clone is not needed afterwards
 	make/wheel $(BUILD)
 	make/environment $(DESTDIR)$(PREFIX)/lib/slicewise/venv $(BUILD)/wheel/*.whl
 	sed 's|@VENV@|../lib/slicewise/venv|' bin/slicewise.in > $(BUILD)/wheel/slicewise
 	install -m 755 $(BUILD)/wheel/slicewise $(DESTDIR)$(PREFIX)/bin/slicewise
+
+# What is not Python. INSTALL_MPI: the workload of campaigns, where there is an MPI compiler.
+INSTALL_MPI = $(if $(MPICC),$(WORKLOAD))
+install-native: $(LINKED)/lib/libslicewise.so $(LINKED)/lib/libslicewise-coordinate.so $(LINKED)/bin/slicewise-collect $(INSTALL_MPI)  ## install library and collector alone below PREFIX: no Python is needed
+	install -D -m 755 $(LINKED)/lib/libslicewise.so $(DESTDIR)$(PREFIX)/lib/libslicewise.so
+	install -D -m 755 $(LINKED)/lib/libslicewise-coordinate.so $(DESTDIR)$(PREFIX)/lib/libslicewise-coordinate.so
+	install -D -m 644 interface/slicewise/coordinate.h $(DESTDIR)$(PREFIX)/include/slicewise/coordinate.h
+	install -D -m 644 interface/slicewise_coordinate.f90 $(DESTDIR)$(PREFIX)/include/slicewise/slicewise_coordinate.f90
+	install -D -m 755 $(LINKED)/bin/slicewise-collect $(DESTDIR)$(PREFIX)/bin/slicewise-collect
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/slicewise
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' packaging/slicewise.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/slicewise.pc
+	for file in $(SCHEDULER_FILES); do \
+	  sed 's|@PREFIX@|$(PREFIX)|' scheduler/$$file.in > $(DESTDIR)$(PREFIX)/share/slicewise/$$file || exit; \
+	done
+	chmod 755 $(DESTDIR)$(PREFIX)/share/slicewise/slurm-*
+	$(if $(INSTALL_MPI),install -m 755 $(INSTALL_MPI) $(DESTDIR)$(PREFIX)/bin,@echo "install: without slicewise-load and slicewise-trials, which need an MPI compiler")
 
 include make/analyzer.mk
 
@@ -202,6 +210,6 @@ clean:  ## remove what was built
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-include make/engine.mk make/lint.mk make/fuzz.mk make/bench.mk make/cross.mk make/validation.mk make/packages.mk
+include make/engine.mk make/lint.mk make/fuzz.mk make/bench.mk make/cross.mk make/validation.mk
 
 -include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS))

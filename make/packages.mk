@@ -18,3 +18,22 @@ $(BUILD)/old_glibc/libc.so: packaging/old_glibc/stubs packaging/old_glibc/stat.c
 portable: $(BUILD)/old_glibc/libc.so
 	$(MAKE) --no-print-directory LINKED=$(PORTABLE) LDFLAGS="-L$(abspath $(BUILD)/old_glibc) -Wl,--strip-all" $(NATIVE:%=$(PORTABLE)/%)
 	packaging/old_glibc/check $(OLDEST_GLIBC) $(NATIVE:%=$(PORTABLE)/%)
+
+ARCHITECTURE = $(shell uname -m)
+RUNTIME = slicewise-runtime-$(VERSION)-$(ARCHITECTURE)
+
+.PHONY: dist
+dist: portable $(VENV)/.installed  ## make the wheel (library, collector, reader, command) and the tarball for compute nodes, in dist/
+	make/wheel $(BUILD)
+	$(VENV)/bin/python make/pack_wheel $(BUILD)/wheel/*.whl $(PORTABLE) $(ARCHITECTURE) $(OLDEST_GLIBC) $(DIST)
+	$(MAKE) --no-print-directory runtime
+
+# Library and collector alone. In the scripts the prefix is /opt/slicewise.
+.PHONY: runtime
+runtime: portable
+	rm -rf $(BUILD)/runtime && mkdir -p $(DIST)
+	$(MAKE) --no-print-directory install-native LINKED=$(PORTABLE) DESTDIR=$(abspath $(BUILD))/runtime PREFIX=/opt/slicewise INSTALL_MPI=
+	install -m 644 LICENSE packaging/LICENSE.zstd $(BUILD)/runtime/opt/slicewise/share/slicewise
+	tar --create --directory $(BUILD)/runtime/opt --sort=name --mtime=@$(SOURCE_DATE_EPOCH) --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w \
+	  --transform 's|^slicewise|$(RUNTIME)|' slicewise | gzip -n9 > $(DIST)/$(RUNTIME).tar.gz
+	@ls -l $(DIST)/$(RUNTIME).tar.gz
