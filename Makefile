@@ -38,10 +38,20 @@ WORKLOAD = $(addprefix $(BUILD)/bin/slicewise-,load trials)
 include make/packages.mk
 
 .DEFAULT_GOAL = all
-.PHONY: all
-all: $(BUILD)/lib/libslicewise.so $(BUILD)/lib/libslicewise-reader.so $(BUILD)/lib/libslicewise-coordinate.so $(BUILD)/bin/slicewise-collect $(BUILD)/bin/slicewise $(if $(MPICC),$(WORKLOAD))  ## build the library, the collector and the command
+NATIVE = lib/libslicewise.so lib/libslicewise-reader.so lib/libslicewise-coordinate.so bin/slicewise-collect
 
-$(BUILD)/generate: schema/generate.c schema/format.h $(wildcard schema/*.def)
+.PHONY: all native
+all: native  ## build the library, the collector and, where Python is, the command
+	@make/command $(BUILD) $(MAKE) --no-print-directory
+
+native: $(NATIVE:%=$(BUILD)/%) $(if $(MPICC),$(WORKLOAD))  ## build all but the command: needs no Python and no package index
+
+# What the compiler would not find is named with what installs it, before the first file is compiled.
+$(BUILD)/.tools: make/setup
+	@make/setup --check native
+	@mkdir -p $(@D) && touch $@
+
+$(BUILD)/generate: schema/generate.c schema/format.h $(wildcard schema/*.def) | $(BUILD)/.tools
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O1 $(WARNINGS) -Ischema $< -o $@ $(ZSTD_ARCHIVE)
 

@@ -9,7 +9,6 @@ DIST ?= dist
 # The libraries and the collector for this glibc and all later ones: the same objects, linked against its names, without what debuggers want.
 OLDEST_GLIBC = 2.28
 PORTABLE = $(BUILD)/portable
-NATIVE = lib/libslicewise.so lib/libslicewise-coordinate.so lib/libslicewise-reader.so bin/slicewise-collect
 
 $(BUILD)/old_glibc/libc.so: packaging/old_glibc/stubs packaging/old_glibc/stat.c
 	CC="$(CC)" packaging/old_glibc/stubs $(abspath $(@D)) $(OLDEST_GLIBC)

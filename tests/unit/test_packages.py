@@ -1,0 +1,161 @@
+"""What `make dist` makes: which glibc it asks for, that it is the same each time, and that it runs without a clone."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import slicewise
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests" / "golden"
+CHECK = ROOT / "packaging" / "old_glibc" / "check"
+NATIVE = (
+    "lib/libslicewise.so",
+    "lib/libslicewise-coordinate.so",
+    "lib/libslicewise-reader.so",
+    "bin/slicewise-collect",
+)
+# What a plain install does not bring.
+EXTRAS = ("sklearn", "scipy", "dask", "distributed", "darshan", "textual", "mpi4py")
+
+
+def run(*command, **options):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
+
+
+@pytest.fixture(scope="module")
+def portable(tmp_path_factory):
+    """Linked from the build's objects, elsewhere: other tests use what lies in build/."""
+    directory = tmp_path_factory.mktemp("portable")
+    made = run("make", "--no-print-directory", "portable", f"PORTABLE={directory}", cwd=ROOT)
+    assert made.returncode == 0, made.stderr
+    return directory
+
+
+@pytest.fixture(scope="module")
+def wheel(portable, tmp_path_factory):
+    return packed(portable, tmp_path_factory.mktemp("wheel"))
+
+
+def packed(portable, directory):
+    """A wheel, made as `make dist` makes it, with its bytes independent of the time."""
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+    (directory / "lib").mkdir()
+    (directory / "lib" / "libslicewise-reader.so").symlink_to(portable / "lib" / "libslicewise-reader.so")
+    (directory / "venv").symlink_to(ROOT / "build" / "venv")
+    made = run("make/wheel", directory, cwd=ROOT, env=environment)
+    assert made.returncode == 0, made.stderr
+    (base,) = (directory / "wheel").glob("*.whl")
+    made = run(
+        sys.executable,
+        "make/pack_wheel",
+        base,
+        portable,
+        "x86_64",
+        "2.28",
+        directory / "dist",
+        cwd=ROOT,
+        env=environment,
+    )
+    assert made.returncode == 0, made.stderr
+    return Path(made.stdout.strip())
+
+
+def test_no_file_asks_for_a_younger_glibc_or_another_library(portable):
+    checked = run(CHECK, "2.28", *(portable / name for name in NATIVE))
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_the_check_names_what_is_too_young(tmp_path):
+    (tmp_path / "young.c").write_text(
+        '__asm__(".symver memcpy, memcpy@GLIBC_2.14");\nvoid *memcpy(void *, const void *, unsigned long);\n'
+        "void *copy(void *a, void *b, unsigned long size) { return memcpy(a, b, size); }\n"
+    )
+    young = tmp_path / "young.so"
+    assert run("gcc", "-shared", "-fPIC", "-fno-builtin", tmp_path / "young.c", "-o", young).returncode == 0
+    assert run(CHECK, "2.14", young).returncode == 0
+    checked = run(CHECK, "2.13", young)
+    assert (checked.returncode, checked.stderr) == (1, f"{young} needs glibc 2.14\n")
+
+
+def test_two_wheels_of_one_commit_are_equal(portable, wheel, tmp_path):
+    again = packed(portable, tmp_path)
+    assert again.name == wheel.name == f"slicewise-{slicewise.__version__}-py3-none-manylinux_2_28_x86_64.whl"
+    assert again.read_bytes() == wheel.read_bytes()
+
+
+def test_library_and_collector_take_less_than_2_mb(portable):
+    sizes = {name: (portable / name).stat().st_size for name in NATIVE if "reader" not in name}
+    assert sum(sizes.values()) < 2_000_000, sizes
+
+
+def test_the_version_is_the_same_in_c_and_python():
+    (version,) = re.findall(r'#define SLICEWISE_VERSION "(.+)"', (ROOT / "schema" / "format.h").read_text())
+    assert version == slicewise.__version__
+
+
+@pytest.fixture(scope="module")
+def command(wheel, tmp_path_factory):
+    """The command of the wheel, far from the clone, where importing an extra fails as if it were not installed."""
+    directory = tmp_path_factory.mktemp("installed")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(directory)
+        for entry in archive.infolist():
+            (directory / entry.filename).chmod(entry.external_attr >> 16)
+    script = directory / "command.py"
+    script.write_text(
+        f"import sys\nsys.path.insert(0, {str(directory)!r})\n"
+        f"for name in {EXTRAS!r}:\n    sys.modules[name] = None\n"
+        "from slicewise.cli import main\nmain()\n"
+    )
+    return sys.executable, "-I", script
+
+
+def test_the_wheel_profiles_a_command_with_the_library_that_it_carries(command, tmp_path):
+    environment = {**os.environ, "SLICEWISE_DIR": str(tmp_path / "profiles")}
+    done = run(*command, "run", "--", "dd", "if=/dev/zero", "of=f", "bs=1M", "count=3", cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    (job,) = (tmp_path / "profiles").iterdir()
+    told = run(*command, "info", job, "--json", cwd=tmp_path)
+    assert json.loads(told.stdout)["totals"]["posix"]["write_bytes"] == 3 << 20
+
+
+def test_without_extras_the_first_answers_are_there(command, tmp_path):
+    run("tar", "--extract", "--file", GOLDEN / "campaigns" / "policies-large-small.tar.xz", cwd=tmp_path)
+    jobs = sorted(tmp_path.glob("large-small-once-interfere-1-*"))
+    assert len(jobs) == 2
+    for arguments in (
+        ["report", jobs[0], "--html", "report.html"],
+        ["blame", jobs[1], "--html", "blame.html"],
+        ["overlap", *jobs, "--html", "overlap.html"],
+        ["catalog", "ingest", "catalog", *jobs],
+    ):
+        done = run(*command, *arguments, cwd=tmp_path)
+        assert done.returncode == 0, (arguments, done.stderr)
+
+
+def test_without_python_or_an_index_make_says_what_the_command_lacks(tmp_path):
+    """And has built the library before."""
+    (tmp_path / "make").mkdir()
+    (tmp_path / "make" / "python").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "make" / "python").chmod(0o755)
+    said = run(ROOT / "make" / "command", "build", "true", cwd=tmp_path)
+    assert said.returncode == 0
+    assert "sudo apt-get install python3 python3-venv" in said.stderr
+    (tmp_path / "make" / "python").write_text("#!/bin/sh\nexit 0\n")
+    said = run(ROOT / "make" / "command", "build", "false", cwd=tmp_path)
+    assert said.returncode == 0
+    assert "PIP_NO_INDEX=1 PIP_FIND_LINKS=DIRECTORY make" in said.stderr
+    assert run("make", "--dry-run", "native", cwd=ROOT).stdout.count("python") == 0
+
+
+def test_a_missing_compiler_is_named_with_what_installs_it():
+    said = run("make/setup", "--check", "native", cwd=ROOT, env={**os.environ, "CC": "/nonexistent"})
+    assert said.returncode == 1
+    assert "sudo apt-get install build-essential" in said.stderr
+    assert "sudo dnf install gcc make" in said.stderr
