@@ -13,7 +13,7 @@ from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.storage_time import Capacities, capacities, rates_together, storage_seconds
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, SECONDS, slice_rows
 from slicewise.analysis.blame.to_runtime import decisive
-from slicewise.analysis.blame.uncontended import Line, Price, speed_line
+from slicewise.analysis.blame.uncontended import Line, Points, Price, speed_line
 from slicewise.analysis.blame.unprofiled import apart
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
@@ -146,14 +146,8 @@ def test_how_far_the_next_run_may_be() -> None:
 
 
 def test_a_line_through_speeds() -> None:
-    points = pl.DataFrame(
-        [
-            {"set": name, "done": speed * 4.0, "seconds": 4.0, "others": rate * 4.0}
-            for name, rate, speed in (("a", 20, 80), ("b", 40, 60), ("a+b", 60, 40))
-            for _ in range(3)
-        ],
-        schema_overrides={"done": pl.Float64, "others": pl.Float64},
-    )
+    speeds, rates = (np.repeat(values, 3) for values in ((80.0, 60.0, 40.0), (20.0, 40.0, 60.0)))
+    points = Points(speeds * 4.0, np.full(9, 4.0), rates * 4.0, np.repeat(np.arange(1, 4), 3))
     line = speed_line(points, 4.0)
     assert isinstance(line, Line)
     assert (line.speed, line.error) == pytest.approx((100.0, 0.0))

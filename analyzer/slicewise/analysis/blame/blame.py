@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame import to_runtime, uncontended, without
+from slicewise.analysis.blame.on_storage import on_storages
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import SOURCES, Baseline, Blame, Confidence, Neighbour, Traffic
 from slicewise.analysis.blame.shares import blamed, lost_time
@@ -89,21 +90,14 @@ def blame(
     count = calls["process"].n_unique()
     waits: Waits = "one process" if count < 2 else "ranks" if ranks > 1 else "processes"
 
-    scene = Scene(
-        slices,
-        company.remove(took_nothing).select("storage", "slice", "neighbour", *(f"{kind}_taken" for kind in KINDS)),
-        pl.concat(
-            [
-                beside.select("storage", "slice", *AMOUNTS.values()),
-                _amounts(rest.remove(pl.col("storage").is_in(harmless))),
-            ]
-        )
-        .group_by("storage", "slice")
-        .agg(pl.col(AMOUNTS.values()).sum())
-        .sort("storage", "slice"),
-        known,
-        seconds,
+    together = pl.concat(
+        [
+            beside.select("storage", "slice", *AMOUNTS.values()),
+            _amounts(rest.remove(pl.col("storage").is_in(harmless))),
+        ]
     )
+    together = together.group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum())
+    scene = Scene(on_storages(slices, company.remove(took_nothing), together, known), known, seconds)
     standalone = [_standalone(run, grid_ns, waits) for run in runs]
     tried = _tried(scene, standalone, count)
     sources = [uncontended.as_baseline(prices, scene) for prices in tried]
@@ -220,7 +214,7 @@ def _standalone(run: Digest, grid_ns: int, waits: Waits) -> StandaloneRows:
     calls = call_rows(run, grid_ns)
     slices = slice_rows(calls)
     uneven = to_runtime.unevenness(calls, to_runtime.phase_of_slices(slices), waits)
-    return StandaloneRows(run.job, calls["process"].n_unique(), slices, uneven)
+    return StandaloneRows(run.job, calls["process"].n_unique(), on_storages(slices), uneven)
 
 
 def _tried(scene: Scene, standalone: Sequence[StandaloneRows], processes: int) -> list[Prices]:

@@ -1,7 +1,7 @@
 """What a job's I/O costs when nobody else is there: five ways to know it, best first.
 
-Frames in, dataclasses out. Each way gives a price for every kind of call on every storage, or refuses with a reason;
-the gates and what they are for are in docs/models.md.
+Arrays in (`on_storage.OnStorage`), dataclasses out. Each way gives a price for every kind of call on every storage, or
+refuses with a reason; the gates and what they are for are in docs/models.md.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame.numbers import error_of_next, error_of_ratio, two_prices
+from slicewise.analysis.blame.on_storage import Mask, OnStorage
 from slicewise.analysis.blame.result import Baseline, Confidence, Source
-from slicewise.analysis.blame.storage_time import Capacities, against
+from slicewise.analysis.blame.storage_time import Capacities
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind
 from slicewise.estimate import Estimate
-from slicewise.scalars import real
 
 # What took less than this share of a job's I/O time need not be priced: it is taken to have cost what it did.
 TRIVIAL = 0.02
@@ -72,10 +72,10 @@ class Price:
     error: float
     call_seconds: float = 0.0
 
-    def of(self, slices: pl.DataFrame, kind: Kind) -> float:
+    def of(self, own: OnStorage, kind: Kind) -> float:
         """What the calls of a kind cost."""
-        calls = float(slices[CALLS[kind]].sum()) if self.call_seconds else 0.0
-        return self.seconds * float(slices[AMOUNTS[kind]].sum()) + self.call_seconds * calls
+        calls = float(own.calls[kind].sum()) if self.call_seconds else 0.0
+        return self.seconds * float(own.amounts[kind].sum()) + self.call_seconds * calls
 
 
 @dataclass(frozen=True)
@@ -94,31 +94,19 @@ class Prices:
 
 @dataclass(frozen=True)
 class Scene:
-    """What sources look at. slices: the job (`timeline.slice_rows`). company: storage, slice, neighbour, {kind}_taken
-    (of the storage's time that it took), of those that were active. together: storage, slice and AMOUNTS, of all jobs
-    and of traffic without a profile. seconds: of a slice.
-    """
+    """What sources look at. own: the job, by storage, and who was there with it. seconds: of a slice."""
 
-    slices: pl.DataFrame
-    company: pl.DataFrame
-    together: pl.DataFrame
+    own: Mapping[int, OnStorage]
     known: Mapping[int, Capacities]
     seconds: float
 
     def places(self) -> dict[Place, float]:
         """The storages and kinds that are worth a price, with the seconds that they took."""
         took = {
-            (int(row["storage"]), kind): float(row[SECONDS[kind]])
-            for row in self.slices.group_by("storage", maintain_order=True)
-            .agg(pl.col(SECONDS.values()).sum())
-            .iter_rows(named=True)
-            for kind in KINDS
+            (storage, kind): float(own.seconds[kind].sum()) for storage, own in self.own.items() for kind in KINDS
         }
         least = TRIVIAL * sum(took.values())
         return {place: seconds for place, seconds in took.items() if seconds > 0 and seconds >= least}
-
-    def of(self, storage: int) -> pl.DataFrame:
-        return self.slices.filter(pl.col("storage") == storage)
 
 
 def block_error(over: np.ndarray, under: np.ndarray, seed: int = 1) -> float:
@@ -139,11 +127,11 @@ def block_error(over: np.ndarray, under: np.ndarray, seed: int = 1) -> float:
 
 @dataclass(frozen=True)
 class StandaloneRows:
-    """A run that had the storages to itself. slices: `timeline.slice_rows`; uneven: see `to_runtime.unevenness`."""
+    """A run that had the storages to itself. own: what it did, by storage; uneven: see `to_runtime.unevenness`."""
 
     name: str
     processes: int
-    slices: pl.DataFrame
+    own: Mapping[int, OnStorage]
     uneven: float
 
 
@@ -160,15 +148,20 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
             refused = f"no standalone run made {_calls(place[1])} calls on the same file system"
             return Prices("standalone runs", refused=refused, runs=names)
     chosen, uneven, error = _middle_run(scene, like, found)
-    volume = _expected(scene.slices, chosen)
+    volume = _expected(scene, chosen)
     lost = sum(scene.places().values()) - volume
     is_sure = volume > 0 and (error <= 2 * SURE_WITHIN or lost >= FAR_BEYOND * error * volume)
     return Prices("standalone runs", chosen, "", "high" if is_sure else "medium", uneven, names)
 
 
 def _prices_of(run: StandaloneRows, places: Sequence[Place]) -> dict[Place, Price]:
-    found = {place: _price_of(run.slices.filter(pl.col("storage") == place[0]), place[1]) for place in places}
+    found = {place: _price_in(run, place) for place in places}
     return {place: price for place, price in found.items() if price is not None}
+
+
+def _price_in(run: StandaloneRows, place: Place) -> Price | None:
+    storage, kind = place
+    return _price_of(run.own[storage], kind) if storage in run.own else None
 
 
 def _middle_run(
@@ -183,7 +176,7 @@ def _middle_run(
     complete = [(run, prices) for run, prices in zip(runs, found, strict=True) if len(prices) == most]
 
     def cost(run: StandaloneRows, prices: Mapping[Place, Price]) -> float:
-        return run.uneven * sum(price.of(scene.of(storage), kind) for (storage, kind), price in prices.items())
+        return run.uneven * sum(price.of(scene.own[storage], kind) for (storage, kind), price in prices.items())
 
     ordered = sorted(complete, key=lambda one: cost(*one))
     costs = np.array([cost(*one) for one in ordered])
@@ -210,7 +203,7 @@ def from_other_sizes(scene: Scene, runs: Sequence[StandaloneRows], processes: in
         return Prices("other sizes", refused="fewer than two standalone runs of other sizes are known", runs=names)
     prices: dict[Place, Price] = {}
     for place in scene.places():
-        found = [_price_of(run.slices.filter(pl.col("storage") == place[0]), place[1]) for run in others]
+        found = [_price_in(run, place) for run in others]
         given = [price.seconds for price in found if price is not None]
         middle = float(np.median(given)) if len(given) == len(others) else 0.0
         if not middle or max(abs(price / middle - 1) for price in given) > AGREE_WITHIN:
@@ -226,11 +219,11 @@ def from_quiet_slices(scene: Scene) -> Prices:
     prices: dict[Place, Price] = {}
     most_error, fewest, pauses = 0.0, np.inf, False
     for storage, kind in scene.places():
-        own = scene.of(storage)
-        if not _has_company(scene, storage):
+        own = scene.own[storage]
+        if not own.has_company.any():
             prices[storage, kind] = _as_it_was(own, kind)
             continue
-        quiet = _quiet(scene, storage).filter(pl.col(SECONDS[kind]) > 0)
+        quiet = _quiet(own, kind)
         if len(quiet) < FEWEST_QUIET:
             what = f"slices with {_calls(kind)} calls"
             return Prices(source, refused=f"the job had fewer than {FEWEST_QUIET} {what} to itself")
@@ -243,7 +236,7 @@ def from_quiet_slices(scene: Scene) -> Prices:
             return Prices(source, refused=f"its {_calls(kind)} calls had other sizes in quiet slices than in the rest")
         most_error, fewest = max(most_error, price.error), min(fewest, len(quiet))
         # Of processes that pause it is chance whose calls meet, for a whole run: slices of one run do not show it.
-        in_calls = real(quiet.select(pl.sum_horizontal(SECONDS.values()).mean()).item())
+        in_calls = float(quiet.in_calls.mean())
         pauses = pauses or in_calls < FILLS_STORAGE * scene.seconds
         prices[storage, kind] = price
     if fewest == np.inf:
@@ -262,16 +255,16 @@ def from_line(scene: Scene) -> Prices:
     prices: dict[Place, Price] = {}
     most_error = 0.0
     for storage in {storage for storage, _ in scene.places()}:
-        own = scene.of(storage)
+        own = scene.own[storage]
         kinds = [kind for place, kind in scene.places() if place == storage]
-        if not _has_company(scene, storage):
+        if not own.has_company.any():
             prices |= {(storage, kind): _as_it_was(own, kind) for kind in kinds}
             continue
-        points = _speeds(scene, storage)
+        points = _speeds(own, scene.known[storage])
         line = speed_line(points, scene.seconds)
         if isinstance(line, str):
             return Prices(source, refused=line)
-        is_always_in_calls = real(points["seconds"].mean()) >= FILLS_STORAGE * scene.seconds
+        is_always_in_calls = float(points.seconds.mean()) >= FILLS_STORAGE * scene.seconds
         if is_always_in_calls and line.speed > FASTER_THAN_ALL:
             return Prices(source, refused="read off a line, it would be faster alone than the storage ever was")
         most_error = max(most_error, line.error)
@@ -287,6 +280,9 @@ def from_line(scene: Scene) -> Prices:
     return Prices(source, prices, "", "medium" if most_error <= SURE_LINE else "low")
 
 
+TOO_ALIKE = "its neighbours' rates were too much alike to see how its speed depends on them"
+
+
 @dataclass(frozen=True)
 class Line:
     """speed: where the neighbours are at rest, in storage seconds a second in calls; error: of it, relative."""
@@ -297,34 +293,41 @@ class Line:
 
 @dataclass(frozen=True)
 class Points:
-    """Slices with one set of neighbours, a value a slice: as `speed_line` has them."""
+    """A value a slice: done (by the job), seconds (of its mean process in calls), others (what the neighbours did in
+    it; done and others in one unit), company (a number for the set of neighbours that were active).
+    """
 
     done: np.ndarray
     seconds: np.ndarray
     others: np.ndarray
+    company: np.ndarray
 
     @property
     def speed(self) -> float:
         """What was done a second in calls."""
         return float(self.done.sum()) / max(float(self.seconds.sum()), 1e-12)
 
+    def of(self, chosen: Mask) -> Points:
+        """Some of the slices."""
+        return Points(self.done[chosen], self.seconds[chosen], self.others[chosen], self.company[chosen])
 
-def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
-    """The line through the mean speeds of sets of neighbours; why not, where there is none.
+    def by_company(self) -> list[Points]:
+        """The slices of each set of neighbours, in the order in which they first were there; few slices of a set say
+        nothing.
+        """
+        which, first, counts = np.unique(self.company, return_index=True, return_counts=True)
+        often = counts >= FEWEST_IN_A_SET
+        return [self.of(self.company == which[at]) for at in np.flatnonzero(often)[np.argsort(first[often])]]
 
-    points: a row a slice: set (of active neighbours), done (by the job), seconds (of its mean process in calls),
-    others (what the neighbours did in it); done and others in one unit.
-    """
-    sets = [
-        Points(*(rows[column].to_numpy().astype(np.float64) for column in ("done", "seconds", "others")))
-        for _, rows in points.group_by("set", maintain_order=True)
-        if len(rows) >= FEWEST_IN_A_SET
-    ]
+
+def speed_line(points: Points, slice_seconds: float) -> Line | str:
+    """The line through the mean speeds of sets of neighbours; why not, where there is none."""
+    sets = points.by_company()
     if len(sets) < 2:
         return "its neighbours came and went too seldom to see how its speed depends on them"
     rates = np.array([one.others.mean() / slice_seconds for one in sets])
     if rates.max() < LEAST_RATIO_OF_RATES * rates.min() or rates.max() <= 0:
-        return "its neighbours' rates were too much alike to see how its speed depends on them"
+        return TOO_ALIKE
     # What is far from all points is not read off a line.
     if rates.min() > NEAR_REST * float(np.ptp(rates)) * (1 + 1e-9):
         return "its neighbours' rates were never low enough to see how fast it is without them"
@@ -332,11 +335,9 @@ def speed_line(points: pl.DataFrame, slice_seconds: float) -> Line | str:
     slope, speed = np.polyfit(rates, [one.speed for one in sets], 1, w=weights)
     if slope >= 0 or speed <= 0:
         return "its speed did not fall while its neighbours were active"
-    drawn = [
-        np.polyfit(at, speeds, 1, w=weights)[1]
-        for at, speeds in zip(*_drawn_anew(sets, slice_seconds), strict=True)
-        if at.max() >= LEAST_RATIO_OF_RATES * at.min()
-    ]
+    drawn = _intercepts(*_drawn_anew(sets, slice_seconds), weights**2)
+    if not len(drawn):
+        return TOO_ALIKE
     low, high = np.percentile(drawn, [2.5, 97.5])
     error = max(float(max(high - speed, speed - low) / speed), _error_of_intercept(sets, rates) / float(speed))
     return Line(float(speed), error)
@@ -357,6 +358,19 @@ def _drawn_anew(sets: Sequence[Points], slice_seconds: float) -> tuple[np.ndarra
     return rates, speeds
 
 
+def _intercepts(rates: np.ndarray, speeds: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Where lines through rows of points, (rows, points), are at rate 0: by least squares with these weights. A row
+    whose rates are too much alike gives none.
+    """
+    apart = rates.max(1) >= LEAST_RATIO_OF_RATES * rates.min(1)
+    rates, speeds = rates[apart], speeds[apart]
+    share = weights / weights.sum()
+    rate, speed = rates @ share, speeds @ share
+    beside = rates - rate[:, None]
+    slopes = (beside * speeds) @ weights / ((beside**2) @ weights)
+    return np.asarray(speed - slopes * rate)
+
+
 def _error_of_intercept(sets: Sequence[Points], rates: np.ndarray) -> float:
     """How far the line at rate 0 may be off, 95 %, by what few slices say of their mean: drawing them anew does not
     show that.
@@ -375,61 +389,42 @@ def from_envelope(scene: Scene) -> Prices:
     prices: dict[Place, Price] = {}
     scatter, is_filled = 0.0, True
     for storage, kind in scene.places():
-        own = scene.of(storage)
-        if not _has_company(scene, storage):
+        own = scene.own[storage]
+        if not own.has_company.any():
             prices[storage, kind] = _as_it_was(own, kind)
             continue
         if kind == "meta":
             return Prices(source, refused="how many metadata operations the storage can do is not known")
-        shared = _inner(own).join(
-            scene.company.filter(pl.col("storage") == storage), on="slice", how="semi", maintain_order="left"
-        )
-        full = shared.filter(pl.col(SECONDS[kind]) >= FILLS_STORAGE * scene.seconds)
-        is_mostly_full = real(full[SECONDS[kind]].sum()) >= MOSTLY_FULL * real(shared[SECONDS[kind]].sum())
+        shared = own.of(_inner(own) & own.has_company)
+        full = shared.of(shared.seconds[kind] >= FILLS_STORAGE * scene.seconds)
+        is_mostly_full = full.seconds[kind].sum() >= MOSTLY_FULL * shared.seconds[kind].sum()
         if len(full) < FEWEST_QUIET or not is_mostly_full:
             return Prices(source, refused="the job does not fill the storage: its processes were not always in calls")
-        beside = (
-            scene.company.filter(pl.col("storage") == storage)
-            .group_by("slice", maintain_order=True)
-            .agg(pl.col("meta_taken").sum())
-        )
-        full = full.join(
-            beside.filter(pl.col("meta_taken") > TRIVIAL * scene.seconds),
-            on="slice",
-            how="anti",
-            maintain_order="left",
-        )
+        full = full.of(full.others_metadata <= TRIVIAL * scene.seconds)
         if len(full) < FEWEST_QUIET:
             return Prices(source, refused="its neighbours' metadata calls took some of the storage's time")
-        there = scene.together.filter(pl.col("storage") == storage).join(
-            full, on="slice", how="semi", maintain_order="left"
-        )
-        others = [AMOUNTS[other] for other in ("read", "write") if other != kind]
-        if float(there[others].sum_horizontal().sum()) > TRIVIAL * float(
-            there[[AMOUNTS[kind], *others]].sum_horizontal().sum()
-        ):
+        moved, other = full.together[kind], full.together["write" if kind == "read" else "read"]
+        if other.sum() > TRIVIAL * (moved.sum() + other.sum()):
             return Prices(source, refused="reads and writes met, and what the storage gives to one alone is not known")
-        rates = there[AMOUNTS[kind]].to_numpy() / scene.seconds
+        rates = moved / scene.seconds
         middle = float(np.median(rates))
         scatter = max(scatter, float(rates.std() / middle))
         if scatter > MOST_SCATTER:
             return Prices(source, refused="what the storage gave to all together varies too much")
         error = max(LEAST_ERROR, 1.96 * float(rates.std()) / middle / np.sqrt(len(rates)))
         prices[storage, kind] = Price(1 / middle, error)
-        is_filled = is_filled and _is_filled(there, full, kind, middle * scene.seconds)
+        is_filled = is_filled and _is_filled(full, kind, middle * scene.seconds)
     if not scatter:
         return Prices(source, refused=NOBODY)
     # Bytes that fill the storage take as long however unevenly processes have them.
     return Prices(source, prices, "", "medium" if scatter <= MOST_SCATTER and is_filled else "low", uneven=1.0)
 
 
-def _is_filled(together: pl.DataFrame, own: pl.DataFrame, kind: Kind, middle: float) -> bool:
+def _is_filled(full: OnStorage, kind: Kind, middle: float) -> bool:
     """Whether the storage moves as much in the slices that are nearly all the job's: then the job fills it alone."""
-    amount = AMOUNTS[kind]
-    nearly_alone = together.join(own.select("slice", own=amount), on="slice", maintain_order="left").filter(
-        pl.col("own") >= (1 - LITTLE_COMPANY) * pl.col(amount)
-    )
-    return len(nearly_alone) >= FEWEST_QUIET and real(nearly_alone[amount].mean()) >= STILL_FILLED * middle
+    moved = full.together[kind]
+    nearly_alone = moved[full.amounts[kind] >= (1 - LITTLE_COMPANY) * moved]
+    return len(nearly_alone) >= FEWEST_QUIET and float(nearly_alone.mean()) >= STILL_FILLED * middle
 
 
 def as_baseline(prices: Prices, scene: Scene) -> Baseline:
@@ -437,11 +432,11 @@ def as_baseline(prices: Prices, scene: Scene) -> Baseline:
     if prices.refused:
         return Baseline(prices.source, None, "unknown", prices.refused, list(prices.runs))
     uneven = prices.uneven or 1.0
-    value = uneven * _expected(scene.slices, prices.of)
+    value = uneven * _expected(scene, prices.of)
     error = uneven * _expected_error(scene, prices.of)
     high = value + error
     if prices.source == "envelope" and prices.confidence == "low":
-        took = uneven * real(scene.slices.select(pl.sum_horizontal(SECONDS.values()).sum()).item())
+        took = uneven * sum(float(own.in_calls.sum()) for own in scene.own.values())
         high = max(high, value + LEAST_OF_ENVELOPE * (took - value))
     seconds = Estimate(value, value - error, high, HOW[prices.source])
     return Baseline(prices.source, seconds, prices.confidence, "", list(prices.runs))
@@ -480,27 +475,28 @@ def alone_seconds(kind: Kind) -> pl.Expr:
     return cost.fill_null(pl.col(SECONDS[kind]))
 
 
-def _expected(slices: pl.DataFrame, prices: Mapping[Place, Price]) -> float:
+def _expected(scene: Scene, prices: Mapping[Place, Price]) -> float:
     """The I/O time alone of the mean process."""
-    priced = slices.join(price_frame(prices), on="storage", how="left", maintain_order="left").select(
-        pl.sum_horizontal(alone_seconds(kind) for kind in KINDS).sum()
+    return sum(
+        prices[storage, kind].of(own, kind) if (storage, kind) in prices else float(own.seconds[kind].sum())
+        for storage, own in scene.own.items()
+        for kind in KINDS
     )
-    return float(priced.item())
 
 
 def _expected_error(scene: Scene, prices: Mapping[Place, Price]) -> float:
-    return sum(price.error * price.of(scene.of(storage), kind) for (storage, kind), price in prices.items())
+    own = scene.own
+    return sum(price.error * price.of(own[storage], kind) for (storage, kind), price in prices.items() if storage in own)
 
 
-def _price_of(slices: pl.DataFrame, kind: Kind) -> Price | None:
+def _price_of(own: OnStorage, kind: Kind) -> Price | None:
     """What a kind of call cost in slices: ratios of sums, for write-back makes single slices too fast or too slow."""
-    seconds, amounts = slices[SECONDS[kind]].to_numpy(), slices[AMOUNTS[kind]].to_numpy().astype(np.float64)
+    seconds, amounts, calls = own.seconds[kind], own.amounts[kind], own.calls[kind]
     if not amounts.sum() or not seconds.sum():
         return None
     error = max(block_error(seconds, amounts), error_of_ratio(seconds, amounts))
     error = max(LEAST_ERROR, error if np.isfinite(error) else MOST_ERROR_OF_A_RUN)
-    if kind in CALLS and _sizes_differ(slices, kind):
-        calls = slices[CALLS[kind]].to_numpy().astype(np.float64)
+    if kind in CALLS and _sizes_differ(own, kind):
         of_bytes, of_call = two_prices(amounts, calls, seconds)
         told = float(of_bytes * amounts.sum() + of_call * calls.sum())
         if told > 0 and of_call > 0:
@@ -510,10 +506,10 @@ def _price_of(slices: pl.DataFrame, kind: Kind) -> Price | None:
     return Price(float(seconds.sum() / amounts.sum()), error)
 
 
-def _sizes_differ(slices: pl.DataFrame, kind: Kind) -> bool:
+def _sizes_differ(own: OnStorage, kind: Kind) -> bool:
     """Whether the mean size of a slice's calls varies, leaving the tenth of the slices at either end aside."""
-    made = slices.filter(pl.col(CALLS[kind]) > 0)
-    sizes = (made[AMOUNTS[kind]] / made[CALLS[kind]]).to_numpy()
+    made = own.calls[kind] > 0
+    sizes = own.amounts[kind][made] / own.calls[kind][made]
     low, high = np.percentile(sizes, [10, 90]) if len(sizes) >= FEWEST_QUIET else (1.0, 1.0)
     return bool(high > LIKE_SIZES * low)
 
@@ -523,74 +519,45 @@ def _error_of(left: np.ndarray, seconds: np.ndarray) -> float:
     return 1.96 * float(left.std()) * float(np.sqrt(len(left))) / float(seconds.sum())
 
 
-def _as_it_was(own: pl.DataFrame, kind: Kind) -> Price:
+def _as_it_was(own: OnStorage, kind: Kind) -> Price:
     """The price at which nothing is lost, where nobody can have cost the job anything."""
-    return Price(float(own[SECONDS[kind]].sum()) / max(1.0, float(own[AMOUNTS[kind]].sum())), 0.0)
+    return Price(float(own.seconds[kind].sum()) / max(1.0, float(own.amounts[kind].sum())), 0.0)
 
 
-def _has_company(scene: Scene, storage: int) -> bool:
-    own = scene.of(storage)
-    return not own.join(scene.company.filter(pl.col("storage") == storage), on="slice", how="semi").is_empty()
-
-
-def _inner(own: pl.DataFrame) -> pl.DataFrame:
+def _inner(own: OnStorage) -> Mask:
     """Without the first and the last slice, which the job need not have filled; with nearly all processes in calls."""
-    first, last = own["slice"].min(), own["slice"].max()
-    return own.filter(
-        pl.col("slice").is_between(first, last, closed="none"),
-        pl.col("at_work") >= LEAST_AT_WORK * pl.col("at_work").max(),
-    )
+    is_between = (own.slice > own.slice.min()) & (own.slice < own.slice.max())
+    return np.asarray(is_between & (own.at_work >= LEAST_AT_WORK * own.at_work.max()))
 
 
-def _was_faster(own: pl.DataFrame, kind: Kind, price: Price, slice_seconds: float) -> bool:
+def _was_faster(own: OnStorage, kind: Kind, price: Price, slice_seconds: float) -> bool:
     """Whether full slices took so much less time than they would have alone that this is no price."""
-    full = own.filter(
-        pl.col(SECONDS[kind]) >= slice_seconds / 2, pl.col("at_work") >= LEAST_AT_WORK * pl.col("at_work").max()
-    )
-    seconds = full[SECONDS[kind]].to_numpy()
-    calls = full[CALLS[kind]].to_numpy() if kind in CALLS else np.zeros(len(full))
-    alone = price.seconds * full[AMOUNTS[kind]].to_numpy() + price.call_seconds * calls
+    full = own.of((own.seconds[kind] >= slice_seconds / 2) & (own.at_work >= LEAST_AT_WORK * own.at_work.max()))
+    seconds = full.seconds[kind]
+    alone = price.seconds * full.amounts[kind] + price.call_seconds * full.calls[kind]
     too_fast = alone > FASTER_THAN_ALONE * seconds
     return bool((alone - seconds)[too_fast].sum() > TRIVIAL * alone.sum())
 
 
-def _quiet(scene: Scene, storage: int) -> pl.DataFrame:
-    taken = scene.company.filter(pl.col("storage") == storage)["slice"]
-    near = pl.concat([taken - 1, taken, taken + 1]).unique()
-    return _inner(scene.of(storage)).filter(~pl.col("slice").is_in(near.implode()))
+def _quiet(own: OnStorage, kind: Kind) -> OnStorage:
+    """The slices with such calls in which nobody else was there, nor in those next to them."""
+    taken = own.slice[own.has_company]
+    is_near = np.isin(own.slice, np.concatenate([taken - 1, taken, taken + 1]))
+    return own.of(_inner(own) & ~is_near & (own.seconds[kind] > 0))
 
 
-def _are_like_sizes(quiet: pl.DataFrame, own: pl.DataFrame, kind: Kind) -> bool:
+def _are_like_sizes(quiet: OnStorage, own: OnStorage, kind: Kind) -> bool:
     if kind not in CALLS or _sizes_differ(quiet, kind):
         return True
-    sizes = [float(rows[AMOUNTS[kind]].sum()) / max(1, int(rows[CALLS[kind]].sum())) for rows in (quiet, own)]
+    sizes = [float(rows.amounts[kind].sum()) / max(1.0, float(rows.calls[kind].sum())) for rows in (quiet, own)]
     return max(sizes) <= LIKE_SIZES * min(sizes)
 
 
-def _speeds(scene: Scene, storage: int) -> pl.DataFrame:
+def _speeds(own: OnStorage, known: Capacities) -> Points:
     """The points of `speed_line` for a storage, in seconds of its time."""
-    most = scene.known[storage].most
-    done = pl.sum_horizontal(pl.col(AMOUNTS[kind]) / rate for kind, rate in most.items())
-    own = scene.of(storage)
-    main = max(KINDS, key=lambda kind: real(own[SECONDS[kind]].sum()))
-    beside = (
-        scene.company.filter(pl.col("storage") == storage)
-        .with_columns(seconds=against(main, scene.known[storage]))
-        .filter(pl.col("seconds") > 0)
-        .sort("slice", "neighbour")
-        .group_by("slice", maintain_order=True)
-        .agg(set=pl.col("neighbour").cast(pl.String).str.join("+"), others=pl.col("seconds").sum())
-    )
-    return (
-        _inner(own)
-        .join(beside, on="slice", how="left", maintain_order="left")
-        .select(
-            pl.col("set").fill_null(""),
-            done=done,
-            seconds=pl.sum_horizontal(SECONDS.values()),
-            others=pl.col("others").fill_null(0.0),
-        )
-    )
+    inner = own.of(_inner(own))
+    done = sum((inner.amounts[kind] / rate for kind, rate in known.most.items()), np.zeros(len(inner)))
+    return Points(done, inner.in_calls, inner.others, inner.company)
 
 
 def _calls(kind: Kind) -> str:

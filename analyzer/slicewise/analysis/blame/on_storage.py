@@ -1,0 +1,145 @@
+"""What a job did on one storage and who was there with it, a value a slice: the arrays that prices are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from slicewise.analysis.blame.storage_time import Capacities, against
+from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class OnStorage:
+    """A value for each slice in which the job made calls there, in order of time.
+
+    seconds: of the mean process in calls, by kind; amounts and calls: of all processes (no calls of metadata: they are
+    the amount); at_work: processes in calls. has_company: whether anybody else was active there. others: the storage's
+    time that all others took, in s, as far as it counts against the kind of calls in which the job spent most time;
+    company: a number for the set of those who did, 0 for nobody. others_metadata: the storage's time that metadata
+    operations of others took. together: amounts of the job and of everybody else.
+    """
+
+    slice: npt.NDArray[np.int64]
+    seconds: Mapping[Kind, Floats]
+    amounts: Mapping[Kind, Floats]
+    calls: Mapping[Kind, Floats]
+    at_work: Floats
+    has_company: Mask
+    others: Floats
+    company: npt.NDArray[np.uint64]
+    others_metadata: Floats
+    together: Mapping[Kind, Floats]
+
+    def __len__(self) -> int:
+        return len(self.slice)
+
+    @cached_property
+    def in_calls(self) -> Floats:
+        """Seconds of the mean process in calls of all kinds."""
+        return np.asarray(sum(self.seconds.values()))
+
+    def of(self, chosen: Mask) -> OnStorage:
+        """Some of the slices."""
+        by_kind = (
+            {kind: values[chosen] for kind, values in one.items()}
+            for one in (self.seconds, self.amounts, self.calls, self.together)
+        )
+        seconds, amounts, calls, together = by_kind
+        return OnStorage(
+            self.slice[chosen],
+            seconds,
+            amounts,
+            calls,
+            self.at_work[chosen],
+            self.has_company[chosen],
+            self.others[chosen],
+            self.company[chosen],
+            self.others_metadata[chosen],
+            together,
+        )
+
+
+def main_kind(seconds: Mapping[Kind, float]) -> Kind:
+    """The kind of calls in which a job spent most time."""
+    return max(KINDS, key=lambda kind: seconds[kind])
+
+
+def on_storages(
+    slices: pl.DataFrame,
+    company: pl.DataFrame | None = None,
+    together: pl.DataFrame | None = None,
+    known: Mapping[int, Capacities] | None = None,
+) -> dict[int, OnStorage]:
+    """A job by storage.
+
+    slices: `timeline.slice_rows`. company: storage, slice, neighbour, {kind}_taken (the storage's time that it took),
+    of those that were active; together: storage, slice and AMOUNTS, of all jobs and of traffic without a profile; None:
+    the job had the storage to itself.
+    """
+    found = {}
+    for (number,), own in slices.group_by("storage", maintain_order=True):
+        storage = int(str(number))
+        rows = own
+        if company is not None:
+            main = main_kind({kind: float(own[SECONDS[kind]].sum()) for kind in KINDS})
+            counts = against(main, (known or {}).get(storage, Capacities({})))
+            beside = _others(company.filter(pl.col("storage") == storage), counts)
+            rows = rows.join(beside, on="slice", how="left", maintain_order="left")
+        if together is not None:
+            every = together.filter(pl.col("storage") == storage).select(
+                "slice", *(pl.col(name).alias(f"all_{name}") for name in AMOUNTS.values())
+            )
+            rows = rows.join(every, on="slice", how="left", maintain_order="left")
+        found[storage] = _arrays(rows)
+    return found
+
+
+def _others(there: pl.DataFrame, counts: pl.Expr) -> pl.DataFrame:
+    """slice, others, company, others_metadata, of those that were active on a storage."""
+    return (
+        there.with_columns(counts=counts)
+        .sort("slice", "neighbour")
+        .group_by("slice", maintain_order=True)
+        .agg(
+            who=pl.col("neighbour").filter(pl.col("counts") > 0).drop_nulls().str.join("+"),
+            others=pl.col("counts").sum(),
+            others_metadata=pl.col("meta_taken").sum(),
+        )
+        .select(
+            "slice",
+            "others",
+            "others_metadata",
+            company=pl.when(pl.col("who") != "").then(pl.col("who").rank("dense")).otherwise(0).cast(pl.UInt64),
+        )
+    )
+
+
+def _arrays(rows: pl.DataFrame) -> OnStorage:
+    def floats(name: str) -> Floats:
+        if name not in rows.columns:
+            return np.zeros(len(rows))
+        return rows[name].cast(pl.Float64).fill_null(0.0).to_numpy()
+
+    has_company = rows["others"].is_not_null().to_numpy() if "others" in rows.columns else np.zeros(len(rows), bool)
+    company = rows["company"].fill_null(0).to_numpy() if "company" in rows.columns else np.zeros(len(rows), np.uint64)
+    return OnStorage(
+        rows["slice"].to_numpy(),
+        {kind: floats(SECONDS[kind]) for kind in KINDS},
+        {kind: floats(AMOUNTS[kind]) for kind in KINDS},
+        {kind: floats(CALLS[kind]) if kind in CALLS else np.zeros(len(rows)) for kind in KINDS},
+        floats("at_work"),
+        has_company,
+        floats("others"),
+        company,
+        floats("others_metadata"),
+        {kind: floats(f"all_{AMOUNTS[kind]}") for kind in KINDS},
+    )
