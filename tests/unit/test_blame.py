@@ -8,9 +8,20 @@ import numpy as np
 import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
-from slicewise.analysis.blame.numbers import error_of_mean, error_of_next, error_of_ratio, two_prices, zero_between
+from slicewise.analysis.blame.numbers import (
+    error_of_mean,
+    error_of_next,
+    error_of_ratio,
+    two_prices,
+    zero_between,
+)
 from slicewise.analysis.blame.shares import blamed, lost_time
-from slicewise.analysis.blame.storage_time import Capacities, capacities, rates_together, storage_seconds
+from slicewise.analysis.blame.storage_time import (
+    Capacities,
+    capacities,
+    rates_together,
+    storage_seconds,
+)
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, SECONDS, slice_rows
 from slicewise.analysis.blame.to_runtime import decisive
 from slicewise.analysis.blame.uncontended import Line, Points, Price, speed_line
@@ -31,7 +42,9 @@ def calls(rows: list[dict[str, float]]) -> pl.DataFrame:
     schema |= dict.fromkeys(SECONDS.values(), pl.Float64) | dict.fromkeys(
         (*AMOUNTS.values(), *CALLS.values()), pl.Int64
     )
-    return pl.DataFrame([{"process": 1, "storage": 1} | nothing | row for row in rows], schema=schema)
+    return pl.DataFrame(
+        [{"process": 1, "storage": 1} | nothing | row for row in rows], schema=schema
+    )
 
 
 def others(rows: list[tuple[str | None, int, int, int, int]]) -> pl.DataFrame:
@@ -55,14 +68,32 @@ def others(rows: list[tuple[str | None, int, int, int, int]]) -> pl.DataFrame:
 
 def test_a_reader_beside_a_writer_a_metadata_storm_and_traffic_of_nobody() -> None:
     read = [(0, 200, 2.0), (1, 100, 3.0), (2, 50, 2.5), (3, 100, 0.9)]
-    own = slice_rows(calls([{"slice": k, "read_bytes": mib * MIB, "read_seconds": s} for k, mib, s in read]))
+    own = slice_rows(
+        calls(
+            [
+                {"slice": k, "read_bytes": mib * MIB, "read_seconds": s}
+                for k, mib, s in read
+            ]
+        )
+    )
     lost = lost_time(own, {(1, "read"): Price(1 / (100 * MIB), 0.0)})
     assert lost["read_lost"].to_list() == pytest.approx([0, 2, 2, -0.1])
     company = storage_seconds(
-        others([("W", 1, 0, 80, 0), ("S", 1, 0, 0, 2000), ("W", 2, 0, 160, 0), (None, 2, 50, 0, 0)]), KNOWN, SLICE_NS
+        others(
+            [
+                ("W", 1, 0, 80, 0),
+                ("S", 1, 0, 0, 2000),
+                ("W", 2, 0, 160, 0),
+                (None, 2, 50, 0, 0),
+            ]
+        ),
+        KNOWN,
+        SLICE_NS,
     ).rename({"job": "neighbour"})
     shares = blamed(lost, company, KNOWN, 4.0)
-    sums = dict(shares.group_by("neighbour").agg(pl.col("lost_seconds").sum()).iter_rows())
+    sums = dict(
+        shares.group_by("neighbour").agg(pl.col("lost_seconds").sum()).iter_rows()
+    )
     assert sums == pytest.approx({"W": 2.6, "S": 1.0, None: 0.4})
     assert own["read_seconds"].sum() == pytest.approx(8.4)
     assert lost["read_lost"].sum() - shares["lost_seconds"].sum() == pytest.approx(-0.1)
@@ -71,20 +102,31 @@ def test_a_reader_beside_a_writer_a_metadata_storm_and_traffic_of_nobody() -> No
 def test_nobody_is_blamed_for_more_than_its_time_allows() -> None:
     own = slice_rows(calls([{"slice": 1, "read_bytes": MIB, "read_seconds": 4.0}]))
     lost = lost_time(own, {(1, "read"): Price(0.0, 0.0)})
-    company = storage_seconds(others([("W", 1, 0, 8, 0)]), KNOWN, SLICE_NS).rename({"job": "neighbour"})
+    company = storage_seconds(others([("W", 1, 0, 8, 0)]), KNOWN, SLICE_NS).rename(
+        {"job": "neighbour"}
+    )
     assert blamed(lost, company, KNOWN, 4.0)["lost_seconds"].sum() == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(("slow", "blame"), [(2.0, 3.2), (1.25, 0.0)])
-def test_directions_that_do_not_meet_cost_time_where_slices_show_it(slow: float, blame: float) -> None:
+def test_directions_that_do_not_meet_cost_time_where_slices_show_it(
+    slow: float, blame: float
+) -> None:
     """A writer that takes 1.2 s for 80 MiB by itself, and longer beside a reader that takes no room of its own."""
     seconds = [1.1, 1.2, 1.3, 1.2, slow - 0.1, slow, slow + 0.1, slow]
-    rows = [{"slice": k, "write_bytes": 80 * MIB, "write_seconds": s} for k, s in enumerate(seconds)]
-    lost = lost_time(slice_rows(calls(rows)), {(1, "write"): Price(1.2 / (80 * MIB), 0.0)})
+    rows = [
+        {"slice": k, "write_bytes": 80 * MIB, "write_seconds": s}
+        for k, s in enumerate(seconds)
+    ]
+    lost = lost_time(
+        slice_rows(calls(rows)), {(1, "write"): Price(1.2 / (80 * MIB), 0.0)}
+    )
     apart = {1: Capacities(KNOWN[1].most, 32.0)}
     reader = others([("R", number, 400, 0, 0) for number in range(4, 8)])
     company = storage_seconds(reader, apart, SLICE_NS).rename({"job": "neighbour"})
-    assert blamed(lost, company, apart, 4.0)["lost_seconds"].sum() == pytest.approx(blame)
+    assert blamed(lost, company, apart, 4.0)["lost_seconds"].sum() == pytest.approx(
+        blame
+    )
 
 
 def test_what_takes_next_to_nothing_is_nobody() -> None:
@@ -100,17 +142,26 @@ def test_ranks_lose_what_the_slowest_of_each_phase_loses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("exponent", "read", "write"), [(1, 50.0, 40.0), (2, 70.710678, 56.568542), (4, 84.089642, 67.271713)]
+    ("exponent", "read", "write"),
+    [(1, 50.0, 40.0), (2, 70.710678, 56.568542), (4, 84.089642, 67.271713)],
 )
 def test_the_capacity_region(exponent: float, read: float, write: float) -> None:
-    rates = rates_together({"read": 100.0, "write": 80.0}, {"read": 1.0, "write": 1.0}, exponent)
+    rates = rates_together(
+        {"read": 100.0, "write": 80.0}, {"read": 1.0, "write": 1.0}, exponent
+    )
     assert rates == pytest.approx({"read": read, "write": write})
 
 
 @pytest.mark.parametrize(("beside", "exponent"), [(80, 32.0), (60, None)])
-def test_directions_that_do_not_meet_show_without_the_other_one_alone(beside: int, exponent: float | None) -> None:
+def test_directions_that_do_not_meet_show_without_the_other_one_alone(
+    beside: int, exponent: float | None
+) -> None:
     alone = [("W", number, 0, 4 * 80, 0) for number in range(6)]
-    met = [row for number in range(6, 12) for row in (("W", number, 0, 4 * beside, 0), ("R", number, 4 * 90, 0, 0))]
+    met = [
+        row
+        for number in range(6, 12)
+        for row in (("W", number, 0, 4 * beside, 0), ("R", number, 4 * 90, 0, 0))
+    ]
     rows = others([*alone, *met]).with_columns(
         read_seconds=pl.when(pl.col("read_bytes") > 0).then(4.0).otherwise(0.0),
         write_seconds=pl.when(pl.col("write_bytes") > 0).then(4.0).otherwise(0.0),
@@ -135,19 +186,29 @@ def test_how_far_repeats_may_be_off() -> None:
     assert error_of_mean(0.01, 2) == pytest.approx(12.706 * 0.01 / 2**0.5)
     assert error_of_mean(0.01, 400) == pytest.approx(1.96 * 0.01 / 20)
     # Around their ratio, 2, these are 1, -1 and 0 off: a standard deviation of 1 of a mean of 6.
-    assert error_of_ratio(np.array([7.0, 5.0, 6.0]), np.full(3, 3.0)) == pytest.approx(4.303 / 6 / 3**0.5)
+    assert error_of_ratio(np.array([7.0, 5.0, 6.0]), np.full(3, 3.0)) == pytest.approx(
+        4.303 / 6 / 3**0.5
+    )
 
 
 def test_how_far_the_next_run_may_be() -> None:
     assert error_of_next(0.0, 1) == pytest.approx(2.776 * 0.015 * 2**0.5)
-    assert error_of_next(0.0, 2) == pytest.approx(2.571 * (4 / 5 * 0.015**2 * 3 / 2) ** 0.5)
+    assert error_of_next(0.0, 2) == pytest.approx(
+        2.571 * (4 / 5 * 0.015**2 * 3 / 2) ** 0.5
+    )
     # One that was disturbed counts in full.
-    assert error_of_next(0.4, 3) == pytest.approx(2.447 * ((4 * 0.015**2 + 2 * 0.4**2) / 6 * 4 / 3) ** 0.5)
+    assert error_of_next(0.4, 3) == pytest.approx(
+        2.447 * ((4 * 0.015**2 + 2 * 0.4**2) / 6 * 4 / 3) ** 0.5
+    )
 
 
 def test_a_line_through_speeds() -> None:
-    speeds, rates = (np.repeat(values, 3) for values in ((80.0, 60.0, 40.0), (20.0, 40.0, 60.0)))
-    points = Points(speeds * 4.0, np.full(9, 4.0), rates * 4.0, np.repeat(np.arange(1, 4), 3))
+    speeds, rates = (
+        np.repeat(values, 3) for values in ((80.0, 60.0, 40.0), (20.0, 40.0, 60.0))
+    )
+    points = Points(
+        speeds * 4.0, np.full(9, 4.0), rates * 4.0, np.repeat(np.arange(1, 4), 3)
+    )
     line = speed_line(points, 4.0)
     assert isinstance(line, Line)
     assert (line.speed, line.error) == pytest.approx((100.0, 0.0))
@@ -157,16 +218,39 @@ def test_a_line_through_speeds() -> None:
     ("collected", "missing"),
     [
         ({}, ["rank 1"]),
-        ({"nodes": [{"process": 9, "host": "n2", "slice_ns": SLICE_NS}]}, ["rank 1 (perhaps on n2)"]),
+        (
+            {"nodes": [{"process": 9, "host": "n2", "slice_ns": SLICE_NS}]},
+            ["rank 1 (perhaps on n2)"],
+        ),
         ({"launches": [{"process": 9, "pid": 7, "host": "n2"}]}, ["rank 1 (on n2)"]),
     ],
 )
-def test_a_missing_rank_is_named_by_its_node(tmp_path: Path, collected: dict, missing: list[str]) -> None:
+def test_a_missing_rank_is_named_by_its_node(
+    tmp_path: Path, collected: dict, missing: list[str]
+) -> None:
     if "nodes" in collected:
-        collected |= {"node_slices": [{"process": 9, "slice": 425_000_000, "sampled_ns": SLICE_NS}]}
-    process = {"process": 1, "host": "n1", "rank": 0, "ranks": 2, "start_ns": 425_000_000 * SLICE_NS}
+        collected |= {
+            "node_slices": [
+                {"process": 9, "slice": 425_000_000, "sampled_ns": SLICE_NS}
+            ]
+        }
+    process = {
+        "process": 1,
+        "host": "n1",
+        "rank": 0,
+        "ranks": 2,
+        "start_ns": 425_000_000 * SLICE_NS,
+    }
     process["end_ns"] = process["start_ns"] + SLICE_NS
-    rows = [{"process": 1, "slice": 425_000_000, "write_bytes": MIB, "write_ns": 10**9, "write_ops": 1}]
+    rows = [
+        {
+            "process": 1,
+            "slice": 425_000_000,
+            "write_bytes": MIB,
+            "write_ns": 10**9,
+            "write_ops": 1,
+        }
+    ]
     profile = build_profile(tmp_path / "job", [process], rows, collected=collected)
     assert blame(Digest(read_profile(profile)), []).missing == missing
 
@@ -176,16 +260,28 @@ def test_a_missing_rank_is_named_by_its_node(tmp_path: Path, collected: dict, mi
     [
         ([40] * 12, [0, 200] * 6, True),  # they are as fast, however much others move
         ([40, 20] * 6, [0, 20] * 6, False),  # they are slower while others move
-        ([40] * 12, [20] * 12, False),  # it never ceased: the storage may be so slow for that very reason
+        (
+            [40] * 12,
+            [20] * 12,
+            False,
+        ),  # it never ceased: the storage may be so slow for that very reason
         ([40] * 6, [0, 200] * 3, False),  # too few slices to tell
     ],
 )
-def test_traffic_that_comes_and_goes_without_a_trace_takes_nothing(jobs_mib, others_mib, is_apart):
+def test_traffic_that_comes_and_goes_without_a_trace_takes_nothing(
+    jobs_mib, others_mib, is_apart
+):
     slices = range(len(jobs_mib))
     none = dict.fromkeys((*AMOUNTS.values(), *SECONDS.values()), 0)
     rows = pl.DataFrame(
         [
-            none | {"storage": 7, "slice": at, "write_bytes": mib << 20, "write_seconds": 1.0}
+            none
+            | {
+                "storage": 7,
+                "slice": at,
+                "write_bytes": mib << 20,
+                "write_seconds": 1.0,
+            }
             for at, mib in zip(slices, jobs_mib, strict=True)
         ],
         schema_overrides={"storage": pl.UInt64},

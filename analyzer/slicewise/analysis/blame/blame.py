@@ -13,16 +13,18 @@ from itertools import accumulate
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame import to_runtime, uncontended, without
+from slicewise.analysis.blame import sources, to_runtime, uncontended, without
+from slicewise.analysis.blame.claims import LEAST_ERROR, claim
 from slicewise.analysis.blame.on_storage import on_storages
 from slicewise.analysis.blame.own_processes import own_processes
-from slicewise.analysis.blame.result import SOURCES, Baseline, Blame, Confidence, Neighbour, Traffic
+from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic
 from slicewise.analysis.blame.shares import blamed, lost_time
+from slicewise.analysis.blame.sources import LESS_SURE, SURE, Answered
 from slicewise.analysis.blame.storage_time import Capacities, capacities, storage_seconds
 from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Rows, call_rows, process_seconds, slice_rows
 from slicewise.analysis.blame.to_runtime import Waits
 from slicewise.analysis.blame.turn import turn_of, with_turn
-from slicewise.analysis.blame.uncontended import Prices, Scene, StandaloneRows
+from slicewise.analysis.blame.uncontended import Scene, StandaloneRows
 from slicewise.analysis.blame.unprofiled import apart, unprofiled
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.matching import Job, run_of
@@ -35,17 +37,9 @@ from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.text import words
 
-# Counting and placing times in slices is not better than this fraction of the I/O time.
-LEAST_ERROR = 0.01
-# A loss below this fraction of the I/O time is no loss that is told.
-LEAST_LOSS = 0.02
 # A neighbour with less than this share of the storage's time that all took is left out of the model of sharing.
 LEAST_LOAD = 0.02
-# Sources that lie further apart than this, and than their intervals, contradict each other.
-CONTRADICTION = 0.10
-SURE: tuple[Confidence, ...] = ("high", "medium")
 OF_DIGESTS = Rows()
-LESS_SURE: dict[Confidence, Confidence] = {"high": "medium", "medium": "low", "low": "low", "unknown": "unknown"}
 
 
 def blame(
@@ -99,9 +93,7 @@ def blame(
     together = together.group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum())
     scene = Scene(on_storages(slices, company.remove(took_nothing), together, known), known, seconds)
     standalone = [_standalone(run, grid_ns, waits) for run in runs]
-    tried = _tried(scene, standalone, count)
-    sources = [uncontended.as_baseline(prices, scene) for prices in tried]
-    chosen = _best(tried)
+    sure = sources.ask(scene, standalone, count)
     told = _told(
         digest,
         job,
@@ -109,8 +101,7 @@ def blame(
         slices,
         company,
         known,
-        chosen,
-        sources,
+        sure,
         waits,
         traffic,
         where,
@@ -217,25 +208,6 @@ def _standalone(run: Digest, grid_ns: int, waits: Waits) -> StandaloneRows:
     return StandaloneRows(run.job, calls["process"].n_unique(), on_storages(slices), uneven)
 
 
-def _tried(scene: Scene, standalone: Sequence[StandaloneRows], processes: int) -> list[Prices]:
-    """Every source, in the order in which they count."""
-    if not scene.places():
-        return [Prices(source, refused="it made no calls on files that took any time") for source in SOURCES]
-    return [
-        uncontended.from_standalone(scene, standalone, processes),
-        uncontended.from_other_sizes(scene, standalone, processes),
-        uncontended.from_quiet_slices(scene),
-        uncontended.from_line(scene),
-        uncontended.from_envelope(scene),
-    ]
-
-
-def _best(tried: Sequence[Prices]) -> Prices | None:
-    """The first source that is sure enough, or else the first of all."""
-    given = [prices for prices in tried if not prices.refused]
-    return next((prices for prices in given if prices.confidence in SURE), given[0] if given else None)
-
-
 def _told(
     digest: Digest,
     job: Job,
@@ -243,8 +215,7 @@ def _told(
     slices: pl.DataFrame,
     company: pl.DataFrame,
     known: Mapping[int, Capacities],
-    chosen: Prices | None,
-    sources: list[Baseline],
+    sure: Answered,
     waits: Waits,
     traffic: list[Traffic],
     where: list[Storage],
@@ -252,38 +223,26 @@ def _told(
     grid_ns: int,
     of_seconds_alone: bool,
 ) -> Blame:
+    chosen, base = sure.chosen, sure.base
     by_process = process_seconds(calls)
     io_seconds = 0.0 if by_process.is_empty() else float(by_process["seconds"][0])
     runtime = (job.end_ns - job.start_ns) / 1e9
     lost = lost_time(slices, chosen.of if chosen else {})
     shares = blamed(lost, company, known, grid_ns / 1e9)
     io_lost = float(lost.select(pl.sum_horizontal(f"{kind}_lost" for kind in KINDS).sum()).item())
-    base = next((source for source in sources if chosen is not None and source.source == chosen.source), None)
-    contradiction = _contradiction(base, sources)
-    confidence: Confidence = base.confidence if base else "unknown"
-    if contradiction:
-        confidence = LESS_SURE[confidence]
-    known_lost, job_lost, alone, factor = None, None, None, 1.0
-    if chosen is not None and base is not None and base.seconds is not None:
-        least = LEAST_ERROR * io_seconds
-        less, more = (least + base.seconds.high - base.seconds.value, least + base.seconds.value - base.seconds.low)
+    value, uneven, known_lost, job_lost, alone = 0.0, 1.0, None, None, None
+    if chosen is not None:
         prices, phases = uncontended.price_frame(chosen.of), to_runtime.phase_of_slices(slices)
         value, uneven = to_runtime.lost_runtime(calls, prices, phases, waits, chosen.uneven)
-        if io_lost > LEAST_ERROR * io_seconds:
-            # The slowest process lost more than the mean one in so far as it has more to do. If the job fills the
-            # storage alone, all of it waits for the same bytes; and if runs alone say how uneven its processes are
-            # then, what company adds to that is its neighbours', too.
-            is_known = chosen.source == "envelope" or chosen.uneven is not None
-            most = math.inf if is_known else max(1.0, uneven)
-            factor = min(max(value, 0.0) / io_lost, most)
-        known_lost = Estimate(io_lost, io_lost - less, io_lost + more, base.seconds.how)
-        low, high = min(value, io_lost) - less, max(value, io_lost) + more
-        job_lost = Estimate(value, low, high, f"{base.seconds.how}; {HOW_RUNTIME[waits]}")
-        alone = job_lost.through(lambda seconds: max(runtime - seconds, 0.0), base.seconds.how)
-    is_claimed = job_lost is not None and job_lost.low > 0 and job_lost.value > LEAST_LOSS * io_seconds
-    if is_claimed and float(shares["lost_seconds"].sum()) < LEAST_LOSS * io_seconds and confidence in SURE:
-        # Nobody did it: this is one more run alone, and how far such runs differ is not known as well as it seemed.
-        confidence = "low"
+    claimed = claim(sure, io_seconds, io_lost, float(shares["lost_seconds"].sum()), value, uneven)
+    if claimed is not None and base is not None and base.seconds is not None:
+        how = base.seconds.how
+        known_lost = Estimate(io_lost, io_lost - claimed.less, io_lost + claimed.more, how)
+        job_lost = Estimate(value, claimed.low, claimed.high, f"{how}; {HOW_RUNTIME[waits]}")
+        alone = job_lost.through(lambda seconds: max(runtime - seconds, 0.0), how)
+    is_claimed = claimed is not None and claimed.is_claimed
+    confidence: Confidence = claimed.confidence if claimed is not None else sure.confidence
+    factor = claimed.factor if claimed is not None else 1.0
     told = [] if base is None else _neighbours(shares, factor, where, neighbours, io_seconds, base, grid_ns)
     if base is not None and job_lost is not None and is_claimed and not of_seconds_alone:
         told = _with_ends(told, shares, slices, job_lost, base, job, grid_ns)
@@ -305,9 +264,9 @@ def _told(
         apart_seconds=job_lost.value - factor * io_lost if job_lost else 0.0,
         waits=waits,
         baseline=base,
-        sources=sources,
-        contradiction=contradiction,
-        unknown_because="" if base else _why_unknown(slices, company, sources),
+        sources=sure.baselines,
+        contradiction=sure.contradiction,
+        unknown_because="" if base else _why_unknown(slices, company, sure.baselines),
         next_step="" if base and confidence in SURE else _next_step(job),
         traffic=traffic,
         missing=_missing(digest),
@@ -330,24 +289,6 @@ HOW_RUNTIME: dict[Waits, str] = {
     "processes": "its slowest process decides",
     "one process": "it has one process",
 }
-
-
-def _contradiction(base: Baseline | None, sources: Sequence[Baseline]) -> str:
-    """Says which source disagrees with the one that counts."""
-    if base is None or base.seconds is None:
-        return ""
-    best = base.seconds
-    for other in sources:
-        seconds = other.seconds
-        if seconds is None or other is base:
-            continue
-        apart = max(best.low - seconds.high, seconds.low - best.high)
-        if other.confidence in SURE and apart > CONTRADICTION * best.value:
-            return (
-                f"two ways to know its I/O time alone disagree: {best.value:.3g} s {best.how}, "
-                f"{seconds.value:.3g} s {seconds.how}"
-            )
-    return ""
 
 
 def _neighbours(

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame.numbers import error_of_mean
+from slicewise.analysis.blame.on_storage import Floats
 from slicewise.analysis.blame.storage_time import Capacities, against
 from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Kind
 from slicewise.analysis.blame.uncontended import PRICES, Place, Price, alone_seconds, price_frame
@@ -98,20 +100,30 @@ def _where_others_cost_too(kind: Kind, joined: pl.DataFrame, lost: pl.DataFrame)
     there = joined.group_by("storage", "slice", maintain_order=True).agg(weight.sum(), taken=taken.sum())
     rows = lost.select("storage", "slice", seconds=SECONDS[kind], lost=f"{kind}_lost").filter(pl.col("seconds") > 0)
     rows = rows.join(there, on=["storage", "slice"], how="left", maintain_order="left")
-    costs = []
-    for (storage,), here in rows.group_by("storage", maintain_order=True):
-        beside = here.filter((weight == 0) & (pl.col("taken") > 0))
-        by_itself = here.filter(pl.col("taken").is_null())
-        if min(len(beside), len(by_itself)) >= FEWEST_TO_TELL and _lost_share(beside)[0] > _lost_share(by_itself)[1]:
-            costs.append(storage)
+    costs = [
+        storage
+        for (storage,), here in rows.group_by("storage", maintain_order=True)
+        if cost_too(*(here[name].to_numpy() for name in ("seconds", "lost", f"{kind}_weight", "taken")))
+    ]
     is_apart = weight.sum().over("storage", "slice") == 0
     return pl.when(is_apart & pl.col("storage").is_in(costs)).then(taken).otherwise(weight).alias(f"{kind}_weight")
 
 
-def _lost_share(rows: pl.DataFrame) -> tuple[float, float]:
+def cost_too(seconds: Floats, lost: Floats, weight: Floats, taken: Floats) -> bool:
+    """Whether calls were clearly slower beside others that do not meet them on the storage than without any company.
+
+    A value a slice with such calls: seconds in them, seconds lost, and the storage's time of others, as far as it
+    counts against them (weight) and in all (taken; NaN: no company).
+    """
+    beside, by_itself = (weight == 0) & (taken > 0), np.isnan(taken)
+    if min(beside.sum(), by_itself.sum()) < FEWEST_TO_TELL:
+        return False
+    return _lost_share(lost[beside], seconds[beside])[0] > _lost_share(lost[by_itself], seconds[by_itself])[1]
+
+
+def _lost_share(over: Floats, under: Floats) -> tuple[float, float]:
     """The share of the time in calls that was lost in some slices: its bounds, 95 %."""
-    over, under = rows["lost"].to_numpy(), rows["seconds"].to_numpy()
     share = float(over.sum() / under.sum())
     left = over - share * under
-    error = error_of_mean(float(left.std(ddof=1) / under.mean()), len(rows))
+    error = error_of_mean(float(left.std(ddof=1) / under.mean()), len(over))
     return share - error, share + error

@@ -144,7 +144,8 @@ def job_rows(digests: Sequence[Digest], grid_ns: int, nodes: Sequence[str] | Non
     by_slice: dict[int, list[pl.LazyFrame]] = {}
     for digest in digests:
         by_slice.setdefault(digest.slice_ns, []).append(digest.process_slices.lazy())
-    rows = rows_of_processes({length: pl.concat(some) for length, some in by_slice.items()}, processes, grid_ns)
+    lazy = {length: pl.concat(some) for length, some in by_slice.items()}
+    rows = by_job(calls_of_processes(lazy, processes, grid_ns))
     found = rows["place"].rle()
     places, lengths = found.struct.field("value").to_list(), found.struct.field("len").to_list()
     return named_rows([digests[place].job for place in places], lengths, rows.drop("place"))
@@ -155,17 +156,22 @@ OF_JOBS = {"storage": pl.UInt64, "slice": pl.Int64} | dict.fromkeys(SECONDS.valu
 )  # fmt: skip
 
 
-def rows_of_processes(rows: Mapping[int, pl.LazyFrame], processes: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
-    """What many jobs did, in one pass: place, storage, slice and the columns of SECONDS and AMOUNTS, in that order.
+def calls_of_processes(rows: Mapping[int, pl.LazyFrame], processes: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
+    """`call_rows` of many jobs in one pass, with place (the job's number), in order of process, storage and slice.
 
-    rows: process_slices by the length of a slice in ns. processes: process, place (the job's number); a process is of
-    one job.
+    rows: process_slices by the length of a slice in ns. processes: process, place; a process is of one job.
     """
     placed = [_on_grid(some, slice_ns, grid_ns) for slice_ns, some in rows.items()]
+    calls = _calls(pl.concat(placed), processes, grid_ns)
+    return calls.join(processes.lazy(), on="process", maintain_order="left").collect()
+
+
+def by_job(calls: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `calls_of_processes` added up: place, storage, slice and the columns of SECONDS and AMOUNTS, in that
+    order.
+    """
     return (
-        _calls(pl.concat(placed), processes, grid_ns)
-        .drop(CALLS.values())
-        .join(processes.lazy(), on="process", maintain_order="left")
+        calls.lazy()
         .group_by("place", "storage", "slice", maintain_order=True)
         .agg(pl.col(*SECONDS.values(), *AMOUNTS.values()).sum())
         .sort("place", "storage", "slice")

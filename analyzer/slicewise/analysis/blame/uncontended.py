@@ -102,9 +102,7 @@ class Scene:
 
     def places(self) -> dict[Place, float]:
         """The storages and kinds that are worth a price, with the seconds that they took."""
-        took = {
-            (storage, kind): float(own.seconds[kind].sum()) for storage, own in self.own.items() for kind in KINDS
-        }
+        took = {(storage, kind): float(own.seconds[kind].sum()) for storage, own in self.own.items() for kind in KINDS}
         least = TRIVIAL * sum(took.values())
         return {place: seconds for place, seconds in took.items() if seconds > 0 and seconds >= least}
 
@@ -486,7 +484,9 @@ def _expected(scene: Scene, prices: Mapping[Place, Price]) -> float:
 
 def _expected_error(scene: Scene, prices: Mapping[Place, Price]) -> float:
     own = scene.own
-    return sum(price.error * price.of(own[storage], kind) for (storage, kind), price in prices.items() if storage in own)
+    return sum(
+        price.error * price.of(own[storage], kind) for (storage, kind), price in prices.items() if storage in own
+    )
 
 
 def _price_of(own: OnStorage, kind: Kind) -> Price | None:

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.timeline import CALLS, OF_JOBS, Rows, named_rows, rows_of_processes
+from slicewise.analysis.blame.timeline import CALLS, OF_JOBS, Rows, by_job, calls_of_processes, named_rows
 from slicewise.catalog.beside import AMOUNTS, LEAST_GRID_NS, MOVED, PLACES, RUNS, Around, partners_among
 from slicewise.catalog.kept import KeptDigest, KeptJob, Shelf
 from slicewise.catalog.schema import KEY
@@ -25,6 +25,7 @@ MOST_RECORDS = 50_000_000
 # Fewer jobs are asked about sooner than all are read.
 FEWEST_AT_ONCE = 16
 RECORDS_AT_ONCE = 2_000_000
+ALL = pl.lit(True)
 NS = ("read_ns", "write_ns", "meta_ns", "sync_ns", "read_request_ns", "write_request_ns")
 
 
@@ -179,30 +180,39 @@ class AroundMany(Around, Rows):
 
     def _did_in(self, batch: Batch, grid_ns: int) -> Iterator[pl.DataFrame]:
         """The same of a batch, with the job's place, in parts of whole jobs."""
-        if "process_slices" not in batch.rows:
-            return
-        whole = self.catalog.scan("process_slices", [batch])
-        runs = whole.select(KEY).collect()[KEY].rle()
-        keys, lengths = runs.struct.field("value"), runs.struct.field("len").to_numpy()
-        ends = lengths.cumsum()
-        parts = np.flatnonzero(np.diff(ends // RECORDS_AT_ONCE, prepend=0)) + 1
-        columns = ("process", "storage", "slice", *AMOUNTS, *CALLS.values(), *NS)
-        slice_of = self._jobs.select(KEY, "slice_ns", place=pl.int_range(pl.len(), dtype=pl.UInt32))
-        processes = self.catalog.scan("processes", [batch]).select(KEY, "process").collect()
-        for first, last in zip([0, *parts], [*parts, len(keys)], strict=True):
-            if first == last:
-                continue
-            start = ends[first] - lengths[first]
-            rows = whole.slice(int(start), int(ends[last - 1] - start)).select(KEY, *columns).collect()
-            here = slice_of.filter(pl.col(KEY).is_in(keys[int(first) : int(last)].implode()))
+        jobs = self._jobs.select(KEY, "slice_ns", place=pl.int_range(pl.len(), dtype=pl.UInt32))
+        return (by_job(calls) for calls in calls_in(self.catalog, batch, jobs, grid_ns))
+
+
+def calls_in(
+    catalog: Catalog, batch: Batch, jobs: pl.DataFrame, grid_ns: int, condition: pl.Expr = ALL
+) -> Iterator[pl.DataFrame]:
+    """`timeline.calls_of_processes` of a batch, in parts of whole jobs. jobs: key, slice_ns, place; those whose slices
+    do not fit the grid are left out. condition: which processes count.
+    """
+    if "process_slices" not in batch.rows:
+        return
+    whole = catalog.scan("process_slices", [batch])
+    runs = whole.select(KEY).collect()[KEY].rle()
+    keys, lengths = runs.struct.field("value"), runs.struct.field("len").to_numpy()
+    ends = lengths.cumsum()
+    parts = np.flatnonzero(np.diff(ends // RECORDS_AT_ONCE, prepend=0)) + 1
+    columns = ("process", "storage", "slice", *AMOUNTS, *CALLS.values(), *NS)
+    processes = catalog.scan("processes", [batch]).filter(condition).select(KEY, "process").collect()
+    for first, last in zip([0, *parts], [*parts, len(keys)], strict=True):
+        if first == last:
+            continue
+        start = ends[first] - lengths[first]
+        rows = whole.slice(int(start), int(ends[last - 1] - start)).select(KEY, *columns).collect()
+        here = jobs.filter(pl.col(KEY).is_in(keys[int(first) : int(last)].implode()))
+        by_slice = {
+            slice_ns: rows.lazy().join(some.lazy(), on=KEY, how="semi", maintain_order="left").select(columns)
+            for (slice_ns,), some in here.partition_by("slice_ns", as_dict=True).items()
+            if grid_ns % slice_ns == 0
+        }
+        if by_slice:
             its = processes.join(here, on=KEY)
-            by_slice = {
-                slice_ns: rows.lazy().join(some.lazy(), on=KEY, how="semi", maintain_order="left").select(columns)
-                for (slice_ns,), some in here.partition_by("slice_ns", as_dict=True).items()
-                if grid_ns % slice_ns == 0
-            }
-            if by_slice:
-                yield rows_of_processes(by_slice, its.select("process", "place"), grid_ns)
+            yield calls_of_processes(by_slice, its.select("process", "place"), grid_ns)
 
 
 def _by_program(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
