@@ -7,7 +7,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
+from slicewise.analysis.site.worst import all_at_once, together, worst
+from slicewise.catalog.store import Catalog
+from slicewise.catalog.workers import OneByOne
 from support.command_line import slicewise_command
 from support.site_month import AGGRESSOR, Month
 
@@ -38,3 +42,11 @@ def test_worst_names_the_aggressor_first_with_what_it_cost(tmp_path: Path):
     assert first["jobs"] == len([row for row in jobs if row["program"] == AGGRESSOR.name])
     for name in ("lost_seconds", "caused_seconds"):
         assert sum(row[name] for row in programs) == pytest.approx(sum(row[name] for row in jobs))
+
+    catalog = Catalog(tmp_path / "catalog")
+    at_once = all_at_once(catalog, 0, 1 << 62, OneByOne(), len(truth))
+    first = together(at_once, "program").row(0, named=True)
+    assert first["program"] == AGGRESSOR.name
+    assert first["caused_seconds"] == pytest.approx(sum(one.to_aggressor for one in truth.values()), rel=0.1)
+    one_by_one = worst(catalog, 0, 1 << 62, len(truth)).rows
+    assert set(at_once.rows.filter(pl.col("lost_seconds") > 0)["key"]) <= set(one_by_one["key"])

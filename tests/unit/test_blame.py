@@ -42,9 +42,7 @@ def calls(rows: list[dict[str, float]]) -> pl.DataFrame:
     schema |= dict.fromkeys(SECONDS.values(), pl.Float64) | dict.fromkeys(
         (*AMOUNTS.values(), *CALLS.values()), pl.Int64
     )
-    return pl.DataFrame(
-        [{"process": 1, "storage": 1} | nothing | row for row in rows], schema=schema
-    )
+    return pl.DataFrame([{"process": 1, "storage": 1} | nothing | row for row in rows], schema=schema)
 
 
 def others(rows: list[tuple[str | None, int, int, int, int]]) -> pl.DataFrame:
@@ -68,14 +66,7 @@ def others(rows: list[tuple[str | None, int, int, int, int]]) -> pl.DataFrame:
 
 def test_a_reader_beside_a_writer_a_metadata_storm_and_traffic_of_nobody() -> None:
     read = [(0, 200, 2.0), (1, 100, 3.0), (2, 50, 2.5), (3, 100, 0.9)]
-    own = slice_rows(
-        calls(
-            [
-                {"slice": k, "read_bytes": mib * MIB, "read_seconds": s}
-                for k, mib, s in read
-            ]
-        )
-    )
+    own = slice_rows(calls([{"slice": k, "read_bytes": mib * MIB, "read_seconds": s} for k, mib, s in read]))
     lost = lost_time(own, {(1, "read"): Price(1 / (100 * MIB), 0.0)})
     assert lost["read_lost"].to_list() == pytest.approx([0, 2, 2, -0.1])
     company = storage_seconds(
@@ -91,9 +82,7 @@ def test_a_reader_beside_a_writer_a_metadata_storm_and_traffic_of_nobody() -> No
         SLICE_NS,
     ).rename({"job": "neighbour"})
     shares = blamed(lost, company, KNOWN, 4.0)
-    sums = dict(
-        shares.group_by("neighbour").agg(pl.col("lost_seconds").sum()).iter_rows()
-    )
+    sums = dict(shares.group_by("neighbour").agg(pl.col("lost_seconds").sum()).iter_rows())
     assert sums == pytest.approx({"W": 2.6, "S": 1.0, None: 0.4})
     assert own["read_seconds"].sum() == pytest.approx(8.4)
     assert lost["read_lost"].sum() - shares["lost_seconds"].sum() == pytest.approx(-0.1)
@@ -102,31 +91,20 @@ def test_a_reader_beside_a_writer_a_metadata_storm_and_traffic_of_nobody() -> No
 def test_nobody_is_blamed_for_more_than_its_time_allows() -> None:
     own = slice_rows(calls([{"slice": 1, "read_bytes": MIB, "read_seconds": 4.0}]))
     lost = lost_time(own, {(1, "read"): Price(0.0, 0.0)})
-    company = storage_seconds(others([("W", 1, 0, 8, 0)]), KNOWN, SLICE_NS).rename(
-        {"job": "neighbour"}
-    )
+    company = storage_seconds(others([("W", 1, 0, 8, 0)]), KNOWN, SLICE_NS).rename({"job": "neighbour"})
     assert blamed(lost, company, KNOWN, 4.0)["lost_seconds"].sum() == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(("slow", "blame"), [(2.0, 3.2), (1.25, 0.0)])
-def test_directions_that_do_not_meet_cost_time_where_slices_show_it(
-    slow: float, blame: float
-) -> None:
+def test_directions_that_do_not_meet_cost_time_where_slices_show_it(slow: float, blame: float) -> None:
     """A writer that takes 1.2 s for 80 MiB by itself, and longer beside a reader that takes no room of its own."""
     seconds = [1.1, 1.2, 1.3, 1.2, slow - 0.1, slow, slow + 0.1, slow]
-    rows = [
-        {"slice": k, "write_bytes": 80 * MIB, "write_seconds": s}
-        for k, s in enumerate(seconds)
-    ]
-    lost = lost_time(
-        slice_rows(calls(rows)), {(1, "write"): Price(1.2 / (80 * MIB), 0.0)}
-    )
+    rows = [{"slice": k, "write_bytes": 80 * MIB, "write_seconds": s} for k, s in enumerate(seconds)]
+    lost = lost_time(slice_rows(calls(rows)), {(1, "write"): Price(1.2 / (80 * MIB), 0.0)})
     apart = {1: Capacities(KNOWN[1].most, 32.0)}
     reader = others([("R", number, 400, 0, 0) for number in range(4, 8)])
     company = storage_seconds(reader, apart, SLICE_NS).rename({"job": "neighbour"})
-    assert blamed(lost, company, apart, 4.0)["lost_seconds"].sum() == pytest.approx(
-        blame
-    )
+    assert blamed(lost, company, apart, 4.0)["lost_seconds"].sum() == pytest.approx(blame)
 
 
 def test_what_takes_next_to_nothing_is_nobody() -> None:
@@ -146,22 +124,14 @@ def test_ranks_lose_what_the_slowest_of_each_phase_loses() -> None:
     [(1, 50.0, 40.0), (2, 70.710678, 56.568542), (4, 84.089642, 67.271713)],
 )
 def test_the_capacity_region(exponent: float, read: float, write: float) -> None:
-    rates = rates_together(
-        {"read": 100.0, "write": 80.0}, {"read": 1.0, "write": 1.0}, exponent
-    )
+    rates = rates_together({"read": 100.0, "write": 80.0}, {"read": 1.0, "write": 1.0}, exponent)
     assert rates == pytest.approx({"read": read, "write": write})
 
 
 @pytest.mark.parametrize(("beside", "exponent"), [(80, 32.0), (60, None)])
-def test_directions_that_do_not_meet_show_without_the_other_one_alone(
-    beside: int, exponent: float | None
-) -> None:
+def test_directions_that_do_not_meet_show_without_the_other_one_alone(beside: int, exponent: float | None) -> None:
     alone = [("W", number, 0, 4 * 80, 0) for number in range(6)]
-    met = [
-        row
-        for number in range(6, 12)
-        for row in (("W", number, 0, 4 * beside, 0), ("R", number, 4 * 90, 0, 0))
-    ]
+    met = [row for number in range(6, 12) for row in (("W", number, 0, 4 * beside, 0), ("R", number, 4 * 90, 0, 0))]
     rows = others([*alone, *met]).with_columns(
         read_seconds=pl.when(pl.col("read_bytes") > 0).then(4.0).otherwise(0.0),
         write_seconds=pl.when(pl.col("write_bytes") > 0).then(4.0).otherwise(0.0),
@@ -186,29 +156,19 @@ def test_how_far_repeats_may_be_off() -> None:
     assert error_of_mean(0.01, 2) == pytest.approx(12.706 * 0.01 / 2**0.5)
     assert error_of_mean(0.01, 400) == pytest.approx(1.96 * 0.01 / 20)
     # Around their ratio, 2, these are 1, -1 and 0 off: a standard deviation of 1 of a mean of 6.
-    assert error_of_ratio(np.array([7.0, 5.0, 6.0]), np.full(3, 3.0)) == pytest.approx(
-        4.303 / 6 / 3**0.5
-    )
+    assert error_of_ratio(np.array([7.0, 5.0, 6.0]), np.full(3, 3.0)) == pytest.approx(4.303 / 6 / 3**0.5)
 
 
 def test_how_far_the_next_run_may_be() -> None:
     assert error_of_next(0.0, 1) == pytest.approx(2.776 * 0.015 * 2**0.5)
-    assert error_of_next(0.0, 2) == pytest.approx(
-        2.571 * (4 / 5 * 0.015**2 * 3 / 2) ** 0.5
-    )
+    assert error_of_next(0.0, 2) == pytest.approx(2.571 * (4 / 5 * 0.015**2 * 3 / 2) ** 0.5)
     # One that was disturbed counts in full.
-    assert error_of_next(0.4, 3) == pytest.approx(
-        2.447 * ((4 * 0.015**2 + 2 * 0.4**2) / 6 * 4 / 3) ** 0.5
-    )
+    assert error_of_next(0.4, 3) == pytest.approx(2.447 * ((4 * 0.015**2 + 2 * 0.4**2) / 6 * 4 / 3) ** 0.5)
 
 
 def test_a_line_through_speeds() -> None:
-    speeds, rates = (
-        np.repeat(values, 3) for values in ((80.0, 60.0, 40.0), (20.0, 40.0, 60.0))
-    )
-    points = Points(
-        speeds * 4.0, np.full(9, 4.0), rates * 4.0, np.repeat(np.arange(1, 4), 3)
-    )
+    speeds, rates = (np.repeat(values, 3) for values in ((80.0, 60.0, 40.0), (20.0, 40.0, 60.0)))
+    points = Points(speeds * 4.0, np.full(9, 4.0), rates * 4.0, np.repeat(np.arange(1, 4), 3))
     line = speed_line(points, 4.0)
     assert isinstance(line, Line)
     assert (line.speed, line.error) == pytest.approx((100.0, 0.0))
@@ -225,15 +185,9 @@ def test_a_line_through_speeds() -> None:
         ({"launches": [{"process": 9, "pid": 7, "host": "n2"}]}, ["rank 1 (on n2)"]),
     ],
 )
-def test_a_missing_rank_is_named_by_its_node(
-    tmp_path: Path, collected: dict, missing: list[str]
-) -> None:
+def test_a_missing_rank_is_named_by_its_node(tmp_path: Path, collected: dict, missing: list[str]) -> None:
     if "nodes" in collected:
-        collected |= {
-            "node_slices": [
-                {"process": 9, "slice": 425_000_000, "sampled_ns": SLICE_NS}
-            ]
-        }
+        collected |= {"node_slices": [{"process": 9, "slice": 425_000_000, "sampled_ns": SLICE_NS}]}
     process = {
         "process": 1,
         "host": "n1",
@@ -268,9 +222,7 @@ def test_a_missing_rank_is_named_by_its_node(
         ([40] * 6, [0, 200] * 3, False),  # too few slices to tell
     ],
 )
-def test_traffic_that_comes_and_goes_without_a_trace_takes_nothing(
-    jobs_mib, others_mib, is_apart
-):
+def test_traffic_that_comes_and_goes_without_a_trace_takes_nothing(jobs_mib, others_mib, is_apart):
     slices = range(len(jobs_mib))
     none = dict.fromkeys((*AMOUNTS.values(), *SECONDS.values()), 0)
     rows = pl.DataFrame(

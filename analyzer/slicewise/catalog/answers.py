@@ -1,4 +1,5 @@
-"""Answers about a catalog's jobs that took long to find: kept beside its batches, and good while these stay the same.
+"""Answers about a catalog's jobs that took long to find: kept beside its batches, and good while those that they are
+about stay the same.
 
 They lie in CATALOG/.answers, a Parquet file each. Whoever may not write there finds them anew each time; they are never
 what a figure is made of alone, and may be removed at any time.
@@ -9,23 +10,25 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 import polars as pl
 
 import slicewise
-from slicewise.catalog.store import Catalog, write_frame
+from slicewise.catalog.store import Batch, Catalog, write_frame
 
 ANSWERS = ".answers"
+MOST_KEPT = 500
 
 
 class Answers:
-    """What is kept about a catalog as it is now."""
+    """What is kept about some batches of a catalog as they are now, or about all of it."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        names = "\0".join(place.name for place in catalog.state())
+    def __init__(self, catalog: Catalog, batches: Sequence[Batch] | None = None) -> None:
+        places = catalog.state() if batches is None else sorted(batch.place for batch in batches)
+        names = "\0".join(f"{place.parent.name}/{place.name}" for place in places)
         self._state = hashlib.blake2b((_program() + names).encode(), digest_size=8).hexdigest()
         self._directory = catalog.path / ANSWERS
 
@@ -44,9 +47,11 @@ class Answers:
             self._directory.mkdir(exist_ok=True, mode=0o700)
             write_frame(frame, aside)
             aside.replace(file)
-            for other in self._directory.iterdir():
-                if not other.name.endswith(f"-{self._state}.parquet"):
-                    other.unlink(missing_ok=True)
+            # Of each question the last answer is kept, and of all questions those that were answered last.
+            others = [other for other in self._directory.glob(f"{name}-*.parquet") if other != file]
+            newest = sorted(self._directory.glob("*.parquet"), key=lambda one: one.stat().st_mtime_ns, reverse=True)
+            for other in (*others, *newest[MOST_KEPT:]):
+                other.unlink(missing_ok=True)
 
     def known(self, name: str, find: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         """The answer of that name, found if it is not kept."""

@@ -217,6 +217,7 @@ Since = Annotated[
 ]
 Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Begun before.")]
 Storage = Annotated[str | None, typer.Option("--storage", help="Only with bytes there: a mount point or a source.")]
+Ask = Annotated[int | None, typer.Option("--ask", min=1, help="Ask blame of so many jobs at most, one by one.")]
 Most = Annotated[int, typer.Option("--most", min=1, help="So many rows at most.")]
 
 
@@ -364,7 +365,7 @@ def worst(
     since: Since = None,
     until: Until = None,
     most: Most = 20,
-    asked: Annotated[int, typer.Option("--ask", min=1, help="Ask blame of so many jobs at most.")] = 200,
+    asked: Ask = None,
     by: Annotated[
         Literal["job", "program", "user"], typer.Option(help="A row a job, or jobs added up by program or by user.")
     ] = "job",
@@ -377,7 +378,8 @@ def worst(
 ) -> None:
     """Who lost most time to others, and who cost others most, by blame. Without times: on the catalog's last day.
 
-    Jobs are asked in order of the most that they can have lost. Who was asked before is not asked again.
+    More than 200 jobs are asked all at once; with --ask N the N jobs that can have lost most, one by one. Answers are
+    kept in the catalog.
 
     Example: slicewise catalog worst /site/catalog --since 2026-11-22 --ask 1000 --by program
     """
@@ -413,8 +415,8 @@ def page(
     pages: Annotated[
         int, typer.Option(min=0, help="Make the pages of so many jobs and pairs, too; their rows lead there.")
     ] = 0,
-    asked: Annotated[int, typer.Option("--ask", min=1, help="Ask blame of so many jobs at most.")] = 200,
-    seconds: Annotated[float, typer.Option(min=0, help="Ask blame of no further job after so long.")] = 60,
+    asked: Ask = None,
+    seconds: Annotated[float, typer.Option(min=0, help="With --ask: ask no further job after so long.")] = 60,
     html: PageFile = None,
 ) -> None:
     """The page of a day, a week or a month: load, who cost whom what, metadata, coverage. Without times: the last day.

@@ -5,7 +5,6 @@ Digests in, a `Blame` out. The formulas are in docs/models.md.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -241,7 +240,7 @@ def _told(
         job_lost = Estimate(value, claimed.low, claimed.high, f"{how}; {HOW_RUNTIME[waits]}")
         alone = job_lost.through(lambda seconds: max(runtime - seconds, 0.0), how)
     is_claimed = claimed is not None and claimed.is_claimed
-    confidence: Confidence = claimed.confidence if claimed is not None else sure.confidence
+    confidence = claimed.confidence if claimed is not None else sure.confidence
     factor = claimed.factor if claimed is not None else 1.0
     told = [] if base is None else _neighbours(shares, factor, where, neighbours, io_seconds, base, grid_ns)
     if base is not None and job_lost is not None and is_claimed and not of_seconds_alone:

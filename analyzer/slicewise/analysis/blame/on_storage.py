@@ -13,6 +13,9 @@ import polars as pl
 from slicewise.analysis.blame.storage_time import Capacities, against
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind
 
+# Processes in calls in a slice, of the most in any: with fewer it is the job's tail.
+LEAST_AT_WORK = 0.9
+
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
@@ -46,6 +49,18 @@ class OnStorage:
     def in_calls(self) -> Floats:
         """Seconds of the mean process in calls of all kinds."""
         return np.asarray(sum(self.seconds.values()))
+
+    @cached_property
+    def is_at_work(self) -> Mask:
+        """Where nearly all processes were in calls."""
+        return np.asarray(self.at_work >= LEAST_AT_WORK * self.at_work.max())
+
+    @cached_property
+    def inner(self) -> Mask:
+        """Without the first and the last slice, which the job need not have filled; with nearly all processes in
+        calls.
+        """
+        return np.asarray((self.slice > self.slice[0]) & (self.slice < self.slice[-1]) & self.is_at_work)
 
     def of(self, chosen: Mask) -> OnStorage:
         """Some of the slices."""

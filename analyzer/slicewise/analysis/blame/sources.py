@@ -45,7 +45,7 @@ def ask(scene: Scene, standalone: Sequence[StandaloneRows], processes: int) -> A
 
 def _tried(scene: Scene, standalone: Sequence[StandaloneRows], processes: int) -> list[Prices]:
     """Every source, in the order in which they count."""
-    if not scene.places():
+    if not scene.places:
         return [Prices(source, refused="it made no calls on files that took any time") for source in SOURCES]
     return [
         uncontended.from_standalone(scene, standalone, processes),

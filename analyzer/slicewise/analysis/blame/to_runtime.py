@@ -73,7 +73,11 @@ def in_calls() -> pl.Expr:
 
 def unevenness(calls: pl.DataFrame, phases: pl.DataFrame, waits: Waits) -> float:
     """By which factor what decides exceeds the mean process's time in calls."""
-    parts = by_phase(calls, phases, in_calls())
+    return uneven_parts(by_phase(calls, phases, in_calls()), waits)
+
+
+def uneven_parts(parts: np.ndarray, waits: Waits) -> float:
+    """The same of processes' seconds in calls, (processes, phases)."""
     mean = float(parts.sum()) / max(1, len(parts))
     return decisive(parts, waits) / mean if mean > 0 else 1.0
 
@@ -93,9 +97,12 @@ def lost_runtime(
         pl.when(pl.col(f"{kind}_price").is_null()).then(SECONDS[kind]).otherwise(count * alone_seconds(kind))
         for kind in KINDS
     )
-    of_bytes = by_phase(priced, phases, alone)
-    mean_alone = float(of_bytes.sum()) / max(1, count)
+    return lost_parts(by_phase(priced, phases, in_calls()), by_phase(priced, phases, alone), waits, uneven)
+
+
+def lost_parts(parts: np.ndarray, alone: np.ndarray, waits: Waits, uneven: float | None) -> tuple[float, float]:
+    """The same of processes' seconds in calls, and what these would have taken alone: (processes, phases)."""
+    mean_alone = float(alone.sum()) / max(1, len(alone))
     if uneven is None:
-        lost = decisive(by_phase(priced, phases, in_calls() - alone), waits)
-        return lost, decisive(of_bytes, waits) / mean_alone if mean_alone > 0 else 1.0
-    return decisive(by_phase(priced, phases, in_calls()), waits) - uneven * mean_alone, uneven
+        return decisive(parts - alone, waits), decisive(alone, waits) / mean_alone if mean_alone > 0 else 1.0
+    return decisive(parts, waits) - uneven * mean_alone, uneven

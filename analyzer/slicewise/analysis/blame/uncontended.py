@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -23,8 +24,6 @@ from slicewise.estimate import Estimate
 TRIVIAL = 0.02
 FEWEST_QUIET = 4
 FEWEST_IN_A_SET = 3
-# Processes in calls in a slice, of the most in any: with fewer it is the job's tail.
-LEAST_AT_WORK = 0.9
 # Slices in a row are alike: they are drawn in blocks of so many.
 BLOCK = 3
 DRAWS = 400
@@ -100,6 +99,7 @@ class Scene:
     known: Mapping[int, Capacities]
     seconds: float
 
+    @cached_property
     def places(self) -> dict[Place, float]:
         """The storages and kinds that are worth a price, with the seconds that they took."""
         took = {(storage, kind): float(own.seconds[kind].sum()) for storage, own in self.own.items() for kind in KINDS}
@@ -139,7 +139,7 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
     if not like:
         return Prices("standalone runs", refused="no standalone run of the same program and size is known")
     names = tuple(run.name for run in like)
-    places = list(scene.places())
+    places = list(scene.places)
     found = [_prices_of(run, places) for run in like]
     for place in places:
         if not any(place in prices for prices in found):
@@ -147,7 +147,7 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
             return Prices("standalone runs", refused=refused, runs=names)
     chosen, uneven, error = _middle_run(scene, like, found)
     volume = _expected(scene, chosen)
-    lost = sum(scene.places().values()) - volume
+    lost = sum(scene.places.values()) - volume
     is_sure = volume > 0 and (error <= 2 * SURE_WITHIN or lost >= FAR_BEYOND * error * volume)
     return Prices("standalone runs", chosen, "", "high" if is_sure else "medium", uneven, names)
 
@@ -200,7 +200,7 @@ def from_other_sizes(scene: Scene, runs: Sequence[StandaloneRows], processes: in
     if len(others) < 2:
         return Prices("other sizes", refused="fewer than two standalone runs of other sizes are known", runs=names)
     prices: dict[Place, Price] = {}
-    for place in scene.places():
+    for place in scene.places:
         found = [_price_in(run, place) for run in others]
         given = [price.seconds for price in found if price is not None]
         middle = float(np.median(given)) if len(given) == len(others) else 0.0
@@ -216,13 +216,13 @@ def from_quiet_slices(scene: Scene) -> Prices:
     source: Source = "quiet slices"
     prices: dict[Place, Price] = {}
     most_error, fewest, pauses = 0.0, np.inf, False
-    for storage, kind in scene.places():
+    for storage, kind in scene.places:
         own = scene.own[storage]
         if not own.has_company.any():
             prices[storage, kind] = _as_it_was(own, kind)
             continue
         quiet = _quiet(own, kind)
-        if len(quiet) < FEWEST_QUIET:
+        if quiet is None:
             what = f"slices with {_calls(kind)} calls"
             return Prices(source, refused=f"the job had fewer than {FEWEST_QUIET} {what} to itself")
         price = _price_of(quiet, kind)
@@ -252,9 +252,9 @@ def from_line(scene: Scene) -> Prices:
     source: Source = "line"
     prices: dict[Place, Price] = {}
     most_error = 0.0
-    for storage in {storage for storage, _ in scene.places()}:
+    for storage in {storage for storage, _ in scene.places}:
         own = scene.own[storage]
-        kinds = [kind for place, kind in scene.places() if place == storage]
+        kinds = [kind for place, kind in scene.places if place == storage]
         if not own.has_company.any():
             prices |= {(storage, kind): _as_it_was(own, kind) for kind in kinds}
             continue
@@ -386,14 +386,14 @@ def from_envelope(scene: Scene) -> Prices:
     source: Source = "envelope"
     prices: dict[Place, Price] = {}
     scatter, is_filled = 0.0, True
-    for storage, kind in scene.places():
+    for storage, kind in scene.places:
         own = scene.own[storage]
         if not own.has_company.any():
             prices[storage, kind] = _as_it_was(own, kind)
             continue
         if kind == "meta":
             return Prices(source, refused="how many metadata operations the storage can do is not known")
-        shared = own.of(_inner(own) & own.has_company)
+        shared = own.of(own.inner & own.has_company)
         full = shared.of(shared.seconds[kind] >= FILLS_STORAGE * scene.seconds)
         is_mostly_full = full.seconds[kind].sum() >= MOSTLY_FULL * shared.seconds[kind].sum()
         if len(full) < FEWEST_QUIET or not is_mostly_full:
@@ -524,26 +524,23 @@ def _as_it_was(own: OnStorage, kind: Kind) -> Price:
     return Price(float(own.seconds[kind].sum()) / max(1.0, float(own.amounts[kind].sum())), 0.0)
 
 
-def _inner(own: OnStorage) -> Mask:
-    """Without the first and the last slice, which the job need not have filled; with nearly all processes in calls."""
-    is_between = (own.slice > own.slice.min()) & (own.slice < own.slice.max())
-    return np.asarray(is_between & (own.at_work >= LEAST_AT_WORK * own.at_work.max()))
-
-
 def _was_faster(own: OnStorage, kind: Kind, price: Price, slice_seconds: float) -> bool:
     """Whether full slices took so much less time than they would have alone that this is no price."""
-    full = own.of((own.seconds[kind] >= slice_seconds / 2) & (own.at_work >= LEAST_AT_WORK * own.at_work.max()))
+    full = own.of((own.seconds[kind] >= slice_seconds / 2) & own.is_at_work)
     seconds = full.seconds[kind]
     alone = price.seconds * full.amounts[kind] + price.call_seconds * full.calls[kind]
     too_fast = alone > FASTER_THAN_ALONE * seconds
     return bool((alone - seconds)[too_fast].sum() > TRIVIAL * alone.sum())
 
 
-def _quiet(own: OnStorage, kind: Kind) -> OnStorage:
-    """The slices with such calls in which nobody else was there, nor in those next to them."""
+def _quiet(own: OnStorage, kind: Kind) -> OnStorage | None:
+    """The slices with such calls in which nobody else was there, nor in those next to them; None if they are few."""
+    if len(own) - own.has_company.sum() < FEWEST_QUIET:
+        return None
     taken = own.slice[own.has_company]
     is_near = np.isin(own.slice, np.concatenate([taken - 1, taken, taken + 1]))
-    return own.of(_inner(own) & ~is_near & (own.seconds[kind] > 0))
+    is_quiet = own.inner & ~is_near & (own.seconds[kind] > 0)
+    return own.of(is_quiet) if is_quiet.sum() >= FEWEST_QUIET else None
 
 
 def _are_like_sizes(quiet: OnStorage, own: OnStorage, kind: Kind) -> bool:
@@ -555,7 +552,7 @@ def _are_like_sizes(quiet: OnStorage, own: OnStorage, kind: Kind) -> bool:
 
 def _speeds(own: OnStorage, known: Capacities) -> Points:
     """The points of `speed_line` for a storage, in seconds of its time."""
-    inner = own.of(_inner(own))
+    inner = own.of(own.inner)
     done = sum((inner.amounts[kind] / rate for kind, rate in known.most.items()), np.zeros(len(inner)))
     return Points(done, inner.in_calls, inner.others, inner.company)
 

@@ -49,10 +49,8 @@ class Summary:
         return self.days.height >= FEWEST_DAYS
 
 
-def summary(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int, most_seconds: float) -> Summary:
-    """What a page says of the time between two instants. most_asked, most_seconds: blame is asked of so many jobs at
-    most, and of no further one after so long.
-    """
+def summary(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int | None, most_seconds: float) -> Summary:
+    """What a page says of the time between two instants. most_asked, most_seconds: as of `worst`."""
     batches = catalog.batches_between(start_ns, end_ns)
     jobs = list_jobs(catalog, Wanted(since_ns=start_ns, until_ns=end_ns))
     moved = pl.sum_horizontal("read_bytes", "write_bytes")

@@ -1,7 +1,8 @@
 """Who lost most time to others, and who cost others most: blame over the jobs of a catalog.
 
-A job loses at most the time in which others used its storages while it was in calls there. So jobs are asked in order
-of that time, and no more are asked than can be among the worst, or than the caller has patience for.
+Few jobs are asked one by one, and many all at once. A job loses at most the time in which others used its storages
+while it was in calls there. So those that are asked one by one are asked in order of that time, and no more than can be
+among the worst, or than the caller has patience for.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 from pathlib import Path
-from typing import Literal
 
 import polars as pl
 
@@ -22,6 +22,8 @@ from slicewise.analysis.blame.result import CONFIDENCES, Blame
 from slicewise.analysis.blame.timeline import Rows
 from slicewise.analysis.site.at_once import around_jobs
 from slicewise.analysis.site.jobs import with_key_text
+from slicewise.analysis.site.losses import GROUPS, Group
+from slicewise.analysis.site.losses_by_day import lost_by_all
 from slicewise.analysis.site.spans import Span, spans_of
 from slicewise.catalog.answers import Answers
 from slicewise.catalog.beside import LEAST_GRID_NS, Around, on_grid
@@ -31,10 +33,6 @@ from slicewise.catalog.store import Batch, Catalog
 from slicewise.catalog.workers import OneByOne, Workers
 from slicewise.errors import UserError
 
-# What jobs are added up by.
-Group = Literal["program", "user"]
-GROUPS: tuple[Group, ...] = ("program", "user")
-
 
 @dataclass(frozen=True)
 class Worst:
@@ -42,7 +40,8 @@ class Worst:
     job, user, program, lost_seconds (to others), caused_seconds (that others lost by it), confidence (of the larger of
     the two); who cost others most comes first. asked: of how many jobs blame was asked; of: how many had company.
     unasked: the others, and the most that each of them can have lost: key (a number), seconds; the most first. beside:
-    by program and by user, seconds that jobs lost in slices in which a job of theirs had a part in it.
+    by program and by user, seconds that jobs lost in slices in which a job of theirs had a part in it. at_once: all
+    were asked together.
     """
 
     rows: pl.DataFrame
@@ -50,6 +49,7 @@ class Worst:
     of: int
     unasked: pl.DataFrame
     beside: Mapping[Group, Mapping[object, float]]
+    at_once: bool = False
 
     @property
     def most_unasked(self) -> float:
@@ -62,6 +62,8 @@ class Worst:
         return float(self.unasked["seconds"].sum())
 
 
+# More jobs than this are asked all at once, if nobody says otherwise.
+MOST_ONE_BY_ONE = 200
 # Jobs of which blame is asked in one task.
 ASKED_AT_ONCE = 8
 # The answers of all jobs: what they are kept as, and how often while they are asked.
@@ -96,14 +98,24 @@ def worst(
     catalog: Catalog,
     start_ns: int,
     end_ns: int,
-    most_asked: int,
+    most_asked: int | None = None,
     workers: Workers | None = None,
     most_seconds: float = inf,
 ) -> Worst:
-    """Ask blame of the jobs that can have lost most between two instants, at most so many. workers: who asks.
-    most_seconds: after so long no further job is asked. Who was asked before is not asked again, and counts.
+    """Ask blame of the jobs that ran between two instants. workers: who asks.
+
+    most_asked: ask one by one those that can have lost most, at most so many; None: so too if they are at most
+    MOST_ONE_BY_ONE, and else all at once. most_seconds: after so long no further one is asked one by one. Who was asked
+    before is not asked again, and counts.
     """
     hands = workers or OneByOne()
+    if most_asked is None:
+        ran = catalog.scan("jobs", catalog.batches_between(start_ns, end_ns))
+        ran = ran.filter(pl.col("start_ns") <= end_ns, pl.col("end_ns") >= start_ns)
+        count = int(ran.select(pl.len()).collect().item())
+        if count > MOST_ONE_BY_ONE:
+            return all_at_once(catalog, start_ns, end_ns, hands, count)
+        most_asked = MOST_ONE_BY_ONE
     answers = Answers(catalog)
     bounds = answers.known(
         f"most-lost-{start_ns}-{end_ns}",
@@ -132,6 +144,20 @@ def worst(
     return Worst(_rows(catalog, asked), len(asked), bounds.height, unasked, _beside_all(asked))
 
 
+def all_at_once(catalog: Catalog, start_ns: int, end_ns: int, workers: Workers, count: int) -> Worst:
+    """`worst` of all jobs that ran between two instants, asked together. count: how many they are."""
+    found = lost_by_all(catalog, start_ns, end_ns, workers)
+    who = catalog.scan("jobs").select(KEY, *WHO).join(found.jobs.lazy().select(KEY), on=KEY, how="semi").collect()
+    rows = who.join(found.jobs, on=KEY).with_columns(pl.col("lost_seconds").fill_null(0.0))
+    nobody = pl.DataFrame(schema={KEY: pl.UInt64, "seconds": pl.Float64})
+    return Worst(_sorted(with_key_text(rows).select(*ROWS)), count, count, nobody, found.beside, at_once=True)
+
+
+def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
+    """Who cost others most first."""
+    return rows.sort("caused_seconds", "lost_seconds", KEY, descending=[True, True, False])
+
+
 def _rows(catalog: Catalog, asked: Sequence[_Answer]) -> pl.DataFrame:
     """The rows of `Worst`."""
     losses: dict[int, tuple[float, str]] = {}
@@ -151,9 +177,7 @@ def _rows(catalog: Catalog, asked: Sequence[_Answer]) -> pl.DataFrame:
         total = sum(seconds for seconds, _ in cost)
         confidence = lost[1] if lost[0] >= total else _of_most(cost)
         rows.append((key_text(key), *who, lost[0], total, confidence))
-    return pl.DataFrame(rows, schema=ROWS, orient="row").sort(
-        "caused_seconds", "lost_seconds", KEY, descending=[True, True, False]
-    )
+    return _sorted(pl.DataFrame(rows, schema=ROWS, orient="row"))
 
 
 def _beside_all(asked: Sequence[_Answer]) -> dict[Group, Mapping[object, float]]:

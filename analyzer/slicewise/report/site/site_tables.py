@@ -151,6 +151,12 @@ def quality_sentence(frame: pl.DataFrame) -> str:
 
 def worst_sentence(found: Worst) -> str:
     """How many jobs blame was asked about, and what the others can have lost at most."""
+    if found.at_once:
+        losers = found.rows.filter(pl.col("lost_seconds") > 0).height
+        return (
+            f"{losers:,} of {words.count(found.of, 'job')} are known to have lost time to others. All were asked at "
+            "once, which is a little less sure than one by one: slicewise blame JOB."
+        )
     company = f"{words.count(found.of, 'job')} used a storage at one time with another"
     if found.asked >= found.of:
         return f"{company}; blame was asked of all of them."

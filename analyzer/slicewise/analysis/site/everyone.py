@@ -1,0 +1,219 @@
+"""What every job of some time did, in arrays: a value a job, storage and slice, and who else was there.
+
+A catalog in. Rows of one job lie together, and in these those of one storage, in order of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from slicewise.analysis.blame.on_storage import Floats, Mask, OnStorage, main_kind
+from slicewise.analysis.blame.storage_time import Capacities, capacities, storage_seconds
+from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind
+from slicewise.analysis.site.at_once import calls_in
+from slicewise.catalog.schema import KEY
+from slicewise.catalog.store import Batch, Catalog
+from slicewise.digest.processes import DIRECTIONS
+
+Integers = npt.NDArray[np.int64]
+TAKEN: dict[Kind, str] = {kind: f"{kind}_taken" for kind in KINDS}
+OF_CALLS = (*SECONDS.values(), *AMOUNTS.values(), *CALLS.values())
+WORK = tuple(f"{way}_{what}" for way in DIRECTIONS for what in ("bytes", "ops"))
+LEAST_SECONDS = 1e-12
+JOBS = (KEY, "job", "program", "user", "processes", "start_ns", "end_ns", "is_running", "slice_ns", *WORK)
+
+
+@dataclass(frozen=True)
+class Everyone:
+    """Jobs and what they did. jobs: JOBS, a row a job, in the order of their places. rows: place, storage and slice, by
+    which they are sorted, the columns of SECONDS (of the mean process), AMOUNTS, CALLS and TAKEN, at_work. processes:
+    place, process, storage and sums of the columns of SECONDS, AMOUNTS and CALLS. known: what each storage does at
+    most.
+    """
+
+    jobs: pl.DataFrame
+    rows: pl.DataFrame
+    processes: pl.DataFrame
+    known: Mapping[int, Capacities]
+    grid_ns: int
+
+    @cached_property
+    def place(self) -> Integers:
+        """Of each row its job's place."""
+        return self.rows["place"].to_numpy().astype(np.int64)
+
+    @cached_property
+    def taken(self) -> dict[Kind, Floats]:
+        """Of each row the storage's time that it took, by kind."""
+        return {kind: self.rows[name].to_numpy() for kind, name in TAKEN.items()}
+
+    @cached_property
+    def counts(self) -> dict[Kind, Floats]:
+        """Of each row the storage's time that counts against calls of a kind."""
+        across = {storage: known.across() for storage, known in self.known.items()}
+        shares = self.rows["storage"].replace_strict(across, default=1.0, return_dtype=pl.Float64).to_numpy()
+        return {
+            kind: np.asarray(sum(self.taken[other] * (1.0 if other == kind else shares) for other in KINDS))
+            for kind in KINDS
+        }
+
+    @cached_property
+    def is_active(self) -> Mask:
+        """Whether the row's job took any of the storage's time."""
+        return np.asarray(sum(self.taken.values()) > 0)
+
+    @cached_property
+    def spot(self) -> Integers:
+        """Of each row the number of its storage and slice: rows of one number met."""
+        storages = self.rows["storage"].rank("dense").to_numpy().astype(np.int64) - 1
+        slices = self.rows["slice"].to_numpy()
+        first = int(slices.min()) if len(slices) else 0
+        return np.asarray(storages * (int(slices.max(initial=first)) - first + 1) + slices - first)
+
+    def of_all(self, values: Floats) -> Floats:
+        """Of each row the sum of all rows' values on its storage and in its slice."""
+        return np.asarray(np.bincount(self.spot, values)[self.spot], np.float64)
+
+    def of_others(self, values: Floats) -> Floats:
+        """The same without its own; exactly 0 where nobody else was active."""
+        return np.where(self.has_company, np.maximum(self.of_all(values) - values, 0.0), 0.0)
+
+    @cached_property
+    def has_company(self) -> Mask:
+        """Whether anybody else was active on the storage in the slice."""
+        return np.asarray(self.of_all(self.is_active.astype(np.float64)) - self.is_active > 0.5)
+
+    @cached_property
+    def had_company(self) -> Mask:
+        """Of each job whether anybody made calls on a storage in a slice in which it did, however few."""
+        beside = self.of_all(np.ones(self.rows.height)) > 1
+        return np.asarray(np.bincount(self.place, beside, self.jobs.height) > 0)
+
+    @cached_property
+    def pieces(self) -> tuple[Integers, Integers, Integers]:
+        """Of each job and storage: the job's place, and where its rows begin and end."""
+        places, storages = self.place, self.rows["storage"].to_numpy()
+        if not len(places):
+            return (np.zeros(0, np.int64),) * 3
+        is_new = np.concatenate([[True], (np.diff(places) != 0) | (storages[1:] != storages[:-1])])
+        starts = np.flatnonzero(is_new)
+        return places[starts], starts, np.append(starts[1:], len(places))
+
+    @cached_property
+    def piece(self) -> Integers:
+        """Of each row the number of its job and storage."""
+        _, starts, ends = self.pieces
+        return np.repeat(np.arange(len(starts)), ends - starts)
+
+    def on_storages(self) -> list[dict[int, OnStorage]]:
+        """Of each job, by its place, what it did on its storages."""
+        rows = self.rows
+        made: list[dict[int, OnStorage]] = [{} for _ in range(self.jobs.height)]
+        columns = {name: rows[name].cast(pl.Float64).to_numpy() for name in OF_CALLS}
+        none = np.zeros(rows.height)
+        slices, at_work = rows["slice"].to_numpy(), rows["at_work"].cast(pl.Float64).to_numpy()
+        together = {kind: self.of_all(columns[name]) for kind, name in AMOUNTS.items()}
+        others = {kind: self.of_others(self.counts[kind]) for kind in KINDS}
+        metadata = self.of_others(self.taken["meta"])
+        company = {kind: self._company(self.counts[kind] > 0) for kind in KINDS}
+        storages = rows["storage"].to_numpy()
+        for place, start, end in zip(*(one.tolist() for one in self.pieces), strict=True):
+            its = slice(start, end)
+            seconds = {kind: columns[name][its] for kind, name in SECONDS.items()}
+            main = main_kind({kind: float(values.sum()) for kind, values in seconds.items()})
+            made[place][int(storages[start])] = OnStorage(
+                slices[its],
+                seconds,
+                {kind: columns[name][its] for kind, name in AMOUNTS.items()},
+                {kind: columns[CALLS[kind]][its] if kind in CALLS else none[its] for kind in KINDS},
+                at_work[its],
+                self.has_company[its],
+                others[main][its],
+                company[main][its],
+                metadata[its],
+                {kind: values[its] for kind, values in together.items()},
+            )
+        return made
+
+    def _company(self, counts: Mask) -> npt.NDArray[np.uint64]:
+        """Of each row a number for the set of others that count; 0 for nobody.
+
+        Each job has a random number, and a set the sum of its jobs': two sets have the same one in one case of 2^64.
+        """
+        numbers = np.random.default_rng(1).integers(1, 2**63, self.jobs.height, dtype=np.uint64)
+        own = np.where(counts, numbers[self.place], np.uint64(0))
+        order = np.argsort(self.spot, kind="stable")
+        spots = self.spot[order]
+        starts = np.flatnonzero(np.concatenate([[True], np.diff(spots) != 0])) if len(spots) else np.zeros(0, np.int64)
+        sums = np.add.reduceat(own[order], starts) if len(spots) else own
+        all_of = np.empty_like(own)
+        all_of[order] = np.repeat(sums, np.diff(np.append(starts, len(spots))))
+        return np.asarray(all_of - own)
+
+
+def everyone(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int) -> Everyone:
+    """All jobs of some batches, and what they did between two instants. Jobs are told whose slices are all of one
+    length, or fit into the longest ones.
+    """
+    jobs = pl.concat(
+        [pl.DataFrame(schema=catalog.scan("jobs", batches).select(JOBS).collect_schema())]
+        + [catalog.scan("jobs", [batch]).select(JOBS).collect() for batch in batches]
+    ).with_columns(place=pl.int_range(pl.len(), dtype=pl.UInt32))
+    grid_ns = int(jobs["slice_ns"].max() or 1)  # type: ignore[arg-type]
+    first, last = start_ns // grid_ns, end_ns // grid_ns
+    told = jobs.select(KEY, "slice_ns", "place").join(_copies(catalog, batches, jobs), on=KEY, how="anti")
+    rows, processes = [], []
+    for batch in batches:
+        for calls in calls_in(catalog, batch, told, grid_ns, pl.col("matters")):
+            then = calls.lazy().filter(pl.col("slice").is_between(first, last))
+            each, its = pl.collect_all([_by_slice(then), _by_process(then)])
+            rows.append(each)
+            processes.append(its)
+    made = pl.concat([pl.DataFrame(schema=OF_NOBODY), *rows]).sort("place", "storage", "slice")
+    known = capacities(made.select("storage", "slice", *SECONDS.values(), *AMOUNTS.values()), grid_ns)
+    made = storage_seconds(made, known, grid_ns)
+    of_processes = pl.concat([pl.DataFrame(schema=OF_NO_PROCESS), *processes]).sort("place", "process", "storage")
+    # From here on seconds are those of the mean process.
+    count = of_processes.group_by("place").agg(count=pl.col("process").n_unique())
+    made = (
+        made.join(count, on="place", maintain_order="left")
+        .with_columns(pl.col(SECONDS.values()) / pl.col("count"))
+        .drop("count")
+    )
+    return Everyone(jobs, made.rechunk(), of_processes, known, grid_ns)
+
+
+def _copies(catalog: Catalog, batches: Sequence[Batch], jobs: pl.DataFrame) -> pl.DataFrame:
+    """The jobs with a process that an earlier one has, too: a profile that came in by two names counts once."""
+    processes = catalog.scan("processes", batches).select(KEY, "process").filter(pl.col("process").is_duplicated())
+    place = processes.collect().join(jobs.select(KEY, "place"), on=KEY)
+    return place.filter(pl.col("place") > pl.col("place").min().over("process")).select(KEY).unique()
+
+
+def _by_slice(calls: pl.LazyFrame) -> pl.LazyFrame:
+    at_work = (pl.sum_horizontal(SECONDS.values()) > 0).sum().cast(pl.Int64)
+    return calls.group_by("place", "storage", "slice").agg(*_sums(), at_work=at_work)
+
+
+def _by_process(calls: pl.LazyFrame) -> pl.LazyFrame:
+    return calls.group_by("place", "process", "storage").agg(_sums())
+
+
+def _sums() -> list[pl.Expr]:
+    """Of OF_CALLS. Seconds are added up as whole numbers, so that a sum is the same in whatever order it is made."""
+    seconds = pl.col(SECONDS.values())
+    return [
+        (seconds / LEAST_SECONDS).round().cast(pl.Int64).sum() * LEAST_SECONDS,
+        *map(pl.sum, OF_CALLS[len(SECONDS) :]),
+    ]
+
+
+_SUMS = dict.fromkeys(SECONDS.values(), pl.Float64) | dict.fromkeys((*AMOUNTS.values(), *CALLS.values()), pl.Int64)
+OF_NOBODY = {"place": pl.UInt32, "storage": pl.UInt64, "slice": pl.Int64, **_SUMS, "at_work": pl.Int64}
+OF_NO_PROCESS = {"place": pl.UInt32, "process": pl.UInt64, "storage": pl.UInt64, **_SUMS}

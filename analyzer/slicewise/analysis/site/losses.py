@@ -1,0 +1,187 @@
+"""What all jobs of some time lost to each other: blame of everybody at once.
+
+A slice's loss is shared out among all who were there by the storage's time that they took. So what a job cost others is
+a sum over slices of its own time and of one number a slice, and nobody need be paired with anybody. docs/models.md says
+where this differs from blame of one job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from slicewise.analysis.blame import sources
+from slicewise.analysis.blame.claims import claim
+from slicewise.analysis.blame.on_storage import Floats, Mask
+from slicewise.analysis.blame.result import Confidence
+from slicewise.analysis.blame.shares import MOST_FOR_ITS_TIME, TOGETHER_SECONDS, cost_too
+from slicewise.analysis.blame.sources import Answered
+from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind
+from slicewise.analysis.blame.to_runtime import lost_parts
+from slicewise.analysis.blame.uncontended import Scene
+from slicewise.analysis.site.everyone import Everyone
+from slicewise.analysis.site.runs_alone import Processes, RunsAlone
+from slicewise.catalog.schema import KEY
+
+# What one job is told by itself is surer than what all are told at once.
+MOST_SURE: dict[Confidence, Confidence] = {"high": "medium", "medium": "medium", "low": "low", "unknown": "unknown"}
+TOLD: tuple[Confidence, ...] = ("medium", "low")
+# What jobs are added up by.
+Group = Literal["program", "user"]
+GROUPS: tuple[Group, ...] = ("program", "user")
+
+
+@dataclass(frozen=True)
+class Losses:
+    """jobs: a row a job: key, lost_seconds (to others; null: nothing is claimed), caused_seconds (that others lost by
+    it; below 0 where they were faster than alone), confidence (of what it lost), caused_confidence (that most of what
+    it cost others has). beside: by program and by user, seconds that jobs lost in slices in which a job of theirs had a
+    part in it.
+    """
+
+    jobs: pl.DataFrame
+    beside: Mapping[Group, Mapping[object, float]]
+
+
+def losses(every: Everyone, asked: Mask | None = None) -> Losses:
+    """What each job lost to others, and cost others. asked: whose losses count; None: everybody's."""
+    processes = Processes(every)
+    known = _prices(every, processes, np.ones(every.jobs.height, bool) if asked is None else asked)
+    parts = _Parts(every, known)
+    to_others, io_lost = (np.bincount(every.place, one, every.jobs.height) for one in (parts.blamed, parts.lost))
+    factor = np.zeros(every.jobs.height)
+    sure: list[Confidence] = ["unknown"] * every.jobs.height
+    for place, answered in known.items():
+        if answered.chosen is None:
+            continue
+        in_calls = processes.in_calls(place)
+        alone = processes.alone(place, answered.chosen.of)
+        value, uneven = lost_parts(in_calls, alone, "processes", answered.chosen.uneven)
+        told = claim(answered, float(in_calls.max()), io_lost[place], to_others[place], value, uneven)
+        if told is not None and told.is_claimed:
+            factor[place], sure[place] = told.factor, MOST_SURE[told.confidence]
+    caused = {one: parts.caused(np.where(np.array(sure) == one, factor, 0.0)) for one in TOLD}
+    every_caused = np.asarray(sum(caused.values()))
+    jobs = every.jobs.select(KEY).with_columns(
+        pl.Series("confidence", sure),
+        pl.Series("lost_seconds", factor * to_others),
+        pl.Series("caused_seconds", every_caused),
+        pl.Series("caused_confidence", np.where(caused["medium"] >= caused["low"], *TOLD)),
+    )
+    told_of = pl.when(pl.col("confidence") != "unknown").then("lost_seconds")
+    return Losses(
+        jobs.with_columns(told_of.alias("lost_seconds")),
+        {by: _beside(every, parts.blamed * factor[every.place], by) for by in GROUPS},
+    )
+
+
+def _prices(every: Everyone, processes: Processes, asked: Mask) -> dict[int, Answered]:
+    """What the sources say of each job that is asked and had company, by its place."""
+    own = every.on_storages()
+    alone = RunsAlone(every, own, processes)
+    return {
+        place: sources.ask(Scene(its, every.known, every.grid_ns / 1e9), alone.of(place), processes.count(place))
+        for place, its in enumerate(own)
+        if asked[place] and any(one.has_company.any() for one in its.values())
+    }
+
+
+class _Parts:
+    """What each row's job lost in it, and whose it is. lost: seconds of the mean process, of all kinds; blamed: what of
+    that others can have caused.
+    """
+
+    def __init__(self, every: Everyone, known: Mapping[int, Answered]) -> None:
+        self._every = every
+        self._taken = np.asarray(sum(every.taken.values()))
+        self._others = every.of_others(self._taken)
+        stretch = every.rows["slice"].to_numpy() // max(1, round(TOGETHER_SECONDS / (every.grid_ns / 1e9)))
+        self._stretch = np.unique(np.column_stack([every.piece, stretch]), axis=0, return_inverse=True)[1].reshape(-1)
+        self.lost = np.zeros(every.rows.height)
+        self.blamed = np.zeros(every.rows.height)
+        # Of each kind: what each row lost in the storage's seconds of others that count, and whether all of these do.
+        self._each: list[tuple[Kind, Floats, Mask]] = []
+        for kind in KINDS:
+            lost = self._lost(kind, known)
+            self.lost += lost
+            by_time = self._costs_by_time(kind, lost)
+            weight = every.of_others(every.counts[kind])
+            by_time &= weight == 0
+            weight = np.where(by_time, self._others, weight)
+            lost = np.where(weight > 0, lost, 0.0)
+            together, most = (np.bincount(self._stretch, one) for one in (lost, MOST_FOR_ITS_TIME * weight))
+            bound = np.where(together > most, most / np.where(together > most, together, 1.0), 1.0)
+            lost = lost * bound[self._stretch]
+            self.blamed += lost
+            self._each.append((kind, lost / np.where(weight > 0, weight, 1.0), by_time))
+
+    def _lost(self, kind: Kind, known: Mapping[int, Answered]) -> Floats:
+        """Seconds beyond what a row's calls of a kind would have taken alone."""
+        every = self._every
+        seconds = every.rows[SECONDS[kind]].to_numpy()
+        places, starts, ends = every.pieces
+        storages = every.rows["storage"].to_numpy()[starts] if len(starts) else starts
+        found = [
+            answered.chosen.of.get((int(storage), kind))
+            if (answered := known.get(place)) is not None and answered.chosen is not None
+            else None
+            for place, storage in zip(places.tolist(), storages.tolist(), strict=True)
+        ]
+        lengths = ends - starts
+        is_priced, price, of_call = (
+            np.repeat(np.array(values), lengths)
+            for values in (
+                [one is not None for one in found],
+                [one.seconds if one is not None else 0.0 for one in found],
+                [one.call_seconds if one is not None else 0.0 for one in found],
+            )
+        )
+        alone = price * every.rows[AMOUNTS[kind]].to_numpy()
+        if kind in CALLS:
+            alone = alone + of_call * every.rows[CALLS[kind]].to_numpy()
+        return np.where(is_priced, seconds - alone, 0.0)
+
+    def _costs_by_time(self, kind: Kind, lost: Floats) -> Mask:
+        """The rows of jobs that calls of other kinds cost time on a storage where they do not meet theirs."""
+        every = self._every
+        found = np.zeros(every.rows.height, bool)
+        apart = [storage for storage, known in every.known.items() if known.across() == 0]
+        if not apart:
+            return found
+        seconds, storages = every.rows[SECONDS[kind]].to_numpy(), every.rows["storage"].to_numpy()
+        weight = every.of_others(every.counts[kind])
+        taken = np.where(every.has_company, self._others, np.nan)
+        for start, end in zip(*(one.tolist() for one in every.pieces[1:]), strict=True):
+            if int(storages[start]) in apart:
+                its = np.flatnonzero(seconds[start:end] > 0) + start
+                found[start:end] = cost_too(seconds[its], lost[its], weight[its], taken[its])
+        return found
+
+    def caused(self, factor: Floats) -> Floats:
+        """What each job cost others: s of their runtime. factor: of each job, from what it lost to that, or 0."""
+        every = self._every
+        caused = np.zeros(every.rows.height)
+        for kind, a_second, by_time in self._each:
+            for these, took in ((~by_time, every.counts[kind]), (by_time, self._taken)):
+                lost = np.where(these, a_second * factor[every.place], 0.0)
+                caused += took * (every.of_all(lost) - lost)
+        return np.asarray(np.bincount(every.place, caused, every.jobs.height), np.float64)
+
+
+def _beside(every: Everyone, lost: Floats, by: Group) -> dict[object, float]:
+    """What jobs lost in slices in which others of a program, or of a user, had a part in it. lost: of each row, s."""
+    rows = pl.DataFrame({"spot": every.spot, "lost": lost, "all": every.of_all(lost), "is_active": every.is_active})
+    whose = every.jobs[by].gather(every.rows["place"])
+    # Where it is there with one job alone, that job's own loss is nobody's of its own.
+    there = (
+        rows.with_columns(whose.alias(by))
+        .filter("is_active")
+        .group_by("spot", by)
+        .agg(pl.len(), pl.col("lost").first(), pl.col("all").first())
+        .with_columns(part=pl.col("all") - pl.when(pl.col("len") == 1).then("lost").otherwise(0.0))
+    )
+    return dict(there.group_by(by).agg(pl.col("part").sum()).sort(by).iter_rows())
