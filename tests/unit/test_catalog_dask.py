@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from slicewise.analysis.site.losses_by_day import lost_by_all
 from slicewise.analysis.site.overlaps import pairs
 from slicewise.analysis.site.worst import worst
+from slicewise.catalog.answers import ANSWERS
 from slicewise.catalog.check import check
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import Ingested, ingest
@@ -75,6 +77,18 @@ def test_workers_give_what_this_process_gives(jobs, expected, workers, tmp_path)
     assert first.rows.equals(second.rows)
     assert first.rows.height == 2
     assert (first.asked, first.of, first.most_unasked) == (second.asked, second.of, second.most_unasked)
+    shutil.rmtree(catalog.path / ANSWERS)
+    on_workers = lost_by_all(catalog, *ALWAYS, workers)
+    shutil.rmtree(catalog.path / ANSWERS)
+    here = lost_by_all(catalog, *ALWAYS)
+    assert on_workers.jobs.sort("key").equals(here.jobs.sort("key"))
+    assert on_workers.beside == here.beside
+    page = "--html", tmp_path / "page.html"
+    done = slicewise_command(
+        "catalog", "page", catalog.path, "--dask", workers._client.scheduler_info()["address"], *page
+    )
+    assert done.status == 0, done.errors
+    assert slicewise_command("catalog", "page", catalog.path, *page).text == done.text
 
 
 def test_a_killed_worker_loses_and_doubles_nothing(jobs, expected, workers, tmp_path):

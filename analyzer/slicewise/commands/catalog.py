@@ -417,6 +417,7 @@ def page(
     ] = 0,
     asked: Ask = None,
     seconds: Annotated[float, typer.Option(min=0, help="With --ask: ask no further job after so long.")] = 60,
+    dask: Dask = None,
     html: PageFile = None,
 ) -> None:
     """The page of a day, a week or a month: load, who cost whom what, metadata, coverage. Without times: the last day.
@@ -430,7 +431,8 @@ def page(
     from slicewise.report.site.site_page import site_page
 
     opened = Catalog(catalog)
-    found = summary(opened, *_window(opened, since, until), asked, seconds)
+    with workers_at(dask) as workers:
+        found = summary(opened, *_window(opened, since, until), asked, seconds, workers)
     where = html or Path(f"catalog-{words.local_time(found.start_ns):%Y-%m-%d}.html")
     links = pages_of(opened, found, pages, where) if pages else {}
     told = site_page(found, str(catalog), links)

@@ -35,15 +35,22 @@ class Pairs:
     of: int
 
 
-def known_pairs(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int, most: int) -> Pairs:
-    """`pairs`, looked for once while the catalog stays as it is."""
+def known_pairs(
+    catalog: Catalog,
+    batches: Sequence[Batch],
+    start_ns: int,
+    end_ns: int,
+    most: int,
+    workers: Workers | None = None,
+) -> Pairs:
+    """`pairs`, looked for once while these batches stay as they are."""
 
     def find() -> pl.DataFrame:
-        told = pairs(catalog, batches, start_ns, end_ns, most)
+        told = pairs(catalog, batches, start_ns, end_ns, most, workers)
         counts = pl.DataFrame({"jobs": [told.jobs], "of": [told.of]})
         return counts.join(told.rows, how="cross") if told.rows.height else counts
 
-    found = Answers(catalog).known(f"pairs-{most}-{start_ns}-{end_ns}", find)
+    found = Answers(catalog, batches).known(f"pairs-{most}-{start_ns}-{end_ns}", find)
     jobs, of = found.select("jobs", "of").row(0)
     rows = found.drop("jobs", "of")
     return Pairs(rows if rows.width else pairs(catalog, [], start_ns, end_ns, most).rows, jobs, of)

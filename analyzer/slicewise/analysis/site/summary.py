@@ -12,6 +12,7 @@ from slicewise.analysis.site.overlaps import Pairs, known_pairs, named
 from slicewise.analysis.site.quality import quality
 from slicewise.analysis.site.worst import Worst, worst
 from slicewise.catalog.store import NS_A_DAY, Catalog
+from slicewise.catalog.workers import Workers
 
 # Rows of a table, and of that of the busiest jobs.
 MOST_ROWS, MOST_JOBS = 50, 500
@@ -49,14 +50,21 @@ class Summary:
         return self.days.height >= FEWEST_DAYS
 
 
-def summary(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int | None, most_seconds: float) -> Summary:
-    """What a page says of the time between two instants. most_asked, most_seconds: as of `worst`."""
+def summary(
+    catalog: Catalog,
+    start_ns: int,
+    end_ns: int,
+    most_asked: int | None,
+    most_seconds: float,
+    workers: Workers | None = None,
+) -> Summary:
+    """What a page says of the time between two instants. most_asked, most_seconds, workers: as of `worst`."""
     batches = catalog.batches_between(start_ns, end_ns)
     jobs = list_jobs(catalog, Wanted(since_ns=start_ns, until_ns=end_ns))
     moved = pl.sum_horizontal("read_bytes", "write_bytes")
     metadata, call_seconds = slow_metadata(catalog, batches, start_ns, end_ns, MOST_ROWS)
     days = by_day(catalog, batches, start_ns, end_ns)
-    together = known_pairs(catalog, batches, start_ns, end_ns, MOST_ROWS)
+    together = known_pairs(catalog, batches, start_ns, end_ns, MOST_ROWS, workers)
     first_ns = max(start_ns, int(jobs["start_ns"].min() or 0)) if jobs.height else start_ns  # type: ignore[arg-type]
     last_ns = min(end_ns, int(jobs["end_ns"].max() or 0)) if jobs.height else end_ns  # type: ignore[arg-type]
     is_long = days.height >= FEWEST_DAYS and last_ns - first_ns > NS_A_DAY
@@ -69,7 +77,7 @@ def summary(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int | None
         write_bytes=int(days["write_bytes"].sum()),
         busiest=jobs.sort(moved, "key", descending=[True, False]).head(MOST_JOBS),
         load=load(catalog, batches, start_ns, end_ns),
-        worst=worst(catalog, start_ns, end_ns, most_asked, most_seconds=most_seconds),
+        worst=worst(catalog, start_ns, end_ns, most_asked, workers, most_seconds),
         pairs=named(catalog, together.rows, batches),
         looked_for=together,
         metadata=metadata,
