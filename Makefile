@@ -205,6 +205,10 @@ docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made fro
 	$(VENV)/bin/python -m slicewise.catalog.describe > docs/catalog.md
 	$(VENV)/bin/python -m slicewise.digest.describe python > docs/python.md
 
+.PHONY: man
+man: $(VENV)/.installed  ## make man pages of the help: build/share/man
+	$(VENV)/bin/python make/man-pages $(BUILD)/share/man
+
 .PHONY: docs-check
 docs-check: $(BUILD)/generate $(VENV)/.installed
 	$< counters | diff docs/counters.md - && $< coverage | diff docs/coverage.md - && $< contract | diff analyzer/slicewise/contract.json - || { echo "run make docs" >&2; exit 1; }

@@ -58,6 +58,10 @@ class CommandFiles(TyperGroup):
     def get_command(self, ctx: Any, name: str) -> Command | None:
         return _load(name) if name in _files() else None
 
+    def summary(self, name: str) -> str:
+        """What a command does, without importing it."""
+        return _summary(name)
+
 
 def _files() -> dict[str, Path]:
     """The commands' files by the commands' names: NAME.py, or NAME_.py where the name is a Python keyword. A file whose

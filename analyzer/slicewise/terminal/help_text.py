@@ -30,18 +30,25 @@ def help_text(context: Any) -> str:
     command = context.command
     told, examples = parts_of(command.help or "")
     parts = [filled(f"Usage: {form_of(context)}", 7), *(filled(part) for part in told)]
-    params = [param for param in command.get_params(context) if not getattr(param, "hidden", False)]
-    arguments = [(value_name(param), param.help or "") for param in params if param.param_type_name == "argument"]
-    options = [(_option_name(param), _meaning(param)) for param in params if param.param_type_name == "option"]
-    for title, rows in (("Arguments", arguments), ("Options", options)):
+    for title, rows in zip(("Arguments", "Options", "Commands"), rows_of(context), strict=True):
         if rows:
             parts.append(section(title, rows))
-    commands = {name: command.get_command(context, name) for name in _names(command, context)}
-    if commands:
-        parts.append(section("Commands", [(name, summary_of(found.help or "")) for name, found in commands.items()]))
     if examples:
         parts.append("\n".join([EXAMPLE, *(filled(f"  {example}", 6) for example in examples)]))
     return "\n\n".join(part for part in parts if part)
+
+
+Rows = list[tuple[str, str]]
+
+
+def rows_of(context: Any) -> tuple[Rows, Rows, Rows]:
+    """A command's arguments, options and parts: names and what they mean."""
+    command = context.command
+    params = [param for param in command.get_params(context) if not getattr(param, "hidden", False)]
+    arguments = [(value_name(param), param.help or "") for param in params if param.param_type_name == "argument"]
+    options = [(_option_name(param), _meaning(param)) for param in params if param.param_type_name == "option"]
+    parts = {name: command.get_command(context, name) for name in _names(command, context)}
+    return arguments, options, [(name, summary_of(part.help or "")) for name, part in parts.items()]
 
 
 def form_of(context: Any) -> str:
