@@ -24,7 +24,7 @@ def completion(
 ) -> None:
     """Print what makes a shell complete commands and options by the tab key.
 
-    Example: eval "$(slicewise completion bash)"
+    Example: slicewise completion bash >> ~/.bash_completion
     """
     if what in SCRIPTS:
         typer.echo(SCRIPTS[what])
