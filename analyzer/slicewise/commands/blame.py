@@ -1,4 +1,4 @@
-"""Who slowed a job down, by how much, and how sure that is."""
+"""Say who slowed a job down, by how much, and how sure that is."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def blame(
     ] = None,
     alone: Annotated[
         list[Path] | None,
-        typer.Option(metavar="JOBDIR", help="A run of the same program without company; may be repeated."),
+        typer.Option(metavar="JOBDIR", help="A standalone run of the same program; may be repeated."),
     ] = None,
     anonymous: Annotated[
         bool, typer.Option("--anonymous", help="Hide others' names, programs, users and paths; keep their numbers.")
@@ -47,7 +47,7 @@ def blame(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Who slowed a job down, by how much, and how sure that is.
+    """Say who slowed a job down, by how much, and how sure that is.
 
     Example: slicewise blame slicewise/48190 --alone slicewise/48001
     """

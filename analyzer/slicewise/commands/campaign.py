@@ -1,4 +1,4 @@
-"""What a folder of runs shows of competition for a storage: throughput alone and together, slowdown, predictions."""
+"""Tabulate a folder of runs: throughput alone and together, slowdown, and how well it is predicted."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def campaign(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """What a folder of runs shows of competition for a storage: throughput alone and together, slowdown, predictions.
+    """Tabulate a folder of runs: throughput alone and together, slowdown, and how well it is predicted.
 
-    Jobs whose I/O overlapped in time were one run; all others ran alone. Repeats of one combination of jobs are
-    averaged.
+    Jobs whose I/O overlapped in time count as one run, others as standalone runs. Repeats of one combination of
+    jobs are averaged.
 
     Example: slicewise campaign profiles/ --csv tables/
     """

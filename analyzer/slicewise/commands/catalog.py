@@ -1,4 +1,4 @@
-"""The jobs of a site: take profiles into a catalog, and ask it."""
+"""Keep the jobs of a site in a catalog, and ask it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _steady(command: Command) -> Command:
 
 @app.callback(invoke_without_command=True)
 def _catalog(context: typer.Context) -> None:
-    """The jobs of a site: take profiles into a catalog, and ask it."""
+    """Keep the jobs of a site in a catalog, and ask it."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -106,7 +106,7 @@ def ingest(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Take profiles into a catalog, each job once. It is made if it is not there.
+    """Add profiles to a catalog, each job once. The catalog is made if it is not there.
 
     Run it again at any time: what is in the catalog already is passed over, and what was cut short goes on.
 
@@ -213,12 +213,12 @@ User = Annotated[str | None, typer.Option("--user", metavar="USER", help="Only o
 Account = Annotated[str | None, typer.Option("--account", help="Only of this account.")]
 Program = Annotated[str | None, typer.Option("--program", help="Only of this program: the executable's name.")]
 Since = Annotated[
-    str | None, typer.Option("--since", metavar="TIME", help="Not ended before: 2026-11-22 or with T10:30.")
+    str | None, typer.Option("--since", metavar="TIME", help="Only jobs that ended later: 2026-11-22, or with T10:30.")
 ]
-Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Begun before.")]
+Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only jobs that began earlier.")]
 Storage = Annotated[str | None, typer.Option("--storage", help="Only with bytes there: a mount point or a source.")]
 Ask = Annotated[int | None, typer.Option("--ask", min=1, help="Ask blame of so many jobs at most, one by one.")]
-Most = Annotated[int, typer.Option("--most", min=1, help="So many rows at most.")]
+Most = Annotated[int, typer.Option("--most", min=1, help="The most rows to print.")]
 
 
 @app.command("list")
@@ -238,7 +238,7 @@ def list_(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """The jobs of a catalog, in order of their start.
+    """List the jobs of a catalog, in order of their start.
 
     Example: slicewise catalog list /site/catalog --user anna --since 2026-11-22 --slowdown 1.5
     """
@@ -262,7 +262,7 @@ def show(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """One job of a catalog: what it did where, and who was there.
+    """Show one job of a catalog: what it did on which file system, and who else was there.
 
     Example: slicewise catalog show /site/catalog 48213
     """
@@ -307,7 +307,7 @@ def overlaps(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Which jobs used one storage at one time, and for how long. Without times: on the catalog's last day.
+    """List which jobs used a file system at the same time, and for how long. Without times: on the catalog's last day.
 
     Where all jobs are too many, the pairs of those that moved most are told, and how many these are.
 
@@ -344,7 +344,7 @@ def quality(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """How good the data are: what share of the bytes was seen, what is damaged, what is missing.
+    """Say how good the data are: what share of the bytes was seen, what is damaged, what is missing.
 
     Example: slicewise catalog quality /site/catalog --since 2026-11-22
     """

@@ -1,4 +1,4 @@
-"""Why one run took longer than another: computing, its own I/O, what neighbours cost, and what is unexplained."""
+"""Say why one run took longer than another: computing, its own I/O, neighbours, or not explained."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ def compare(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Why one run took longer than another: computing, its own I/O, what neighbours cost, and what is unexplained.
+    """Say why one run took longer than another: computing, its own I/O, neighbours, or not explained.
 
-    Two runs are compared with the first, more with the one of median runtime. What neighbours cost is what blame says.
+    The second run is compared with the first; of more runs, each with the one of median runtime. What neighbours
+    cost is what blame says.
 
     Example: slicewise compare slicewise/monday slicewise/tuesday
     """

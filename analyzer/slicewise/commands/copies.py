@@ -24,10 +24,10 @@ from slicewise.text import amounts
 
 
 def copies(
-    job: Annotated[Path, typer.Argument(metavar="JOB", help="A run of the job, best without company.")],
+    job: Annotated[Path, typer.Argument(metavar="JOB", help="A run of the job, best a standalone one.")],
     beside: Annotated[
         list[Path] | None,
-        typer.Option("--with", metavar="OTHER", help="A job that runs besides, always; may be repeated."),
+        typer.Option("--with", metavar="OTHER", help="Another job that always runs beside it; may be repeated."),
     ] = None,
     seen: Annotated[
         list[Path] | None,
@@ -50,7 +50,7 @@ def copies(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """How many copies of a job may run side by side before each loses more than it may (10 % of its runtime).
+    """Say how many copies of a job may run side by side before each loses 10 % of its runtime.
 
     Example: slicewise copies slicewise/48213 --seen slicewise
     """

@@ -1,4 +1,4 @@
-"""Delta-graphs: what two jobs do to each other, by how much later one of them begins."""
+"""Draw Delta-graphs: how much two jobs slow each other down, by how much later one begins."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ app = typer.Typer(add_completion=False, invoke_without_command=True)
 
 MOST_OFFSETS = 1000
 CurveKind = Literal["processes", "nodes", "mounts", "equal"]
-Weight = Annotated[CurveKind, typer.Option(help="What the expected curve's shares go by.")]
+Weight = Annotated[CurveKind, typer.Option(help="What jobs' shares are in proportion to, in the expected curve.")]
 
 
 @app.callback()
 def _delta(context: typer.Context) -> None:
-    """Delta-graphs: what two jobs do to each other, by how much later one of them begins."""
+    """Draw Delta-graphs: how much two jobs slow each other down, by how much later one begins."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 @app.command()
 def run(
-    a: Annotated[str, typer.Option("--a", metavar="CMD", help="Job A, a command in one word of the shell's.")],
-    b: Annotated[str, typer.Option("--b", metavar="CMD", help="Job B. {start} in a command: the second to begin at.")],
-    first: Annotated[float, typer.Option("--from", metavar="S", help="The first offset of B from A.")],
+    a: Annotated[str, typer.Option("--a", metavar="CMD", help="Job A: a command, quoted as one word.")],
+    b: Annotated[str, typer.Option("--b", metavar="CMD", help="Job B, likewise; {start}: the second to begin at.")],
+    first: Annotated[float, typer.Option("--from", metavar="S", help="First offset: seconds from A's start to B's.")],
     last: Annotated[float, typer.Option("--to", metavar="S", help="The last offset.")],
     step: Annotated[float, typer.Option(metavar="S", help="From one offset to the next.")],
     repeat: Annotated[int, typer.Option(metavar="N", min=1, help="Times that every run is done.")] = 1,
     directory: Annotated[
-        Path, typer.Option("--dir", metavar="DIR", help="Where the campaign's profiles go; the same DIR goes on.")
+        Path, typer.Option("--dir", metavar="DIR", help="Where the profiles go; give the same DIR to continue.")
     ] = Path("slicewise-delta"),
     slice_seconds: SliceSeconds = None,
     weight: Weight = "processes",
@@ -61,7 +61,7 @@ def run(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Run two commands alone and together, at every offset, and draw what came of it. Interrupted, it can go on.
+    """Run two commands alone and together, at every offset, and draw the result. An interrupted run can be continued.
 
     Example: slicewise delta run --a './sim' --b './post' --from 0 --to 60 --step 10
     """
@@ -103,7 +103,7 @@ def sweep(
         typer.Option("--set", metavar="WORD=VALUE", help="A setting in place of the plan's own, in all panels."),
     ] = None,
     directory: Annotated[
-        Path, typer.Option("--dir", metavar="DIR", help="Where the sweep's profiles go; the same DIR goes on.")
+        Path, typer.Option("--dir", metavar="DIR", help="Where the profiles go; give the same DIR to continue.")
     ] = Path("slicewise-sweep"),
     recorded: Annotated[
         Path | None, typer.Option("--page", metavar="DIR", help="Run nothing: the page of a DIR that was recorded.")

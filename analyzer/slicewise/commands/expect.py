@@ -1,4 +1,4 @@
-"""What a file system gives to well-formed I/O, and where jobs lie in that."""
+"""Say what a file system gives to well-formed I/O, and where jobs lie in that."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Against = Annotated[
 
 @app.callback()
 def _expect(context: typer.Context) -> None:
-    """What a file system gives to well-formed I/O, and where jobs lie in that."""
+    """Say what a file system gives to well-formed I/O, and where jobs lie in that."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

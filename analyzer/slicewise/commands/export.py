@@ -46,7 +46,7 @@ def export(
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where to write it.")] = None,
 ) -> None:
-    """Write a profile in another tool's format: FTIO's JSON, a Perfetto trace, folded stacks, CSV or Parquet.
+    """Write a profile in another format: FTIO's JSON, a Perfetto trace, folded stacks, CSV or Parquet.
 
     Example: slicewise export slicewise/48213 --format perfetto -o 48213.pftrace
     """

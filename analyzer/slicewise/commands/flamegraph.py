@@ -1,4 +1,4 @@
-"""Where in the program the I/O time goes: a flame graph of call sites, as a page and as folded stacks."""
+"""Show where in the program the I/O time goes: a flame graph of call sites."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def flamegraph(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Where in the program the I/O time goes: a flame graph of call sites, as a page and as folded stacks.
+    """Show where in the program the I/O time goes: a flame graph of call sites.
 
     Example: slicewise flamegraph slicewise/48213 --folded stacks.txt
     """

@@ -32,7 +32,7 @@ def foretell(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """How long jobs would take side by side: readers, writers, jobs that compute in between.
+    """Predict how long jobs would take side by side, from a standalone run of each.
 
     Example: slicewise foretell slicewise/sim-alone slicewise/post-alone@20 --seen slicewise
     """

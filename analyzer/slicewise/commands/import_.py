@@ -1,4 +1,4 @@
-"""Other profilers' logs as profiles: Darshan, DFTracer, Recorder, CSV."""
+"""Turn other profilers' logs into profiles: Darshan, DFTracer, CSV."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Mounts = Annotated[
 
 @app.callback(invoke_without_command=True)
 def _import(context: typer.Context) -> None:
-    """Other profilers' logs as profiles: Darshan, DFTracer, Recorder, CSV.
+    """Turn other profilers' logs into profiles: Darshan, DFTracer, CSV.
 
     Each job becomes a directory that every command takes where it takes a PROFILE.
     """
@@ -53,7 +53,7 @@ def csv_(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """CSV files with a call in a row, or several calls in sum.
+    """Import CSV files with a call, or several calls in sum, in each row.
 
     Example: slicewise import csv calls.csv --into imported
     """
@@ -68,19 +68,19 @@ def darshan(
         list[Path], typer.Argument(metavar="LOG...", help="Darshan logs; those of one job become one profile.")
     ],
     heat_map: Annotated[
-        bool, typer.Option("--heat-map", help="Take heat maps also where there is DXT, as where that was cut short.")
+        bool, typer.Option("--heat-map", help="Use heat maps even where there is DXT, as where DXT was cut short.")
     ] = False,
     mount: Mounts = None,
     shift: Annotated[
         float,
-        typer.Option(metavar="SECONDS", help="By so much the clock of the logs' machine was slow, if it was off."),
+        typer.Option(metavar="SECONDS", help="How much the clock of the logs' machine was slow."),
     ] = 0.0,
     into: Into = DEFAULT_INTO,
     slice_seconds: SliceSeconds = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Darshan logs with DXT or heat maps (pip install 'slicewise[darshan]').
+    """Import Darshan logs with DXT or heat maps (pip install 'slicewise[darshan]').
 
     Example: slicewise import darshan /logs/2026/11/22/*.darshan --into imported
     """
@@ -103,7 +103,7 @@ def dftracer(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """DFTracer's traces: all files are one job's.
+    """Import DFTracer's traces; all files belong to one job.
 
     Example: slicewise import dftracer traces/*.pfw.gz --job 48213 --mount /p/lustre1=lustre,10.0.0.1@tcp:/l1
     """

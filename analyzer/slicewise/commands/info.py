@@ -17,7 +17,7 @@ from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
 
 def info(
     profile: Annotated[Path, typer.Argument(metavar="PROFILE", help="A job's directory, or one node's .swz file.")],
-    phases: Annotated[bool, typer.Option("--phases", help="Also when it did I/O: phases, their period.")] = False,
+    phases: Annotated[bool, typer.Option("--phases", help="Also when it did I/O: phases and period.")] = False,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:

@@ -1,4 +1,4 @@
-"""What lies in a directory of profiles: each job in a line."""
+"""List the jobs in a directory of profiles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def list_(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Say what lies in a directory of profiles: each job in a line, in order of their start.
+    """List the jobs in a directory of profiles, in order of their start.
 
     Example: slicewise list slicewise
     """

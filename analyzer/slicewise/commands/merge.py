@@ -21,8 +21,9 @@ def merge(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Make one file of a job's node files: what it holds is exactly what they hold. It never overwrites, and goes on
-    where an interrupted merge has stopped.
+    """Make one file of a job's node files, with exactly what they hold.
+
+    It overwrites nothing, and continues a merge that was interrupted.
 
     Example: slicewise merge slicewise/48213 -o 48213.swz
     """

@@ -1,4 +1,4 @@
-"""Models of how storage shares itself out among jobs: fit one, predict with it, turn it round, check it."""
+"""Predict, fit and check how jobs share a file system."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Fitted = Annotated[Path | None, typer.Option("--fitted", metavar="M", help="A mo
 
 @app.callback()
 def _model(context: typer.Context) -> None:
-    """Models of how storage shares itself out among jobs: fit one, predict with it, turn it round, check it."""
+    """Predict, fit and check how jobs share a file system."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -64,7 +64,7 @@ def fit(
     json: AsJson = False,
     output: Annotated[Path | None, typer.Option("-o", metavar="M", help="Write the fitted model to this file.")] = None,
 ) -> None:
-    """Learn from jobs that ran alone and together by what their storage is shared, and how much there is to share.
+    """Learn from jobs that ran alone and together how their file system divides its bandwidth.
 
     Example: slicewise model fit slicewise -o model.json
     """
@@ -111,7 +111,9 @@ def predict(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """When jobs that share storage end: weighted max-min shares, solved anew whenever a job starts or ends.
+    """Predict when jobs that share a file system end.
+
+    Shares are weighted max-min ones, solved anew whenever a job starts or ends.
 
     Example: slicewise model predict --capacity 100MiB/s --job sim,volume=16GiB,processes=60
     --job post,volume=4GiB,processes=12
@@ -145,13 +147,13 @@ def invert(
     job: Annotated[
         list[str] | None, typer.Option(metavar="JOB", help=f"In place of profiles, once a job: {INVERT_FORM}.")
     ] = None,
-    weight: Annotated[AnyWeight, typer.Option(help="What a job's share goes by.")] = "processes",
+    weight: Annotated[AnyWeight, typer.Option(help="What jobs' shares are in proportion to.")] = "processes",
     model: Fitted = None,
     direction: Direction = "auto",
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """What jobs that ran together would have taken alone, from when each began and ended and what its share goes by.
+    """Estimate what jobs that ran together would have taken alone, from when each began and ended.
 
     Every job is taken to be able to fill the storage by itself.
 
@@ -194,7 +196,7 @@ def check(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Predicted against observed runtimes of every run of a campaign.
+    """Compare predicted with observed runtimes, for every run of a campaign.
 
     By a fitted model, or, without one, each combination of jobs by a fit that has not seen it.
 

@@ -1,4 +1,4 @@
-"""Lay several jobs on one time axis: where they were active together, what each got there, what it cost."""
+"""Compare jobs that ran at the same time: when they overlapped, what each got, and what it cost them."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def overlap(
     ],
     alone: Annotated[
         list[Path] | None,
-        typer.Option(metavar="JOBDIR", help="A run of one of the jobs' programs without the others; may be repeated."),
+        typer.Option(metavar="JOBDIR", help="A standalone run of one of the programs; may be repeated."),
     ] = None,
     direction: Annotated[
-        Literal["auto", "read", "write"], typer.Option(help="What to tell first; auto: whichever moved more bytes.")
+        Literal["auto", "read", "write"], typer.Option(help="Tell of this first; auto: whichever moved more bytes.")
     ] = "auto",
     html: PageFile = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Lay several jobs on one time axis: where they were active together, what each got there, what it cost.
+    """Compare jobs that ran at the same time: when they overlapped, what each got, and what it cost them.
 
     Example: slicewise overlap slicewise/48213 slicewise/48190 --alone slicewise/48001
     """

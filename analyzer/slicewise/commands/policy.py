@@ -1,4 +1,4 @@
-"""What would have changed if jobs had taken turns with their I/O: policies simulated after the fact."""
+"""Simulate what jobs would have gained or lost had they taken turns with their I/O."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ Delay = Annotated[
 
 @app.callback()
 def _policy(context: typer.Context) -> None:
-    """What would have changed if jobs had taken turns with their I/O: policies simulated after the fact.
+    """Simulate what jobs would have gained or lost had they taken turns with their I/O.
 
     slicewise policy JOB... is slicewise policy jobs JOB... in short.
     """
@@ -83,7 +83,7 @@ def jobs(
     ],
     alone: Annotated[
         list[Path] | None,
-        typer.Option(metavar="JOBDIR", help="A run of one of the programs without company; may be repeated."),
+        typer.Option(metavar="JOBDIR", help="A standalone run of one of the programs; may be repeated."),
     ] = None,
     capacity: Annotated[
         str | None,

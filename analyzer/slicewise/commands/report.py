@@ -1,4 +1,4 @@
-"""One job: a page of its I/O, and a summary on the terminal."""
+"""Show one job's I/O: a page, and a summary on the terminal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def report(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """One job: a page of its I/O, and a summary on the terminal.
+    """Show one job's I/O: a page, and a summary on the terminal.
 
     Example: slicewise report slicewise/48213
     """

@@ -24,7 +24,7 @@ def serve_metrics(
         str, typer.Option(metavar="ADDRESS", help="Where to listen. Whoever can reach it can read all jobs' figures.")
     ] = "127.0.0.1",
     every: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="How often to look at the processes.")] = 1.0,
-    all_users: Annotated[bool, typer.Option("--all-users", help="Everybody's jobs, for root.")] = False,
+    all_users: Annotated[bool, typer.Option("--all-users", help="Show all users' jobs; root alone may.")] = False,
 ) -> None:
     """Serve OpenMetrics of this node's jobs, by job and mount: http://ADDRESS:PORT/metrics. Ends with Ctrl-C.
 

@@ -1,4 +1,4 @@
-"""Bandwidth and latency by transfer size: which size to take, how sure that is, and what a job's own sizes cost it."""
+"""Find the best transfer size: bandwidth and latency by size, and what a job's own sizes cost it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ BandwidthAbove = Annotated[
 
 @app.callback()
 def _size() -> None:
-    """Bandwidth and latency by transfer size: which size to take, and what a job's own sizes cost it.
+    """Find the best transfer size, and what a job's own sizes cost it.
 
     slicewise size PROFILE... and slicewise size --table FILE.csv read what was measured (their options: slicewise size
     read --help); slicewise size run DIR measures.

@@ -24,15 +24,16 @@ SHORTEST_SECONDS = 0.1
 
 
 def top(
-    once: Annotated[bool, typer.Option("--once", help="Look for one interval, print, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Measure one interval, print it, and end.")] = False,
     json: AsJson = False,
     every: Annotated[
         float, typer.Option("--every", metavar="SECONDS", min=SHORTEST_SECONDS, help="How often to look.")
     ] = 1.0,
-    all_users: Annotated[bool, typer.Option("--all-users", help="Everybody's jobs, for root.")] = False,
+    all_users: Annotated[bool, typer.Option("--all-users", help="Show all users' jobs; root alone may.")] = False,
 ) -> None:
-    """Show what jobs and processes on this node do now: throughput, calls, latency, shares of mounts, and how much of
-    it all is seen. Reads what is in memory already; the jobs do not notice.
+    """Show what jobs and processes on this node do now: throughput, calls, latency, shares of mounts.
+
+    The jobs do not notice: only what is in memory already is read.
 
     Example: slicewise top --every 2
     """
