@@ -207,7 +207,7 @@ docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made fro
 
 .PHONY: man
 man: $(VENV)/.installed  ## make man pages of the help: build/share/man
-	$(VENV)/bin/python make/man-pages $(BUILD)/share/man
+	$(VENV)/bin/python make/man_pages $(BUILD)/share/man
 
 .PHONY: docs-check
 docs-check: $(BUILD)/generate $(VENV)/.installed

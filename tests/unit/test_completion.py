@@ -66,7 +66,7 @@ def test_scripts_are_sound(shell, tmp_path):
 
 
 def test_every_command_has_a_man_page_that_troff_takes(tmp_path):
-    subprocess.run([sys.executable, ROOT / "make/man-pages", tmp_path], check=True)
+    subprocess.run([sys.executable, ROOT / "make/man_pages", tmp_path], check=True)
     pages = {page.name for page in tmp_path.glob("man?/*")}
     assert {"slicewise.1", "slicewise-settings.7", "slicewise-catalog-worst.1"} <= pages
     assert {f"slicewise-{name}.1" for name in cli._files()} <= pages
