@@ -132,6 +132,11 @@ static inline bool is_on(void)
                                           is_on_after_all());
 }
 
+bool call_is_on(void)
+{
+    return is_on();
+}
+
 /* A wait for its turn is not the call's time. */
 static __attribute__((noinline)) struct call without_wait(struct thread *thread, const struct call *call)
 {

@@ -22,6 +22,9 @@ struct call {
 /* What schema/operations.def says of each operation: its enum layer and its enum call_kind. */
 extern const unsigned char operation_layer[OPERATIONS], operation_kind[OPERATIONS];
 
+/* Whether calls are counted, and the thread may be told so now. Wakes the engine. */
+bool call_is_on(void);
+
 /* What a descriptor leads to: mount, file, kind of object and the table entry's generation in one word; 0: not known yet. */
 typedef uint64_t descriptor;
 
@@ -52,6 +55,7 @@ struct thread {
     uint64_t site_rest_ns, site_random;
     uint64_t site_put_off;  /* samples that the next stack which is taken stands for as well */
     int64_t site_credit_ns; /* what taking stacks may still cost */
+    uint64_t closed_file_ns; /* in calls on files, in slices that are closed (lane_file_ns) */
     uint64_t waited_ticks;  /* of the call that is counted next, spent waiting for its turn (coordinate.h) */
     uint32_t turns_within;  /* the MPI call under way is one whose writes ask for their turn (enum mpi_turns_within), */
     uint64_t turns_waited_ns; /* and so long they have waited for it */

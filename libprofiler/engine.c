@@ -4,6 +4,7 @@
 
 #include "adopt.h"
 #include "asleep.h"
+#include "communication.h"
 #include "coordinate.h"
 #include "courier.h"
 #include "environment.h"
@@ -22,6 +23,7 @@
 #include "text.h"
 #include "symbol.h"
 #include "unprofiled.h"
+#include "usage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,6 +133,8 @@ static bool prepare(void)
     engine.is_first_of_job = identity_job(engine.job, sizeof engine.job, &engine.settings);
     identity_note(&engine.settings, engine.job);
     kernel_note();
+    usage_note();
+    communication_choose(engine.settings.mpi == MPI_SCOPE_all);
     if (engine.settings.turn_policy != 0)
         coordinate_start();
     engine.prepared_ns = clock_read(CLOCK_MONOTONIC) - began;
@@ -170,6 +174,7 @@ static bool start(bool is_forked)
     identity_fill(&engine.home, &engine.settings, engine.job);
     segment->process_row[processes_parent] = asleep_page.parent;
     mount_start(&engine.home);
+    usage_start(is_forked);
     kernel_start(&engine.home, is_forked, (uint32_t)raw_getpid() != segment->pid ? segment->pid : 0);
     segment->mishaps[MISHAP_bad_setting] += is_forked ? 0 : engine.settings.bad;
     segment->process_row[processes_site_ns] = engine.settings.site_ns;
@@ -260,6 +265,7 @@ static bool is_to_be_off(void)
 static void refuse(void)
 {
     preparation = REFUSED;
+    communication_choose(false);
     asleep_stop();
     clock_stop();
     atomic_store(engine_switch, ENGINE_OFF);
@@ -422,6 +428,7 @@ static void leave(void)
     struct segment *segment = engine.home.segment;
     uint64_t now = clock_read(CLOCK_REALTIME);
     kernel_sample(&engine.home, now / engine.settings.slice_ns);
+    usage_sample(now);
     hardware_read(now, true);
     segment->last_call_ns = now;
     segment->process_row[processes_call_cost_ps] = call_cost_ps();
@@ -507,6 +514,7 @@ void engine_finish(enum ending ending)
     descriptor_forget_all(); /* no call is a usual one any more */
     uint64_t now = clock_read(CLOCK_REALTIME);
     kernel_sample(&engine.home, now / engine.settings.slice_ns);
+    usage_sample(now);
     hardware_read(now, true);
     segment->process_row[processes_call_cost_ps] = call_cost_ps();
     segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);

@@ -6,6 +6,7 @@
 #include "record.h"
 #include "site.h"
 #include "state.h"
+#include "usage.h"
 #include "fast_path.h"
 
 #include <string.h>
@@ -65,9 +66,22 @@ void lane_release(struct thread *thread)
     thread->begin_tick = thread->end_tick = thread->turn_tick = 0;
 }
 
+/* Where a record holds the time of a kind of calls, and the bytes that they moved; of communication a kind is an enum mpi_class. */
+static uint64_t *ns_in(struct record *record, unsigned kind)
+{
+    return record->layer == RECORD_COMMUNICATION ? &record->communicated[kind].ns : &record->counts.counter[COUNTER_read_ns + kind];
+}
+
+static uint64_t *bytes_in(struct record *record, unsigned kind)
+{
+    if (record->layer == RECORD_COMMUNICATION)
+        return &record->communicated[kind].bytes;
+    return kind == KIND_read || kind == KIND_write ? &record->counts.counter[COUNTER_read_bytes + kind] : NULL;
+}
+
 /* Puts the parts of a call that lie in slices before its last into records of their own, and leaves the rest in `share`. Cumulative
  * rounding: the parts add up to the whole exactly. */
-static void spread(const struct call *call, uint64_t first, uint64_t last, uint32_t mount, enum layer layer, enum call_kind kind, uint64_t bytes,
+static void spread(const struct call *call, uint64_t first, uint64_t last, uint32_t mount, unsigned layer, unsigned kind, uint64_t bytes,
                    struct share *share)
 {
     uint64_t slice_ns = engine.settings.slice_ns, whole_ns = share->ns;
@@ -81,9 +95,9 @@ static void spread(const struct call *call, uint64_t first, uint64_t last, uint3
         until_ns = until_ns < whole_ns ? until_ns : whole_ns;
         uint64_t until_bytes = (uint64_t)((unsigned __int128)bytes * until_ns / whole_ns);
         struct record record = { .slice = slice, .mount = mount, .layer = layer };
-        record.counts.counter[COUNTER_read_ns + kind] = until_ns - given_ns;
-        if (kind == KIND_read || kind == KIND_write)
-            record.counts.counter[COUNTER_read_bytes + kind] = until_bytes - given_bytes;
+        *ns_in(&record, kind) = until_ns - given_ns;
+        if (bytes_in(&record, kind) != NULL)
+            *bytes_in(&record, kind) = until_bytes - given_bytes;
         record_append(&engine.home, &record);
         given_ns = until_ns;
         given_bytes = until_bytes;
@@ -102,8 +116,28 @@ static void set_limits(struct thread *thread)
     thread->end_tick = thread->turn_tick = end < trusted_until ? end : trusted_until;
 }
 
-bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, enum layer layer, enum call_kind kind, uint64_t bytes,
-               struct share *share)
+static bool is_of_files(uint32_t mount, unsigned layer)
+{
+    return layer <= LAYER_stdio && engine.home.segment->mounts[mount][mounts_object] == OBJECT_file;
+}
+
+/* In the open slice. */
+static uint64_t open_file_ns(const struct lane *lane)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < lane->cells_used; i++)
+        if (is_of_files(lane->cells[i].mount, lane->cells[i].layer))
+            for (enum call_kind kind = KIND_read; kind <= KIND_sync; kind++)
+                sum += lane->cells[i].counts.counter[COUNTER_read_ns + kind];
+    return sum;
+}
+
+uint64_t lane_file_ns(const struct thread *thread)
+{
+    return thread->lane == NULL ? 0 : thread->closed_file_ns + open_file_ns(thread->lane);
+}
+
+bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, unsigned layer, unsigned kind, uint64_t bytes, struct share *share)
 {
     struct segment *segment = engine.home.segment;
     /* A thread that gets no lane does not ask again at every call: memory that is full stays so for a while. */
@@ -131,6 +165,7 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
             segment_reserve(&engine.home, segment->frames, FRAMES_KEPT_BYTES);
         hardware_read(end_ns, false);
         site_settle(thread);
+        thread->closed_file_ns += open_file_ns(lane);
         lane_close(&engine.home, thread->lane_index);
         notice_mishaps_of_store();
         lane->slice = last;
@@ -139,9 +174,14 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, e
         if (engine.kernel_slice != 0)
             kernel_sample(&engine.home, engine.kernel_slice);
         engine.kernel_slice = last;
+        usage_sample(clock_wall_ns(began));
     }
-    if (first < last)
+    if (first < last) {
+        uint64_t whole_ns = share->ns;
         spread(call, first, last, mount, layer, kind, bytes, share);
+        if (is_of_files(mount, layer))
+            thread->closed_file_ns += whole_ns - share->ns;
+    }
     set_limits(thread);
     atomic_store_explicit(&segment->last_call_ns, end_ns, memory_order_relaxed);
     segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
@@ -163,6 +203,7 @@ static void divide_slice(struct thread *thread)
     uint64_t was_counted[CELL_LAYERS];
     memcpy(was_counted, lane->was_counted, sizeof was_counted);
     site_settle(thread);
+    thread->closed_file_ns += open_file_ns(lane);
     struct held_lock held = lock_take(&engine.lock);
     lane_close(&engine.home, thread->lane_index);
     lock_give_keeping_signals(held);

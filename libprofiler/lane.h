@@ -7,9 +7,12 @@
 struct share;
 
 /* Brings the thread's lane to the slice in which the call ended: gets one if the thread has none, closes the slice before, and spreads what
- * falls into earlier slices. Returns false if there is no lane to be had. */
-bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, enum layer layer, enum call_kind kind, uint64_t bytes,
-               struct share *share);
+ * falls into earlier slices. `layer` and `kind` are a record's: RECORD_COMMUNICATION has an enum mpi_class. Returns false if there is no lane to
+ * be had. */
+bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, unsigned layer, unsigned kind, uint64_t bytes, struct share *share);
+
+/* Time that the thread has spent in POSIX and stdio calls on files, since some moment: of use as a difference. */
+uint64_t lane_file_ns(const struct thread *thread);
 
 /* Gives the lane back, with what it counted. */
 void lane_release(struct thread *thread);

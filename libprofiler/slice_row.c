@@ -7,7 +7,8 @@
 
 /* Columns that all such rows begin with. */
 enum { NUMBER, SLICE };
-_Static_assert((int)hardware_number == NUMBER && (int)hardware_slice == SLICE && (int)waits_number == NUMBER && (int)waits_slice == SLICE,
+_Static_assert((int)hardware_number == NUMBER && (int)hardware_slice == SLICE && (int)waits_number == NUMBER && (int)waits_slice == SLICE &&
+                   (int)usage_number == NUMBER && (int)usage_slice == SLICE,
                "rows begin alike");
 
 /* A place whose row is in a frame already. `rows_max` if there is none. */

@@ -1,12 +1,12 @@
 # What the library costs: programs and targets of tests/bench. Included by Makefile.
 
 BENCH_PYTHON = $(if $(wildcard $(VENV)/bin/python),$(VENV)/bin/python,python3)
-BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,calls life processes sites endure floor.so skewed_clock.so)
+BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,calls life processes sites endure floor.so skewed_clock.so mpi_stand_in.so)
 BENCH_MPI_PROGRAMS = $(if $(MPICC),$(BUILD)/bench/ior_like)
 
 $(BUILD)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
-	$(CC) -std=c17 -D_GNU_SOURCE -O2 $(WARNINGS) $< -o $@ -lpthread
+	$(CC) -std=c17 -D_GNU_SOURCE -O2 $(WARNINGS) $< -o $@ -lpthread -ldl
 
 $(BUILD)/bench/%.so: tests/bench/%.c
 	@mkdir -p $(@D)

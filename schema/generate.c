@@ -53,6 +53,10 @@ static const struct named reasons[] = {
 static const struct named devices[] = {
 #include "enums.def"
 };
+#define MPI_CLASS ENTRY
+static const struct named mpi_classes[] = {
+#include "enums.def"
+};
 #define MISHAP(name, said, meaning) { #name, meaning },
 static const struct named mishaps[] = {
 #include "mishaps.def"
@@ -60,6 +64,13 @@ static const struct named mishaps[] = {
 #define OPERATION(name, layer, kind, symbols) { #name, #layer, #kind, symbols },
 static const struct operation operations[] = {
 #include "operations.def"
+};
+
+/* Functions of MPI that communicate; `is_counting`: with a form for large counts. */
+static const struct communication { const char *name, *class; int is_counting; } communications[] = {
+#define TRANSFER(name, lower, class, words, fortran_words, bytes, counts) { #name, #class, 1 },
+#define COMMUNICATION(name, lower, class, words, fortran_words, bytes) { #name, #class, 0 },
+#include "communication.def"
 };
 
 static const struct { const char *name, *variable, *type, *standard; double least, most; const char *meaning; } settings[] = {
@@ -98,7 +109,7 @@ static const struct {
 } enumerations[] = {
     { "layers", layers, COUNT_OF(layers) },    { "objects", objects, COUNT_OF(objects) }, { "endings", endings, COUNT_OF(endings) },
     { "places", places, COUNT_OF(places) },    { "clocks", clocks, COUNT_OF(clocks) },    { "mishaps", mishaps, COUNT_OF(mishaps) },
-    { "reasons", reasons, COUNT_OF(reasons) }, { "devices", devices, COUNT_OF(devices) },
+    { "reasons", reasons, COUNT_OF(reasons) }, { "devices", devices, COUNT_OF(devices) }, { "mpi_classes", mpi_classes, COUNT_OF(mpi_classes) },
 };
 
 enum row_kind { ROW_TABLE, ROW_COLUMN };
@@ -299,6 +310,13 @@ static void print_exports(FILE *out)
         }
         free(symbols);
     }
+    for (size_t i = 0; i < COUNT_OF(communications); i++) {
+        fprintf(out, "    %s;\n", communications[i].name);
+        if (communications[i].is_counting)
+            fprintf(out, "    %s_c;\n", communications[i].name);
+        print_folded(out, communications[i].name, tolower, "_");
+        print_folded(out, communications[i].name, tolower, "_f08_");
+    }
     fprintf(out, "local:\n    *;\n};\n");
 }
 
@@ -390,6 +408,12 @@ static void print_symbols(FILE *out, const char *symbols)
         fprintf(out, "%s`%.*s`", at == symbols ? "" : " ", (int)length, at);
 }
 
+static const char *print_class(FILE *out, const char *class)
+{
+    fprintf(out, "| %s | ", class);
+    return "";
+}
+
 static void print_coverage_page(FILE *out)
 {
     size_t length, symbols = 0, shared[COUNT_OF(wraps)] = { 0 }, theirs[COUNT_OF(wraps)] = { 0 };
@@ -428,6 +452,20 @@ static void print_coverage_page(FILE *out)
         for (size_t peer = 0; peer < COUNT_OF(wraps); peer++)
             print_share(out, operations[i].symbols, wraps[peer].symbols);
         fprintf(out, "\n");
+    }
+
+    fprintf(out,
+            "\n## Communication of MPI\n\nCounted by class and slice (the table `communication`), unless `SLICEWISE_MPI=io`: in C, with large counts (`_c`)\n"
+            "where that is said, and by two Fortran names, `mpi_..._` and `mpi_..._f08_`. `MPI_Wait`, `MPI_Test` and what is like them, `MPI_Init` and\n"
+            "`MPI_Finalize` are above, since they complete I/O or begin a process.\n\n| class | functions |\n|---|---|\n");
+    for (size_t c = 0; c < COUNT_OF(mpi_classes); c++) {
+        size_t functions = 0;
+        for (size_t i = 0; i < COUNT_OF(communications); i++)
+            if (strcmp(communications[i].class, mpi_classes[c].name) == 0)
+                fprintf(out, "%s`%s%s`", functions++ == 0 ? print_class(out, mpi_classes[c].name) : " ", communications[i].name,
+                        communications[i].is_counting ? "[_c]" : "");
+        if (functions > 0)
+            fprintf(out, " |\n");
     }
 
     fprintf(out, "\n## What no function shows\n\n| calls | whose, and why | what tells of them |\n|---|---|---|\n");

@@ -179,7 +179,7 @@ static uint64_t last_moment(const struct segment *segment)
     for (uint32_t i = 0; i < segment->lanes_used; i++) {
         const struct lane *lane = (const struct lane *)segment->lanes[i];
         uint64_t slice_end = (lane->slice + 1) * slice_ns;
-        if (lane->cells_used > 0 && slice_end > end)
+        if ((lane->cells_used > 0 || lane_has_communicated(lane)) && slice_end > end)
             end = slice_end < now ? slice_end : now;
     }
     return end > segment->process_row[processes_start_ns] ? end : segment->process_row[processes_start_ns];

@@ -154,12 +154,18 @@ static const enum merge counter_merges[COUNTERS] = {
 #define BINS(name, bins, unit, merge, meaning, edges) _Static_assert(MERGE_##merge == MERGE_SUM, #name);
 #include "counters.def"
 
+enum { NO_ROW = RECORDS_MAX }; /* of a record that is no I/O */
+
 /* Which row each record adds to: those of one slice, mount and layer, as of a process's threads, are one. Returns how many rows there are. */
 static unsigned assign_rows(const struct record *records, unsigned count, unsigned char *row_of, unsigned char *first_of)
 {
     unsigned rows = 0;
     for (unsigned i = count; i-- > 0;) {
         const struct record *record = &records[i];
+        if (record->layer == RECORD_COMMUNICATION) {
+            row_of[i] = NO_ROW;
+            continue;
+        }
         unsigned row = 0;
         while (row < rows && (records[first_of[row]].slice != record->slice || records[first_of[row]].mount != record->mount ||
                               records[first_of[row]].layer != record->layer))
@@ -175,6 +181,8 @@ static void gather_counter(const struct record *records, unsigned count, const u
 {
     bool is_sum = counter_merges[counter] == MERGE_SUM;
     for (unsigned i = 0; i < count; i++) {
+        if (row_of[i] == NO_ROW)
+            continue;
         uint64_t *sum = &values[row_of[i]], value = records[i].counts.counter[counter];
         *sum = is_sum ? *sum + value : value > *sum ? value : *sum;
     }
@@ -183,7 +191,8 @@ static void gather_counter(const struct record *records, unsigned count, const u
 static void gather_bin(const struct record *records, unsigned count, const unsigned char *row_of, unsigned bin)
 {
     for (unsigned i = 0; i < count; i++)
-        values[row_of[i]] += records[i].counts.bin[bin];
+        if (row_of[i] != NO_ROW)
+            values[row_of[i]] += records[i].counts.bin[bin];
 }
 
 /* The bits that any record has: most columns are nobody's. */
@@ -191,6 +200,8 @@ static struct counts bits_of(const struct record *records, unsigned count)
 {
     struct counts any = { 0 };
     for (unsigned i = 0; i < count; i++) {
+        if (records[i].layer == RECORD_COMMUNICATION)
+            continue;
         for (unsigned counter = 0; counter < COUNTERS; counter++)
             any.counter[counter] |= records[i].counts.counter[counter];
         for (unsigned bin = 0; bin < ALL_BINS; bin++)
@@ -207,12 +218,44 @@ static void gather_key(const struct record *records, unsigned rows, const unsign
     }
 }
 
+/* Rows of one slice and class are one: a process's threads may all communicate. `rows`: so many so far. Returns how many there are then. */
+static unsigned add_communication(uint64_t rows[][COMMUNICATION_COLUMNS], unsigned count, uint64_t slice, unsigned class,
+                                  const struct communicated *communicated)
+{
+    unsigned row = 0;
+    while (row < count && (rows[row][communication_slice] != slice || rows[row][communication_class] != class))
+        row++;
+    if (row == count)
+        memcpy(rows[count++], (uint64_t[COMMUNICATION_COLUMNS]){ slice, class }, sizeof rows[0]);
+    rows[row][communication_calls] += communicated->calls;
+    rows[row][communication_ns] += communicated->ns;
+    rows[row][communication_bytes] += communicated->bytes;
+    return count;
+}
+
+void encode_communication(struct encoder *encoder, const struct segment *segment, const struct record *records, unsigned count)
+{
+    enum { ROWS = 16 * MPI_CLASSES };
+    static uint64_t rows[ROWS][COMMUNICATION_COLUMNS];
+    unsigned used = 0;
+    for (unsigned i = count; i-- > 0;) {
+        const struct record *record = &records[i];
+        for (unsigned class = 0; class < MPI_CLASSES && record->layer == RECORD_COMMUNICATION; class++)
+            if ((record->communicated[class].calls | record->communicated[class].ns) != 0)
+                used = add_communication(rows, used, record->slice, class, &record->communicated[class]);
+        if (used > ROWS - MPI_CLASSES || i == 0) {
+            encode_table(encoder, segment, TABLE_communication, rows[0], used);
+            used = 0;
+        }
+    }
+}
+
 void encode_records(struct encoder *encoder, const struct record *records, unsigned count)
 {
-    if (count == 0)
-        return;
     unsigned char row_of[RECORDS_MAX], first_of[RECORDS_MAX];
     unsigned rows = assign_rows(records, count, row_of, first_of);
+    if (rows == 0)
+        return;
     struct counts any = bits_of(records, count);
     const unsigned columns = SLICE_KEYS + COUNTERS + ALL_BINS;
     unsigned char *present = begin_chunk(encoder, TABLE_slices, rows, columns);

@@ -43,6 +43,15 @@ enum device_kind {
 #define DEVICE(name, meaning) DEVICE_##name,
 #include "enums.def"
 };
+enum mpi_class {
+#define MPI_CLASS(name, meaning) MPI_CLASS_##name,
+#include "enums.def"
+    MPI_CLASSES,
+};
+enum mpi_scope {
+#define MPI_SCOPE(name, meaning) MPI_SCOPE_##name,
+#include "enums.def"
+};
 enum mishap {
 #define MISHAP(name, said, meaning) MISHAP_##name,
 #include "mishaps.def"
@@ -107,7 +116,9 @@ enum {
     FRAME_COLUMNS = TABLE_START_sites - TABLE_START_frames - 1,
     SITE_COLUMNS = TABLE_START_waits - TABLE_START_sites - 1,
     WAIT_COLUMNS = TABLE_START_node_connections - TABLE_START_waits - 1,
-    NODE_CONNECTION_COLUMNS = TABLE_START_end - TABLE_START_node_connections - 1,
+    NODE_CONNECTION_COLUMNS = TABLE_START_communication - TABLE_START_node_connections - 1,
+    COMMUNICATION_COLUMNS = TABLE_START_usage - TABLE_START_communication - 1,
+    USAGE_COLUMNS = TABLE_START_end - TABLE_START_usage - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */

@@ -18,7 +18,7 @@
  * sites, whose stacks are packed before there are more. */
 #define PAYLOAD_BYTES \
     (sizeof(uint64_t) * (FILES_MAX * (FILE_COLUMNS + FILE_NAME_BYTES / 8) + SITE_ROWS_MAX * SITE_COLUMNS + HARDWARE_ROWS_MAX * HARDWARE_COLUMNS + \
-                         WAIT_ROWS_MAX * WAIT_COLUMNS) + \
+                         WAIT_ROWS_MAX * WAIT_COLUMNS + USAGE_ROWS_MAX * USAGE_COLUMNS) + \
      TEXT_BYTES + RECORDS_MAX * sizeof(struct record) * 2 + SITE_MODULES_MAX * (size_t)512 + (16 << 10) + \
      (SITE_FRAMES_UNPACKED_MAX + SITE_DEPTH_MAX) * (FRAME_COLUMNS * sizeof(uint64_t) + PYTHON_NAME_BYTES + PYTHON_FILE_BYTES))
 
@@ -121,7 +121,8 @@ static void encode_ledger(struct encoder *encoder, const struct segment *segment
     encode_table(encoder, segment, table, changed, count);
 }
 _Static_assert(HARDWARE_ROWS_MAX *(int)HARDWARE_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS &&
-                   WAIT_ROWS_MAX * (int)WAIT_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS,
+                   WAIT_ROWS_MAX * (int)WAIT_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS &&
+                   USAGE_ROWS_MAX * (int)USAGE_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS,
                "one buffer does for all");
 
 static void encode_sites(struct encoder *encoder, const struct segment *segment)
@@ -153,9 +154,11 @@ static void encode_payload(struct encoder *encoder, const struct segment *segmen
         encode_table(encoder, segment, TABLE_mounts, segment->mounts[packed], used - packed);
     records = at_most(records, RECORDS_MAX);
     encode_records(encoder, segment->records + RECORDS_MAX - records, records);
+    encode_communication(encoder, segment, segment->records + RECORDS_MAX - records, records);
     encode_sites(encoder, segment);
     encode_hardware(encoder, segment, is_last || !segment->is_process_packed);
     encode_ledger(encoder, segment, TABLE_waits, &segment->wait_ledger, segment->waits[0], WAIT_COLUMNS, WAIT_ROWS_MAX);
+    encode_ledger(encoder, segment, TABLE_usage, &segment->usage_ledger, segment->usage[0], USAGE_COLUMNS, USAGE_ROWS_MAX);
     if (!is_last)
         return;
     encode_files(encoder, segment);
@@ -210,6 +213,7 @@ static int store_frame(struct segment_home *home, struct format_envelope *envelo
     ledger_packed(&segment->site_ledger);
     ledger_packed(&segment->hardware_ledger);
     ledger_packed(&segment->wait_ledger);
+    ledger_packed(&segment->usage_ledger);
     if ((flags & FORMAT_LAST_FRAME) != 0)
         segment->is_last_packed = 1;
     return 0;

@@ -54,7 +54,7 @@ static void end_totals(struct segment *segment)
 static void add_to_totals(struct segment *segment, const struct record *record)
 {
     const uint64_t *counter = record->counts.counter;
-    if (record->layer == LAYER_mpiio || record->layer == LAYER_mpiio_coll)
+    if (record->layer == LAYER_mpiio || record->layer == LAYER_mpiio_coll || record->layer == RECORD_COMMUNICATION)
         return;
     struct total *total = segment_total(segment, record->mount);
     for (int kind = 0; kind < TOTAL_KINDS && record->layer != LAYER_kernel; kind++) {
@@ -85,6 +85,7 @@ static void empty_lane(struct lane *lane)
     memset(lane->was_counted, 0, sizeof lane->was_counted);
     for (unsigned i = 0; i < STREAMS; i++)
         stream_is_unusual(&lane->streams[i]);
+    memset(lane->communicated, 0, sizeof lane->communicated);
     lane->cells_used = 0;
     atomic_fetch_add_explicit(&lane->generation, 1, memory_order_release);
 }
@@ -95,11 +96,13 @@ static bool close_lane(struct segment_home *home, uint32_t index, bool may_drop)
     struct segment *segment = home->segment;
     struct lane *lane = segment_lane(segment, index);
     uint32_t used = lane->cells_used < CELLS ? lane->cells_used : CELLS;
-    bool has_room = used == 0 || make_room(home, used, may_drop);
+    bool has_communication = lane_has_communicated(lane);
+    uint32_t records = used + has_communication;
+    bool has_room = records == 0 || make_room(home, records, may_drop);
     if (!has_room && !may_drop)
         return false;
     begin_totals(segment);
-    if (used > 0 && has_room) {
+    if (records > 0 && has_room) {
         union commit commit = commit_of(segment);
         for (uint32_t i = 0; i < used; i++) {
             const struct cell *cell = &lane->cells[i];
@@ -109,6 +112,11 @@ static bool close_lane(struct segment_home *home, uint32_t index, bool may_drop)
             record->layer = cell->layer;
             cell_counts(cell, &record->counts);
             add_to_totals(segment, record);
+        }
+        if (has_communication) {
+            struct record *record = segment_record(segment, commit.records++);
+            *record = (struct record){ .slice = lane->slice, .layer = RECORD_COMMUNICATION };
+            memcpy(record->communicated, lane->communicated, sizeof record->communicated);
         }
         /* Killed before the commit, the lane still counts; killed after it, the records do, until the generation moves on. */
         atomic_store_explicit(&segment->closing_commit, 0, memory_order_release);

@@ -49,6 +49,7 @@ enum {
     EVENTS_MAX = 8,
     HARDWARE_ROWS_MAX = 64,
     WAIT_ROWS_MAX = 64,
+    USAGE_ROWS_MAX = 64,
 };
 
 /* A mount's counters of the open slice, in one lane and layer. `served`: reads and writes of at most SIZE_BIN_0_END bytes each that a stream's
@@ -129,6 +130,11 @@ static inline void stream_catch_up(struct stream *stream)
     }
 }
 
+/* What a thread did in calls of MPI of one class. */
+struct communicated {
+    uint64_t calls, ns, bytes;
+};
+
 /* One thread's open slice. Written by its owner alone, without a lock; the slice is turned under the engine's lock. */
 struct lane {
     uint64_t slice;
@@ -140,6 +146,7 @@ struct lane {
     struct stream streams[STREAMS];
     uint64_t calls[OPERATIONS];
     uint64_t other_files[FILE_SUMS]; /* of files without a row */
+    struct communicated communicated[MPI_CLASSES];
     struct cell cells[];
 };
 #define CELL_UNIT_OF(lane, cell) ((uint8_t)(((const unsigned char *)(cell) - (const unsigned char *)(lane)) / CELL_UNIT_BYTES))
@@ -147,11 +154,23 @@ struct lane {
 _Static_assert(LANE_BYTES / CELL_UNIT_BYTES <= 256, "a cell's place fits a byte");
 _Static_assert(CELLS >= CELL_LAYERS, "a lane has room for one mount in every layer");
 
-/* A closed slice of one mount and layer. */
+static inline bool lane_has_communicated(const struct lane *lane)
+{
+    uint64_t any = 0;
+    for (unsigned place = 0; place < MPI_CLASSES; place++)
+        any |= lane->communicated[place].calls | lane->communicated[place].ns;
+    return any != 0;
+}
+
+/* A closed slice of one mount and layer; or, in the place of a layer, of MPI's communication: no I/O. */
+enum { RECORD_COMMUNICATION = LAYERS };
 struct record {
     uint64_t slice;
     uint32_t mount, layer;
-    struct counts counts;
+    union {
+        struct counts counts;
+        struct communicated communicated[MPI_CLASSES];
+    };
 };
 
 /* What a process did on a mount in slices that are closed, by kind of call (the layers posix, stdio and async): for those who look on. So few
@@ -238,7 +257,7 @@ struct segment {
     uint32_t is_process_packed, is_last_packed;
     uint32_t is_of_node; /* a collector's own: it has samples (samples.h) in the place of records, and is no process's */
     uint32_t events_used, modules_used, modules_packed, frames_used, frames_packed;
-    struct ledger site_ledger, hardware_ledger, wait_ledger;
+    struct ledger site_ledger, hardware_ledger, wait_ledger, usage_ledger;
     uint32_t is_spool_torn; /* the last write to the spool ended in the middle */
     _Atomic uint32_t past_frame; /* 1 + number of a frame of these very records that may be in the spool before its commit; 0: none */
     /* What a collector writes while the process lives: it takes copies of frames, and the process alone removes them (drain.c). */
@@ -262,6 +281,7 @@ struct segment {
     uint64_t hardware[HARDWARE_ROWS_MAX][HARDWARE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t unprofiled[UNPROFILED_MAX][UNPROFILED_COLUMNS];
     uint64_t waits[WAIT_ROWS_MAX][WAIT_COLUMNS];
+    uint64_t usage[USAGE_ROWS_MAX][USAGE_COLUMNS];
     uint64_t sites[SITE_ROWS_MAX][SITE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t modules[SITE_MODULES_MAX][MODULE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t site_frames[SITE_FRAMES_MAX][FRAME_COLUMNS];

@@ -95,6 +95,11 @@ static const char *const turn_steps[] = {
 #include "enums.def"
 };
 
+static const char *const mpi_scopes[] = {
+#define MPI_SCOPE(name, meaning) #name,
+#include "enums.def"
+};
+
 static const char *read_name(uint64_t *setting, const char *text, const char *const *names, size_t count, const char *wrong)
 {
     for (size_t i = 0; i < count; i++)
@@ -139,6 +144,7 @@ static const char *read_text(const char **setting, const char *text, size_t most
     read_name(setting, text, turn_policies, sizeof turn_policies / sizeof *turn_policies, "none of off, interfere, fcfs, interrupt, delay, dynamic")
 #define READ_STEP(setting, text, least, most) \
     read_name(setting, text, turn_steps, sizeof turn_steps / sizeof *turn_steps, "none of call, round, file")
+#define READ_SCOPE(setting, text, least, most) read_name(setting, text, mpi_scopes, sizeof mpi_scopes / sizeof *mpi_scopes, "neither all nor io")
 #define READ_MEBIBYTES(setting, text, least, most) \
     read_mebibytes(setting, text, (uint64_t)((least) * 1048576.0), (uint64_t)((most) * 1048576.0), "not a number of MiB from " #least " to " #most)
 #define READ_FLAG(setting, text, least, most) read_flag(setting, text)

@@ -14,6 +14,7 @@
 #define SETTING_TYPE_POLICY uint64_t /* 0: off; else 1 and its number in schema/enums.def */
 #define SETTING_TYPE_MEBIBYTES uint64_t
 #define SETTING_TYPE_STEP uint64_t /* enum turn_step */
+#define SETTING_TYPE_SCOPE uint64_t /* enum mpi_scope */
 
 enum turn_step {
 #define TURN_STEP(name, meaning) TURN_STEP_##name,

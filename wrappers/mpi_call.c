@@ -1,6 +1,5 @@
 #include "mpi_call.h"
 
-#include "guard.h"
 #include "mount.h"
 #include "mpi_files.h"
 #include "mpi_pending.h"
@@ -8,14 +7,6 @@
 
 #include <limits.h>
 #include <string.h>
-
-bool mpi_call_is_within_another(const void *here)
-{
-    const struct thread *thread = &thread_state;
-    void *returns_to;
-    /* The word above the frame's own holds where it returns to, on every processor that has frames. */
-    return here < thread->mpi_frame && guard_look((void **)thread->mpi_frame + 1, &returns_to) && returns_to == thread->mpi_return;
-}
 
 bool mpi_call_wants_status(const struct mpi_call *call)
 {

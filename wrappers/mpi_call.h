@@ -4,27 +4,21 @@
 #ifndef SLICEWISE_MPI_CALL_H
 #define SLICEWISE_MPI_CALL_H
 
-#include "mpi_library.h"
+#include "mpi_communication.h"
 
 struct mpi_call {
     struct call call;
     bool is_outermost, is_counted;
+    uint64_t file_ns; /* of the thread, when it began */
 };
-
-/* Whether the call in the frame `here` lies within another one. That one may be over without having returned: an error handler may jump or throw
- * out of MPI. Then the stack has grown down to less than its frame, or the frame returns to another place now. */
-bool mpi_call_is_within_another(const void *here);
 
 static inline __attribute__((always_inline)) struct mpi_call mpi_call_begin(enum operation operation)
 {
-    bool is_outermost = thread_state.mpi_frame == NULL || !mpi_call_is_within_another(__builtin_frame_address(0));
-    if (is_outermost) {
-        thread_state.mpi_frame = __builtin_frame_address(0);
-        thread_state.mpi_return = __builtin_return_address(0);
-    }
+    bool is_outermost = mpi_enter();
     return (struct mpi_call){ .call = call_begin(operation),
                               .is_outermost = is_outermost,
-                              .is_counted = is_outermost && atomic_load_explicit(engine_switch, memory_order_relaxed) != ENGINE_OFF };
+                              .is_counted = is_outermost && atomic_load_explicit(engine_switch, memory_order_relaxed) != ENGINE_OFF,
+                              .file_ns = is_outermost && communication_is_on ? communication_file_ns() : 0 };
 }
 
 static inline void mpi_call_end(struct mpi_call *call)
@@ -34,9 +28,17 @@ static inline void mpi_call_end(struct mpi_call *call)
         thread_state.mpi_frame = NULL;
 }
 
+/* What is counted of it as a call of MPI, whatever it did. */
+static inline void mpi_call_close_as(const struct mpi_call *call, enum mpi_class class)
+{
+    if (call->is_counted && communication_is_on)
+        communication_count_beside_files(class, call->call.start_tick, call->call.end_tick, call->file_ns);
+    call_close(&call->call);
+}
+
 static inline void mpi_call_close(const struct mpi_call *call)
 {
-    call_close(&call->call);
+    mpi_call_close_as(call, MPI_CLASS_file);
 }
 
 /* Whether it needs a status, one of ours if the caller ignores its own, to tell what it moved: a read that is counted. */

@@ -1,4 +1,4 @@
-/* Calls that complete requests, in C. They belong to communication, which is why each begins with an `if` that lets it pass while no I/O is
+/* Calls that complete requests, in C. They belong to communication, which is why each begins with an `if` that counts it as such while no I/O is
  * under way. For any thread that may call MPI. */
 #include "mpi_waiting.h"
 
@@ -19,7 +19,7 @@ static OUT_OF_LINE int wait_one(wait_one_function *real, void *request, void *st
 INTERPOSE_LIBRARY(int, MPI_Wait, (void *request, void *status))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Wait))
-        return real_MPI_Wait(request, status);
+        return COMMUNICATED(MPI_CLASS_wait, real_MPI_Wait(request, status));
     return wait_one(MPI_REAL(MPI_Wait), request, status);
 }
 
@@ -40,7 +40,7 @@ static OUT_OF_LINE int wait_all(wait_all_function *real, int count, void *reques
 INTERPOSE_LIBRARY(int, MPI_Waitall, (int count, void *requests, void *statuses))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Waitall))
-        return real_MPI_Waitall(count, requests, statuses);
+        return COMMUNICATED(MPI_CLASS_wait, real_MPI_Waitall(count, requests, statuses));
     return wait_all(MPI_REAL(MPI_Waitall), count, requests, statuses);
 }
 
@@ -61,7 +61,7 @@ static OUT_OF_LINE int wait_any(wait_any_function *real, int count, void *reques
 INTERPOSE_LIBRARY(int, MPI_Waitany, (int count, void *requests, int *index, void *status))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Waitany))
-        return real_MPI_Waitany(count, requests, index, status);
+        return COMMUNICATED(MPI_CLASS_wait, real_MPI_Waitany(count, requests, index, status));
     return wait_any(MPI_REAL(MPI_Waitany), count, requests, index, status);
 }
 
@@ -83,14 +83,14 @@ static OUT_OF_LINE int complete_some(enum operation operation, complete_some_fun
 INTERPOSE_LIBRARY(int, MPI_Waitsome, (int count, void *requests, int *completed, int *indices, void *statuses))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Waitsome))
-        return real_MPI_Waitsome(count, requests, completed, indices, statuses);
+        return COMMUNICATED(MPI_CLASS_wait, real_MPI_Waitsome(count, requests, completed, indices, statuses));
     return complete_some(OP_MPI_Wait, MPI_REAL(MPI_Waitsome), count, requests, completed, indices, statuses);
 }
 
 INTERPOSE_LIBRARY(int, MPI_Testsome, (int count, void *requests, int *completed, int *indices, void *statuses))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Testsome))
-        return real_MPI_Testsome(count, requests, completed, indices, statuses);
+        return COMMUNICATED(MPI_CLASS_test, real_MPI_Testsome(count, requests, completed, indices, statuses));
     return complete_some(OP_MPI_Test, MPI_REAL(MPI_Testsome), count, requests, completed, indices, statuses);
 }
 
@@ -111,7 +111,7 @@ static OUT_OF_LINE int test_one(test_one_function *real, void *request, int *is_
 INTERPOSE_LIBRARY(int, MPI_Test, (void *request, int *is_complete, void *status))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Test))
-        return real_MPI_Test(request, is_complete, status);
+        return COMMUNICATED(MPI_CLASS_test, real_MPI_Test(request, is_complete, status));
     return test_one(MPI_REAL(MPI_Test), request, is_complete, status);
 }
 
@@ -132,7 +132,7 @@ static OUT_OF_LINE int test_all(test_all_function *real, int count, void *reques
 INTERPOSE_LIBRARY(int, MPI_Testall, (int count, void *requests, int *is_complete, void *statuses))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Testall))
-        return real_MPI_Testall(count, requests, is_complete, statuses);
+        return COMMUNICATED(MPI_CLASS_test, real_MPI_Testall(count, requests, is_complete, statuses));
     return test_all(MPI_REAL(MPI_Testall), count, requests, is_complete, statuses);
 }
 
@@ -153,7 +153,7 @@ static OUT_OF_LINE int test_any(test_any_function *real, int count, void *reques
 INTERPOSE_LIBRARY(int, MPI_Testany, (int count, void *requests, int *index, int *is_complete, void *status))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Testany))
-        return real_MPI_Testany(count, requests, index, is_complete, status);
+        return COMMUNICATED(MPI_CLASS_test, real_MPI_Testany(count, requests, index, is_complete, status));
     return test_any(MPI_REAL(MPI_Testany), count, requests, index, is_complete, status);
 }
 
@@ -174,7 +174,7 @@ static OUT_OF_LINE int get_status(get_status_function *real, mpi_handle request,
 INTERPOSE_LIBRARY(int, MPI_Request_get_status, (mpi_handle request, int *is_complete, void *status))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Request_get_status))
-        return real_MPI_Request_get_status(request, is_complete, status);
+        return COMMUNICATED(MPI_CLASS_test, real_MPI_Request_get_status(request, is_complete, status));
     return get_status(MPI_REAL(MPI_Request_get_status), request, is_complete, status);
 }
 
@@ -194,6 +194,6 @@ static OUT_OF_LINE int free_request(free_request_function *real, void *request)
 INTERPOSE_LIBRARY(int, MPI_Request_free, (void *request))
 {
     if (MPI_ONLY_COMMUNICATES(MPI_Request_free))
-        return real_MPI_Request_free(request);
+        return COMMUNICATED(MPI_CLASS_test, real_MPI_Request_free(request));
     return free_request(MPI_REAL(MPI_Request_free), request);
 }

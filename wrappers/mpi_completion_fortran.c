@@ -2,6 +2,10 @@
 #include "mpi_fortran.h"
 #include "mpi_waiting.h"
 
+#define CLASS_OF_MPI_Wait MPI_CLASS_wait
+#define CLASS_OF_MPI_Test MPI_CLASS_test
+#define CLASS_OF_MPI_Request_free MPI_CLASS_test
+
 typedef void wait_one_function(fortran_int *request, fortran_int *status, fortran_int *error);
 
 static OUT_OF_LINE void wait_one(enum operation operation, wait_one_function *real, fortran_int *request, fortran_int *status,
@@ -22,7 +26,7 @@ static OUT_OF_LINE void wait_one(enum operation operation, wait_one_function *re
     INTERPOSE_LIBRARY(void, symbol, (fortran_int *request, fortran_int *status, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
-            real_##symbol(request, status, error); \
+            COMMUNICATE(CLASS_OF_##operation, real_##symbol(request, status, error)); \
         else \
             wait_one(OP_##operation, MPI_REAL(symbol), request, status, error); \
     }
@@ -48,7 +52,7 @@ static OUT_OF_LINE void wait_all(enum operation operation, wait_all_function *re
     INTERPOSE_LIBRARY(void, symbol, (fortran_int *count, fortran_int *requests, fortran_int *statuses, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
-            real_##symbol(count, requests, statuses, error); \
+            COMMUNICATE(CLASS_OF_##operation, real_##symbol(count, requests, statuses, error)); \
         else \
             wait_all(OP_##operation, MPI_REAL(symbol), count, requests, statuses, error); \
     }
@@ -74,7 +78,7 @@ static OUT_OF_LINE void wait_any(enum operation operation, wait_any_function *re
     INTERPOSE_LIBRARY(void, symbol, (fortran_int *count, fortran_int *requests, fortran_int *index, fortran_int *status, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
-            real_##symbol(count, requests, index, status, error); \
+            COMMUNICATE(CLASS_OF_##operation, real_##symbol(count, requests, index, status, error)); \
         else \
             wait_any(OP_##operation, MPI_REAL(symbol), count, requests, index, status, error); \
     }
@@ -102,7 +106,7 @@ static OUT_OF_LINE void complete_some(enum operation operation, complete_some_fu
                              fortran_int *statuses, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
-            real_##symbol(count, requests, completed, indices, statuses, error); \
+            COMMUNICATE(CLASS_OF_##operation, real_##symbol(count, requests, completed, indices, statuses, error)); \
         else \
             complete_some(OP_##operation, MPI_REAL(symbol), count, requests, completed, indices, statuses, error); \
     }
@@ -129,7 +133,7 @@ static OUT_OF_LINE void test_one(enum operation operation, test_one_function *re
     INTERPOSE_LIBRARY(void, symbol, (fortran_int *request, fortran_int *is_complete, fortran_int *status, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
-            real_##symbol(request, is_complete, status, error); \
+            COMMUNICATE(CLASS_OF_##operation, real_##symbol(request, is_complete, status, error)); \
         else \
             test_one(OP_##operation, MPI_REAL(symbol), request, is_complete, status, error); \
     }
@@ -157,7 +161,7 @@ static OUT_OF_LINE void test_all(enum operation operation, test_all_function *re
                              fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
-            real_##symbol(count, requests, is_complete, statuses, error); \
+            COMMUNICATE(CLASS_OF_##operation, real_##symbol(count, requests, is_complete, statuses, error)); \
         else \
             test_all(OP_##operation, MPI_REAL(symbol), count, requests, is_complete, statuses, error); \
     }
@@ -185,7 +189,7 @@ static OUT_OF_LINE void test_any(enum operation operation, test_any_function *re
                              fortran_int *status, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
-            real_##symbol(count, requests, index, is_complete, status, error); \
+            COMMUNICATE(CLASS_OF_##operation, real_##symbol(count, requests, index, is_complete, status, error)); \
         else \
             test_any(OP_##operation, MPI_REAL(symbol), count, requests, index, is_complete, status, error); \
     }
@@ -211,7 +215,7 @@ static OUT_OF_LINE void get_status(enum operation operation, get_status_function
     INTERPOSE_LIBRARY(void, symbol, (fortran_int *request, fortran_int *is_complete, fortran_int *status, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
-            real_##symbol(request, is_complete, status, error); \
+            COMMUNICATE(CLASS_OF_##operation, real_##symbol(request, is_complete, status, error)); \
         else \
             get_status(OP_##operation, MPI_REAL(symbol), request, is_complete, status, error); \
     }
@@ -235,7 +239,7 @@ static OUT_OF_LINE void free_request(enum operation operation, free_request_func
     INTERPOSE_LIBRARY(void, symbol, (fortran_int *request, fortran_int *error)) \
     { \
         if (MPI_ONLY_COMMUNICATES(symbol)) \
-            real_##symbol(request, error); \
+            COMMUNICATE(CLASS_OF_##operation, real_##symbol(request, error)); \
         else \
             free_request(OP_##operation, MPI_REAL(symbol), request, error); \
     }

@@ -27,6 +27,7 @@ static struct {
     int (*initialized)(int *);
     int (*comm_rank)(mpi_handle, int *);
     int (*comm_size)(mpi_handle, int *);
+    int (*comm_test_inter)(mpi_handle, int *);
     int (*type_size)(mpi_handle, int *);
     int (*type_size_x)(mpi_handle, mpi_count *);
     int (*get_count)(const void *, mpi_handle, int *);
@@ -93,6 +94,7 @@ static void learn(void)
     library.initialized = find("PMPI_Initialized");
     library.comm_rank = find("PMPI_Comm_rank");
     library.comm_size = find("PMPI_Comm_size");
+    library.comm_test_inter = find("PMPI_Comm_test_inter");
     library.type_size = find("PMPI_Type_size");
     library.type_size_x = find("PMPI_Type_size_x");
     library.get_count = find("PMPI_Get_count");
@@ -151,6 +153,15 @@ bool mpi_library_place(mpi_handle communicator, int *rank, int *ranks)
 {
     learn_once();
     return library.has_constants && library.comm_rank(communicator, rank) == 0 && library.comm_size(communicator, ranks) == 0;
+}
+
+int mpi_library_processes(mpi_handle communicator)
+{
+    int is_between_groups = 1, processes = 0;
+    learn_once();
+    if (library.comm_test_inter == NULL || library.comm_test_inter(communicator, &is_between_groups) != 0 || is_between_groups)
+        return 0;
+    return library.comm_size != NULL && library.comm_size(communicator, &processes) == 0 ? processes : 0;
 }
 
 bool mpi_library_begin_copy(mpi_handle communicator, mpi_handle *copy, mpi_handle *request)

@@ -39,6 +39,9 @@ bool mpi_library_rank(int *rank, int *ranks);
 /* The process's place in a communicator. Returns false as above. */
 bool mpi_library_place(mpi_handle communicator, int *rank, int *ranks);
 
+/* How many processes a communicator has. 0 of one between two groups, and where that cannot be told. */
+int mpi_library_processes(mpi_handle communicator);
+
 /* A copy of a communicator, for messages of our own: it is there for every process of it, or for none, when the request is done. Returns false
  * where this MPI has not what that takes. */
 bool mpi_library_begin_copy(mpi_handle communicator, mpi_handle *copy, mpi_handle *request);

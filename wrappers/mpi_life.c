@@ -8,7 +8,7 @@ INTERPOSE_LIBRARY(int, MPI_Init, (int *arguments_count, char ***arguments))
     int error = MPI_REAL(MPI_Init)(arguments_count, arguments);
     mpi_call_end(&call);
     mpi_call_lived(&call);
-    mpi_call_close(&call);
+    mpi_call_close_as(&call, MPI_CLASS_life);
     return error;
 }
 
@@ -18,7 +18,7 @@ INTERPOSE_LIBRARY(int, MPI_Init_thread, (int *arguments_count, char ***arguments
     int error = MPI_REAL(MPI_Init_thread)(arguments_count, arguments, required, provided);
     mpi_call_end(&call);
     mpi_call_lived(&call);
-    mpi_call_close(&call);
+    mpi_call_close_as(&call, MPI_CLASS_life);
     return error;
 }
 
@@ -28,7 +28,7 @@ INTERPOSE_LIBRARY(int, MPI_Finalize, (void))
     int error = MPI_REAL(MPI_Finalize)();
     mpi_call_end(&call);
     mpi_call_lived(&call);
-    mpi_call_close(&call);
+    mpi_call_close_as(&call, MPI_CLASS_life);
     return error;
 }
 
@@ -42,7 +42,7 @@ static uintptr_t live(enum operation operation, fortran_life *real, uintptr_t fi
     uintptr_t result = real(first, second, third);
     mpi_call_end(&call);
     mpi_call_lived(&call);
-    mpi_call_close(&call);
+    mpi_call_close_as(&call, MPI_CLASS_life);
     return result;
 }
 

@@ -29,7 +29,7 @@ struct mpi_waiting {
     uint64_t room[192];
 };
 
-/* Whether a wrapper may pass its call on at once: nothing but communication is under way, and the real function is known. That is all that it
+/* Whether a wrapper may pass its call on at once: nothing but communication is under way, and the real function is known. That is all that the I/O
  * costs communication, if the rest is out of line. */
 #define MPI_ONLY_COMMUNICATES(name) (__builtin_expect(real_##name != NULL, 1) && !mpi_pending_any())
 #define OUT_OF_LINE __attribute__((noinline))

@@ -4,6 +4,7 @@
  *     calls wall KIND CHUNKS THREADS DIR   prints ns a call of each thread, by the clock from when all begin to when all are through
  *     calls count KIND CHUNKS 1 DIR        under callgrind: each chunk's instructions are dumped as `Client Request: KIND CALLS`
  * KIND may be `all`. Threads have files of their own, but for `shared`. */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -203,6 +204,36 @@ static void call_shared(const struct work *work, long i)
     must(write(work->shared_null, block, 1) == 1, "write");
 }
 
+/* Of the MPI that stands beside this program (mpi_stand_in.c), or of the library in front of it. */
+static struct {
+    int (*test)(void *, int *, void *);
+    int (*send)(const void *, int, void *, int, int, void *);
+} mpi;
+
+static void find_mpi(const char *program)
+{
+    char path[4096];
+    const char *end = strrchr(program, '/');
+    snprintf(path, sizeof path, "%.*smpi_stand_in.so", end != NULL ? (int)(end - program + 1) : 0, program);
+    must(dlopen(path, RTLD_NOW | RTLD_GLOBAL) != NULL, path);
+    *(void **)&mpi.test = dlsym(RTLD_DEFAULT, "MPI_Test");
+    *(void **)&mpi.send = dlsym(RTLD_DEFAULT, "MPI_Send");
+    must(mpi.test != NULL && mpi.send != NULL, path);
+}
+
+static void call_mpi_test(const struct work *work, long i)
+{
+    int is_complete;
+    (void)work, (void)i;
+    must(mpi.test(block, &is_complete, NULL) == 0, "MPI_Test");
+}
+
+static void call_mpi_send(const struct work *work, long i)
+{
+    (void)work, (void)i;
+    must(mpi.send(block, 1, block, 0, 0, block) == 0, "MPI_Send");
+}
+
 static const struct kind kinds[] = {
     { "write", call_write },
     { "write_to_file", call_write_to_file },
@@ -224,6 +255,8 @@ static const struct kind kinds[] = {
     { "fputwc", call_fputwc },
     { "stat", call_stat },
     { "open", call_open_and_close },
+    { "mpi_test", call_mpi_test },
+    { "mpi_send", call_mpi_send },
     { "new_file", call_new_file, 0 },
     { "new_file_10", call_new_file, 10 },
     { "new_file_1000", call_new_file, 1000 },
@@ -346,6 +379,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: calls time|wall|count KIND CHUNKS THREADS DIR\n");
         return 2;
     }
+    find_mpi(argv[0]);
     for (const struct kind *kind = kinds; kind < kinds + KINDS; kind++) {
         if (strcmp(argv[2], kind->name) != 0 && strcmp(argv[2], "all") != 0)
             continue;

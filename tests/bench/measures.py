@@ -41,7 +41,7 @@ STDIO = [
     "fgetwc",
     "fputwc",
 ]
-CALLS = ["write", "write_to_file", "pwrite", "pread", "lseek", *STDIO, "stat", "open"]
+CALLS = ["write", "write_to_file", "pwrite", "pread", "lseek", *STDIO, "stat", "open", "mpi_test", "mpi_send"]
 NEW_FILES = ["new_file", "new_file_10", "new_file_1000", "new_file_100000"]
 CALLS_OF_TWO = ["write", "pwrite", "pread", "lseek"]
 SHORT = ["true", "few_calls"]

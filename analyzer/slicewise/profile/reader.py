@@ -58,6 +58,8 @@ class Profile:
     sites: pl.DataFrame
     waits: pl.DataFrame
     node_connections: pl.DataFrame
+    communication: pl.DataFrame
+    usage: pl.DataFrame
     sums: pl.DataFrame
     other_slices: pl.DataFrame
 
@@ -69,6 +71,7 @@ LATER_TABLES = (
     "nodes", "node_devices", "node_slices", "node_networks", "node_blocks", "node_nfs", "node_lustre",
     "events", "hardware", "modules", "frames", "sites", "waits",
     "node_connections",
+    "communication", "usage",
 )  # fmt: skip
 
 SLICES, NOTHING = Want("slices"), Want("")

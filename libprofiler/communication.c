@@ -1,0 +1,97 @@
+#include "communication.h"
+
+#include "engine.h"
+#include "fast_path.h"
+#include "lane.h"
+#include "mount.h"
+#include "own_errno.h"
+#include "site.h"
+#include "state.h"
+
+START_DATA int communication_is_on = 1;
+
+void communication_choose(bool is_on)
+{
+    communication_is_on = is_on;
+}
+
+static inline void add(struct lane *lane, enum mpi_class class, const struct share *share)
+{
+    struct communicated *communicated = &lane->communicated[class];
+    communicated->calls++;
+    communicated->ns += share->ns;
+    communicated->bytes += share->bytes;
+}
+
+/* To where the slice ends, also where the lane ends earlier for a sample of a call site: these are of I/O alone. */
+static inline bool is_in_slice(const struct thread *thread, uint64_t start_tick, uint64_t end_tick)
+{
+    return start_tick >= thread->begin_tick && end_tick < thread->turn_tick && start_tick <= end_tick;
+}
+
+static void count_here(struct thread *thread, enum mpi_class class, const struct call *call, struct share *share)
+{
+    if (!is_in_slice(thread, call->start_tick, call->end_tick)) {
+        if (!lane_turn(thread, call, MOUNT_OTHER, RECORD_COMMUNICATION, class, share->bytes, share))
+            return;
+        site_look(thread, call, LAYER_mpiio, 0, 0, 0); /* when the next sample is due in the new slice */
+    }
+    add(thread->lane, class, share);
+}
+
+/* A signal handler interrupted this thread's bookkeeping: its own lane must not be touched. */
+static void count_in_handler(struct thread *interrupted, enum mpi_class class, const struct call *call, struct share *share)
+{
+    bool kept_signals = interrupted->keeps_signals;
+    struct thread thread = { .is_aside = 1, .is_registered = 1 };
+    count_here(&thread, class, call, share);
+    lane_release(&thread);
+    if (!kept_signals)
+        lock_give_signals_back(interrupted);
+}
+
+static __attribute__((noinline)) void count_unusually(enum mpi_class class, const struct call *call, struct share share)
+{
+    struct thread *thread = &thread_state;
+    void *volatile frame;
+    if (!call_is_on() || !communication_is_on) /* the settings may just have been read */
+        return;
+    int saved_errno = errno_now();
+    if (guard_begin(thread, &frame)) {
+        count_here(thread, class, call, &share);
+        guard_end(thread);
+    } else {
+        count_in_handler(thread, class, call, &share);
+    }
+    errno_put(saved_errno);
+}
+
+void communication_count(enum mpi_class class, uint64_t start_tick, uint64_t end_tick, uint64_t bytes)
+{
+    struct thread *thread = &thread_state;
+    void *volatile frame;
+    struct share share = { .ns = end_tick > start_tick ? ticks_to_ns(end_tick - start_tick) : 0, .bytes = bytes };
+    if (LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON && guard_is_free(thread, &frame))) {
+        guard_set(thread, &frame);
+        bool is_usual = LIKELY(is_in_slice(thread, start_tick, end_tick));
+        if (is_usual)
+            add(thread->lane, class, &share);
+        guard_clear(thread);
+        if (is_usual)
+            return;
+    }
+    struct call call = { .start_tick = start_tick, .end_tick = end_tick };
+    count_unusually(class, &call, share);
+}
+
+uint64_t communication_file_ns(void)
+{
+    return atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON ? lane_file_ns(&thread_state) : 0;
+}
+
+void communication_count_beside_files(enum mpi_class class, uint64_t start_tick, uint64_t end_tick, uint64_t file_ns)
+{
+    uint64_t now_ns = communication_file_ns();
+    uint64_t ticks = now_ns > file_ns ? ns_to_ticks(now_ns - file_ns) : 0, most = end_tick > start_tick ? end_tick - start_tick : 0;
+    communication_count(class, start_tick + (ticks < most ? ticks : most), end_tick, 0);
+}

@@ -1,0 +1,62 @@
+#include "usage.h"
+
+#include "sections.h"
+#include "slice_row.h"
+#include "state.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+enum { KIBIBYTE = 1024 };
+
+static START_DATA struct {
+    struct rusage counted;
+    uint64_t until_ns; /* 0: nothing is counted yet */
+} usage;
+
+void usage_note(void)
+{
+    getrusage(RUSAGE_SELF, &usage.counted);
+}
+
+void usage_start(bool is_forked)
+{
+    if (is_forked)
+        memset(&usage.counted, 0, sizeof usage.counted);
+    usage.until_ns = engine.home.segment->process_row[processes_start_ns];
+}
+
+static uint64_t ns_of(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_usec * 1000;
+}
+
+static uint64_t more(uint64_t now, uint64_t before)
+{
+    return now > before ? now - before : 0;
+}
+
+void usage_sample(uint64_t now_ns)
+{
+    struct segment *segment = engine.home.segment;
+    struct rusage now;
+    /* A vforked child runs in our memory but is not us. */
+    if (usage.until_ns == 0 || now_ns <= usage.until_ns || (uint32_t)raw_getpid() != segment->pid || getrusage(RUSAGE_SELF, &now) != 0)
+        return;
+    uint64_t slice_ns = engine.settings.slice_ns, slice = usage.until_ns / slice_ns;
+    uint64_t *row = slice_row(&segment->usage_ledger, segment->usage[0], USAGE_COLUMNS, USAGE_ROWS_MAX, slice);
+    if (row == NULL) /* the next look takes it in */
+        return;
+    if (row[usage_sampled_ns] == 0)
+        row[usage_late_ns] = usage.until_ns % slice_ns;
+    row[usage_sampled_ns] += now_ns - usage.until_ns;
+    row[usage_user_ns] += more(ns_of(now.ru_utime), ns_of(usage.counted.ru_utime));
+    row[usage_system_ns] += more(ns_of(now.ru_stime), ns_of(usage.counted.ru_stime));
+    row[usage_voluntary_switches] += more((uint64_t)now.ru_nvcsw, (uint64_t)usage.counted.ru_nvcsw);
+    row[usage_involuntary_switches] += more((uint64_t)now.ru_nivcsw, (uint64_t)usage.counted.ru_nivcsw);
+    row[usage_minor_faults] += more((uint64_t)now.ru_minflt, (uint64_t)usage.counted.ru_minflt);
+    row[usage_major_faults] += more((uint64_t)now.ru_majflt, (uint64_t)usage.counted.ru_majflt);
+    row[usage_peak_bytes] = (uint64_t)now.ru_maxrss * KIBIBYTE;
+    usage.counted = now;
+    usage.until_ns = now_ns;
+}

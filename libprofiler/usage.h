@@ -1,0 +1,18 @@
+/* What the kernel counts of the process beside its I/O (processor time, switches, page faults, memory), as rows of the slices in which it was looked
+ * at. For the holder of the engine's lock. */
+#ifndef SLICEWISE_USAGE_H
+#define SLICEWISE_USAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The process begins: exec keeps the counts of the program before. */
+void usage_note(void);
+
+/* The engine wakes: counting begins with what was noted, in a forked child with nothing, at the process's beginning. */
+void usage_start(bool is_forked);
+
+/* Counts what came since the last look, up to `now_ns` of CLOCK_REALTIME. */
+void usage_sample(uint64_t now_ns);
+
+#endif

@@ -1,0 +1,133 @@
+/* Calls of MPI on their thread's lane: by class and slice, and apart from all I/O. */
+#include "catch.h"
+#include "sandbox.h"
+
+extern "C" {
+#include "communication.h"
+}
+
+#include <map>
+
+namespace {
+
+constexpr uint64_t SLICE_NS = 1000000000;
+
+void communicate(Engine &engine, enum mpi_class which, uint64_t ns, uint64_t bytes = 0)
+{
+    engine.pass(ns);
+    struct call call = engine.call(OP_MPI_Wait, ns);
+    communication_count(which, call.start_tick, call.end_tick, bytes);
+}
+
+void write_on(Engine &engine, uint32_t mount, uint64_t ns)
+{
+    engine.pass(ns);
+    struct call call = engine.call(OP_MPI_File_write, ns);
+    call_mpi_moved(&call, mount, 1);
+}
+
+std::map<uint64_t, uint64_t> by_slice(const Spool &spool, enum mpi_class which, const char *column)
+{
+    std::map<uint64_t, uint64_t> sums;
+    for (const Row &row : spool.rows("communication"))
+        if (row["class"] == (uint64_t)which && row[column] != 0)
+            sums[row["slice"]] += row[column];
+    return sums;
+}
+
+} // namespace
+
+TEST_CASE("calls of MPI are added up by class, and are no I/O", "[communication]")
+{
+    Sandbox sandbox;
+    Engine engine(sandbox, SLICE_NS);
+    for (int i = 0; i < 1000; i++)
+        communicate(engine, MPI_CLASS_test, 100);
+    communicate(engine, MPI_CLASS_message, 2000, 64);
+    Spool spool = engine.finish();
+    CHECK(by_slice(spool, MPI_CLASS_test, "calls") == std::map<uint64_t, uint64_t>{ { 1000, 1000 } });
+    CHECK(by_slice(spool, MPI_CLASS_test, "ns") == std::map<uint64_t, uint64_t>{ { 1000, 100000 } });
+    CHECK(by_slice(spool, MPI_CLASS_message, "bytes") == std::map<uint64_t, uint64_t>{ { 1000, 64 } });
+    for (const Row &row : spool.rows("slices"))
+        CHECK(row["layer"] == (uint64_t)LAYER_kernel);
+}
+
+TEST_CASE("a call that spans slices is in each of them, and ends in one", "[communication]")
+{
+    Sandbox sandbox;
+    Engine engine(sandbox, SLICE_NS);
+    communicate(engine, MPI_CLASS_barrier, SLICE_NS / 2);
+    communicate(engine, MPI_CLASS_collective, 3 * SLICE_NS, 3000);
+    Spool spool = engine.finish();
+    CHECK(by_slice(spool, MPI_CLASS_collective, "ns") ==
+          std::map<uint64_t, uint64_t>{ { 1000, SLICE_NS / 2 }, { 1001, SLICE_NS }, { 1002, SLICE_NS }, { 1003, SLICE_NS / 2 } });
+    CHECK(by_slice(spool, MPI_CLASS_collective, "bytes") ==
+          std::map<uint64_t, uint64_t>{ { 1000, 500 }, { 1001, 1000 }, { 1002, 1000 }, { 1003, 500 } });
+    CHECK(by_slice(spool, MPI_CLASS_collective, "calls") == std::map<uint64_t, uint64_t>{ { 1003, 1 } });
+}
+
+TEST_CASE("more slices of communication than a frame has records for are all there", "[communication]")
+{
+    Sandbox sandbox;
+    Engine engine(sandbox, SLICE_NS);
+    for (int slice = 0; slice < 300; slice++) {
+        for (unsigned which = 0; which < MPI_CLASSES; which++)
+            communicate(engine, (enum mpi_class)which, 1000, which);
+        engine.pass(SLICE_NS);
+    }
+    Spool spool = engine.finish();
+    CHECK(spool.is_gapless());
+    CHECK(spool.sum("communication", "calls") == 300 * MPI_CLASSES);
+    CHECK(spool.sum("communication", "bytes") == 300 * (MPI_CLASSES * (MPI_CLASSES - 1) / 2));
+    CHECK(by_slice(spool, MPI_CLASS_file, "calls").size() == 300);
+}
+
+TEST_CASE("communication beside I/O in one slice leaves it as it is", "[communication]")
+{
+    Sandbox sandbox;
+    Engine engine(sandbox, SLICE_NS);
+    write_on(engine, MOUNT_OTHER, 1000);
+    communicate(engine, MPI_CLASS_wait, 1000);
+    engine.pass(SLICE_NS);
+    communicate(engine, MPI_CLASS_wait, 1000);
+    write_on(engine, MOUNT_OTHER, 1000);
+    Spool spool = engine.finish();
+    CHECK(spool.sum("slices", "write_bytes") == 2);
+    CHECK(spool.sum("communication", "calls") == 2);
+}
+
+TEST_CASE("time on files within a call is taken off it", "[communication]")
+{
+    Sandbox sandbox;
+    Engine engine(sandbox, SLICE_NS);
+    int fd = open(sandbox.path("file").c_str(), O_RDWR | O_CREAT, 0600);
+    for (int turn = 0; turn < 3; turn++) { /* within one slice, and with a slice's turn in the midst */
+        uint64_t file_ns = communication_file_ns();
+        engine.pass(1000);
+        for (int i = 0; i < 2; i++) {
+            engine.pass(turn == 2 ? SLICE_NS : 3000);
+            struct call inner = engine.call(OP_pwrite, 3000);
+            call_wrote(&inner, fd, i, 1);
+        }
+        uint64_t whole = 1000 + 2 * (turn == 2 ? SLICE_NS : 3000);
+        struct call outer = engine.call(OP_MPI_File_write, whole);
+        communication_count_beside_files(MPI_CLASS_file, outer.start_tick, outer.end_tick, file_ns);
+    }
+    close(fd);
+    Spool spool = engine.finish();
+    CHECK(spool.sum("communication", "calls") == 3);
+    uint64_t expected = 2 * 1000 + 1000 + 2 * (SLICE_NS - 3000), ns = spool.sum("communication", "ns"); /* by ticks, each rounded down */
+    CHECK(ns <= expected + 20);
+    CHECK(ns + 20 >= expected);
+}
+
+TEST_CASE("nothing is counted where a setting says so", "[communication]")
+{
+    Sandbox sandbox;
+    Engine engine(sandbox, SLICE_NS);
+    communication_choose(false);
+    communicate(engine, MPI_CLASS_wait, 1000);
+    communication_choose(true);
+    Spool spool = engine.finish();
+    CHECK(spool.rows("communication").empty());
+}

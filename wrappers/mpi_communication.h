@@ -1,0 +1,105 @@
+/* What wrappers of MPI's communication share. Each is `communication_begin`, the real function, `communication_stop`, `communication_count`, as
+ * schema/communication.def says of it: the macros below are what its rows are made of. Each language says, before it takes in the rows, how a
+ * numbered argument is read: COUNT_AT, INT_AT, TYPE_AT, COMMUNICATOR_AT. */
+#ifndef SLICEWISE_MPI_COMMUNICATION_H
+#define SLICEWISE_MPI_COMMUNICATION_H
+
+#include "communication.h"
+#include "mpi_library.h"
+
+/* Whether the call in the frame `here` lies within another one. That one may be over without having returned: an error handler may jump or throw
+ * out of MPI. Then the stack has grown down to less than its frame, or the frame returns to another place now. */
+bool mpi_is_within_another(const void *here);
+
+/* In the wrapper's own frame: from here to mpi_frame's being NULL a call of MPI is under way. Returns false if it lies within another one. */
+static inline __attribute__((always_inline)) bool mpi_enter(void)
+{
+    struct thread *thread = &thread_state;
+    if (__builtin_expect(thread->mpi_frame != NULL, 0) && mpi_is_within_another(__builtin_frame_address(0)))
+        return false;
+    thread->mpi_frame = __builtin_frame_address(0);
+    thread->mpi_return = __builtin_return_address(0);
+    return true;
+}
+
+struct communication {
+    uint64_t start_tick, end_tick;
+    bool is_counted;
+};
+
+static inline __attribute__((always_inline)) struct communication communication_begin(void)
+{
+    struct communication doing = { .is_counted = communication_is_on && mpi_enter() };
+    if (doing.is_counted)
+        doing.start_tick = tick_now();
+    return doing;
+}
+
+/* Stops the clock. Returns whether the call is to be counted. */
+static inline __attribute__((always_inline)) bool communication_stop(struct communication *doing)
+{
+    if (!doing->is_counted)
+        return false;
+    doing->end_tick = tick_now();
+    thread_state.mpi_frame = NULL;
+    return true;
+}
+
+/* A call that tells no bytes, in a body of its own. */
+#define COMMUNICATED(class, call) \
+    __extension__({ \
+        struct communication doing = communication_begin(); \
+        __typeof__(call) result = call; \
+        if (communication_stop(&doing)) \
+            communication_count(class, doing.start_tick, doing.end_tick, 0); \
+        result; \
+    })
+#define COMMUNICATE(class, call) (void)COMMUNICATED(class, (call, 0))
+
+/* Bytes that a call's arguments name. `peer`: less than 0 where there is none, and the other arguments may be anything. */
+uint64_t mpi_bytes_of(mpi_count count, mpi_handle datatype, int peer);
+uint64_t mpi_bytes_beside_root(mpi_count count, mpi_handle datatype, int root, mpi_handle communicator);
+uint64_t mpi_bytes_to_each(mpi_count count, mpi_handle datatype, mpi_handle communicator);
+
+#define NOTHING 0
+#define ELEMENT(type, peer) mpi_bytes_of(1, TYPE_AT(type), INT_AT(peer))
+#define ELEMENTS(count, type) mpi_bytes_of(COUNT_AT(count), TYPE_AT(type), 0)
+#define TO_PEER(count, type, peer) mpi_bytes_of(COUNT_AT(count), TYPE_AT(type), INT_AT(peer))
+#define FROM_ROOT(count, type, root) mpi_bytes_of(COUNT_AT(count), TYPE_AT(type), INT_AT(root))
+#define BESIDE_ROOT(count, type, root, communicator) \
+    mpi_bytes_beside_root(COUNT_AT(count), TYPE_AT(type), INT_AT(root), COMMUNICATOR_AT(communicator))
+#define TO_EACH(count, type, communicator) mpi_bytes_to_each(COUNT_AT(count), TYPE_AT(type), COMMUNICATOR_AT(communicator))
+
+/* An argument: an int (of whose register or place on the stack only the lower half is defined), a handle, an address. */
+typedef uintptr_t word;
+
+#define PARAMETERS_1 word a1
+#define PARAMETERS_2 PARAMETERS_1, word a2
+#define PARAMETERS_3 PARAMETERS_2, word a3
+#define PARAMETERS_4 PARAMETERS_3, word a4
+#define PARAMETERS_5 PARAMETERS_4, word a5
+#define PARAMETERS_6 PARAMETERS_5, word a6
+#define PARAMETERS_7 PARAMETERS_6, word a7
+#define PARAMETERS_8 PARAMETERS_7, word a8
+#define PARAMETERS_9 PARAMETERS_8, word a9
+#define PARAMETERS_10 PARAMETERS_9, word a10
+#define PARAMETERS_11 PARAMETERS_10, word a11
+#define PARAMETERS_12 PARAMETERS_11, word a12
+#define PARAMETERS_13 PARAMETERS_12, word a13
+#define PARAMETERS_14 PARAMETERS_13, word a14
+#define ARGUMENTS_1 a1
+#define ARGUMENTS_2 ARGUMENTS_1, a2
+#define ARGUMENTS_3 ARGUMENTS_2, a3
+#define ARGUMENTS_4 ARGUMENTS_3, a4
+#define ARGUMENTS_5 ARGUMENTS_4, a5
+#define ARGUMENTS_6 ARGUMENTS_5, a6
+#define ARGUMENTS_7 ARGUMENTS_6, a7
+#define ARGUMENTS_8 ARGUMENTS_7, a8
+#define ARGUMENTS_9 ARGUMENTS_8, a9
+#define ARGUMENTS_10 ARGUMENTS_9, a10
+#define ARGUMENTS_11 ARGUMENTS_10, a11
+#define ARGUMENTS_12 ARGUMENTS_11, a12
+#define ARGUMENTS_13 ARGUMENTS_12, a13
+#define ARGUMENTS_14 ARGUMENTS_13, a14
+
+#endif
