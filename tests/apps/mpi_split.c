@@ -47,7 +47,7 @@ static void ping_pong(void)
 {
     char ball = 0;
     for (int i = 0; i < ROUNDS; i++) {
-        compute(i % 10 == 0 ? 0.002 : 0);
+        compute(i % 10 == 0 ? 0.02 : 0);
         if (rank == 0) {
             MPI(MPI_Send(&ball, 1, MPI_CHAR, 1, 0, MPI_COMM_WORLD), 1);
             MPI(MPI_Recv(&ball, 1, MPI_CHAR, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), 0);
@@ -69,7 +69,7 @@ static void halo(void)
         MPI(MPI_Irecv(edges[1], HALO, MPI_DOUBLE, right, 0, MPI_COMM_WORLD, &requests[1]), 0);
         MPI(MPI_Isend(edges[2], HALO, MPI_DOUBLE, left, 0, MPI_COMM_WORLD, &requests[2]), left >= 0 ? each : 0);
         MPI(MPI_Isend(edges[3], HALO, MPI_DOUBLE, right, 0, MPI_COMM_WORLD, &requests[3]), right >= 0 ? each : 0);
-        compute(0.001 * (1 + rank));
+        compute(0.005 * (1 + rank));
         int is_done = 0;
         MPI(MPI_Test(&requests[0], &is_done, MPI_STATUS_IGNORE), 0);
         MPI(MPI_Waitall(4, requests, MPI_STATUSES_IGNORE), 0);
@@ -82,7 +82,7 @@ static void collectives(void)
     MPI_Request request;
     long each = (long)sizeof numbers;
     for (int i = 0; i < ROUNDS / 8; i++) {
-        compute(0.001 * (1 + (rank + i) % ranks));
+        compute(0.01 * (1 + (rank + i) % ranks));
         MPI(MPI_Bcast(numbers, HALO, MPI_INT, 0, MPI_COMM_WORLD), each);
         MPI(MPI_Allreduce(MPI_IN_PLACE, numbers, HALO, MPI_INT, MPI_MAX, MPI_COMM_WORLD), each);
         MPI(MPI_Gather(rank == 0 ? MPI_IN_PLACE : numbers, rank == 0 ? 0 : HALO, rank == 0 ? MPI_DATATYPE_NULL : MPI_INT, all, HALO, MPI_INT, 0,
@@ -115,7 +115,7 @@ static void io(const char *folder)
 {
     int fd = open_file(folder);
     for (int i = 0; i < ROUNDS / 8; i++) {
-        compute(0.001);
+        compute(0.01);
         if (rank == 0)
             for (int block = 0; block < 4; block++)
                 write_block(fd);
@@ -133,7 +133,7 @@ static void mpi_io(const char *folder)
     snprintf(path, sizeof path, "%s/split", folder);
     COUNTED(io_seconds, REQUIRE(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) == MPI_SUCCESS));
     for (int i = 0; i < ROUNDS / 8; i++) {
-        compute(0.002 * rank);
+        compute(0.01 * (1 + rank));
         COUNTED(io_seconds, REQUIRE(MPI_File_write_at_all(file, (MPI_Offset)BLOCK * (ranks * i + rank), block, BLOCK, MPI_CHAR,
                                                           MPI_STATUS_IGNORE) == MPI_SUCCESS));
         MPI(MPI_Barrier(MPI_COMM_WORLD), 0);

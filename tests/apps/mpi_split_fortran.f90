@@ -36,7 +36,7 @@ subroutine by_mpi(rank)
    real(8) :: here(elements), there(elements), began
    here = rank
    do i = 1, rounds
-      call compute(0.001d0*(1 + rank))
+      call compute(0.005d0*(1 + rank))
       began = now(); call MPI_Irecv(there, elements, MPI_DOUBLE_PRECISION, 1 - rank, 1, MPI_COMM_WORLD, requests(1), error)
       call counted(began, 0)
       began = now(); call MPI_Isend(here, elements, MPI_DOUBLE_PRECISION, 1 - rank, 1, MPI_COMM_WORLD, requests(2), error)
@@ -62,7 +62,7 @@ subroutine by_mpi_f08(rank)
    real(8) :: here(elements), there(elements), began
    here = rank
    do i = 1, rounds
-      call compute(0.001d0*(1 + rank))
+      call compute(0.005d0*(1 + rank))
       if (rank == 0) then
          began = now(); call MPI_Send(here, elements, MPI_DOUBLE_PRECISION, 1, 1, MPI_COMM_WORLD)
          call counted(began, 8*elements)

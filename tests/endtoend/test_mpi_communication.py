@@ -10,7 +10,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile
-from support.mpi import BOTH_MPIS, LIBRARY, Job, Mpi, by_name
+from support.mpi import (
+    BOTH_MPIS,
+    LIBRARY,
+    Job,
+    Mpi,
+    by_name,
+    make_build,  # noqa: F401 fixture
+    make_job,  # noqa: F401 fixture
+)
 
 RANKS = 2
 LINE = re.compile(r"rank (\d+) mpi (\S+) io (\S+) all (\S+) calls (\d+) bytes (\d+)")
@@ -39,18 +47,12 @@ def told(output: str) -> dict[int, Split]:
 
 
 def of_rank(frame: pl.DataFrame, profile: Profile, rank: int) -> pl.DataFrame:
-    return frame.join(
-        profile.processes.filter(pl.col("rank") == rank).select("process"), on="process"
-    )
+    return frame.join(profile.processes.filter(pl.col("rank") == rank).select("process"), on="process")
 
 
 def classes(profile: Profile, rank: int) -> dict[str, dict[str, float]]:
     """Calls, seconds and bytes by class."""
-    rows = (
-        of_rank(profile.communication, profile, rank)
-        .group_by("class")
-        .agg(pl.col("calls", "ns", "bytes").sum())
-    )
+    rows = of_rank(profile.communication, profile, rank).group_by("class").agg(pl.col("calls", "ns", "bytes").sum())
     return {row["class"]: row for row in rows.to_dicts()}
 
 
@@ -59,15 +61,12 @@ def file_seconds(profile: Profile, rank: int) -> float:
     files = profile.mounts.filter(pl.col("object") == "file").select("process", "mount")
     rows = of_rank(profile.slices, profile, rank).join(files, on=["process", "mount"])
     total = sum(
-        rows.filter(pl.col("layer").is_in(CALLS))[f"{kind}_ns"].sum()
-        for kind in ("read", "write", "meta", "sync")
+        rows.filter(pl.col("layer").is_in(CALLS))[f"{kind}_ns"].sum() for kind in ("read", "write", "meta", "sync")
     )
     return total / 1e9
 
 
-def launched(
-    mpi: Mpi, job: Job, *command: str | Path, **environment: str
-) -> tuple[Profile, dict[int, Split], str]:
+def launched(mpi: Mpi, job: Job, *command: str | Path, **environment: str) -> tuple[Profile, dict[int, Split], str]:
     """A job of two ranks, in slices of half a second."""
     job.data.mkdir(exist_ok=True)
     settings = {"SLICEWISE_SLICE": "0.5"} | environment
@@ -85,92 +84,58 @@ def assert_split(profile: Profile, splits: dict[int, Split]) -> None:
         assert sum(row["calls"] for row in timed) == own.calls
         assert sum(row["bytes"] for row in timed) == own.bytes
         mpi = sum(row["ns"] for row in timed) / 1e9
-        io = file_seconds(profile, rank) + (
-            seen["file"]["ns"] / 1e9 if "file" in seen else 0
-        )
+        io = file_seconds(profile, rank) + (seen["file"]["ns"] / 1e9 if "file" in seen else 0)
         assert mpi == pytest.approx(own.mpi, abs=0.03 * own.runtime)
         assert io == pytest.approx(own.io, abs=0.03 * own.runtime)
-        assert own.runtime - mpi - io == pytest.approx(
-            own.runtime - own.mpi - own.io, abs=0.03 * own.runtime
-        )
+        assert own.runtime - mpi - io == pytest.approx(own.runtime - own.mpi - own.io, abs=0.03 * own.runtime)
 
 
-@pytest.mark.parametrize(
-    "program", ["ping-pong", "halo", "collectives", "io", "mpi-io"]
-)
+@pytest.mark.parametrize("program", ["ping-pong", "halo", "collectives", "io", "mpi-io"])
 def test_the_split_is_that_of_the_programs_own_clock(
     mpi: Mpi, build: Callable[..., Path], job: Job, program: str
 ) -> None:
-    profile, splits, _ = launched(
-        mpi, job, build(mpi, "mpi_split.c", "-pthread"), program, job.data
-    )
+    profile, splits, _ = launched(mpi, job, build(mpi, "mpi_split.c", "-pthread"), program, job.data)
     assert_split(profile, splits)
 
 
-def test_the_split_of_a_fortran_program(
-    mpi: Mpi, build: Callable[..., Path], job: Job
-) -> None:
-    profile, splits, _ = launched(
-        mpi, job, build(mpi, "mpi_split_fortran.f90"), "all", job.data
-    )
+def test_the_split_of_a_fortran_program(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile, splits, _ = launched(mpi, job, build(mpi, "mpi_split_fortran.f90"), "all", job.data)
     assert_split(profile, splits)
 
 
 def test_who_waits_for_a_slow_ranks_storage_waits_as_long_as_it_takes(
     mpi: Mpi, build: Callable[..., Path], job: Job
 ) -> None:
-    profile, splits, _ = launched(
-        mpi, job, build(mpi, "mpi_split.c", "-pthread"), "slow", job.data, "2"
-    )
+    profile, splits, _ = launched(mpi, job, build(mpi, "mpi_split.c", "-pthread"), "slow", job.data, "2")
     assert_split(profile, splits)
     begun_and_ended = classes(profile, 1)["life"]
     assert begun_and_ended["calls"] == 2
-    waited = (
-        classes(profile, 1)["barrier"]["ns"] - classes(profile, 0)["barrier"]["ns"]
-    ) / 1e9
+    waited = (classes(profile, 1)["barrier"]["ns"] - classes(profile, 0)["barrier"]["ns"]) / 1e9
     assert waited == pytest.approx(splits[1].mpi - splits[0].mpi, rel=0.05)
 
 
-def test_calls_of_several_threads_are_all_counted(
-    mpi: Mpi, build: Callable[..., Path], job: Job
-) -> None:
-    profile, splits, _ = launched(
-        mpi, job, build(mpi, "mpi_split.c", "-pthread"), "threads", job.data
-    )
+def test_calls_of_several_threads_are_all_counted(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile, splits, _ = launched(mpi, job, build(mpi, "mpi_split.c", "-pthread"), "threads", job.data)
     for rank, own in splits.items():
-        timed = [
-            row for name, row in classes(profile, rank).items() if name not in NOT_TIMED
-        ]
+        timed = [row for name, row in classes(profile, rank).items() if name not in NOT_TIMED]
         assert sum(row["calls"] for row in timed) == own.calls
         assert sum(row["bytes"] for row in timed) == own.bytes
 
 
-def test_a_tool_of_the_profiling_interface_works_beside(
-    mpi: Mpi, build: Callable[..., Path], job: Job
-) -> None:
+def test_a_tool_of_the_profiling_interface_works_beside(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
     tool = build(mpi, "mpi_tool.c", "-shared")
     program = build(mpi, "mpi_split.c", "-pthread")
     both = f"{LIBRARY}:{tool}"
-    profile, splits, output = launched(
-        mpi, job, program, "collectives", job.data, LD_PRELOAD=both
-    )
-    assert (
-        output.count("sends 0 receives 0 reductions 50 barriers 50 waits 50") == RANKS
-    )
+    profile, splits, output = launched(mpi, job, program, "collectives", job.data, LD_PRELOAD=both)
+    assert output.count("sends 0 receives 0 reductions 50 barriers 50 waits 50") == RANKS
     assert_split(profile, splits)
 
 
-def test_a_tool_in_front_keeps_what_it_wraps_to_itself(
-    mpi: Mpi, build: Callable[..., Path], job: Job
-) -> None:
+def test_a_tool_in_front_keeps_what_it_wraps_to_itself(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
     tool = build(mpi, "mpi_tool.c", "-shared")
     program = build(mpi, "mpi_split.c", "-pthread")
-    profile, _, output = launched(
-        mpi, job, program, "collectives", job.data, LD_PRELOAD=f"{tool}:{LIBRARY}"
-    )
-    assert (
-        output.count("sends 0 receives 0 reductions 50 barriers 50 waits 50") == RANKS
-    )
+    profile, _, output = launched(mpi, job, program, "collectives", job.data, LD_PRELOAD=f"{tool}:{LIBRARY}")
+    assert output.count("sends 0 receives 0 reductions 50 barriers 50 waits 50") == RANKS
     assert {name: row["calls"] for name, row in classes(profile, 0).items()} == {
         "collective": 200,  # all but MPI_Allreduce
         "barrier": 50,  # MPI_Ibarrier
@@ -178,31 +143,21 @@ def test_a_tool_in_front_keeps_what_it_wraps_to_itself(
     }
 
 
-def test_communication_is_not_counted_where_a_setting_says_so(
-    mpi: Mpi, build: Callable[..., Path], job: Job
-) -> None:
+def test_communication_is_not_counted_where_a_setting_says_so(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
     program = build(mpi, "mpi_split.c", "-pthread")
-    profile, splits, _ = launched(
-        mpi, job, program, "mpi-io", job.data, SLICEWISE_MPI="io"
-    )
+    profile, splits, _ = launched(mpi, job, program, "mpi-io", job.data, SLICEWISE_MPI="io")
     assert profile.communication.is_empty()
     moved = profile.sums.filter(pl.col("layer") == "mpiio_coll")["write_bytes"].sum()
     assert moved == RANKS * 50 * (1 << 20)
     assert all(own.calls > 0 for own in splits.values())
 
 
-def test_what_the_kernel_counts_of_a_process_is_there_by_slice(
-    mpi: Mpi, build: Callable[..., Path], job: Job
-) -> None:
-    profile, splits, _ = launched(
-        mpi, job, build(mpi, "mpi_split.c", "-pthread"), "ping-pong", job.data
-    )
+def test_what_the_kernel_counts_of_a_process_is_there_by_slice(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile, splits, _ = launched(mpi, job, build(mpi, "mpi_split.c", "-pthread"), "ping-pong", job.data)
     for rank, own in splits.items():
         usage = of_rank(profile.usage, profile, rank)
         process = profile.processes.filter(pl.col("rank") == rank).row(0, named=True)
-        assert usage["sampled_ns"].sum() == pytest.approx(
-            process["end_ns"] - process["start_ns"], abs=20e6
-        )
+        assert usage["sampled_ns"].sum() == pytest.approx(process["end_ns"] - process["start_ns"], abs=20e6)
         computed = own.runtime - own.mpi - own.io
         assert (usage["user_ns"] + usage["system_ns"]).sum() / 1e9 > 0.5 * computed
         assert usage["peak_bytes"].max() > 1 << 20

@@ -28,25 +28,15 @@ def class_of(name: str) -> str | None:
 
 def place_of(name: str) -> tuple[int, str]:
     """Where it is called: MPI begins first and ends last."""
-    return 2 * name.lower().startswith("mpi_finalize") - name.lower().startswith(
-        "mpi_init"
-    ), name
+    return 2 * name.lower().startswith("mpi_finalize") - name.lower().startswith("mpi_init"), name
 
 
 ROWS = ROW.findall((ROOT / "schema" / "operations.def").read_text())
-OPERATION_OF = {
-    symbol.lower(): operation
-    for operation, _, symbols in ROWS
-    for symbol in symbols.split()
-}
-COMMUNICATION = re.compile(
-    r"^(?:TRANSFER|COMMUNICATION)\((\w+), \w+, (\w+),", re.MULTILINE
-)
+OPERATION_OF = {symbol.lower(): operation for operation, _, symbols in ROWS for symbol in symbols.split()}
+COMMUNICATION = re.compile(r"^(?:TRANSFER|COMMUNICATION)\((\w+), \w+, (\w+),", re.MULTILINE)
 CLASS_OF = {
     symbol.lower(): group
-    for symbol, group in COMMUNICATION.findall(
-        (ROOT / "schema" / "communication.def").read_text()
-    )
+    for symbol, group in COMMUNICATION.findall((ROOT / "schema" / "communication.def").read_text())
 }
 COMPLETING = {operation for operation, kind, _ in ROWS if kind == "completion"}
 # Python opens a library out of the global scope, as it does with its extensions.
@@ -58,9 +48,7 @@ sys.exit(ctypes.CDLL(words[0]).main(len(words), (ctypes.c_char_p * len(words))(*
 
 
 def names_of_mpi() -> list[str]:
-    listing = subprocess.run(
-        [BUILD / "generate", "exports"], check=True, capture_output=True, text=True
-    ).stdout
+    listing = subprocess.run([BUILD / "generate", "exports"], check=True, capture_output=True, text=True).stdout
     return sorted(
         re.findall(r"^    (mpi_\w+);$", listing, re.MULTILINE | re.IGNORECASE),
         key=place_of,
@@ -71,10 +59,7 @@ def library_with(names: Iterable[str], folder: Path) -> list[str]:
     """Makes a library of functions that count their calls. Returns how a program is linked with it."""
     source, library = folder / "mpi.c", folder / "libmpi.so"
     source.write_text(
-        "".join(
-            f"int calls_of_{name}; int {name}(void) {{ return calls_of_{name}++, 0; }}\n"
-            for name in names
-        )
+        "".join(f"int calls_of_{name}; int {name}(void) {{ return calls_of_{name}++, 0; }}\n" for name in names)
     )
     subprocess.run(["gcc", "-w", "-shared", "-fPIC", source, "-o", library], check=True)
     return ["-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{folder}"]
@@ -84,33 +69,21 @@ def assert_counted(job: Job, names: Iterable[str]) -> None:
     # What completes counts where something was begun: the split collectives' ends with their beginnings.
     names = list(names)
     operations = [
-        OPERATION_OF[in_c(name)]
-        for name in names
-        if class_of(name) is None and not in_c(name).endswith("_end")
+        OPERATION_OF[in_c(name)] for name in names if class_of(name) is None and not in_c(name).endswith("_end")
     ]
-    expected = Counter(
-        operation for operation in operations if operation not in COMPLETING
-    )
+    expected = Counter(operation for operation in operations if operation not in COMPLETING)
     profile = job.profile()
-    assert {
-        name: count for name, count in calls(profile).items() if name.startswith("MPI_")
-    } == expected
+    assert {name: count for name, count in calls(profile).items() if name.startswith("MPI_")} == expected
     classes = Counter(group for group in map(class_of, names) if group is not None)
     # Operations of MPI are counted by class, too.
     classes["life"] += sum(
-        "_init" in name.lower() or "_finalize" in name.lower()
-        for name in names
-        if class_of(name) is None
+        "_init" in name.lower() or "_finalize" in name.lower() for name in names if class_of(name) is None
     )
-    found = dict(
-        profile.communication.group_by("class").agg(pl.col("calls").sum()).rows()
-    )
+    found = dict(profile.communication.group_by("class").agg(pl.col("calls").sum()).rows())
     assert {name: found[name] for name in classes if name not in ("wait", "test")} == {
         name: count for name, count in classes.items() if name not in ("wait", "test")
     }
-    completing = Counter(
-        OPERATION_OF[in_c(name)] for name in names if class_of(name) is None
-    )
+    completing = Counter(OPERATION_OF[in_c(name)] for name in names if class_of(name) is None)
     assert found["wait"] + found["test"] == classes["wait"] + classes["test"] + sum(
         completing[name] for name in COMPLETING
     )
@@ -119,9 +92,7 @@ def assert_counted(job: Job, names: Iterable[str]) -> None:
 def test_every_name_of_mpi(job: Job, apps: Apps) -> None:
     names = names_of_mpi()
     assert {in_c(name) for name in names if class_of(name) is None} == set(OPERATION_OF)
-    assert {
-        in_c(name) for name in names if name == name.lower() and class_of(name)
-    } == set(CLASS_OF)
+    assert {in_c(name) for name in names if name == name.lower() and class_of(name)} == set(CLASS_OF)
     program = apps.build("mpi_every_name", *library_with(names, job.folder))
     ended = job.run([program, *names])
     assert (ended.status, ended.output, ended.errors) == (0, b"", "")
@@ -129,17 +100,11 @@ def test_every_name_of_mpi(job: Job, apps: Apps) -> None:
 
 
 @pytest.mark.parametrize("has_large_counts", [True, False])
-def test_every_name_of_a_plug_ins_mpi(
-    job: Job, apps: Apps, has_large_counts: bool
-) -> None:
+def test_every_name_of_a_plug_ins_mpi(job: Job, apps: Apps, has_large_counts: bool) -> None:
     """Out of the global scope each name is looked up apart, and what was found for one is no other's. mpi4py asks for
     functions with large counts (..._c), finds ours, and must be served by those with ints where MPI has no others.
     """
-    names = [
-        name
-        for name in names_of_mpi()
-        if name.startswith("MPI_") and name != name.upper()
-    ]
+    names = [name for name in names_of_mpi() if name.startswith("MPI_") and name != name.upper()]
     own = [name for name in names if has_large_counts or not name.endswith("_c")]
     assert len(own) < len(names) or has_large_counts
     link = library_with(own, job.folder)
