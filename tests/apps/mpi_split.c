@@ -9,6 +9,7 @@
 #include <mpi.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum { ROUNDS = 400, HALO = 4096, BLOCK = 1 << 20 };
@@ -240,6 +241,10 @@ int main(int argc, char **argv)
     else if (has_threads && provided == MPI_THREAD_MULTIPLE)
         threads();
     printf("rank %d mpi %.6f io %.6f all %.6f calls %ld bytes %ld\n", rank, mpi_seconds, io_seconds, now() - began, mpi_calls, mpi_bytes);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    printf("cpu of rank %d: %ld us\n", rank,
+           (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000L + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     fflush(stdout);
     MPI_Finalize();
     return 0;
