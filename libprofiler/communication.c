@@ -31,8 +31,8 @@ static inline bool is_in_slice(const struct thread *thread, uint64_t start_tick,
 
 static void count_here(struct thread *thread, enum mpi_class class, const struct call *call, struct share *share)
 {
-    if (!is_in_slice(thread, call->start_tick, call->end_tick)) {
-        if (!lane_turn(thread, call, MOUNT_OTHER, RECORD_COMMUNICATION, class, share->bytes, share))
+    if (thread->lane == NULL || !is_in_slice(thread, call->start_tick, call->end_tick)) {
+        if (!lane_turn(thread, call, MOUNT_OTHER, RECORD_COMMUNICATION, class, share->bytes, share) || thread->lane == NULL)
             return;
         site_look(thread, call, LAYER_mpiio, 0, 0, 0); /* when the next sample is due in the new slice */
     }

@@ -454,10 +454,12 @@ static void print_coverage_page(FILE *out)
         fprintf(out, "\n");
     }
 
-    fprintf(out,
-            "\n## Communication of MPI\n\nCounted by class and slice (the table `communication`), unless `SLICEWISE_MPI=io`: in C, with large counts (`_c`)\n"
-            "where that is said, and by two Fortran names, `mpi_..._` and `mpi_..._f08_`. `MPI_Wait`, `MPI_Test` and what is like them, `MPI_Init` and\n"
-            "`MPI_Finalize` are above, since they complete I/O or begin a process.\n\n| class | functions |\n|---|---|\n");
+    fprintf(
+        out,
+        "\n## Communication of MPI\n\nCounted by class and slice (the table `communication`), unless `SLICEWISE_MPI=io`: in C, with large counts "
+        "(`_c`)\n"
+        "where that is said, and by two Fortran names, `mpi_..._` and `mpi_..._f08_`. `MPI_Wait`, `MPI_Test` and what is like them, `MPI_Init` and\n"
+        "`MPI_Finalize` are above, since they complete I/O or begin a process.\n\n| class | functions |\n|---|---|\n");
     for (size_t c = 0; c < COUNT_OF(mpi_classes); c++) {
         size_t functions = 0;
         for (size_t i = 0; i < COUNT_OF(communications); i++)
