@@ -1,4 +1,5 @@
-/* What a process has one row of for each slice beside its calls: hardware events, waits for its turn, what the kernel counts. The caller holds the engine's lock. */
+/* What a process has one row of for each slice beside its calls: hardware events, waits for its turn, what the kernel counts. The caller holds the
+ * engine's lock. */
 #ifndef SLICEWISE_SLICE_ROW_H
 #define SLICEWISE_SLICE_ROW_H
 

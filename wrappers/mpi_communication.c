@@ -44,7 +44,7 @@ uint64_t mpi_bytes_to_each(mpi_count count, mpi_handle datatype, mpi_handle comm
         struct communication doing = communication_begin(); \
         word result = real(ARGUMENTS_##words); \
         if (communication_stop(&doing)) \
-            communication_count(MPI_CLASS_##class, doing.start_tick, doing.end_tick, (int)result == 0 ? bytes : 0); \
+            communication_count(MPI_CLASS_##class, doing.start_tick, doing.end_tick, (int)result == 0 ? (bytes) : 0); \
         return result; \
     }
 

@@ -31,7 +31,7 @@
         struct communication doing = communication_begin(); \
         MPI_REAL(symbol)(ARGUMENTS_##fortran_words); \
         if (communication_stop(&doing)) \
-            communication_count(MPI_CLASS_##class, doing.start_tick, doing.end_tick, *(const fortran_int *)AFTER_##words == 0 ? bytes : 0); \
+            communication_count(MPI_CLASS_##class, doing.start_tick, doing.end_tick, *(const fortran_int *)AFTER_##words == 0 ? (bytes) : 0); \
     }
 #define COMMUNICATION(name, lower, class, words, fortran_words, bytes) \
     ROUTINE(lower##_, class, words, fortran_words, bytes) \
