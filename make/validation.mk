@@ -26,3 +26,8 @@ foretold-page: all  ## write docs/foretold.md anew from the packed campaigns, as
 policies-page: all  ## write docs/policies-measured.md anew from the recorded figures, as whoever changes the simulation must
 	make/setup test
 	PYTHONPATH=tests $(VENV)/bin/python -m testbed.policy_page tests/golden/campaigns docs
+
+.PHONY: causes-page
+causes-page: all  ## write docs/causes-measured.md anew from the packed recordings, as whoever changes the evidence for causes must
+	make/setup test
+	PYTHONPATH=tests $(VENV)/bin/python -m testbed.plants_page tests/golden/planted.tar.xz docs/causes-measured.md

@@ -30,6 +30,19 @@ def blkio_group() -> Iterator[Path]:
         yield group
 
 
+@contextlib.contextmanager
+def made_group(controller: str | None) -> Iterator[Path]:
+    """A group without limits: of a version 1 controller, or (None) of version 2. Groups within it go with it."""
+    root = _hierarchy("cgroup2" if controller is None else "cgroup", controller)
+    group = root / f"slicewise-testbed-{os.getpid()}"
+    group.mkdir()
+    try:
+        yield group
+    finally:
+        for inner in [*(path for path in group.iterdir() if path.is_dir()), group]:
+            _remove(inner)
+
+
 def limit_blkio(group: Path, device: tuple[int, int], bytes_per_second: int, directions: Sequence[str]) -> None:
     """Limits what a version 1 group moves to and from `device`, in each of the directions (read, write) apart."""
     for direction in directions:

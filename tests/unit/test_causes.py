@@ -60,14 +60,14 @@ def test_flow_control_needs_asymmetry_and_closed_windows(asymmetry, zero_windows
     assert table.filter(pl.col("signal") == "tcp_zero_windows")["moved"].item() == (zero_windows > 0)
     said = evidence_words(table)
     assert ("changed for: server and flow control" in said) == is_flow_control
-    assert ("Tcp zero windows moved, which" in said) == (zero_windows > 0 and not is_flow_control)
+    assert ("TCP zero windows moved, which" in said) == (zero_windows > 0 and not is_flow_control)
 
 
 def test_closed_windows_beside_a_cause():
     alone = signals(ALONE, tcp_zero_windows=0.0, disk_busy=0.3)
     said = evidence_words(evidence(alone, signals(TOGETHER, tcp_zero_windows=40.0, disk_busy=0.95)))
     assert "changed for: device." in said
-    assert "Tcp zero windows moved too, which" in said
+    assert "TCP zero windows moved too, which" in said
 
 
 def test_what_is_full_alone_is_named_though_it_does_not_move():
@@ -79,12 +79,12 @@ def test_what_is_full_alone_is_named_though_it_does_not_move():
     assert table.filter("full")["signal"].to_list() == ["tcp_zero_windows"]
     assert table["cause"][0] == FLOW_CONTROL
     assert evidence_words(table) == (
-        "At its limit alone and together, so that it need not have changed: server and flow control (tcp zero windows: "
-        "151 alone and 98.0 together, times/s; the limit is 10). No node counter (CPU, network, disk) changed compared "
+        "At its limit alone and together, so that it need not have changed: server and flow control (TCP zero windows: "
+        "151/s alone and 98.0/s together; the limit is 10.0/s). No node counter (CPU, network, disk) changed compared "
         "with the standalone runs."
     )
     limits = {row[1].text: row[-1].text for row in evidence_table(table).rows}
-    assert limits == {"tcp zero windows": "yes", "cpu stall": "no", "disk busy": "no", "network sent": ""}
+    assert limits == {"TCP zero windows": "yes", "CPU stall": "no", "disk busy": "no", "network sent": ""}
 
 
 def test_what_is_full_comes_before_what_moved():
@@ -92,6 +92,24 @@ def test_what_is_full_comes_before_what_moved():
     table = evidence(alone, signals(TOGETHER, cpu_stall=0.4, disk_busy=0.99))
     assert table["cause"].to_list() == ["device", "client processors"]
     assert counted(table) == ["client processors"]
+
+
+@pytest.mark.parametrize(
+    ("cause", "own"),
+    [
+        ("device", {"disk_busy": 0.97, "server_cpu_stall": 0.6, "connection_window_limited": 0.9}),
+        ("server processors", {"server_cpu_stall": 0.9, "connection_window_limited": 0.95, "tcp_zero_windows": 300.0}),
+        ("incast", {"tcp_resent_share": 0.1, "tcp_timeouts": 5.0, "connection_network_limited": 0.95}),
+        ("client processors", {"cpu_stall": 0.8, "connection_network_limited": 0.1}),
+        ("link", {"connection_network_limited": 0.97, "connection_window_limited": 0.0}),
+        (FLOW_CONTROL, {"connection_window_limited": 0.9, "server_cpu_stall": 0.1, "disk_busy": 0.2}),
+    ],
+)
+def test_what_explains_the_others_is_named_first(cause, own):
+    """All of it alone as well: a resource that one job fills does not move."""
+    table = evidence(signals(ALONE, **own), signals(TOGETHER, **own))
+    assert table["cause"][0] == cause
+    assert table.row(0, named=True)["full"]
 
 
 def test_noise_is_no_evidence():
@@ -105,6 +123,7 @@ def test_signals_of_the_collectors_tables(tmp_path):
     digest = with_nodes(
         tmp_path / "job",
         [{"slice": EPOCH, "sampled_ns": 2 * NS, "cpu_stall_ns": NS, "tcp_retransmissions": 20, "tcp_timeouts": 4}
+         | {"tcp_sent_segments": 400}
          | {"tcp_to_zero_window": 4, "tcp_from_zero_window": 2}],
         node_devices=[{"device": n, "kind": "network" if n < 2 else "block", "name": f"d{n}"} for n in range(4)],
         node_networks=[{"slice": EPOCH, "device": 0, "received_bytes": 10, "sent_drops": 1},
@@ -115,7 +134,7 @@ def test_signals_of_the_collectors_tables(tmp_path):
     found = {row["signal"]: row["value"] for row in node_signals(digest).iter_rows(named=True)}
     assert found == pytest.approx(
         {"cpu_stall": 0.5, "memory_stall": 0, "tcp_retransmissions": 10, "tcp_zero_windows": 3, "tcp_timeouts": 2}
-        | {"network_drops": 2, "network_received": 15}
+        | {"network_drops": 2, "network_received": 15, "tcp_resent_share": 0.05}
         | {"network_sent": 0, "disk_busy": 1, "disk_request": 0.5}
     )
 
@@ -128,11 +147,27 @@ def test_signals_of_requests():
     assert found.filter(pl.col("signal") == "shared_file")["value"].to_list() == [1.75, 1.75]
 
 
-def with_nodes(directory: Path, node_slices: list[dict], **tables: list[dict]) -> Digest:
+def test_a_server_is_a_node_without_processes_of_the_job(tmp_path):
+    rows = [{"slice": EPOCH, "sampled_ns": 2 * NS, "cpu_stall_ns": NS}]
+    device = [{"device": 0, "kind": "network", "name": "eth0"}]
+    sent = [{"slice": EPOCH, "device": 0, "sent_bytes": 10}]
+    digest = with_nodes(tmp_path / "job", rows, host="server", node_devices=device, node_networks=sent)
+    found = {row["signal"]: row["value"] for row in node_signals(digest).iter_rows(named=True)}
+    assert found["server_cpu_stall"] == pytest.approx(0.5)
+    assert not {"cpu_stall", "memory_stall", "network_sent"} & set(found)
+
+
+def test_a_window_is_from_the_first_to_the_last_slice_of_the_jobs_io(tmp_path):
+    """A trickle before and after is none of it, and a pause within it is."""
+    window = window_of(write_job(tmp_path / "job", [[0.01, 4, 0, 4, 0.01]]))
+    assert (window.start_ns, window.end_ns) == ((EPOCH + 1) * TAU_NS, (EPOCH + 4) * TAU_NS)
+
+
+def with_nodes(directory: Path, node_slices: list[dict], host: str = "n1", **tables: list[dict]) -> Digest:
     """A job of three slices, and what its node's collector counted."""
     processes = [{"process": 1, "start_ns": EPOCH * TAU_NS, "end_ns": (EPOCH + 3) * TAU_NS}]
     slices = [{"process": 1, "slice": EPOCH + place, "write_bytes": 4 << 20, "write_ops": 1} for place in range(3)]
-    collected = {"nodes": [{"host": "n1", "slice_ns": TAU_NS}], "node_slices": node_slices} | tables
+    collected = {"nodes": [{"host": host, "slice_ns": TAU_NS}], "node_slices": node_slices} | tables
     rows = {name: [{"process": 9} | row for row in table] for name, table in collected.items()}
     return Digest(read_profile(build_profile(directory, processes, slices, collected=rows)))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import polars as pl
-from slicewise.analysis.delta import DeltaGraph, delta_graph
+from slicewise.analysis.delta import RESOURCES_SCHEMA, DeltaGraph, delta_graph
 from slicewise.analysis.nodes.causes import EVIDENCE_SCHEMA, SIGNALS_SCHEMA, evidence
 from slicewise.report.delta.sweep_page import Panel, sweep_page, sweep_table
 from slicewise.report.page import html_of
 from unit.test_delta import OFFSETS, jobs_of, times_by_shares, times_in_turn
 
 NOTHING = pl.DataFrame(schema=EVIDENCE_SCHEMA)
+NO_LEVELS = pl.DataFrame(schema=RESOURCES_SCHEMA)
 
 
 def signals(**values: float) -> pl.DataFrame:
@@ -30,21 +31,32 @@ def test_the_cause_is_what_is_at_its_limit_or_changed():
     still = evidence(signals(**calm), signals(**calm))
     full = evidence(signals(cpu_stall=0.0, disk_busy=0.97), signals(cpu_stall=0.4, disk_busy=0.99))
     moved = evidence(signals(**calm), signals(cpu_stall=0.2, disk_busy=0.3))
-    causes = [Panel("device", fair, found).cause for found in (NOTHING, still, full, moved)]
+    causes = [Panel("device", fair, found, NO_LEVELS).cause for found in (NOTHING, still, full, moved)]
     assert causes == [None, None, "device", "client processors"]
 
 
 def test_a_row_and_a_section_a_panel():
     fair, unfair = graphs()
     full = evidence(signals(disk_busy=0.97), signals(disk_busy=0.99))
-    panels = [Panel("device", fair, NOTHING), Panel("device", unfair, full)]
+    levels = pl.DataFrame(
+        [
+            (signal, run, dt, 0.98, 0.97)
+            for signal in ("disk_busy", "cpu_stall")
+            for run, dt in (("r1", -2.0), ("r2", 2.0))
+        ],
+        schema=RESOURCES_SCHEMA,
+        orient="row",
+    )
+    panels = [Panel("device", fair, NOTHING, NO_LEVELS), Panel("device", unfair, full, levels)]
     rows = [[getattr(cell, "text", cell) for cell in row] for row in sweep_table(panels).rows]
     assert rows == [
         ["device", "memory", "0.00", "2.00", "2.00", "2.00", "none"],
         ["device", "disk", "1.00", "1.75", "2.00", "2.00", "device"],
     ]
     page = sweep_page("The device", panels, ["throttled"], ["A: saw 60 % of the bytes"])
-    assert [section.heading for section in page.sections] == ["All panels", "device: memory", "device: disk"]
+    assert [section.heading for section in page.sections] == [
+        "All panels", "device: memory", "device: disk", "Disk busy of disk",
+    ]  # fmt: skip
     assert page.sentences[1] == "Whoever comes first gains most in disk: asymmetry 1.00."
     assert list(page.unseen) == ["throttled: not recorded yet", "A: saw 60 % of the bytes"]
     assert "device: disk" in html_of(page)

@@ -78,8 +78,8 @@ def profile(tmp_path):
 def test_mean_and_highest_are_over_the_time_that_was_sampled_while_the_job_ran(profile):
     found = {(one["device"], one["signal"]): one for one in moved(Digest(profile)).iter_rows(named=True)}
     assert {signal for _, signal in found} == {
-        "io_stall", "dirty_bytes", "tcp_retransmissions", "network_sent", "disk_written", "disk_busy", "nfs_written",
-        "nfs_request",
+        "io_stall", "dirty_bytes", "tcp_sent", "tcp_retransmissions", "network_sent", "disk_written", "disk_busy",
+        "nfs_written", "nfs_request",
     }  # fmt: skip
     expected = {  # mean, highest and the highest slice's place
         ("", "io_stall"): (4.9 / 13, 0.75, 2),  # not the 90 % of the second that was sampled first
@@ -103,6 +103,7 @@ def test_the_table_says_the_unit_of_each_signal_and_that_it_is_of_the_whole_node
     assert [cells[:5] for cells in rows] == [
         ["n1", "", "some task waited for I/O", "37.7 %", "75.0 %"],
         ["", "", "page cache to be written", "1.85 MiB", "3 MiB"],
+        ["", "", "TCP segments sent", "30.8/s", "25.0/s"],
         ["", "", "TCP segments sent again", "0.154/s", "0.500/s"],
         ["", "eth0", "sent", "2.00 MiB/s", "6.50 MiB/s"],
         ["", "vda", "written", "0.615 MiB/s", "2.00 MiB/s"],

@@ -13,6 +13,7 @@ from slicewise.charts import style
 from slicewise.charts.throughput import per_slice, steps
 
 DECIMALS = 3
+LEGEND_LINE_HEIGHT = 18
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ def over_time(
     """Lines over the axis of the job's `slices`. sampled: the slices, of `sample_ns`, that have samples; elsewhere the
     lines have gaps.
     """
-    chart = style.figure(height=200)
+    # On a narrow page each line of the chart is a line of its legend, which takes its room from the plot.
+    chart = style.figure(height=200 + LEGEND_LINE_HEIGHT * max(0, len(lines) - 2))
     begin, end = slices.start * slice_ns // sample_ns, -(-slices.stop * slice_ns // sample_ns)
     axis = range(begin, end)
     times = style.clock_times(range(begin, end + 1), sample_ns)

@@ -137,7 +137,7 @@ def sweep(
     panels = []
     for panel in present:
         graph, evidence = graph_and_evidence(panel.name, campaigns[panel.name], Weighting(weight))
-        panels.append(Panel(panel.sweep, graph, evidence))
+        panels.append(Panel(panel.sweep, graph, evidence, resources(graph, campaigns[panel.name])))
     unseen = [line for data in campaigns.values() for line in least_seen_lines(data.digests, data.direction)]
     page = html or page_path(folder, f"sweep-{folder.resolve().name}")
     write_page(sweep_page(described.title, panels, missing, unseen), page)
@@ -202,6 +202,7 @@ def _sweep_record(panel: Panel) -> dict[str, Any]:
         "cause": panel.cause,
         "points": graph.points.to_dicts(),
         "evidence": panel.evidence.to_dicts(),
+        "resources": panel.levels.to_dicts(),
     }
 
 

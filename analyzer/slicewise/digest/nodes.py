@@ -61,6 +61,7 @@ SIGNALS: dict[str, Signal] = {
     "memory_full_stall": Signal("node_slices", "all tasks waited for memory", SHARE, _seconds("memory_full_stall_ns")),
     "dirty_bytes": Signal("node_slices", "page cache to be written", "bytes", _level("dirty_bytes")),
     "writeback_bytes": Signal("node_slices", "page cache being written", "bytes", _level("writeback_bytes")),
+    "tcp_sent": Signal("node_slices", "TCP segments sent", "times/s", pl.col("tcp_sent_segments")),
     "tcp_retransmissions": Signal("node_slices", "TCP segments sent again", "times/s", pl.col("tcp_retransmissions")),
     "tcp_timeouts": Signal("node_slices", "TCP timers that ran out", "times/s", pl.col("tcp_timeouts")),
     "tcp_to_zero_window": Signal("node_slices", "TCP windows closed", "times/s", pl.col("tcp_to_zero_window")),
@@ -105,6 +106,13 @@ SIGNALS: dict[str, Signal] = {
         "held up by the receiver's window",
         SHARE,
         _seconds("window_limited_ns"),
+        of_devices="highest",
+    ),
+    "connection_network_limited": Signal(
+        "node_connections",
+        "held up by the network: data under way, and room at the receiver",
+        SHARE,
+        _seconds("busy_ns") - _seconds("window_limited_ns"),
         of_devices="highest",
     ),
     "connection_buffer_limited": Signal(

@@ -19,8 +19,8 @@ from slicewise.digest.nodes import by_node
 from slicewise.scalars import real, whole
 
 Cause = Literal[
-    "client processors", "client network interface", "link", "server and flow control", "device", "small requests",
-    "shared file",
+    "client processors", "client network interface", "link", "incast", "server processors", "server and flow control",
+    "device", "small requests", "shared file",
 ]  # fmt: skip
 
 
@@ -38,14 +38,18 @@ class Sign(NamedTuple):
 EVIDENCE: dict[str, Sign] = {
     "cpu_stall": Sign("client processors", 0.05, full=0.5),
     "memory_stall": Sign("client processors", 0.05, full=0.2),
+    "server_cpu_stall": Sign("server processors", 0.05, full=0.5),
+    "server_memory_stall": Sign("server processors", 0.05, full=0.2),
     "network_drops": Sign("client network interface", 1.0),
     "network_received": Sign("client network interface", 1e6),
     "network_sent": Sign("client network interface", 1e6),
     "tcp_retransmissions": Sign("link", 1.0),
     "tcp_zero_windows": Sign("server and flow control", 1.0, full=10.0),
-    "tcp_timeouts": Sign("server and flow control", 0.5),
+    "tcp_timeouts": Sign("incast", 0.5, full=1.0),
+    "tcp_resent_share": Sign("incast", 0.01, full=0.02),
     "connection_window_limited": Sign("server and flow control", 0.05, full=0.5),
     "connection_retransmissions": Sign("link", 1.0),
+    "connection_network_limited": Sign("link", 0.1, full=0.8),
     "connection_round_trip": Sign("link", 0.002),
     "disk_busy": Sign("device", 0.1, full=0.9),
     "disk_request": Sign("device", 0.001),
@@ -54,17 +58,36 @@ EVIDENCE: dict[str, Sign] = {
 }
 # Signals of the job's own requests, and their units.
 REQUEST_UNITS = {"small_requests": "calls/s", "shared_file": "processes a file"}
-UNITS = {name: signal.unit for name, signal in NODE_SIGNALS.items()} | REQUEST_UNITS
+# What servers' nodes have under a name of its own: there no process of the job ran.
+OF_SERVERS = {"cpu_stall": "server_cpu_stall", "memory_stall": "server_memory_stall"}
+# What tells of interfaces of clients alone.
+OF_CLIENTS = ("network_received", "network_sent")
+SHARE_OF_SEGMENTS = "share of segments"
+UNITS = (
+    {name: signal.unit for name, signal in NODE_SIGNALS.items()}
+    | {server: NODE_SIGNALS[client].unit for client, server in OF_SERVERS.items()}
+    | {"tcp_resent_share": SHARE_OF_SEGMENTS}
+    | REQUEST_UNITS
+)
 OF_FLOW_CONTROL = (
     "tcp_zero_windows", "tcp_retransmissions", "connection_window_limited", "connection_retransmissions",
 )  # fmt: skip
 FLOW_CONTROL: Cause = "server and flow control"
+# Causes that are at their limit, in the order in which they are named. What comes earlier explains what comes later:
+# behind a slow device, or a server without processor time, windows close, and a queue that drops leaves senders waiting
+# for the network, while a window that closed slows nothing down but its senders.
+EXPLAINING: tuple[Cause, ...] = (
+    "device", "server processors", "incast", "client processors", "client network interface", "link",
+    "server and flow control",
+)  # fmt: skip
 # A signal moved if it grew by this factor, and by so many standard deviations of the slices alone.
 LEAST_FACTOR = 1.2
 LEAST_DEVIATIONS = 3.0
 # An asymmetry from here on is one of who came first (see delta.py).
 LEAST_ASYMMETRY = 0.25
 SMALL_BYTES = 64 << 10
+# A slice is part of a job's I/O from this fraction on of what the mean byte's slice has (see job/phases.py).
+LEAST_OF_MEAN = 0.05
 
 SIGNALS_SCHEMA = pl.Schema({"node": pl.String, "slice": pl.Int64, "signal": pl.String, "value": pl.Float64})
 EVIDENCE_SCHEMA = pl.Schema(
@@ -93,9 +116,19 @@ class Window:
 
 
 def window_of(digest: Digest) -> Window:
-    """The time from the start of a job's first process that matters to the end of its last one."""
-    processes = members(digest)
-    return Window(digest, whole(processes["start_ns"].min()), whole(processes["end_ns"].max()))
+    """The time of a job's I/O on the storage with most of its bytes: from the first to the last slice in which it moved
+    at least 5 % of what the mean byte's slice has. Of a job without any bytes, its processes' time.
+    """
+    own = digest.process_slices.select("storage", "slice", bytes=pl.col("read_bytes") + pl.col("write_bytes"))
+    most = own.group_by("storage").agg(pl.col("bytes").sum()).sort("bytes", "storage").tail(1)["storage"]
+    moved = own.filter(pl.col("storage").is_in(most.implode())).group_by("slice").agg(pl.col("bytes").sum())
+    total = real(moved["bytes"].sum())
+    if total == 0.0:
+        processes = members(digest)
+        return Window(digest, whole(processes["start_ns"].min()), whole(processes["end_ns"].max()))
+    least = LEAST_OF_MEAN * float((moved["bytes"].cast(pl.Float64) ** 2).sum()) / total
+    slices = moved.filter(pl.col("bytes") >= least)["slice"]
+    return Window(digest, whole(slices.min()) * digest.slice_ns, (whole(slices.max()) + 1) * digest.slice_ns)
 
 
 def evidence_of(alone: Sequence[Window], together: Sequence[Window], asymmetry: float | None = None) -> pl.DataFrame:
@@ -136,12 +169,31 @@ def node_signals(digest: Digest) -> pl.DataFrame:
         if name in NODE_SIGNALS and (has_connections or NODE_SIGNALS[name].table != "node_connections")
     ]
     every = digest.node_samples.select("node", "slice").join(pl.DataFrame({"signal": told}), how="cross")
-    found = every.join(by_node(digest.node_slices), on=["node", "slice", "signal"], how="left")
-    return _typed(found.with_columns(pl.col("value").fill_null(0.0))).sort("signal", "node", "slice")
+    counted = by_node(digest.node_slices)
+    found = pl.concat(
+        [every.join(counted, on=["node", "slice", "signal"], how="left"), _resent_share(digest.node_samples, counted)]
+    )
+    is_client = pl.col("node").is_in(members(digest)["node"].unique().implode())
+    signal = pl.when(is_client).then(pl.col("signal")).otherwise(pl.col("signal").replace(OF_SERVERS))
+    by_role = found.filter(is_client | ~pl.col("signal").is_in(OF_CLIENTS)).with_columns(signal=signal)
+    return _typed(by_role.with_columns(pl.col("value").fill_null(0.0))).sort("signal", "node", "slice")
+
+
+def _resent_share(samples: pl.DataFrame, counted: pl.DataFrame) -> pl.DataFrame:
+    """Of the TCP segments that a node sent in a slice, the share that it had sent before."""
+    keys = ["node", "slice"]
+    sent, again = (
+        counted.filter(pl.col("signal") == signal).select(*keys, pl.col("value").alias(signal))
+        for signal in ("tcp_sent", "tcp_retransmissions")
+    )
+    share = pl.col("tcp_retransmissions") / pl.col("tcp_sent")
+    found = samples.select(keys).unique().join(sent, on=keys, how="left").join(again, on=keys, how="left")
+    return found.select(*keys, signal=pl.lit("tcp_resent_share"), value=share)
 
 
 def evidence(alone: pl.DataFrame, together: pl.DataFrame, asymmetry: float | None = None) -> pl.DataFrame:
-    """The table of evidence (`EVIDENCE_SCHEMA`), a row a signal: causes at their limit first, then what moved most.
+    """The table of evidence (`EVIDENCE_SCHEMA`), a row a signal: causes at their limit first, as `EXPLAINING` has them,
+    then what moved most.
 
     alone, together: `SIGNALS_SCHEMA`, of the slices in which the jobs ran alone, and in which they overlapped. A signal
     of a slice is that of the node where it is highest. Only what both have is compared. asymmetry: of the Delta-graph.
@@ -166,8 +218,10 @@ def evidence(alone: pl.DataFrame, together: pl.DataFrame, asymmetry: float | Non
     of_windows = table.filter(pl.col("signal").is_in(OF_FLOW_CONTROL))
     is_flow_control = (asymmetry or 0.0) >= LEAST_ASYMMETRY and bool(of_windows["moved"].any())
     judged = table.with_columns(counts=pl.col("moved") & ((pl.col("cause") != FLOW_CONTROL) | is_flow_control))
+    explains = {cause: len(EXPLAINING) - place for place, cause in enumerate(EXPLAINING)}
+    place = pl.col("cause").replace_strict(explains, default=0, return_dtype=pl.Int64)
     of_cause = {
-        "cause_is_full": pl.col("full").any().over("cause"),
+        "cause_is_full": pl.when(pl.col("full").any().over("cause")).then(place).otherwise(0),
         "rank": pl.col("deviations").filter(pl.col("counts")).max().over("cause").fill_null(0.0),
     }
     order = {"cause_is_full": True, "rank": True, "cause": False, "full": True, "deviations": True}

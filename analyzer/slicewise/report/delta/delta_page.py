@@ -10,7 +10,7 @@ from slicewise.analysis.delta import DeltaGraph
 from slicewise.analysis.nodes.causes import EVIDENCE, UNITS
 from slicewise.charts import delta as charts
 from slicewise.report.model import outlier_words
-from slicewise.report.nodes.evidence import evidence_section
+from slicewise.report.nodes.evidence import evidence_section, signal_name
 from slicewise.report.page import Fact, Page, Section
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
@@ -114,7 +114,7 @@ def delta_page(
             *(
                 section
                 for graph, found in zip(graphs, levels, strict=False)
-                for section in _resource_sections(graph.configuration if len(graphs) > 1 else "", found)
+                for section in resource_sections(graph.configuration if len(graphs) > 1 else "", found)
             ),
             Section("Points", tables=[points_table(graphs)]),
         ],
@@ -122,11 +122,11 @@ def delta_page(
     )
 
 
-def _resource_sections(configuration: str, levels: pl.DataFrame) -> list[Section]:
+def resource_sections(configuration: str, levels: pl.DataFrame) -> list[Section]:
     """A chart a signal of the nodes, on the axis of the Delta-graph."""
     sections = []
     for (signal,), rows in levels.group_by("signal", maintain_order=True):
-        said = str(signal).replace("_", " ")
+        said = signal_name(str(signal))
         sections.append(
             Section(
                 f"{said[:1].upper()}{said[1:]}{f' of {configuration}' if configuration else ''}",

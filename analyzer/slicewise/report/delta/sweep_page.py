@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from slicewise.analysis.delta import DeltaGraph
 from slicewise.charts import delta as charts
-from slicewise.report.delta.delta_page import peaks, verdict
+from slicewise.report.delta.delta_page import peaks, resource_sections, verdict
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import Page, Section
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
+# Of a panel's signals that are evidence, so many are drawn; the table has all.
+MOST_SIGNALS = 4
+
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of a sweep: its Delta-graph and the evidence for causes (`causes.EVIDENCE_SCHEMA`)."""
+    """One panel of a sweep: its Delta-graph, the evidence for causes (`causes.EVIDENCE_SCHEMA`), and what the nodes'
+    signals were by offset (`delta.RESOURCES_SCHEMA`).
+    """
 
     sweep: str
     graph: DeltaGraph
     evidence: pl.DataFrame
+    levels: pl.DataFrame
 
     @property
     def cause(self) -> str | None:
@@ -63,13 +69,21 @@ def sweep_page(title: str, panels: Sequence[Panel], missing: Sequence[str], unse
         sentences=sentences,
         sections=[
             Section("All panels", tables=[sweep_table(panels)], note=f"{note} Named causes are evidence, not proof."),
-            *(_section(panel) for panel in panels),
+            *(section for panel in panels for section in _sections(panel)),
         ],
         unseen=[*(f"{name}: not recorded yet" for name in missing), *unseen],
     )
 
 
-def _section(panel: Panel) -> Section:
+def _sections(panel: Panel) -> Iterator[Section]:
+    """The Delta-graph of a panel, and a chart for each signal that is evidence: at its limit, or changed."""
+    yield _graph_section(panel)
+    is_told = pl.col("full") | pl.col("counts")
+    told = panel.evidence.filter(is_told)["signal"].head(MOST_SIGNALS)
+    yield from resource_sections(panel.graph.configuration, panel.levels.filter(pl.col("signal").is_in(told.implode())))
+
+
+def _graph_section(panel: Panel) -> Section:
     graph, name = panel.graph, panel.graph.configuration
     has_evidence = len(panel.evidence) > 0
     return Section(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
-from slicewise.analysis.nodes.causes import EVIDENCE, FLOW_CONTROL
+from slicewise.analysis.nodes.causes import EVIDENCE, FLOW_CONTROL, REQUEST_UNITS, SHARE_OF_SEGMENTS
+from slicewise.digest.nodes import Unit
+from slicewise.report.nodes.node_words import said
 from slicewise.report.page import Section
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
@@ -20,7 +22,6 @@ def evidence_table(evidence: pl.DataFrame) -> Table:
             *(Column(name, is_figure=False) for name in ("cause", "signal")),
             Column("alone"),
             Column("together"),
-            Column("unit", is_figure=False),
             Column("moved", is_figure=False),
             Column("at its limit", is_figure=False),
         ]
@@ -28,14 +29,27 @@ def evidence_table(evidence: pl.DataFrame) -> Table:
     for row in evidence.iter_rows(named=True):
         table.add(
             row["cause"],
-            row["signal"].replace("_", " "),
-            Cell(words.number(row["alone"]), row["alone"]),
-            Cell(words.number(row["together"]), row["together"]),
-            row["unit"],
+            signal_name(row["signal"]),
+            Cell(_said(row["alone"], row["unit"]), row["alone"]),
+            Cell(_said(row["together"], row["unit"]), row["together"]),
             _moved(row["moved"], row["counts"]),
             _full(row),
         )
     return table
+
+
+def signal_name(signal: str) -> str:
+    """What a signal is called: its key in words."""
+    return signal.replace("_", " ").replace("tcp", "TCP").replace("cpu", "CPU")
+
+
+def _said(value: float, unit: str) -> str:
+    """A signal's value with its unit."""
+    if unit == SHARE_OF_SEGMENTS:
+        return words.percent(value)
+    if unit in REQUEST_UNITS.values():
+        return f"{words.number(value)} {unit}"
+    return said(value, cast(Unit, unit))
 
 
 def _moved(moved: bool, counts: bool) -> str:
@@ -68,7 +82,7 @@ def evidence_words(evidence: pl.DataFrame) -> str:
             "not proof."
         )
     if by_themselves := evidence.filter(pl.col("moved") & ~pl.col("counts"))["signal"].to_list():
-        signals = words.listing([signal.replace("_", " ") for signal in by_themselves])
+        signals = words.listing([signal_name(signal) for signal in by_themselves])
         told.append(
             f"{signals[:1].upper()}{signals[1:]} moved{' too' if causes else ''}, which is evidence for {FLOW_CONTROL} "
             "only together with an advantage of whoever comes first."
@@ -92,8 +106,9 @@ def _limit_words(evidence: pl.DataFrame) -> list[str]:
 
 def _figures(row: Mapping[str, Any]) -> str:
     return (
-        f"{row['cause']} ({row['signal'].replace('_', ' ')}: {words.number(row['alone'])} alone and "
-        f"{words.number(row['together'])} together, {row['unit']}; the limit is {EVIDENCE[row['signal']].full:g})"
+        f"{row['cause']} ({signal_name(row['signal'])}: {_said(row['alone'], row['unit'])} alone and "
+        f"{_said(row['together'], row['unit'])} together; the limit is "
+        f"{_said(EVIDENCE[row['signal']].full or 0.0, row['unit'])})"
     )
 
 

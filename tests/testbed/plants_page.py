@@ -1,0 +1,214 @@
+"""Writes docs/causes-measured.md: what the evidence says of the planted causes that `testbed.plants` recorded.
+
+`python -m testbed.plants_page ARCHIVE PAGE`; `--pack PROFILES ARCHIVE` makes the archive. It holds the profiles' frames
+nearly without compression of their own: what is alike in all of them is then packed once.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import shutil
+import struct
+import sys
+import tarfile
+import tempfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import zstandard
+from slicewise.analysis.delta import DeltaGraph
+from slicewise.digest.describe import folded
+from slicewise.report.delta.sweep_page import Panel
+from slicewise.report.nodes.evidence import evidence_table, signal_name
+from slicewise.text import words
+
+from testbed import validation
+from testbed.markdown import table
+from testbed.plant_cases import CASES, SLICE_SECONDS, Case
+
+ENVELOPE = struct.Struct("<II4sIQIIII")
+FLOW = "flow-"
+AIM = 0.9
+
+TITLE = """# Planted causes
+
+Two equal jobs compete on a testbed of network namespaces (`tests/testbed/plants.py`) in which one resource is made
+the bottleneck, and all others are far from theirs. Is that resource what `slicewise delta` names first? And does who
+comes first win, where Yildiz 2016 found that it does? Every figure here is computed from the recorded profiles
+(`tests/golden/planted.tar.xz`), and CI computes them anew.
+"""
+CONDITIONS = f"""## Under which conditions?
+
+- One machine with 2 cores; jobs, servers and links are namespaces of it. Each job writes on a node of its own, unless
+  the table says that both are on one. Slices are {SLICE_SECONDS:g} s, a job alone takes 1 to 9 s, and each point was
+  run once: these are recordings for causes, not for times.
+- Processor time is limited by a control group (quota), a device by a control group under a loop device, a link by
+  `tc`'s token bucket. Pressure is that of each node's own control group. Where no device is planted, no disk is seen.
+- A collector samples the servers as well (`slicewise-collect node --samples`). Without that, a server's processors and
+  devices cannot be named: what is left then is *server and flow control*.
+- GlusterFS and sshfs alone, writes alone, two jobs, one cause at a time. What the evidence says where two causes are
+  near their limits at once was not tried.
+"""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found in a case's profiles."""
+
+    name: str
+    case: Case
+    graph: DeltaGraph
+    evidence: pl.DataFrame
+
+    @property
+    def named(self) -> list[str]:
+        """Causes in the order in which they are named."""
+        told = self.evidence.filter(pl.col("full") | pl.col("counts"))
+        return told["cause"].unique(maintain_order=True).to_list()
+
+
+def pack(profiles: Path, archive: Path) -> None:
+    """Makes the archive of all cases."""
+    with tarfile.open(archive, "w:xz", preset=9) as packed:
+        for name in CASES:
+            for file in sorted((profiles / name).glob("*/*.swz")):
+                content = _nearly_plain(file.read_bytes())
+                entry = tarfile.TarInfo(str(file.relative_to(profiles)))
+                entry.size = len(content)
+                packed.addfile(entry, io.BytesIO(content))
+
+
+def _nearly_plain(profile: bytes) -> bytes:
+    """The same frames, compressed so little that a packer sees what is alike in them."""
+    codec = zstandard.ZstdCompressor(level=-(1 << 17), write_checksum=True, write_content_size=True)
+    parts, at = [], 0
+    while at < len(profile):
+        fields = list(ENVELOPE.unpack_from(profile, at)[:8])
+        begin = at + ENVELOPE.size
+        at = begin + fields[5]
+        frame = codec.compress(zstandard.ZstdDecompressor().decompress(profile[begin:at]))
+        fields[5] = len(frame)
+        head = ENVELOPE.pack(*fields, 0)[:-4]
+        parts += [head, struct.pack("<I", zlib.crc32(head)), frame]
+    return b"".join(parts)
+
+
+@functools.cache
+def read_all(archive: Path) -> list[Found]:
+    """All cases of an archive, or of a directory of profiles."""
+    with tempfile.TemporaryDirectory(prefix="slicewise-planted-") as folder:
+        profiles = archive
+        if archive.is_file():
+            shutil.unpack_archive(archive, folder)
+            profiles = Path(folder)
+        found = []
+        for name, case in CASES.items():
+            if (profiles / name).is_dir():
+                found.append(Found(name, case, *validation.read_delta(profiles / name)))
+    return found
+
+
+def page(found: list[Found]) -> str:
+    """The page's text."""
+    planted = [one for one in found if not one.name.startswith(FLOW)]
+    flow = [one for one in found if one.name.startswith(FLOW)]
+    right = sum(one.named[:1] == [one.case.cause] for one in planted)
+    return folded(
+        "\n".join(
+            [
+                TITLE,
+                f"**{right} of {len(planted)}** planted causes are named first (aimed at are {AIM:.0%}).\n",
+                CONDITIONS,
+                "## Which cause is named first?\n",
+                "*Alone* and *together* are the figures of the strongest signal; *next* is what is named after it.\n",
+                _causes(planted),
+                "## Who comes first wins\n",
+                _flow(flow),
+                "## All evidence\n",
+                *(f"### {one.name}\n\n{_evidence(one)}" for one in found),
+            ]
+        )
+    )
+
+
+def _causes(found: list[Found]) -> str:
+    rows = []
+    for one in found:
+        shown = evidence_table(one.evidence).rows[0]
+        first = one.named[0] if one.named else "none"
+        mark = first if first == one.case.cause else f"**{first}**"
+        figures = [getattr(cell, "text", cell) for cell in shown[1:4]]
+        rows.append([one.name, one.case.cause, _conditions(one.case), mark, *figures, ", ".join(one.named[1:])])
+    return table(["case", "planted", "how", "named first", "signal", "alone", "together", "next"], rows)
+
+
+def _conditions(case: Case) -> str:
+    told = [
+        "both jobs on one node" if case.nodes == 1 else "",
+        f"device of {case.device_mib_s:g} MiB/s" if case.device_mib_s else "",
+        f"servers have {case.server_processor:g} of a processor" if case.server_processor else "",
+        f"the jobs' node has {case.client_processor:g} of a processor" if case.client_processor else "",
+        f"{words.count(case.servers, 'server')}, each" if case.servers > 1 else "",
+        f"a port of {case.queue[2].removesuffix('mbit')} Mbit/s, its queue {case.queue[6].upper()}"
+        if case.queue
+        else "",
+        words.count(case.writers, "writer") + " a job",
+        f"over {words.count(_connections(case), 'connection')}" if _connections(case) > 1 else "",
+    ]
+    return ", ".join(filter(None, told))
+
+
+def _connections(case: Case) -> int:
+    """Those of a job to its servers."""
+    mounts = case.points // 2 if case.is_partitioned else case.points
+    return mounts * case.bricks
+
+
+def _flow(found: list[Found]) -> str:
+    rows = []
+    for one in found:
+        levels = {row["signal"]: row["together"] for row in one.evidence.iter_rows(named=True)}
+        rows.append(
+            [
+                one.name, _conditions(one.case), f"{max(one.graph.alone_seconds.values()):.1f}",
+                "" if one.graph.asymmetry is None else f"{one.graph.asymmetry:.2f}",
+                f"{max(one.graph.peak.values()):.2f}", f"{levels['tcp_timeouts']:.2f}",
+                words.percent(levels["tcp_resent_share"]), one.named[0] if one.named else "none",
+            ]
+        )  # fmt: skip
+    headings = [
+        "case",
+        "how",
+        "alone, s",
+        "asymmetry",
+        "peak",
+        "timeouts/s",
+        signal_name("resent share"),
+        "named first",
+    ]
+    return table(headings, rows)
+
+
+def _evidence(one: Found) -> str:
+    panel = Panel("", one.graph, one.evidence, pl.DataFrame())
+    shown = one.evidence.filter((pl.col("together") > 0) | (pl.col("alone") > 0))
+    told = table(
+        ["cause", "signal", "alone", "together", "moved", "at its limit"],
+        [[getattr(cell, "text", cell) for cell in row] for row in evidence_table(shown).rows],
+    )
+    return f"Named first: {panel.cause or 'none'}.\n\n{told}"
+
+
+def main() -> None:
+    """Writes the page, or packs the archive."""
+    if sys.argv[1] == "--pack":
+        pack(Path(sys.argv[2]), Path(sys.argv[3]))
+        return
+    Path(sys.argv[2]).write_text(page(read_all(Path(sys.argv[1]))), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
