@@ -56,7 +56,7 @@ def _glusterfs(case: Case, cluster: Cluster, export: Path) -> list[Path]:
     """Bricks without glusterd, each on a port of its own; every mount uses all of them, or (partitioned) one."""
     folder, log = cluster.folder, cluster.folder / "glusterfs.log"
     for brick in range(case.bricks):
-        (export / str(brick)).mkdir()
+        cluster.server.run("mkdir", export / str(brick))
         text = servers.BRICK.format(export=export / str(brick), port=FIRST_BRICK_PORT + brick)
         (folder / f"brick-{brick}.vol").write_text(text)
         daemon = ["glusterfsd", "-N", "-f", folder / f"brick-{brick}.vol", "-l", folder / f"brick-{brick}.log"]

@@ -40,7 +40,7 @@ def main() -> None:
         return
     build, profiles = (Path(word).resolve() for word in sys.argv[1:3])
     try:
-        nodes.require("sshfs", "glusterfsd", "glusterfs", "losetup", "mkfs.ext2", servers.sftp_server())
+        nodes.require("sshfs", "glusterfsd", "glusterfs", "losetup", "mkfs.ext4", servers.sftp_server())
     except nodes.Missing as reason:
         sys.exit(f"testbed: {reason}")
     for name in sys.argv[3:] or CASES:
@@ -109,7 +109,7 @@ def _device(scratch: Path, case: Case) -> Iterator[str]:
     )
     device = found.stdout.strip()
     try:
-        nodes.run("mkfs.ext2", "-q", "-F", device)
+        nodes.run("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E", "lazy_itable_init=0", device)
         yield device
     finally:
         nodes.run("losetup", "-d", device)

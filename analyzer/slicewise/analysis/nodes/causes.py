@@ -77,7 +77,7 @@ FLOW_CONTROL: Cause = "server and flow control"
 # behind a slow device, or a server without processor time, windows close, and a queue that drops leaves senders waiting
 # for the network, while a window that closed slows nothing down but its senders.
 EXPLAINING: tuple[Cause, ...] = (
-    "device", "server processors", "incast", "client processors", "client network interface", "link",
+    "device", "incast", "server processors", "client processors", "client network interface", "link",
     "server and flow control",
 )  # fmt: skip
 # A signal moved if it grew by this factor, and by so many standard deviations of the slices alone.
