@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
+from slicewise.digest.digest import Digest
+from slicewise.profile.reader import read_profile
 from testbed import plants_page
 
 ARCHIVE = Path(__file__).parent / "planted.tar.xz"
@@ -22,6 +26,18 @@ def test_planted_causes_are_named_first():
     }  # fmt: skip
     right = [one.name for one in planted if one.named[:1] == [one.case.cause]]
     assert len(right) >= plants_page.AIM * len(planted), {one.name for one in planted} - set(right)
+
+
+@pytest.mark.parametrize("name", ["link-glusterfs", "incast-glusterfs", "server-processor-sshfs", "incast-sshfs"])
+def test_connections_of_real_mounts_carried_what_the_job_wrote(name, tmp_path):
+    """Over one connection or several, and the server's ends have what the clients' sent."""
+    shutil.unpack_archive(ARCHIVE, tmp_path)
+    digest = Digest(read_profile(tmp_path / name / "a-alone-1"))
+    of_node = digest.node_slices.filter(pl.col("kind") == "connection").group_by("node", "signal")
+    moved = {(node, signal): amount for node, signal, amount in of_node.agg(pl.col("amount").sum()).iter_rows()}
+    written = digest.process_slices["write_bytes"].sum()
+    assert written <= moved["n1", "connection_sent"] <= 1.005 * written
+    assert moved["server", "connection_received"] == pytest.approx(moved["n1", "connection_sent"], rel=1e-3)
 
 
 def test_the_page_is_made_from_these():
