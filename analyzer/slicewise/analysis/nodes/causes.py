@@ -51,7 +51,7 @@ EVIDENCE: dict[str, Sign] = {
     "connection_retransmissions": Sign("link", 1.0),
     "connection_network_limited": Sign("link", 0.1, full=0.8),
     "connection_round_trip": Sign("link", 0.002),
-    "disk_busy": Sign("device", 0.1, full=0.9),
+    "disk_busy": Sign("device", 0.1, full=0.7),
     "disk_request": Sign("device", 0.001),
     "small_requests": Sign("small requests", 10.0),
     "shared_file": Sign("shared file", 0.5),
