@@ -54,6 +54,14 @@ CONDITIONS = f"""## Under which conditions?
 """
 
 
+FLOW_WORDS = """## When does who comes first win?
+
+With the same jobs, servers and links, flow control alone decides. All of it is sshfs, whose clients write back, so that
+what a job has under way is what its connections' windows let through. An asymmetry of 0 is fair sharing, of 1 first
+come, first served; without a figure, the jobs lost no time to each other. Each point was run once.
+"""
+
+
 @dataclass(frozen=True)
 class Found:
     """What was found in a case's profiles."""
@@ -125,7 +133,7 @@ def page(found: list[Found]) -> str:
                 "## Which cause is named first?\n",
                 "*Alone* and *together* are the figures of the strongest signal; *next* is what is named after it.\n",
                 _causes(planted),
-                "## Who comes first wins\n",
+                FLOW_WORDS,
                 _flow(flow),
                 "## All evidence\n",
                 *(f"### {one.name}\n\n{_evidence(one)}" for one in found),
@@ -157,6 +165,8 @@ def _conditions(case: Case) -> str:
         else "",
         words.count(case.writers, "writer") + " a job",
         f"over {words.count(_connections(case), 'connection')}" if _connections(case) > 1 else "",
+        "each write answered before the next" if case.server == "sshfs-sync" else "",
+        "servers of its own for each job" if case.is_partitioned else "",
     ]
     return ", ".join(filter(None, told))
 
