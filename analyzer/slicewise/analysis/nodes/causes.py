@@ -83,6 +83,7 @@ EXPLAINING: tuple[Cause, ...] = (
 # A signal moved if it grew by this factor, and by so many standard deviations of the slices alone.
 LEAST_FACTOR = 1.2
 LEAST_DEVIATIONS = 3.0
+DECIMALS = 6
 # An asymmetry from here on is one of who came first (see delta.py).
 LEAST_ASYMMETRY = 0.25
 SMALL_BYTES = 64 << 10
@@ -222,10 +223,12 @@ def evidence(alone: pl.DataFrame, together: pl.DataFrame, asymmetry: float | Non
     place = pl.col("cause").replace_strict(explains, default=0, return_dtype=pl.Int64)
     of_cause = {
         "cause_is_full": pl.when(pl.col("full").any().over("cause")).then(place).otherwise(0),
-        "rank": pl.col("deviations").filter(pl.col("counts")).max().over("cause").fill_null(0.0),
+        "rank": pl.col("deviations").filter(pl.col("counts")).max().over("cause").fill_null(0.0).round(DECIMALS),
     }
-    order = {"cause_is_full": True, "rank": True, "cause": False, "full": True, "deviations": True}
-    ranked = judged.with_columns(**of_cause).sort(*order, descending=list(order.values()))
+    # Rounded, so that how sums were made cannot decide between two that are equal.
+    of_signal = {"by": pl.col("deviations").round(DECIMALS)}
+    order = {"cause_is_full": True, "rank": True, "cause": False, "full": True, "by": True, "signal": False}
+    ranked = judged.with_columns(**of_cause, **of_signal).sort(*order, descending=list(order.values()))
     return ranked.select(*EVIDENCE_SCHEMA)
 
 
