@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("planted")
 
 def test_planted_causes_are_named_first():
     planted = [one for one in plants_page.read_all(ARCHIVE) if not one.name.startswith(plants_page.FLOW)]
-    assert len(planted) >= 9
+    assert len(planted) >= 10
     assert {one.case.cause for one in planted} == {
         "device", "link", "server processors", "client processors", "incast",
     }  # fmt: skip

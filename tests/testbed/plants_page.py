@@ -55,11 +55,11 @@ CONDITIONS = f"""## Under which conditions?
 """
 
 
-FLOW_WORDS = """## When does who comes first win?
+FLOW_WORDS = """## Does who comes first win?
 
-With the same jobs, servers and links, flow control alone decides. All of it is sshfs, whose clients write back, so that
-what a job has under way is what its connections' windows let through. An asymmetry of 0 is fair sharing, of 1 first
-come, first served; without a figure, the jobs lost no time to each other. Each point was run once.
+Jobs and links are the same, and flow control differs. All of it is sshfs, whose clients write back, so that what a job
+has under way is what its connections' windows let through. An asymmetry of 0 is fair sharing, of 1 first come, first
+served; without a figure, the jobs lost no time to each other. Each point was run once.
 """
 
 

@@ -46,7 +46,7 @@ EVIDENCE: dict[str, Sign] = {
     "tcp_retransmissions": Sign("link", 1.0),
     "tcp_zero_windows": Sign("server and flow control", 1.0, full=10.0),
     "tcp_timeouts": Sign("incast", 0.5, full=1.0),
-    "tcp_resent_share": Sign("incast", 0.01, full=0.02),
+    "tcp_resent_share": Sign("incast", 0.01),
     "connection_window_limited": Sign("server and flow control", 0.05, full=0.5),
     "connection_retransmissions": Sign("link", 1.0),
     "connection_network_limited": Sign("link", 0.1, full=0.8),
@@ -187,7 +187,8 @@ def _resent_share(samples: pl.DataFrame, counted: pl.DataFrame) -> pl.DataFrame:
         counted.filter(pl.col("signal") == signal).select(*keys, pl.col("value").alias(signal))
         for signal in ("tcp_sent", "tcp_retransmissions")
     )
-    share = pl.col("tcp_retransmissions") / pl.col("tcp_sent")
+    # The kernel counts as sent what it sends for the first time.
+    share = pl.col("tcp_retransmissions") / (pl.col("tcp_sent") + pl.col("tcp_retransmissions"))
     found = samples.select(keys).unique().join(sent, on=keys, how="left").join(again, on=keys, how="left")
     return found.select(*keys, signal=pl.lit("tcp_resent_share"), value=share)
 
