@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
-from slicewise.analysis.delta import RESOURCES_SCHEMA, DeltaGraph, delta_graph
+from slicewise.analysis.delta import RESOURCES_SCHEMA, DeltaGraph, delta_graph, who_gains
 from slicewise.analysis.nodes.causes import EVIDENCE_SCHEMA, SIGNALS_SCHEMA, evidence
+from slicewise.report.delta.delta_page import verdict
 from slicewise.report.delta.sweep_page import Panel, sweep_page, sweep_table
 from slicewise.report.page import html_of
 from unit.test_delta import OFFSETS, jobs_of, times_by_shares, times_in_turn
@@ -33,6 +36,15 @@ def test_the_cause_is_what_is_at_its_limit_or_changed():
     moved = evidence(signals(**calm), signals(cpu_stall=0.2, disk_busy=0.3))
     causes = [Panel("device", fair, found, NO_LEVELS).cause for found in (NOTHING, still, full, moved)]
     assert causes == [None, None, "device", "client processors"]
+
+
+def test_the_index_has_no_sign_and_the_words_have():
+    _, unfair = graphs()
+    assert who_gains(unfair.points) == "first"
+    assert verdict(unfair).endswith("who comes first wins.")
+    turned = replace(unfair, points=unfair.points.with_columns(dt=-pl.col("dt"), point=-pl.col("point")))
+    assert who_gains(turned.points) == "second"
+    assert verdict(turned).endswith("who comes second wins.")
 
 
 def test_a_row_and_a_section_a_panel():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -181,6 +182,16 @@ def asymmetry_index(points: pl.DataFrame, alone: dict[str, float]) -> tuple[floa
     if lost <= LEAST_LOST * each:
         return None, "no run in which one job began clearly before the other lost time"
     return float(runs["apart"].sum()) / lost, ""
+
+
+def who_gains(points: pl.DataFrame) -> Literal["first", "second"]:
+    """Which of two equal jobs took less time in sum, the one that began first or the other, over the runs of the index
+    of asymmetry, which has no sign.
+    """
+    apart = points.filter(~pl.col("is_outlier"), pl.col("point").abs() > SAME_OFFSET)
+    is_first = (pl.col("dt") > 0) == (pl.col("name") == "A")
+    first, second = (real(apart.filter(which)["seconds"].sum()) for which in (is_first, ~is_first))
+    return "first" if first <= second else "second"
 
 
 def _alone(configuration: str, runs: pl.DataFrame, named: pl.DataFrame) -> tuple[dict[str, float], list[str]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from slicewise.analysis.delta import DeltaGraph
+from slicewise.analysis.delta import DeltaGraph, who_gains
 from slicewise.analysis.nodes.causes import EVIDENCE, UNITS
 from slicewise.charts import delta as charts
 from slicewise.report.model import outlier_words
@@ -25,9 +25,10 @@ def verdict(graph: DeltaGraph) -> str:
     index = f"asymmetry index {graph.asymmetry:.2f}"
     if graph.asymmetry <= FAIR:
         return f"{graph.configuration}: {index}: the jobs share, whoever comes first."
+    who = who_gains(graph.points)
     if graph.asymmetry >= UNFAIR:
-        return f"{graph.configuration}: {index}: who comes first wins."
-    return f"{graph.configuration}: {index}: who comes first has some advantage."
+        return f"{graph.configuration}: {index}: who comes {who} wins."
+    return f"{graph.configuration}: {index}: who comes {who} has some advantage."
 
 
 def peaks(graph: DeltaGraph) -> str:

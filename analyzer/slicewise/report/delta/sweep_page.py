@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.delta import DeltaGraph
+from slicewise.analysis.delta import DeltaGraph, who_gains
 from slicewise.charts import delta as charts
 from slicewise.report.delta.delta_page import peaks, resource_sections, verdict
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
@@ -61,7 +61,8 @@ def sweep_page(title: str, panels: Sequence[Panel], missing: Sequence[str], unse
     worst = max(unfair, key=lambda graph: graph.asymmetry or 0.0, default=None)
     sentences = [f"{title}: {words.count(len(panels), 'panel')}, a Delta-graph each."]
     if worst is not None:
-        sentences.append(f"Whoever comes first gains most in {worst.configuration}: asymmetry {worst.asymmetry:.2f}.")
+        who = who_gains(worst.points)
+        sentences.append(f"Whoever comes {who} gains most in {worst.configuration}: asymmetry {worst.asymmetry:.2f}.")
     note = "An asymmetry of 0 is fair sharing, of 1 first come, first served; a peak is the time over the time alone."
     return Page(
         title=title,
