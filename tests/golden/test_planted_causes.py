@@ -28,6 +28,13 @@ def test_planted_causes_are_named_first():
     assert len(right) >= plants_page.AIM * len(planted), {one.name for one in planted} - set(right)
 
 
+def test_flow_control_decides_how_fair_the_same_jobs_share():
+    flow = {one.name: one.graph for one in plants_page.read_all(ARCHIVE) if one.name.startswith(plants_page.FLOW)}
+    assert flow["flow-one-call"].asymmetry < 0.1
+    assert flow["flow-long-queue"].asymmetry > 3 * flow["flow-one-call"].asymmetry
+    assert max(flow["flow-one-call"].peak.values()) == pytest.approx(2, abs=0.1)
+
+
 @pytest.mark.parametrize("name", ["link-glusterfs", "incast-glusterfs", "server-processor-sshfs", "incast-sshfs"])
 def test_connections_of_real_mounts_carried_what_the_job_wrote(name, tmp_path):
     """Over one connection or several, and the server's ends have what the clients' sent."""

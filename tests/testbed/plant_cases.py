@@ -149,8 +149,7 @@ CASES: dict[str, Case] = {
     "incast-glusterfs": Case("incast", "glusterfs", 12, points=4, bricks=2, queue=_TINY, tcp=SWITCH),
 }
 
-# Unfair sharing from flow control: a job is 64 MiB over 4 connections, a port 100 Mbit/s and its queue 0.7 s
-# of it. Who comes first has filled that queue, and the windows of who comes later grow by one step a round trip.
+# What flow control does to the sharing: a job is 64 MiB, a port 100 Mbit/s; its queue holds 0.7 s of that, or 5 ms.
 _PORT = ("tbf", "rate", "100mbit", "burst", "32kb", "limit")
 _LONG, _SHORT = (*_PORT, "8mb"), (*_PORT, "64kb")
 _OFFSETS = (-3, 0, 3)
@@ -158,8 +157,5 @@ CASES |= {
     "flow-long-queue": Case("", "sshfs", 16, points=4, queue=_LONG, tcp=SWITCH, offsets=_OFFSETS),
     "flow-short-queue": Case("", "sshfs", 16, points=4, queue=_SHORT, tcp=SWITCH, offsets=_OFFSETS),
     "flow-one-call": Case("", "sshfs-sync", 16, points=4, queue=_LONG, tcp=SWITCH, offsets=_OFFSETS),
-    "flow-partitioned": Case(
-        "", "sshfs", 16, points=8, servers=2, is_partitioned=True, queue=_LONG, tcp=SWITCH, offsets=_OFFSETS
-    ),
     "flow-one-writer": Case("", "sshfs", 64, writers=1, queue=_LONG, tcp=SWITCH, offsets=_OFFSETS),
 }
