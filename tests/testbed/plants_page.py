@@ -63,8 +63,8 @@ served; without a figure, the jobs lost no time to each other. Each point was ru
 it, and 3 s after.
 
 The index above 0.5 that Yildiz 2016 has with disks behind many servers was not reproduced by TCP alone, and fewer
-writers did not lower it; a server that takes turns has 0.56 (`delta-turns` in [validation.md](validation.md)). Servers of its own for each job were not
-compared: they are two storages, of which `slicewise delta` makes no graph.
+writers did not lower it; a server that takes turns has 0.56 (`delta-turns` in [validation.md](validation.md)).
+Servers of its own for each job were not compared: they are two storages, of which `slicewise delta` makes no graph.
 """
 
 
