@@ -1,7 +1,8 @@
 """A campaign on the testbed: jobs alone and together on one server, round robin, every one under `slicewise run`.
 
 `python -m testbed.campaign BUILD PROFILES --server glusterfs --runs "1 4 1+4"` leaves the profiles of all runs in
-PROFILES, one job a directory, named RUN-REPEAT-PLACE. A run is jobs joined by +, a job PROCESSES, or PROCESSES/NODES.
+PROFILES, one job a directory, named RUN-REPEAT-PLACE. A run is jobs joined by +, a job PROCESSES, or PROCESSES/NODES;
+with ~KIND it has further options of slicewise-load (--kind KIND=OPTIONS), and one that ends in ! is not profiled.
 What the server's own TCP counters moved in each run is in server-tcp.jsonl there, how many attempts each took and how
 long its jobs by their own clock in runs.jsonl, and with --server-samples all that a
 collector on the server samples is in each job's profile; with --bare each run is also done
@@ -23,7 +24,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from support.workload import MPIRUN
@@ -43,19 +44,30 @@ WARM_UP = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do dd if=/dev/zero of={file}-$i 
 RUN_SECONDS = 600
 
 
+# PROCESSES[/NODES][*VOLUME_FACTOR][~KIND][@DELAY][!]
+JOB = re.compile(r"(\d+)(?:/(\d+))?(?:\*([\d.]+))?(?:~([a-z]+))?(?:@([\d.]+))?(!?)")
+# What stands for these in names of files.
+IN_NAMES = {"/": "on", "*": "x", "~": "", "@": "after", "!": "unseen"}
+
+
 @dataclass(frozen=True)
 class Job:
-    """A job of a run: its processes, the nodes that they are on, MiB, and seconds after the run's start."""
+    """A job of a run: its processes, the nodes that they are on, MiB, and seconds after the run's start; kind: what
+    further options it has, by their name.
+    """
 
     processes: int
     nodes: int
     volume_mib: int
     delay: float = 0.0
+    kind: str | None = None
+    is_profiled: bool = True
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a campaign does. runs: "1 4 1+4"; a job is PROCESSES[/NODES][*VOLUME_FACTOR][@DELAY].
+    """What a campaign does. runs: "1 4 1+4", of jobs (see `JOB`). network: one of `nodes.NETWORKS`; kinds: further
+    options of jobs of a kind.
 
     is_bare_too: each run is done without Slicewise as well. is_server_sampled: profiles hold the server's samples as
     well. program: another program than slicewise-load, with {file},
@@ -72,19 +84,26 @@ class Plan:
     is_bare_too: bool = False
     is_server_sampled: bool = False
     program: str | None = None
+    network: str = "steady"
+    servers: int = 1
+    kinds: dict[str, list[str]] = field(default_factory=dict)
 
     def jobs(self, run: str) -> list[Job]:
         """The jobs of a run."""
         found = []
         for text in run.split("+"):
-            match = re.fullmatch(r"(\d+)(?:/(\d+))?(?:\*([\d.]+))?(?:@([\d.]+))?", text)
+            match = JOB.fullmatch(text)
             if match is None:
-                raise SystemExit(f"testbed: {text}: is no job; the form is PROCESSES[/NODES][*VOLUME][@DELAY]")
-            processes, on, factor, delay = match.groups()
+                raise SystemExit(
+                    f"testbed: {text}: is no job; the form is PROCESSES[/NODES][*VOLUME][~KIND][@DELAY][!]"
+                )
+            processes, on, factor, kind, delay, unseen = match.groups()
+            if kind and kind not in self.kinds:
+                raise SystemExit(f"testbed: {text}: nothing says what {kind} is; give --kind {kind}=OPTIONS")
             if delay and self.program is not None:
                 raise SystemExit(f"testbed: {text}: a job of --program cannot be delayed; leave out @{delay}")
             volume = round(self.volume_mib * float(factor or 1))
-            found.append(Job(int(processes), int(on or 1), volume, float(delay or 0)))
+            found.append(Job(int(processes), int(on or 1), volume, float(delay or 0), kind, not unseen))
         return found
 
     @property
@@ -111,14 +130,23 @@ def main() -> None:
         "--program", help="in place of slicewise-load; {file}, {mib} of the job and {kib} of a process are filled in"
     )
     parser.add_argument("--load", default="--fsync", help="further options of slicewise-load")
+    parser.add_argument(
+        "--kind", action="append", default=[], metavar="KIND=OPTIONS", help="of jobs ~KIND, in addition"
+    )
+    parser.add_argument("--network", choices=nodes.NETWORKS, default="steady")
+    parser.add_argument("--servers", type=int, default=1)
+    parser.add_argument("--first", type=int, default=1, help="number of the first repeat")
+    parser.add_argument("--folder", type=Path, help="what all is mounted in, the same in each session of a campaign")
     arguments = parser.parse_args()
     plan = Plan(
         arguments.server, arguments.runs.split(), arguments.repeats, arguments.volume, arguments.slice,
         arguments.load.split(), arguments.link, arguments.bare,
-        arguments.server_samples, arguments.program,
+        arguments.server_samples, arguments.program, arguments.network, arguments.servers,
+        {name: options.split() for name, _, options in (kind.partition("=") for kind in arguments.kind)},
     )  # fmt: skip
     if nodes.is_isolated():
-        _run_all(plan, arguments.build.resolve(), arguments.profiles.resolve(), Path(os.environ["TESTBED_FOLDER"]))
+        folder = Path(os.environ["TESTBED_FOLDER"])
+        _run_all(plan, arguments.build.resolve(), arguments.profiles.resolve(), folder, arguments.first)
         return
     try:
         nodes.require("mpirun.openmpi", *servers.needs(plan.server), str(arguments.build / "bin" / "slicewise-load"))
@@ -126,18 +154,18 @@ def main() -> None:
         sys.exit(f"testbed: {reason}")
     arguments.profiles.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="slicewise-testbed-") as folder:
-        os.environ["TESTBED_FOLDER"] = folder
+        os.environ["TESTBED_FOLDER"] = str((arguments.folder or Path(folder)).resolve())
         sys.exit(nodes.isolated("testbed.campaign", *sys.argv[1:], timeout=arguments.timeout))
 
 
-def _run_all(plan: Plan, build: Path, profiles: Path, folder: Path) -> None:
-    cluster = nodes.Cluster(folder, plan.nodes, plan.link)
+def _run_all(plan: Plan, build: Path, profiles: Path, folder: Path, first: int) -> None:
+    cluster = nodes.Cluster(folder, plan.nodes, plan.link, nodes.NETWORKS[plan.network], plan.servers)
     servers.SERVERS[plan.server](cluster)
     warm_up(cluster)
     (profiles / "campaign.json").write_text(json.dumps(asdict(plan), indent=2) + "\n")
-    for repeat in range(1, plan.repeats + 1):
+    for repeat in range(first, first + plan.repeats):
         for run in plan.runs:
-            name = f"{run.replace('/', 'on').replace('*', 'x').replace('@', 'after')}-{repeat}"
+            name = f"{run.translate(str.maketrans(IN_NAMES))}-{repeat}"
             seconds, counted, attempts = _run_until_good(plan, run, cluster, build, profiles / name)
             _log(profiles / server_counters.TCP, {"run": name} | counted)
             _log(profiles / server_counters.RUNS, {"run": name, "attempts": attempts, "seconds": seconds})
@@ -166,13 +194,19 @@ def _run_until_good(
     """
     for attempt in range(ATTEMPTS):
         lead = SECONDS_TO_START * LATER**attempt
-        before = cluster.server.tcp_counters()
+        before = _tcp_counters(cluster)
         wrong, seconds = _run_one(plan, run, cluster, build, directory, lead, is_profiled=is_profiled)
         print(f"{directory.name}: {wrong or 'ok'}, {', '.join(f'{each:.2f} s' for each in seconds)}", flush=True)
         if not wrong:
-            after = cluster.server.tcp_counters()
+            after = _tcp_counters(cluster)
             return seconds, {counter: after[counter] - before[counter] for counter in after}, attempt + 1
     sys.exit(f"testbed: {directory.name}: {wrong}")
+
+
+def _tcp_counters(cluster: nodes.Cluster) -> dict[str, int]:
+    """The first server's counters, and how much all nodes sent again."""
+    again = sum(node.tcp_counters()[nodes.SENT_AGAIN] for node in cluster.nodes)
+    return {**cluster.server.tcp_counters(), server_counters.BY_NODES: again}
 
 
 def _run_one(
@@ -188,7 +222,7 @@ def _run_one(
     for place, job in enumerate(jobs):
         own, left = left[: job.nodes], left[job.nodes :]
         command = _command(plan, job, own, cluster, build, start_at + job.delay)
-        if is_profiled:
+        if is_profiled and job.is_profiled:
             profile = directory.with_name(f"{directory.name}-{place + 1}")
             shutil.rmtree(profile, ignore_errors=True)
             command = profiled(plan.slice_seconds, command, build, profile)
@@ -229,7 +263,7 @@ def _command(
     file = servers.MOUNT_POINT / f"{own[0].name}"
     if plan.program is None:
         load = [build / "bin" / "slicewise-load", "--volume", f"{job.volume_mib}M", "--start-at", f"{start_at:.3f}"]
-        load += [*plan.options, "--remove", file]
+        load += [*plan.options, *plan.kinds.get(job.kind or "", []), "--remove", file]
     else:
         sizes = {"mib": job.volume_mib, "kib": job.volume_mib * 1024 // job.processes}
         load = [word.format(file=file, **sizes) for word in shlex.split(plan.program)]

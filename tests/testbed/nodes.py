@@ -12,19 +12,40 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 LINK = "400mbit"
 SERVER_ADDRESS = "10.77.0.1"
-# A queue that never drops, and senders that do not back off by themselves: then shares are reproducible.
-QUEUE = ("burst", "128kb", "limit", "32mb")
-TCP = {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": "0"}
-TCP_COUNTERS = ("TCPFromZeroWindowAdv", "TCPToZeroWindowAdv", "TCPWantZeroWindowAdv", "RetransSegs")
+# What nodes' addresses end with is larger than any server's.
+FIRST_NODE = 11
+SENT_AGAIN = "RetransSegs"
+TCP_COUNTERS = ("TCPFromZeroWindowAdv", "TCPToZeroWindowAdv", "TCPWantZeroWindowAdv", SENT_AGAIN)
 TIMEOUT_SECONDS = 120
 # What begins a command that is killed when whoever started it is gone, however that ended.
 ENDS_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 ISOLATED = "TESTBED_ISOLATED"
+
+
+@dataclass(frozen=True)
+class Network:
+    """How long the queue of each server's link gets (bytes, as tc takes them), and the nodes' settings of TCP."""
+
+    limit: str
+    tcp: Mapping[str, str]
+
+    @property
+    def queue(self) -> tuple[str, ...]:
+        return ("burst", "128kb", "limit", self.limit)
+
+
+NETWORKS = {
+    # A queue that never drops, and senders that do not back off by themselves: then shares are reproducible.
+    "steady": Network("32mb", {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": "0"}),
+    # As machines come, and a queue that drops.
+    "usual": Network("512kb", {"tcp_congestion_control": "cubic", "tcp_slow_start_after_idle": "1"}),
+}
 
 
 class Missing(Exception):
@@ -89,7 +110,7 @@ def is_isolated() -> bool:
 class Node:
     """A namespace with a name, an address and mounts of its own, kept by a sleeping process."""
 
-    def __init__(self, name: str, address: str) -> None:
+    def __init__(self, name: str, address: str, tcp: Mapping[str, str]) -> None:
         self.name = name
         self.address = address
         self._sleeper = subprocess.Popen(["unshare", "-n", "-m", "-u", "--propagation", "private", "sleep", "infinity"])
@@ -102,7 +123,7 @@ class Node:
         self.run("ip", "addr", "add", f"{address}/24", "dev", "eth0")
         for interface in ("eth0", "lo"):
             self.run("ip", "link", "set", interface, "up")
-        self.run("sh", "-c", "; ".join(f"echo {value} > /proc/sys/net/ipv4/{name}" for name, value in TCP.items()))
+        self.run("sh", "-c", "; ".join(f"echo {value} > /proc/sys/net/ipv4/{name}" for name, value in tcp.items()))
 
     def command(self, *command: str | Path) -> list[str]:
         """A command line that runs `command` on this node."""
@@ -128,12 +149,15 @@ class Node:
 
 
 class Cluster:
-    """A server and `count` nodes n1, n2, ... around a switch, the server's port being limited to `link`.
+    """Servers and `count` nodes n1, n2, ... around a switch, each server's port being limited to `link`.
 
-    folder: for data, logs and configuration; a tmpfs is mounted on it, and goes with the namespaces.
+    folder: for data, logs and configuration; a tmpfs is mounted on it, and goes with the namespaces. server: the first
+    of the servers.
     """
 
-    def __init__(self, folder: Path, count: int, link: str = LINK) -> None:
+    def __init__(
+        self, folder: Path, count: int, link: str = LINK, network: Network = NETWORKS["steady"], servers: int = 1
+    ) -> None:
         if not is_isolated():
             raise RuntimeError("a cluster is built in namespaces of its own: see isolated()")
         self.folder = folder
@@ -142,10 +166,15 @@ class Cluster:
         run("ip", "link", "set", "lo", "up")
         run("ip", "link", "add", "switch", "type", "bridge")
         run("ip", "link", "set", "switch", "up")
-        self.server = Node("server", SERVER_ADDRESS)
-        self.nodes = [Node(f"n{number}", f"10.77.0.{number + 10}") for number in range(1, count + 1)]
-        run("tc", "qdisc", "add", "dev", "p-server", "root", "tbf", "rate", link, *QUEUE)
-        self.server.run("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", link, *QUEUE)
+        self.servers = [
+            Node(f"server{number or ''}", _address(_host(SERVER_ADDRESS) + number), network.tcp)
+            for number in range(servers)
+        ]
+        self.server = self.servers[0]
+        self.nodes = [Node(f"n{number + 1}", _address(FIRST_NODE + number), network.tcp) for number in range(count)]
+        for server in self.servers:
+            run("tc", "qdisc", "add", "dev", f"p-{server.name}", "root", "tbf", "rate", link, *network.queue)
+            server.run("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", link, *network.queue)
         self._write_agent()
 
     @property
@@ -162,6 +191,14 @@ class Cluster:
             'exec nsenter -t "$pid" -n -m -u sh -c "$*"\n'
         )
         self.agent.chmod(0o755)
+
+
+def _host(address: str) -> int:
+    return int(address.rpartition(".")[2])
+
+
+def _address(host: int) -> str:
+    return f"{SERVER_ADDRESS.rpartition('.')[0]}.{host}"
 
 
 def run(*command: str | Path) -> None:

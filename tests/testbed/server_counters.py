@@ -11,6 +11,7 @@ import polars as pl
 from testbed.markdown import table
 
 TCP, RUNS = "server-tcp.jsonl", "runs.jsonl"
+BY_NODES = "RetransSegs of all nodes"
 
 
 def server_counters(directory: Path) -> str:

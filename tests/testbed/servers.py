@@ -1,10 +1,13 @@
 """File servers of the testbed: each starts on a cluster's server and is mounted on all its nodes.
 
-- glusterfs: no write-behind, so that each process has one request under way: shares go by process;
+- glusterfs: on as many servers as there are; no write-behind, so that each process has one request under way: shares go
+  by process;
+- glusterfs-usual: with the layers that a volume's clients have as it comes, write-behind among them;
 - sshfs: as it comes, with write-back: the TCP window decides, and shares go by mount;
 - sshfs-sync: every write is answered before the next, as with glusterfs;
 - sshfs-turns: the server serves one connection after the other: first come, first served;
 - sshfs-slow: the server reads no faster than a slow device behind it: the TCP windows close;
+- sshfs-seeks: the server reads as from a device that is slower the more connections are at it;
 - cephfs: a monitor, an object store in memory and a metadata server, with little write-back, or slices would show the
   client's memory: shares grow with processes, by far less than in proportion.
 """
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from testbed.nodes import SERVER_ADDRESS, Cluster, Node, wait_for, wait_for_mount, wait_for_port
@@ -22,6 +25,7 @@ MOUNT_POINT = Path("/mnt/slicewise-testbed")
 GLUSTER_PORT = 24007
 SFTP_PORT = 2222
 SLOW_MIB_S = 20
+SEEKS = ("--mib-s", "12", "--slower", "0.15")
 CEPH_PORT = 6789
 SFTP_SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server")
 
@@ -48,7 +52,7 @@ volume server
 end-volume
 """
 CLIENT = """
-volume client
+volume client{number}
   type protocol/client
   option transport-type tcp
   option remote-host {server}
@@ -56,6 +60,15 @@ volume client
   option remote-subvolume brick
 end-volume
 """
+# A layer of a client, on top of others.
+LAYER = """
+volume {name}
+  type {type}
+  subvolumes {below}
+end-volume
+"""
+# What glusterd puts on top of a volume's clients if nobody says otherwise, from below.
+USUAL_LAYERS = ("write-behind", "read-ahead", "readdir-ahead", "io-cache", "open-behind", "quick-read", "md-cache")
 OSD = "77770000-0000-4000-8000-000000000000"
 CEPH = """
 [global]
@@ -92,22 +105,37 @@ def sftp_server() -> str:
     return next((path for path in SFTP_SERVERS if Path(path).exists()), SFTP_SERVERS[0])
 
 
-def start_glusterfs(cluster: Cluster) -> None:
-    """GlusterFS by bare volume files: no glusterd."""
-    export = cluster.folder / "export"
-    export.mkdir()
-    (cluster.folder / "brick.vol").write_text(BRICK.format(export=export, port=GLUSTER_PORT))
-    (cluster.folder / "client.vol").write_text(CLIENT.format(server=SERVER_ADDRESS, port=GLUSTER_PORT))
+def start_glusterfs(cluster: Cluster, layers: Sequence[str] = ()) -> None:
+    """GlusterFS by bare volume files: no glusterd. layers: of performance, that clients have."""
     log = cluster.folder / "glusterfs.log"
-    cluster.server.start(
-        log, "glusterfsd", "-N", "-f", cluster.folder / "brick.vol", "-l", cluster.folder / "brick.log"
-    )
-    wait_for_port(cluster.server, GLUSTER_PORT)
+    for server in cluster.servers:
+        export, file = cluster.folder / f"export-{server.name}", cluster.folder / f"{server.name}.vol"
+        export.mkdir()
+        file.write_text(BRICK.format(export=export, port=GLUSTER_PORT))
+        server.start(log, "glusterfsd", "-N", "-f", file, "-l", cluster.folder / f"{server.name}.log")
+        wait_for_port(server, GLUSTER_PORT)
+    (cluster.folder / "client.vol").write_text(_client(cluster, layers))
     for node in cluster.nodes:
         mounting = ["glusterfs", "-N", "-f", cluster.folder / "client.vol", "-l", cluster.folder / f"{node.name}.log"]
         _own_mount_point(node)
         node.start(log, *mounting, MOUNT_POINT)
         wait_for_mount(node, MOUNT_POINT, "fuse.glusterfs")
+
+
+def _client(cluster: Cluster, layers: Sequence[str]) -> str:
+    """What a client is made of: a connection to each server, whole files going to one of them by their names."""
+    parts = [
+        CLIENT.format(number=number, server=server.address, port=GLUSTER_PORT)
+        for number, server in enumerate(cluster.servers)
+    ]
+    below = [f"client{number}" for number in range(len(parts))]
+    if len(parts) > 1:
+        layers = ["distribute", *layers]
+    for layer in layers:
+        kind = f"cluster/{layer}" if layer == "distribute" else f"performance/{layer}"
+        parts.append(LAYER.format(name=layer, type=kind, below=" ".join(below)))
+        below = [layer]
+    return "".join(parts)
 
 
 def start_sshfs(cluster: Cluster, *options: str, serving: tuple[str, ...] = ()) -> None:
@@ -158,17 +186,19 @@ def _own_mount_point(node: Node) -> None:
 
 SERVERS: dict[str, Callable[[Cluster], None]] = {
     "glusterfs": start_glusterfs,
+    "glusterfs-usual": lambda cluster: start_glusterfs(cluster, USUAL_LAYERS),
     "sshfs": start_sshfs,
     "sshfs-sync": lambda cluster: start_sshfs(cluster, "sshfs_sync"),
     "sshfs-turns": lambda cluster: start_sshfs(cluster, serving=("--turns",)),
     "sshfs-slow": lambda cluster: start_sshfs(cluster, serving=("--mib-s", str(SLOW_MIB_S))),
+    "sshfs-seeks": lambda cluster: start_sshfs(cluster, serving=SEEKS),
     "cephfs": start_cephfs,
 }
 
 
 def needs(server: str) -> tuple[str, ...]:
     """The commands that a server takes."""
-    if server == "glusterfs":
+    if server.startswith("glusterfs"):
         return ("glusterfsd", "glusterfs")
     if server == "cephfs":
         return ("ceph", "ceph-mon", "ceph-osd", "ceph-mds", "ceph-fuse")

@@ -2,6 +2,8 @@
 
 --turns: connections are served one after the other: the first that sends much keeps its turn until it has been quiet
 for a while. --mib-s RATE: all connections together are read no faster than that, as by a server with a slow device.
+--slower PART: for each further connection that is at it the device takes so much longer for a byte, as a disk that has
+to seek.
 """
 
 from __future__ import annotations
@@ -21,9 +23,11 @@ CHUNK_BYTES = 256 << 10
 class Gate:
     """Lets bytes of connections through: in turns, at a rate, or both. Shared by the threads of all connections."""
 
-    def __init__(self, in_turns: bool, bytes_per_second: float | None) -> None:
+    def __init__(self, in_turns: bool, bytes_per_second: float | None, slower: float) -> None:
         self._in_turns = in_turns
         self._rate = bytes_per_second
+        self._slower = slower
+        self._seen: dict[int, float] = {}
         self._condition = threading.Condition()
         self._holder: int | None = None
         self._last = 0.0
@@ -41,12 +45,15 @@ class Gate:
                 self._condition.wait(0.02)
             self._holder, self._last = who, time.monotonic()
 
-    def pace(self, count: int) -> None:
+    def pace(self, who: int, count: int) -> None:
         """Waits as long as the device takes for so many bytes."""
         if self._rate is None:
             return
         with self._condition:
-            self._free_at = max(self._free_at, time.monotonic()) + count / self._rate
+            now = time.monotonic()
+            self._seen[who] = now
+            others = sum(other != who and now - last < QUIET_SECONDS for other, last in self._seen.items())
+            self._free_at = max(self._free_at, now) + count / self._rate * (1 + self._slower * others)
             wait = self._free_at - time.monotonic()
         time.sleep(max(wait, 0.0))
 
@@ -62,7 +69,7 @@ def serve(connection: socket.socket, server: str, gate: Gate, who: int) -> None:
         sent += len(chunk)
         if sent > OUT_OF_TURN_BYTES:
             gate.take_turn(who)
-        gate.pace(len(chunk))
+        gate.pace(who, len(chunk))
         view = memoryview(chunk)
         while view:
             view = view[process.stdin.write(view) :]
@@ -81,8 +88,9 @@ def main() -> None:
     parser.add_argument("server")
     parser.add_argument("--turns", action="store_true")
     parser.add_argument("--mib-s", type=float)
+    parser.add_argument("--slower", type=float, default=0)
     arguments = parser.parse_args()
-    gate = Gate(arguments.turns, arguments.mib_s and arguments.mib_s * (1 << 20))
+    gate = Gate(arguments.turns, arguments.mib_s and arguments.mib_s * (1 << 20), arguments.slower)
     listening = socket.create_server(("", arguments.port))
     for who in range(1 << 30):
         connection, _ = listening.accept()

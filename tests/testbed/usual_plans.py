@@ -1,0 +1,102 @@
+"""What is recorded as users meet it: TCP and clients as they come, a queue that drops, jobs of half a minute and more.
+
+`PLANS` has the arguments of `testbed.campaign` by the name of the recording, which may be made in several sessions
+(--first, --folder).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Usual:
+    """A recording. what: is not kind about it; sessions: of its runs, short ones."""
+
+    what: str
+    server: str
+    sessions: tuple[str, ...]
+    volume_mib: int
+    options: tuple[str, ...]
+    link: str = "100mbit"
+    slice_seconds: float = 1
+
+    @property
+    def runs(self) -> str:
+        """All of them, in the order of the sessions."""
+        return " ".join(self.sessions)
+
+    def arguments(self, runs: str) -> list[str]:
+        """Of `testbed.campaign`, without where."""
+        given = [
+            "--server",
+            self.server,
+            "--network",
+            "usual",
+            "--link",
+            self.link,
+            "--slice",
+            f"{self.slice_seconds:g}",
+        ]
+        return [*given, "--volume", str(self.volume_mib), "--runs", runs, *self.options]
+
+
+_NODES = (
+    "2 4/2 6/3 2+6/3",
+    "4/2+6/3 2+4/2+6/3",
+    "2+4/2+4/2+6/3 2+6/3+4@10!",
+)
+_CALLS = "--load=--fsync --transfer 256K"
+PLANS: dict[str, Usual] = {
+    "usual-nodes": Usual(
+        "two to four jobs on one to three nodes each; once beside a job that nobody profiled",
+        "glusterfs-usual", _NODES, 256, (_CALLS,),
+    ),
+    "usual-shared": Usual(
+        "two to four jobs on one to three nodes each, a file a job; once beside a job that nobody profiled",
+        "sshfs", _NODES, 256, (f"{_CALLS} --shared",),
+    ),
+    "usual-seeks": Usual(
+        "a file a job, on a device that is slower with each further node that is at it",
+        "sshfs-seeks",
+        ("1 2/2 3/3 1+2/2", "1+3/3 2/2+3/3 2/2+2/2", "1+2/2+3/3"), 192, (f"{_CALLS} --shared",), "1gbit",
+    ),
+    "usual-sizes": Usual(
+        "calls of 4 KiB, 64 KiB and 4 MiB beside each other",
+        "glusterfs-usual",
+        (
+            "4~small 4~medium 4~large 4~small+4~large",
+            "4~small+4~medium 4~medium+4~large",
+            "4~small+4~medium+4~large 4~small+4~large@10",
+        ),
+        256,
+        ("--load=--fsync", "--kind=small=--transfer 4K", "--kind=medium=--transfer 64K", "--kind=large=--transfer 4M"),
+    ),
+    "usual-checkpoints": Usual(
+        "checkpoints of 64 MiB every 20 s, of 45 MiB every 11 s, and a job that writes all the time",
+        "sshfs",
+        (
+            "4~slow 4~fast 4~steady",
+            "4~slow+4~steady 4~fast+4~steady",
+            "4~slow+4~fast 4~slow+4~fast+4~steady",
+        ),
+        384,
+        (
+            "--load=--fsync --transfer 256K",
+            "--kind=slow=--volume 64M --phases --compute 14 --repeats 3",
+            "--kind=fast=--volume 45M --phases --compute 7 --repeats 5",
+            "--kind=steady=",
+        ),
+        slice_seconds=4,
+    ),
+    "usual-servers": Usual(
+        "one or two processes beside 6 and 12 on three nodes; two servers, each file on one of them",
+        "glusterfs-usual",
+        ("1 2 12/3 1+12/3", "6/3 2+12/3 1+6/3", "1+2+12/3 2+6/3"),
+        192,
+        (_CALLS, "--servers", "2"),
+        "60mbit",
+    ),
+}  # fmt: skip
