@@ -17,6 +17,11 @@ validation-page: all  ## write docs/validation.md anew from the packed campaigns
 	make/setup test
 	PYTHONPATH=tests $(VENV)/bin/python -m testbed.validation tests/golden/campaigns docs/validation.md
 
+.PHONY: usual-page
+usual-page: all  ## show the section "As users meet it" of docs/validation.md, from the packed campaigns
+	make/setup test
+	PYTHONPATH=tests $(VENV)/bin/python -m testbed.usual_page tests/golden/campaigns
+
 .PHONY: foretold-page
 foretold-page: all  ## write docs/foretold.md anew from the packed campaigns, as whoever changes how runs are foretold must
 	make/setup test

@@ -59,6 +59,11 @@ def _size(processes: int) -> dict[str, int]:
     return {"processes": processes, "nodes": nodes, "mounts": nodes, "outstanding": float(processes * MIB)}
 
 
+def pair_name(sizes: tuple[int, int]) -> str:
+    """The combination of a pair, as frames have it."""
+    return _pair(list(sizes))
+
+
 def _pair(sizes: list[int]) -> str:
     return pair_of((p, _size(p)["nodes"], _size(p)["mounts"]) for p in sizes)
 

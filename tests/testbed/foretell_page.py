@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slicewise.analysis.foretell import foretold
-from slicewise.analysis.foretell.foretold import AloneRun, Law, Laws, SeenJob, SeenRun
+from slicewise.analysis.foretell.foretold import AloneRun, SeenJob, SeenRun
+from slicewise.analysis.foretell.laws import Law, Laws, laws_of
 from slicewise.estimate import Estimate
 from slicewise.report.foretell.foretell_words import law_words
 from slicewise.text import words
@@ -74,7 +75,7 @@ def outcomes(directory: Path) -> list[Outcome]:
     tried = foretold.tried_on([seen for _, seen in runs], served)
     found = []
     for run, seen in runs:
-        laws = foretold.laws_of(_of_others(tried, runs, seen))
+        laws = laws_of(_of_others(tried, runs, seen))
         plans = [(one.alone, one.start) for one in seen.jobs]
         seconds = foretold.foretold_seconds(plans, served, laws)
         for one, value in zip(seen.jobs, seconds, strict=True):

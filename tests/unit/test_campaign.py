@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.campaign.figures import by_combination, figures
 from slicewise.analysis.campaign.result import campaign_result
+from slicewise.analysis.runs.campaign import campaign
 from slicewise.analysis.sharing.fitted_model import CHECK_SCHEMA
 from slicewise.charts.campaign import alone_and_together
 from slicewise.digest.digest import Digest
@@ -22,6 +23,7 @@ from slicewise.report.campaign.campaign_tables import figures_table, tables
 from slicewise.report.campaign.campaign_words import opening
 from slicewise.report.page import html_of
 from slicewise.report.tables import Cell, Column, Table
+from support.swz import build_profile
 from support.tabled_jobs import EPOCH, MIB, write_job
 
 DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs/commands.md").read_text()
@@ -91,6 +93,26 @@ def test_runs_with_other_starts_or_programs_are_no_repeats(tmp_path):
     assert found.together.filter(pl.col("start") == 8)["overlap_ratio"].to_list() == [1]
     shown = tables(found)["together"]
     assert {"programs", "begins", "moves"} <= {column.heading for column in shown.columns}
+
+
+def test_slices_in_which_a_job_waits_for_syncs_tell_nothing_of_the_others(tmp_path):
+    """The first job writes until slice 5 and syncs until slice 8; meanwhile the storage works for it as well."""
+
+    def row(process, slice_, **counters):
+        return {"process": process, "slice": slice_, "threads": 1} | counters
+
+    def written(folder, process, slices, syncs):
+        writes = [row(process, at, write_bytes=MIB, write_ops=1, write_ns=10**9) for at in slices]
+        syncing = [row(process, at, sync_ns=10**9, sync_ops=1) for at in syncs]
+        ends = {"slice_ns": 10**9, "start_ns": EPOCH * 10**9, "end_ns": (EPOCH + 20) * 10**9}
+        member = {"process": process, "rank": 0, "ranks": 1, "program": "/opt/writer", **ends}
+        return Digest(read_profile(build_profile(tmp_path / folder, [member], [*writes, *syncing])))
+
+    first = written("first", 1, range(EPOCH, EPOCH + 6), range(EPOCH + 6, EPOCH + 9))
+    second = written("second", 2, range(EPOCH, EPOCH + 15), [])
+    data = campaign([first, second])
+    shown = {job: (rows["slice"] - EPOCH).to_list() for (job,), rows in data.slices.group_by("job")}
+    assert shown == {"first": [1, 2, 3, 4], "second": [1, 2, 3, 4, *range(9, 14)]}
 
 
 def test_overall_rates_mix_the_overlap_with_what_follows(result):

@@ -11,7 +11,13 @@ import polars as pl
 import pytest
 from slicewise.analysis.runs.outliers import outliers
 from slicewise.analysis.sharing import weights
-from slicewise.analysis.sharing.capacity_curve import CapacityCurve, CurvePoint, combined_rates, fit_capacity
+from slicewise.analysis.sharing.capacity_curve import (
+    CapacityCurve,
+    CostLine,
+    CurvePoint,
+    combined_rates,
+    fit_capacity,
+)
 from slicewise.analysis.sharing.fitted_model import check, cross_check, fit_model, predict, with_held_out
 from slicewise.analysis.sharing.model import EndWait, FittedModel, ModelJob, Scatter
 from slicewise.analysis.sharing.model_file import read_model, write_model
@@ -157,9 +163,21 @@ def test_capacity_that_falls_with_clients_is_seen():
     assert model.basis == "capacity curve"
     assert model.capacity.by == "processes"
     assert not model.capacity.is_constant
-    # 96 clients, when left out, lie beyond all others: nothing is known of a capacity out there.
-    within = cross_check(jobs, slices).filter(~pl.col("pair").str.starts_with("36 + 60"))
-    assert within["relative_error"].abs().max() < 0.05
+    assert model.capacity.is_line
+    assert model.capacity.line.seconds * 100 * MIB == pytest.approx(1, rel=0.02)
+    assert model.capacity.line.per_client / model.capacity.line.seconds == pytest.approx(0.01, rel=0.05)
+    # 96 clients, when left out, lie beyond all others.
+    assert cross_check(jobs, slices)["relative_error"].abs().max() < 0.05
+
+
+def test_beyond_all_points_a_curve_goes_on_as_the_line_of_costs():
+    points = [CurvePoint(clients, Estimate(rate, rate, rate, ""), 1) for clients, rate in ((2, 50.0), (4, 30.0))]
+    curve = CapacityCurve("nodes", points, None, CostLine(0.01, 0.005, 1.1))
+    assert (curve.at(2), curve.at(4), curve.at(6)) == pytest.approx((50, 30, 25))
+    assert curve.low(6) == pytest.approx(25 / 1.1)
+    assert CapacityCurve("nodes", points, None).at(6) == 30
+    # A line that lies above the last point does not lift the curve.
+    assert CapacityCurve("nodes", points, None, CostLine(0.01, 0.001, 1.1)).at(6) == 30
 
 
 def test_a_constant_capacity_is_called_so():
@@ -271,11 +289,13 @@ def test_intervals_hold_what_they_promise(seed):
     assert checked.select(pl.col("observed").is_between("low", "high").mean()).item() >= 0.9
 
 
-def test_a_model_is_read_back_as_it_was_written(tmp_path):
-    jobs, slices = campaign(MIXED, Weighting("processes^beta", 0.5))
+@pytest.mark.parametrize("capacity", [None, lambda processes: 100.0 * MIB / (1 + processes / 20)])
+def test_a_model_is_read_back_as_it_was_written(tmp_path, capacity):
+    jobs, slices = campaign(MIXED, Weighting("processes^beta", 0.5), **({"capacity": capacity} if capacity else {}))
     model = with_held_out(fit_model(jobs, slices, {"profiles": ["a", "b"]}), cross_check(jobs, slices))
     write_model(model, tmp_path / "m.json")
     assert read_model(tmp_path / "m.json") == model
+    assert (model.capacity.line is None) == (capacity is None)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ import json
 import math
 
 import pytest
-from slicewise.analysis.foretell.foretold import LAWS, foretell, laws_of, seen_runs, serves, tried_on
 from slicewise.analysis.foretell.foretold import alone_run as run_alone
+from slicewise.analysis.foretell.foretold import foretell, seen_runs, serves, timeline, tried_on
+from slicewise.analysis.foretell.laws import LAWS, laws_of
 from slicewise.analysis.foretell.side_by_side import Beside, Rules, Segment, ends, speeds
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
@@ -78,6 +79,18 @@ def test_ends_of_jobs_that_come_later():
     pause = Segment(7.0)
     assert ends([Beside(0, 1, (WRITES,)), Beside(2, 1, (pause, WRITES))], Rules()) == pytest.approx([11, 20])
     assert ends([Beside(0, 1, ()), Beside(2, 1, (WRITES,))], Rules()) == pytest.approx([0, 12])
+
+
+def test_each_further_node_at_a_storage_that_seeks_costs_all_of_them():
+    """With 1/2 more for each further node: two nodes together get 2/3 of what one gets, four of them 1/(1 + 3/2)."""
+    rules = Rules(crowding=0.5)
+    jobs = [Beside(0, 1, (WRITES,)), Beside(0, 1, (WRITES,))]
+    assert ends(jobs, rules) == pytest.approx([30, 30])
+    # What two nodes reach alone is less already: 10 s alone are 10 / 1.5 of a single node's.
+    wide = [Beside(0, 1, (WRITES,), nodes=2), Beside(0, 1, (WRITES,), nodes=2)]
+    assert ends(wide, rules) == pytest.approx([2 * 10 * 2.5 / 1.5] * 2)
+    # A job that computes is not at it.
+    assert ends([Beside(0, 1, (WRITES,)), Beside(0, 1, (Segment(30.0),))], rules) == pytest.approx([10, 30])
 
 
 def job(folder, name, at, spans, processes=1, transfer=MIB, direction="write"):
@@ -184,3 +197,29 @@ def test_command(campaign, tmp_path):
     assert found["seen_jobs"] == 8
     twice = slicewise_command("foretell", campaign[0].path, campaign[0].path, "--json")
     assert [one["slowdown"] for one in json.loads(twice.text)["jobs"]] == pytest.approx([2, 2], rel=0.01)
+
+
+def test_what_a_client_has_buffered_is_written_while_the_job_waits(tmp_path):
+    """Of 150 MiB in the first second at 100 MiB/s, 50 MiB are written in the second, which has 50 MiB of its own."""
+    one = job(tmp_path, "buffers", 0, [(1, 150, 0.999), (1, 50, 0.999), (8, 100, 0.999)])
+    [segment] = timeline(run_alone(one, one.process_slices["storage"][0]), {"write": 100.0 * MIB})
+    assert segment.use == pytest.approx((0, 1, 0), abs=0.01)
+    assert segment.use[1] * segment.seconds == pytest.approx(10)
+
+
+def test_a_few_files_opened_do_not_tell_how_many_the_storage_could_open(campaign):
+    storage = campaign[0].process_slices["storage"][0]
+    assert set(serves([run_alone(digest, storage) for digest in campaign[:2]])) == {"write"}
+
+
+def test_storage_that_gets_slower_with_nodes_is_recognised(tmp_path):
+    """100 MiB/s for one node, 100 / 1.4 for two."""
+    alone = job(tmp_path, "alone", 0, [(20, 100, 0.999)])
+    seen = [alone]
+    for number in range(3):
+        at = 1000 * (number + 1)
+        seen += [job(tmp_path, f"{name}-{number}", at, [(56, 100 / 2.8, 0.999)]) for name in ("one", "two")]
+    found = foretell([(alone, 0.0), (alone, 0.0)], seen[1:])
+    assert found.laws.chosen.rules.crowding == 0.4
+    assert [one.seconds.value for one in found.jobs] == pytest.approx([56, 56], rel=0.01)
+    assert "a byte costs 40 % more for each further node" in " ".join(foretell_words.lines(found))

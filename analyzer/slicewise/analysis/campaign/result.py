@@ -64,7 +64,7 @@ def result_of(data: Campaign) -> CampaignResult:
     checked = cross_check(data.jobs, data.slices)
     return CampaignResult(
         data=data,
-        conditions=_conditions(data, runs),
+        conditions=conditions_of(data),
         runs=runs,
         alone=alone_table(runs),
         together=together_table(runs),
@@ -75,7 +75,9 @@ def result_of(data: Campaign) -> CampaignResult:
     )
 
 
-def _conditions(data: Campaign, runs: pl.DataFrame) -> Conditions:
+def conditions_of(data: Campaign) -> Conditions:
+    """On what ground a campaign's figures stand."""
+    runs = runs_of(data)
     alone = runs.filter(pl.len().over("run") == 1)
     together = runs.filter(pl.len().over("run") > 1)
     calls = data.activity.group_by("job").agg(call=pl.col("bytes").sum() / pl.col("ops").sum().clip(1))

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind, call_rows
-from slicewise.analysis.foretell.side_by_side import NONE, Amounts, Beside, Rules, Segment, ends
+from slicewise.analysis.foretell.laws import LAWS, Law, Laws, crowded_laws, laws_of
+from slicewise.analysis.foretell.side_by_side import NONE, Amounts, Beside, Segment, ends
 from slicewise.analysis.job.io_span import io_span
 from slicewise.analysis.runs.matching import run_of
 from slicewise.analysis.runs.storage import shared_storage
 from slicewise.analysis.runs.student import student_t
-from slicewise.analysis.sharing.weights import Kind as WeightKind
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.digest.activity import DIRECTIONS, activity, bytes_by_storage
 from slicewise.digest.digest import Digest
@@ -29,9 +28,6 @@ from slicewise.estimate import Estimate
 # A job's run alone, when it starts (s), and its timeline.
 Plan = tuple["AloneRun", float, tuple[Segment, ...]]
 MOVES: tuple[Kind, ...] = ("read", "write")
-EXPONENTS = (1.0, 2.0, 32.0)
-# Clients cut calls into parts: a process has no more bytes under way than this, as far as shares go.
-PARTS = (128 << 10, 256 << 10, 1 << 20, math.inf)
 # A run of the same program is one of the same job if its bytes and calls are as close as this.
 ALIKE = 0.05
 ALIKE_CALLS = 0.2
@@ -41,9 +37,6 @@ SAME = 0.1
 BUSY = 0.9
 FEWEST_SLICES = 4
 PERCENTILE = 95
-# Laws that are off by no more than this factor of the best, or this much more, are about as good: the first is taken.
-ABOUT_AS_GOOD = 1.1
-NEGLIGIBLE = 0.005
 # From so many jobs seen in company on an interval is told.
 FEWEST_SEEN = 3
 MUCH_METADATA = 0.1
@@ -51,30 +44,6 @@ MUCH_METADATA = 0.1
 POOR = 0.1
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Law:
-    """What shares go by. part: the most bytes that a call counts for, of weights by bytes outstanding."""
-
-    by: WeightKind
-    part: float
-    rules: Rules
-
-
-WEIGHTS: list[tuple[WeightKind, float]] = [
-    ("processes", math.inf),
-    ("nodes", math.inf),
-    ("equal", math.inf),
-    *(("outstanding", part) for part in PARTS),
-]
-# The simplest first; of two that explain as much, a metadata call is rather taken to wait behind others' data.
-LAWS = [
-    Law(by, part, Rules(exponent, is_behind, is_one_queue))
-    for is_behind, (by, part), is_one_queue, exponent in product((False, True), WEIGHTS, (True, False), EXPONENTS)
-    if not (is_behind and (by == "outstanding" or is_one_queue))
-    if not (is_one_queue and by != "outstanding")
-]
 
 
 @dataclass(frozen=True)
@@ -136,25 +105,6 @@ class SeenRun:
     @property
     def sizes(self) -> tuple[str, ...]:
         return tuple(sorted(one.alone.digest.job for one in self.jobs))
-
-
-@dataclass(frozen=True)
-class Laws:
-    """chosen: the simplest with about the smallest error; errors: ln(foretold / seen) of each job in company by it.
-    possible: all that are about as good, the chosen one among them.
-    """
-
-    chosen: Law
-    errors: list[float]
-    possible: list[Law]
-
-    @property
-    def mean_error(self) -> float | None:
-        return float(np.mean(np.abs(np.expm1(self.errors)))) if self.errors else None
-
-    @property
-    def largest_error(self) -> float | None:
-        return float(np.max(np.abs(np.expm1(self.errors)))) if self.errors else None
 
 
 @dataclass(frozen=True)
@@ -308,6 +258,8 @@ def serves(quiet: Iterable[AloneRun]) -> dict[Kind, float]:
         seconds = run.digest.slice_ns / 1e9
         inner = run.rows.slice(1, max(0, len(run.rows) - 2))
         for kind in KINDS:
+            if kind == "meta" and run.in_metadata() <= MUCH_METADATA:
+                continue  # how fast it opened a few files says nothing of what the storage could do
             busy = inner.filter(pl.col(SECONDS[kind]) >= BUSY * seconds * run.processes)
             rates = run.rows.filter(pl.col(AMOUNTS[kind]) > 0)[AMOUNTS[kind]].to_numpy() / seconds
             if len(busy) >= FEWEST_SLICES:
@@ -326,27 +278,39 @@ def timeline(run: AloneRun, served: Mapping[Kind, float]) -> tuple[Segment, ...]
     start, end = run.span
     rows = {row["slice"]: row for row in run.rows.iter_rows(named=True)}
     found: list[Segment] = []
+    buffered = 0.0
     for number in range(start // slice_ns, -(-end // slice_ns)):
         seconds = (min(end, (number + 1) * slice_ns) - max(start, number * slice_ns)) / 1e9
         if seconds <= 0:
             continue
-        one = _segment(rows.get(number), seconds, run.processes, served)
+        one, buffered = _drained(_segment(rows.get(number), seconds, run.processes, served), buffered)
         if found and _is_same(found[-1], one):
             found[-1] = _joined(found[-1], one)
         else:
             found.append(one)
+    if found and buffered > 0:  # so much was never as slow as the storage is taken to be
+        read, write, meta = found[-1].use
+        found[-1] = replace(found[-1], use=(read, write + buffered / found[-1].seconds, meta))
     return tuple(found)
 
 
 def _segment(row: Mapping[str, float] | None, seconds: float, processes: int, served: Mapping[Kind, float]) -> Segment:
     if row is None:
         return Segment(seconds)
-    use = [row[AMOUNTS[kind]] / served[kind] / seconds if row[AMOUNTS[kind]] else 0.0 for kind in KINDS]
+    use = [row[AMOUNTS[kind]] / served[kind] / seconds if kind in served else 0.0 for kind in KINDS]
     calls = [row[SECONDS[kind]] / processes / seconds for kind in KINDS]
     # Who used the storage was in calls, if only for as long as they are counted in whole nanoseconds.
     calls = [max(part, 1e-6) if used else part for part, used in zip(calls, use, strict=True)]
     whole = max(1.0, sum(calls))
     return Segment(seconds, _amounts(use), _amounts(part / whole for part in calls))
+
+
+def _drained(segment: Segment, buffered: float) -> tuple[Segment, float]:
+    """A segment with what the storage did meanwhile, and the seconds of buffered writes that it has yet to do."""
+    read, write, meta = segment.use
+    wanted = write * segment.seconds + buffered
+    done = min(wanted, segment.seconds)
+    return replace(segment, use=(read, done / segment.seconds, meta)), wanted - done
 
 
 def _amounts(values: Iterable[float]) -> Amounts:
@@ -371,7 +335,7 @@ def _joined(one: Segment, other: Segment) -> Segment:
 def together(jobs: Sequence[Plan], served: Mapping[Kind, float], law: Law) -> list[float]:
     """How long each job's I/O takes beside the others (s), by a law."""
     plans = [
-        Beside(start, run.weight(law), alone, run.under_way(law, served), run.metadata_call())
+        Beside(start, run.weight(law), alone, run.under_way(law, served), run.metadata_call(), run.nodes)
         for run, start, alone in jobs
     ]
     return [end - plan.start for end, plan in zip(ends(plans, law.rules), plans, strict=True)]
@@ -382,27 +346,19 @@ def tried_on(
 ) -> dict[Law, list[list[float]]]:
     """ln(foretold / seen) of each job of each run, by every law."""
     plans = [[(one.alone, one.start, timeline(one.alone, served)) for one in run.jobs] for run in runs]
-    found = {}
-    for done, law in enumerate(LAWS if runs else LAWS[:1]):
+    found: dict[Law, list[list[float]]] = {}
+    laws = list(LAWS if runs else LAWS[:1])
+    for done, law in enumerate(laws):
         found[law] = [_errors(run, together(jobs, served, law)) for run, jobs in zip(runs, plans, strict=True)]
+        if law == LAWS[-1]:
+            laws += crowded_laws(found)  # the loop goes on with them
         if progress is not None:
-            progress(done + 1, len(LAWS))
+            progress(done + 1, len(laws))
     return found
 
 
 def _errors(run: SeenRun, seconds: Sequence[float]) -> list[float]:
     return [math.log(value / one.seconds) for value, one in zip(seconds, run.jobs, strict=True)]
-
-
-def laws_of(tried: Mapping[Law, Sequence[Sequence[float]]]) -> Laws:
-    """What the errors of `tried_on` say of laws. Where nothing was seen, the simplest is taken and any is possible."""
-    errors = {law: [one for run in runs for one in run] for law, runs in tried.items()}
-    if not any(errors.values()):
-        return Laws(LAWS[0], [], list(LAWS))
-    sizes = {law: float(np.mean(np.abs(found))) for law, found in errors.items()}
-    bound = max(ABOUT_AS_GOOD * min(sizes.values()), min(sizes.values()) + NEGLIGIBLE)
-    possible = [law for law, size in sizes.items() if size <= bound]
-    return Laws(possible[0], errors[possible[0]], possible)
 
 
 def foretold_seconds(
@@ -437,6 +393,8 @@ def doubt_of(run: AloneRun, beside: Iterable[AloneRun], laws: Laws) -> str:
                 f"{100 * one.in_metadata():.0f} % of {whose} time in calls is of metadata, and what such calls take "
                 "and cost beside others is hardly a matter of shares"
             )
+    if 0 < len(laws.errors) < FEWEST_SEEN:
+        return "fewer jobs were seen in company there than tell how far off a law is"
     if laws.mean_error is not None and laws.mean_error > POOR:
         return f"no law explains well what was seen here: the best is off by {100 * laws.mean_error:.0f} % in the mean"
     return ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 # The order of kinds of calls in every tuple here.
@@ -53,7 +53,7 @@ class Beside:
     """A job: weight of its share while all of its processes are in calls; start in seconds; its timeline alone.
 
     under_way: how long the storage takes for the writes that it has under way while all of its processes write (s).
-    metadata: how long its metadata call takes alone (s); 0: it makes none.
+    metadata: how long its metadata call takes alone (s); 0: it makes none. nodes: that it is on.
     """
 
     start: float
@@ -61,6 +61,7 @@ class Beside:
     timeline: tuple[Segment, ...]
     under_way: float = 0.0
     metadata: float = 0.0
+    nodes: int = 1
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,13 @@ class Rules:
     """exponent: of the storage's capacity region (r^p + w^p + m^p = 1 in storage time; 1: one device that takes turns).
     is_written_behind: the client goes on while its data are under way, so that only the rate is bounded, not each call.
     is_one_queue: metadata calls, which take next to none of the storage's time, wait behind the writes of other jobs.
+    crowding: with each further node that is at it the storage takes so much longer, as a part of what it takes for one.
     """
 
     exponent: float = 1.0
     is_written_behind: bool = False
     is_one_queue: bool = False
+    crowding: float = 0.0
 
 
 def ends(jobs: Sequence[Beside], rules: Rules) -> list[float]:
@@ -93,7 +96,8 @@ def ends(jobs: Sequence[Beside], rules: Rules) -> list[float]:
         at = tuple((i, place[i]) for i in active)
         if at not in known:
             queues = [(jobs[i].under_way, jobs[i].metadata) for i in active]
-            known[at] = speeds([(jobs[i].timeline[k], jobs[i].weight) for i, k in at], rules, queues)
+            crowded = _crowded([jobs[i].timeline[k] for i, k in at], [jobs[i].nodes for i in active], rules.crowding)
+            known[at] = speeds(list(zip(crowded, [jobs[i].weight for i in active], strict=True)), rules, queues)
         lengths = [jobs[i].timeline[place[i]].seconds for i in active]
         rates = [speed / max(length, SHORT) for speed, length in zip(known[at], lengths, strict=True)]
         step = min([coming - now, *(left[i] / rate for i, rate in zip(active, rates, strict=True))])
@@ -104,6 +108,19 @@ def ends(jobs: Sequence[Beside], rules: Rules) -> list[float]:
                 place[i], left[i] = place[i] + 1, 1.0
                 if place[i] == len(jobs[i].timeline):
                     found[i] = now
+    return found
+
+
+def _crowded(segments: Sequence[Segment], nodes: Sequence[int], crowding: float) -> list[Segment]:
+    """Segments with what they use of a storage that all of these nodes are at, where each job was at it alone."""
+    if not crowding:
+        return list(segments)
+    there = sum(count for segment, count in zip(segments, nodes, strict=True) if segment.use != NONE)
+    longer = [(1 + crowding * (there - 1)) / (1 + crowding * (count - 1)) for count in nodes]
+    found = []
+    for segment, factor in zip(segments, longer, strict=True):
+        read, write, meta = segment.use
+        found.append(replace(segment, use=(factor * read, factor * write, factor * meta)))
     return found
 
 

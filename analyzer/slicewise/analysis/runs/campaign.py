@@ -85,7 +85,8 @@ class Campaign:
     repeats; a run of one job is that job alone.
 
     slices (`SLICES_SCHEMA`), a row a job and slice: of those slices alone in which every job that moved a byte was at
-    work throughout, with nearly all of its processes.
+    work throughout, with nearly all of its processes, and in which no job waited for syncs alone: then the storage
+    works for it, and what the others get is not all that there is.
 
     activity (`digest.activity.ACTIVITY_SCHEMA`): what each process of the jobs moved there in each slice of the grid.
     """
@@ -145,7 +146,7 @@ def campaign_of(
     digests = [job.run.digest for job in moved]
     return Campaign(
         jobs=table.select(pl.col(name).cast(dtype) for name, dtype in JOBS_SCHEMA.items()),
-        slices=_shared_in_full(pl.concat(slices), table, grid_ns / 1e9),
+        slices=_shared_in_full(pl.concat(slices), _syncing(pl.concat(activities)), table, grid_ns / 1e9),
         activity=pl.concat(activities),
         slice_seconds=grid_ns / 1e9,
         direction=direction,
@@ -255,8 +256,17 @@ def _with_runs(jobs: pl.DataFrame, together: Together) -> pl.DataFrame:
     return pl.concat(rows)
 
 
-def _shared_in_full(rows: pl.DataFrame, jobs: pl.DataFrame, slice_seconds: float) -> pl.DataFrame:
+def _syncing(activity: pl.DataFrame) -> pl.DataFrame:
+    """The slices in which jobs moved nothing and waited for syncs of what they had written: job, slice."""
+    sums = activity.group_by("job", "slice").agg(pl.col("bytes", "io_ns").sum())
+    return sums.filter(pl.col("bytes") == 0, pl.col("io_ns") > 0).select("job", "slice")
+
+
+def _shared_in_full(
+    rows: pl.DataFrame, syncing: pl.DataFrame, jobs: pl.DataFrame, slice_seconds: float
+) -> pl.DataFrame:
     """The rows of slices in which every job that moved a byte did so throughout; see `Campaign.slices`."""
+    runs = jobs.select("job", "run")
     in_flight = pl.col("ns").sum() / (slice_seconds * 1e9)
     return (
         rows.group_by("job", "slice")
@@ -270,6 +280,7 @@ def _shared_in_full(rows: pl.DataFrame, jobs: pl.DataFrame, slice_seconds: float
         .join(jobs.select("job", "run", "pair"), on="job")
         .join(full_slices(rows).select("job", "slice", is_full=True), on=["job", "slice"], how="left")
         .filter(pl.col("is_full").fill_null(False).all().over("run", "slice"))
+        .join(syncing.join(runs, on="job"), on=["run", "slice"], how="anti")
         .with_columns(seconds=pl.lit(slice_seconds))
         .select(pl.col(name).cast(dtype) for name, dtype in SLICES_SCHEMA.items())
         .sort("run", "slice", "job")

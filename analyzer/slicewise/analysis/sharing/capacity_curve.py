@@ -6,13 +6,14 @@ Frames in (`campaign.SLICES_SCHEMA`), dataclasses out. The definitions are in do
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import polars as pl
 
 from slicewise.analysis.runs.rates import mean_of
+from slicewise.analysis.runs.student import student_t
 from slicewise.analysis.sharing.capacity import SATURATING_RUNS
 from slicewise.estimate import Estimate
 
@@ -23,6 +24,8 @@ WORTH_A_CURVE = 0.2
 NEGLIGIBLE_ERROR = 0.01
 # A capacity that stays within this fraction of its mean is called constant.
 CONSTANT = 0.05
+# So many combinations of jobs show a line of costs, and leave one to say how far off it is.
+FEWEST_FOR_A_LINE = 3
 
 
 @dataclass(frozen=True)
@@ -35,15 +38,35 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
+class CostLine:
+    """What a byte costs beside others, as on a device that seeks: seconds, and so many more for each client.
+
+    spread: the factor to both sides within which rates lie, 95 %.
+    """
+
+    seconds: float
+    per_client: float
+    spread: float
+
+    def at(self, clients: float) -> float:
+        """Bytes/s with so many clients."""
+        return 1 / (self.seconds + self.per_client * clients)
+
+
+@dataclass(frozen=True)
 class CapacityCurve:
-    """Capacity by the number of active clients, counted as `by` says; between points it is taken to be linear in the
-    logarithm of clients, and beyond them constant. held_out_error: the root mean square of ln(predicted / observed
-    rate), each combination of jobs by a curve without it; None where there is but one.
+    """Capacity by the number of active clients, counted as `by` says: linear between points in their logarithm, and
+    beyond them constant, or as a line of costs says where that is less; is_line: as the line says everywhere.
+
+    held_out_error: the root mean square of ln(predicted / observed rate), each combination of jobs by a curve without
+    it; None where there is but one.
     """
 
     by: Clients
     points: list[CurvePoint]
     held_out_error: float | None
+    line: CostLine | None = None
+    is_line: bool = False
 
     @property
     def is_constant(self) -> bool:
@@ -53,15 +76,23 @@ class CapacityCurve:
 
     def at(self, clients: float) -> float:
         """Bytes/s with so many clients."""
-        return self._interpolated(clients, [point.rate.value for point in self.points])
+        return self._at(clients, [point.rate.value for point in self.points], 1.0)
 
     def low(self, clients: float) -> float:
         """The lower end of `at`'s interval."""
-        return self._interpolated(clients, [point.rate.low for point in self.points])
+        return self._at(clients, [point.rate.low for point in self.points], 1 / self.line.spread if self.line else 1.0)
 
     def high(self, clients: float) -> float:
         """The upper end of `at`'s interval."""
-        return self._interpolated(clients, [point.rate.high for point in self.points])
+        return self._at(clients, [point.rate.high for point in self.points], self.line.spread if self.line else 1.0)
+
+    def _at(self, clients: float, rates: list[float], factor: float) -> float:
+        if self.line is not None and self.is_line:
+            return factor * self.line.at(clients)
+        found = self._interpolated(clients, rates)
+        if self.line is None or clients <= self.points[-1].clients:
+            return found
+        return min(found, factor * self.line.at(clients))
 
     def _interpolated(self, clients: float, rates: list[float]) -> float:
         places = [math.log(point.clients) for point in self.points]
@@ -97,15 +128,41 @@ def fit_capacity(rates: pl.DataFrame) -> CapacityCurve | None:
     rates = saturating(rates)
     if rates.is_empty():
         return None
-    errors = {by: _held_out_error(rates, by) for by in CLIENTS}
-    chosen: Clients = "constant"
-    for by in CLIENTS[1:]:
-        error, so_far = errors[by], errors[chosen]
+    # A line of costs is simpler than a point for each number of clients.
+    tried = [(CLIENTS[0], False), *((by, True) for by in CLIENTS[1:]), *((by, False) for by in CLIENTS[1:])]
+    errors = {(by, is_line): _held_out_error(rates, by, is_line) for by, is_line in tried}
+    chosen: tuple[Clients, bool] = tried[0]
+    for one in tried[1:]:
+        error, so_far = errors[one], errors[chosen]
         if error is None or so_far is None:
             continue
         if error < (1 - WORTH_A_CURVE) * so_far and error < so_far - NEGLIGIBLE_ERROR:
-            chosen = by
-    return CapacityCurve(chosen, points_of(rates, chosen), errors[chosen])
+            chosen = one
+    return replace(curve_of(rates, *chosen), held_out_error=errors[chosen])
+
+
+def curve_of(rates: pl.DataFrame, by: Clients, is_line: bool) -> CapacityCurve:
+    """A curve through `saturating` rates; is_line: a line of costs, where they show one."""
+    return CapacityCurve(by, points_of(rates, by), None, None if by == "constant" else _line(rates, by), is_line)
+
+
+def _line(rates: pl.DataFrame, by: Clients) -> CostLine | None:
+    """The line of costs of several jobs beside each other: what one alone reaches is known of itself. None where too
+    few combinations show one, or where clients cost nothing.
+    """
+    beside = rates.filter(pl.col("jobs") > 1).group_by("pair", by).agg(pl.col("rate").mean())
+    if len(beside) < FEWEST_FOR_A_LINE or beside[by].n_unique() < 2:
+        return None
+    clients, observed = beside[by].to_numpy().astype(float), beside["rate"].to_numpy()
+    # Errors of costs count in proportion to them.
+    terms = np.stack([observed, observed * clients], axis=1)
+    (seconds, per_client), *_ = np.linalg.lstsq(terms, np.ones(len(terms)))
+    if seconds <= 0 or per_client <= 0:
+        return None
+    off = np.log((seconds + per_client * clients) * observed)
+    degrees = len(off) - 2
+    spread = math.exp(student_t(degrees) * math.sqrt(float(np.sum(off**2)) / degrees))
+    return CostLine(float(seconds), float(per_client), spread)
 
 
 def saturating(rates: pl.DataFrame) -> pl.DataFrame:
@@ -115,14 +172,18 @@ def saturating(rates: pl.DataFrame) -> pl.DataFrame:
     return rates.filter((pl.col("jobs") > 1) | (pl.col("rate") >= SATURATING_RUNS * pl.col("rate").max()))
 
 
-def _held_out_error(rates: pl.DataFrame, by: Clients) -> float | None:
-    """The error of predicting each combination of several jobs from all the others and from the jobs alone."""
+def _held_out_error(rates: pl.DataFrame, by: Clients, is_line: bool) -> float | None:
+    """The error of predicting each combination of several jobs from all the others and from the jobs alone; None where
+    they do not show it.
+    """
     squares = []
     for (_,), pair in rates.filter(pl.col("jobs") > 1).group_by("pair", maintain_order=True):
         rest = rates.filter(pl.col("pair") != pair["pair"][0])
         if rest.is_empty():
             return None
-        curve = CapacityCurve(by, points_of(rest, by), None)
+        curve = curve_of(rest, by, is_line)
+        if is_line and curve.line is None:
+            return None
         found = zip(_clients(pair, by), pair["rate"], strict=True)
         squares.append(np.mean([math.log(curve.at(clients) / rate) ** 2 for clients, rate in found]))
     return math.sqrt(float(np.mean(squares))) if squares else None

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from slicewise.analysis.sharing.capacity_curve import CapacityCurve, CurvePoint
+from slicewise.analysis.sharing.capacity_curve import CapacityCurve, CostLine, CurvePoint
 from slicewise.analysis.sharing.model import AloneRate, EndWait, FittedModel, HeldOut, Scatter
 from slicewise.analysis.sharing.weights import WEIGHT_KINDS, Candidate, WeightFit, Weighting
 from slicewise.errors import UserError
@@ -65,6 +65,8 @@ def _model(record: dict[str, Any]) -> FittedModel:
             capacity["by"],
             [CurvePoint(point["clients"], Estimate(**point["rate"]), point["runs"]) for point in capacity["points"]],
             capacity["held_out_error"],
+            CostLine(**capacity["line"]) if capacity.get("line") else None,
+            capacity.get("is_line", False),
         ),
         basis=record["basis"],
         process_demand=_estimate(record["process_demand"]),

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.runs.repeats import runs_that_stood_out
-from slicewise.analysis.sharing.capacity_curve import CapacityCurve, points_of, saturating
+from slicewise.analysis.sharing.capacity_curve import curve_of, saturating
 from slicewise.analysis.sharing.model import EndWait, FittedModel, Scatter, model_job, solve, weights_of
 from slicewise.analysis.sharing.weights import Weighting, fit_beta
 from slicewise.scalars import real
@@ -57,7 +57,7 @@ def _without(model: FittedModel, slices: pl.DataFrame, rates: pl.DataFrame) -> C
         if model.basis == "capacity curve" and curve is not None:
             others = saturating(rates.filter(pl.col("pair") != pair))
             if not others.is_empty():
-                found = replace(found, capacity=CapacityCurve(curve.by, points_of(others, curve.by), None))
+                found = replace(found, capacity=curve_of(others, curve.by, curve.is_line))
         if chosen is not None and chosen.kind == "processes^beta":
             beta = fit_beta(slices.filter(pl.col("pair") != pair))
             if beta is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from slicewise.analysis.foretell.foretold import Foretelling, Foretold, Law
+from slicewise.analysis.foretell.foretold import Foretelling, Foretold
+from slicewise.analysis.foretell.laws import Law
 from slicewise.analysis.foretell.side_by_side import APART
 from slicewise.estimate import Estimate
 from slicewise.report.tables import Cell, Column, Table
@@ -65,6 +66,7 @@ def record(found: Foretelling) -> dict[str, Any]:
             "exponent": law.rules.exponent,
             "is_written_behind": law.rules.is_written_behind,
             "is_one_queue": law.rules.is_one_queue,
+            "crowding": law.rules.crowding,
             "possible": len(found.laws.possible),
         },
         "seen_jobs": len(found.laws.errors),
@@ -119,7 +121,9 @@ def law_words(law: Law) -> str:
         ways += " in part"
     ways += ", metadata calls wait behind data" if law.rules.is_one_queue else ""
     behind = "; jobs go on while their data are under way" if law.rules.is_written_behind else ""
-    return f"{by}, {ways}{behind}"
+    crowded = law.rules.crowding
+    slower = f"; a byte costs {100 * crowded:.0f} % more for each further node" if crowded else ""
+    return f"{by}, {ways}{behind}{slower}"
 
 
 def _doubts(found: Foretelling) -> list[str]:

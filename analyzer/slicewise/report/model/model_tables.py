@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 
 import polars as pl
 
+from slicewise.analysis.sharing.capacity_curve import CapacityCurve
 from slicewise.analysis.sharing.fitted_model import misfit_of
 from slicewise.analysis.sharing.model import FittedModel, ModelJob, ModelledRuntime
 from slicewise.analysis.sharing.proportional import Schedule, SharingJob
@@ -95,6 +96,15 @@ def candidates_table(fit: WeightFit) -> Table:
     return table
 
 
+def _cost(curve: CapacityCurve) -> str:
+    """What the line of costs says, and where it counts."""
+    if curve.line is None:
+        return ""
+    more = curve.line.per_client / curve.line.seconds
+    where = "Several jobs beside each other" if curve.is_line else f"Beyond {curve.points[-1].clients}"
+    return f" {where}: a byte costs {words.percent(more)} more for each of the {curve.by}."
+
+
 def capacity_lines(model: FittedModel) -> list[str]:
     """What there is to share, what a process can take by itself, and how well held-out runtimes came out."""
     lines = []
@@ -105,7 +115,7 @@ def capacity_lines(model: FittedModel) -> list[str]:
             lines.append(f"Capacity: {words.rate(curve.points[0].rate.value)}, whoever is at it.")
         else:
             varies = "It is about constant" if curve.is_constant else "It is not constant"
-            lines.append(f"Capacity by active {curve.by}: {points}. {varies}.")
+            lines.append(f"Capacity by active {curve.by}: {points}. {varies}.{_cost(curve)}")
     if model.process_demand is not None:
         low, high = model.process_demand.low, model.process_demand.high
         lines.append(

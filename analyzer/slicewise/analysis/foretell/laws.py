@@ -1,0 +1,88 @@
+"""What jobs' shares of a storage may go by, and which of these laws explains what was seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from slicewise.analysis.foretell.side_by_side import Rules
+from slicewise.analysis.sharing.weights import Kind as WeightKind
+
+EXPONENTS = (1.0, 2.0, 32.0)
+# Clients cut calls into parts: a process has no more bytes under way than this, as far as shares go.
+PARTS = (128 << 10, 256 << 10, 1 << 20, math.inf)
+# Laws that are off by no more than this factor of the best, or this much more, are about as good: the first is taken.
+ABOUT_AS_GOOD = 1.1
+NEGLIGIBLE = 0.005
+
+
+@dataclass(frozen=True)
+class Law:
+    """What shares go by. part: the most bytes that a call counts for, of weights by bytes outstanding."""
+
+    by: WeightKind
+    part: float
+    rules: Rules
+
+
+WEIGHTS: list[tuple[WeightKind, float]] = [
+    ("processes", math.inf),
+    ("nodes", math.inf),
+    ("equal", math.inf),
+    *(("outstanding", part) for part in PARTS),
+]
+# The simplest first; of two that explain as much, a metadata call is rather taken to wait behind others' data.
+LAWS = [
+    Law(by, part, Rules(exponent, is_behind, is_one_queue))
+    for is_behind, (by, part), is_one_queue, exponent in product((False, True), WEIGHTS, (True, False), EXPONENTS)
+    if not (is_behind and (by == "outstanding" or is_one_queue))
+    if not (is_one_queue and by != "outstanding")
+]
+# Storage that gets slower with clients is looked for only where all other laws are off by more than this in the mean.
+CROWDED_FROM = 0.05
+CROWDING = (0.05, 0.1, 0.2, 0.4)
+# And only with so many of the laws that are best without it.
+MOST_CROWDED = 6
+
+
+@dataclass(frozen=True)
+class Laws:
+    """chosen: the simplest with about the smallest error; errors: ln(foretold / seen) of each job in company by it.
+    possible: all that are about as good, the chosen one among them.
+    """
+
+    chosen: Law
+    errors: list[float]
+    possible: list[Law]
+
+    @property
+    def mean_error(self) -> float | None:
+        return float(np.mean(np.abs(np.expm1(self.errors)))) if self.errors else None
+
+    @property
+    def largest_error(self) -> float | None:
+        return float(np.max(np.abs(np.expm1(self.errors)))) if self.errors else None
+
+
+def laws_of(tried: Mapping[Law, Sequence[Sequence[float]]]) -> Laws:
+    """What the errors of `tried_on` say of laws. Where nothing was seen, the simplest is taken and any is possible."""
+    errors = {law: [one for run in runs for one in run] for law, runs in tried.items()}
+    if not any(errors.values()):
+        return Laws(LAWS[0], [], list(LAWS))
+    sizes = {law: float(np.mean(np.abs(found))) for law, found in errors.items()}
+    bound = max(ABOUT_AS_GOOD * min(sizes.values()), min(sizes.values()) + NEGLIGIBLE)
+    possible = [law for law, size in sizes.items() if size <= bound]
+    return Laws(possible[0], errors[possible[0]], possible)
+
+
+def crowded_laws(tried: Mapping[Law, Sequence[Sequence[float]]]) -> list[Law]:
+    """The laws to try where no other explains what was seen, by errors as `laws_of` takes them; none where one does."""
+    sizes = {law: float(np.mean(np.abs([one for run in runs for one in run]))) for law, runs in tried.items()}
+    best = sorted(sizes, key=lambda law: sizes[law])[:MOST_CROWDED]
+    if not best or sizes[best[0]] <= CROWDED_FROM:
+        return []
+    return [replace(law, rules=replace(law.rules, crowding=crowding)) for crowding, law in product(CROWDING, best)]
