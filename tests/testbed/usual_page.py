@@ -1,0 +1,345 @@
+"""The section of docs/validation.md on recordings as users meet them (`testbed.usual_plans`), and its figures.
+
+Both models are held against them: that of sharing (`slicewise model`, `campaign`), fitted without the combination of
+jobs that it predicts, and `slicewise foretell`, by a law that has not seen these jobs together.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import statistics
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from slicewise.analysis.campaign.result import conditions_of
+from slicewise.analysis.foretell import foretold
+from slicewise.analysis.foretell.laws import laws_of
+from slicewise.analysis.runs.campaign import Campaign, campaign
+from slicewise.analysis.sharing.doubts import doubts
+from slicewise.analysis.sharing.fitted_model import check, fit_model, predict
+from slicewise.analysis.sharing.model import model_job
+from slicewise.digest.digest import Digest, several
+from slicewise.estimate import Estimate
+from slicewise.profile.many import read_profiles
+from slicewise.report.foretell.foretell_words import law_words
+from slicewise.report.model.weight_words import answer
+from slicewise.text import words
+
+from testbed.campaign import IN_NAMES
+from testbed.markdown import safe, table
+from testbed.nodes import NETWORKS
+from testbed.server_counters import BY_NODES, RUNS, TCP, done_again, own_clock
+from testbed.usual_plans import PLANS
+
+# Jobs of which all write all the time, in calls of one size: what the model of sharing is for.
+SHARED_OUT = ("usual-nodes", "usual-shared", "usual-seeks", "usual-servers")
+# Largest and mean |RE| that are aimed at, and the largest of three and four jobs.
+AIMS: dict[str, tuple[float, float | None]] = {
+    "usual-nodes": (0.10, 0.03),
+    "usual-shared": (0.15, None),
+    "usual-seeks": (0.15, None),
+    "usual-sizes": (0.20, 0.07),
+    "usual-checkpoints": (0.20, 0.07),
+    "usual-servers": (0.20, 0.07),
+}
+MORE_JOBS_AIM = 0.15
+# Of observed times within their intervals, and of those outside with a warning.
+COVERAGE_AIM = 0.90
+# An error that whoever plans by it would notice.
+BAD = 0.20
+INTRO = """## As users meet it
+
+All that was made kind above is left as it comes here: TCP is cubic and slows down after idle times, the link's queue
+drops, clients are GlusterFS's with the layers that a volume has as it comes (write-behind among them) or sshfs with its
+defaults, jobs have up to three nodes each, and one run of a recording has a neighbour that nobody profiled. Jobs are
+scaled down from minutes: 1 s slices where production has 4 s, and so as many slices a job; the checkpoints have 4 s
+slices and a minute. `make usual-page` shows these tables alone.
+
+Two predictions are held against each run: that of the model of sharing (weight and capacity fitted to the other
+combinations of jobs), and that of `slicewise foretell` (from a run alone of each, by a law that has not seen these jobs
+together). *Repeats apart* is how far repeats of the very same run lie from their mean at most: nobody who has not seen
+that run can be expected to do better. Nothing is left out: of three repeats no outlier can be told.
+"""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A job's predicted and observed time (s) in a run of several. runs: what ran together, as plans write it; place:
+    the job's there; doubt: what was said against it beforehand; is_warned: what the run itself shows, said afterwards.
+    """
+
+    runs: str
+    place: str
+    jobs: int
+    took: float
+    seconds: Estimate
+    doubt: str
+    is_warned: bool
+
+    @property
+    def error(self) -> float:
+        return self.seconds.value / self.took - 1
+
+    @property
+    def is_within(self) -> bool:
+        return self.seconds.low <= self.took <= self.seconds.high
+
+    @property
+    def has_bystander(self) -> bool:
+        return self.runs.endswith("!")
+
+
+@functools.cache
+def digests(directory: Path) -> list[Digest]:
+    """Every profiled job of a recording."""
+    return list(several(read_profiles(sorted(path for path in directory.iterdir() if path.is_dir()))))
+
+
+@functools.cache
+def read(directory: Path) -> Campaign:
+    """A recording as a campaign of writes."""
+    return campaign(digests(directory), "write")
+
+
+@functools.cache
+def shared_out(directory: Path) -> list[Told]:
+    """What the model of sharing says of every run of several jobs."""
+    data, found = read(directory), []
+    for pair in data.jobs.filter(pl.len().over("run") > 1)["pair"].unique(maintain_order=True):
+        other, own = pl.col("pair") != pair, pl.col("pair") == pair
+        model = fit_model(data.jobs.filter(other), data.slices.filter(other))
+        for (_,), run in data.jobs.filter(own).group_by("run", maintain_order=True):
+            members = [model_job(model, row) for row in run.iter_rows(named=True)]
+            if model.weight.chosen is None:
+                continue
+            told = "; ".join(doubts(model, members, predict(model, members)))
+            for row in check(model, run, None, data.slices.filter(own)).iter_rows(named=True):
+                seconds = Estimate(row["predicted"], row["low"], row["high"], "")
+                found.append(
+                    Told(*_names(row["job"]), len(run), row["observed"], seconds, told, row["misfit"] is not None)
+                )
+    return found
+
+
+@functools.cache
+def foretold_runs(directory: Path) -> tuple[list[Told], list[str]]:
+    """What `slicewise foretell` says of every run of several jobs, and the laws that it takes."""
+    own = _own_clock(directory)
+    storage = foretold.storage_of(digests(directory)[:2])
+    there = [one for one in (foretold.run_there(digest, storage) for digest in digests(directory)) if one is not None]
+    quiet, runs = foretold.seen_runs(there)
+    served = foretold.serves(quiet)
+    tried = foretold.tried_on(runs, served)
+    found, taken = [], set()
+    for run in runs:
+        kept = [place for place, other in enumerate(runs) if other.sizes != run.sizes]
+        laws = laws_of({law: [errors[place] for place in kept] for law, errors in tried.items()})
+        taken.add(law_words(laws.chosen))
+        seconds = foretold.foretold_seconds([(one.alone, one.start) for one in run.jobs], served, laws)
+        for one, value in zip(run.jobs, seconds, strict=True):
+            beside = [other.alone for other in run.jobs if other is not one]
+            doubt = foretold.doubt_of(one.alone, beside, laws)
+            found.append(Told(*_names(one.job), len(run.jobs), own.get(one.job, one.seconds), value, doubt, False))
+    return found, sorted(taken)
+
+
+def _own_clock(directory: Path) -> dict[str, float]:
+    """Seconds of each job by its own clock."""
+    return {
+        f"{run['run']}-{place}": seconds
+        for run in map(json.loads, (directory / RUNS).read_text().splitlines())
+        for place, seconds in enumerate(run["seconds"], 1)
+    }
+
+
+def _names(job: str) -> tuple[str, str]:
+    """What ran together, as plans write it, and the job's place in it."""
+    run, _, place = job.rsplit("-", 2)
+    for written, named in IN_NAMES.items():
+        run = run.replace(named, written) if named else run
+    return re.sub(r"(?<=\d)([a-z])", r"~\1", run), place
+
+
+def section(campaigns: Path) -> list[str]:
+    """The section's parts; none without recordings."""
+    found = [campaigns / name for name in PLANS if (campaigns / name).is_dir()]
+    if not found:
+        return []
+    notes = campaigns / "USUAL.md"
+    return [
+        INTRO,
+        _conditions(found),
+        "### The model of sharing\n",
+        _figures(found, lambda one: shared_out(one) if one.name in SHARED_OUT else [], is_warned_afterwards=True),
+        *(
+            f"{one.name}: {answer(fit_model(read(one).jobs, read(one).slices).weight)}\n"
+            for one in found
+            if one.name in SHARED_OUT
+        ),
+        "### Foretold from runs alone\n",
+        _figures(found, lambda one: foretold_runs(one)[0], is_warned_afterwards=False),
+        *(f"{one.name}, laws taken: {'; or '.join(foretold_runs(one)[1])}.\n" for one in found),
+        _combinations(found),
+        *([notes.read_text(encoding="utf-8")] if notes.exists() else []),
+    ]
+
+
+def _conditions(found: list[Path]) -> str:
+    usual = NETWORKS["usual"]
+    said = [
+        ["TCP", ", ".join(f"{name} {value}" for name, value in usual.tcp.items())],
+        ["queue of each server's link", f"{usual.limit}, what does not fit is dropped"],
+        ["clients", "as they come"],
+        ["what jobs do", "write with an fsync at the end of each repeat, on mounts that have carried data before"],
+    ]
+    rows = []
+    for directory in found:
+        plan, ground = PLANS[directory.name], conditions_of(read(directory))
+        again = [
+            run[BY_NODES] for run in map(json.loads, (directory / TCP).read_text().splitlines()) if "+" in run["run"]
+        ]
+        rows.append([
+            directory.name, plan.server, plan.link, plan.what, f"{ground.runs_alone}, {ground.runs_together}",
+            str(ground.most_jobs), f"{ground.slice_seconds:g} s", _seconds(ground.seconds_alone),
+            _seconds(ground.seconds_together), f"{statistics.mean(again):.0f}", str(_repeated(directory)),
+        ])  # fmt: skip
+    headings = [
+        "recording", "file system", "link", "what is not kind", "runs of one job, of several", "jobs at a time",
+        "slices", "alone", "beside others", "segments sent again, mean of a run of several", "runs done again",
+    ]  # fmt: skip
+    clocks = [f"{one.name}: {done_again(one)} {own_clock(one, read(one).jobs)}" for one in found]
+    return "\n".join(
+        [table(["condition", "in all of these runs"], said), table(headings, rows), "\n\n".join(clocks), ""]
+    )
+
+
+def _repeated(directory: Path) -> int:
+    return sum(run["attempts"] - 1 for run in map(json.loads, (directory / RUNS).read_text().splitlines()))
+
+
+def _seconds(ends: tuple[float, float] | None) -> str:
+    return "" if ends is None else f"{ends[0]:.0f} to {ends[1]:.0f} s"
+
+
+def _figures(found: list[Path], told_of: Callable[[Path], list[Told]], *, is_warned_afterwards: bool) -> str:
+    """A row a recording, of all runs, and of those of three and four jobs; then the aims."""
+    rows, aims, every = [], [], []
+    for directory in found:
+        told = told_of(directory)
+        if not told:
+            continue
+        every += told
+        kinds = {
+            "all runs": told,
+            "three and four jobs": [one for one in told if one.jobs > 2],
+            "beside one that nobody profiled": [one for one in told if one.has_bystander],
+        }
+        rows += [_row(directory.name, which, some, is_warned_afterwards) for which, some in kinds.items() if some]
+        aims.append(_aim(directory.name, told))
+    headings = [
+        "recording", "runs", "times", safe("mean |RE|"), safe("largest |RE|"), "bias", "repeats apart",
+        "within the interval", "outside", "with a doubt told beforehand",
+        *(["told afterwards"] if is_warned_afterwards else []), f"off by more than {100 * BAD:.0f} %",
+        "doubted, or within",
+    ]  # fmt: skip
+    within = statistics.mean(one.is_within for one in every)
+    bad = [one for one in every if abs(one.error) > BAD]
+    covered = sum(bool(one.doubt) or one.is_within for one in bad)
+    last = (
+        f"Of all {len(every)} times {words.percent(within)} lie within their intervals (aim "
+        f"{100 * COVERAGE_AIM:.0f} % or more). {len(bad)} are off by more than {100 * BAD:.0f} %; {covered} of these "
+        "lie within an interval that is as wide, or a doubt was told beforehand."
+    )
+    return "\n".join([table(headings, rows), "\n".join(aims), "", last, ""])
+
+
+def _row(name: str, which: str, told: list[Told], is_warned_afterwards: bool) -> list[str]:
+    errors = [one.error for one in told]
+    outside = [one for one in told if not one.is_within]
+    bad = [one for one in told if abs(one.error) > BAD]
+    return [
+        name, which, str(len(told)), words.percent(statistics.mean(map(abs, errors))),
+        words.percent(max(map(abs, errors))), words.signed_percent(statistics.mean(errors)),
+        words.percent(_apart(told)), words.percent(statistics.mean(one.is_within for one in told)), str(len(outside)),
+        str(sum(bool(one.doubt) for one in outside)),
+        *([str(sum(one.is_warned for one in outside))] if is_warned_afterwards else []),
+        str(len(bad)), str(sum(bool(one.doubt) or one.is_within for one in bad)),
+    ]  # fmt: skip
+
+
+def _aim(name: str, told: list[Told]) -> str:
+    largest, mean = AIMS[name]
+    more = [abs(one.error) for one in told if one.jobs > 2]
+    errors = [abs(one.error) for one in told]
+    missed = [
+        *([f"the largest ({100 * largest:.0f} %)"] if max(errors) > largest else []),
+        *([f"the mean ({100 * mean:.0f} %)"] if mean is not None and statistics.mean(errors) > mean else []),
+        *(
+            [f"the largest of three and four jobs ({100 * MORE_JOBS_AIM:.0f} %)"]
+            if max(more, default=0) > MORE_JOBS_AIM
+            else []
+        ),
+    ]
+    return f"- {name}: {'missed by ' + words.listing(missed) if missed else 'aims met'}."
+
+
+def _repeats(told: Iterable[Told]) -> dict[tuple[str, str], list[Told]]:
+    groups: dict[tuple[str, str], list[Told]] = {}
+    for one in told:
+        groups.setdefault((one.runs, one.place), []).append(one)
+    return groups
+
+
+def _apart(told: Iterable[Told]) -> float:
+    """The most that a time is off the mean of its repeats."""
+    return max(
+        (
+            abs(one.took / statistics.mean(other.took for other in group) - 1)
+            for group in _repeats(told).values()
+            for one in group
+        ),
+        default=0.0,
+    )
+
+
+def _combinations(found: list[Path]) -> str:
+    """Every combination of jobs, by both predictions."""
+    rows = []
+    for directory in found:
+        by_model = _repeats(shared_out(directory)) if directory.name in SHARED_OUT else {}
+        for key, group in sorted(_repeats(foretold_runs(directory)[0]).items()):
+            other = by_model.get(key, [])
+            rows.append([
+                directory.name, key[0], key[1], ", ".join(f"{one.took:.1f}" for one in group), *_predicted(other),
+                *_predicted(group),
+            ])  # fmt: skip
+    headings = [
+        "recording", "run", "job", "took, s", "model of sharing, s", "RE, mean", "within", "foretold, s", "RE, mean",
+        "within",
+    ]  # fmt: skip
+    return f"### Run by run\n\n{table(headings, rows)}"
+
+
+def _predicted(group: list[Told]) -> list[str]:
+    if not group:
+        return ["", "", ""]
+    first = group[0].seconds
+    mean = words.signed_percent(statistics.mean(one.error for one in group))
+    within = f"{sum(one.is_within for one in group)} of {len(group)}"
+    return [f"{first.value:.1f} ({first.low:.0f}-{first.high:.0f})", mean, within]
+
+
+def main() -> None:
+    """Prints the section."""
+    from testbed import validation  # which makes the whole page, this section of it too
+
+    print("\n".join(section(validation.unpacked(Path(sys.argv[1])))))
+
+
+if __name__ == "__main__":
+    main()
