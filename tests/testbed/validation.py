@@ -43,6 +43,7 @@ from testbed import blame_page, blame_plans, servers, usual_page, usual_plans
 from testbed.markdown import of_report, safe, table
 from testbed.nodes import ENDS_WITH_PARENT, is_installed
 from testbed.server_counters import done_again, own_clock, server_counters
+from testbed.slim import slim
 
 PAIRS = "1+4 1+12 2+6 2+10 4+12 6+10 10+12"
 ALONE = "1 2 4 6 10 12"
@@ -160,10 +161,15 @@ def _commands(build: Path, campaigns: Path) -> dict[str, list[str]]:
 
 
 def pack(campaigns: Path, archives: Path) -> None:
-    """Makes an archive of each campaign that is complete."""
+    """Makes an archive of each campaign that is complete; of those of `usual_plans`, of what is looked at there."""
     for name in _commands(Path(), campaigns):
-        if (campaigns / name / "complete").exists():
-            shutil.make_archive(str(archives / name), "xztar", campaigns, name)
+        if not (campaigns / name / "complete").exists():
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            packed = Path(shutil.copytree(campaigns / name, Path(folder) / name))
+            if name in usual_plans.PLANS:
+                slim(packed)
+            shutil.make_archive(str(archives / name), "xztar", folder, name)
 
 
 @functools.cache
