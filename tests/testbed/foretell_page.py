@@ -75,7 +75,8 @@ def outcomes(directory: Path) -> list[Outcome]:
     tried = foretold.tried_on([seen for _, seen in runs], served)
     found = []
     for run, seen in runs:
-        laws = laws_of(_of_others(tried, runs, seen))
+        others = [other.sizes for _, other in runs if other.sizes != seen.sizes]
+        laws = laws_of(_of_others(tried, runs, seen), others)
         plans = [(one.alone, one.start) for one in seen.jobs]
         seconds = foretold.foretold_seconds(plans, served, laws)
         for one, value in zip(seen.jobs, seconds, strict=True):

@@ -138,7 +138,8 @@ def foretold_runs(directory: Path) -> tuple[list[Told], list[str]]:
     found, taken = [], set()
     for run in runs:
         kept = [place for place, other in enumerate(runs) if other.sizes != run.sizes]
-        laws = laws_of({law: [errors[place] for place in kept] for law, errors in tried.items()})
+        others = {law: [errors[place] for place in kept] for law, errors in tried.items()}
+        laws = laws_of(others, [runs[place].sizes for place in kept])
         taken.add(law_words(laws.chosen))
         seconds = foretold.foretold_seconds([(one.alone, one.start) for one in run.jobs], served, laws)
         for one, value in zip(run.jobs, seconds, strict=True):

@@ -150,7 +150,7 @@ def foretell(
     others = [one for one in (run_there(digest, storage) for digest in seen) if one is not None]
     quiet, runs = seen_runs([*there.values(), *others])
     served = serves([*alone, *quiet])
-    laws = laws_of(tried_on(runs, served, progress))
+    laws = laws_of(tried_on(runs, served, progress), [run.sizes for run in runs])
     plans = [(one, start) for one, (_, start) in zip(alone, jobs, strict=True)]
     seconds = foretold_seconds(plans, served, laws)
     found = [
@@ -365,7 +365,7 @@ def foretold_seconds(
     plans: Sequence[tuple[AloneRun, float]], served: Mapping[Kind, float], laws: Laws
 ) -> list[Estimate]:
     """How long each job's I/O takes beside the others. The interval holds what all possible laws say, widened by what
-    the chosen one was off by.
+    it was off by for combinations that its choice had not seen.
     """
     drawn = [(run, start, timeline(run, served)) for run, start in plans]
     by_law = [together(drawn, served, law) for law in laws.possible]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -47,10 +47,15 @@ CROWDED_FROM = 0.05
 CROWDING = (0.05, 0.1, 0.2, 0.4)
 
 
+# ln(foretold / seen) of each job of each run, by law.
+Tried = Mapping[Law, Sequence[Sequence[float]]]
+
+
 @dataclass(frozen=True)
 class Laws:
-    """chosen: the simplest with about the smallest error; errors: ln(foretold / seen) of each job in company by it.
-    possible: all that are about as good, the chosen one among them.
+    """chosen: the simplest with about the smallest error; errors: ln(foretold / seen) of each job in company by the law
+    that other combinations of jobs choose, where there are any. possible: all that are about as good, the chosen one
+    among them.
     """
 
     chosen: Law
@@ -66,20 +71,44 @@ class Laws:
         return float(np.max(np.abs(np.expm1(self.errors)))) if self.errors else None
 
 
-def laws_of(tried: Mapping[Law, Sequence[Sequence[float]]]) -> Laws:
-    """What the errors of `tried_on` say of laws. Where nothing was seen, the simplest is taken and any is possible."""
-    errors = {law: [one for run in runs for one in run] for law, runs in tried.items()}
-    if not any(errors.values()):
+def laws_of(tried: Tried, combinations: Sequence[Hashable] = ()) -> Laws:
+    """What the errors of `tried_on` say of laws. Where nothing was seen, the simplest is taken and any is possible.
+
+    combinations: which jobs each of the runs is of. The errors that are told are those of runs whose combination the
+    choice of a law has not seen: the law that fits what it was chosen by is never as good elsewhere.
+    """
+    if not any(one for runs in tried.values() for one in runs):
         return Laws(LAWS[0], [], list(LAWS))
-    sizes = {law: float(np.mean(np.abs(found))) for law, found in errors.items()}
+    possible = _possible(tried)
+    return Laws(possible[0], _held_out(tried, combinations) or _flat(tried[possible[0]]), possible)
+
+
+def _possible(tried: Tried) -> list[Law]:
+    sizes = {law: float(np.mean(np.abs(_flat(runs)))) for law, runs in tried.items()}
     bound = max(ABOUT_AS_GOOD * min(sizes.values()), min(sizes.values()) + NEGLIGIBLE)
-    possible = [law for law, size in sizes.items() if size <= bound]
-    return Laws(possible[0], errors[possible[0]], possible)
+    return [law for law, size in sizes.items() if size <= bound]
 
 
-def crowded_laws(tried: Mapping[Law, Sequence[Sequence[float]]]) -> list[Law]:
+def _held_out(tried: Tried, combinations: Sequence[Hashable]) -> list[float]:
+    """The errors of each combination by the law that the others choose; none where there is but one."""
+    found: list[float] = []
+    different = dict.fromkeys(combinations)
+    for one in different if len(different) > 1 else ():
+        others = {
+            law: [run for run, own in zip(runs, combinations, strict=True) if own != one] for law, runs in tried.items()
+        }
+        runs = tried[_possible(others)[0]]
+        found += _flat([run for run, own in zip(runs, combinations, strict=True) if own == one])
+    return found
+
+
+def _flat(runs: Sequence[Sequence[float]]) -> list[float]:
+    return [one for run in runs for one in run]
+
+
+def crowded_laws(tried: Tried) -> list[Law]:
     """The laws to try where no other explains what was seen, by errors as `laws_of` takes them; none where one does."""
-    sizes = {law: float(np.mean(np.abs([one for run in runs for one in run]))) for law, runs in tried.items()}
+    sizes = {law: float(np.mean(np.abs(_flat(runs)))) for law, runs in tried.items()}
     if not sizes or min(sizes.values()) <= CROWDED_FROM:
         return []
     plain = [law for law in LAWS if law.by != "outstanding"]
