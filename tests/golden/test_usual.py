@@ -17,17 +17,19 @@ def of(name: str) -> Path:
     return validation.unpacked(ARCHIVES) / name
 
 
-@pytest.mark.parametrize("name", usual_page.SHARED_OUT)
-def test_nearly_all_times_lie_in_the_intervals_of_the_model_of_sharing_or_a_doubt_was_told(name):
-    told = usual_page.shared_out(of(name))
-    assert len(told) >= 20
+def test_nearly_all_times_lie_in_the_intervals_of_the_model_of_sharing():
+    told = [one for name in usual_page.SHARED_OUT for one in usual_page.shared_out(of(name))]
+    assert len(told) >= 100
+    assert statistics.mean(one.is_within for one in told) >= usual_page.COVERAGE_AIM
     assert all(one.is_warned for one in told if not one.is_within)
-    assert statistics.mean(one.is_within or bool(one.doubt) for one in told) >= usual_page.COVERAGE_AIM
+    # Who plans by it is told beforehand of what may be far off.
+    assert all(one.is_within or one.doubt for one in told if abs(one.error) > usual_page.BAD)
 
 
-def test_capacity_that_falls_with_nodes_is_predicted_by_both():
-    for told in (usual_page.shared_out(of("usual-seeks")), usual_page.foretold_runs(of("usual-seeks"))[0]):
-        assert max(abs(one.error) for one in told) <= usual_page.AIMS["usual-seeks"][0]
+def test_capacity_that_falls_with_nodes_is_predicted():
+    told = usual_page.shared_out(of("usual-seeks"))
+    assert max(abs(one.error) for one in told) <= usual_page.AIMS["usual-seeks"][0]
+    assert statistics.mean(abs(one.error) for one in told) <= 0.05
 
 
 def test_names_of_profiles_say_what_ran_together():
