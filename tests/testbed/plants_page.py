@@ -48,8 +48,11 @@ CONDITIONS = f"""## Under which conditions?
   `tc`'s token bucket. Pressure is that of each node's own control group. Where no device is planted, no disk is seen.
 - A collector samples the servers as well (`slicewise-collect node --samples`). Without that, a server's processors and
   devices cannot be named: what is left then is *server and flow control*.
-- The limit of a busy device (70 %) was set after `device-sshfs`, whose device was busy 81 to 83 % of the time, and
-  before the other two devices; the other limits before the cases that they decide were recorded.
+- This is no blind test. The limit of a busy device (70 %, first 90 %) was set after `device-sshfs`, whose device was
+  busy 81 to 83 % of the time and was missed, and before the other two devices. A limit on segments sent again was
+  dropped, and incast put before the server's processors, after recordings were seen; the other limits are from before
+  the cases that they decide. Some cases were recorded again, with other volumes or after they took too long, and a
+  case of dropped segments was never completed: it is in no row.
 - GlusterFS and sshfs alone, writes alone, two jobs, one cause at a time. What the evidence says where two causes are
   near their limits at once was not tried.
 """
