@@ -20,6 +20,8 @@ NOT_KEPT = {
     "distributions": "sizes and latencies of calls",
     "storage_distributions": "sizes and latencies of calls",
     "accesses": "sizes and order of calls",
+    "communication": "calls of MPI",
+    "usage": "processor time and memory of processes",
 }
 
 

@@ -361,6 +361,23 @@ class Digest:
         return conform("waits", summed.sort("process", "slice"))
 
     @cached_property
+    def communication(self) -> pl.DataFrame:
+        """What each process did in calls of MPI, by class and slice."""
+        table = self._profile.communication
+        if table.is_empty():
+            return pl.DataFrame(schema=FRAMES["communication"].polars_schema)
+        named = table.with_columns(pl.col("class").cast(pl.String))
+        summed = named.group_by("process", "slice", "class").agg(pl.col("calls", "ns", "bytes").sum())
+        return conform("communication", summed.sort("process", "slice", "class"))
+
+    @cached_property
+    def usage(self) -> pl.DataFrame:
+        """What the kernel counted of each process from one look to the next."""
+        return self._if_there(
+            "usage", self._profile.usage.sort("process", "slice") if self._profile.usage.height else self._profile.usage
+        )
+
+    @cached_property
     def sites(self) -> pl.DataFrame:
         """Samples of the processes' call sites."""
         if self._profile.sites.is_empty():

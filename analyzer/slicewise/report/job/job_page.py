@@ -16,6 +16,8 @@ from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.job.phases import Phases
 from slicewise.analysis.job.phases import phases as find_phases
 from slicewise.analysis.job.sites import Sites, sites
+from slicewise.analysis.job.split import Split
+from slicewise.analysis.job.split import split as split_of
 from slicewise.analysis.job.totals import Summary, summarize
 from slicewise.analysis.job.turns import Turns
 from slicewise.analysis.job.turns import turns as find_turns
@@ -30,6 +32,8 @@ from slicewise.report.job import job_tables
 from slicewise.report.job.file_words import without_row
 from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.job.site_words import site_lines, sites_section
+from slicewise.report.job.split_words import NOTE as SPLIT_NOTE
+from slicewise.report.job.split_words import split_lines, split_table
 from slicewise.report.job.turn_words import turn_lines
 from slicewise.report.nodes.node_sections import node_sections
 from slicewise.report.page import Fact, Page, Section
@@ -73,6 +77,7 @@ class JobReport:
     digest: Digest
     span: IoSpan | None
     turns: Turns
+    split: Split | None
 
 
 def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
@@ -97,6 +102,7 @@ def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
         digest=digest,
         span=_span(digest),
         turns=turns,
+        split=split_of(digest),
     )
 
 
@@ -124,6 +130,7 @@ def opening(report: JobReport) -> list[str]:
     return [
         f"Job {summary.job}: {who} {did}. {_times(report)}{in_io}",
         *turn_lines(summary),
+        *split_lines(report.split),
         f"{said}.",
         *site_lines(report.sites),
     ]
@@ -274,6 +281,8 @@ def _tables(report: JobReport) -> list[Section]:
         ("Busiest files", job_tables.files_table(report.files), files_note if is_partial else ""),
         ("Calls", job_tables.calls_table(summary), ""),
     ]
+    if report.split is not None:
+        sections.insert(0, ("Computing, communicating and I/O", split_table(report.split), SPLIT_NOTE))
     return [
         *(Section(heading, tables=[table], note=note) for heading, table, note in sections if table.rows),
         *seen_section({summary.job: summary.coverage}),
