@@ -221,7 +221,7 @@ static int store_frame(struct segment_home *home, struct format_envelope *envelo
 
 /* A payload that is hardly worth compressing, as a zstd frame of one raw block: what most processes have. No context is set up for it, and nothing
  * mapped. Returns false, and has stored nothing, if the payload is larger. */
-enum { RAW_BYTES = 1024, RAW_HEAD_BYTES = 12, RAW_CHECKSUM_BYTES = 4 };
+enum { RAW_BYTES = 1280, RAW_HEAD_BYTES = 12, RAW_CHECKSUM_BYTES = 4 };
 unsigned long long ZSTD_XXH64(const void *input, size_t bytes, unsigned long long seed);
 
 static void put_little_endian(unsigned char *out, uint32_t value, unsigned bytes)
