@@ -185,6 +185,7 @@ install-native: $(LINKED)/lib/libslicewise.so $(LINKED)/lib/libslicewise-coordin
 	install -D -m 755 $(LINKED)/lib/libslicewise-coordinate.so $(DESTDIR)$(PREFIX)/lib/libslicewise-coordinate.so
 	install -D -m 644 interface/slicewise/coordinate.h $(DESTDIR)$(PREFIX)/include/slicewise/coordinate.h
 	install -D -m 644 interface/slicewise_coordinate.f90 $(DESTDIR)$(PREFIX)/include/slicewise/slicewise_coordinate.f90
+	make/keep_collector $(DESTDIR)$(PREFIX) $(LINKED)/bin/slicewise-collect
 	install -D -m 755 $(LINKED)/bin/slicewise-collect $(DESTDIR)$(PREFIX)/bin/slicewise-collect
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/slicewise
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' packaging/slicewise.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/slicewise.pc

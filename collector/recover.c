@@ -1,6 +1,7 @@
 #include "recover.h"
 
 #include "adopt.h"
+#include "earlier.h"
 #include "patience.h"
 #include "settings.h"
 #include "spool.h"
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 struct tally {
-    unsigned finished, alive, unseen, failed, busy;
+    unsigned finished, alive, unseen, failed, busy, earlier;
 };
 
 static void complain(const char *variable, const char *value, const char *wrong)
@@ -29,10 +30,17 @@ static void note(const char *path, const struct adoption_result *result, void *a
     tally->alive += result->outcome == ADOPT_ALIVE;
     tally->unseen += result->outcome == ADOPT_UNSEEN;
     tally->busy += result->outcome == ADOPT_BUSY;
+    tally->earlier += result->outcome == ADOPT_FOREIGN && earlier_made(path);
     if (result->outcome != ADOPT_FAILED)
         return;
     tally->failed++;
     tell(stderr, "slicewise: %s: cannot write the profile (%s); its counts are kept in %s\n", result->spool, spool_words(result->error), path);
+}
+
+static void count_earlier(int dir, const char *path, void *argument)
+{
+    (void)dir;
+    *(unsigned *)argument += earlier_made(path);
 }
 
 /* As segments have it: the directory need not be there yet. */
@@ -86,7 +94,15 @@ int recover(const char *job_dir, const char *job, const char *into)
             tally.failed++;
         }
     }
-    if (job_dir != NULL && tally.finished + tally.alive + tally.unseen + tally.failed + tally.busy == 0 && access(job_dir, F_OK) != 0) {
+    unsigned earlier = 0;
+    if (tally.earlier > 0) {
+        earlier_recover(job_dir, job, into);
+        for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
+            if (patience_answers(dirs[i]))
+                adopt_each_below(dirs[i], prefix, count_earlier, &earlier);
+        tally.finished += earlier < tally.earlier ? tally.earlier - earlier : 0;
+    }
+    if (job_dir != NULL && tally.finished + tally.alive + tally.unseen + tally.failed + tally.busy + earlier == 0 && access(job_dir, F_OK) != 0) {
         tell(stderr, "slicewise: %s: no such directory, and no segment of such a job; name the directory of a job's profile\n", job_dir);
         return 2;
     }
@@ -94,6 +110,9 @@ int recover(const char *job_dir, const char *job, const char *into)
          tally.alive, tally.alive == 1 ? "s" : "");
     if (tally.busy > 0)
         tell(stdout, "slicewise: %u more %s being finished by somebody else at this moment\n", tally.busy, tally.busy == 1 ? "is" : "are");
+    if (earlier > 0 && job_dir == NULL) /* whose they are is not known: they may be of other jobs */
+        tell(stdout, "slicewise: %u more %s of another build of Slicewise: running, or to be finished by that build's slicewise-collect recover\n",
+             earlier, earlier == 1 ? "is" : "are");
     if (tally.unseen > 0)
         tell(stdout, "slicewise: %u more cannot be judged from within this pid namespace (a container?): run it on the node itself\n", tally.unseen);
     return tally.failed > 0;
