@@ -11,7 +11,7 @@
 #define READER_API __attribute__((visibility("default")))
 
 /* Changes with any change of what this header declares. */
-enum { READER_INTERFACE = 4 };
+enum { READER_INTERFACE = 5 };
 
 /* A schema's column (bins one by one), as far as decoding needs to know it. */
 enum reader_column_flags {
@@ -115,6 +115,11 @@ struct ArrowSchema;
 struct ArrowArray;
 
 READER_API int slicewise_reader_interface(void);
+
+/* One zstd frame of these bytes, with their number and a checksum, as frames of profiles have it; of at most slicewise_reader_pack_bound
+ * bytes. Returns its size, or 0 if it does not fit or there is no memory. */
+READER_API uint64_t slicewise_reader_pack_bound(uint64_t bytes);
+READER_API uint64_t slicewise_reader_pack(void *to, uint64_t room, const void *from, uint64_t bytes, int level);
 
 /* threads: 0 for as many as the process may use. Returns NULL if there is no memory. */
 READER_API struct reader *slicewise_reader_new(unsigned threads, reader_meet_schema *meet_schema, void *context);

@@ -1,6 +1,7 @@
 """What tests of the preloaded library share."""
 
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,3 +31,13 @@ def job(tmp_path: Path) -> Iterator[Job]:
     """A job of the test's own, with its own place for segments."""
     with job_in(tmp_path) as job:
         yield job
+
+
+@pytest.fixture(autouse=True)
+def witnessed_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every chart that a test has drawn in its own process is compared with what Plotly's package makes of it."""
+    style = sys.modules.get("slicewise.charts.style")
+    if style is not None:
+        from support.plotly_witness import WitnessedFigure
+
+        monkeypatch.setattr(style, "Figure", WitnessedFigure)

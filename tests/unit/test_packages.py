@@ -21,7 +21,19 @@ NATIVE = (
     "bin/slicewise-collect",
 )
 # What a plain install does not bring.
-EXTRAS = ("sklearn", "scipy", "dask", "distributed", "darshan", "textual", "mpi4py")
+EXTRAS = (
+    "sklearn",
+    "scipy",
+    "dask",
+    "distributed",
+    "darshan",
+    "textual",
+    "mpi4py",
+    "plotly",
+    "zstandard",
+    "pandas",
+    "pyarrow",
+)
 
 
 def run(*command, **options):

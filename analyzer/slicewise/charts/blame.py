@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 from slicewise.charts.throughput import HEADROOM, per_slice, steps
 
 COMPUTING, UNEXPLAINED, EACH_OTHER = "#b9bfc7", "#8a6d3b", "#7fb2dc"
@@ -24,7 +24,7 @@ class Part:
     colour: str
 
 
-def runtime_bar(parts: Sequence[Part]) -> go.Figure:
+def runtime_bar(parts: Sequence[Part]) -> Figure:
     """Parts that add up to a runtime, side by side. One without length keeps its place: a chosen time may have it."""
     # Room for a legend of two names a line, as on a narrow page.
     legend_pixels = 24 + 21 * -(-len(parts) // 2)
@@ -45,7 +45,7 @@ def runtime_bar(parts: Sequence[Part]) -> go.Figure:
     return chart
 
 
-def throughput_beside_alone(frame: pl.DataFrame, colour: str, slices: range, slice_ns: int, unit: str) -> go.Figure:
+def throughput_beside_alone(frame: pl.DataFrame, colour: str, slices: range, slice_ns: int, unit: str) -> Figure:
     """What the job moved in each slice, and what it would have in the same time in calls alone.
 
     frame: slice, moved, would_have (in `unit` a second).
@@ -88,7 +88,7 @@ class Load:
     rows: pl.DataFrame
 
 
-def stacked_loads(loads: Sequence[Load], slices: range, slice_ns: int, title: str, unit: str) -> go.Figure:
+def stacked_loads(loads: Sequence[Load], slices: range, slice_ns: int, title: str, unit: str) -> Figure:
     """Neighbours by slice, stacked."""
     chart = style.figure(height=240)
     times = style.clock_times(range(slices.start, slices.stop + 1), slice_ns)
@@ -109,7 +109,7 @@ def stacked_loads(loads: Sequence[Load], slices: range, slice_ns: int, title: st
     return chart
 
 
-def lost_by_slice(loads: Sequence[Load], slices: range, slice_ns: int) -> go.Figure:
+def lost_by_slice(loads: Sequence[Load], slices: range, slice_ns: int) -> Figure:
     """Seconds that each slice lost, by who it is blamed on, as bars: what was made up lies below the axis."""
     chart = style.figure(height=240, barmode="relative", bargap=0)
     # A bar stands in the middle of its slice.

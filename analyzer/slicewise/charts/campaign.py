@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 from slicewise.charts.throughput import steps
 from slicewise.text import words
 
@@ -16,7 +16,7 @@ ROW_HEIGHT = 30
 ALONE, TOGETHER = "alone", "beside the others"
 
 
-def alone_and_together(together: pl.DataFrame, columns: tuple[str, str], scale: float, title: str) -> go.Figure:
+def alone_and_together(together: pl.DataFrame, columns: tuple[str, str], scale: float, title: str) -> Figure:
     """Bars of every job of every combination: what it was alone and beside the others.
 
     together: files, pair, programs, setting, start, place, processes and the two columns, alone and together (null: not
@@ -49,7 +49,7 @@ def _label(row: Mapping[str, Any]) -> str:
     return f"{row['pair']}: {row['processes']}{begins}{which}"
 
 
-def by_slice(runs: Sequence[tuple[str, Sequence[float]]], slice_seconds: float) -> go.Figure:
+def by_slice(runs: Sequence[tuple[str, Sequence[float]]], slice_seconds: float) -> Figure:
     """Throughput slice by slice from the first of a run on: (name of a line, bytes of each slice)."""
     chart = style.figure(height=280)
     for (name, moved), colour in zip(runs, style.JOB_COLOURS * (1 + len(runs) // len(style.JOB_COLOURS)), strict=False):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 
 
-def job_sizes(frame: pl.DataFrame) -> go.Figure:
+def job_sizes(frame: pl.DataFrame) -> Figure:
     """Shares of jobs and of jobs' time by size, as bars, and both added up, as lines.
 
     frame: size (text), of_jobs, of_time (fractions), from the smallest on.
@@ -36,7 +36,7 @@ def job_sizes(frame: pl.DataFrame) -> go.Figure:
     return chart
 
 
-def concurrent_jobs(frame: pl.DataFrame) -> go.Figure:
+def concurrent_jobs(frame: pl.DataFrame) -> Figure:
     """The share of the time in which so many jobs ran. frame: jobs, share (a fraction)."""
     chart = style.figure(height=300)
     chart.add_bar(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 
 LOSS_COLOUR, IN_STEP_COLOUR = style.JOB_COLOURS[0], style.JOB_COLOURS[1]
 
 
-def loss_over_copies(frame: pl.DataFrame, most_loss: float) -> go.Figure:
+def loss_over_copies(frame: pl.DataFrame, most_loss: float) -> Figure:
     """The loss of each copy, with its interval as a band, and the loss in step, against the limit.
 
     frame: copies, loss, low, high, in_step (fractions of the runtime). most_loss: the limit.

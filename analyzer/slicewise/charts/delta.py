@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 from slicewise.scalars import real
 
 # A line's pattern for each configuration, so that several lie side by side; colours are the jobs'.
@@ -21,7 +21,7 @@ def over_offset(
     column: str,
     title: str,
     scale: float = 1.0,
-) -> go.Figure:
+) -> Figure:
     """`column` over dt: a mark a run, hollow where it is an outlier, and the expected curve as a thin line.
 
     points, expected: by configuration, frames of dt, name ("A", "B") and the column; points also has is_outlier and
@@ -62,7 +62,7 @@ def over_offset(
     return chart
 
 
-def resource(levels: pl.DataFrame, title: str, limit: float | None) -> go.Figure:
+def resource(levels: pl.DataFrame, title: str, limit: float | None) -> Figure:
     """What one resource did in each run over the offset (frame: run, dt, value, alone), beside its mean alone, and its
     limit where the runs come near it.
     """

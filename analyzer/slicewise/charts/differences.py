@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 from slicewise.text import words
 
 ROW_PIXELS = 34
@@ -21,7 +21,7 @@ PARTS = {
 }
 
 
-def steps(first: tuple[str, float], last: tuple[str, float], parts: Sequence[tuple[str, float]]) -> go.Figure:
+def steps(first: tuple[str, float], last: tuple[str, float], parts: Sequence[tuple[str, float]]) -> Figure:
     """Bars from the first run's runtime over each part of the difference to the last one's, a row each.
 
     first, last: a run's name and its seconds. parts: of `PARTS`, in order, with seconds.
@@ -63,7 +63,7 @@ def steps(first: tuple[str, float], last: tuple[str, float], parts: Sequence[tup
     return chart
 
 
-def by_run(frame: pl.DataFrame) -> go.Figure:
+def by_run(frame: pl.DataFrame) -> Figure:
     """A bar a run, stacked of what made it take longer (right) or less long (left) than the one compared with.
 
     frame: run, part (of `PARTS`), seconds; runs in order.

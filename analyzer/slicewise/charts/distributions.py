@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 from slicewise.scalars import whole
 
 MOST_LEVEL_NAMES = 10
 
 
-def by_bin(frame: pl.DataFrame, x_title: str) -> go.Figure:
+def by_bin(frame: pl.DataFrame, x_title: str) -> Figure:
     """Calls by bin, a group of bars a kind of call.
 
     frame: kind ("read", "write", "meta"), bin (the bin's name, in order), calls.
@@ -31,7 +31,7 @@ def by_bin(frame: pl.DataFrame, x_title: str) -> go.Figure:
     return chart
 
 
-def io_time_by_rank(frame: pl.DataFrame) -> go.Figure:
+def io_time_by_rank(frame: pl.DataFrame) -> Figure:
     """Seconds that each process spent in I/O calls, stacked by kind; kinds without any are left out.
 
     frame: rank (-1 without MPI), label, read_seconds, write_seconds, meta_seconds, sync_seconds; in the order to draw.

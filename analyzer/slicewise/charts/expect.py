@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 
 BOX_COLOUR, ANOMALY_COLOUR = style.JOB_COLOURS[0], style.JOB_COLOURS[1]
 OTHER_AXIS = {"bandwidth": "metadata", "metadata": "bandwidth"}
@@ -18,7 +18,7 @@ LOG_RATIO = 30.0
 
 def boxes(
     runs: pl.DataFrame, strips: Sequence[tuple[float, float, Sequence[tuple[float, float]]]], points: pl.DataFrame
-) -> go.Figure:
+) -> Figure:
     """Every run's box as an outline, the union filled, anomalies dashed, jobs as points.
 
     runs: name, hard_bandwidth, hard_metadata, easy_bandwidth, easy_metadata, is_anomaly. strips: the union, from left
@@ -69,7 +69,7 @@ def boxes(
     return chart
 
 
-def _draw_points(chart: go.Figure, runs: pl.DataFrame, points: pl.DataFrame) -> None:
+def _draw_points(chart: Figure, runs: pl.DataFrame, points: pl.DataFrame) -> None:
     """Points as stars. What is judged by one axis alone is a line across the boxes: its other rate says nothing."""
     for number, point in enumerate(points.iter_rows(named=True)):
         spans = {
@@ -101,7 +101,7 @@ def _use_axis(update: object, values: Sequence[float], title: str) -> None:
     update(title_text=f"{title}, logarithmic" if is_log else title, type="log" if is_log else "linear")
 
 
-def growth(areas: Sequence[float], settled_after: int | None) -> go.Figure:
+def growth(areas: Sequence[float], settled_after: int | None) -> Figure:
     """The area of the union after each run."""
     chart = style.figure(height=260)
     chart.add_scatter(
@@ -119,7 +119,7 @@ def growth(areas: Sequence[float], settled_after: int | None) -> go.Figure:
     return chart
 
 
-def tails(frame: pl.DataFrame, ends: pl.DataFrame) -> go.Figure:
+def tails(frame: pl.DataFrame, ends: pl.DataFrame) -> Figure:
     """A strip a phase: each run's time as a tick, with the median and the tail.
 
     frame: phase, run, seconds. ends: phase, median, p95, p99.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
 from slicewise.analysis.job.heat import Heat
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 from slicewise.text import words
 
 ROW_PIXELS = 14
@@ -22,7 +22,7 @@ def processes_by_slices(
     slices: range,
     slice_ns: int,
     region: tuple[int, int] | None = None,
-) -> go.Figure:
+) -> Figure:
     """One panel a job, by node and rank, in the colour that `colours` has for it.
 
     All colours have one range, so that panels compare. region: first and end slice.
@@ -60,7 +60,7 @@ def _axis(place: int) -> str:
 
 
 def _add_panel(
-    chart: go.Figure, heat: Heat, place: int, domain: list[float], slice_ns: int, hottest: float, colour: str
+    chart: Figure, heat: Heat, place: int, domain: list[float], slice_ns: int, hottest: float, colour: str
 ) -> None:
     columns = heat.rates.shape[1]
     labels = [style.safe(label) for label in heat.labels]

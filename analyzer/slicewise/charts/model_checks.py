@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 
 WIDTH_SECONDS = "seconds together"
 # With more runs than this their names would not fit: each combination of jobs is one place, the mean of its runs.
@@ -17,7 +17,7 @@ def shows_means(frame: pl.DataFrame) -> bool:
     return frame["run"].n_unique() > MOST_RUNS
 
 
-def predicted_and_observed(frame: pl.DataFrame) -> go.Figure:
+def predicted_and_observed(frame: pl.DataFrame) -> Figure:
     """Every run a place on the x axis, grouped by the jobs' sizes (see `shows_means`): bars for what was observed,
     marks with intervals for what was predicted, a colour for each place of a job in its run.
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 from slicewise.charts.throughput import per_slice, steps
 
 DECIMALS = 3
@@ -28,7 +28,7 @@ class Line:
 
 def over_time(
     lines: Sequence[Line], sampled: Sequence[int], sample_ns: int, slices: range, slice_ns: int, unit: str
-) -> go.Figure:
+) -> Figure:
     """Lines over the axis of the job's `slices`. sampled: the slices, of `sample_ns`, that have samples; elsewhere the
     lines have gaps.
     """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 
 POLICY_DASHES = {"interfere": "dot", "fcfs": "dash", "interrupt": "dashdot", "delay": "longdash", "dynamic": "solid"}
 POLICY_COLOURS = dict(
@@ -19,7 +19,7 @@ COMPUTING_WIDTH, IO_WIDTH = 0.16, 0.72
 GAP = 1.3
 
 
-def strips(stretches: pl.DataFrame, policies: Sequence[str], jobs: Sequence[str]) -> go.Figure:
+def strips(stretches: pl.DataFrame, policies: Sequence[str], jobs: Sequence[str]) -> Figure:
     """One strip a policy, in it one row a job: computing thin, I/O full, waiting hatched.
 
     stretches: policy, job, doing (computing, io, waiting), start, end (s).
@@ -76,7 +76,7 @@ def strips(stretches: pl.DataFrame, policies: Sequence[str], jobs: Sequence[str]
     return chart
 
 
-def costs(rows: pl.DataFrame, metrics: Mapping[str, str]) -> go.Figure:
+def costs(rows: pl.DataFrame, metrics: Mapping[str, str]) -> Figure:
     """Every metric under every policy, as percent of what it is where jobs interfere; 0 is no cost.
 
     rows: policy, metric, value, share (of the value under `interfere`). metrics: their names in prose.
@@ -97,9 +97,7 @@ def costs(rows: pl.DataFrame, metrics: Mapping[str, str]) -> go.Figure:
     return chart
 
 
-def over_offset(
-    rows: pl.DataFrame, column: str, title: str, moved: str, against: str, actual: float | None
-) -> go.Figure:
+def over_offset(rows: pl.DataFrame, column: str, title: str, moved: str, against: str, actual: float | None) -> Figure:
     """A line a policy over dt. rows: policy, dt, and the column. moved: the job that begins dt after `against`.
     actual: the dt that the jobs really have.
     """

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 
 SYMBOLS = {"observed": "circle", "alone": "circle-open", "predicted": "diamond-open", "doubtful": "diamond-open"}
 ROW_PIXELS = 26
 
 
-def observed_and_predicted(frame: pl.DataFrame, colours: Mapping[str, str]) -> go.Figure:
+def observed_and_predicted(frame: pl.DataFrame, colours: Mapping[str, str]) -> Figure:
     """Every runtime as a mark on one axis of seconds, a row each, grouped by job.
 
     frame: job, kind ("observed", "alone", "predicted", "doubtful": greyed), label (what the row says), seconds, low,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 from slicewise.text import words
 
 DASHES = ("solid", "dot", "dash", "dashdot")
@@ -15,7 +15,7 @@ BANDWIDTH_PANEL, LATENCY_PANEL = (0.56, 1.0), (0.0, 0.44)
 HEADROOM, BELOW_AND_ABOVE = 1.25, 0.3  # of the largest bandwidth; decades of latency
 
 
-def bandwidth_and_latency(frame: pl.DataFrame, marked: int | None) -> go.Figure:
+def bandwidth_and_latency(frame: pl.DataFrame, marked: int | None) -> Figure:
     """Bandwidth above latency over transfer size, a line each; the paper's Figs. 2 and 3.
 
     frame: line, size (bytes), bandwidth, bandwidth_error_above, bandwidth_error_below (MiB/s), latency,
@@ -80,7 +80,7 @@ def bandwidth_and_latency(frame: pl.DataFrame, marked: int | None) -> go.Figure:
     return chart
 
 
-def trade_off(frame: pl.DataFrame, marked: int | None) -> go.Figure:
+def trade_off(frame: pl.DataFrame, marked: int | None) -> Figure:
     """What a size gives against what it costs: bandwidth over latency, the sizes along a line.
 
     frame: as of `bandwidth_and_latency`. marked: the size whose point is drawn large.
@@ -109,7 +109,7 @@ def trade_off(frame: pl.DataFrame, marked: int | None) -> go.Figure:
     return chart
 
 
-def predicted_over_observed(frame: pl.DataFrame, unit: str) -> go.Figure:
+def predicted_over_observed(frame: pl.DataFrame, unit: str) -> Figure:
     """Predictions of configurations that were not learnt from against what was observed; the paper's Fig. 4.
 
     frame: model, observed, predicted, in `unit`.

@@ -9,9 +9,8 @@ import html
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
-import plotly.io as pio
 
+from slicewise.charts.figure import Figure
 from slicewise.text import safe_text, words
 
 # After Okabe and Ito, told apart with any colour vision; blue is lighter, for dark pages, and yellow is left out.
@@ -68,11 +67,10 @@ def clock_times(slices: Sequence[int] | np.ndarray, slice_ns: int) -> np.ndarray
     return times
 
 
-def figure(height: int, **layout: object) -> go.Figure:
+def figure(height: int, **layout: object) -> Figure:
     """An empty figure in the house's style, `height` pixels tall and as wide as its place on the page."""
-    chart = go.Figure()
+    chart = Figure()
     chart.update_layout(
-        template=pio.templates["none"],
         height=height,
         autosize=True,
         margin=CHART_MARGIN,
@@ -93,7 +91,7 @@ def figure(height: int, **layout: object) -> go.Figure:
     return chart
 
 
-def use_clock_axis(chart: go.Figure, slices: range, slice_ns: int) -> None:
+def use_clock_axis(chart: Figure, slices: range, slice_ns: int) -> None:
     """Make x the time of day of `slices`; the page links all charts with such an axis, whose plots are of one width."""
     chart.update_layout(margin={"l": CLOCK_MARGIN_LEFT})
     chart.update_yaxes(automargin=False)
@@ -113,7 +111,7 @@ def use_clock_axis(chart: go.Figure, slices: range, slice_ns: int) -> None:
     )
 
 
-def shade_region(chart: go.Figure, start: object, end: object, text: str = "") -> None:
+def shade_region(chart: Figure, start: object, end: object, text: str = "") -> None:
     """Shade a stretch of the clock axis over the chart's full height, with a word at its head."""
     chart.add_shape(
         type="rect", x0=start, x1=end, y0=0, y1=1, yref="paper", fillcolor=REGION_FILL, line_width=0, layer="below"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.charts import style
+from slicewise.charts.figure import Figure
 from slicewise.estimate import Estimate
 from slicewise.text import words
 
@@ -42,7 +42,7 @@ def stacked(
     capacity: Estimate | None = None,
     region: tuple[int, int] | None = None,
     region_text: str = "",
-) -> go.Figure:
+) -> Figure:
     """Throughput of all jobs, stacked in the order of `colours` (job: colour).
 
     frame: job, slice, bytes (any number of rows a job and slice). fair: the same columns: what each job's fair share
@@ -112,7 +112,7 @@ def shares(
     slices: range,
     slice_ns: int,
     region: tuple[int, int] | None = None,
-) -> go.Figure:
+) -> Figure:
     """Each job's share of the bytes of a slice against its fair share there.
 
     frame: job, slice, share, fair_by_process, fair_by_node (fractions; rows only where several jobs were active).
@@ -156,7 +156,7 @@ def directions(
     unit: str,
     scale: float,
     waits: pl.DataFrame | None = None,
-) -> go.Figure:
+) -> Figure:
     """One job's columns over the clock as filled steps, one line a column.
 
     frame: slice and the columns that `lines` names (column: (name, colour)); columns without any are left out. What is
@@ -187,7 +187,7 @@ def directions(
     return chart
 
 
-def _add_waits(chart: go.Figure, times: np.ndarray, seconds: np.ndarray, slice_ns: int) -> None:
+def _add_waits(chart: Figure, times: np.ndarray, seconds: np.ndarray, slice_ns: int) -> None:
     """Seconds of each slice that were waiting for a turn: a slice's whole length is the chart's whole height."""
     chart.add_scatter(
         x=times,

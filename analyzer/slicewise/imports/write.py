@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import zstandard
 
 from slicewise import __version__
 from slicewise.contract import job_name, layers_of
@@ -25,6 +24,7 @@ from slicewise.digest.digest import read_digest
 from slicewise.errors import UserError
 from slicewise.imports.events import files_of, slices_of
 from slicewise.imports.job import OTHER_THINGS, ImportedJob, Process, moved_in, require_same_bytes
+from slicewise.profile import native
 from slicewise.profile.files import SUFFIX
 from slicewise.profile.reader import read_profile
 from slicewise.profile.schema import FORMAT_VERSION
@@ -168,15 +168,14 @@ def _frames(job: ImportedJob, rows: pl.DataFrame) -> list[bytes]:
 class _Packer:
     def __init__(self, schema_id: int) -> None:
         self._schema_id = schema_id
-        self._compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True, write_content_size=True)
 
     def frame(self, process: int, number: int, payload: bytes, is_last: bool = False) -> bytes:
-        packed = self._compressor.compress(payload)
+        content = native.packed(payload, LEVEL)
         flags = LAST_FRAME if is_last else 0
         head = struct.pack(
-            "<II4sIQIII", SKIPPABLE, ENVELOPE_BYTES, MARKER, number, process, len(packed), self._schema_id, flags
+            "<II4sIQIII", SKIPPABLE, ENVELOPE_BYTES, MARKER, number, process, len(content), self._schema_id, flags
         )
-        return head + struct.pack("<I", zlib.crc32(head)) + packed
+        return head + struct.pack("<I", zlib.crc32(head)) + content
 
 
 def _by_process(frame: pl.DataFrame) -> dict[int, tuple[int, int]]:

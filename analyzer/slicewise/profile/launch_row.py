@@ -13,8 +13,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-import zstandard
-
+from slicewise.profile.native import packed
 from slicewise.profile.reading import schema_text
 from slicewise.profile.schema import Schema, parse_schema
 
@@ -33,14 +32,13 @@ def append_launch(file: Path, row: Mapping[str, int | str]) -> bool:
     places = [place for place, table in enumerate(schema.tables) if table.name == TABLE]
     if not places:
         return False
-    packer = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True)
-    packed = packer.compress(_chunk(places[0], row, schema))
+    payload = packed(_chunk(places[0], row, schema))
     process = uuid.uuid4().int >> 64 or 1
-    head = MARK + struct.pack("<IQIII", 0, process, len(packed), zlib.crc32(text), LAST_FRAME)
+    head = MARK + struct.pack("<IQIII", 0, process, len(payload), zlib.crc32(text), LAST_FRAME)
     head += struct.pack("<I", zlib.crc32(head))
     descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
     try:
-        os.write(descriptor, head + packed)
+        os.write(descriptor, head + payload)
     finally:
         os.close(descriptor)
     return True

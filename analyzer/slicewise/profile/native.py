@@ -34,7 +34,7 @@ import polars as pl
 
 from slicewise.errors import UserError
 
-INTERFACE = 4
+INTERFACE = 5
 # Of a schema: each table's columns, whether its rows are kept, and what of them is left out; flags of all columns one
 # after the other.
 Layout = tuple[tuple[tuple[int, bool, int], ...], bytes]
@@ -207,12 +207,24 @@ def library() -> ctypes.CDLL:
         "unfinished": (POINTER(Unfinished), reader, count),
         "sources": (POINTER(Source), reader),
         "first_schema": (c_int32, reader, c_uint32),
+        "pack_bound": (c_uint64, c_uint64),
+        "pack": (c_uint64, c_void_p, c_uint64, c_char_p, c_uint64, c_int),
         "table": (c_int, reader, POINTER(Plan), POINTER(Bound), POINTER(ArrowSchema), POINTER(ArrowArray)),
     }
     for name, (result, *arguments) in signatures.items():
         function = getattr(loaded, f"slicewise_reader_{name}")
         function.restype, function.argtypes = result, arguments
     return loaded
+
+
+def packed(content: bytes, level: int = 3) -> bytes:
+    """The bytes as one zstd frame, with their number and a checksum."""
+    room = library().slicewise_reader_pack_bound(len(content))
+    frame = ctypes.create_string_buffer(room)
+    size = library().slicewise_reader_pack(frame, room, content, len(content), level)
+    if size == 0:
+        raise MemoryError
+    return frame.raw[:size]
 
 
 class _Arrow:

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import plotly.graph_objects as go
 from markupsafe import Markup
 
 from slicewise import __version__
+from slicewise.charts.figure import Figure
 from slicewise.errors import UserError
 from slicewise.report.tables import Table
 from slicewise.text import safe_text
@@ -41,7 +41,7 @@ class Section:
 
     heading: str
     text: Sequence[str] = ()
-    chart: go.Figure | None = None
+    chart: Figure | None = None
     flame: dict[str, Any] | None = None
     tables: Sequence[Table] = ()
     code: Sequence[str] = ()
@@ -143,11 +143,9 @@ def kept_together(text: str) -> str:
     return UNIT_AFTER_NUMBER.sub("\\1\N{NO-BREAK SPACE}", text)
 
 
-def figure_json(chart: go.Figure) -> str:
-    """A figure as JSON, without the default template that the page's script has no use for."""
-    figure = json.loads(chart.to_json())
-    figure["layout"].pop("template", None)
-    return json.dumps(safe_text.visible_in(figure), separators=(",", ":"))
+def figure_json(chart: Figure) -> str:
+    """A figure as JSON."""
+    return json.dumps(safe_text.visible_in(chart.plain()), separators=(",", ":"))
 
 
 def packed(text: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import plotly.graph_objects as go
 import polars as pl
 
 from slicewise.analysis.compare.compare import Comparison
 from slicewise.analysis.compare.difference import Difference
 from slicewise.charts import differences
+from slicewise.charts.figure import Figure
 from slicewise.report.compare import compare_words
 from slicewise.report.compare.compare_tables import parts_table, runs_table, signed, work_table
 from slicewise.report.page import Fact, Page, Section
@@ -59,13 +59,13 @@ def _facts(comparison: Comparison) -> list[Fact]:
     return [*facts, Fact("confidence", told.confidence)]
 
 
-def _pair_chart(comparison: Comparison) -> go.Figure:
+def _pair_chart(comparison: Comparison) -> Figure:
     told = comparison.told
     first, last = ((run.job.job, run.runtime_ns / 1e9) for run in (told.against, told.of))
     return differences.steps(first, last, _known(told))
 
 
-def _runs_chart(comparison: Comparison) -> go.Figure:
+def _runs_chart(comparison: Comparison) -> Figure:
     rows = [(told.of.job.job, part, value) for told in comparison.differences for part, value in _known(told)]
     return differences.by_run(pl.DataFrame(rows, schema=["run", "part", "seconds"], orient="row"))
 
