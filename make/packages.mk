@@ -36,3 +36,19 @@ runtime: portable
 	tar --create --directory $(BUILD)/runtime/opt --sort=name --mtime=@$(SOURCE_DATE_EPOCH) --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w \
 	  --transform 's|^slicewise|$(RUNTIME)|' slicewise | gzip -n9 > $(DIST)/$(RUNTIME).tar.gz
 	@ls -l $(DIST)/$(RUNTIME).tar.gz
+
+# For this system's glibc, and so without what younger systems have for old programs alone.
+.PHONY: deb
+deb: native  ## make a Debian package of library and collector, in dist/
+	rm -rf $(BUILD)/deb
+	$(MAKE) --no-print-directory install-native DESTDIR=$(abspath $(BUILD))/deb PREFIX=/usr/lib/slicewise INSTALL_MPI=
+	make/deb $(BUILD)/deb $(VERSION) $(DIST)
+
+# What a site without a package index needs, in one directory: pip installs from it alone.
+.PHONY: bundle
+bundle: dist  ## make dist/, with all packages that the wheel needs, for sites without a package index
+	mkdir -p $(DIST)/bundle
+	sed -n 's/^\([^# ][^ ]*==[^ ]*\).*/\1/p' analyzer/requirements.lock > $(BUILD)/wheel/pins
+	$(VENV)/bin/python -I -m pip --disable-pip-version-check --quiet download --dest $(DIST)/bundle --only-binary :all: \
+	  --constraint $(BUILD)/wheel/pins $(DIST)/slicewise-$(VERSION)-py3-none-manylinux_$(subst .,_,$(OLDEST_GLIBC))_$(ARCHITECTURE).whl
+	@echo "bundle: elsewhere:  pip install --no-index --find-links $(DIST)/bundle slicewise"

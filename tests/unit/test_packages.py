@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import slicewise
+from support.programs import need
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
@@ -106,9 +107,10 @@ def test_library_and_collector_take_less_than_2_mb(portable):
     assert sum(sizes.values()) < 2_000_000, sizes
 
 
-def test_the_version_is_the_same_in_c_and_python():
+def test_the_version_is_the_same_in_c_in_python_and_for_who_cites():
     (version,) = re.findall(r'#define SLICEWISE_VERSION "(.+)"', (ROOT / "schema" / "format.h").read_text())
     assert version == slicewise.__version__
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -171,3 +173,22 @@ def test_a_missing_compiler_is_named_with_what_installs_it():
     assert said.returncode == 1
     assert "sudo apt-get install build-essential" in said.stderr
     assert "sudo dnf install gcc make" in said.stderr
+
+
+def test_the_debian_package_has_library_and_collector_and_is_the_same_each_time(tmp_path):
+    need("dpkg-deb", "man")
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+    packages = []
+    for name in ("first", "second"):
+        made = run("make", "--no-print-directory", "deb", f"DIST={tmp_path / name}", cwd=ROOT, env=environment)
+        assert made.returncode == 0, made.stderr
+        packages += (tmp_path / name).glob("slicewise-runtime_*.deb")
+    first, second = packages
+    assert first.read_bytes() == second.read_bytes()
+    run("dpkg-deb", "--extract", first, tmp_path / "root")
+    collector = tmp_path / "root" / "usr" / "bin" / "slicewise-collect"
+    assert collector.resolve() == tmp_path / "root" / "usr" / "lib" / "slicewise" / "bin" / "slicewise-collect"
+    assert run(collector, "--version").stdout == f"slicewise-collect {slicewise.__version__}\n"
+    manual = run("man", tmp_path / "root" / "usr" / "share" / "man" / "man1" / "slicewise-collect.1.gz")
+    assert "slicewise-collect recover" in manual.stdout
+    assert manual.stderr == ""
