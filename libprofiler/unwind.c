@@ -512,6 +512,11 @@ static bool step(struct unwind_state *state, uint64_t pc, uint64_t *function)
     if (module == NULL)
         return false;
     if (!find_entry(module, pc, &entry)) {
+        /* A return address that no call wrote, such as that of a context's first function: it is where its own entry begins. */
+        if (!state->is_exact && find_entry(module, pc + 1, &entry) && entry.begin == pc + 1) {
+            *function = entry.begin;
+            return false;
+        }
         state->is_exact = false;
         return follow_frame_pointer(state);
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ucontext.h>
 #include <vector>
 
 namespace {
@@ -53,6 +54,36 @@ TEST_CASE("a stack over many pages is walked to its end, and the same by what is
         CHECK(one.functions == walks[0].functions);
     }
     CHECK(walk(2).code.size() == 2);
+}
+
+namespace {
+
+ucontext_t outside, inside;
+Walk found_inside;
+
+void walk_inside()
+{
+    found_inside = walk();
+    swapcontext(&inside, &outside);
+}
+
+} // namespace
+
+TEST_CASE("the stack of a context ends at its first function", "[unwind]")
+{
+    static char stack[1 << 16];
+    fake_system_reset();
+    unwind_forget();
+    Walk direct = walk();
+    for (int times = 0; times < 2; times++) {
+        REQUIRE(getcontext(&inside) == 0);
+        inside.uc_stack.ss_sp = stack;
+        inside.uc_stack.ss_size = sizeof stack;
+        makecontext(&inside, walk_inside, 0);
+        REQUIRE(swapcontext(&outside, &inside) == 0);
+        CHECK(std::find(found_inside.functions.begin(), found_inside.functions.end(), direct.functions[1]) == found_inside.functions.end());
+        CHECK(found_inside.functions.back() == found_inside.code.back() + 1);
+    }
 }
 
 #ifdef __x86_64__
