@@ -2,6 +2,7 @@
 
 #include "adopt.h"
 #include "clock.h"
+#include "json_text.h"
 #include "living.h"
 #include "mount.h"
 #include "patience.h"
@@ -20,22 +21,6 @@ static const char *const objects[] = {
 };
 static const char *const kinds[TOTAL_KINDS] = { "read", "write", "meta", "sync" };
 _Static_assert(KIND_read == 0 && KIND_write == 1 && KIND_meta == 2 && KIND_sync == 3, "totals are in the order of the kinds");
-
-/* A path may hold anything; bytes from 128 on are left to the reader. */
-static void print_string(const char *name, const char *text)
-{
-    printf("\"%s\": \"", name);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            printf("\\%c", c);
-        else if (c < ' ' || c == 127)
-            printf("\\u%04x", c);
-        else
-            putchar(c);
-    }
-    printf("\"");
-}
 
 /* What lanes hold of the open slice, on top of what is closed. */
 static void add_open_slices(struct segment *segment)
@@ -66,11 +51,11 @@ static void print_process(struct segment *segment, uid_t owner, bool is_first)
             closed_bytes[kind] += segment->totals[mount].bytes[kind];
     add_open_slices(segment);
     printf("%s{\"process\": \"%016lx\", ", is_first ? "" : ", ", segment->process);
-    print_string("job", segment_text(segment, row[processes_job]));
+    json_text("job", segment_text(segment, row[processes_job]));
     printf(", ");
-    print_string("step", segment_text(segment, row[processes_step]));
+    json_text("step", segment_text(segment, row[processes_step]));
     printf(", ");
-    print_string("program", segment_text(segment, row[processes_program]));
+    json_text("program", segment_text(segment, row[processes_program]));
     printf(", \"user\": %lu, \"pid\": %lu, \"rank\": %ld, \"start_ns\": %lu, \"slice_ns\": %lu, \"kernel_read_bytes\": %lu, \"kernel_write_bytes\": "
            "%lu, "
            "\"closed_read_bytes\": %lu, \"closed_write_bytes\": %lu, \"mounts\": [",
@@ -84,11 +69,11 @@ static void print_process(struct segment *segment, uid_t owner, bool is_first)
             continue;
         uint64_t object = about[mounts_object];
         printf("%s{\"object\": \"%s\", ", printed++ > 0 ? ", " : "", object < sizeof objects / sizeof *objects ? objects[object] : "other");
-        print_string("point", segment_text(segment, about[mounts_point]));
+        json_text("point", segment_text(segment, about[mounts_point]));
         printf(", ");
-        print_string("type", is_several ? "several" : segment_text(segment, about[mounts_type]));
+        json_text("type", is_several ? "several" : segment_text(segment, about[mounts_type]));
         printf(", ");
-        print_string("source", segment_text(segment, about[mounts_source]));
+        json_text("source", segment_text(segment, about[mounts_source]));
         for (int kind = 0; kind < TOTAL_KINDS; kind++)
             printf(", \"%s_ops\": %lu, \"%s_ns\": %lu", kinds[kind], total->ops[kind], kinds[kind], total->ns[kind]);
         for (int kind = 0; kind < MOVING_KINDS; kind++)

@@ -4,6 +4,7 @@
 #include "node.h"
 #include "recover.h"
 #include "snapshot.h"
+#include "stacks.h"
 #include "tell.h"
 #include "user.h"
 
@@ -24,6 +25,7 @@ static int usage(FILE *out)
                  "       slicewise-collect snapshot --into DIR PROFILES\n"
                  "       slicewise-collect coordinate --listen ADDRESS ...\n"
                  "       slicewise-collect look COMMAND\n"
+                 "       slicewise-collect stacks [--job JOB] [--seconds SECONDS] PID...\n"
                  "       slicewise-collect --version\n"
                  "recover: finishes the segments of processes that are gone, so that their profiles are whole;\n"
                  "         with JOBDIR only those whose profile lies there, with JOB only that job's; with DIR into that directory\n"
@@ -37,6 +39,7 @@ static int usage(FILE *out)
                  "         were: those whose profiles are to lie in PROFILES or below; they take no notice\n"
                  "coordinate: tells jobs that share a file system when to do their I/O; coordinate --help says more\n"
                  "look:    prints why COMMAND cannot be profiled (`unknown`: it can, as far as can be told), and its executable\n"
+                 "stacks:  prints where the threads of processes are now as lines of JSON; of a JOB's processes only; each process within SECONDS\n"
                  "Root may act for another user, with that user's rights.\n");
     return out == stdout ? 0 : 2;
 }
@@ -123,6 +126,10 @@ int main(int argc, char **argv)
         return look(argv[2]);
     if (argc >= 2 && strcmp(argv[1], "coordinate") == 0)
         return coordinator(argc - 1, argv + 1);
+    if (argc >= 2 && strcmp(argv[1], "stacks") == 0) {
+        int status = stacks(argc - 1, argv + 1);
+        return status == 2 ? usage(stderr) : status;
+    }
     const struct {
         const char *name, *allowed;
     } commands[] = { { "recover", "uaji*" }, { "node", "ujpdso" }, { "stop", "uj" }, { "live", "ea" }, { "snapshot", "i*" } };
