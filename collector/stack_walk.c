@@ -19,13 +19,23 @@ enum { STOP_NS = 200000000, NAP_NS = 100000, WINDOW_BYTES = 1024, NAMED_MAX = 20
 /* libunwind's functions have the processor in their names, by macros. */
 #define SYMBOL_(name) #name
 #define SYMBOL(name) SYMBOL_(name)
-#define FUNCTIONS(F)                                                                                                                         \
-    F(create_addr_space, unw_create_addr_space) F(init_remote, unw_init_remote) F(step, unw_step) F(get_reg, unw_get_reg)                    \
-    F(is_signal_frame, unw_is_signal_frame) F(create, _UPT_create) F(destroy, _UPT_destroy) F(find_proc_info, _UPT_find_proc_info)           \
+/* clang-format off */
+/* NOLINTBEGIN(bugprone-macro-parentheses): names, that no parentheses may be around */
+#define FUNCTIONS(F) \
+    F(create_addr_space, unw_create_addr_space) F(init_remote, unw_init_remote) F(step, unw_step) F(get_reg, unw_get_reg) \
+    F(is_signal_frame, unw_is_signal_frame) F(create, _UPT_create) F(destroy, _UPT_destroy) F(find_proc_info, _UPT_find_proc_info) \
     F(put_unwind_info, _UPT_put_unwind_info) F(get_dyn_info, _UPT_get_dyn_info_list_addr)
+#define FIELD(field, function) __typeof__(&function) field;
+#define FIND(field, function) unwinder.field = (__typeof__(&function))find(&libraries, SYMBOL(function));
+#define IS_THERE(field, function) && unwinder.field != NULL
+/* NOLINTEND(bugprone-macro-parentheses) */
+/* clang-format on */
+
+struct libraries {
+    void *general, *remote;
+};
 
 static struct {
-#define FIELD(field, function) __typeof__(&function) field;
     FUNCTIONS(FIELD)
     unw_addr_space_t space;
 } unwinder;
@@ -93,19 +103,23 @@ static int procedure_name(unw_addr_space_t space, unw_word_t address, char *name
     return -UNW_ENOINFO;
 }
 
+static void *find(const struct libraries *libraries, const char *name)
+{
+    void *found = dlsym(libraries->general, name);
+    return found != NULL ? found : dlsym(libraries->remote, name);
+}
+
 bool stack_walk_open(void)
 {
     static unw_accessors_t accessors;
     if (unwinder.space != NULL)
         return true;
-    void *general = dlopen("libunwind-x86_64.so.8", RTLD_NOW | RTLD_GLOBAL), *remote = dlopen("libunwind-ptrace.so.0", RTLD_NOW);
-    if (general == NULL || remote == NULL)
-        return false;
-#define FIND(field, function)                                                                                                                \
-    unwinder.field = (__typeof__(&function))dlsym(SYMBOL(function)[1] == 'U' && SYMBOL(function)[2] == 'P' ? remote : general, SYMBOL(function)); \
-    if (unwinder.field == NULL)                                                                                                              \
+    struct libraries libraries = { dlopen("libunwind-x86_64.so.8", RTLD_NOW | RTLD_GLOBAL), dlopen("libunwind-ptrace.so.0", RTLD_NOW) };
+    if (libraries.general == NULL || libraries.remote == NULL)
         return false;
     FUNCTIONS(FIND)
+    if (!(true FUNCTIONS(IS_THERE)))
+        return false;
     accessors = (unw_accessors_t){ .find_proc_info = unwinder.find_proc_info,
                                    .put_unwind_info = unwinder.put_unwind_info,
                                    .get_dyn_info_list_addr = unwinder.get_dyn_info,

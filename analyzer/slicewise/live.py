@@ -260,7 +260,7 @@ def looks(collector: Path, every_seconds: float, is_for_all: bool) -> Iterator[L
     be had."""
     command = [str(collector), "live", "--every", f"{every_seconds:g}", *(["--all-users"] if is_for_all else [])]
     # The profiler's own programs are not to be profiled, whatever this shell is.
-    process = subprocess.Popen(command, env=_without_library(), stdout=subprocess.PIPE, text=True, errors="replace")
+    process = subprocess.Popen(command, env=without_library(), stdout=subprocess.PIPE, text=True, errors="replace")
     assert process.stdout is not None
     try:
         for line in process.stdout:
@@ -272,5 +272,6 @@ def looks(collector: Path, every_seconds: float, is_for_all: bool) -> Iterator[L
     raise UserError(f"{collector} ended with status {process.returncode}; run `slicewise doctor`")
 
 
-def _without_library() -> dict[str, str]:
+def without_library() -> dict[str, str]:
+    """The environment in which the profiler's own programs are not profiled, whatever this shell is."""
     return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}

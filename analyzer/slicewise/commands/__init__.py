@@ -6,7 +6,7 @@ command line, calls an analysis and hands the result to a report. Its docstring 
 
 # How `slicewise --help` groups them, in the order in which one needs them. What is in no group comes last.
 GROUPS = {
-    "Profile jobs": ("doctor", "run", "top", "recover", "list"),
+    "Profile jobs": ("doctor", "run", "top", "stacks", "recover", "list"),
     "Look at one job": ("report", "blame", "info", "flamegraph"),
     "Compare jobs": ("overlap", "compare", "campaign", "delta"),
     "Predict and choose": ("foretell", "copies", "model", "size", "expect", "policy"),

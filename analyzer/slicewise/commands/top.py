@@ -15,12 +15,15 @@ from rich.live import Live
 from slicewise.errors import UserError
 from slicewise.live import JobNow, Watch, looks
 from slicewise.report.live.live_screen import Screen, jobs_table
+from slicewise.report.live.stack_words import stack_lines
 from slicewise.report.tables import for_terminal
 from slicewise.running.installation import find_installation
+from slicewise.stacks import job_processes, stacks_now, tree
 from slicewise.terminal.keyboard import keys_one_by_one, wait_for_key
 from slicewise.terminal.output import AsJson, write_json, write_text
 
 SHORTEST_SECONDS = 0.1
+STACKS_SECONDS = 5.0
 
 
 def top(
@@ -66,6 +69,16 @@ def _print_once(jobs: list[JobNow], json: bool) -> None:
         write_text(["No profiled process runs here now."], None)
 
 
+def _stacks(collector: Path, job: str, all_users: bool) -> list[str]:
+    """Where a job's processes are now, in lines; or why that cannot be said."""
+    try:
+        name, processes = job_processes(collector, job, all_users)
+        found = stacks_now(collector, name, processes, STACKS_SECONDS)
+    except UserError as error:
+        return [str(error)]
+    return stack_lines(name, os.uname().nodename, found, tree(found))
+
+
 def _show(collector: Path, every: float, all_users: bool) -> None:
     screen = Screen()
     jobs: list[JobNow] = []
@@ -90,6 +103,8 @@ def _show(collector: Path, every: float, all_users: bool) -> None:
                 os.read(wake, 1)
             else:
                 screen.press(key, jobs)
+                if screen.asked is not None:
+                    screen.show_stacks(_stacks(collector, screen.asked, all_users))
             live.update(screen.draw(list(jobs), host), refresh=True)
     if failed:
         raise failed[0]

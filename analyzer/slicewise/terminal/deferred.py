@@ -28,6 +28,7 @@ SLOW = {"polars", "numpy", "rich", "plotly"} | {
         "profile",
         "report",
         "running",
+        "stacks",
     )
 }
 

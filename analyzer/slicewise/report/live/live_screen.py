@@ -17,31 +17,52 @@ ORDERS: dict[str, tuple[str, Callable[[Activity], float]]] = {
     "o": ("operations", lambda activity: activity.ops_per_s),
     "l": ("latency", lambda activity: activity.latency_ms or 0.0),
 }
-KEYS = "t o l: sort by throughput, operations, latency   ↑ ↓: choose   Enter: its processes   Esc: back   q: quit"
+KEYS = (
+    "t o l: sort by throughput, operations, latency   ↑ ↓: choose   Enter: its processes   "
+    "s: where they are now   Esc: back   q: quit"
+)
+KEYS_OF_STACKS = "↑ ↓: move   s: look again   Esc: back   q: quit"
 SELECTED_STYLE = "reverse"
 NAME_WIDTH = 24
 
 
 @dataclass
 class Screen:
-    """What is shown, as keys change it. opened: the job whose processes are shown."""
+    """What is shown, as keys change it. opened: the job whose processes are shown. asked: the job whose stacks are to
+    be looked at next; whoever does that gives their lines to `show_stacks`.
+    """
 
     order: str = "t"
     selected: int = 0
     opened: str | None = None
     is_over: bool = False
+    asked: str | None = None
+    stacks: list[str] | None = None
+    stacks_of: str = ""
+
+    def show_stacks(self, lines: list[str]) -> None:
+        """Show these instead of the jobs, until Esc is pressed."""
+        self.stacks, self.stacks_of, self.asked = lines, self.asked or "", None
+        self.selected = 0
 
     def press(self, key: str, jobs: list[JobNow]) -> None:
         """A key, by its letter or name."""
         if key == "q":
             self.is_over = True
+        elif key == "s" and self.stacks is not None:
+            self.asked = self.stacks_of
+        elif key == "s" and jobs:
+            self.asked = self.opened or self.sorted_jobs(jobs)[self._row(len(jobs))].job
+        elif key in ("escape", "b") and self.stacks is not None:
+            self.stacks = None
+            self.selected = 0
         elif key in ORDERS:
             self.order = key
         elif key in ("down", "j"):
             self.selected += 1
         elif key in ("up", "k"):
             self.selected = max(0, self.selected - 1)
-        elif key == "enter" and self.opened is None and jobs:
+        elif key == "enter" and self.stacks is None and self.opened is None and jobs:
             self.opened = self.sorted_jobs(jobs)[self._row(len(jobs))].job
             self.selected = 0
         elif key in ("escape", "b"):
@@ -54,6 +75,10 @@ class Screen:
 
     def draw(self, jobs: list[JobNow], host: str) -> RenderableType:
         """The screen with these jobs."""
+        if self.stacks is not None:
+            self.selected = min(self.selected, max(0, len(self.stacks) - 1))
+            shown_lines = [line_for_terminal(line) for line in self.stacks[self.selected :]]
+            return Group(line_for_terminal((KEYS_OF_STACKS, "dim")), *shown_lines)
         opened = next((job for job in jobs if job.job == self.opened), None)
         if opened is None:
             self.opened = None
