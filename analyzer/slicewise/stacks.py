@@ -207,7 +207,7 @@ def _why_denied(user: int) -> str:
 
 
 def _code(pid: int, look: _LookedAt) -> dict[int, _Code]:
-    """Which file's code each address of the process's stacks is. A file that could not be read in time is not opened."""
+    """Which file's code each address of the process's stacks is. Files of a late process are not opened."""
     found: dict[int, _Code] = {}
     pcs = {pc for thread in look.threads for pc in thread["frames"]}
     for mapping in look.mappings:
