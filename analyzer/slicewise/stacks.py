@@ -150,7 +150,9 @@ def stacks_now(
     for line in map(json.loads, done.stdout.splitlines()):
         looked_at[line["pid"]].take(line)
     code = {pid: _code(pid, look) for pid, look in looked_at.items()}
-    places = _places({one for known in code.values() for one in known.values()}, search)
+    # Root hands no file of other users to a program that may not have been made for hostile ones.
+    with_lines = os.geteuid() != 0 or all(process.user == 0 for process in processes)
+    places = _places({one for known in code.values() for one in known.values()}, search, with_lines)
     found = [
         ProcessStacks(process.pid, process.rank, process.program, process.user, look.ended, [
             ThreadNow(
@@ -222,7 +224,7 @@ def _code(pid: int, look: _LookedAt) -> dict[int, _Code]:
     return {pc: found.get(pc, _Code("", None, 0)) for pc in pcs}
 
 
-def _places(codes: Iterable[_Code], search: Sequence[Path]) -> dict[_Code, list[Place]]:
+def _places(codes: Iterable[_Code], search: Sequence[Path], with_lines: bool) -> dict[_Code, list[Place]]:
     """What code is in the source, the innermost of inlined functions first; each file is asked once."""
     by_file: dict[Path, list[_Code]] = {}
     found: dict[_Code, list[Place]] = {}
@@ -232,7 +234,7 @@ def _places(codes: Iterable[_Code], search: Sequence[Path]) -> dict[_Code, list[
         if code.file is not None:
             by_file.setdefault(code.file, []).append(code)
     for file, within in by_file.items():
-        places = resolve(str(file), _build_id(file), [code.address for code in within], search)
+        places = resolve(str(file), _build_id(file), [code.address for code in within], search, with_lines=with_lines)
         found |= {code: places[code.address] for code in within}
     return found
 

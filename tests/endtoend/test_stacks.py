@@ -23,6 +23,7 @@ SLICEWISE = BUILD / "bin" / "slicewise"
 KILLS = 30
 MOST_MS = 30
 NOBODY = "65534"
+YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 WRITE, OPENAT = 1, 257
 
 
@@ -169,6 +170,33 @@ def test_another_user_is_told_so(job: Job, apps: Apps, tmp_path: Path) -> None:
     finally:
         beside.unlink()
     assert json.loads(done.stdout) == {"pid": process.pid, "ended": "denied"}
+
+
+def test_root_reads_a_users_files_as_that_user(job: Job, apps: Apps, tmp_path: Path) -> None:
+    need("setpriv", "strace")
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    if YAMA.exists() and YAMA.read_text().strip() != "0":
+        pytest.skip("the kernel forbids users to trace their processes")
+    folder = Path("/dev/shm") / f"slicewise-stacks-{tmp_path.name}"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    shutil.copy(apps.build("stacks_waiting", "-pthread"), folder / "program")
+    command = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", folder / "program", "epoll"]
+    try:
+        with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE) as process:
+            assert process.stdout.readline() == b"ready\n"
+            wait_for_state(process.pid, "S")
+            trace = ["strace", "-f", "-e", "trace=openat,setresuid", "-o", tmp_path / "trace", COLLECTOR, "stacks"]
+            done = subprocess.run([*trace, str(process.pid)], capture_output=True, text=True, check=True)
+            process.kill()
+    finally:
+        shutil.rmtree(folder)
+    *_, thread, last = (json.loads(line) for line in done.stdout.splitlines())
+    assert (last["ended"], len(thread["frames"]) > 2) == ("done", True)
+    calls = (tmp_path / "trace").read_text()
+    became = calls.index(f"setresuid({NOBODY}, {NOBODY}, {NOBODY})")
+    assert became < calls.index("/maps") < calls.index('/program", O_RDONLY')
 
 
 def test_a_number_that_belongs_to_another_process(job: Job, apps: Apps) -> None:

@@ -34,11 +34,13 @@ class Place:
     line: int = 0
 
 
-def resolve(path: str, build_id: str, offsets: Iterable[int], search: Sequence[Path] = ()) -> dict[int, list[Place]]:
+def resolve(
+    path: str, build_id: str, offsets: Iterable[int], search: Sequence[Path] = (), *, with_lines: bool = True
+) -> dict[int, list[Place]]:
     """Each offset's frames, the innermost first: more than one where functions were inlined.
 
     path, build_id: as the profile has them. search: directories that are looked into before the path itself, for
-    .build-id/xx/y.debug, or for a file of the module's name.
+    .build-id/xx/y.debug, or for a file of the module's name. with_lines: else no other program is called.
     """
     offsets = sorted(set(offsets))
     name = Path(path).name
@@ -55,9 +57,9 @@ def resolve(path: str, build_id: str, offsets: Iterable[int], search: Sequence[P
             function = elf.function(offset)
             if function is not None:
                 found[offset] = [Place(demangled(function), name)]
-    with_lines = next((elf for elf in files if elf.has_lines), None)
-    if with_lines is not None:
-        for offset, places in _lines(with_lines.path, offsets).items():
+    lined = next((elf for elf in files if elf.has_lines), None) if with_lines else None
+    if lined is not None:
+        for offset, places in _lines(lined.path, offsets).items():
             if any(place.line for place in places):
                 found[offset] = [Place(place.function, name, place.file, place.line) for place in places]
     return found

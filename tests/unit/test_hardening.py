@@ -1,0 +1,30 @@
+"""What the binaries say of themselves: no code in data, no data in code, nothing looked for in foreign places."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+from support.programs import BUILD, need, need_built
+
+LIBRARIES = [BUILD / "lib" / f"libslicewise{part}.so" for part in ("", "-reader", "-coordinate")]
+BINARIES = [*LIBRARIES, BUILD / "bin" / "slicewise-collect"]
+
+
+def readelf(*arguments) -> str:
+    return subprocess.run(["readelf", "-W", *arguments], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("binary", BINARIES, ids=lambda path: path.name)
+def test_binaries_are_hardened(binary):
+    need("readelf")
+    need_built(binary)
+    segments = re.findall(r"^ +(\w+) +0x\S+ 0x\S+ 0x\S+ 0x\S+ 0x\S+ ([RWE ]{3})", readelf("-l", binary), re.M)
+    flags = {kind: flags for kind, flags in segments if kind != "LOAD"}
+    assert "E" not in flags["GNU_STACK"]
+    assert "GNU_RELRO" in flags
+    assert [flags for kind, flags in segments if kind == "LOAD" and "W" in flags and "E" in flags] == []
+    dynamic = readelf("-d", binary)
+    assert not re.search(r"TEXTREL|RPATH|RUNPATH", dynamic)
+    assert re.search(r"Type: +DYN", readelf("-h", binary))
