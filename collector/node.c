@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/sysinfo.h>
 
 /* Samples wait so long for being written as one frame; a sudden death leaves them in the segment. */
@@ -29,7 +30,24 @@ static void say_refusal(struct node *node)
     node->has_said_refusal = node->has_said_refusal || error < 0;
 }
 
-int node_begin(struct node *node, const char *root, const struct settings *settings, const char *job)
+static void *memory_for(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static int begin_processes(struct node *node, const struct settings *settings, uint32_t launcher)
+{
+    if (!settings->is_sampling)
+        return 0;
+    node->visits.profiled = node->profiled = memory_for(sizeof *node->profiled);
+    node->sampled = memory_for(sizeof *node->sampled);
+    if (node->profiled == NULL || node->sampled == NULL)
+        return -ENOMEM;
+    return sampled_begin(node->sampled, node->reading.root, settings->slice_ns, launcher, identity_scheduler_job());
+}
+
+int node_begin(struct node *node, const char *root, const struct settings *settings, const char *job, uint32_t launcher)
 {
     char name[160];
     *node = (struct node){ .slice_ns = settings->slice_ns, .reading.root = root };
@@ -37,6 +55,8 @@ int node_begin(struct node *node, const char *root, const struct settings *setti
     int made = segment_create(&node->home, settings->segment_dir, name);
     if (made == 0)
         made = visits_begin(&node->visits);
+    if (made == 0)
+        made = begin_processes(node, settings, launcher);
     if (made < 0)
         return made;
     struct segment *segment = node->home.segment;
@@ -83,6 +103,8 @@ static void add_run(struct sample *sample, const struct node *node)
         [nodes_drained_bytes] = node->visits.drained_bytes,
         [nodes_samples_late] = node->samples_late,
         [nodes_devices_full] = node->reading.devices_left_out,
+        [nodes_processes_refused] = node->sampled != NULL ? node->sampled->refused : 0,
+        [nodes_processes_left_out] = node->sampled != NULL ? node->sampled->left_out : 0,
     };
     sample_add(sample, TABLE_nodes, row, 1);
 }
@@ -194,6 +216,36 @@ void node_sample(struct node *node, uint64_t now_ns)
         node_drain(node);
 }
 
+void node_look(struct node *node, uint64_t now_ns)
+{
+    if (node->sampled == NULL)
+        return;
+    sampled_look(node->sampled, node->profiled, now_ns);
+    if (node->sampled->refused > 0 && !node->has_said_processes)
+        tell(stderr, "slicewise: the kernel does not tell what some processes of the job read and write, as of set-user-ID programs: "
+                     "they are named in the profile and not counted\n");
+    node->has_said_processes |= node->sampled->refused > 0;
+}
+
+void node_sample_processes(struct node *node)
+{
+    static struct sample sample;
+    if (node->sampled == NULL)
+        return;
+    sampled_settle(node->sampled, node->profiled);
+    sample_begin(&sample);
+    sampled_add_rows(node->sampled, &node->home, &sample);
+    if (sample.words[0] == 1 || samples_append(&node->home, &sample) == 0)
+        sampled_are_kept(node->sampled);
+    if (samples_kept(node->home.segment) == SAMPLES_MAX)
+        node_drain(node);
+}
+
+bool node_is_busy(const struct node *node)
+{
+    return node->sampled != NULL && sampled_is_busy(node->sampled);
+}
+
 /* A node without processes of the job has no profile, and we begin none unless told to. What was drained does not tell: another run of the
  * same name, which writes elsewhere, has its segments in the same place. */
 static enum answer has_profile(const struct node *node)
@@ -222,6 +274,8 @@ void node_visit(struct node *node, const char *segment_dir, const char *job, uin
     node->visits.alive = node->visits.failed = 0;
     node->visits.until_ns = next_ns != 0 ? clock_read(CLOCK_MONOTONIC) + PROMISED_ROUNDS * next_ns + NS_PER_SECOND : 0;
     node->visits.looks_closely = looks_closely;
+    if (node->profiled != NULL)
+        node->profiled->used = 0;
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
         if (patience_answers(dirs[i]))
             adopt_each_below(dirs[i], prefix, visit_segment, &node->visits);
@@ -230,6 +284,9 @@ void node_visit(struct node *node, const char *segment_dir, const char *job, uin
 
 int node_end(struct node *node)
 {
+    if (node->sampled != NULL)
+        sampled_end(node->sampled);
+    node_sample_processes(node);
     node_sample(node, clock_read(CLOCK_REALTIME));
     int drained = node_drain(node);
     if (drained == 0 && node->home.place != PLACE_private)

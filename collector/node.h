@@ -3,6 +3,7 @@
 #ifndef SLICEWISE_NODE_H
 #define SLICEWISE_NODE_H
 
+#include "sampled.h"
 #include "settings.h"
 #include "sources.h"
 #include "visit.h"
@@ -12,6 +13,8 @@ struct node {
     struct segment_home home;
     struct reading reading;
     struct visits visits;
+    struct profiled *profiled;
+    struct sampled *sampled; /* NULL: a setting forbids it */
     uint64_t slice_ns;
     uint64_t sampled_until_ns, sampled_until_steady_ns; /* CLOCK_REALTIME says which slice it was, CLOCK_MONOTONIC how long */
     uint64_t samples, samples_late;
@@ -22,14 +25,25 @@ struct node {
     } names[DEVICES_MAX]; /* in the segment's text */
     unsigned most_alive;
     bool has_said_refusal; /* that the kernel does not tell of connections */
+    bool has_said_processes; /* nor of some processes */
     bool is_for_samples; /* which are written where no process of the job has been, too */
 };
 
-/* Returns 0 or -errno. `root` as in struct reading; `segment_dir`, `dir` and `job` as in the settings. */
-int node_begin(struct node *node, const char *root, const struct settings *settings, const char *job);
+/* Returns 0 or -errno. `root` as in struct reading; `segment_dir`, `dir` and `job` as in the settings; `launcher`: the process that began the
+ * job, or 0. */
+int node_begin(struct node *node, const char *root, const struct settings *settings, const char *job, uint32_t launcher);
 
 /* A slice's turn, or the end: what came since the last one becomes a sample of the slice in which that was. */
 void node_sample(struct node *node, uint64_t now_ns);
+
+/* Looks at the job's processes that no library profiles. */
+void node_look(struct node *node, uint64_t now_ns);
+
+/* After a look and the visits that followed it: what the processes did becomes a sample. */
+void node_sample_processes(struct node *node);
+
+/* Whether looking again before the slice's turn is worth it. */
+bool node_is_busy(const struct node *node);
 
 /* Writes all samples, if there is a profile that they belong to. Returns 0 or why the profile cannot be written. */
 int node_drain(struct node *node);

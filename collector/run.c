@@ -19,6 +19,8 @@
 
 #define LONGEST_ROUND_NS (4 * NS_PER_SECOND) /* between two visits, however long slices are */
 #define CLOSE_LOOK_ROUNDS 16
+#define SHORTEST_LOOK_NS (NS_PER_SECOND / 4)
+#define LONGEST_LOOK_NS NS_PER_SECOND
 
 static volatile sig_atomic_t is_told_to_end;
 
@@ -90,19 +92,35 @@ static bool sleep_until(uint64_t until_ns, int parent_fd, const sigset_t *signal
     return ppoll(&parent, 1, &timeout, signals) <= 0 && !is_told_to_end;
 }
 
+/* How long it is from one look at processes that are sampled to the next. What such a process does between the last look and its end is lost. */
+static uint64_t look_ns(uint64_t slice_ns)
+{
+    uint64_t ns = slice_ns / 4 < SHORTEST_LOOK_NS ? SHORTEST_LOOK_NS : slice_ns / 4;
+    return ns < LONGEST_LOOK_NS ? ns : LONGEST_LOOK_NS;
+}
+
 static void take_turns(struct node *node, const struct settings *settings, const char *job, int parent_fd, const sigset_t *signals)
 {
-    uint64_t round_ns = settings->slice_ns < LONGEST_ROUND_NS ? settings->slice_ns : LONGEST_ROUND_NS;
-    for (uint64_t round = 0;; round++) {
+    uint64_t round_ns = settings->slice_ns < LONGEST_ROUND_NS ? settings->slice_ns : LONGEST_ROUND_NS, round = 0, visited_until_ns = 0, wake_ns;
+    do {
         uint64_t now = clock_read(CLOCK_REALTIME);
-        if (now / settings->slice_ns != node->sampled_until_ns / settings->slice_ns)
+        bool is_turn = now / settings->slice_ns != node->sampled_until_ns / settings->slice_ns;
+        bool is_round = is_turn || now >= visited_until_ns || visited_until_ns > now + round_ns; /* the clock may have been set back */
+        if (is_turn)
             node_sample(node, now);
-        node_visit(node, settings->segment_dir, job, round_ns, round % CLOSE_LOOK_ROUNDS == CLOSE_LOOK_ROUNDS - 1);
+        node_look(node, now);
+        if (is_round) {
+            node_visit(node, settings->segment_dir, job, round_ns, round++ % CLOSE_LOOK_ROUNDS == CLOSE_LOOK_ROUNDS - 1);
+            node_sample_processes(node);
+        }
         now = clock_read(CLOCK_REALTIME);
-        uint64_t turn = next_multiple(now, settings->slice_ns), visit = next_multiple(now, round_ns);
-        if (!sleep_until(turn < visit ? turn : visit, parent_fd, signals))
-            break;
-    }
+        uint64_t turn = next_multiple(now, settings->slice_ns);
+        visited_until_ns = is_round ? next_multiple(now, round_ns) : visited_until_ns;
+        wake_ns = turn < visited_until_ns ? turn : visited_until_ns;
+        if (node_is_busy(node) && now + look_ns(settings->slice_ns) < wake_ns)
+            wake_ns = now + look_ns(settings->slice_ns);
+    } while (sleep_until(wake_ns, parent_fd, signals));
+    node_look(node, clock_read(CLOCK_REALTIME));
     /* First nobody counts on us any more, then whoever ended meanwhile is finished. */
     node_visit(node, settings->segment_dir, job, 0, false);
     node_visit(node, settings->segment_dir, job, 0, true);
@@ -189,7 +207,7 @@ static int run_attached(const struct node_options *options, const struct setting
         return 2;
     }
     patience_begin(settings->exit_ns);
-    int begun = node_begin(&node, "", settings, job);
+    int begun = node_begin(&node, "", settings, job, (uint32_t)options->parent);
     if (begun < 0) {
         tell(stderr, "slicewise: no memory for the collector (%s)\n", strerror(-begun));
         return 1;

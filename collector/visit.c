@@ -87,6 +87,18 @@ static void note(int fd, const struct segment *copy)
     raw_write_at(fd, (const void *)&copy->collected, 16, offsetof(struct segment, collected));
 }
 
+static void note_profiled(struct profiled *profiled, const struct segment *copy)
+{
+    if (profiled == NULL || copy->is_of_node)
+        return;
+    if (profiled->used == PROFILED_MAX) {
+        profiled->is_cut = true;
+        return;
+    }
+    profiled->of[profiled->used].pid_namespace = copy->pid_namespace;
+    profiled->of[profiled->used++].pid = copy->pid;
+}
+
 void visit_segment(int dir, const char *path, void *argument)
 {
     struct visits *visits = argument;
@@ -109,9 +121,13 @@ void visit_segment(int dir, const char *path, void *argument)
     }
     if (fd >= 0)
         raw_close(fd);
+    if (opened == ADOPTED && is_living)
+        note_profiled(visits->profiled, copy);
     if (opened != ADOPTED || is_living)
         return;
     struct adoption_result result = adopt_in(dir, path, "");
+    if (result.outcome == ADOPT_ALIVE || result.outcome == ADOPT_UNSEEN || result.outcome == ADOPT_BUSY)
+        note_profiled(visits->profiled, copy);
     visits->alive += result.outcome == ADOPT_ALIVE;
     visits->finished += result.outcome == ADOPTED;
     visits->failed += result.outcome == ADOPT_FAILED;

@@ -6,6 +6,17 @@
 
 #include "segment.h"
 
+/* The processes that have a segment and live, by their pid namespace and their number in it, as the last round found them. */
+enum { PROFILED_MAX = 8192 };
+struct profiled {
+    unsigned used;
+    bool is_cut; /* there were more */
+    struct {
+        uint64_t pid_namespace;
+        uint32_t pid;
+    } of[PROFILED_MAX];
+};
+
 struct visits {
     struct segment *copy;   /* one segment's head, text and frames at a time; visits_begin makes it */
     uint64_t until_ns;      /* CLOCK_MONOTONIC before which the next round comes; 0: there is none, and processes drain by themselves */
@@ -13,6 +24,7 @@ struct visits {
     uint64_t drained_bytes;
     unsigned alive, finished, failed;
     int error;              /* why the last one that failed did */
+    struct profiled *profiled; /* where to note who has a segment; NULL: nowhere */
 };
 
 /* Returns 0 or -ENOMEM. */

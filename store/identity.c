@@ -83,10 +83,15 @@ static void program_path(char *path, size_t room)
     path[length > 0 && (size_t)length < room ? length : 0] = '\0';
 }
 
-bool identity_job(char *name, size_t room, const struct settings *settings)
+const char *identity_scheduler_job(void)
 {
     static const char *const schedulers[] = { "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", NULL };
-    const char *given = settings->job[0] != '\0' ? settings->job : first_of(schedulers);
+    return first_of(schedulers);
+}
+
+bool identity_job(char *name, size_t room, const struct settings *settings)
+{
+    const char *given = settings->job[0] != '\0' ? settings->job : identity_scheduler_job();
     if (given != NULL) {
         copy_as_file_name(name, room, given);
         return false;

@@ -118,7 +118,9 @@ enum {
     WAIT_COLUMNS = TABLE_START_node_connections - TABLE_START_waits - 1,
     NODE_CONNECTION_COLUMNS = TABLE_START_communication - TABLE_START_node_connections - 1,
     COMMUNICATION_COLUMNS = TABLE_START_usage - TABLE_START_communication - 1,
-    USAGE_COLUMNS = TABLE_START_end - TABLE_START_usage - 1,
+    USAGE_COLUMNS = TABLE_START_node_processes - TABLE_START_usage - 1,
+    NODE_PROCESS_COLUMNS = TABLE_START_node_process_slices - TABLE_START_node_processes - 1,
+    NODE_PROCESS_SLICE_COLUMNS = TABLE_START_end - TABLE_START_node_process_slices - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */

@@ -6,11 +6,12 @@ seen is the bytes of POSIX calls and those that stdio moved underneath.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import polars as pl
 
+from slicewise.analysis.sampled import Sampled, sampled_bytes, sampled_processes
 from slicewise.digest.activity import DIRECTIONS, Direction
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import count_processes
@@ -123,7 +124,8 @@ class Coverage:
     not be profiled, as far as known. processes: those whose kernel count is complete, over which the shares are; of:
     all of the job; killed: those of the job that were killed (a pool's workers by their parent, for instance), whose
     last count nobody could ask the kernel for. unprofiled_read_bytes, unprofiled_write_bytes: what the kernel counted
-    for programs that could not be profiled; None where nobody measured it (`slicewise run` does). gaps: the most bytes
+    for programs that could not be profiled: the more of what `slicewise run` and what the nodes' collectors saw; None
+    where nobody measured it. sampled: those of these programs' processes that a collector sampled. gaps: the most bytes
     first. least_seen, by_process: the most unseen bytes first. io_uring: None where no process made a ring. imported:
     of a job from another profiler's log, where nobody asked the kernel; else None.
     """
@@ -143,6 +145,7 @@ class Coverage:
     by_process: list[ProcessCoverage]
     killed: int = 0
     imported: Imported | None = None
+    sampled: list[Sampled] = field(default_factory=list)
 
 
 def _share(seen: int, kernel: int) -> float | None:
@@ -160,7 +163,9 @@ def coverage(digest: Digest) -> Coverage:
     complete = _with_whole_kernel_count(digest, processes)
     by_process = coverage_by_process(digest, complete)
     unprofiled = unprofiled_programs(digest)
-    unprofiled_bytes = _unprofiled_bytes(digest) if unprofiled else NOT_MEASURED
+    sampled = sampled_processes(digest)
+    launched = _unprofiled_bytes(digest) if unprofiled else NOT_MEASURED
+    unprofiled_bytes = {way: _more(launched[way], bytes_) for way, bytes_ in sampled_bytes(sampled).items()}
     kernel = {way: whole(by_process[f"{way}_kernel"].sum()) + (unprofiled_bytes[way] or 0) for way in DIRECTIONS}
     seen = {way: whole(by_process[f"{way}_seen"].sum()) for way in DIRECTIONS}
     gap_rows = _gap_rows(by_process)
@@ -180,7 +185,13 @@ def coverage(digest: Digest) -> Coverage:
         by_process=_each_process(by_process, gap_rows),
         killed=count_processes(processes.filter(pl.col("ending") == KILLED)),
         imported=imported(digest),
+        sampled=sampled,
     )
+
+
+def _more(one: int | None, other: int | None) -> int | None:
+    """The greater of what two measured, of whom either may have measured nothing."""
+    return max(known) if (known := [count for count in (one, other) if count is not None]) else None
 
 
 def coverage_by_process(digest: Digest, processes: pl.DataFrame) -> pl.DataFrame:

@@ -95,6 +95,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "files": ("path",),
     "unprofiled": ("program",),
     "launches": ("program",),
+    "sampled_processes": ("path",),
     "site_frames": ("module", "file"),
     "damage": ("file", "message"),
 }

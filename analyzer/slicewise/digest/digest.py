@@ -19,6 +19,7 @@ import polars as pl
 
 from slicewise.digest import nodes, slices
 from slicewise.digest import processes as members
+from slicewise.digest import sampled as outside
 from slicewise.digest.coverage import process_coverage
 from slicewise.digest.jobs import job_rows
 from slicewise.digest.layers import KERNEL_LAYER, is_own
@@ -194,6 +195,25 @@ class Digest:
     def launches(self) -> pl.DataFrame:
         """The commands that `slicewise run` began."""
         return self._if_there("launches", self._profile.launches.rename({"host": "node"}, strict=False))
+
+    @cached_property
+    def _sampled(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        names = ("nodes", outside.PROCESSES, outside.SLICES)
+        tables = {name: getattr(self._profile, name) for name in names}
+        slice_ns = whole(self._profile.nodes["slice_ns"].max()) if not self._profile.nodes.is_empty() else self.slice_ns
+        if tables[outside.PROCESSES].is_empty():
+            return outside.sampled(tables, self._who, pl.DataFrame(), slice_ns)
+        return outside.sampled(tables, self._who, self.coverage, slice_ns)
+
+    @cached_property
+    def sampled_processes(self) -> pl.DataFrame:
+        """The job's processes that no library profiled, as the nodes' collectors sampled them."""
+        return outside.with_reasons(self._sampled[0], self.unprofiled, self.launches)
+
+    @cached_property
+    def sampled_slices(self) -> pl.DataFrame:
+        """What the kernel counted of these in each slice."""
+        return self._sampled[1]
 
     def _if_there(self, name: str, frame: pl.DataFrame) -> pl.DataFrame:
         """A frame of a table that older profiles do not have."""

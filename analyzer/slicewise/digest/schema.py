@@ -99,6 +99,15 @@ DISTRIBUTION = {
     "calls": _number("calls", "calls in the bin"),
 }
 
+SAMPLED_COUNTS = {
+    "read_bytes": _number("bytes", "bytes that it read"),
+    "write_bytes": _number("bytes", "bytes that it wrote"),
+    "read_ops": _number("calls", "its read calls"),
+    "write_ops": _number("calls", "its write calls"),
+    "storage_read_bytes": _number("bytes", "bytes that the kernel fetched from storage for it"),
+    "storage_write_bytes": _number("bytes", "bytes that the kernel sent to storage for it"),
+}
+
 FRAMES: dict[str, Frame] = {
     "jobs": Frame(
         "one row a job",
@@ -261,6 +270,35 @@ FRAMES: dict[str, Frame] = {
             "read_bytes": _number("bytes", "bytes read"),
             "write_bytes": _number("bytes", "bytes written"),
             "own_bytes": _number("bytes", "bytes of those written that are this profile"),
+        },
+    ),
+    "sampled_processes": Frame(
+        "one row a process of the job that no library profiled and that its node's collector sampled from outside; "
+        "its counts are the kernel's, of descriptors of whatever kind, and in no other frame's sums",
+        ("process", "nth"),
+        {
+            "process": Column(pl.UInt64(), "", "the collector's run"),
+            "nth": _number("", "number within that run; a program that took another one's place has its own"),
+            "node": NODE,
+            "pid": _number("", "process id on its node"),
+            "program": _name("the executable's name"),
+            "path": _name("the executable's path"),
+            "label": _name("what to call it: its process id and node"),
+            "reason": _name("why it could not be profiled, as far as known"),
+            "start_ns": _number("UNIX time, ns", "when the process began"),
+            "end_ns": _number("UNIX time, ns", "when it was last looked at; what it did after that is missing"),
+            "is_refused": _yes_or_no("the kernel did not tell its counts: it has none"),
+            **SAMPLED_COUNTS,
+        },
+    ),
+    "sampled_slices": Frame(
+        "one row a sampled process and slice in which the kernel counted anything of it",
+        ("process", "nth", "slice"),
+        {
+            "process": Column(pl.UInt64(), "", "the collector's run"),
+            "nth": _number("", "number of the process within that run"),
+            "slice": NODE_SLICE,
+            **SAMPLED_COUNTS,
         },
     ),
     "distributions": Frame(

@@ -26,7 +26,8 @@ from slicewise.profile.source import Source
 # The number of a row's job among those that were read together; first column of each frame.
 NUMBER = "number"
 # Frames of a job that need its own tables alone.
-OF_NODES = ("node_samples", "node_slices")
+OF_NODES = ("node_samples", "node_slices", "sampled_processes", "sampled_slices")
+NEEDED_BY_NODES = ("nodes", "node_devices", "processes", "mounts", "sums", "unprofiled", "launches")
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def _with_nodes(sources: Sequence[Source], tables: Mapping[str, pl.DataFrame]) -
     """The jobs whose nodes were sampled, as digests that have what these frames are made of."""
     if tables["node_slices"].is_empty() or tables["nodes"].is_empty():
         return []
-    needed = ("nodes", "node_devices", "processes", "mounts", "sums", *(n for n in tables if n.startswith("node_")))
+    needed = (*NEEDED_BY_NODES, *(name for name in tables if name.startswith("node_")))
     rows = {name: rows_of_jobs(tables[name]) for name in dict.fromkeys(needed)}
     found = []
     for source in sources:

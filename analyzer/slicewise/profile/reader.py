@@ -60,6 +60,8 @@ class Profile:
     node_connections: pl.DataFrame
     communication: pl.DataFrame
     usage: pl.DataFrame
+    node_processes: pl.DataFrame
+    node_process_slices: pl.DataFrame
     sums: pl.DataFrame
     other_slices: pl.DataFrame
 
@@ -72,6 +74,7 @@ LATER_TABLES = (
     "events", "hardware", "modules", "frames", "sites", "waits",
     "node_connections",
     "communication", "usage",
+    "node_processes", "node_process_slices",
 )  # fmt: skip
 
 SLICES, NOTHING = Want("slices"), Want("")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from slicewise.analysis.coverage import STORAGE_CAUSES, UNHEARD, Cause, Coverage, Gap, Rings, Unprofiled
+from slicewise.analysis.sampled import Sampled
 from slicewise.digest.activity import Direction
 from slicewise.digest.quality import Imported
 from slicewise.text import words
@@ -20,6 +21,7 @@ ONLY_BELOW = 0.5
 TRIVIAL_SHARE = 0.01
 LOADERS = " (the rest were small reads of the loader and libc)"
 MOST_NAMED = 4
+MOST_SAMPLED = 3
 NOTHING_COUNTED = "the kernel counted no bytes to compare with"
 REASONS = {
     "static": "static", "go": "Go", "privileged": "with other rights than their caller's",
@@ -163,8 +165,9 @@ def gap_lines(coverage: Coverage, says_small: bool = True) -> Iterator[str]:
         for way, count in (("write", coverage.unprofiled_write_bytes), ("read", coverage.unprofiled_read_bytes))
         if count is not None
     ]
-    if coverage.unprofiled and moved:
+    if (coverage.unprofiled or coverage.sampled) and moved:
         yield f"By the kernel's count, what could not be profiled {words.listing(moved)}."
+    yield from sampled_lines(coverage.sampled)
     yield from (_gap_line(gap) for gap in coverage.gaps if gap.cause != "small" or says_small)
     if coverage.io_uring:
         yield _rings_line(coverage.io_uring)
@@ -176,6 +179,22 @@ def gap_lines(coverage: Coverage, says_small: bool = True) -> Iterator[str]:
             for row in least
         )
         yield f"Least was seen of {words.listing(named)}."
+
+
+def sampled_lines(sampled: list[Sampled]) -> Iterator[str]:
+    """Which processes could not be profiled, when they ran, and how much they moved: those that moved most."""
+    for one in sampled[:MOST_SAMPLED]:
+        who = f"{Path(one.program).name} ({one.process}, {REASONS.get(one.reason, one.reason)})"
+        when = words.span(one.begin_ns, one.end_ns)
+        if one.is_refused:
+            yield f"{who} ran {when}; the kernel does not tell what it read and wrote."
+            continue
+        most = f", most of it about {words.clock(one.busiest_ns)}" if one.busiest_ns is not None else ""
+        yield f"{who} {words.wrote_and_read(one.write_bytes, one.read_bytes)} at least, {when}{most}; sampled."
+    if len(sampled) > MOST_SAMPLED:
+        rest = sampled[MOST_SAMPLED:]
+        moved = words.wrote_and_read(sum(one.write_bytes for one in rest), sum(one.read_bytes for one in rest))
+        yield f"{words.count(len(rest), 'more process', 'more processes')} that could not be profiled {moved}; sampled."
 
 
 def _rings_line(rings: Rings) -> str:

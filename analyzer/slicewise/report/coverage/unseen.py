@@ -11,11 +11,16 @@ from slicewise.analysis.coverage import Coverage, coverage
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
 from slicewise.report.coverage import coverage_words
-from slicewise.report.coverage.coverage_table import coverage_table
+from slicewise.report.coverage.coverage_table import coverage_table, sampled_table
 from slicewise.report.page import Section
 from slicewise.text import words
 
 MOST_PROCESSES = 20
+SAMPLED_NOTE = (
+    "The node's collector sampled them from outside. Counts are the kernel's, of files, pipes and terminals alike, and "
+    "in no other figure of this page but the shares that were seen. What a process did after the last look at it, a "
+    "second at most, is missing."
+)
 
 
 def unseen_lines(digests: Iterable[Digest]) -> list[str]:
@@ -70,7 +75,20 @@ def seen_section(coverages: Mapping[str, Coverage]) -> list[Section]:
             tables.append(table)
             processes = words.count(len(seen.by_process), "process")
             notes.append(f"{job}: {len(table.rows):,} of {processes}, those of which most bytes went by unseen first.")
-    return [Section("How much was seen, by process", tables=tables, note=" ".join(notes))] if tables else []
+    sections = [Section("How much was seen, by process", tables=tables, note=" ".join(notes))] if tables else []
+    return [*sections, *_sampled_section(coverages)]
+
+
+def _sampled_section(coverages: Mapping[str, Coverage]) -> list[Section]:
+    named = [(job, seen) for job, seen in coverages.items() if seen.sampled]
+    if not named:
+        return []
+    tables = [sampled_table(seen, MOST_PROCESSES, title=job if len(coverages) > 1 else "") for job, seen in named]
+    rows = ", ".join(
+        f"{len(table.rows):,} of {words.count(len(seen.sampled), 'process')}"
+        for table, (_, seen) in zip(tables, named, strict=True)
+    )
+    return [Section("Processes that could not be profiled", tables=tables, note=f"{rows}. {SAMPLED_NOTE}")]
 
 
 def with_marks(sections: Iterable[Section], coverages: Mapping[str, Coverage]) -> list[Section]:

@@ -1,0 +1,150 @@
+"""Processes of the job that no library profiled, as the nodes' collectors sampled them from outside: quality "sampled".
+
+What the kernel counted of them lies in frames of its own and never in `processes` or `process_slices`: it takes in
+pipes, terminals and sockets beside files, and no storage. So no total of calls has any of it. A process that was
+profiled as well, before or after or unknown to the collector, is taken out here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from slicewise.digest.processes import DIRECTIONS, WITHOUT_PATH
+from slicewise.digest.schema import FRAMES, conform
+
+PROCESSES, SLICES = "node_processes", "node_process_slices"
+KEYS = ["process", "nth"]
+# The file's names of what the digest counts: how many calls, and bytes on storage.
+COUNTS = {
+    **{f"{way}_{what}": f"{way}_{what}" for way in DIRECTIONS for what in ("bytes", "ops")},
+    **{f"storage_{way}_bytes": f"kernel_{way}_bytes" for way in DIRECTIONS},
+}
+EXEC = "exec"
+UNKNOWN = "unknown"
+
+
+def sampled(
+    tables: Mapping[str, pl.DataFrame], profiled: pl.DataFrame, coverage: pl.DataFrame, slice_ns: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The frames `sampled_processes`, without the reasons why, and `sampled_slices`.
+
+    tables: nodes, node_processes and node_process_slices, as a profile has them. profiled: the digest's processes (who
+    they are is enough). coverage: the digest's frame. slice_ns: of the slices that are told.
+    """
+    empty = tuple(pl.DataFrame(schema=FRAMES[name].polars_schema) for name in ("sampled_processes", "sampled_slices"))
+    if any(tables[name].is_empty() for name in (PROCESSES, "nodes")):
+        return empty[0], empty[1]
+    runs = tables["nodes"].select("process", node=pl.col("host").cast(pl.String), run_slice_ns=pl.col("slice_ns"))
+    who = (
+        tables[PROCESSES]
+        .rename({"number": "nth"})
+        .join(runs, on="process")
+        .with_columns(
+            pl.col("nth", "pid", "inner_pid", "start_ns", "first_ns", "end_ns").cast(pl.Int64),
+            path=pl.col("program").cast(pl.String),
+            program=pl.col("program").cast(pl.String).str.extract(f"({WITHOUT_PATH})"),
+        )
+    )
+    rows = (
+        tables[SLICES]
+        .rename({"number": "nth"})
+        .with_columns(pl.col("nth", "slice", *COUNTS.values()).cast(pl.Int64))
+        .join(runs, on="process")
+        .select(
+            *KEYS,
+            slice=pl.col("slice") * pl.col("run_slice_ns").cast(pl.Int64) // slice_ns,
+            **{name: pl.col(column) for name, column in COUNTS.items()},
+        )
+        .group_by(*KEYS, "slice")
+        .agg(pl.col(*COUNTS).sum())
+        .sort(*KEYS, "slice")
+    )
+    rows = _without_profiled(rows, who, profiled, coverage, slice_ns)
+    summed = rows.group_by(KEYS).agg(pl.col(*COUNTS).sum(), last=pl.col("slice").max())
+    found = (
+        who.join(summed, on=KEYS, how="left")
+        .with_columns(
+            pl.col(*COUNTS).fill_null(0),
+            is_refused=pl.col("is_refused") > 0,
+            # Of a collector that was killed nobody wrote when it last looked.
+            end_ns=pl.max_horizontal("end_ns", (pl.col("last") * slice_ns).fill_null(0)),
+            label=pl.format("process {} on {}", "pid", "node"),
+            reason=pl.lit(UNKNOWN),
+        )
+        .filter(pl.col("is_refused") | (pl.sum_horizontal(*COUNTS) > 0))
+        .sort("node", "start_ns", "pid", "nth")
+    )
+    return conform("sampled_processes", found), conform("sampled_slices", rows)
+
+
+def _without_profiled(
+    rows: pl.DataFrame, who: pl.DataFrame, profiled: pl.DataFrame, coverage: pl.DataFrame, slice_ns: int
+) -> pl.DataFrame:
+    """The rows without what the same process counted itself by a library.
+
+    A profiled process with the same process id that lived at the same time was the same process. If another program
+    took its place by exec before the first look, the kernel's count goes on from what it was then: so much is taken off
+    the first slices. Else both were there at once, or the profiled program came later: slices in which it lived go.
+    """
+    clashes = _clashes(who, profiled, coverage)
+    if clashes.is_empty():
+        return rows
+    began_before = pl.col("own_start_ns") < pl.col("first_ns")
+    is_predecessor = began_before & (pl.col("ending") == EXEC) & (pl.col("own_path") != pl.col("path"))
+    before = clashes.filter(is_predecessor, pl.col("is_from_start") > 0).group_by(KEYS)
+    taken = [f"taken_{name}" for name in COUNTS]
+    rows = rows.join(before.agg(pl.col(taken).sum()), on=KEYS, how="left").with_columns(pl.col(taken).fill_null(0))
+    for name in COUNTS:
+        left = (pl.col(name).cum_sum().over(KEYS) - pl.col(f"taken_{name}")).clip(0)
+        rows = rows.with_columns(left=left).with_columns(
+            (pl.col("left") - pl.col("left").shift(1, fill_value=0).over(KEYS)).alias(name)
+        )
+    rows = rows.drop(*taken, "left")
+    beside = clashes.filter(~is_predecessor).select(
+        *KEYS, first=pl.col("own_start_ns") // slice_ns, last=pl.col("own_end_ns") // slice_ns
+    )
+    covered = (
+        rows.select(*KEYS, "slice")
+        .join(beside, on=KEYS)
+        .filter(pl.col("slice").is_between("first", "last"))
+        .select(*KEYS, "slice")
+        .unique()
+    )
+    return rows.join(covered, on=[*KEYS, "slice"], how="anti").sort(*KEYS, "slice")
+
+
+def _clashes(who: pl.DataFrame, profiled: pl.DataFrame, coverage: pl.DataFrame) -> pl.DataFrame:
+    """Sampled processes with the profiled ones that were the same process: the columns of both, and what the kernel had
+    counted of the profiled one by its end."""
+    of_storage = coverage.select(
+        "process", *(f"{way}_{what}" for way in DIRECTIONS for what in ("calls_kernel", "storage"))
+    )
+    own = profiled.join(of_storage, on="process", how="left").select(
+        "pid",
+        own_node="node",
+        own_path="path",
+        own_start_ns="start_ns",
+        own_end_ns="end_ns",
+        ending="ending",
+        **{f"taken_{way}_bytes": pl.col(f"all_{way}_bytes") for way in DIRECTIONS},
+        **{f"taken_{way}_ops": pl.col(f"{way}_calls_kernel").fill_null(0) for way in DIRECTIONS},
+        **{f"taken_storage_{way}_bytes": pl.col(f"{way}_storage").fill_null(0) for way in DIRECTIONS},
+    )
+    here = who.join(own, on="pid").filter(pl.col("node") == pl.col("own_node"))
+    # In a container it may go by another number, and its node by another name.
+    contained = who.filter(pl.col("inner_pid") != pl.col("pid")).join(own, left_on="inner_pid", right_on="pid")
+    both = pl.concat([here, contained.filter(pl.col("path") == pl.col("own_path"))], how="diagonal")
+    return both.filter(pl.col("own_start_ns") <= pl.col("end_ns"), pl.col("own_end_ns") >= pl.col("start_ns"))
+
+
+def with_reasons(found: pl.DataFrame, noted: pl.DataFrame, launched: pl.DataFrame) -> pl.DataFrame:
+    """The frame `sampled_processes` with the reasons why they could not be profiled, as far as whoever began them knew.
+
+    noted, launched: the frames `unprofiled` and `launches`.
+    """
+    known = pl.concat([frame.select(path="program", why="reason") for frame in (noted, launched)])
+    known = known.filter(pl.col("why") != UNKNOWN).unique("path", keep="first", maintain_order=True)
+    named = found.join(known, on="path", how="left", maintain_order="left")
+    return conform("sampled_processes", named.with_columns(reason=pl.coalesce("why", "reason")))

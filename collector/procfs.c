@@ -1,0 +1,245 @@
+#include "procfs.h"
+
+#include "raw.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { THREADS_LOOKED_AT = 256, KERNEL_THREAD_FLAG = 0x00200000 };
+
+/* The fields of /proc/PID/stat that are asked for, from the third one on, which follows the name. */
+enum {
+    STATE = 3,
+    PARENT = 4,
+    SESSION = 6,
+    FLAGS = 9,
+    CHILDREN_MINOR_FAULTS = 11,
+    CHILDREN_MAJOR_FAULTS = 13,
+    USER_TIME = 14,
+    SYSTEM_TIME = 15,
+    THREADS = 20,
+    START = 22,
+    STAT_FIELDS
+};
+
+static long read_text(const char *root, uint32_t pid, const char *name, char *text, size_t room)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/proc/%u/%s", root, pid, name);
+    int fd = raw_open(path, O_RDONLY, 0);
+    if (fd < 0)
+        return fd;
+    long got = raw_read(fd, text, room - 1); /* the kernel gives all of it at once */
+    raw_close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    return got;
+}
+
+int procfs_look(const char *root, uint32_t pid, struct process_look *look)
+{
+    char text[1024];
+    long length = read_text(root, pid, "stat", text, sizeof text);
+    if (length < 0)
+        return (int)length;
+    const char *open = strchr(text, '('), *at = strrchr(text, ')'); /* whatever the program is called */
+    if (open == NULL || at == NULL || at < open)
+        return -ENOENT;
+    uint64_t fields[STAT_FIELDS] = { 0 };
+    char state = '\0';
+    for (int field = STATE; field < STAT_FIELDS && at != NULL; field++) {
+        at = strchr(at, ' ');
+        if (at == NULL)
+            return -ENOENT;
+        at++;
+        if (field == STATE)
+            state = *at;
+        else
+            fields[field] = strtoull(at, NULL, 10);
+    }
+    *look = (struct process_look){
+        .parent = (uint32_t)fields[PARENT],
+        .session = (uint32_t)fields[SESSION],
+        .threads = (uint32_t)fields[THREADS],
+        .start_ticks = fields[START],
+        .cpu_ns = (fields[USER_TIME] + fields[SYSTEM_TIME]) * PROCESS_TICK_NS,
+        .is_kernels = (fields[FLAGS] & KERNEL_THREAD_FLAG) != 0,
+        .has_ended = state == 'Z' || state == 'X',
+        .has_reaped = fields[CHILDREN_MINOR_FAULTS] + fields[CHILDREN_MAJOR_FAULTS] > 0,
+    };
+    size_t name_length = strrchr(text, ')') - open - 1;
+    name_length = name_length < sizeof look->name - 1 ? name_length : sizeof look->name - 1;
+    memcpy(look->name, open + 1, name_length);
+    return 0;
+}
+
+static int read_counts(const char *root, uint32_t pid, const char *name, uint64_t counts[KERNEL_COUNTS])
+{
+    char text[512];
+    long length = read_text(root, pid, name, text, sizeof text);
+    const char *at = text;
+    for (int i = 0; i < COUNT_CPU && length > 0; i++) {
+        at = strchr(at, ':');
+        if (at == NULL)
+            return -ENOENT;
+        counts[i] = strtoull(++at, NULL, 10);
+    }
+    return length > 0 ? 0 : length < 0 ? (int)length : -ENOENT;
+}
+
+int procfs_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS])
+{
+    return read_counts(root, pid, "io", counts);
+}
+
+/* The numbers that a directory names, in the kernel's order, which is a rising one. Returns how many, at most `most`, or -errno. */
+static long list_numbers(const char *path, uint32_t *numbers, size_t most)
+{
+    static char entries[32 << 10] __attribute__((aligned(8)));
+    int fd = raw_open(path, O_RDONLY | O_DIRECTORY, 0);
+    if (fd < 0)
+        return fd;
+    size_t used = 0;
+    long bytes;
+    while ((bytes = raw_result(syscall(SYS_getdents64, fd, entries, sizeof entries))) > 0)
+        for (long at = 0; at < bytes; at += ((struct dirent64 *)(entries + at))->d_reclen) {
+            const char *name = ((const struct dirent64 *)(entries + at))->d_name;
+            if (isdigit((unsigned char)name[0]) && used < most)
+                numbers[used++] = (uint32_t)strtoul(name, NULL, 10);
+        }
+    raw_close(fd);
+    return bytes < 0 ? bytes : (long)used;
+}
+
+int procfs_thread_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS])
+{
+    static uint32_t threads[THREADS_LOOKED_AT + 1];
+    char path[512];
+    snprintf(path, sizeof path, "%s/proc/%u/task", root, pid);
+    long count = list_numbers(path, threads, THREADS_LOOKED_AT + 1);
+    if (count <= 0 || count > THREADS_LOOKED_AT)
+        return count < 0 ? (int)count : count == 0 ? -ENOENT : -E2BIG;
+    memset(counts, 0, COUNT_CPU * sizeof *counts);
+    bool is_any = false;
+    for (long i = 0; i < count; i++) {
+        uint64_t own[KERNEL_COUNTS];
+        char name[64];
+        snprintf(name, sizeof name, "task/%u/io", threads[i]);
+        int wrong = read_counts(root, pid, name, own);
+        if (wrong == -EACCES || wrong == -EPERM)
+            return wrong;
+        for (int j = 0; j < COUNT_CPU && wrong == 0; j++)
+            counts[j] += own[j];
+        is_any |= wrong == 0;
+    }
+    return is_any ? 0 : -ENOENT;
+}
+
+int procfs_program(const char *root, uint32_t pid, char path[PROCESS_NAME_BYTES])
+{
+    char link[512], full[4096];
+    snprintf(link, sizeof link, "%s/proc/%u/exe", root, pid);
+    long length = raw_readlink(link, full, sizeof full - 1);
+    if (length < 0)
+        return (int)length;
+    full[length] = '\0';
+    size_t skipped = (size_t)length < PROCESS_NAME_BYTES ? 0 : (size_t)length - (PROCESS_NAME_BYTES - 1);
+    snprintf(path, PROCESS_NAME_BYTES, "%s", full + skipped);
+    return 0;
+}
+
+uint32_t procfs_inner_pid(const char *root, uint32_t pid)
+{
+    char text[4096];
+    const char *at = read_text(root, pid, "status", text, sizeof text) > 0 ? strstr(text, "\nNSpid:") : NULL;
+    uint32_t number = 0;
+    for (at = at != NULL ? at + strlen("\nNSpid:") : ""; *at == '\t';) {
+        char *end;
+        number = (uint32_t)strtoul(at, &end, 10);
+        at = end;
+    }
+    return number;
+}
+
+uint64_t procfs_pid_namespace(const char *root, uint32_t pid)
+{
+    char path[512];
+    struct stat status;
+    snprintf(path, sizeof path, "%s/proc/%u/ns/pid", root, pid);
+    return stat(path, &status) == 0 ? status.st_ino : 0;
+}
+
+uint32_t procfs_user(const char *root, uint32_t pid)
+{
+    char text[4096];
+    const char *at = read_text(root, pid, "status", text, sizeof text) > 0 ? strstr(text, "\nUid:") : NULL;
+    return at != NULL ? (uint32_t)strtoul(at + strlen("\nUid:"), NULL, 10) : 0;
+}
+
+bool procfs_is_in_cgroup(const char *root, uint32_t pid, const char *cgroup)
+{
+    char text[4096];
+    size_t length = strlen(cgroup);
+    if (length == 0 || read_text(root, pid, "cgroup", text, sizeof text) <= 0)
+        return false;
+    for (const char *at = text; (at = strstr(at, cgroup)) != NULL; at++)
+        if (at > text && at[-1] == ':' && (at[length] == '/' || at[length] == '\n' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* As schedulers name a job's control group: Slurm's "job_4711", LSF's "job.4711.1.2", PBS's "4711.server" and no plain number. */
+static bool names_job(const char *part, size_t length, const char *job)
+{
+    size_t job_length = strlen(job);
+    bool is_prefixed = length > 4 && (memcmp(part, "job_", 4) == 0 || memcmp(part, "job.", 4) == 0);
+    bool is_number = strspn(job, "0123456789") == job_length;
+    const char *named = is_prefixed ? part + 4 : part;
+    size_t named_length = is_prefixed ? length - 4 : length;
+    if (job_length == 0 || named_length < job_length || memcmp(named, job, job_length) != 0 || (is_number && !is_prefixed))
+        return false;
+    return named_length == job_length || (is_prefixed && part[3] == '.' && named[job_length] == '.');
+}
+
+void procfs_cgroup_of_job(const char *root, const char *job, char *cgroup, size_t room)
+{
+    char text[4096], path[512];
+    cgroup[0] = '\0';
+    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    if (raw_read_file(path, text, sizeof text) <= 0)
+        return;
+    for (char *line = strtok(text, "\n"); line != NULL && cgroup[0] == '\0'; line = strtok(NULL, "\n")) {
+        const char *begin = strchr(line, ':') != NULL ? strchr(strchr(line, ':') + 1, ':') : NULL;
+        begin = begin != NULL ? begin + 1 : "";
+        for (const char *part = begin; *part == '/';) {
+            size_t length = strcspn(part + 1, "/");
+            if (names_job(part + 1, length, job) && (size_t)(part + 1 + length - begin) < room) {
+                snprintf(cgroup, room, "%.*s", (int)(part + 1 + length - begin), begin);
+                break;
+            }
+            part += 1 + length;
+        }
+    }
+}
+
+static int compare(const void *one, const void *other)
+{
+    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+    return (a > b) - (a < b);
+}
+
+long procfs_list(const char *root, uint32_t *pids, size_t most)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/proc", root);
+    long count = list_numbers(path, pids, most);
+    bool is_rising = true;
+    for (long i = 1; i < count; i++)
+        is_rising = is_rising && pids[i - 1] < pids[i];
+    if (!is_rising)
+        qsort(pids, (size_t)count, sizeof *pids, compare);
+    return count;
+}

@@ -1,0 +1,56 @@
+/* What /proc tells of one process: read by system calls that wait for nobody and take no lock of the process's memory. `root` as in struct
+ * reading. Functions return 0 or -errno: -ENOENT and -ESRCH for a process that is gone, -EACCES for one that may not be looked at. */
+#ifndef SLICEWISE_PROCFS_H
+#define SLICEWISE_PROCFS_H
+
+#include "names.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The counts of a process in the order of node_process_slices, from its first value on; /proc/PID/io has all but the last in the same order. */
+enum {
+    KERNEL_COUNTS = NODE_PROCESS_SLICE_COLUMNS - node_process_slices_read_bytes,
+    COUNT_CPU = node_process_slices_cpu_ns - node_process_slices_read_bytes,
+    PROCESS_NAME_BYTES = 200,
+};
+
+struct process_look {
+    uint32_t parent, session, threads;
+    uint64_t start_ticks; /* since boot: with the process id this is one process and no other */
+    uint64_t cpu_ns;
+    bool is_kernels, has_ended;   /* a thread of the kernel; a zombie, of which the counts are final */
+    bool has_reaped;              /* it waited for a child, whose counts the kernel then adds to its own */
+    char name[32];
+};
+
+int procfs_look(const char *root, uint32_t pid, struct process_look *look);
+
+/* What the process read and wrote, its threads that are gone and the children that it waited for included. */
+int procfs_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS]);
+
+/* What its living threads read and wrote: neither of these included. -E2BIG: they are too many to look at. */
+int procfs_thread_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS]);
+
+/* The path of its executable, the end of it where it is long. */
+int procfs_program(const char *root, uint32_t pid, char path[PROCESS_NAME_BYTES]);
+
+/* Its number in its own pid namespace and that namespace, as segments name it; 0: not to be told. */
+uint32_t procfs_inner_pid(const char *root, uint32_t pid);
+uint64_t procfs_pid_namespace(const char *root, uint32_t pid);
+
+/* Its owner, as far as the kernel tells. */
+uint32_t procfs_user(const char *root, uint32_t pid);
+
+/* Whether it lies in a control group of that path, or below. */
+bool procfs_is_in_cgroup(const char *root, uint32_t pid, const char *cgroup);
+
+/* The path of our own control group up to the part that is named after a job; empty: there is none. */
+void procfs_cgroup_of_job(const char *root, const char *job, char *cgroup, size_t room);
+
+/* All process ids in rising order, `most` at most. Returns how many, or -errno. */
+long procfs_list(const char *root, uint32_t *pids, size_t most);
+
+#define PROCESS_TICK_NS 10000000ull /* USER_HZ is 100 wherever we run */
+
+#endif

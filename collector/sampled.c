@@ -1,0 +1,363 @@
+#include "sampled.h"
+
+#include "clock.h"
+#include "raw.h"
+
+#include <string.h>
+
+int sampled_begin(struct sampled *sampled, const char *root, uint64_t slice_ns, uint32_t launcher, const char *scheduler_job)
+{
+    sampled->slice_ns = slice_ns;
+    return belonging_begin(&sampled->belonging, root, launcher, scheduler_job);
+}
+
+/* What of a count that went on from `from_ns` to `to_ns` came until `until_ns`. */
+static uint64_t part_until(uint64_t count, uint64_t from_ns, uint64_t to_ns, uint64_t until_ns)
+{
+    return until_ns >= to_ns ? count : (uint64_t)((unsigned __int128)count * (until_ns - from_ns) / (to_ns - from_ns));
+}
+
+/* The entry of a slice: a free one where there is none yet, and where all are taken that of the latest slice. */
+static struct owed *owed_in(struct followed *one, uint64_t slice)
+{
+    struct owed *latest = &one->owed[0];
+    for (unsigned i = 0; i < OWED_SLICES; i++)
+        if (one->owed[i].is_used && one->owed[i].slice == slice)
+            return &one->owed[i];
+    for (unsigned i = 0; i < OWED_SLICES; i++) {
+        if (!one->owed[i].is_used) {
+            one->owed[i] = (struct owed){ .is_used = true, .slice = slice };
+            return &one->owed[i];
+        }
+        latest = one->owed[i].slice > latest->slice ? &one->owed[i] : latest;
+    }
+    return latest;
+}
+
+/* Counts that came between two looks, spread by time over the slices in between. */
+static void owe(struct followed *one, uint64_t slice_ns, uint64_t from_ns, uint64_t to_ns, const uint64_t counts[KERNEL_COUNTS])
+{
+    uint64_t last = to_ns / slice_ns, first = from_ns < to_ns ? from_ns / slice_ns : last, given[KERNEL_COUNTS] = { 0 };
+    if (last - first >= OWED_SLICES) {
+        first = last - (OWED_SLICES - 1);
+        from_ns = first * slice_ns;
+    }
+    for (uint64_t slice = first; slice <= last; slice++) {
+        uint64_t more[KERNEL_COUNTS], any = 0;
+        for (int i = 0; i < KERNEL_COUNTS; i++) {
+            uint64_t until = slice == last ? counts[i] : part_until(counts[i], from_ns, to_ns, (slice + 1) * slice_ns);
+            any |= more[i] = until - given[i];
+            given[i] = until;
+        }
+        struct owed *owed = any != 0 ? owed_in(one, slice) : NULL;
+        for (int i = 0; i < KERNEL_COUNTS && owed != NULL; i++)
+            owed->counts[i] += more[i];
+    }
+}
+
+/* What the process itself read and wrote: without the children that it waited for, whom the kernel adds to it, and who are followed, or
+ * profiled, by themselves. From the first of them on its living threads are looked at; what threads did that ended meanwhile is missing then. */
+static int own_counts(const struct belonging *belonging, struct followed *one, const struct process_look *look, uint64_t own[KERNEL_COUNTS])
+{
+    uint64_t by_threads[KERNEL_COUNTS] = { 0 };
+    int wrong;
+    if (!look->has_reaped) {
+        wrong = procfs_counts(belonging->root, one->pid, own);
+        own[COUNT_CPU] = look->cpu_ns;
+        return wrong;
+    }
+    wrong = procfs_thread_counts(belonging->root, one->pid, by_threads);
+    if (wrong < 0)
+        return wrong;
+    for (int i = 0; i < COUNT_CPU; i++) {
+        uint64_t before = one->is_by_threads ? one->by_threads[i] : one->counts[i];
+        own[i] = one->counts[i] + (by_threads[i] > before ? by_threads[i] - before : 0);
+    }
+    own[COUNT_CPU] = look->cpu_ns; /* the kernel keeps children's apart */
+    one->is_by_threads = true;
+    memcpy(one->by_threads, by_threads, sizeof by_threads);
+    return 0;
+}
+
+static uint64_t began_ns(uint64_t start_ticks, uint64_t now_ns)
+{
+    uint64_t ago_ns = clock_read(CLOCK_BOOTTIME) - start_ticks * PROCESS_TICK_NS;
+    return ago_ns < now_ns ? now_ns - ago_ns : now_ns;
+}
+
+/* Counts begin with what comes now. */
+static void begin_here(struct followed *one, const uint64_t counts[KERNEL_COUNTS], uint64_t now_ns)
+{
+    memcpy(one->counts, counts, sizeof one->counts);
+    one->looked_ns = now_ns;
+    one->is_from_start = false;
+}
+
+/* Another program took the place of the one that was sampled: that one has ended, and this one is to be known first. */
+static void succeed(struct sampled *sampled, struct followed *one, const char *program, uint64_t now_ns)
+{
+    unsigned free = 0;
+    while (free < FOLLOWED_MAX && sampled->followed[free].state != FOLLOWED_FREE)
+        free++;
+    if (free < FOLLOWED_MAX) {
+        struct followed *ended = &sampled->followed[free];
+        *ended = *one;
+        ended->is_gone = ended->has_unsaid_end = true;
+        sampled->followed_used = free >= sampled->followed_used ? free + 1 : sampled->followed_used;
+        memset(one->owed, 0, sizeof one->owed);
+    }
+    one->state = FOLLOWED_NEW;
+    one->number = 0;
+    one->rounds = 0;
+    one->moved_bytes = 0;
+    one->first_ns = one->looked_ns = now_ns;
+    one->is_from_start = false;
+    memcpy(one->program, program, sizeof one->program);
+}
+
+static void look_at(struct sampled *sampled, struct followed *one, uint64_t now_ns)
+{
+    const char *root = sampled->belonging.root;
+    struct process_look look;
+    uint64_t own[KERNEL_COUNTS] = { 0 }, more[KERNEL_COUNTS];
+    char program[PROCESS_NAME_BYTES];
+    if (procfs_look(root, one->pid, &look) != 0 || look.start_ticks != one->start_ticks) {
+        one->is_gone = true;
+        return;
+    }
+    int wrong = own_counts(&sampled->belonging, one, &look, own);
+    if (wrong == -EACCES || wrong == -EPERM) {
+        sampled->refused++;
+        one->state = FOLLOWED_REFUSED;
+        one->number = ++sampled->next_number;
+        one->looked_ns = now_ns;
+        one->has_unsaid_end = true;
+        return;
+    }
+    if (wrong < 0)
+        return;
+    for (int i = 0; i < KERNEL_COUNTS; i++)
+        more[i] = own[i] > one->counts[i] ? own[i] - one->counts[i] : 0;
+    owe(one, sampled->slice_ns, one->looked_ns, now_ns, more);
+    one->moved_bytes += more[0] + more[1];
+    memcpy(one->counts, own, sizeof own);
+    one->looked_ns = now_ns;
+    /* A zombie has no executable any more. */
+    if (procfs_program(root, one->pid, program) < 0 || strcmp(program, one->program) == 0)
+        return;
+    if (one->state == FOLLOWED_SAMPLED)
+        succeed(sampled, one, program, now_ns);
+    else
+        memcpy(one->program, program, sizeof program);
+}
+
+/* Somebody of the job who has no segment, for the first time. */
+static void follow(struct sampled *sampled, const struct seen *seen, uint64_t now_ns)
+{
+    const struct belonging *belonging = &sampled->belonging;
+    struct process_look look;
+    unsigned free = 0;
+    while (free < FOLLOWED_MAX && sampled->followed[free].state != FOLLOWED_FREE)
+        free++;
+    if (free == FOLLOWED_MAX) {
+        sampled->left_out++;
+        return;
+    }
+    if (procfs_look(belonging->root, seen->pid, &look) != 0 || look.start_ticks != seen->start_ticks || look.has_ended)
+        return;
+    struct followed *one = &sampled->followed[free];
+    *one = (struct followed){
+        .state = FOLLOWED_NEW,
+        .pid = seen->pid,
+        .inner_pid = procfs_inner_pid(belonging->root, seen->pid),
+        .parent = look.parent,
+        .user = procfs_user(belonging->root, seen->pid),
+        .start_ticks = seen->start_ticks,
+        .pid_namespace = procfs_pid_namespace(belonging->root, seen->pid),
+        .start_ns = began_ns(seen->start_ticks, now_ns),
+        .first_ns = now_ns,
+        .is_from_start = true,
+    };
+    one->looked_ns = one->start_ns;
+    if (procfs_program(belonging->root, seen->pid, one->program) < 0)
+        memcpy(one->program, look.name, sizeof look.name);
+    sampled->followed_used = free >= sampled->followed_used ? free + 1 : sampled->followed_used;
+    /* One that was there before we were, that had a segment, or whose children's counts are in its own by now: nobody knows when it moved what. */
+    uint64_t counts[KERNEL_COUNTS] = { 0 };
+    bool is_late = belonging->scans == 1 || seen->profiled_scan != 0;
+    if (is_late && own_counts(belonging, one, &look, counts) == 0)
+        begin_here(one, counts, now_ns);
+}
+
+static bool is_followed(const struct sampled *sampled, const struct seen *seen)
+{
+    for (unsigned i = 0; i < sampled->followed_used; i++)
+        if (sampled->followed[i].state != FOLLOWED_FREE && !sampled->followed[i].is_gone && sampled->followed[i].pid == seen->pid &&
+            sampled->followed[i].start_ticks == seen->start_ticks)
+            return true;
+    return false;
+}
+
+static bool has_segment(const struct profiled *profiled, uint64_t pid_namespace, uint32_t inner_pid)
+{
+    for (unsigned i = 0; i < profiled->used; i++)
+        if (profiled->of[i].pid == inner_pid && (profiled->of[i].pid_namespace == pid_namespace || pid_namespace == 0))
+            return true;
+    return false;
+}
+
+void sampled_look(struct sampled *sampled, const struct profiled *profiled, uint64_t now_ns)
+{
+    struct belonging *belonging = &sampled->belonging;
+    if (profiled->is_cut) /* who is profiled is not known */
+        return;
+    belonging_scan(belonging, profiled);
+    for (unsigned i = 0; i < belonging->used; i++) {
+        const struct seen *seen = &belonging->seen[i];
+        if (seen->is_of_job && seen->profiled_scan != belonging->scans && !is_followed(sampled, seen))
+            follow(sampled, seen, now_ns);
+    }
+    for (unsigned i = 0; i < sampled->followed_used; i++) {
+        struct followed *one = &sampled->followed[i];
+        if (!one->is_gone && (one->state == FOLLOWED_NEW || one->state == FOLLOWED_SAMPLED))
+            look_at(sampled, one, now_ns);
+        else if (one->state == FOLLOWED_REFUSED || one->state == FOLLOWED_PROFILED) {
+            struct process_look look;
+            one->is_gone = procfs_look(belonging->root, one->pid, &look) != 0 || look.start_ticks != one->start_ticks;
+            one->has_unsaid_end |= one->is_gone && one->state == FOLLOWED_REFUSED;
+            one->looked_ns = one->is_gone ? one->looked_ns : now_ns;
+        }
+    }
+}
+
+static void drop_owed(struct followed *one)
+{
+    memset(one->owed, 0, sizeof one->owed);
+}
+
+void sampled_settle(struct sampled *sampled, const struct profiled *profiled)
+{
+    for (unsigned i = 0; i < sampled->followed_used; i++) {
+        struct followed *one = &sampled->followed[i];
+        bool is_profiled = has_segment(profiled, one->pid_namespace, one->inner_pid) || profiled->is_cut;
+        if (one->state == FOLLOWED_FREE || one->state == FOLLOWED_REFUSED)
+            continue;
+        if (is_profiled && !one->is_gone) {
+            one->has_unsaid_end = one->state == FOLLOWED_SAMPLED;
+            one->state = FOLLOWED_PROFILED;
+            drop_owed(one);
+            continue;
+        }
+        if (one->state == FOLLOWED_PROFILED) {
+            struct process_look look;
+            uint64_t counts[KERNEL_COUNTS] = { 0 };
+            if (procfs_look(sampled->belonging.root, one->pid, &look) == 0 && look.start_ticks == one->start_ticks &&
+                own_counts(&sampled->belonging, one, &look, counts) == 0) {
+                one->state = FOLLOWED_NEW;
+                one->number = 0;
+                one->rounds = 0;
+                one->moved_bytes = 0;
+                begin_here(one, counts, clock_read(CLOCK_REALTIME));
+                one->first_ns = one->looked_ns;
+            }
+            continue;
+        }
+        one->rounds++;
+        if (one->state == FOLLOWED_NEW && one->moved_bytes >= SAMPLED_LEAST_BYTES && (one->rounds >= 2 || one->is_gone)) {
+            one->state = FOLLOWED_SAMPLED;
+            one->number = ++sampled->next_number;
+            one->has_unsaid_end = true; /* its row is to be written */
+        }
+    }
+}
+
+static uint64_t text_of(struct sampled *sampled, struct segment_home *home, const char *name)
+{
+    for (unsigned i = 0; i < sampled->programs_used; i++)
+        if (strcmp(sampled->programs[i].name, name) == 0)
+            return sampled->programs[i].text;
+    if (sampled->programs_used == PROGRAMS_MAX)
+        return 0;
+    unsigned made = sampled->programs_used++;
+    memcpy(sampled->programs[made].name, name, sizeof sampled->programs[made].name);
+    return sampled->programs[made].text = segment_add_text(home, name);
+}
+
+static void add_process(struct sampled *sampled, struct segment_home *home, const struct followed *one, uint64_t row[NODE_PROCESS_COLUMNS])
+{
+    row[node_processes_number] = one->number;
+    row[node_processes_pid] = one->pid;
+    row[node_processes_inner_pid] = one->inner_pid != 0 ? one->inner_pid : one->pid;
+    row[node_processes_parent] = one->parent;
+    row[node_processes_user] = one->user;
+    row[node_processes_program] = text_of(sampled, home, one->program);
+    row[node_processes_start_ns] = one->start_ns;
+    row[node_processes_first_ns] = one->first_ns;
+    row[node_processes_end_ns] = one->looked_ns;
+    row[node_processes_is_refused] = one->state == FOLLOWED_REFUSED;
+    row[node_processes_is_from_start] = one->is_from_start;
+}
+
+enum { SLICE_ROWS = (SAMPLE_WORDS_MAX - 3 - FOLLOWED_MAX * NODE_PROCESS_COLUMNS) / NODE_PROCESS_SLICE_COLUMNS };
+_Static_assert((int)SLICE_ROWS >= (int)FOLLOWED_MAX, "a row of each process fits");
+_Static_assert((int)node_process_slices_slice == 1 && (int)node_process_slices_read_bytes == 2, "the values follow the keys");
+
+void sampled_add_rows(struct sampled *sampled, struct segment_home *home, struct sample *sample)
+{
+    static uint64_t processes[FOLLOWED_MAX * NODE_PROCESS_COLUMNS], slices[SLICE_ROWS * NODE_PROCESS_SLICE_COLUMNS];
+    unsigned processes_used = 0, slices_used = 0;
+    for (unsigned i = 0; i < sampled->followed_used; i++) {
+        struct followed *one = &sampled->followed[i];
+        if (one->number == 0 || (one->state != FOLLOWED_SAMPLED && !one->has_unsaid_end))
+            continue;
+        if (one->has_unsaid_end || one->is_gone)
+            add_process(sampled, home, one, processes + (size_t)NODE_PROCESS_COLUMNS * processes_used++);
+        for (unsigned j = 0; j < OWED_SLICES && slices_used < SLICE_ROWS; j++) {
+            if (!one->owed[j].is_used)
+                continue;
+            uint64_t *row = slices + (size_t)NODE_PROCESS_SLICE_COLUMNS * slices_used++;
+            row[node_process_slices_number] = one->number;
+            row[node_process_slices_slice] = one->owed[j].slice;
+            memcpy(row + node_process_slices_read_bytes, one->owed[j].counts, sizeof one->owed[j].counts);
+        }
+    }
+    sample_add(sample, TABLE_node_processes, processes, processes_used);
+    sample_add(sample, TABLE_node_process_slices, slices, slices_used);
+}
+
+void sampled_are_kept(struct sampled *sampled)
+{
+    unsigned slices_used = 0;
+    for (unsigned i = 0; i < sampled->followed_used; i++) {
+        struct followed *one = &sampled->followed[i];
+        bool has_rows = one->number != 0 && (one->state == FOLLOWED_SAMPLED || one->has_unsaid_end), is_all = true;
+        for (unsigned j = 0; j < OWED_SLICES && has_rows; j++) {
+            if (one->owed[j].is_used && slices_used == SLICE_ROWS) {
+                is_all = false;
+                continue;
+            }
+            slices_used += one->owed[j].is_used;
+            one->owed[j].is_used = false;
+        }
+        sampled->has_any |= has_rows;
+        one->has_unsaid_end = false;
+        if (one->is_gone && is_all)
+            *one = (struct followed){ .state = FOLLOWED_FREE };
+    }
+    while (sampled->followed_used > 0 && sampled->followed[sampled->followed_used - 1].state == FOLLOWED_FREE)
+        sampled->followed_used--;
+}
+
+void sampled_end(struct sampled *sampled)
+{
+    for (unsigned i = 0; i < sampled->followed_used; i++)
+        sampled->followed[i].has_unsaid_end |= sampled->followed[i].state == FOLLOWED_SAMPLED;
+}
+
+bool sampled_is_busy(const struct sampled *sampled)
+{
+    for (unsigned i = 0; i < sampled->followed_used; i++)
+        if (sampled->followed[i].state == FOLLOWED_NEW || sampled->followed[i].state == FOLLOWED_SAMPLED)
+            return true;
+    return false;
+}

@@ -1,0 +1,283 @@
+/* Processes without a segment, as /proc shows them: whose they are, what becomes a row and in which slice, and what never does. */
+#include "catch.h"
+#include "sandbox.h"
+
+#include <map>
+#include <memory>
+
+extern "C" {
+#include "sampled.h"
+}
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr uint64_t SECOND = 1000000000, MIB = 1 << 20;
+constexpr uint64_t BEGIN = 1000 * SECOND; /* when the collector begins; the node was started 1000 s before */
+
+struct Process {
+    uint32_t parent = 1, session = 1;
+    uint64_t start_seconds = 0; /* since the collector began; less than 0 is not needed */
+    uint64_t read = 0, written = 0;
+    bool has_reaped = false;
+    std::string program = "/opt/copy";
+    uint64_t own_written = 0; /* by its living threads, where it has reaped children */
+    unsigned flags = 0;
+};
+
+/* A node's /proc, and the collector's view of it. */
+struct Proc {
+    explicit Proc(const Sandbox &sandbox, uint32_t launcher = 0, const char *scheduler_job = nullptr)
+        : root(sandbox.path("root")), home(sandbox), sampled(new struct sampled()), profiled(new struct profiled())
+    {
+        fs::create_directories(root + "/proc");
+        fake_system.has_clock = true;
+        fake_system.realtime_ns = fake_system.monotonic_ns = BEGIN;
+        REQUIRE(sampled_begin(sampled.get(), root.c_str(), SECOND, launcher, scheduler_job) == 0);
+        sampled_look(sampled.get(), profiled.get(), BEGIN); /* there is nobody yet */
+    }
+
+    void show(uint32_t pid, const Process &process) const
+    {
+        std::string dir = root + "/proc/" + std::to_string(pid), id = std::to_string(pid);
+        auto io = [](uint64_t read, uint64_t written) {
+            return "rchar: " + std::to_string(read) + "\nwchar: " + std::to_string(written) + "\nsyscr: 1\nsyscw: 2\nread_bytes: 0\nwrite_bytes: " +
+                   std::to_string(written / 2) + "\ncancelled_write_bytes: 0\n";
+        };
+        fs::create_directories(dir + "/task/" + id);
+        write(dir + "/stat", id + " (odd ) name) S " + std::to_string(process.parent) + " 1 " + std::to_string(process.session) + " 0 -1 " +
+                                 std::to_string(process.flags) + " 9 " + (process.has_reaped ? "7" : "0") + " 0 0 3 4 0 0 20 0 1 0 " +
+                                 std::to_string((BEGIN / SECOND + process.start_seconds) * 100) + " 0 0\n");
+        write(dir + "/io", io(process.read, process.written));
+        write(dir + "/task/" + id + "/io", io(process.read, process.has_reaped ? process.own_written : process.written));
+        write(dir + "/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t" + id + "\t2\n");
+        fs::remove(dir + "/exe");
+        fs::create_symlink(process.program, dir + "/exe");
+    }
+    void end(uint32_t pid) const { fs::remove_all(root + "/proc/" + std::to_string(pid)); }
+    void look(double seconds) const
+    {
+        fake_system.realtime_ns = fake_system.monotonic_ns = BEGIN + (uint64_t)(seconds * 1e9);
+        sampled_look(sampled.get(), profiled.get(), fake_system.realtime_ns);
+    }
+    /* A look, the visits after it, and the rows. */
+    void turn(double seconds)
+    {
+        static struct sample sample;
+        look(seconds);
+        sampled_settle(sampled.get(), profiled.get());
+        sample_begin(&sample);
+        sampled_add_rows(sampled.get(), &home.home, &sample);
+        if (sample.words[0] > 1)
+            REQUIRE(samples_append(&home.home, &sample) == 0);
+        sampled_are_kept(sampled.get());
+    }
+    void has_segment(uint32_t pid) const
+    {
+        profiled->of[profiled->used].pid = pid;
+        profiled->of[profiled->used++].pid_namespace = sampled->belonging.pid_namespace;
+    }
+    /* Bytes written by program and slice, counted from the collector's beginning. */
+    std::map<std::string, std::map<uint64_t, uint64_t>> written()
+    {
+        sampled_end(sampled.get());
+        home->is_of_node = home->is_last_packed = 1;
+        REQUIRE(segment_finish(&home.home, ENDING_exit, 1, 0) == 0);
+        Spool spool = read_spool(home.spool);
+        std::map<uint64_t, std::string> names;
+        std::map<std::string, std::map<uint64_t, uint64_t>> found;
+        for (auto &row : spool.rows("node_processes"))
+            names[row["number"]] = row.text["program"];
+        for (auto &row : spool.rows("node_process_slices"))
+            found[names[row["number"]]][row["slice"] - BEGIN / SECOND] += row["write_bytes"];
+        return found;
+    }
+
+    static void write(const std::string &path, const std::string &text)
+    {
+        FILE *file = fopen(path.c_str(), "w");
+        fputs(text.c_str(), file);
+        fclose(file);
+    }
+
+    std::string root;
+    Segment home;
+    std::unique_ptr<struct sampled> sampled;
+    std::unique_ptr<struct profiled> profiled;
+};
+
+using Written = std::map<std::string, std::map<uint64_t, uint64_t>>;
+
+} // namespace
+
+TEST_CASE("what a process did since it began lies in the slices in which it was, by time", "[sampled]")
+{
+    Sandbox sandbox;
+    Proc proc(sandbox, 500);
+    proc.show(500, {});
+    Process copy = { .parent = 500, .start_seconds = 1, .written = 2 * MIB };
+    proc.show(40, copy);
+    proc.turn(3); /* from 1 s to 3 s: half in either slice */
+    copy.written += MIB;
+    proc.show(40, copy);
+    proc.look(3.5);
+    copy.written += 2 * MIB;
+    proc.show(40, copy);
+    proc.turn(4.5); /* a second, over two slices */
+    proc.end(40);
+    proc.turn(5);
+    CHECK(proc.written() == Written{ { "/opt/copy", { { 1, MIB }, { 2, MIB }, { 3, 2 * MIB }, { 4, MIB } } } });
+}
+
+TEST_CASE("a process that lives for one round has rows, and one that moves next to nothing has none", "[sampled]")
+{
+    Sandbox sandbox;
+    Proc proc(sandbox, 500);
+    proc.show(500, {});
+    proc.show(40, { .parent = 500, .start_seconds = 1, .written = MIB });
+    proc.show(41, { .parent = 500, .start_seconds = 1, .written = 1000, .program = "/bin/little" });
+    proc.turn(2);
+    proc.end(40);
+    proc.turn(3);
+    proc.turn(4);
+    CHECK(proc.written() == Written{ { "/opt/copy", { { 1, MIB } } } });
+}
+
+TEST_CASE("whose segment comes to light is no longer sampled, and what was owed goes", "[sampled]")
+{
+    Sandbox sandbox;
+    Proc proc(sandbox, 500);
+    proc.show(500, {});
+    Process late = { .parent = 500, .start_seconds = 0, .written = MIB };
+    proc.show(40, late);
+    bool is_known = GENERATE(false, true);
+    proc.turn(1);
+    if (is_known)
+        proc.turn(2);
+    late.written += 5 * MIB;
+    proc.show(40, late);
+    proc.look(2.5);
+    proc.has_segment(is_known ? 2 : 40); /* by its number in its own namespace, or in ours */
+    if (is_known)
+        proc.profiled->of[0].pid_namespace = 0;
+    proc.sampled->followed[0].inner_pid = is_known ? 2 : 40;
+    proc.sampled->followed[0].pid_namespace = is_known ? 0 : proc.sampled->belonging.pid_namespace;
+    for (int seconds = 3; seconds < 6; seconds++)
+        proc.turn(seconds);
+    proc.end(40);
+    proc.turn(7);
+    CHECK(proc.written() == (is_known ? Written{ { "/opt/copy", { { 0, MIB } } } } : Written{}));
+}
+
+TEST_CASE("the counts of children that were waited for are theirs", "[sampled]")
+{
+    Sandbox sandbox;
+    Proc proc(sandbox, 500);
+    proc.show(500, {});
+    Process parent = { .parent = 500, .start_seconds = 0, .written = MIB, .program = "/bin/parent" };
+    proc.show(40, parent);
+    proc.turn(1);
+    parent.has_reaped = true;
+    parent.written = 100 * MIB; /* with its children's */
+    parent.own_written = 3 * MIB;
+    proc.show(40, parent);
+    proc.turn(2);
+    parent.own_written = 4 * MIB;
+    proc.show(40, parent);
+    proc.turn(3);
+    parent.own_written = MIB; /* threads ended: nobody knows what they did at last */
+    proc.show(40, parent);
+    proc.turn(4);
+    CHECK(proc.written() == Written{ { "/bin/parent", { { 0, MIB }, { 1, 2 * MIB }, { 2, MIB } } } });
+}
+
+TEST_CASE("another program in the same process has rows of its own, and another process of the same number too", "[sampled]")
+{
+    Sandbox sandbox;
+    Proc proc(sandbox, 500);
+    proc.show(500, {});
+    Process first = { .parent = 500, .start_seconds = 0, .written = MIB, .program = "/bin/first" };
+    proc.show(40, first);
+    proc.turn(1);
+    proc.turn(2);
+    first.written = 3 * MIB;
+    first.program = "/bin/second";
+    proc.show(40, first);
+    proc.turn(3); /* which of them wrote these 2 MiB is not known: the one that was there before */
+    first.written = 4 * MIB;
+    proc.show(40, first);
+    proc.turn(4);
+    proc.turn(5);
+    proc.show(40, { .parent = 500, .start_seconds = 5, .written = 7 * MIB, .program = "/bin/third" });
+    proc.turn(6);
+    proc.turn(7);
+    Written written = proc.written();
+    CHECK(written["/bin/first"] == std::map<uint64_t, uint64_t>{ { 0, MIB }, { 2, 2 * MIB } });
+    CHECK(written["/bin/second"] == std::map<uint64_t, uint64_t>{ { 3, MIB } });
+    uint64_t third = 0;
+    for (auto &[slice, bytes] : written["/bin/third"])
+        third += bytes;
+    CHECK(third <= 7 * MIB);
+}
+
+TEST_CASE("the job's are descendants, sessions and the scheduler's group, and nobody else", "[sampled]")
+{
+    Sandbox sandbox;
+    fs::create_directories(sandbox.path("root/proc/self"));
+    Proc::write(sandbox.path("root/proc/self/cgroup"), "0::/system.slice/slurmstepd.scope/job_4711/step_0/user\n");
+    Proc proc(sandbox, 500, "4711");
+    CHECK(std::string(proc.sampled->belonging.cgroup) == "/system.slice/slurmstepd.scope/job_4711");
+    auto is_of_job = [&](uint32_t pid) {
+        for (unsigned i = 0; i < proc.sampled->belonging.used; i++)
+            if (proc.sampled->belonging.seen[i].pid == pid)
+                return proc.sampled->belonging.seen[i].is_of_job;
+        return false;
+    };
+    auto group = [&](uint32_t pid, const char *path) {
+        proc.show(pid, { .parent = 1, .session = pid });
+        Proc::write(proc.root + "/proc/" + std::to_string(pid) + "/cgroup", std::string("0::") + path + "\n");
+    };
+    uint32_t self = (uint32_t)getpid();
+    proc.show(500, {});
+    proc.show(self, { .parent = 500 });
+    proc.show(self + 1, { .parent = self }); /* the collector's own */
+    proc.show(30, { .parent = 31 });         /* numbers began anew */
+    proc.show(31, { .parent = 500, .session = 31 });
+    proc.show(32, { .parent = 1, .session = 31 });
+    proc.show(33, { .parent = 1 });
+    proc.show(34, { .parent = 2, .flags = 0x00200000 });
+    proc.show(36, { .parent = 1, .session = 36 });
+    proc.has_segment(36);
+    proc.show(37, { .parent = 36 });
+    group(50, "/system.slice/slurmstepd.scope/job_4711/step_1");
+    group(51, "/system.slice/slurmstepd.scope/job_47112/step_1");
+    group(52, "/system.slice/slurmstepd.scope");
+    proc.look(1);
+    for (uint32_t pid : { 30u, 31u, 32u, 36u, 37u, 50u })
+        CHECK(is_of_job(pid));
+    for (uint32_t pid : { 33u, 34u, 51u, 52u, 500u, self, self + 1 })
+        CHECK_FALSE(is_of_job(pid));
+    for (unsigned i = 0; i < proc.sampled->followed_used; i++)
+        CHECK(proc.sampled->followed[i].pid != 36); /* it has a segment */
+}
+
+TEST_CASE("more processes than can be followed are counted, and text that is no process is nobody", "[sampled]")
+{
+    Sandbox sandbox;
+    Proc proc(sandbox, 500);
+    proc.show(500, {});
+    for (uint32_t pid = 1000; pid < 1000 + FOLLOWED_MAX + 10; pid++)
+        proc.show(pid, { .parent = 500, .start_seconds = 0, .written = MIB });
+    proc.show(600, { .parent = 500 });
+    Proc::write(proc.root + "/proc/600/stat", "600 nothing");
+    Proc::write(proc.root + "/proc/1000/io", "rchar");
+    for (int seconds = 1; seconds < 4; seconds++)
+        proc.turn(seconds);
+    CHECK(proc.sampled->left_out >= 10);
+    uint64_t sum = 0;
+    Written written = proc.written();
+    for (auto &[slice, bytes] : written["/opt/copy"])
+        sum += bytes;
+    CHECK(sum == (FOLLOWED_MAX - 1) * MIB);
+}

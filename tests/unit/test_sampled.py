@@ -1,0 +1,180 @@
+"""Processes that no library profiles, as a collector sampled them: what of their rows counts, and what is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from slicewise.analysis.coverage import coverage
+from slicewise.digest.digest import Digest
+from slicewise.profile.reader import read_profile
+from slicewise.report.coverage import coverage_words
+from slicewise.report.coverage.coverage_table import sampled_table
+from support.swz import START_NS, build_profile
+
+MIB = 1 << 20
+SECOND = 10**9
+SLICE_NS = 4 * SECOND
+FIRST = START_NS // SLICE_NS
+COLLECTOR = 99
+RUN = {"process": COLLECTOR, "host": "n1", "slice_ns": SLICE_NS, "start_ns": START_NS, "end_ns": START_NS + 60 * SECOND}
+TICK = {"process": COLLECTOR, "slice": FIRST, "sampled_ns": SLICE_NS}
+
+
+def sampled(number: int = 1, **columns: object) -> dict:
+    """A row of node_processes: a Go program that began with the job and was looked at for half a minute."""
+    known = {
+        "pid": 50,
+        "inner_pid": 50,
+        "program": "/opt/copy",
+        "start_ns": START_NS,
+        "first_ns": START_NS + 4 * SECOND,
+    }
+    return (
+        {"process": COLLECTOR, "number": number, "end_ns": START_NS + 30 * SECOND, "is_from_start": 1} | known | columns
+    )
+
+
+def moved(place: int, number: int = 1, **counts: int) -> dict:
+    return {"process": COLLECTOR, "number": number, "slice": FIRST + place} | counts
+
+
+@pytest.fixture
+def digest(tmp_path: Path):
+    """digest(sampled processes, their slices, profiled processes, **tables) of a small job on one node."""
+
+    def build(found: list[dict], rows: list[dict], processes: list[dict] | None = None, **tables: list[dict]) -> Digest:
+        own = processes or [{"process": 1, "pid": 7}]
+        slices = tables.pop("slices", [{"process": 1, "slice": FIRST, "write_bytes": MIB, "write_ops": 1}])
+        collected = {"nodes": [RUN], "node_slices": [TICK], "node_processes": found, "node_process_slices": rows}
+        directory = build_profile(tmp_path / "job", own, slices, collected=collected, **tables)
+        profile = read_profile(directory)
+        assert profile.damage == []
+        return Digest(profile)
+
+    return build
+
+
+def written(digest: Digest) -> dict[int, int]:
+    """Bytes written by the slice's place."""
+    return {place - FIRST: count for place, count in digest.sampled_slices.select("slice", "write_bytes").iter_rows()}
+
+
+def test_what_was_sampled_has_a_name_a_time_and_bytes_by_slice_and_is_in_no_total(digest):
+    rows = [moved(0, write_bytes=MIB, write_ops=2, kernel_write_bytes=512), moved(1, write_bytes=3 * MIB, read_bytes=5)]
+    noted = {"process": 1, "number": 1, "program": "/opt/copy", "reason": "go", "times": 1, "pid": 50}
+    job = digest([sampled()], rows, unprofiled=[noted])
+    (one,) = coverage(job).sampled
+    assert (one.process, one.program, one.reason) == ("process 50 on n1", "/opt/copy", "go")
+    assert (one.begin_ns, one.end_ns) == (START_NS, START_NS + 30 * SECOND)
+    assert (one.write_bytes, one.read_bytes, one.write_calls) == (4 * MIB, 5, 2)
+    assert one.busiest_ns == (FIRST + 1) * SLICE_NS
+    assert written(job) == {0: MIB, 1: 3 * MIB}
+    assert job.processes["process"].to_list() == [1]
+    assert (job.about["write_bytes"], job.process_slices["write_bytes"].sum()) == (MIB, MIB)
+
+
+def test_the_kernels_count_of_it_is_part_of_what_was_not_seen(digest):
+    own = [
+        {"process": 1, "slice": FIRST, "write_bytes": MIB, "write_ops": 1},
+        {"process": 1, "mount": 0, "layer": "kernel", "slice": FIRST, "write_bytes": MIB, "write_ops": 1},
+    ]
+    seen = coverage(digest([sampled()], [moved(0, write_bytes=3 * MIB)], slices=own))
+    assert (seen.write, seen.kernel_write_bytes, seen.unprofiled_write_bytes) == (0.25, 4 * MIB, 3 * MIB)
+    lines = list(coverage_words.gap_lines(seen))
+    assert lines[0] == "By the kernel's count, what could not be profiled wrote 3 MiB and read 0 B."
+    assert lines[1].startswith("copy (process 50 on n1, why is not known) wrote 3 MiB")
+    assert [cell.text for cell in sampled_table(seen, 5).rows[0]][:3] == [
+        "process 50 on n1",
+        "copy",
+        "why is not known",
+    ]
+
+
+def shell(**columns: object) -> dict:
+    """A shell that was profiled and that the sampled program took the place of."""
+    own = {"pid": 50, "program": "/bin/sh", "ending": "exec", "start_ns": START_NS, "end_ns": START_NS + SECOND}
+    return {"process": 2, "all_write_bytes": 3 * MIB, "all_read_bytes": 10} | own | columns
+
+
+def test_what_the_program_before_it_counted_itself_is_taken_off_the_first_slices(digest):
+    rows = [moved(0, write_bytes=2 * MIB, read_bytes=10), moved(1, write_bytes=2 * MIB), moved(2, write_bytes=2 * MIB)]
+    job = digest([sampled()], rows, [{"process": 1, "pid": 7}, shell()])
+    assert written(job) == {0: 0, 1: MIB, 2: 2 * MIB}
+    (one,) = coverage(job).sampled
+    assert (one.write_bytes, one.read_bytes) == (3 * MIB, 0)
+
+
+def test_counts_from_the_first_look_on_have_nothing_of_the_program_before(digest):
+    rows = [moved(1, write_bytes=2 * MIB)]
+    job = digest([sampled(is_from_start=0)], rows, [{"process": 1, "pid": 7}, shell()])
+    assert written(job) == {1: 2 * MIB}
+
+
+@pytest.mark.parametrize(
+    "program", ["/opt/copy", "/bin/dynamic"], ids=["its segment came late", "exec of a dynamic one"]
+)
+def test_slices_in_which_it_was_profiled_count_once(digest, program):
+    """What the process counted itself stands; what was sampled in the same slices goes."""
+    later = {
+        "process": 2,
+        "pid": 50,
+        "program": program,
+        "start_ns": START_NS + 9 * SECOND,
+        "end_ns": START_NS + 13 * SECOND,
+    }
+    rows = [moved(place, write_bytes=MIB) for place in range(6)]
+    job = digest([sampled()], rows, [{"process": 1, "pid": 7}, later])
+    assert sorted(written(job)) == [0, 1, 4, 5]
+
+
+def test_one_that_is_profiled_all_the_time_is_not_there(digest):
+    """Its segment lay where the collector did not see it."""
+    rows = [moved(place, write_bytes=MIB) for place in range(6)]
+    job = digest([sampled()], rows, [{"process": 2, "pid": 50, "program": "/opt/copy"}])
+    assert coverage(job).sampled == []
+    assert job.sampled_slices.is_empty()
+
+
+def test_in_a_container_a_profiled_process_is_known_by_its_inner_number_and_its_program(digest):
+    contained = sampled(inner_pid=2)
+    own = {"process": 2, "pid": 2, "host": "container", "program": "/opt/copy"}
+    assert coverage(digest([contained], [moved(0, write_bytes=MIB)], [own])).sampled == []
+
+
+def test_another_program_of_that_number_in_another_container_stays(digest):
+    own = {"process": 2, "pid": 2, "host": "container", "program": "/opt/other"}
+    job = digest([sampled(inner_pid=2)], [moved(0, write_bytes=MIB)], [own])
+    assert written(job) == {0: MIB}
+
+
+def test_an_earlier_process_of_that_number_is_another_one(digest):
+    before = {"process": 2, "pid": 50, "start_ns": START_NS - 99 * SECOND, "end_ns": START_NS - 90 * SECOND}
+    job = digest([sampled(start_ns=START_NS)], [moved(0, write_bytes=MIB)], [{"process": 1, "pid": 7}, before])
+    assert written(job) == {0: MIB}
+
+
+def test_one_that_the_kernel_does_not_tell_of_is_named(digest):
+    job = digest([sampled(is_refused=1, program="sudo")], [])
+    (one,) = coverage(job).sampled
+    assert (one.is_refused, one.busiest_ns) == (True, None)
+    (line,) = coverage_words.sampled_lines([one])
+    assert line.endswith("the kernel does not tell what it read and wrote.")
+    assert coverage(job).unprofiled_write_bytes is None
+
+
+def test_many_are_named_in_part_and_told_in_sum(digest):
+    found = [sampled(number, pid=50 + number, inner_pid=50 + number) for number in range(1, 6)]
+    job = digest(found, [moved(0, number, write_bytes=number * MIB) for number in range(1, 6)])
+    seen = coverage(job)
+    assert [one.write_bytes // MIB for one in seen.sampled] == [5, 4, 3, 2, 1]
+    lines = list(coverage_words.sampled_lines(seen.sampled))
+    assert len(lines) == coverage_words.MOST_SAMPLED + 1
+    assert lines[-1] == "2 more processes that could not be profiled wrote 3 MiB; sampled."
+
+
+def test_slices_are_those_of_the_collectors(digest):
+    job = digest([sampled()], [moved(0, write_bytes=MIB)])
+    assert job.sampled_slices.schema["slice"] == pl.Int64
+    assert job.node_slice_ns == SLICE_NS
