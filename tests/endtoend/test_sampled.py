@@ -116,6 +116,7 @@ def assert_is_the_kernels(digest: Digest, witness: Witness, name: str) -> None:
     assert one.write_bytes >= witness.last * (1 - TOLERANCE)
 
 
+@pytest.mark.flaky(reruns=3)  # by slice: who looks late sees two of them as one
 def test_a_static_program_is_sampled_slice_by_slice(run, static_program):
     script = f"{static_program} {SECONDS} data & dd if=/dev/zero of=other bs=1M count=3 2>/dev/null; wait"
     digest, witness = run(["sh", "-c", script], static_program.name)
@@ -124,12 +125,14 @@ def test_a_static_program_is_sampled_slice_by_slice(run, static_program):
     assert coverage(digest).sampled[0].reason == "static"
 
 
+@pytest.mark.flaky(reruns=3)  # by slice: who looks late sees two of them as one
 def test_a_go_program_is_sampled_slice_by_slice(run, go_program):
     digest, witness = run(["sh", "-c", f"echo begun > begun; {go_program} {SECONDS} data; true"], go_program.name)
     assert_is_the_kernels(digest, witness, go_program.name)
     assert coverage(digest).sampled[0].reason == "go"
 
 
+@pytest.mark.flaky(reruns=3)  # as above
 @pytest.mark.parametrize("binding", ["without", "with"])
 def test_a_process_in_a_container_counts_once(run, apps, binding, tmp_path):
     """In bwrap's namespaces of processes, users and mounts: without the library it is sampled, with it profiled."""
