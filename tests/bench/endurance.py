@@ -27,7 +27,7 @@ ADDRESS_ROOM = 4 << 20  # bytes that may still be mapped where memory is short
 SEGMENT_ROOM = "2m"  # of shared memory then
 MOST_GROWTH_KIB = 1024  # what a first packing takes, and a good deal more
 TIMEOUT_SECONDS = 600  # over those that the program is told
-MOST_KIB, MOST_KIB_A_THREAD = 1536, 10  # over the bare program: with the pages of the library's own file
+MOST_KIB, MOST_KIB_A_THREAD = 1600, 10  # over the bare program: with the pages of the library's own file
 
 
 @dataclass(frozen=True)
