@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 KINDS = ("read", "write", "meta", "sync")
-# Of which direction a comparison of jobs is; auto: whichever moved more bytes.
+# The direction in which jobs are compared; auto: whichever moved more bytes.
 CampaignDirection = Literal["auto", "read", "write"]
 # What a folded stack counts.
 Cost = Literal["time", "bytes", "calls"]

@@ -47,8 +47,23 @@ page from the packed recordings (`tests/golden/campaigns`).
 """
 
 
+class Against:
+    """A time that was observed (took, s) beside the one that was told (seconds)."""
+
+    took: float
+    seconds: Estimate
+
+    @property
+    def error(self) -> float:
+        return self.seconds.value / self.took - 1
+
+    @property
+    def is_within(self) -> bool:
+        return self.seconds.low <= self.took <= self.seconds.high
+
+
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Against):
     """A job of a run. took: s; seconds: as foretold; doubt: what was said against it beforehand."""
 
     run: Recorded
@@ -58,14 +73,6 @@ class Outcome:
     seconds: Estimate
     laws: Laws
     doubt: str
-
-    @property
-    def error(self) -> float:
-        return self.seconds.value / self.took - 1
-
-    @property
-    def is_within(self) -> bool:
-        return self.seconds.low <= self.took <= self.seconds.high
 
 
 @functools.cache

@@ -31,6 +31,7 @@ from slicewise.report.model.weight_words import answer
 from slicewise.text import words
 
 from testbed.campaign import IN_NAMES
+from testbed.foretell_page import Against
 from testbed.markdown import safe, table
 from testbed.nodes import NETWORKS
 from testbed.server_counters import BY_NODES, RUNS, TCP
@@ -68,7 +69,7 @@ that run can be expected to do better. Nothing is left out: of three repeats no 
 
 
 @dataclass(frozen=True)
-class Told:
+class Told(Against):
     """A job's predicted and observed time (s) in a run of several. runs: what ran together, as plans write it; place:
     the job's there; doubt: what was said against it beforehand; is_warned: what the run itself shows, said afterwards.
     """
@@ -80,14 +81,6 @@ class Told:
     seconds: Estimate
     doubt: str
     is_warned: bool
-
-    @property
-    def error(self) -> float:
-        return self.seconds.value / self.took - 1
-
-    @property
-    def is_within(self) -> bool:
-        return self.seconds.low <= self.took <= self.seconds.high
 
     @property
     def has_bystander(self) -> bool:

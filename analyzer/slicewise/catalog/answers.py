@@ -47,7 +47,7 @@ class Answers:
             self._directory.mkdir(exist_ok=True, mode=0o700)
             write_frame(frame, aside)
             aside.replace(file)
-            # Of each question the last answer is kept, and of all questions those that were answered last.
+            # The last answer to each question is kept, and no more answers than MOST_KEPT: the newest.
             others = [other for other in self._directory.glob(f"{name}-*.parquet") if other != file]
             newest = sorted(self._directory.glob("*.parquet"), key=lambda one: one.stat().st_mtime_ns, reverse=True)
             for other in (*others, *newest[MOST_KEPT:]):

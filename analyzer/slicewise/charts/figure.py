@@ -84,11 +84,11 @@ class Figure:
         self.layout.merge({**(values or {}), **more})
 
     def update_xaxes(self, **values: Any) -> None:
-        """Of all x axes that there are."""
+        """Settings of all x axes."""
         self._update_axes("xaxis", values)
 
     def update_yaxes(self, **values: Any) -> None:
-        """Of all y axes that there are."""
+        """Settings of all y axes."""
         self._update_axes("yaxis", values)
 
     def _update_axes(self, first: str, values: Mapping[str, Any]) -> None:

@@ -68,7 +68,7 @@ def sampled(
         .with_columns(
             pl.col(*COUNTS).fill_null(0),
             is_refused=pl.col("is_refused") > 0,
-            # Of a collector that was killed nobody wrote when it last looked.
+            # Nobody wrote when a collector that was killed looked last.
             end_ns=pl.max_horizontal("end_ns", (pl.col("last") * slice_ns).fill_null(0)),
             label=pl.format("process {} on {}", "pid", "node"),
             reason=pl.lit(UNKNOWN),

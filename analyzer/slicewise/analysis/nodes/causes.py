@@ -118,7 +118,7 @@ class Window:
 
 def window_of(digest: Digest) -> Window:
     """The time of a job's I/O on the storage with most of its bytes: from the first to the last slice in which it moved
-    at least 5 % of what the mean byte's slice has. Of a job without any bytes, its processes' time.
+    at least 5 % of what the mean byte's slice has. A job without any bytes counts its processes' time.
     """
     own = digest.process_slices.select("storage", "slice", bytes=pl.col("read_bytes") + pl.col("write_bytes"))
     most = own.group_by("storage").agg(pl.col("bytes").sum()).sort("bytes", "storage").tail(1)["storage"]
@@ -181,7 +181,7 @@ def node_signals(digest: Digest) -> pl.DataFrame:
 
 
 def _resent_share(samples: pl.DataFrame, counted: pl.DataFrame) -> pl.DataFrame:
-    """Of the TCP segments that a node sent in a slice, the share that it had sent before."""
+    """The share of the TCP segments of a node and slice that had been sent before."""
     keys = ["node", "slice"]
     sent, again = (
         counted.filter(pl.col("signal") == signal).select(*keys, pl.col("value").alias(signal))

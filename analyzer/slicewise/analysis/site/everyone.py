@@ -45,17 +45,17 @@ class Everyone:
 
     @cached_property
     def place(self) -> Integers:
-        """Of each row its job's place."""
+        """The place of each row's job."""
         return self.rows["place"].to_numpy().astype(np.int64)
 
     @cached_property
     def taken(self) -> dict[Kind, Floats]:
-        """Of each row the storage's time that it took, by kind."""
+        """The storage's time that each row took, by kind."""
         return {kind: self.rows[name].to_numpy() for kind, name in TAKEN.items()}
 
     @cached_property
     def counts(self) -> dict[Kind, Floats]:
-        """Of each row the storage's time that counts against calls of a kind."""
+        """The storage's time of each row, as far as it counts against calls of a kind."""
         across = {storage: known.across() for storage, known in self.known.items()}
         shares = self.rows["storage"].replace_strict(across, default=1.0, return_dtype=pl.Float64).to_numpy()
         return {
@@ -70,18 +70,18 @@ class Everyone:
 
     @cached_property
     def spot(self) -> Integers:
-        """Of each row the number of its storage and slice: rows of one number met."""
+        """A number for each row's storage and slice: rows with the same number met."""
         storages = self.rows["storage"].rank("dense").to_numpy().astype(np.int64) - 1
         slices = self.rows["slice"].to_numpy()
         first = int(slices.min()) if len(slices) else 0
         return np.asarray(storages * (int(slices.max(initial=first)) - first + 1) + slices - first)
 
     def of_all(self, values: Floats) -> Floats:
-        """Of each row the sum of all rows' values on its storage and in its slice."""
+        """For each row, the sum of all rows' values on its storage and in its slice."""
         return np.asarray(np.bincount(self.spot, values)[self.spot], np.float64)
 
     def of_others(self, values: Floats) -> Floats:
-        """The same without its own; exactly 0 where nobody else was active."""
+        """The same sum without the row's own value; exactly 0 where nobody else was active."""
         return np.where(self.has_company, np.maximum(self.of_all(values) - values, 0.0), 0.0)
 
     @cached_property
@@ -91,13 +91,13 @@ class Everyone:
 
     @cached_property
     def had_company(self) -> Mask:
-        """Of each job whether anybody made calls on a storage in a slice in which it did, however few."""
+        """Whether anybody else made calls, however few, on a storage and in a slice in which each job did."""
         beside = self.of_all(np.ones(self.rows.height)) > 1
         return np.asarray(np.bincount(self.place, beside, self.jobs.height) > 0)
 
     @cached_property
     def pieces(self) -> tuple[Integers, Integers, Integers]:
-        """Of each job and storage: the job's place, and where its rows begin and end."""
+        """The job's place, and where its rows begin and end, for each job and storage."""
         places, storages = self.place, self.rows["storage"].to_numpy()
         if not len(places):
             return (np.zeros(0, np.int64),) * 3
@@ -107,12 +107,12 @@ class Everyone:
 
     @cached_property
     def piece(self) -> Integers:
-        """Of each row the number of its job and storage."""
+        """A number for each row's job and storage."""
         _, starts, ends = self.pieces
         return np.repeat(np.arange(len(starts)), ends - starts)
 
     def on_storages(self) -> list[dict[int, OnStorage]]:
-        """Of each job, by its place, what it did on its storages."""
+        """What each job did on its storages, by the job's place."""
         rows = self.rows
         made: list[dict[int, OnStorage]] = [{} for _ in range(self.jobs.height)]
         columns = {name: rows[name].cast(pl.Float64).to_numpy() for name in OF_CALLS}
@@ -142,19 +142,15 @@ class Everyone:
         return made
 
     def _company(self, counts: Mask) -> npt.NDArray[np.uint64]:
-        """Of each row a number for the set of others that count; 0 for nobody.
+        """A number for the set of others that count beside each row; 0 for nobody.
 
         Each job has a random number, and a set the sum of its jobs': two sets have the same one in one case of 2^64.
         """
         numbers = np.random.default_rng(1).integers(1, 2**63, self.jobs.height, dtype=np.uint64)
         own = np.where(counts, numbers[self.place], np.uint64(0))
-        order = np.argsort(self.spot, kind="stable")
-        spots = self.spot[order]
-        starts = np.flatnonzero(np.concatenate([[True], np.diff(spots) != 0])) if len(spots) else np.zeros(0, np.int64)
-        sums = np.add.reduceat(own[order], starts) if len(spots) else own
-        all_of = np.empty_like(own)
-        all_of[order] = np.repeat(sums, np.diff(np.append(starts, len(spots))))
-        return np.asarray(all_of - own)
+        sums = np.zeros(int(self.spot.max(initial=-1)) + 1, np.uint64)
+        np.add.at(sums, self.spot, own)
+        return np.asarray(sums[self.spot] - own)
 
 
 def everyone(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int) -> Everyone:
@@ -179,7 +175,7 @@ def everyone(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: 
     known = capacities(made.select("storage", "slice", *SECONDS.values(), *AMOUNTS.values()), grid_ns)
     made = storage_seconds(made, known, grid_ns)
     of_processes = pl.concat([pl.DataFrame(schema=OF_NO_PROCESS), *processes]).sort("place", "process", "storage")
-    # From here on seconds are those of the mean process.
+    # Seconds become those of the mean process.
     count = of_processes.group_by("place").agg(count=pl.col("process").n_unique())
     made = (
         made.join(count, on="place", maintain_order="left")
@@ -206,7 +202,7 @@ def _by_process(calls: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _sums() -> list[pl.Expr]:
-    """Of OF_CALLS. Seconds are added up as whole numbers, so that a sum is the same in whatever order it is made."""
+    """The sums of OF_CALLS. Seconds are added up as whole numbers, so that their order does not matter."""
     seconds = pl.col(SECONDS.values())
     return [
         (seconds / LEAST_SECONDS).round().cast(pl.Int64).sum() * LEAST_SECONDS,

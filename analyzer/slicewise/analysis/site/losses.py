@@ -103,7 +103,7 @@ class _Parts:
         self._stretch = np.unique(np.column_stack([every.piece, stretch]), axis=0, return_inverse=True)[1].reshape(-1)
         self.lost = np.zeros(every.rows.height)
         self.blamed = np.zeros(every.rows.height)
-        # Of each kind: what each row lost in the storage's seconds of others that count, and whether all of these do.
+        # By kind: what each row lost for each storage second of others, and whether all of their time counts.
         self._each: list[tuple[Kind, Floats, Mask]] = []
         for kind in KINDS:
             lost = self._lost(kind, known)

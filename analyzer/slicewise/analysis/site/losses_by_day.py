@@ -66,8 +66,8 @@ def lost_by_all(catalog: Catalog, start_ns: int, end_ns: int, workers: Workers |
 
 
 def _of_day(path: Path, day_ns: int, start_ns: int, end_ns: int) -> pl.DataFrame:
-    """Of the jobs that began on a day and ran between two instants: rows of SCHEMA. Kept while those beside them stay
-    the same.
+    """Rows of SCHEMA for the jobs that began on a day and ran between two instants. They are kept while the jobs beside
+    them stay the same.
     """
     catalog = Catalog(path)
     asked = (

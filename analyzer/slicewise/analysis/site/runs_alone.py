@@ -1,4 +1,4 @@
-"""Of all jobs of some time: what their processes did in all, and who had the storages to himself."""
+"""What the processes of all jobs of some time did in all, and which jobs had the storages to themselves."""
 
 from __future__ import annotations
 

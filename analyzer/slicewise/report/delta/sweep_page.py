@@ -15,7 +15,7 @@ from slicewise.report.page import Page, Section
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
-# Of a panel's signals that are evidence, so many are drawn; the table has all.
+# So many of a panel's signals that are evidence are drawn; the table has all.
 MOST_SIGNALS = 4
 
 

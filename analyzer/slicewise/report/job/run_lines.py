@@ -13,7 +13,7 @@ from slicewise.report.coverage import coverage_words
 from slicewise.report.job.turn_words import turn_lines
 from slicewise.text import words
 
-# Of a command that is over sooner, only what it did is told: what profiling takes once is no share of its runtime.
+# A command that is over sooner is told what it did, and no share of its runtime: profiling has a cost that comes once.
 SHORT_SECONDS = 1.0
 
 
