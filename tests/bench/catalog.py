@@ -22,6 +22,8 @@ from pathlib import Path
 
 import polars as pl
 from bench.profiles import Shape, build
+from slicewise.analysis.site.everyone import everyone
+from slicewise.analysis.site.losses import losses
 from slicewise.analysis.site.overlaps import pairs
 from slicewise.catalog.beside import others_bytes, partners
 from slicewise.catalog.find import places
@@ -34,6 +36,7 @@ ROUNDS = 5
 PROFILES = {"2,000 jobs of 4 processes x 3 min": Shape(4, 45, jobs=2000), "1,024 processes x 1 h": Shape(1024, 900)}
 DAYS_OF_A_YEAR = 365
 GROWTH = (1, 3, 10)
+LAST_NS = 1 << 62
 
 
 def ask_open(catalog: Path, _: str) -> int:
@@ -69,6 +72,13 @@ def ask_all_others(catalog: Path, _: str) -> int:
     return sum(others_bytes(opened, [batch], batch.start_ns, batch.end_ns).height for batch in opened.batches())
 
 
+def ask_losses(catalog: Path, _: str) -> int:
+    """What all jobs of the catalog lost to each other, asked at once: of how many that is known."""
+    opened = Catalog(catalog)
+    found = losses(everyone(opened, opened.batches(), 0, LAST_NS))
+    return found.jobs["lost_seconds"].count()
+
+
 def ask_floor(catalog: Path, _: str) -> int:
     """What no question can do without: a tenth of an hour's rows, asked of one file by plain polars."""
     file = sorted(catalog.glob("day=*/batch=*/job_slices.parquet"))[0]
@@ -84,6 +94,7 @@ QUESTIONS: dict[str, tuple[Callable[[Path, str], int], float]] = {
     "others": (ask_others, 1.0),
     "pairs": (ask_pairs, inf),
     "all_others": (ask_all_others, inf),
+    "losses": (ask_losses, 60.0),
     "floor": (ask_floor, inf),
 }
 
@@ -177,8 +188,9 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as temporary:
             measure_ingest(name, shape, Path(temporary))
     with tempfile.TemporaryDirectory() as temporary:
-        year, some = Path(temporary) / "year", Path(temporary) / "days"
+        year, some, day = (Path(temporary) / name for name in ("year", "days", "day"))
         write_days(year, DAYS_OF_A_YEAR, 100)
+        write_days(day, 1, options.jobs, processes=2)
         before = time.perf_counter()
         catalog = write_days(some, options.days, options.jobs)
         rows = sum(batch.rows["job_slices"] for batch in catalog.batches())
@@ -193,6 +205,7 @@ def main() -> int:
             ("floor", some, "of it: reading six minutes' rows with plain polars"),
             ("others", some, "bytes of everybody else for every job of a day"),
             ("pairs", some, "the longest pairs of a day; among how many jobs"),
+            ("losses", day, "blame of all jobs of a day at once; known of"),
         ):
             found = asked(question, where, job)
             aim = QUESTIONS[question][1]
