@@ -14,8 +14,10 @@ CFLAGS ?= -O2 -g
 # Where headers are looked for: the store and the collector know nothing of the engine, which runs in applications alone.
 ROOMS = -Istore -Ilibprofiler
 $(BUILD)/objects/store/%.o $(BUILD)/objects/collector/%.o: ROOMS = -Istore
+# The collector may run as root, and none of its functions is on an application's path.
+$(BUILD)/objects/collector/%.o: HARDENING = -fstack-protector-strong
 $(BUILD)/objects/interface/%.o: ROOMS = -Istore -Iinterface
-C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fdata-sections -fvisibility=hidden -ftls-model=initial-exec -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
+C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fdata-sections -fvisibility=hidden -ftls-model=initial-exec $(HARDENING) -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-initializers -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a /usr/lib/libzstd.a /usr/local/lib/libzstd.a))
 
@@ -79,7 +81,7 @@ $(LINKED)/lib/libslicewise.so: $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(BUILD)/gen
 # That this links shows that the store needs nothing of the engine; and the collector has no constructor that would profile the collector itself.
 $(LINKED)/bin/slicewise-collect: $(COLLECTOR_OBJECTS) $(STORE_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -ldl -lpthread
+	$(CC) -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -pie -Wl,-z,relro,-z,now -ldl -lpthread
 
 # For programs that take turns by calls of their own. It profiles nothing.
 $(LINKED)/lib/libslicewise-coordinate.so: $(INTERFACE_OBJECTS) $(STORE_OBJECTS)
@@ -148,6 +150,7 @@ check: all $(BUILD)/bin/unit $(BUILD)/peers/.installed  ## for daily work: unit 
 test:  ## run all tests, the engine's under sanitizers too, and lint
 	make/setup test
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all $(BUILD)/bin/unit $(BUILD)/peers/.installed
+	-$(MAKE) --no-print-directory axe
 	$(MAKE) --no-print-directory unit
 	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize
 	$(PYTEST) $(PYTEST_OPTIONS) -n $$(($(PROCESSORS) + 1)) --dist loadgroup $(patsubst %,--ignore=%,$(ALONE) $(TESTBED)) tests; side_by_side=$$?; \
@@ -205,6 +208,7 @@ docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made fro
 	$(VENV)/bin/python -m slicewise.digest.describe > docs/digest.md
 	$(VENV)/bin/python -m slicewise.catalog.describe > docs/catalog.md
 	$(VENV)/bin/python -m slicewise.digest.describe python > docs/python.md
+	$(VENV)/bin/python -m slicewise.text.glossary > docs/glossary.md
 
 .PHONY: man
 man: $(VENV)/.installed  ## make man pages of the help: build/share/man
@@ -216,6 +220,7 @@ docs-check: $(BUILD)/generate $(VENV)/.installed
 	$(VENV)/bin/python -m slicewise.digest.describe | diff docs/digest.md - || { echo "run make docs" >&2; exit 1; }
 	$(VENV)/bin/python -m slicewise.catalog.describe | diff docs/catalog.md - || { echo "run make docs" >&2; exit 1; }
 	$(VENV)/bin/python -m slicewise.digest.describe python | diff docs/python.md - || { echo "run make docs" >&2; exit 1; }
+	$(VENV)/bin/python -m slicewise.text.glossary | diff docs/glossary.md - || { echo "run make docs" >&2; exit 1; }
 
 .PHONY: clean
 clean:  ## remove what was built
@@ -225,6 +230,6 @@ clean:  ## remove what was built
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-include make/engine.mk make/lint.mk make/fuzz.mk make/bench.mk make/cross.mk make/validation.mk
+include make/pages.mk make/engine.mk make/site.mk make/lint.mk make/fuzz.mk make/bench.mk make/cross.mk make/validation.mk
 
 -include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS))

@@ -26,7 +26,7 @@ int belonging_begin(struct belonging *belonging, const char *root, uint32_t laun
         .before = memory_for(SEEN_MAX * sizeof(struct seen)),
     };
     if (scheduler_job != NULL)
-        procfs_cgroup_of_job(root, scheduler_job, belonging->cgroup, sizeof belonging->cgroup);
+        procfs_cgroup_of_job(root, scheduler_job, false, belonging->cgroup, sizeof belonging->cgroup);
     return belonging->seen != NULL && belonging->before != NULL ? 0 : -ENOMEM;
 }
 

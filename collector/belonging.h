@@ -15,6 +15,7 @@ struct seen {
     uint64_t start_ticks;
     unsigned profiled_scan; /* in which it last had a segment */
     bool is_of_job, is_kernels;
+    bool is_left_out; /* there was no room to follow it */
 };
 
 struct belonging {

@@ -30,6 +30,24 @@ static void say_refusal(struct node *node)
     node->has_said_refusal = node->has_said_refusal || error < 0;
 }
 
+/* Once: what of the job's control group is not counted. Nothing where none was asked for and no scheduler made one. */
+static void say_cgroup(const struct cgroup *cgroup, const char *wanted)
+{
+    char missing[64] = "";
+    if (cgroup->path[0] == '\0' && wanted[0] != '\0')
+        tell(stderr,
+             "slicewise: SLICEWISE_CGROUP=%s: no control group of cgroup v2 can be sampled; give a path as in the line \"0::\" of "
+             "/proc/PID/cgroup, or own\n",
+             wanted);
+    if (cgroup->path[0] == '\0' || cgroup->missing == 0)
+        return;
+    for (unsigned file = 0; file < CGROUP_FILES; file++)
+        if (cgroup->missing & 1u << file)
+            snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s", missing[0] != '\0' ? ", " : "", cgroup_file_name(file));
+    tell(stderr, "slicewise: control group %s: %s cannot be read and is not sampled (that controller is off there, or it may not be read)\n",
+         cgroup->path, missing);
+}
+
 static void *memory_for(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -70,8 +88,10 @@ int node_begin(struct node *node, const char *root, const struct settings *setti
     if (!connections_ask_for(&node->reading.connections, settings->storage_ports))
         tell(stderr, "slicewise: SLICEWISE_STORAGE_PORTS=%s: not ports or ranges of ports with commas between them, as 2222,49152-60999\n",
              settings->storage_ports);
+    cgroup_find(&node->reading.cgroup, root, settings->cgroup, identity_scheduler_job());
     sources_read(&node->reading);
     say_refusal(node);
+    say_cgroup(&node->reading.cgroup, settings->cgroup);
     node->sampled_until_ns = segment->process_row[processes_start_ns];
     node->sampled_until_steady_ns = clock_read(CLOCK_MONOTONIC);
     return 0;
@@ -103,6 +123,7 @@ static void add_run(struct sample *sample, const struct node *node)
         [nodes_drained_bytes] = node->visits.drained_bytes,
         [nodes_samples_late] = node->samples_late,
         [nodes_devices_full] = node->reading.devices_left_out,
+        [nodes_job] = segment->process_row[processes_job],
         [nodes_processes_refused] = node->sampled != NULL ? node->sampled->refused : 0,
         [nodes_processes_left_out] = node->sampled != NULL ? node->sampled->left_out : 0,
     };
@@ -131,14 +152,22 @@ static void add_node_slice(struct sample *sample, const struct node *node, uint6
 enum { SLICE_COLUMN, DEVICE_COLUMN, FIRST_VALUE };
 _Static_assert((int)node_networks_received_bytes == FIRST_VALUE && (int)node_blocks_read_ops == FIRST_VALUE &&
                    (int)node_nfs_program_read_bytes == FIRST_VALUE && (int)node_lustre_read_ops == FIRST_VALUE &&
-                   (int)node_connections_sent_bytes == FIRST_VALUE && (int)node_lustre_slice == SLICE_COLUMN &&
+                   (int)node_connections_sent_bytes == FIRST_VALUE && (int)node_cgroups_io_stall_ns == FIRST_VALUE &&
+                   (int)node_cgroup_disks_read_bytes == FIRST_VALUE && (int)node_lustre_slice == SLICE_COLUMN &&
                    (int)node_lustre_device == DEVICE_COLUMN,
                "tables of devices begin with their two keys");
 
-/* What is told as it stands at the sample's end, and makes no row by itself. */
+/* What is told as it stands at the sample's end. */
 static bool is_level(enum table table, unsigned column)
 {
-    return table == TABLE_node_connections && column >= node_connections_round_trip_ns;
+    return (table == TABLE_node_connections && column >= node_connections_round_trip_ns) ||
+           (table == TABLE_node_cgroups && column >= node_cgroups_file_bytes);
+}
+
+/* Connections at rest have levels, too, and make no row. */
+static uint64_t is_worth_a_row(enum table table, unsigned column, uint64_t value)
+{
+    return is_level(table, column) && table == TABLE_node_connections ? 0 : value;
 }
 
 static void add_devices_of(struct sample *sample, const struct node *node, enum table table, uint64_t slice)
@@ -151,11 +180,10 @@ static void add_devices_of(struct sample *sample, const struct node *node, enum 
         if (sources_table(device->kind) != table || !device->is_present || !device->was_present)
             continue;
         uint64_t *row = rows + (size_t)count * columns, any = 0;
-        for (unsigned column = FIRST_VALUE; column < columns; column++)
-            if (is_level(table, column))
-                row[column] = device->now[column];
-            else
-                any |= row[column] = since(device->before[column], device->now[column]);
+        for (unsigned column = FIRST_VALUE; column < columns; column++) {
+            row[column] = is_level(table, column) ? device->now[column] : since(device->before[column], device->now[column]);
+            any |= is_worth_a_row(table, column, row[column]);
+        }
         row[SLICE_COLUMN] = slice;
         row[DEVICE_COLUMN] = i;
         count += any != 0;
@@ -184,13 +212,14 @@ static void add_new_devices(struct sample *sample, struct node *node)
 }
 
 _Static_assert(SAMPLE_WORDS_MAX >= 1 + (1 + NODE_COLUMNS) + (1 + NODE_SLICE_COLUMNS) + (1 + DEVICES_MAX * NODE_DEVICE_COLUMNS) +
-                                       (5 + DEVICES_MAX * DEVICE_VALUES_MAX),
+                                       (7 + DEVICES_MAX * DEVICE_VALUES_MAX),
                "the largest sample fits");
 
 void node_sample(struct node *node, uint64_t now_ns)
 {
     static struct sample sample;
-    static const enum table tables[] = { TABLE_node_networks, TABLE_node_blocks, TABLE_node_nfs, TABLE_node_lustre, TABLE_node_connections };
+    static const enum table tables[] = { TABLE_node_networks,    TABLE_node_blocks,  TABLE_node_nfs,         TABLE_node_lustre,
+                                         TABLE_node_connections, TABLE_node_cgroups, TABLE_node_cgroup_disks };
     uint64_t steady_ns = clock_read(CLOCK_MONOTONIC), slice = node->sampled_until_ns / node->slice_ns, former_end_ns = node->sampled_until_ns;
     sources_read(&node->reading);
     say_refusal(node);
@@ -216,11 +245,11 @@ void node_sample(struct node *node, uint64_t now_ns)
         node_drain(node);
 }
 
-void node_look(struct node *node, uint64_t now_ns)
+void node_look(struct node *node)
 {
     if (node->sampled == NULL)
         return;
-    sampled_look(node->sampled, node->profiled, now_ns);
+    sampled_look(node->sampled, node->profiled);
     if (node->sampled->refused > 0 && !node->has_said_processes)
         tell(stderr, "slicewise: the kernel does not tell what some processes of the job read and write, as of set-user-ID programs: "
                      "they are named in the profile and not counted\n");
@@ -246,13 +275,14 @@ bool node_is_busy(const struct node *node)
     return node->sampled != NULL && sampled_is_busy(node->sampled);
 }
 
-/* A node without processes of the job has no profile, and we begin none unless told to. What was drained does not tell: another run of the
- * same name, which writes elsewhere, has its segments in the same place. */
+/* A node where no process of the job has been, profiled or sampled, has no profile, and we begin none unless told to. What was drained does not
+ * tell: another run of the same name, which writes elsewhere, has its segments in the same place. */
 static enum answer has_profile(const struct node *node)
 {
     char path[1100];
     spool_path(path, sizeof path, node->home.segment);
-    return node->is_for_samples ? ANSWER_YES : patience_is_there(node->home.segment->spool_dir, path);
+    bool has_samples_of_job = node->sampled != NULL && node->sampled->next_number > 0;
+    return node->is_for_samples || has_samples_of_job ? ANSWER_YES : patience_is_there(node->home.segment->spool_dir, path);
 }
 
 int node_drain(struct node *node)

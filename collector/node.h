@@ -37,7 +37,7 @@ int node_begin(struct node *node, const char *root, const struct settings *setti
 void node_sample(struct node *node, uint64_t now_ns);
 
 /* Looks at the job's processes that no library profiles. */
-void node_look(struct node *node, uint64_t now_ns);
+void node_look(struct node *node);
 
 /* After a look and the visits that followed it: what the processes did becomes a sample. */
 void node_sample_processes(struct node *node);

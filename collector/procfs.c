@@ -204,7 +204,19 @@ static bool names_job(const char *part, size_t length, const char *job)
     return named_length == job_length || (is_prefixed && part[3] == '.' && named[job_length] == '.');
 }
 
-void procfs_cgroup_of_job(const char *root, const char *job, char *cgroup, size_t room)
+/* How much of a path there is up to the part that is named after the job; 0: none is. */
+static size_t length_to_job(const char *path, const char *job)
+{
+    for (const char *part = path; *part == '/';) {
+        size_t length = strcspn(part + 1, "/");
+        if (names_job(part + 1, length, job))
+            return (size_t)(part + 1 + length - path);
+        part += 1 + length;
+    }
+    return 0;
+}
+
+void procfs_cgroup_of_job(const char *root, const char *job, bool is_unified, char *cgroup, size_t room)
 {
     char text[4096], path[512];
     cgroup[0] = '\0';
@@ -213,15 +225,10 @@ void procfs_cgroup_of_job(const char *root, const char *job, char *cgroup, size_
         return;
     for (char *line = strtok(text, "\n"); line != NULL && cgroup[0] == '\0'; line = strtok(NULL, "\n")) {
         const char *begin = strchr(line, ':') != NULL ? strchr(strchr(line, ':') + 1, ':') : NULL;
-        begin = begin != NULL ? begin + 1 : "";
-        for (const char *part = begin; *part == '/';) {
-            size_t length = strcspn(part + 1, "/");
-            if (names_job(part + 1, length, job) && (size_t)(part + 1 + length - begin) < room) {
-                snprintf(cgroup, room, "%.*s", (int)(part + 1 + length - begin), begin);
-                break;
-            }
-            part += 1 + length;
-        }
+        begin = begin != NULL && (!is_unified || strncmp(line, "0::", 3) == 0) ? begin + 1 : "";
+        size_t length = job != NULL ? length_to_job(begin, job) : strlen(begin);
+        if (length > 0 && length < room)
+            snprintf(cgroup, room, "%.*s", (int)length, begin);
     }
 }
 

@@ -10,7 +10,7 @@
 
 /* The counts of a process in the order of node_process_slices, from its first value on; /proc/PID/io has all but the last in the same order. */
 enum {
-    KERNEL_COUNTS = NODE_PROCESS_SLICE_COLUMNS - node_process_slices_read_bytes,
+    KERNEL_COUNTS = node_process_slices_cpu_ns + 1 - node_process_slices_read_bytes,
     COUNT_CPU = node_process_slices_cpu_ns - node_process_slices_read_bytes,
     PROCESS_NAME_BYTES = 200,
 };
@@ -45,8 +45,9 @@ uint32_t procfs_user(const char *root, uint32_t pid);
 /* Whether it lies in a control group of that path, or below. */
 bool procfs_is_in_cgroup(const char *root, uint32_t pid, const char *cgroup);
 
-/* The path of our own control group up to the part that is named after a job; empty: there is none. */
-void procfs_cgroup_of_job(const char *root, const char *job, char *cgroup, size_t room);
+/* The path of our own control group up to the part that is named after a job (NULL: the whole path); empty: there is none. is_unified: of
+ * cgroup v2 alone. */
+void procfs_cgroup_of_job(const char *root, const char *job, bool is_unified, char *cgroup, size_t room);
 
 /* All process ids in rising order, `most` at most. Returns how many, or -errno. */
 long procfs_list(const char *root, uint32_t *pids, size_t most);

@@ -108,7 +108,7 @@ static void take_turns(struct node *node, const struct settings *settings, const
         bool is_round = is_turn || now >= visited_until_ns || visited_until_ns > now + round_ns; /* the clock may have been set back */
         if (is_turn)
             node_sample(node, now);
-        node_look(node, now);
+        node_look(node);
         if (is_round) {
             node_visit(node, settings->segment_dir, job, round_ns, round++ % CLOSE_LOOK_ROUNDS == CLOSE_LOOK_ROUNDS - 1);
             node_sample_processes(node);
@@ -120,7 +120,7 @@ static void take_turns(struct node *node, const struct settings *settings, const
         if (node_is_busy(node) && now + look_ns(settings->slice_ns) < wake_ns)
             wake_ns = now + look_ns(settings->slice_ns);
     } while (sleep_until(wake_ns, parent_fd, signals));
-    node_look(node, clock_read(CLOCK_REALTIME));
+    node_look(node);
     /* First nobody counts on us any more, then whoever ended meanwhile is finished. */
     node_visit(node, settings->segment_dir, job, 0, false);
     node_visit(node, settings->segment_dir, job, 0, true);
@@ -130,13 +130,15 @@ static void say_end(const struct node *node, const struct node_options *options,
 {
     uint64_t cost_ns = clock_read(CLOCK_PROCESS_CPUTIME_ID), ran_ns = clock_read(CLOCK_MONOTONIC) - began_ns;
     double share = ran_ns > 0 ? 100.0 * (double)cost_ns / (double)ran_ns : 0;
-    if (options->is_json)
+    if (options->is_json) {
         printf("{\"samples\": %lu, \"seconds\": %.3f, \"cost_seconds\": %.6f, \"cost_percent_of_a_core\": %.4f, \"most_bytes\": %lu, "
                "\"profile_bytes\": %lu, "
-               "\"drained_bytes\": %lu, \"finished\": %u, \"most_processes\": %u}\n",
+               "\"drained_bytes\": %lu, \"finished\": %u, \"most_processes\": %u, \"sampled\": ",
                node->samples, (double)ran_ns / 1e9, (double)cost_ns / 1e9, share, node_most_bytes(), own_io.spool_bytes, node->visits.drained_bytes,
                node->visits.finished, node->most_alive);
-    else
+        sampled_print(node->sampled);
+        printf("}\n");
+    } else
         tell(stdout,
              "slicewise: %lu samples in %.1f s; cost %.3f %% of one core and %.1f MiB; "
              "wrote %lu bytes to the profile, for up to %u processes at once\n",

@@ -1,8 +1,10 @@
 #include "sampled.h"
 
 #include "clock.h"
+#include "json_text.h"
 #include "raw.h"
 
+#include <stdio.h>
 #include <string.h>
 
 int sampled_begin(struct sampled *sampled, const char *root, uint64_t slice_ns, uint32_t launcher, const char *scheduler_job)
@@ -34,15 +36,25 @@ static struct owed *owed_in(struct followed *one, uint64_t slice)
     return latest;
 }
 
-/* Counts that came between two looks, spread by time over the slices in between. */
-static void owe(struct followed *one, uint64_t slice_ns, uint64_t from_ns, uint64_t to_ns, const uint64_t counts[KERNEL_COUNTS])
+/* How far the nearer of two looks is from an edge between two slices that lies between them. */
+static uint64_t unsure_at(uint64_t edge_ns, const struct looked *from, const struct looked *to)
 {
-    uint64_t last = to_ns / slice_ns, first = from_ns < to_ns ? from_ns / slice_ns : last, given[KERNEL_COUNTS] = { 0 };
+    uint64_t before = edge_ns - from->at_ns + from->doubt_ns, after = to->at_ns - edge_ns + to->doubt_ns;
+    return before < after ? before : after;
+}
+
+/* Counts that came between two looks, spread by time over the slices in between. */
+static void owe(struct followed *one, uint64_t slice_ns, const struct looked *to, const uint64_t counts[KERNEL_COUNTS])
+{
+    const struct looked *from = &one->looked;
+    uint64_t to_ns = to->at_ns, from_ns = from->at_ns;
+    uint64_t last = to_ns / slice_ns, first = from_ns < to_ns ? from_ns / slice_ns : last, given[KERNEL_COUNTS] = { 0 }, unsure_before = 0;
     if (last - first >= OWED_SLICES) {
         first = last - (OWED_SLICES - 1);
         from_ns = first * slice_ns;
     }
     for (uint64_t slice = first; slice <= last; slice++) {
+        uint64_t unsure_after = slice < last ? unsure_at((slice + 1) * slice_ns, from, to) : 0;
         uint64_t more[KERNEL_COUNTS], any = 0;
         for (int i = 0; i < KERNEL_COUNTS; i++) {
             uint64_t until = slice == last ? counts[i] : part_until(counts[i], from_ns, to_ns, (slice + 1) * slice_ns);
@@ -52,6 +64,9 @@ static void owe(struct followed *one, uint64_t slice_ns, uint64_t from_ns, uint6
         struct owed *owed = any != 0 ? owed_in(one, slice) : NULL;
         for (int i = 0; i < KERNEL_COUNTS && owed != NULL; i++)
             owed->counts[i] += more[i];
+        if (owed != NULL)
+            owed->unsure_ns += unsure_before + unsure_after;
+        unsure_before = unsure_after;
     }
 }
 
@@ -79,22 +94,29 @@ static int own_counts(const struct belonging *belonging, struct followed *one, c
     return 0;
 }
 
-static uint64_t began_ns(uint64_t start_ticks, uint64_t now_ns)
+static uint64_t began_ns(uint64_t start_ticks)
 {
-    uint64_t ago_ns = clock_read(CLOCK_BOOTTIME) - start_ticks * PROCESS_TICK_NS;
+    uint64_t now_ns = clock_read(CLOCK_REALTIME), ago_ns = clock_read(CLOCK_BOOTTIME) - start_ticks * PROCESS_TICK_NS;
     return ago_ns < now_ns ? now_ns - ago_ns : now_ns;
 }
 
+/* When counts were read, of which the reading began then: we may lose our processor for long between any two calls. */
+static struct looked looked_since(uint64_t before_ns)
+{
+    uint64_t now_ns = clock_read(CLOCK_REALTIME), took_ns = now_ns > before_ns ? now_ns - before_ns : 0; /* a clock may be set back */
+    return (struct looked){ .at_ns = now_ns - took_ns / 2, .doubt_ns = took_ns / 2 };
+}
+
 /* Counts begin with what comes now. */
-static void begin_here(struct followed *one, const uint64_t counts[KERNEL_COUNTS], uint64_t now_ns)
+static void begin_here(struct followed *one, const uint64_t counts[KERNEL_COUNTS], struct looked looked)
 {
     memcpy(one->counts, counts, sizeof one->counts);
-    one->looked_ns = now_ns;
+    one->looked = looked;
     one->is_from_start = false;
 }
 
 /* Another program took the place of the one that was sampled: that one has ended, and this one is to be known first. */
-static void succeed(struct sampled *sampled, struct followed *one, const char *program, uint64_t now_ns)
+static void succeed(struct sampled *sampled, struct followed *one, const char *program)
 {
     unsigned free = 0;
     while (free < FOLLOWED_MAX && sampled->followed[free].state != FOLLOWED_FREE)
@@ -110,12 +132,12 @@ static void succeed(struct sampled *sampled, struct followed *one, const char *p
     one->number = 0;
     one->rounds = 0;
     one->moved_bytes = 0;
-    one->first_ns = one->looked_ns = now_ns;
+    one->first_ns = one->looked.at_ns;
     one->is_from_start = false;
     memcpy(one->program, program, sizeof one->program);
 }
 
-static void look_at(struct sampled *sampled, struct followed *one, uint64_t now_ns)
+static void look_at(struct sampled *sampled, struct followed *one)
 {
     const char *root = sampled->belonging.root;
     struct process_look look;
@@ -125,12 +147,14 @@ static void look_at(struct sampled *sampled, struct followed *one, uint64_t now_
         one->is_gone = true;
         return;
     }
+    uint64_t before_ns = clock_read(CLOCK_REALTIME);
     int wrong = own_counts(&sampled->belonging, one, &look, own);
+    struct looked looked = looked_since(before_ns);
     if (wrong == -EACCES || wrong == -EPERM) {
         sampled->refused++;
         one->state = FOLLOWED_REFUSED;
         one->number = ++sampled->next_number;
-        one->looked_ns = now_ns;
+        one->looked = looked;
         one->has_unsaid_end = true;
         return;
     }
@@ -138,21 +162,21 @@ static void look_at(struct sampled *sampled, struct followed *one, uint64_t now_
         return;
     for (int i = 0; i < KERNEL_COUNTS; i++)
         more[i] = own[i] > one->counts[i] ? own[i] - one->counts[i] : 0;
-    owe(one, sampled->slice_ns, one->looked_ns, now_ns, more);
+    owe(one, sampled->slice_ns, &looked, more);
     one->moved_bytes += more[0] + more[1];
     memcpy(one->counts, own, sizeof own);
-    one->looked_ns = now_ns;
+    one->looked = looked;
     /* A zombie has no executable any more. */
     if (procfs_program(root, one->pid, program) < 0 || strcmp(program, one->program) == 0)
         return;
     if (one->state == FOLLOWED_SAMPLED)
-        succeed(sampled, one, program, now_ns);
+        succeed(sampled, one, program);
     else
         memcpy(one->program, program, sizeof program);
 }
 
 /* Somebody of the job who has no segment, for the first time. */
-static void follow(struct sampled *sampled, const struct seen *seen, uint64_t now_ns)
+static void follow(struct sampled *sampled, struct seen *seen)
 {
     const struct belonging *belonging = &sampled->belonging;
     struct process_look look;
@@ -160,7 +184,8 @@ static void follow(struct sampled *sampled, const struct seen *seen, uint64_t no
     while (free < FOLLOWED_MAX && sampled->followed[free].state != FOLLOWED_FREE)
         free++;
     if (free == FOLLOWED_MAX) {
-        sampled->left_out++;
+        sampled->left_out += !seen->is_left_out;
+        seen->is_left_out = true;
         return;
     }
     if (procfs_look(belonging->root, seen->pid, &look) != 0 || look.start_ticks != seen->start_ticks || look.has_ended)
@@ -174,11 +199,11 @@ static void follow(struct sampled *sampled, const struct seen *seen, uint64_t no
         .user = procfs_user(belonging->root, seen->pid),
         .start_ticks = seen->start_ticks,
         .pid_namespace = procfs_pid_namespace(belonging->root, seen->pid),
-        .start_ns = began_ns(seen->start_ticks, now_ns),
-        .first_ns = now_ns,
+        .start_ns = began_ns(seen->start_ticks),
+        .first_ns = clock_read(CLOCK_REALTIME),
         .is_from_start = true,
     };
-    one->looked_ns = one->start_ns;
+    one->looked = (struct looked){ .at_ns = one->start_ns };
     if (procfs_program(belonging->root, seen->pid, one->program) < 0)
         memcpy(one->program, look.name, sizeof look.name);
     sampled->followed_used = free >= sampled->followed_used ? free + 1 : sampled->followed_used;
@@ -186,7 +211,7 @@ static void follow(struct sampled *sampled, const struct seen *seen, uint64_t no
     uint64_t counts[KERNEL_COUNTS] = { 0 };
     bool is_late = belonging->scans == 1 || seen->profiled_scan != 0;
     if (is_late && own_counts(belonging, one, &look, counts) == 0)
-        begin_here(one, counts, now_ns);
+        begin_here(one, counts, looked_since(one->first_ns));
 }
 
 static bool is_followed(const struct sampled *sampled, const struct seen *seen)
@@ -206,26 +231,26 @@ static bool has_segment(const struct profiled *profiled, uint64_t pid_namespace,
     return false;
 }
 
-void sampled_look(struct sampled *sampled, const struct profiled *profiled, uint64_t now_ns)
+void sampled_look(struct sampled *sampled, const struct profiled *profiled)
 {
     struct belonging *belonging = &sampled->belonging;
     if (profiled->is_cut) /* who is profiled is not known */
         return;
     belonging_scan(belonging, profiled);
     for (unsigned i = 0; i < belonging->used; i++) {
-        const struct seen *seen = &belonging->seen[i];
+        struct seen *seen = &belonging->seen[i];
         if (seen->is_of_job && seen->profiled_scan != belonging->scans && !is_followed(sampled, seen))
-            follow(sampled, seen, now_ns);
+            follow(sampled, seen);
     }
     for (unsigned i = 0; i < sampled->followed_used; i++) {
         struct followed *one = &sampled->followed[i];
         if (!one->is_gone && (one->state == FOLLOWED_NEW || one->state == FOLLOWED_SAMPLED))
-            look_at(sampled, one, now_ns);
+            look_at(sampled, one);
         else if (one->state == FOLLOWED_REFUSED || one->state == FOLLOWED_PROFILED) {
             struct process_look look;
             one->is_gone = procfs_look(belonging->root, one->pid, &look) != 0 || look.start_ticks != one->start_ticks;
             one->has_unsaid_end |= one->is_gone && one->state == FOLLOWED_REFUSED;
-            one->looked_ns = one->is_gone ? one->looked_ns : now_ns;
+            one->looked.at_ns = one->is_gone ? one->looked.at_ns : clock_read(CLOCK_REALTIME);
         }
     }
 }
@@ -250,15 +275,15 @@ void sampled_settle(struct sampled *sampled, const struct profiled *profiled)
         }
         if (one->state == FOLLOWED_PROFILED) {
             struct process_look look;
-            uint64_t counts[KERNEL_COUNTS] = { 0 };
+            uint64_t counts[KERNEL_COUNTS] = { 0 }, before_ns = clock_read(CLOCK_REALTIME);
             if (procfs_look(sampled->belonging.root, one->pid, &look) == 0 && look.start_ticks == one->start_ticks &&
                 own_counts(&sampled->belonging, one, &look, counts) == 0) {
                 one->state = FOLLOWED_NEW;
                 one->number = 0;
                 one->rounds = 0;
                 one->moved_bytes = 0;
-                begin_here(one, counts, clock_read(CLOCK_REALTIME));
-                one->first_ns = one->looked_ns;
+                begin_here(one, counts, looked_since(before_ns));
+                one->first_ns = one->looked.at_ns;
             }
             continue;
         }
@@ -271,16 +296,45 @@ void sampled_settle(struct sampled *sampled, const struct profiled *profiled)
     }
 }
 
-static uint64_t text_of(struct sampled *sampled, struct segment_home *home, const char *name)
+/* Its place in the list, or PROGRAMS_MAX. */
+static unsigned program_of(const struct sampled *sampled, const char *name)
 {
     for (unsigned i = 0; i < sampled->programs_used; i++)
         if (strcmp(sampled->programs[i].name, name) == 0)
-            return sampled->programs[i].text;
-    if (sampled->programs_used == PROGRAMS_MAX)
-        return 0;
-    unsigned made = sampled->programs_used++;
-    memcpy(sampled->programs[made].name, name, sizeof sampled->programs[made].name);
-    return sampled->programs[made].text = segment_add_text(home, name);
+            return i;
+    return PROGRAMS_MAX;
+}
+
+static uint64_t text_of(struct sampled *sampled, struct segment_home *home, const char *name)
+{
+    unsigned at = program_of(sampled, name);
+    if (at == PROGRAMS_MAX && sampled->programs_used < PROGRAMS_MAX) {
+        at = sampled->programs_used++;
+        memcpy(sampled->programs[at].name, name, sizeof sampled->programs[at].name);
+        sampled->programs[at].text = segment_add_text(home, name);
+    }
+    return at < PROGRAMS_MAX ? sampled->programs[at].text : 0;
+}
+
+/* What rows tell of a process in one slice. */
+static void add_up(struct sampled *sampled, const struct followed *one, const struct owed *owed)
+{
+    unsigned at = program_of(sampled, one->program);
+    if (at < PROGRAMS_MAX) {
+        sampled->programs[at].read_bytes += owed->counts[0];
+        sampled->programs[at].write_bytes += owed->counts[1];
+    }
+}
+
+void sampled_print(const struct sampled *sampled)
+{
+    printf("[");
+    for (unsigned i = 0; sampled != NULL && i < sampled->programs_used; i++) {
+        printf(i > 0 ? ", {" : "{");
+        json_text("program", sampled->programs[i].name);
+        printf(", \"read_bytes\": %lu, \"write_bytes\": %lu}", sampled->programs[i].read_bytes, sampled->programs[i].write_bytes);
+    }
+    printf("]");
 }
 
 static void add_process(struct sampled *sampled, struct segment_home *home, const struct followed *one, uint64_t row[NODE_PROCESS_COLUMNS])
@@ -293,7 +347,7 @@ static void add_process(struct sampled *sampled, struct segment_home *home, cons
     row[node_processes_program] = text_of(sampled, home, one->program);
     row[node_processes_start_ns] = one->start_ns;
     row[node_processes_first_ns] = one->first_ns;
-    row[node_processes_end_ns] = one->looked_ns;
+    row[node_processes_end_ns] = one->looked.at_ns;
     row[node_processes_is_refused] = one->state == FOLLOWED_REFUSED;
     row[node_processes_is_from_start] = one->is_from_start;
 }
@@ -319,6 +373,7 @@ void sampled_add_rows(struct sampled *sampled, struct segment_home *home, struct
             row[node_process_slices_number] = one->number;
             row[node_process_slices_slice] = one->owed[j].slice;
             memcpy(row + node_process_slices_read_bytes, one->owed[j].counts, sizeof one->owed[j].counts);
+            row[node_process_slices_unsure_ns] = one->owed[j].unsure_ns;
         }
     }
     sample_add(sample, TABLE_node_processes, processes, processes_used);
@@ -337,9 +392,10 @@ void sampled_are_kept(struct sampled *sampled)
                 continue;
             }
             slices_used += one->owed[j].is_used;
+            if (one->owed[j].is_used)
+                add_up(sampled, one, &one->owed[j]);
             one->owed[j].is_used = false;
         }
-        sampled->has_any |= has_rows;
         one->has_unsaid_end = false;
         if (one->is_gone && is_all)
             *one = (struct followed){ .state = FOLLOWED_FREE };

@@ -26,13 +26,19 @@ enum followed_state {
 
 struct owed {
     bool is_used;
-    uint64_t slice, counts[KERNEL_COUNTS];
+    uint64_t slice, counts[KERNEL_COUNTS], unsure_ns;
+};
+
+/* When counts were read: CLOCK_REALTIME, so much before or after. */
+struct looked {
+    uint64_t at_ns, doubt_ns;
 };
 
 struct followed {
     enum followed_state state;
     uint32_t pid, inner_pid, parent, user;
-    uint64_t start_ticks, pid_namespace, start_ns, first_ns, looked_ns, number;
+    uint64_t start_ticks, pid_namespace, start_ns, first_ns, number;
+    struct looked looked;
     bool is_from_start, is_gone, has_unsaid_end;
     bool is_by_threads; /* it has waited for children: what its threads counted is its own alone */
     unsigned rounds;    /* of visits without a segment of its own */
@@ -45,21 +51,20 @@ struct sampled {
     struct belonging belonging;
     uint64_t slice_ns, next_number;
     unsigned refused, left_out;
-    bool has_any; /* rows were made */
     unsigned followed_used;
     struct followed followed[FOLLOWED_MAX];
     unsigned programs_used;
     struct {
         char name[PROCESS_NAME_BYTES];
-        uint64_t text;
+        uint64_t text, read_bytes, write_bytes; /* of its processes together, as far as rows tell */
     } programs[PROGRAMS_MAX];
 };
 
 /* Returns 0 or -ENOMEM. */
 int sampled_begin(struct sampled *sampled, const char *root, uint64_t slice_ns, uint32_t launcher, const char *scheduler_job);
 
-/* Scans for the job's processes and reads the counts of those that are followed. `now_ns`: CLOCK_REALTIME. */
-void sampled_look(struct sampled *sampled, const struct profiled *profiled, uint64_t now_ns);
+/* Scans for the job's processes and reads the counts of those that are followed. */
+void sampled_look(struct sampled *sampled, const struct profiled *profiled);
 
 /* After a round of visits that followed a look: who has a segment is not sampled, and who has had none is. */
 void sampled_settle(struct sampled *sampled, const struct profiled *profiled);
@@ -72,6 +77,9 @@ void sampled_are_kept(struct sampled *sampled);
 
 /* No more looks: the rows that come next tell when each process was looked at last. */
 void sampled_end(struct sampled *sampled);
+
+/* Prints a list as JSON has it: each program with what its processes read and wrote. */
+void sampled_print(const struct sampled *sampled);
 
 /* Whether anybody is followed whose end would be missed by looking once a slice. */
 bool sampled_is_busy(const struct sampled *sampled);

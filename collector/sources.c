@@ -296,6 +296,65 @@ static void read_lustre(struct reading *reading, const char *dir, enum device_ki
         closedir(clients);
 }
 
+/* The disk's name, as other tables have it; its numbers where the kernel tells no more. */
+static void name_of_disk(const struct reading *reading, const char *numbers, char name[64])
+{
+    char path[1024], link[512];
+    snprintf(path, sizeof path, "%s/sys/dev/block/%s", reading->root, numbers);
+    long length = raw_readlink(path, link, sizeof link - 1);
+    link[length > 0 ? length : 0] = '\0';
+    const char *slash = strrchr(link, '/');
+    snprintf(name, 64, "%.63s", slash != NULL && slash[1] != '\0' ? slash + 1 : numbers);
+}
+
+/* A disk's line is there from the group's first I/O on it: what it counts then came since the reading before. */
+static void read_cgroup_disks(struct reading *reading, const struct device *group)
+{
+    for (const char *line = text; *line != '\0'; line = next_line(line)) {
+        char numbers[CGROUP_DISK_BYTES], name[64];
+        uint64_t now[DEVICE_VALUES_MAX] = { 0 };
+        if (!cgroup_take_disk(line, numbers, now))
+            continue;
+        name_of_disk(reading, numbers, name);
+        unsigned known = reading->devices_used;
+        struct device *disk = device_of(reading, DEVICE_cgroup_disk, name, strlen(name), reading->cgroup.path, strlen(reading->cgroup.path));
+        if (disk == NULL)
+            continue;
+        disk->was_present |= known < reading->devices_used && group->was_present;
+        disk->is_present = true;
+        memcpy(disk->now, now, sizeof disk->now);
+    }
+}
+
+static void read_cgroup(struct reading *reading)
+{
+    struct cgroup *cgroup = &reading->cgroup;
+    char path[CGROUP_PATH_BYTES + 32];
+    if (cgroup->path[0] == '\0')
+        return;
+    struct device *group = device_of(reading, DEVICE_cgroup, cgroup->path, strlen(cgroup->path), cgroup->dir, strlen(cgroup->dir));
+    if (group == NULL)
+        return;
+    for (unsigned file = 0; file < CGROUP_FILES; file++) {
+        bool was_there = (cgroup->missing & 1u << file) == 0;
+        cgroup_path(cgroup, file, path);
+        char full[1024];
+        snprintf(full, sizeof full, "%s%s", reading->root, path);
+        long length = raw_read_file(full, text, sizeof text);
+        cgroup->missing = length < 0 ? cgroup->missing | 1u << file : cgroup->missing & ~(1u << file);
+        if (length < 0)
+            continue;
+        /* Counts that nobody could read before begin now. */
+        group->is_present = true;
+        if (file == CGROUP_IO)
+            read_cgroup_disks(reading, group);
+        else
+            cgroup_take(text, file, group->now);
+        if (!was_there)
+            memcpy(group->before, group->now, sizeof group->before);
+    }
+}
+
 /* Only of the running system: a directory that stands for its root, as in tests, has no connections. */
 static void read_connections(struct reading *reading)
 {
@@ -343,6 +402,7 @@ void sources_read(struct reading *reading)
         snprintf(dir, sizeof dir, "%s/osc", lustre[i]);
         read_lustre(reading, dir, DEVICE_lustre_target);
     }
+    read_cgroup(reading);
     read_connections(reading);
 }
 
@@ -359,8 +419,14 @@ void sources_take_back(struct reading *reading)
 enum table sources_table(enum device_kind kind)
 {
     static const enum table tables[] = {
-        [DEVICE_network] = TABLE_node_networks, [DEVICE_block] = TABLE_node_blocks,         [DEVICE_nfs] = TABLE_node_nfs,
-        [DEVICE_lustre] = TABLE_node_lustre,    [DEVICE_lustre_target] = TABLE_node_lustre, [DEVICE_connection] = TABLE_node_connections,
+        [DEVICE_network] = TABLE_node_networks,
+        [DEVICE_block] = TABLE_node_blocks,
+        [DEVICE_nfs] = TABLE_node_nfs,
+        [DEVICE_lustre] = TABLE_node_lustre,
+        [DEVICE_lustre_target] = TABLE_node_lustre,
+        [DEVICE_connection] = TABLE_node_connections,
+        [DEVICE_cgroup] = TABLE_node_cgroups,
+        [DEVICE_cgroup_disk] = TABLE_node_cgroup_disks,
     };
     return tables[kind];
 }

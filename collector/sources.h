@@ -3,6 +3,7 @@
 #ifndef SLICEWISE_SOURCES_H
 #define SLICEWISE_SOURCES_H
 
+#include "cgroup.h"
 #include "connections.h"
 
 #include <stdbool.h>
@@ -23,6 +24,7 @@ struct reading {
     unsigned devices_used;
     unsigned devices_left_out;
     struct device devices[DEVICES_MAX];
+    struct cgroup cgroup; /* the job's */
     struct connections connections;
     struct device *of_slot[CONNECTION_SLOTS]; /* the device that stands for a slot of connections */
 };

@@ -1,17 +1,11 @@
 /* The hot path: what one call adds to its thread's lane. No lock and no atomic read-modify-write while the call lies within the lane's
  * slice. A signal handler that finds its thread in here counts on a lane of its own. */
-#include "asleep.h"
-#include "descriptor.h"
-#include "engine.h"
+#include "call_count.h"
+
 #include "kernel.h"
-#include "lane.h"
-#include "lend.h"
-#include "mount.h"
 #include "name.h"
 #include "scratch.h"
 #include "site.h"
-#include "state.h"
-#include "fast_path.h"
 
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -26,6 +20,12 @@ const unsigned char operation_kind[OPERATIONS] = {
 #define OPERATION(name, layer, kind, symbols) [OP_##name] = KIND_##kind,
 #include "operations.def"
 };
+
+/* A handler that finds its thread holding the lock (lock.h) passes through, and so do some children that run in our memory. */
+bool call_is_on_after_all(void)
+{
+    return !thread_state.holds_lock && (atomic_load(&lend_children) == 0 || !lend_is_left_alone()) && engine_wake();
+}
 
 static inline uint64_t duration_ns(const struct call *call)
 {
@@ -119,19 +119,6 @@ static void count_in_handler(struct thread *interrupted, const struct call *call
         lock_give_signals_back(interrupted);
 }
 
-/* A handler that finds its thread holding the lock (lock.h) passes through, and so do some children that run in our memory. */
-static __attribute__((noinline)) bool is_on_after_all(void)
-{
-    return !thread_state.holds_lock && (atomic_load(&lend_children) == 0 || !lend_is_left_alone()) && engine_wake();
-}
-
-static inline bool is_on(void)
-{
-    return LIKELY(thread_is_set_up()) && (LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON && !thread_state.holds_lock &&
-                                                 atomic_load_explicit(&lend_children, memory_order_relaxed) == 0) ||
-                                          is_on_after_all());
-}
-
 bool call_is_on(void)
 {
     return is_on();
@@ -147,7 +134,7 @@ static __attribute__((noinline)) struct call without_wait(struct thread *thread,
     return shorter;
 }
 
-static __attribute__((noinline)) void count_unusually(const struct call *call, uint32_t mount, const struct effect *effect)
+void call_count_unusually(const struct call *call, uint32_t mount, const struct effect *effect)
 {
     struct thread *thread = &thread_state;
     void *volatile frame;
@@ -164,42 +151,10 @@ static __attribute__((noinline)) void count_unusually(const struct call *call, u
     guard_end(thread);
 }
 
-/* As count_usual, of a call on a mount and no stream. */
-INLINE bool count_usual_on_mount(const struct call *call, uint32_t mount, const struct effect *effect)
-{
-    struct thread *thread = &thread_state;
-    void *volatile frame;
-    if (!LIKELY(guard_is_free(thread, &frame)))
-        return false;
-    guard_set(thread, &frame);
-    struct lane *lane = thread->lane;
-    bool is_usual = LIKELY(is_within(thread, call->start_tick, call->end_tick));
-    unsigned place = is_usual ? lane->cell_of[operation_layer[call->operation]][mount] : 0;
-    is_usual = LIKELY(place != 0);
-    if (is_usual) {
-        struct share share = { .ns = ticks_to_ns(call->end_tick - call->start_tick), .bytes = effect->bytes };
-        add_to_cell(lane_cell(lane, place), effect, &share, share.ns);
-        lane->calls[call->operation] += !effect->is_other_half;
-    }
-    guard_clear(thread);
-    return is_usual;
-}
-
-INLINE void count(const struct call *call, uint32_t mount, const struct effect *effect)
-{
-    if (is_on() && !count_usual_on_mount(call, mount, effect))
-        count_unusually(call, mount, effect);
-}
-
-static struct effect touch(const struct call *call, bool is_error)
-{
-    return (struct effect){ .kind = operation_kind[call->operation], .is_error = is_error };
-}
-
 static __attribute__((noinline)) void count_touch_unusually(const struct call *call, uint32_t mount, bool is_error)
 {
     struct effect effect = touch(call, is_error);
-    count_unusually(call, mount, &effect);
+    call_count_unusually(call, mount, &effect);
 }
 
 /* A call that moved nothing. Where it is one on metadata, as nearly all are, the compiler knows all else that is to be added up to be zero. */
@@ -210,7 +165,7 @@ INLINE void count_touch(const struct call *call, uint32_t mount, bool is_error)
         count_touch_unusually(call, mount, is_error);
 }
 
-static void count_moved(const struct call *call, int fd, descriptor word, int64_t offset, const struct effect *effect)
+void call_count_moved(const struct call *call, int fd, descriptor word, int64_t offset, const struct effect *effect)
 {
     struct thread *thread = &thread_state;
     void *volatile frame;
@@ -233,7 +188,7 @@ static int64_t moved_unusually(enum call_kind kind, enum operation operation, in
     int saved_errno = errno_now();
     struct call call = { .operation = operation, .start_tick = start_tick, .end_tick = end_tick };
     struct effect effect = { .kind = kind, .bytes = moved > 0 ? (uint64_t)moved : 0, .is_error = moved < 0 };
-    count_moved(&call, fd, descriptor_of(fd), offset, &effect);
+    call_count_moved(&call, fd, descriptor_of(fd), offset, &effect);
     errno_put(saved_errno);
     return moved;
 }
@@ -257,16 +212,11 @@ void call_copied(const struct call *call, int from, int64_t from_offset, int to,
     reading.end_tick = writing.start_tick = call->start_tick + (call->end_tick - call->start_tick) / 2;
     struct effect effect = { .kind = KIND_read, .bytes = bytes > 0 ? (uint64_t)bytes : 0, .is_other_half = true };
     if (bytes >= 0)
-        count_moved(&reading, from, descriptor_of(from), from_offset, &effect);
+        call_count_moved(&reading, from, descriptor_of(from), from_offset, &effect);
     else
         writing.start_tick = call->start_tick;
     effect = (struct effect){ .kind = KIND_write, .bytes = effect.bytes, .is_error = bytes < 0 };
-    count_moved(&writing, to, descriptor_of(to), to_offset, &effect);
-}
-
-static uint64_t at_least_0(int64_t number)
-{
-    return number > 0 ? (uint64_t)number : 0;
+    call_count_moved(&writing, to, descriptor_of(to), to_offset, &effect);
 }
 
 descriptor call_descriptor(int fd)
@@ -274,22 +224,9 @@ descriptor call_descriptor(int fd)
     return is_on() ? descriptor_of(fd) : 0;
 }
 
-/* Before the engine woke nothing but the descriptor's device was looked up. */
-static uint32_t mount_of_look(descriptor look)
+uint32_t call_mount_of_look(descriptor look)
 {
     return is_on() ? mount_of_device(asleep_object(look), asleep_device(look)) : MOUNT_OTHER;
-}
-
-static uint32_t mount_of_word(descriptor word)
-{
-    if (word == 0)
-        return MOUNT_OTHER;
-    return LIKELY(!asleep_is_look(word)) ? descriptor_mount(word) : mount_of_look(word);
-}
-
-static bool is_asleep(void)
-{
-    return !LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) != ENGINE_ASLEEP);
 }
 
 void call_touched_descriptor(const struct call *call, descriptor word, bool is_error)
@@ -332,7 +269,7 @@ void call_request_done(const struct call *call, int fd, descriptor word, int64_t
     effect.bytes = at_least_0(bytes);
     if (is_in_kernel_count)
         *(effect.kind == KIND_read ? &effect.kernel_read : &effect.kernel_write) = effect.bytes;
-    count_moved(call, fd, brought_up_to_date(fd, word), offset, &effect);
+    call_count_moved(call, fd, brought_up_to_date(fd, word), offset, &effect);
 }
 
 void call_touched(const struct call *call, int fd, bool is_error)
@@ -343,8 +280,7 @@ void call_touched(const struct call *call, int fd, bool is_error)
         call_touched_descriptor(call, descriptor_of(fd), is_error);
 }
 
-/* A descriptor whose position the call moved, and counted that already. */
-static void reposition_descriptor(const struct call *call, int fd, descriptor word, int64_t position)
+void call_reposition(const struct call *call, int fd, descriptor word, int64_t position)
 {
     struct thread *thread = &thread_state;
     void *volatile frame;
@@ -368,7 +304,7 @@ int64_t call_sought_unusually(enum operation operation, int fd, int64_t position
     descriptor word = descriptor_of(fd);
     call_touched_descriptor(&call, word, position < 0);
     if (position >= 0)
-        reposition_descriptor(&call, fd, word, position);
+        call_reposition(&call, fd, word, position);
     errno_put(saved_errno);
     return position;
 }
@@ -398,151 +334,6 @@ void call_opened(const struct call *call, int fd, int dirfd, const char *path)
     if (!is_on())
         return;
     count_touch(call, fd >= 0 ? descriptor_mount(descriptor_opened(fd, dirfd, path)) : name_mount(dirfd, path, true), fd < 0);
-}
-
-/* A character that lies in a buffer is taken for one byte: what it has more is counted when it comes or goes, so that sums are right. */
-struct stream_state wide_stream_state(struct stream_state state, const FILE *stream)
-{
-    const struct _IO_wide_data *wide = stream->_wide_data;
-    state.readable += wide->read_end - wide->read_ptr;
-    state.pending += wide->write_ptr > wide->write_base ? wide->write_ptr - wide->write_base : 0;
-    return state;
-}
-
-/* Bytes taken out of the buffer, which was filled anew at most once in between. */
-static int64_t consumed(struct stream_state before, struct stream_state after)
-{
-    bool is_refilled = after.readable > before.readable || after.filled != before.filled;
-    return is_refilled ? before.readable + after.filled - after.readable : before.readable - after.readable;
-}
-
-INLINE void stream_moved(const struct call *call, enum call_kind kind, FILE *stream, struct stream_state before, int64_t bytes)
-{
-    int fd = stream->_fileno;
-    if (fd < 0) /* a stream in memory moves nothing */
-        return;
-    struct stream_state after = stream_state(stream);
-    if (bytes == BY_STATE)
-        bytes = consumed(before, after);
-    int64_t got = bytes > 0 ? bytes : 0;
-    struct effect effect = {
-        .kind = kind,
-        .bytes = (uint64_t)got,
-        .kernel_read = kind == KIND_read ? at_least_0(got + after.readable - before.readable) : 0,
-        .kernel_write = at_least_0((kind == KIND_write ? got : 0) + before.pending - after.pending),
-        .is_error = bytes < 0,
-    };
-    if (!count_usual(call->operation, LAYER_stdio, fd, NO_OFFSET, call->start_tick, call->end_tick, &effect) && is_on())
-        count_moved(call, fd, descriptor_of(fd), NO_OFFSET, &effect);
-}
-
-/* How long the thread may do without the clock from here on: as long as its last calls make it likely that little time passes. */
-static void pace_served(struct thread *thread, uint64_t tick)
-{
-    uint64_t calls = (uint64_t)thread->served_given + 1 - (thread->served_left > 0 ? (uint64_t)thread->served_left : 0);
-    bool is_fast = tick >= thread->served_tick && ticks_to_ns(tick - thread->served_tick) < calls * SERVED_APART_NS;
-    thread->served_given = is_fast ? SERVED_A_READING : 0;
-    thread->served_left = thread->served_given;
-    thread->served_tick = tick;
-}
-
-/* Prepares the next calls that the stream's buffer serves. */
-static __attribute__((noinline)) void prepare_served(struct thread *thread, int fd)
-{
-    int saved_errno = errno_now();
-    void *volatile frame;
-    if (!guard_begin(thread, &frame))
-        return;
-    struct stream *stream = stream_of(thread->lane, fd);
-    if (stream->usual != NOT_USUAL)
-        lane_relieve(thread, stream_cell(thread->lane, stream));
-    descriptor_trust(stream, fd);
-    guard_end(thread);
-    errno_put(saved_errno);
-}
-
-/* For a call that has read the clock: counts it by whatever way is open. */
-void call_served_late(uint64_t tick, enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
-{
-    if (fd < 0 || !is_on()) /* a stream in memory moves nothing */
-        return;
-    int saved_errno = errno_now();
-    struct call call = { .operation = operation, .start_tick = tick, .end_tick = tick };
-    struct effect effect = { .kind = kind, .bytes = bytes, .is_served = true };
-    count_moved(&call, fd, descriptor_of(fd), NO_OFFSET, &effect);
-    errno_put(saved_errno);
-    if (thread_state.lane != NULL)
-        prepare_served(&thread_state, fd);
-}
-
-void call_served_unusually(enum operation operation, enum call_kind kind, int fd, uint64_t bytes)
-{
-    struct thread *thread = &thread_state;
-    if (fd < 0 || !is_on())
-        return;
-    uint64_t tick = tick_now();
-    if (!count_served_at(tick, operation, kind, fd, bytes))
-        call_served_late(tick, operation, kind, fd, bytes);
-    if (thread->lane == NULL)
-        return;
-    pace_served(thread, tick);
-    const struct stream *stream = stream_of(thread->lane, fd);
-    if (!LIKELY(descriptor_is_trusted(stream, fd)) || !LIKELY(lane_has_room(stream_cell(thread->lane, stream))))
-        prepare_served(thread, fd);
-}
-
-const FILE *call_noted_stream;
-
-void call_stream_touched(const struct call *call, FILE *stream, struct stream_state before, bool is_error)
-{
-    call_noted_stream = NULL;
-    int fd = stream->_fileno;
-    if (fd < 0)
-        return;
-    struct stream_state after = stream_state(stream);
-    if (is_asleep() && before.pending == 0 && after.pending == 0 && asleep_may_put_off(call->operation) &&
-        asleep_puts_off(call, asleep_look(fd), is_error))
-        return;
-    if (!is_on())
-        return;
-    struct effect effect = touch(call, is_error);
-    effect.kernel_write = at_least_0(before.pending - after.pending);
-    /* A seek beyond the buffer fills it anew, which may bring the kernel's position back to where it was. */
-    if (call->operation == OP_fseek && (after.kernel_position != before.kernel_position || after.filled != before.filled))
-        effect.kernel_read = at_least_0(after.filled);
-    descriptor word = descriptor_of(fd);
-    count(call, descriptor_mount(word), &effect);
-    if (call->operation == OP_fseek)
-        reposition_descriptor(call, fd, word, -1);
-}
-
-void call_streams_flushed(const struct call *call, int64_t pending)
-{
-    struct effect effect = touch(call, false);
-    effect.kernel_write = at_least_0(pending);
-    if (!is_asleep() || pending != 0 || !asleep_puts_off(call, 0, false))
-        count(call, MOUNT_OTHER, &effect);
-}
-
-void call_stream_closed(const struct call *call, descriptor word, struct stream_state before, bool is_error)
-{
-    call_noted_stream = NULL;
-    struct effect effect = touch(call, is_error);
-    effect.kernel_write = at_least_0(before.pending);
-    if (word != 0 && (!is_asleep() || before.pending != 0 || !asleep_puts_off(call, word, is_error)))
-        count(call, mount_of_word(word), &effect);
-}
-
-void call_stream_read(const struct call *call, FILE *stream, struct stream_state before, int64_t bytes)
-{
-    call_noted_stream = NULL;
-    stream_moved(call, KIND_read, stream, before, bytes);
-}
-
-void call_stream_wrote(const struct call *call, FILE *stream, struct stream_state before, int64_t bytes)
-{
-    call_noted_stream = NULL;
-    stream_moved(call, KIND_write, stream, before, bytes);
 }
 
 void call_idled(enum operation operation)

@@ -2,7 +2,7 @@
 
 BENCH_PYTHON = $(if $(wildcard $(VENV)/bin/python),$(VENV)/bin/python,python3)
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,calls life processes sites endure floor.so skewed_clock.so mpi_stand_in.so)
-BENCH_MPI_PROGRAMS = $(if $(MPICC),$(BUILD)/bench/ior_like)
+BENCH_MPI_PROGRAMS = $(if $(MPICC),$(BUILD)/bench/ior_like) $(foreach name,openmpi mpich,$(if $(shell command -v mpicc.$(name)),$(BUILD)/bench/ping_pong.$(name)))
 
 $(BUILD)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
@@ -15,6 +15,10 @@ $(BUILD)/bench/%.so: tests/bench/%.c
 $(BUILD)/bench/ior_like: tests/bench/ior_like.c
 	@mkdir -p $(@D)
 	$(MPICC) -O2 -Wall -Wextra $< -o $@
+
+$(BUILD)/bench/ping_pong.%: tests/bench/ping_pong.c
+	@mkdir -p $(@D)
+	mpicc.$* -O2 -Wall -Wextra $< -o $@
 
 .PHONY: bench
 bench: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS) $(BENCH_MPI_PROGRAMS)  ## measure what the library costs (results also in build/bench.json)
@@ -52,6 +56,10 @@ bench-analyzer: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.i
 .PHONY: bench-catalog
 bench-catalog: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## what a catalog costs: to fill it, and to ask it (CATALOG="--days 30 --jobs 100000")
 	@PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.catalog $(CATALOG)
+
+.PHONY: bench-catalog-workers
+bench-catalog-workers: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## what a day costs on 1, 4 and 16 Dask workers (WORKERS="--jobs 100000")
+	@PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.catalog_workers $(WORKERS)
 
 .PHONY: bench-catalog-month
 bench-catalog-month: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## whether the program that a simulated month suffers from is found, with what it cost: 10 min

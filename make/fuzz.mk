@@ -2,7 +2,7 @@
 # FUZZ_SECONDS: how long each target runs. What is found lies in $(BUILD)/fuzz/found-TARGET-*: run the target's program on it to see it again.
 
 FUZZ_SECONDS ?= 5
-FUZZ_TARGETS = proc segment elf connections reader
+FUZZ_TARGETS = proc processes segment elf connections reader
 FUZZ_CC ?= clang
 FUZZ_FLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 FUZZ_SOURCES = $(filter-out libprofiler/engine.c libprofiler/notice.c,$(wildcard store/*.c libprofiler/*.c)) $(filter-out collector/main.c,$(wildcard collector/*.c)) \

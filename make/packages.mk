@@ -25,7 +25,12 @@ RUNTIME = slicewise-runtime-$(VERSION)-$(ARCHITECTURE)
 dist: portable $(VENV)/.installed  ## make the wheel (library, collector, reader, command) and the tarball for compute nodes, in dist/
 	make/wheel $(BUILD)
 	$(VENV)/bin/python make/pack_wheel $(BUILD)/wheel/*.whl $(PORTABLE) $(ARCHITECTURE) $(OLDEST_GLIBC) $(DIST)
-	$(MAKE) --no-print-directory runtime
+	$(MAKE) --no-print-directory runtime sbom
+
+ZSTD_VERSION = $(shell printf '\043include <zstd.h>\nZSTD_VERSION_MAJOR ZSTD_VERSION_MINOR ZSTD_VERSION_RELEASE\n' | $(CC) -E -P - | tail -1 | tr ' ' .)
+.PHONY: sbom
+sbom: $(VENV)/.installed  ## make a bill of materials (CycloneDX) of what an installation has, in dist/
+	$(VENV)/bin/python make/sbom analyzer/requirements.lock $(VERSION) $(ZSTD_VERSION) $(DIST)/slicewise-$(VERSION).cdx.json
 
 # Library and collector alone. In the scripts the prefix is /opt/slicewise.
 .PHONY: runtime

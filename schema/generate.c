@@ -81,6 +81,10 @@ static const struct { const char *name, *variable, *type, *standard; double leas
 static const uint64_t size_bin_ends[] = {
 #include "contract.def"
 };
+#define NAMED(table, column) { #table, #column },
+static const struct { const char *table, *column; } named_columns[] = {
+#include "contract.def"
+};
 #define JOB_NAME(most_bytes, plain) { most_bytes, plain },
 static const struct { int most_bytes; const char *plain; } job_names[] = {
 #include "contract.def"
@@ -243,7 +247,10 @@ static void print_contract(FILE *out)
     fprintf(out, "\n },\n \"size_bins\": [");
     for (size_t i = 0; i < COUNT_OF(size_bin_ends); i++)
         fprintf(out, "%s%" PRIu64, i > 0 ? ", " : "", size_bin_ends[i]);
-    fprintf(out, "],\n \"job_name\": {\"most_bytes\": %d, \"plain\": \"%s\"},\n \"settings\": {", job_names[0].most_bytes, job_names[0].plain);
+    fprintf(out, "],\n \"job_name\": {\"most_bytes\": %d, \"plain\": \"%s\"},\n \"named\": [", job_names[0].most_bytes, job_names[0].plain);
+    for (size_t i = 0; i < COUNT_OF(named_columns); i++)
+        fprintf(out, "%s\"%s.%s\"", i > 0 ? ", " : "", named_columns[i].table, named_columns[i].column);
+    fprintf(out, "],\n \"settings\": {");
     for (size_t i = 0; i < COUNT_OF(settings); i++)
         fprintf(out, "%s\n  \"%s\": {\"name\": \"%s\", \"type\": \"%s\", \"default\": \"%s\", \"least\": %g, \"most\": %g,\n   \"meaning\": \"%s\"}",
                 i > 0 ? "," : "", settings[i].variable, settings[i].name, settings[i].type, settings[i].standard, settings[i].least, settings[i].most,
@@ -331,6 +338,23 @@ static void print_row_in_words(FILE *out, const struct row *row)
             row->bins > 0 ? edges_in_file(row->edges) : "", "");
 }
 
+enum { PAGE_COLUMNS = 120 };
+
+/* Text on lines of a page, those after the first one begun with `indent`. `column`: where it begins. Returns where it ends. */
+static size_t print_wrapped(FILE *out, const char *text, size_t column, const char *indent)
+{
+    while (*text != '\0') {
+        size_t length = strcspn(text, " ");
+        if (column > strlen(indent) && column + 1 + length > PAGE_COLUMNS)
+            column = (size_t)fprintf(out, "\n%s", indent) - 1;
+        else if (column > strlen(indent))
+            column += (size_t)fprintf(out, " ");
+        column += (size_t)fprintf(out, "%.*s", (int)length, text);
+        text += length + strspn(text + length, " ");
+    }
+    return column;
+}
+
 static void print_counters_page(FILE *out)
 {
     fprintf(out, "# Tables, counters and names\n\nMade from `schema/` by `make docs`; do not edit.\n");
@@ -344,7 +368,11 @@ static void print_counters_page(FILE *out)
         if (table != NULL && strcmp(table, "slices") == 0)
             for (size_t c = 0; c < COUNT_OF(counter_rows); c++)
                 print_row_in_words(out, &counter_rows[c]);
-        fprintf(out, "\n## %s\n\n%s (rows: %s)\n\n| column | unit | merge | meaning |\n|---|---|---|---|\n", row->name, row->meaning, row->merge);
+        fprintf(out, "\n## %s\n\n", row->name);
+        size_t column = print_wrapped(out, row->meaning, 0, "");
+        column = print_wrapped(out, "(rows:", column, "");
+        print_wrapped(out, row->merge, column, "");
+        fprintf(out, ")\n\n| column | unit | merge | meaning |\n|---|---|---|---|\n");
         table = row->name;
     }
     for (size_t e = 0; e < COUNT_OF(enumerations); e++) {
@@ -477,11 +505,12 @@ static void print_coverage_page(FILE *out)
     fprintf(out, "\n## Seen elsewhere, not here\n\nSymbols that another profiler intercepts and Slicewise does not. "
                  "Their bytes are in the kernel's count nevertheless.\n\n");
     for (size_t peer = 0; peer < COUNT_OF(wraps); peer++) {
-        fprintf(out, "- %s:", peers[peer].name);
-        size_t missing = 0;
+        size_t column = (size_t)fprintf(out, "- %s:", peers[peer].name), missing = 0;
         for (const char *at = wraps[peer].symbols; (length = next_word(&at)) > 0; at += length)
             if (!is_ours(at, length)) {
-                fprintf(out, " `%.*s`", (int)length, at);
+                char symbol[128];
+                snprintf(symbol, sizeof symbol, "`%.*s`", (int)length, at);
+                column = print_wrapped(out, symbol, column, "  ");
                 missing++;
             }
         fprintf(out, missing > 0 ? "\n" : " none\n");

@@ -2,6 +2,7 @@
 
 #include "format.h"
 #include "sections.h"
+#include "sha256.h"
 
 #include <string.h>
 
@@ -19,6 +20,11 @@ static const unsigned table_starts[] = {
 #define COLUMN(table, name, ...)
 #include "tables.def"
     TABLE_START_end,
+};
+
+static const unsigned char is_named[sizeof column_types] = {
+#define NAMED(table, column) [TABLE_PLACE_##table##_##column] = 1,
+#include "contract.def"
 };
 
 /* One column, gathered from its rows. Static: packing can happen on a signal handler's small stack. Guarded as the segment is. */
@@ -93,22 +99,49 @@ static bool encode_numbers(struct encoder *encoder, unsigned count)
     return true;
 }
 
-static bool encode_strings(struct encoder *encoder, const struct segment *segment, unsigned count)
+enum { HASH_DIGITS = 16 };
+
+/* What goes into the profile of a path, of which `hashed` has room for the digits that stand for it. */
+static const char *masked(const struct segment *segment, const char *path, char hashed[HASH_DIGITS + 1])
 {
+    if (segment->names == NAMES_full || path[0] == '\0')
+        return path;
+    if (segment->names == NAMES_base) {
+        const char *base = path;
+        for (const char *at = path; *at != '\0'; at++)
+            if (at[0] == '/' && at[1] != '\0')
+                base = at + 1;
+        return base;
+    }
+    uint8_t code[SHA256_BYTES];
+    hmac_sha256(segment->names_key, path, strnlen(path, UINT16_MAX), code);
+    for (unsigned i = 0; i < HASH_DIGITS; i++)
+        hashed[i] = "0123456789abcdef"[code[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
+    hashed[HASH_DIGITS] = '\0';
+    return hashed;
+}
+
+static bool encode_strings(struct encoder *encoder, const struct segment *segment, unsigned count, bool is_masked)
+{
+    char hashed[HASH_DIGITS + 1];
     bool is_empty = true;
     for (unsigned i = 0; i < count; i++)
         is_empty = is_empty && values[i] == 0;
     if (is_empty)
         return false;
     for (unsigned i = 0; i < count; i++) {
-        uint16_t length = (uint16_t)strnlen(segment_text(segment, values[i]), UINT16_MAX);
+        const char *text = segment_text(segment, values[i]);
+        uint16_t length = (uint16_t)strnlen(is_masked ? masked(segment, text, hashed) : text, UINT16_MAX);
         memcpy(claim(encoder, sizeof length), &length, sizeof length);
     }
     for (unsigned i = 0; i < count; i++) {
-        size_t length = strnlen(segment_text(segment, values[i]), UINT16_MAX);
+        const char *text = segment_text(segment, values[i]);
+        if (is_masked)
+            text = masked(segment, text, hashed);
+        size_t length = strnlen(text, UINT16_MAX);
         unsigned char *out = claim(encoder, length);
         if (!encoder->is_overflowing)
-            memcpy(out, segment_text(segment, values[i]), length);
+            memcpy(out, text, length);
     }
     return true;
 }
@@ -122,13 +155,14 @@ void encode_rows(struct encoder *encoder, const struct segment *segment, enum ta
 {
     if (count == 0)
         return;
-    const unsigned char *types = column_types + table_starts[table] + 1;
+    const unsigned char *types = column_types + table_starts[table] + 1, *named = is_named + table_starts[table] + 1;
+    bool is_masking = segment->names != NAMES_full;
     unsigned columns = encode_columns(table);
     unsigned char *present = begin_chunk(encoder, table, count, columns);
     for (unsigned column = 0; column < columns && !encoder->is_overflowing; column++) {
         for (unsigned i = 0; i < count; i++)
             values[i] = rows[i][column];
-        if (types[column] == TYPE_STRING ? encode_strings(encoder, segment, count) : encode_numbers(encoder, count))
+        if (types[column] == TYPE_STRING ? encode_strings(encoder, segment, count, is_masking && named[column]) : encode_numbers(encoder, count))
             present[column / 8] |= (unsigned char)(1u << (column % 8));
     }
 }

@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "raw.h"
 #include "scratch.h"
+#include "sha256.h"
 #include "spool.h"
 #include "text.h"
 
@@ -99,6 +100,8 @@ bool identity_job(char *name, size_t room, const struct settings *settings)
     static char path[PATH_MAX];
     char made[128];
     program_path(path, sizeof path);
+    if (settings->names == NAMES_hash)
+        memcpy(path, "job", sizeof "job");
     const char *slash = strrchr(path, '/');
     snprintf(made, sizeof made, "%.100s-%d", slash != NULL ? slash + 1 : path, raw_getpid());
     copy_as_file_name(name, room, made);
@@ -196,6 +199,9 @@ void identity_fill(struct segment_home *home, const struct settings *settings, c
     if (!is_noted)
         note(&noted_at_start, settings, job);
 
+    segment->names = (uint32_t)settings->names;
+    if (segment->names == NAMES_hash)
+        sha256(settings->names_key, strlen(settings->names_key), segment->names_key);
     row[processes_job] = segment_add_text(home, job);
     row[processes_step] = segment_add_text(home, noted_at_start.step);
     row[processes_account] = segment_add_text(home, noted_at_start.account);

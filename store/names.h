@@ -48,6 +48,10 @@ enum mpi_class {
 #include "enums.def"
     MPI_CLASSES,
 };
+enum names {
+#define NAMES(name, meaning) NAMES_##name,
+#include "enums.def"
+};
 enum mpi_scope {
 #define MPI_SCOPE(name, meaning) MPI_SCOPE_##name,
 #include "enums.def"
@@ -120,7 +124,9 @@ enum {
     COMMUNICATION_COLUMNS = TABLE_START_usage - TABLE_START_communication - 1,
     USAGE_COLUMNS = TABLE_START_node_processes - TABLE_START_usage - 1,
     NODE_PROCESS_COLUMNS = TABLE_START_node_process_slices - TABLE_START_node_processes - 1,
-    NODE_PROCESS_SLICE_COLUMNS = TABLE_START_end - TABLE_START_node_process_slices - 1,
+    NODE_PROCESS_SLICE_COLUMNS = TABLE_START_node_cgroups - TABLE_START_node_process_slices - 1,
+    NODE_CGROUP_COLUMNS = TABLE_START_node_cgroup_disks - TABLE_START_node_cgroups - 1,
+    NODE_CGROUP_DISK_COLUMNS = TABLE_START_end - TABLE_START_node_cgroup_disks - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */

@@ -100,8 +100,8 @@ static void encode_samples(struct encoder *encoder, const struct segment *segmen
     for (unsigned table = TABLE_nodes; table <= TABLE_node_lustre; table++)
         encode_table_of_samples(encoder, segment, (enum table)table);
     encode_table_of_samples(encoder, segment, TABLE_node_connections);
-    encode_table_of_samples(encoder, segment, TABLE_node_processes);
-    encode_table_of_samples(encoder, segment, TABLE_node_process_slices);
+    for (unsigned table = TABLE_node_processes; table <= TABLE_node_cgroup_disks; table++)
+        encode_table_of_samples(encoder, segment, (enum table)table);
 }
 
 /* Every frame is flagged as the last: a collector that is killed has written a whole profile none the less, up to there. */

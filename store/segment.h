@@ -265,6 +265,8 @@ struct segment {
     _Atomic uint64_t collector_until_ns; /* CLOCK_MONOTONIC before which the collector comes again; 0: nobody does */
     uint64_t created_ns; /* CLOCK_BOOTTIME: whoever has the process's id and began later is somebody else */
     uint32_t is_group_readable;
+    uint32_t names; /* enum names: what of paths and programs goes into frames */
+    uint8_t names_key[32];
     char boot_id[36]; /* of a segment that outlives a restart of the node */
     _Atomic uint64_t last_call_ns; /* when a slice was last turned: what a dead process's end is at least */
     uint64_t mishaps[MISHAPS];
@@ -343,7 +345,8 @@ static inline uint64_t segment_layout_of(uint32_t schema)
     const uint64_t facts[] = {
         /* clang-format off */
         schema, CELLS, sizeof(struct segment), sizeof(struct lane), sizeof(struct cell), sizeof(struct stream), sizeof(struct record),
-        offsetof(struct segment, closing_lane), offsetof(struct segment, mounts_used), offsetof(struct segment, last_call_ns),
+        offsetof(struct segment, closing_lane), offsetof(struct segment, mounts_used), offsetof(struct segment, names_key),
+        offsetof(struct segment, last_call_ns),
         offsetof(struct segment, mishaps), offsetof(struct segment, process_row), offsetof(struct segment, spool_dir),
         offsetof(struct segment, mounts), offsetof(struct segment, unprofiled), offsetof(struct segment, text),
         offsetof(struct segment, files), offsetof(struct segment, records), offsetof(struct segment, frames),

@@ -100,6 +100,11 @@ static const char *const mpi_scopes[] = {
 #include "enums.def"
 };
 
+static const char *const names_forms[] = {
+#define NAMES(name, meaning) #name,
+#include "enums.def"
+};
+
 static const char *read_name(uint64_t *setting, const char *text, const char *const *names, size_t count, const char *wrong)
 {
     for (size_t i = 0; i < count; i++)
@@ -145,6 +150,8 @@ static const char *read_text(const char **setting, const char *text, size_t most
 #define READ_STEP(setting, text, least, most) \
     read_name(setting, text, turn_steps, sizeof turn_steps / sizeof *turn_steps, "none of call, round, file")
 #define READ_SCOPE(setting, text, least, most) read_name(setting, text, mpi_scopes, sizeof mpi_scopes / sizeof *mpi_scopes, "neither all nor io")
+#define READ_NAMES(setting, text, least, most) \
+    read_name(setting, text, names_forms, sizeof names_forms / sizeof *names_forms, "none of full, base, hash")
 #define READ_MEBIBYTES(setting, text, least, most) \
     read_mebibytes(setting, text, (uint64_t)((least) * 1048576.0), (uint64_t)((most) * 1048576.0), "not a number of MiB from " #least " to " #most)
 #define READ_FLAG(setting, text, least, most) read_flag(setting, text)

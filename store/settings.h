@@ -15,6 +15,7 @@
 #define SETTING_TYPE_MEBIBYTES uint64_t
 #define SETTING_TYPE_STEP uint64_t /* enum turn_step */
 #define SETTING_TYPE_SCOPE uint64_t /* enum mpi_scope */
+#define SETTING_TYPE_NAMES uint64_t /* enum names */
 
 enum turn_step {
 #define TURN_STEP(name, meaning) TURN_STEP_##name,

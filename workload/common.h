@@ -9,16 +9,36 @@
 #include <stdlib.h>
 #include <time.h>
 
+__attribute__((format(printf, 1, 0))) static void complain(const char *format, va_list arguments)
+{
+    fprintf(stderr, PROGRAM ": ");
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
 __attribute__((format(printf, 2, 3), noreturn)) static void fail(int status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, PROGRAM ": ");
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    complain(format, arguments);
     va_end(arguments);
     MPI_Abort(MPI_COMM_WORLD, status);
     abort();
+}
+
+/* About wrong arguments, which all ranks see alike: the first one says what is wrong, all end with status 2, and MPI has nothing to add. */
+__attribute__((format(printf, 1, 2), noreturn)) static void refuse(const char *format, ...)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) {
+        va_list arguments;
+        va_start(arguments, format);
+        complain(format, arguments);
+        va_end(arguments);
+    }
+    MPI_Finalize();
+    exit(2);
 }
 
 static inline double now(void)
@@ -35,7 +55,7 @@ static inline int64_t bytes_of(const char *text)
     int64_t bytes = strtoll(text, &end, 10);
     int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
     if (errno != 0 || end == text || end[shift > 0] != '\0' || bytes <= 0 || bytes > INT64_MAX >> shift)
-        fail(2, "'%s' is not a size: say for instance 4096, 64K, 100M or 2G", text);
+        refuse("'%s' is not a size: say for instance 4096, 64K, 100M or 2G", text);
     return bytes << shift;
 }
 

@@ -91,7 +91,7 @@ static int count_of(const char *text)
     errno = 0;
     long count = strtol(text, &end, 10);
     if (errno != 0 || end == text || *end != '\0' || count < 1 || count > INT32_MAX)
-        fail(2, "'%s' is not a count: give a whole number above 0", text);
+        refuse("'%s' is not a count: give a whole number above 0", text);
     return (int)count;
 }
 
@@ -100,7 +100,7 @@ static double seconds_of(const char *text)
     char *end;
     double seconds = strtod(text, &end);
     if (end == text || *end != '\0' || !(seconds > -1e12 && seconds < 1e12))
-        fail(2, "'%s' is not a number of seconds", text);
+        refuse("'%s' is not a number of seconds", text);
     return seconds;
 }
 
@@ -111,7 +111,7 @@ static void read_phases(struct load *load, char *text)
     load->repeats = 0;
     for (char *rest, *one = strtok_r(text, ",", &rest); one != NULL; one = strtok_r(NULL, ",", &rest)) {
         if (load->repeats == PHASES_MOST)
-            fail(2, "--phases-at takes at most %d phases", PHASES_MOST);
+            refuse("--phases-at takes at most %d phases", PHASES_MOST);
         load->phases_at[load->repeats++] = seconds_of(one);
     }
 }
@@ -119,34 +119,34 @@ static void read_phases(struct load *load, char *text)
 static bool is_mpiio(const char *text)
 {
     if (strcmp(text, "posix") != 0 && strcmp(text, "mpiio") != 0)
-        fail(2, "there is no API '%s': posix or mpiio", text);
+        refuse("there is no API '%s': posix or mpiio", text);
     return text[0] == 'm';
 }
 
 static void check(const struct load *load, int ranks)
 {
     if (load->files == 0 && load->volume_bytes % load->transfer_bytes != 0)
-        fail(2, "the volume is not a multiple of the transfer size");
+        refuse("the volume is not a multiple of the transfer size");
     if (load->transfer_bytes > INT32_MAX)
-        fail(2, "a transfer is less than 2G");
+        refuse("a transfer is less than 2G");
     if (load->is_mpiio && (load->is_direct || load->is_stored_by_call))
-        fail(2, "--direct and --dsync need --api posix");
+        refuse("--direct and --dsync need --api posix");
     if (load->is_collective && !(load->is_mpiio && load->is_shared))
-        fail(2, "--collective needs --api mpiio and --shared");
+        refuse("--collective needs --api mpiio and --shared");
     if (load->is_strided && !load->is_shared)
-        fail(2, "--strided needs --shared");
+        refuse("--strided needs --shared");
     if (load->files > 0 && (load->is_mpiio || load->is_shared || load->is_reading))
-        fail(2, "--files needs --api posix, and neither --shared nor --read");
+        refuse("--files needs --api posix, and neither --shared nor --read");
     if (load->small_bytes > 0 && (load->is_mpiio || load->transfer_bytes % load->small_bytes != 0))
-        fail(2, "--mixed needs --api posix, and a transfer that is a multiple of it");
+        refuse("--mixed needs --api posix, and a transfer that is a multiple of it");
     if (load->compute_seconds < 0)
-        fail(2, "--compute takes no less than 0 seconds");
+        refuse("--compute takes no less than 0 seconds");
     if (load->second >= ranks)
-        fail(2, "--second %d of %d processes leaves none for the first group", load->second, ranks);
+        refuse("--second %d of %d processes leaves none for the first group", load->second, ranks);
     if (load->delay != 0 && load->second == 0)
-        fail(2, "--delay needs a second group: --second N");
+        refuse("--delay needs a second group: --second N");
     if (load->is_scheduled && (load->repeats < 1 || load->files > 0))
-        fail(2, "--phases-at needs a time for each phase, and not --files");
+        refuse("--phases-at needs a time for each phase, and not --files");
 }
 
 static struct load parse(int argc, char **argv, int rank)
@@ -159,7 +159,7 @@ static struct load parse(int argc, char **argv, int rank)
         { "start-at", required_argument, NULL, '@' }, { "second", required_argument, NULL, '2' },   { "delay", required_argument, NULL, '+' },
         { "files", required_argument, NULL, 'F' },    { "mixed", required_argument, NULL, 'm' },    { "rate", required_argument, NULL, 'R' },
         { "phases", no_argument, NULL, 'p' },         { "compute", required_argument, NULL, 'C' },
-        { "phases-at", required_argument, NULL, 'P' },
+        { "phases-at", required_argument, NULL, 'P' }, { "help", no_argument, NULL, 'h' },
         { 0 },
     };
     struct load load = { .volume_bytes = 64 << 20, .transfer_bytes = 1 << 20, .repeats = 1 };
@@ -186,11 +186,16 @@ static struct load parse(int argc, char **argv, int rank)
         case 'R': load.rate_bytes = bytes_of(optarg); break;
         case 'p': load.is_phased = true; break;
         case 'P': read_phases(&load, optarg); break;
+        case 'h':
+            if (rank == 0)
+                fputs(usage, stdout);
+            MPI_Finalize();
+            exit(0);
         case 'C': load.compute_seconds = seconds_of(optarg); break;
-        default: fail(2, "wrong options\n%s", usage);
+        default: refuse("no such option, or one without its value\n%s", usage);
         }
     if (optind != argc - 1)
-        fail(2, "one PATH is needed\n%s", usage);
+        refuse("%s\n%s", optind == argc ? "PATH is missing" : "give one PATH, after the options", usage);
     load.path = argv[optind];
     load.is_synced &= !load.is_reading;
     return load;

@@ -208,13 +208,13 @@ static struct trial parsed(const char *line, const struct setting *setting)
     char direction[16], access[16], sharing[16];
     if (sscanf(line, "%d %d %d %15s %15s %15s %" SCNd64 " %lf", &trial.number, &trial.processes, &trial.second, direction, access, sharing,
                &trial.size, &trial.seconds) != 8)
-        fail(2, "'%s' is no trial\n%s", line, usage);
+        refuse("'%s' is no trial\n%s", line, usage);
     trial.is_reading = strcmp(direction, "read") == 0;
     trial.is_random = strcmp(access, "random") == 0;
     trial.is_shared = strcmp(sharing, "shared") == 0;
     if (trial.processes < 1 || trial.second < 0 || trial.processes + trial.second > setting->ranks || trial.size < 1 ||
         trial.size > setting->block_bytes)
-        fail(2, "'%s' does not fit %d processes with %" PRId64 " bytes each", line, setting->ranks, setting->block_bytes);
+        refuse("'%s' does not fit %d processes with %" PRId64 " bytes each", line, setting->ranks, setting->block_bytes);
     return trial;
 }
 
@@ -236,7 +236,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &setting.ranks);
     char **given = argv + 1 + setting.is_direct;
     if (argc - setting.is_direct != 4)
-        fail(2, "wrong arguments\n%s", usage);
+        refuse("wrong arguments\n%s", usage);
     setting.block_bytes = bytes_of(given[0]);
     setting.path = given[2];
     setting.buffer = aligned_alloc(4096, ((size_t)setting.block_bytes + 4095) / 4096 * 4096);

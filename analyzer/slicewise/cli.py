@@ -107,27 +107,33 @@ def _load(name: str) -> Command:
     command.name = name
     if not command.help:
         command.help = module.__doc__
-    _make_own(command, load_rest)
+
+    def prepare() -> None:
+        if name not in commands.WITHOUT_SETTINGS:
+            settings.require()
+        load_rest()
+
+    _make_own(command, prepare)
     return command
 
 
-def _make_own(command: Any, load_rest: Callable[[], None]) -> None:
-    """Make a command of typer's, and all below it, speak and convert as ours do; load the rest before it runs."""
+def _make_own(command: Any, prepare: Callable[[], None]) -> None:
+    """Make a command of typer's, and all below it, speak and convert as ours do. prepare: called before it runs."""
     command.get_help = help_text
     command.parse_args = functools.partial(_parse, command.parse_args)
     if isinstance(command, TyperGroup):
         resolve = command.resolve_command
         command.resolve_command = functools.partial(_resolve, resolve)  # type: ignore[method-assign]
         for part in command.commands.values():
-            _make_own(part, load_rest)
+            _make_own(part, prepare)
     elif command.callback is not None:
-        command.callback = _after(load_rest, command.callback)
+        command.callback = _after(prepare, command.callback)
 
 
-def _after(load_rest: Callable[[], None], body: Callable[..., Any]) -> Callable[..., Any]:
+def _after(prepare: Callable[[], None], body: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(body)
     def loaded(*arguments: Any, **options: Any) -> Any:
-        load_rest()
+        prepare()
         return body(*arguments, **options)
 
     return loaded

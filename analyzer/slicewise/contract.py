@@ -23,6 +23,11 @@ def layers_of(part: str) -> tuple[str, ...]:
     return tuple(layer for layer, its_part in _CONTRACT["layers"].items() if its_part == part)
 
 
+def named_columns() -> list[str]:
+    """Columns of a profile that hold paths and programs, which SLICEWISE_NAMES masks: `files.path`."""
+    return list(_CONTRACT["named"])
+
+
 def seconds_allowed(variable: str) -> tuple[float, float]:
     """The least and the most seconds that a setting takes."""
     setting = _CONTRACT["settings"][variable]

@@ -2,7 +2,8 @@
 
 `~/.config/slicewise/config.toml` (below XDG_CONFIG_HOME where that is set) has a line `slice = 2` for
 SLICEWISE_SLICE=2, and so for each setting. The library reads the environment alone: `apply` puts there what the file
-says and the environment does not, so that commands, and what they start, find it. cli.py calls it once.
+says and the environment does not, so that commands, and what they start, find it. cli.py calls it once. A mistake in
+the file stops the commands that settings matter to, by `require`; help and `slicewise config` work all the same.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from slicewise.contract import settings_of_the_library
 from slicewise.errors import UserError
 from slicewise.kinds import POLICIES
+from slicewise.text.masked import FORMS
 
 PREFIX = "SLICEWISE_"
 CATALOG = "SLICEWISE_CATALOG"
@@ -36,6 +38,8 @@ DEFAULT, ENVIRONMENT = "default", "environment"
 
 # What `apply` took from which file, by variable.
 _from_file: dict[str, Path] = {}
+# What is wrong in the file, a line each, as `apply` found it.
+_mistakes: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -59,14 +63,29 @@ def config_file() -> Path:
 
 
 def apply(environment: MutableMapping[str, str] | None = None) -> None:
-    """Put what the user's file says into the environment, where that does not say otherwise. Raises UserError."""
+    """Put what the user's file says into the environment, where that does not say otherwise. What is wrong in the file
+    is kept for `require` and `mistakes`.
+    """
     environment = os.environ if environment is None else environment
     _from_file.clear()
     file = config_file()
-    for variable, value in _read(file).items():
+    given, _mistakes[:] = _read(file)
+    for variable, value in given.items():
         if variable not in environment:
             environment[variable] = value
             _from_file[variable] = file
+
+
+def require() -> None:
+    """Raises UserError with the first mistake in the user's file, if there is one."""
+    if _mistakes:
+        more = f" (and {len(_mistakes) - 1} more; see: slicewise config)" if len(_mistakes) > 1 else ""
+        raise UserError(f"{_mistakes[0]}{more}")
+
+
+def mistakes() -> list[str]:
+    """What is wrong in the user's file, a line each."""
+    return list(_mistakes)
 
 
 def settings() -> Iterator[Setting]:
@@ -92,24 +111,32 @@ def _takes(row: dict[str, Any]) -> str:
     if row["type"] in UNITS:
         zero = "0, or " if row["type"] == "MILLISECONDS" else ""
         return f"{zero}{row['least']:g} to {row['most']:g} {UNITS[row['type']]}"
-    return {"FLAG": "0 or 1", "POLICY": f"off, {', '.join(POLICIES)}"}.get(row["type"], "")
+    return {"FLAG": "0 or 1", "POLICY": f"off, {', '.join(POLICIES)}", "NAMES": ", ".join(FORMS)}.get(row["type"], "")
 
 
-def _read(file: Path) -> dict[str, str]:
-    """What the file says, by variable. Raises UserError with what is wrong in it."""
+def _read(file: Path) -> tuple[dict[str, str], list[str]]:
+    """What the file says, by variable, and what is wrong in it."""
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return {}
+        return {}, []
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or 'is no text'}") from error
+        return {}, [f"{file}: cannot be read: {getattr(error, 'strerror', None) or 'is no text'}"]
     import tomllib  # most users have no file
 
     try:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{file}: is no TOML: {error}; a line is, for instance: slice = 2") from error
-    return dict(_checked(file, key, value) for key, value in given.items())
+        return {}, [f"{file}: is no TOML: {error}; a line is, for instance: slice = 2"]
+    right, wrong = {}, []
+    for key, value in given.items():
+        try:
+            variable, held = _checked(file, key, value)
+        except UserError as error:
+            wrong.append(str(error))
+        else:
+            right[variable] = held
+    return right, wrong
 
 
 def _checked(file: Path, key: str, value: Any) -> tuple[str, str]:
@@ -138,6 +165,8 @@ def _is_right(row: dict[str, Any], value: str | int | float) -> bool:
         return str(value) in ("0", "1")
     if row["type"] == "POLICY":
         return value in ("off", *POLICIES)
+    if row["type"] == "NAMES":
+        return value in FORMS
     if row["type"] not in UNITS:
         return True
     try:

@@ -1,6 +1,7 @@
 /* Computes, communicates and writes, as its first argument says, and prints what its own clock says of each: a line a rank with the seconds in MPI
  * (without MPI_Init and MPI_Finalize), the seconds in I/O, the seconds from the end of MPI_Init to before MPI_Finalize, the calls of MPI and the
- * bytes that it named. The second argument is a directory for files, the third one, for `slow`, is how many seconds rank 0 waits for storage. */
+ * bytes that it named. The second argument is a directory for files, the third one, for `slow`, is how many seconds rank 0 waits for storage,
+ * and the fourth one in which calls rank 1 waits for it: barrier, collective, receive or wait. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -167,7 +168,46 @@ static void *hold(void *argument)
     return NULL;
 }
 
-static void slow(const char *folder, double seconds)
+static void in_barrier(void)
+{
+    MPI(MPI_Barrier(MPI_COMM_WORLD), 0);
+}
+
+static void in_collective(void)
+{
+    int number = rank;
+    MPI(MPI_Allreduce(MPI_IN_PLACE, &number, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD), (long)sizeof number);
+}
+
+static void in_receive(void)
+{
+    char ball = 0;
+    if (rank == 0)
+        MPI(MPI_Send(&ball, 1, MPI_CHAR, 1, 0, MPI_COMM_WORLD), 1);
+    else
+        MPI(MPI_Recv(&ball, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), 0);
+}
+
+static void in_wait(void)
+{
+    char ball = 0;
+    MPI_Request request;
+    if (rank == 0)
+        MPI(MPI_Isend(&ball, 1, MPI_CHAR, 1, 0, MPI_COMM_WORLD, &request), 1);
+    else
+        MPI(MPI_Irecv(&ball, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD, &request), 0);
+    MPI(MPI_Wait(&request, MPI_STATUS_IGNORE), 0);
+}
+
+static void (*way_to_wait(const char *name))(void)
+{
+    return strcmp(name, "barrier") == 0      ? in_barrier
+           : strcmp(name, "collective") == 0 ? in_collective
+           : strcmp(name, "receive") == 0    ? in_receive
+                                             : in_wait;
+}
+
+static void slow(const char *folder, double seconds, void (*wait)(void))
 {
     int fd = open_file(folder);
     struct holder holder = { .fd = open_file(folder), .seconds = seconds / 4 };
@@ -185,7 +225,7 @@ static void slow(const char *folder, double seconds)
             COUNTED(io_seconds, REQUIRE(fcntl(fd, F_OFD_SETLK, &lock) == 0));
             pthread_barrier_wait(&holder.barrier);
         }
-        MPI(MPI_Barrier(MPI_COMM_WORLD), 0);
+        wait();
     }
     if (rank == 0)
         pthread_join(thread, NULL);
@@ -237,7 +277,7 @@ int main(int argc, char **argv)
     else if (strcmp(argv[1], "mpi-io") == 0)
         mpi_io(argv[2]);
     else if (strcmp(argv[1], "slow") == 0)
-        slow(argv[2], atof(argv[3]));
+        slow(argv[2], atof(argv[3]), way_to_wait(argv[4]));
     else if (has_threads && provided == MPI_THREAD_MULTIPLE)
         threads();
     printf("rank %d mpi %.6f io %.6f all %.6f calls %ld bytes %ld\n", rank, mpi_seconds, io_seconds, now() - began, mpi_calls, mpi_bytes);

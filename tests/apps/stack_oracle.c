@@ -1,8 +1,9 @@
 /* A library that walks stacks twice, by our unwinder (libprofiler/unwind.c) and by libunwind, and tells where they differ. A program is
- * walked at each of its instructions from stack_oracle_step() to stack_oracle_rest(): then the calls and returns themselves say which of the
- * two is right. A program that knows nothing of it, loaded with LD_PRELOAD, is walked each STACK_ORACLE_EVERY_US microseconds. What was found
- * goes to the file STACK_ORACLE_OUT.PID when the process ends. For x86-64. */
+ * walked at its instructions from stack_oracle_step() to stack_oracle_rest(), twice at each for each pair of calls that led there: then the
+ * calls and returns themselves say which of the two is right. A program that knows nothing of it, loaded with LD_PRELOAD, is walked each
+ * STACK_ORACLE_EVERY_US microseconds. What was found goes to the file STACK_ORACLE_OUT.PID when the process ends. For x86-64. */
 #define UNW_LOCAL_ONLY
+#include "module.h"
 #include "own_errno.h"
 #include "raw.h"
 #include "unwind.h"
@@ -27,7 +28,11 @@ enum {
     STEPS_MAX = 400000,
     CALLS_MAX = 200,
     CALL_BYTES_MAX = 8,
-    LEAP_BYTES = 1 << 14
+    LEAP_BYTES = 1 << 14,
+    STACKS_BITS = 20,
+    STACKS = 1 << STACKS_BITS,
+    TIMES_WALKED = 2,
+    CALLS_TOLD_APART = 2
 };
 
 void stack_oracle_step(void);
@@ -184,12 +189,25 @@ static void walk_twice(ucontext_t *context)
     static struct walk ours, theirs;
     if (atomic_flag_test_and_set(&walking))
         return;
+    atomic_store(&module_is_opened, true); /* the engine's wrapper of dlopen would say when that is so */
     walk_by_ours(context, &ours);
     walk_by_libunwind(context, &theirs);
     points++;
     count_place(ours.pc[0]);
     compare(&ours, &theirs);
     atomic_flag_clear(&walking);
+}
+
+/* Loops come by the same instruction again and again: it is walked twice for each pair of calls that led there. Another place with the same hash
+ * may go without, a few of thousands. */
+static bool is_walked_enough(uint64_t pc)
+{
+    static unsigned char times[STACKS];
+    uint64_t hash = pc;
+    for (unsigned i = calls.count > CALLS_TOLD_APART ? calls.count - CALLS_TOLD_APART : 0; i < calls.count; i++)
+        hash = (hash ^ calls.return_address[i]) * 0x9e3779b97f4a7c15ull;
+    unsigned char *own = &times[(hash * 0x9e3779b97f4a7c15ull) >> (64 - STACKS_BITS)];
+    return *own == TIMES_WALKED || (++*own, false);
 }
 
 /* Set anew after each walk, so that a program gets on however slow the walks are. Unlike setitimer's it ends with an exec. */
@@ -205,7 +223,8 @@ static void at_signal(int number, siginfo_t *about, void *context)
     else {
         if (number == SIGTRAP)
             see_step((uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP], (uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RSP]);
-        walk_twice(context);
+        if (number != SIGTRAP || !is_walked_enough((uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP]))
+            walk_twice(context);
         if (number == SIGALRM)
             timer_settime(timer, 0, &pause_of_timer, NULL);
     }
@@ -274,8 +293,8 @@ __attribute__((destructor)) static void end(void)
     FILE *out = fopen(path, "we");
     if (out == NULL)
         return;
-    fprintf(out, "points %lu places %lu frames %lu known %lu cut %d unfit %lu differences %u\n", points, places, frames_compared, frames_known,
-            steps > STEPS_MAX, unfit, differences_used);
+    fprintf(out, "steps %lu points %lu places %lu frames %lu known %lu cut %d unfit %lu differences %u\n", steps, points, places, frames_compared,
+            frames_known, steps > STEPS_MAX, unfit, differences_used);
     for (unsigned i = 0; i < differences_used; i++) {
         const struct difference *one = &differences[i];
         fprintf(out, "%s %lu frame %u at", one->kind, one->times, one->frame);

@@ -35,6 +35,7 @@ GROUPS = [
     "sites",
     "first_opens",
     "whole_program",
+    "ping_pong",
 ]
 
 

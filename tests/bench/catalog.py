@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,11 +26,15 @@ from bench.profiles import Shape, build
 from slicewise.analysis.site.everyone import everyone
 from slicewise.analysis.site.losses import losses
 from slicewise.analysis.site.overlaps import pairs
+from slicewise.analysis.site.summary import summary
+from slicewise.catalog.answers import ANSWERS
 from slicewise.catalog.beside import others_bytes, partners
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import find_job
 from slicewise.catalog.store import NS_A_DAY, Catalog
+from slicewise.report.page import write_page
+from slicewise.report.site.site_page import site_page
 from support.site_days import FIRST_DAY, write_days
 
 ROUNDS = 5
@@ -79,6 +84,21 @@ def ask_losses(catalog: Path, _: str) -> int:
     return found.jobs["lost_seconds"].count()
 
 
+def ask_page(catalog: Path, _: str) -> int:
+    """The page of the first day, of which nothing was asked before: its bytes."""
+    shutil.rmtree(catalog / ANSWERS, ignore_errors=True)
+    return ask_page_again(catalog, _)
+
+
+def ask_page_again(catalog: Path, _: str) -> int:
+    """The same, where all answers are known."""
+    start_ns = (FIRST_DAY.toordinal() - 719_163) * NS_A_DAY
+    found = summary(Catalog(catalog), start_ns, start_ns + NS_A_DAY, None, inf)
+    where = catalog.parent / "page.html"
+    write_page(site_page(found, str(catalog), {}), where)
+    return where.stat().st_size
+
+
 def ask_floor(catalog: Path, _: str) -> int:
     """What no question can do without: a tenth of an hour's rows, asked of one file by plain polars."""
     file = sorted(catalog.glob("day=*/batch=*/job_slices.parquet"))[0]
@@ -95,6 +115,8 @@ QUESTIONS: dict[str, tuple[Callable[[Path, str], int], float]] = {
     "pairs": (ask_pairs, inf),
     "all_others": (ask_all_others, inf),
     "losses": (ask_losses, 60.0),
+    "page": (ask_page, 10.0),
+    "page_again": (ask_page_again, inf),
     "floor": (ask_floor, inf),
 }
 
@@ -206,6 +228,8 @@ def main() -> int:
             ("others", some, "bytes of everybody else for every job of a day"),
             ("pairs", some, "the longest pairs of a day; among how many jobs"),
             ("losses", day, "blame of all jobs of a day at once; known of"),
+            ("page", day, "the page of that day, nothing known; bytes (aim 8 M)"),
+            ("page_again", day, "the same page again; bytes"),
         ):
             found = asked(question, where, job)
             aim = QUESTIONS[question][1]

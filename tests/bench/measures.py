@@ -45,6 +45,14 @@ CALLS = ["write", "write_to_file", "pwrite", "pread", "lseek", *STDIO, "stat", "
 NEW_FILES = ["new_file", "new_file_10", "new_file_1000", "new_file_100000"]
 CALLS_OF_TWO = ["write", "pwrite", "pread", "lseek"]
 SHORT = ["true", "few_calls"]
+# Each MPI's launcher of two ranks that are bound to processors, and how it sets a variable for them.
+LAUNCHERS_OF_TWO = {
+    "openmpi": (
+        ["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "core", "-np", "2"],
+        lambda name, value: ["-x", f"{name}={value}"],
+    ),
+    "mpich": (["mpiexec.mpich", "-bind-to", "core", "-n", "2"], lambda name, value: ["-genv", name, value]),
+}
 
 
 class Bench:
@@ -181,6 +189,23 @@ class Bench:
         values = in_turns(self.libraries.values(), ROUNDS, measure)
         units = {"ior_wall": "s", "ior_io": "s", "ior_finalize": "ms", "ior_bytes": "bytes"}
         return [self._row(name, units[name], of) for name, of in values.items()]
+
+    def ping_pong(self) -> list[Row]:
+        """ns of half a round trip of one byte between two ranks, each on a processor of its own: past the library (that
+        is bare here) and through it, in short windows that take turns within one run. Each MPI that is there is
+        measured.
+        """
+        ours = self.libraries[OURS].environment().items() - self.libraries[BARE].environment().items()
+        rows = []
+        for name, (launcher, setting) in LAUNCHERS_OF_TWO.items():
+            program = self.programs / f"ping_pong.{name}"
+            if shutil.which(launcher[0]) is None or not program.exists() or (os.cpu_count() or 1) < 2:
+                continue
+            settings = [word for one, value in ours for word in setting(one, value)]
+            printed = self._run([*launcher, *settings, program, str(ROUNDS)], self.libraries[BARE])
+            named, past = zip(*(map(float, line.split()) for line in printed.splitlines()), strict=True)
+            rows.append(self._row(f"ping_pong_{name}", "ns", {BARE: list(past), OURS: list(named)}))
+        return rows
 
     def _spawned(self, name: str, library: Library) -> dict[str, list[float]]:
         """Of STARTS processes, microseconds from the spawn to the end, and page faults."""

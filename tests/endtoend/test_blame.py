@@ -7,16 +7,14 @@ import time
 
 import pytest
 from support.command_line import run_slicewise as slicewise
-from support.jobs import write_competing_jobs, write_job
+from support.jobs import write_competing_jobs, write_competing_jobs_and_runs_alone, write_job
 
 
 @pytest.fixture(scope="module")
 def profiles(tmp_path_factory):
     """Two jobs that competed, and a run alone of each."""
     directory = tmp_path_factory.mktemp("profiles")
-    write_competing_jobs(directory, "simulation-7", "post-3")
-    write_job(directory / "simulation-alone", 60, 12, {range(1000, 1042): 102.0})
-    write_job(directory / "post-alone", 12, 12, {range(2000, 2063): 102.0}, first_node=6, program="/opt/postproc")
+    write_competing_jobs_and_runs_alone(directory)
     return directory
 
 

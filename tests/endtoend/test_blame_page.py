@@ -41,12 +41,6 @@ def cases():
     }
 
 
-@pytest.fixture(scope="module")
-def window():
-    with browser.Browser() as opened:
-        yield opened
-
-
 @pytest.fixture
 def opened(window, tmp_path):
     def show(result, width=1400):
@@ -87,7 +81,7 @@ def test_every_case_is_drawn_within_its_edges_and_without_the_network(opened, na
 def test_the_first_tile_has_the_slowdown_and_its_confidence_by_word_and_by_colour(opened):
     window = opened(blame())
     assert text_of(window, ".facts div").split("\n") == ["slowdown", "2.0 times as long as alone", "Confidence: high"]
-    colour = "getComputedStyle(document.querySelector('.facts div dd')).color"
+    colour = "getComputedStyle(document.querySelector('.facts div')).borderLeftColor"
     high = window.evaluate(colour)
     assert opened(unknown()).evaluate(colour) != high
     assert "unknown" in text_of(window, ".facts div")

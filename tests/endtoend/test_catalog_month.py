@@ -31,7 +31,7 @@ def test_worst_names_the_aggressor_first_with_what_it_cost(tmp_path: Path):
     question = ("worst", tmp_path / "catalog", "--since", "2023-11-01", "--most", 1000, "--ask", 1000)
     jobs = told(*question)
     assert jobs[0]["program"] == AGGRESSOR.name
-    lost = {row["job"]: row["lost_seconds"] for row in jobs}
+    lost = {row["job"]: row["lost_seconds"] or 0.0 for row in jobs}
     assert sum(lost.values()) == pytest.approx(sum(one.lost for one in truth.values()), rel=0.1)
 
     programs = told(*question, "--by", "program")
@@ -41,7 +41,7 @@ def test_worst_names_the_aggressor_first_with_what_it_cost(tmp_path: Path):
     assert first["caused_most_seconds"] >= first["caused_seconds"]
     assert first["jobs"] == len([row for row in jobs if row["program"] == AGGRESSOR.name])
     for name in ("lost_seconds", "caused_seconds"):
-        assert sum(row[name] for row in programs) == pytest.approx(sum(row[name] for row in jobs))
+        assert sum(row[name] or 0.0 for row in programs) == pytest.approx(sum(row[name] or 0.0 for row in jobs))
 
     catalog = Catalog(tmp_path / "catalog")
     at_once = all_at_once(catalog, 0, 1 << 62, OneByOne(), len(truth))

@@ -56,12 +56,6 @@ def profile(tmp_path_factory) -> Path:
     )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def window():
-    with browser.Browser() as opened:
-        yield opened
-
-
 def shares(window: browser.Browser) -> dict[str, float]:
     boxes = "[...document.querySelectorAll('.flame-box')].map((box) => [box.dataset.name, Number(box.dataset.share)])"
     return dict(window.evaluate(boxes))
@@ -90,6 +84,7 @@ def test_widths_are_shares_of_what_a_click_chooses(profile, tmp_path, window, co
     window.troubles.clear()
     window.open(page, DRAWN)
     assert window.troubles == []
+    assert not browser.AXE.is_file() or window.serious_findings() == []
     assert [request for request in window.requests if not request.startswith(("file:", "data:"))] == []
     by_time = {"all": 1, "main": 1, "checkpoint": 0.64, "save": 0.64, "load": 0.2, NASTY: 0.16, "pwrite": 0.16}
     assert shares(window) == pytest.approx(by_time)
@@ -119,6 +114,14 @@ def test_zooming_a_chart_limits_the_flame_graph(profile, tmp_path, window):
     )
     window.wait_for("Math.abs(document.querySelectorAll('.flame-box')[2].dataset.share - 0.7) < 0.01")
     assert shares(window)["save"] == pytest.approx(0.1)
+    # So are the tables of call sites and of file systems: the last slice has 0.1, 0.2 and 0.7 s, and 1 of 10 MiB.
+    cells = "[...document.querySelectorAll('td[data-sum]')]"
+    told = window.evaluate(
+        f"{cells}.map((cell) => [cell.closest('section').querySelector('h2').textContent, cell.textContent])"
+    )
+    sites = [text for heading, text in told if heading.startswith("Call sites")]
+    assert [sites[place] for place in (0, 3, 6)] == ["100 ms", "200 ms", "700 ms"]
+    assert next(text for heading, text in told if heading == "File systems") == "1.00 MiB"
 
 
 def test_the_report_draws_hardware_events_under_the_throughput(profile, tmp_path):
@@ -126,7 +129,8 @@ def test_the_report_draws_hardware_events_under_the_throughput(profile, tmp_path
     record = json.loads(slicewise("report", profile, "--html", page, "--json").stdout)
     assert [row["perf::TASK-CLOCK"] for row in record["hardware"]] == [3 * S] * 10
     text = page.read_text()
-    assert text.index("<h2>Throughput") < text.index("<h2>perf::TASK-CLOCK") < text.index("<h2>Metadata and sync")
+    headings = [text.index(f">{name}</h2>") for name in ("Throughput", "perf::TASK-CLOCK", "Metadata and sync calls")]
+    assert headings == sorted(headings)
     assert record["sites"][0]["stack"][-2]["function"] == "save"
     assert record["sites"][0]["seconds"] == pytest.approx(6.4)
 

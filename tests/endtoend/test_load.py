@@ -163,5 +163,15 @@ def test_phases_begin_when_they_are_due_or_when_the_one_before_is_over(tmp_path)
 )
 def test_mistakes_are_told(tmp_path, options, complaint):
     done = load(2, *options, tmp_path / "file")
-    assert done.returncode != 0
-    assert f"slicewise-load: {complaint}" in done.stderr
+    assert done.returncode == 2
+    assert done.stderr.count(f"slicewise-load: {complaint}") == 1
+    assert "MPI_ABORT" not in done.stderr
+
+
+def test_a_missing_path_is_told_once_with_the_usage():
+    require_load()
+    done = subprocess.run([LOAD], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("slicewise-load: PATH is missing\nusage: slicewise-load [options] PATH\n")
+    assert done.stderr.count("usage:") == 1
+    assert "MPI" not in done.stderr.partition("usage:")[0]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from slicewise.analysis.job.split import split as split_of
+from slicewise.digest.digest import Digest
 from slicewise.profile.reader import Profile
 from support.mpi import (
     BOTH_MPIS,
@@ -120,15 +122,39 @@ def test_the_split_of_a_fortran_program(mpi: Mpi, build: Callable[..., Path], jo
     launched_until(is_split, mpi, job, build(mpi, "mpi_split_fortran.f90"), "all", job.data)
 
 
-def test_who_waits_for_a_slow_ranks_storage_waits_as_long_as_it_takes(
-    mpi: Mpi, build: Callable[..., Path], job: Job
+@pytest.mark.parametrize("way", ["barrier", "collective", "receive", "wait"])
+def test_the_wait_for_a_slow_ranks_storage_is_attributed_to_it(
+    mpi: Mpi, build: Callable[..., Path], job: Job, way: str
 ) -> None:
     def is_attributed(profile: Profile, splits: dict[int, Split]) -> bool:
-        seen = (classes(profile, 1)["barrier"]["ns"] - classes(profile, 0)["barrier"]["ns"]) / 1e9
-        own = splits[0].io - splits[1].io
-        return is_split(profile, splits) and abs(seen - own) < 0.05 * own
+        found = split_of(Digest(profile))
+        assert found is not None
+        held = sum(hold.seconds for hold in found.holds if hold.label.startswith("rank 0"))
+        waited = splits[1].mpi - splits[0].mpi  # by the program's own clock
+        own, other = found.processes["waiting"].to_list()
+        critical = found.phases.filter(pl.col("label").str.starts_with("rank 0")).sort("longer", descending=True)
+        return (
+            abs(held - waited) < 0.05 * waited
+            and abs(RANKS * critical["longer"].sum() - waited) < 0.05 * waited  # beyond the mean of both
+            and critical.select("by", "sureness").head(1).rows() in ([("meta", "high")], [("meta", "medium")])
+            and abs(other - waited) < 0.05 * waited
+            and own < 0.05 * waited
+            and waited > 0.5 * splits[0].io
+        )
 
-    launched_until(is_attributed, mpi, job, build(mpi, "mpi_split.c", "-pthread"), "slow", job.data, "2")
+    program = build(mpi, "mpi_split.c", "-pthread")
+    launched_until(is_attributed, mpi, job, program, "slow", job.data, "0.8", way)
+
+
+def test_the_rank_that_computes_longest_is_critical(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    def is_critical(profile: Profile, splits: dict[int, Split]) -> bool:
+        found = split_of(Digest(profile))
+        assert found is not None
+        critical = found.phases.filter(pl.col("label").str.starts_with("rank 1"), pl.col("by") == "computing")
+        waited = splits[0].mpi - splits[1].mpi
+        return waited > 0 and abs(RANKS * critical["longer"].sum() - waited) < 0.1 * waited
+
+    launched_until(is_critical, mpi, job, build(mpi, "mpi_split.c", "-pthread"), "halo", job.data)
 
 
 def test_calls_of_several_threads_are_all_counted(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:

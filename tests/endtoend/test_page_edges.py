@@ -51,12 +51,6 @@ def sizes(file):
     assert done.status == 0, done.errors
 
 
-@pytest.fixture(scope="module")
-def window():
-    with browser.Browser() as opened:
-        yield opened
-
-
 @needs_browser
 @pytest.mark.parametrize("width", [1400, 600])
 @pytest.mark.parametrize("write", [policies, probabilities, box, sizes])

@@ -30,9 +30,10 @@ def load(name: str) -> Campaign:
     return validation.read_campaign(validation.unpacked(ARCHIVES) / name)
 
 
-def alone_beside(data: Campaign, run: pl.DataFrame) -> list[Digest]:
-    """The digests of all runs alone of jobs of the sizes that the run's jobs have."""
-    alone = data.jobs.filter(pl.len().over("run") == 1).join(run, on=SIZE, how="semi")
+def alone_beside(data: Campaign, run: pl.DataFrame, disturbed: list[str]) -> list[Digest]:
+    """All runs alone of jobs of the sizes that the run's jobs have, but those that the fit leaves out."""
+    is_alone = (pl.len().over("run") == 1) & ~pl.col("run").is_in(disturbed)
+    alone = data.jobs.filter(is_alone).join(run, on=SIZE, how="semi")
     return [digest for digest in data.digests if digest.job in set(alone["job"])]
 
 
@@ -48,7 +49,7 @@ def test_an_overlap_has_the_numbers_of_the_campaign_that_its_runs_are_of(name: s
     run = jobs_of(data, prefix)
     model = fit_model(data.jobs, data.slices)
     digests = [digest for digest in data.digests if digest.job in set(run["job"])]
-    compared = overlap(digests, alone_beside(data, run)).directions["write"]
+    compared = overlap(digests, alone_beside(data, run, model.disturbed)).directions["write"]
     by_name = {job.job: job for job in compared.jobs}
     rows = run.to_dicts()
     for row in rows:

@@ -20,6 +20,11 @@ def of(name: str) -> Path:
 def test_nearly_all_times_lie_in_the_intervals_and_others_are_told():
     every = [one for name in usual_page.SHARED_OUT for one in usual_page.shared_out(of(name))]
     assert all(one.is_warned for one in every if not one.is_within)
+    outside, within = ([one for one in every if one.is_within == is_in] for is_in in (False, True))
+    # Before a job ends: beforehand, or when half of its run's bytes have been moved.
+    assert sum(bool(one.doubt) or one.is_off_halfway for one in outside) >= usual_page.WARNED_AIM * len(outside)
+    assert all(one.is_off_halfway for one in outside if one.has_bystander)
+    assert sum(one.is_off_halfway for one in within) <= 0.05 * len(within)
     told = [one for one in every if not one.has_bystander]
     assert len(told) >= 100
     assert statistics.mean(one.is_within for one in told) >= usual_page.COVERAGE_AIM

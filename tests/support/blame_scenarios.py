@@ -196,6 +196,8 @@ def victims() -> Iterator[tuple[str, SimulatedJob, SimulatedJob, Storage]]:
     yield "mixed call sizes", job(*mixed), writer, SCRATCH
     blocks = tuple(step for _ in range(2) for step in (reading(400, call=MIB / 16, latency=0.001), reading(1500)))
     yield "call sizes in blocks", job(*blocks), writer, SCRATCH
+    yield "a script of many programs", job(writing(2000), in_turn=30), writer, SCRATCH
+    yield "pairs of programs", job(writing(2000), processes=2, in_turn=12), writer, SCRATCH
     yield "bursts of writes", job(writing(2000, burst=128.0 * MIB), processes=2), writer, SCRATCH
     yield "checkpoints with sync", job(*(Compute(4, 0.05), writing(160, is_synced=True)) * 16), writer, SCRATCH
     yield (
@@ -241,10 +243,10 @@ def in_other_sizes() -> tuple[Scenario, Scenario]:
 
 
 def staggered(rest: float = 0.0, processes: int = 4) -> Scenario:
-    """Writers that begin one after another, so that one, two and more are at work, beside nobody. rest: MiB/s that the
-    storage has for each of them, if it is one that nobody fills.
+    """Writers that begin before the first one ends, so that one, two and more are at work, beside nobody. rest: MiB/s
+    that the storage has for each of them, if it is one that nobody fills.
     """
-    job = SimulatedJob("victim", (writing(1200),), processes, stagger=12.0, cap=rest * MIB or math.inf)
+    job = SimulatedJob("victim", (writing(2000),), processes, stagger=12.0, cap=rest * MIB or math.inf)
     return Scenario("staggered", job, ())
 
 

@@ -13,6 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
+# axe-core, which `make axe` fetches.
+AXE = Path(__file__).resolve().parents[2] / "build/axe/axe.min.js"
 EXECUTABLES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--headless",
@@ -116,6 +118,16 @@ class Browser:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
+    def serious_findings(self) -> list[list[str]]:
+        """What axe-core finds wrong with the accessibility of the page, of what it calls serious or critical: the rule
+        and the first element. AXE must be there.
+        """
+        self.evaluate("Boolean(window.axe)") or self.evaluate(f"{AXE.read_text()}\n;0")
+        return self.evaluate(
+            "axe.run().then(({ violations }) => violations.filter(({ impact }) => /serious|critical/.test(impact))"
+            ".map(({ id, nodes }) => [id, nodes[0].html]))"
+        )
+
     def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """Press the mouse at `start`, move to `end` and let go."""
         self._mouse("mouseMoved", start, 0)
@@ -127,6 +139,11 @@ class Browser:
     def screenshot(self, path: Path) -> None:
         """The whole page, not only what the window shows."""
         answer = self._call("Page.captureScreenshot", captureBeyondViewport=True, clip=self._page_box())
+        path.write_bytes(base64.b64decode(answer["data"]))
+
+    def picture(self, path: Path, quality: int) -> None:
+        """What the window shows, as webp."""
+        answer = self._call("Page.captureScreenshot", format="webp", quality=quality)
         path.write_bytes(base64.b64decode(answer["data"]))
 
     def _page_box(self) -> dict[str, float]:

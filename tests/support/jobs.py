@@ -112,3 +112,10 @@ def write_competing_jobs(
         earlier = range(-400 * number, -400 * number + 40)
         write_job(directory / f"4800{number}", 12, 12, {earlier: 102.0}, first_node=6, program="/opt/postproc")
     return large, small
+
+
+def write_competing_jobs_and_runs_alone(directory: Path) -> None:
+    """The competing jobs simulation-7 and post-3, and a run alone of each: simulation-alone and post-alone."""
+    write_competing_jobs(directory, "simulation-7", "post-3")
+    write_job(directory / "simulation-alone", 60, 12, {range(1000, 1042): 102.0})
+    write_job(directory / "post-alone", 12, 12, {range(2000, 2063): 102.0}, first_node=6, program="/opt/postproc")

@@ -134,7 +134,7 @@ class Job:
     def profile(self, *, bins: bool = False, is_damaged: bool = False) -> Profile:
         """The job's profile, which must be whole unless damage is expected."""
         profile = read_profile(self.spool_dir, bins=bins)
-        assert is_damaged or profile.damage == []
+        assert is_damaged or profile.damage == [], profile.damage
         return profile
 
     def segments(self) -> list[Path]:

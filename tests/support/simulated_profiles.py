@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import defaultdict
+from itertools import product
 from pathlib import Path
 
 from support.simulated_storage import Outcome, SimulatedJob
@@ -28,24 +29,31 @@ def write_profile(
     """
     own = outcome.of(job)
     processes, slices, mounts = [], [], []
-    for process in own:
-        key = process_id(directory.name, process.place)
+    for process, turn in product(own, range(own[0].job.in_turn)):
+        of = process.job.in_turn
+        key = process_id(directory.name, process.place * of + turn)
+        start, end = (process.start + (process.end - process.start) * at / of for at in (turn, turn + 1))
+        counts = {
+            (storage, second): row
+            for (storage, second), row in process.counts.items()
+            if (turn == 0 or second >= start) and (turn == of - 1 or second < end)
+        }
         processes.append(
             {
                 "process": key,
-                "pid": 1000 + process.place,
+                "pid": 1000 + process.place * of + turn,
                 "host": process.job.node(process.place),
                 "program": process.job.program or f"/opt/{job}",
                 "rank": process.place if process.job.is_mpi else -1,
                 "ranks": process.job.processes if process.job.is_mpi else 0,
                 "slice_ns": slice_seconds * NS,
-                "start_ns": begin_seconds * NS + round(process.start * NS),
-                "end_ns": begin_seconds * NS + round(process.end * NS),
+                "start_ns": begin_seconds * NS + round(start * NS),
+                "end_ns": begin_seconds * NS + round(end * NS),
                 "profiler_ns": 1_000_000,
             }
         )
         mounts += [{"process": key} | _mount(outcome, number) for number in range(len(outcome.storages))]
-        slices += _slices(process.counts, key, slice_seconds, begin_seconds)
+        slices += _slices(counts, key, slice_seconds, begin_seconds)
     collected = _collected(outcome, own[0].job, slice_seconds, begin_seconds) if has_collectors else None
     return build_profile(directory, processes, slices, mounts, collected=collected)
 

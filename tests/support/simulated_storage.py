@@ -91,7 +91,8 @@ class SimulatedJob:
     """steps: the program of every process. start: when it begins, stagger: how much later each further process does.
     weight: of each process, or of the job. cap: bytes/s that a process gets at most. until: when it is stopped.
     windows: if there are any, it pauses outside of them. is_profiled: or nobody counts what it does but devices.
-    own_steps: programs of single processes, by their place.
+    own_steps: programs of single processes, by their place. in_turn: so many processes do what one does, each a part
+    of the time.
     """
 
     name: str
@@ -108,6 +109,7 @@ class SimulatedJob:
     is_mpi: bool = False
     is_profiled: bool = True
     program: str = ""
+    in_turn: int = 1
     own_steps: dict[int, tuple[Step, ...]] = field(default_factory=dict, hash=False, compare=False)
 
     def node(self, place: int) -> str:

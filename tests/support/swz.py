@@ -221,7 +221,8 @@ def build_profile(
     of_runs = {name: _by_process(rows) for name, rows in (collected or {}).items()}
     for run in dict.fromkeys(run for rows in of_runs.values() for run in rows):
         payload = b"".join(writer.rows(name, rows[run]) for name, rows in of_runs.items() if run in rows)
-        next(iter(hosts.values())).frames.append(writer.frame(run, 0, payload, LAST_FRAME))
+        file = next(iter(hosts.values())) if hosts else hosts.setdefault("n0", Frames([writer.schema_frame()]))
+        file.frames.append(writer.frame(run, 0, payload, LAST_FRAME))
     for host, file in hosts.items():
         file.write(directory / f"{host}.swz")
     return directory

@@ -137,7 +137,7 @@ def test_a_spread_of_one_value_is_unknown(result):
 
 def test_jobs_alone_show_nothing_of_competition(profiles):
     found = campaign_result([Digest(read_profile(path)) for path in sorted(profiles.glob("alone*"))])
-    assert opening(found)[0].startswith("No two of these jobs did I/O at one time: 2 runs of one job alone")
+    assert opening(found)[0].startswith("No two of these jobs did I/O at the same time (2 runs of one job alone)")
     assert set(tables(found)) == {"conditions", "alone"}
     assert html_of(campaign_page(found, "alone", []))
 
@@ -168,6 +168,7 @@ def test_figures_of_checks():
     frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(
         pair=pl.lit("1 + 2"), weight=pl.lit("nodes"), basis=pl.lit("capacity curve"), observed=1.0,
         own_seconds=None, own_share=None, model_share=None, capacity_ratio=None,
+        is_warned_halfway=pl.col("run") == "r1", halfway_seconds=1.0,
     )  # fmt: skip
     checked = frame.select(pl.col(name).cast(dtype) for name, dtype in CHECK_SCHEMA.items())
     every, kept, at_stake, at_stake_kept = figures(checked).to_dicts()
@@ -177,6 +178,7 @@ def test_figures_of_checks():
     )
     assert (at_stake["mean"], at_stake["bias"], at_stake["within"]) == pytest.approx((0.15, 0.05, 0.5))
     assert (at_stake["largest_outside"], at_stake["warned"]) == (pytest.approx(0.1), 1)
+    assert (every["warned_halfway"], every["warned_falsely"]) == pytest.approx((1, 1 / 3))
     assert (at_stake_kept["count"], at_stake_kept["largest"]) == (1, pytest.approx(0.1))
     (combination,) = by_combination(checked).to_dicts()
     assert (combination["runs"], combination["outliers"], combination["at_stake_mean"]) == (2, 1, pytest.approx(0.15))
@@ -191,7 +193,7 @@ def test_the_opening_tells_the_worst_first(result):
         "The I/O of a job with 1 process took 3.00 times as long as alone (32.0 s instead of 10.7 s), the most of all, "
         "in 1 + 2."
     )
-    assert "the rates stood 1 to 2.00" in uneven
+    assert "bandwidths were 1 to 2.00" in uneven
 
 
 def test_the_command_writes_tables_page_and_json(profiles, tmp_path, result):

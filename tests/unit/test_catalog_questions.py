@@ -9,7 +9,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.analysis.blame.case import case_of
-from slicewise.analysis.site import overlaps as site_overlaps
 from slicewise.analysis.site import worst as site_worst
 from slicewise.analysis.site.overlaps import pairs
 from slicewise.analysis.site.worst import head, most_lost, worst
@@ -92,10 +91,8 @@ def test_pairs_and_partners_agree(catalog):
     assert [row["job"] for row in told("catalog", "overlaps", catalog.path, "48213")] == ["48190"]
 
 
-@pytest.mark.parametrize("at_once", [3000, 4_000_000])
-def test_pairs_are_those_of_all_jobs(at_once, monkeypatch, tmp_path):
+def test_pairs_are_those_of_all_jobs(tmp_path):
     """Of many jobs, also small ones, part by part: what one join of all rows finds."""
-    monkeypatch.setattr(site_overlaps, "MEETINGS_AT_ONCE", at_once)
     days = write_days(tmp_path / "days", 1, 2000)
     rows = days.scan("job_slices").select("key", "storage", "slice", "write_bytes").collect()
     both = rows.join(rows, on=["storage", "slice"], suffix="_other").filter(pl.col("key") < pl.col("key_other"))
@@ -111,6 +108,8 @@ def test_pairs_are_those_of_all_jobs(at_once, monkeypatch, tmp_path):
     found = pairs(days, days.batches(), 0, LAST, 1 << 30)
     assert found.jobs == found.of == rows["key"].n_unique() > 1000
     assert found.rows.select(columns).sort(pair).equals(expected)
+    assert pairs(days, days.batches(), 0, LAST, 20).rows.equals(found.rows.head(20))
+    assert pairs(days, days.batches(), 0, LAST, 0).rows.is_empty()
 
     limited = pairs(days, days.batches(), 0, LAST, 1 << 30, most_meetings=both.height // 10)
     assert 1 < limited.jobs < limited.of == found.of
@@ -147,6 +146,19 @@ def test_quality_names_what_is_missing(jobs, catalog, tmp_path):
     assert (row["job"], row["is_good"], row["damage"]) == ("48213", False, 1)
     assert row["missing_ranks"] >= 36
     assert "1 job of 1 lack" in slicewise_command("catalog", "quality", opened.path).text
+
+
+@pytest.mark.parametrize(("unseen", "is_good"), [(200 << 10, True), (300 << 10, False)])
+def test_what_the_loader_reads_for_itself_makes_no_job_a_bad_one(catalog, tmp_path, unseen, is_good):
+    opened = Catalog(shutil.copytree(catalog.path, tmp_path / "catalog"))
+    for file in opened.path.rglob("coverage.parquet"):
+        unseen_reads = pl.lit(unseen, pl.UInt64), pl.lit(0, pl.UInt64)
+        columns = [value.alias(name) for value, name in zip(unseen_reads, ("read_kernel", "read_seen"), strict=True)]
+        frame = pl.read_parquet(file)
+        frame.with_columns(one.cast(frame.schema[one.meta.output_name()]) for one in columns).write_parquet(file)
+    compared = [row for row in told("catalog", "quality", opened.path, "--all") if row["read_seen"] is not None]
+    assert {row["is_good"] for row in compared} == {is_good}
+    assert {row["read_seen"] for row in compared} == {0.0}
 
 
 def test_a_kept_job_is_blamed_as_its_profile_is(jobs, catalog, monkeypatch, tmp_path):

@@ -95,6 +95,42 @@ TEST_CASE("strings come back, the empty one among them", "[encode]")
     }
 }
 
+TEST_CASE("paths are masked as the segment asks, and other texts are not", "[encode]")
+{
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    const std::string paths[] = { "/home/anna/a.dat", "b.dat", "", "/ends/in/" };
+    std::vector<uint64_t> rows(4 * FILE_COLUMNS);
+    for (unsigned i = 0; i < 4; i++) {
+        rows[i * FILE_COLUMNS + files_file] = i + 1;
+        rows[i * FILE_COLUMNS + files_path] = segment_add_text(&segment.home, paths[i].c_str());
+    }
+    auto shown = [&](uint32_t names) {
+        segment.home.segment->names = names;
+        Encoded encoded;
+        encode_table(&encoded.encoder, segment.home.segment, TABLE_files, rows.data(), 4);
+        std::vector<std::string> texts;
+        auto decoded = encoded.decoded().at("files");
+        for (auto &row : decoded)
+            texts.push_back(row.text["path"]);
+        return texts;
+    };
+    CHECK(shown(NAMES_full) == std::vector<std::string>(paths, paths + 4));
+    CHECK(shown(NAMES_base) == std::vector<std::string>{ "a.dat", "b.dat", "", "in/" });
+    auto hashes = shown(NAMES_hash);
+    CHECK(hashes[0] == "46d686106ccd9ea7");
+    CHECK(hashes[1] != hashes[0]);
+    CHECK(hashes[2].empty());
+    segment.home.segment->names_key[0] = 1;
+    CHECK(shown(NAMES_hash)[0] != hashes[0]);
+
+    std::vector<uint64_t> mount(MOUNT_COLUMNS);
+    mount[mounts_point] = segment_add_text(&segment.home, "/scratch");
+    Encoded encoded;
+    encode_table(&encoded.encoder, segment.home.segment, TABLE_mounts, mount.data(), 1);
+    CHECK(encoded.decoded().at("mounts")[0].text["point"] == "/scratch");
+}
+
 TEST_CASE("records come back with every counter and bin in its column", "[encode]")
 {
     std::mt19937_64 random(7);

@@ -77,7 +77,7 @@ def test_the_command_in_words(tmp_path):
     page = tmp_path / "page.html"
     done = slicewise_command("expect", "box", write_example(tmp_path / "runs"), "--point", ".7,2.5", "-o", page)
     assert done.text.startswith("Expect 0.500 to 4.20 GiB/s and 2.00 to 12.0 kIOPS here: from 3 runs of IO500")
-    assert "is not in the box: it lies between the runs' boxes, in no run's own." in done.text
+    assert "is not in the box: it lies between the boxes of single runs, in none of them." in done.text
     assert "Anomaly, left out of the union: run3: bandwidth: hard is better than easy" in done.text
     assert f"Page: {page}" in done.text
     assert "What this file system gives" in page.read_text()
@@ -125,7 +125,7 @@ def test_where_most_runs_are_anomalies_it_is_said(tmp_path):
     for number in range(3):
         write_result(tmp_path / str(number), (2, 2.5), (1.5 if number else 4, 11))
     said = expect_words.opening(expectation(read_results([tmp_path])))
-    assert said[-1].startswith("2 of 3 runs are anomalies. Hard I/O is no harder here than easy I/O")
+    assert said[-1].startswith("2 of 3 runs are anomalies. Either hard I/O is no harder here than easy I/O")
 
 
 def test_percentiles_against_public_results(tmp_path):

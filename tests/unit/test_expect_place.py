@@ -12,6 +12,7 @@ from slicewise.io500.results import Run, read_results
 from slicewise.report.expect import place_words
 from slicewise.report.expect.expect_page import places_page
 from slicewise.report.page import html_of
+from slicewise.text import words
 from support.command_line import slicewise_command
 from support.io500_results import EXAMPLE, write_result
 from support.runs import metadata, write_run, wrote
@@ -98,7 +99,7 @@ def test_worse_than_any_benchmark_with_nobody_else_is_news(tmp_path, box):
     assert (found.is_inside, found.is_below, found.company) == (False, True, [])
     assert found.is_cached is False
     assert found.is_news
-    assert "News for operators" in place_words.verdict(found)
+    assert "Tell your operators" in place_words.verdict(found)
 
 
 def test_with_company_it_is_no_news(tmp_path, box):
@@ -118,7 +119,7 @@ def test_what_stays_in_memory_is_outside_of_any_honest_box(tmp_path, box):
     found = placed(job, box)
     assert found.position.is_inside
     assert not found.is_inside
-    assert place_words.verdict(found).startswith("sim is outside of any honest box: it worked in the page cache")
+    assert place_words.verdict(found).startswith("sim cannot be judged by the box: it worked in the page cache")
 
 
 def test_cached_bytes_that_took_no_time_do_not_judge_a_job(tmp_path, box):
@@ -159,3 +160,9 @@ def test_the_page_shows_jobs_and_boxes(tmp_path, box):
     found = placed(write_run(tmp_path / "profiles" / "a<b>", 20, rows), box)
     page = html_of(places_page(expectation(read_results([box])), [found], []))
     assert "a&lt;b&gt; is in the box" in page
+
+
+def test_few_operations_are_not_told_in_thousands():
+    assert [place_words._operations(rate) for rate in (7.06e-05, 0.0251, None)] == [
+        "0.0706 IOPS", "0.0251 kIOPS", f"{words.number(None)} kIOPS",
+    ]  # fmt: skip

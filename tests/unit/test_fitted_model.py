@@ -223,13 +223,13 @@ def test_a_run_that_stood_out_is_told_apart():
     ]
     checked = check(fit_model(jobs, slices), pl.concat(repeats))
     assert checked.filter("is_outlier")["run"].unique().to_list() == [f"{first['run'][0]}#3"]
-    said = check_words(checked, "by a fit")
+    said = " ".join(check_words(checked, "by a fit"))
     assert summary(checked)["max_relative_error"] < 0.03
     assert summary(checked)["max_relative_error_of_outliers"] == pytest.approx(1 / 3, abs=0.03)
     later = pl.when(pl.col("job") == pl.col("job").last()).then(pl.col("start") + 5).otherwise(pl.col("start"))
     other = repeats[3].with_columns(start=later)  # no repeat of the others
     assert not check(fit_model(jobs, slices), pl.concat([*repeats[:3], other, repeats[4]]))["is_outlier"].any()
-    assert f"Without 1 run that stood out among repeats (by 1.5 standard deviations): {first['run'][0]}#3" in said
+    assert f"Left out: 1 run that stood out among repeats (by 1.5 standard deviations): {first['run'][0]}#3" in said
 
 
 def test_prediction_and_its_interval():

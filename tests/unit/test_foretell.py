@@ -6,6 +6,7 @@ import math
 import pytest
 from slicewise.analysis.foretell.foretold import alone_run as run_alone
 from slicewise.analysis.foretell.foretold import foretell, seen_runs, serves, timeline, tried_on
+from slicewise.analysis.foretell.halfway import runs_off
 from slicewise.analysis.foretell.laws import LAWS, laws_of
 from slicewise.analysis.foretell.side_by_side import Beside, Rules, Segment, ends, speeds
 from slicewise.digest.digest import Digest
@@ -181,6 +182,21 @@ def test_jobs_in_company_count_where_there_is_a_like_run_alone(campaign, tmp_pat
     assert math.isinf(laws_of(tried).chosen.part)
 
 
+def test_a_run_beside_somebody_without_a_profile_is_named(campaign, tmp_path):
+    """It got a third of what the storage gave in the others, for ten seconds."""
+    slow = [
+        job(tmp_path, "slow-large", 9000, [(10, 25 / 3, 0.999), (23, 25, 0.999), (1, 25 / 3, 0.333)], 3),
+        job(tmp_path, "slow-small", 9000, [(10, 25 / 3, 0.999), (23, 25, 0.999), (13, 100, 0.999), (1, 42, 0.42)]),
+    ]
+    alone = [(campaign[0], 0.0), (campaign[1], 0.0)]
+    assert runs_off(foretell(alone, campaign[2:])) == []
+    found = foretell(alone, [*campaign[2:], *slow])
+    assert runs_off(found) == ["slow-large + slow-small"]
+    assert foretell_words.lines(found, runs_off(found))[-1].startswith(
+        "1 of 5 runs of jobs side by side did not go as foretold: "
+    )
+
+
 def test_what_cannot_be_foretold_is_said(campaign, tmp_path):
     with pytest.raises(UserError, match="two jobs or more"):
         foretell([(campaign[0], 0.0)])
@@ -223,3 +239,21 @@ def test_storage_that_gets_slower_with_nodes_is_recognised(tmp_path):
     assert found.laws.chosen.rules.crowding == 0.4
     assert [one.seconds.value for one in found.jobs] == pytest.approx([56, 56], rel=0.01)
     assert "a byte costs 40 % more for each further node" in " ".join(foretell_words.lines(found))
+
+
+def test_intervals_are_wide_where_a_time_depends_on_the_law():
+    """Two jobs of two combinations: every law gives the first the same time, and the laws differ by the second."""
+    first, second, *_ = LAWS
+    errors = {
+        law: [[0.01, 0.2 + 0.1 * place], [-0.01, -0.2 - 0.1 * place]] for place, law in enumerate((first, second))
+    }
+    laws = laws_of(errors, ["a", "b"])
+    assert laws.is_held_out
+    assert (laws.chosen, laws.possible) == (first, [first])
+    assert (len(laws.errors), laws.at_stake) == (4, [pytest.approx(one) for one in (0, 0.05, 0, 0.05)])
+    sure, unsure = (laws.estimate(100.0, [100.0], at_stake) for at_stake in (0.0, 0.05))
+    assert math.log(unsure.high / 100) == pytest.approx(3 * math.log(sure.high / 100))
+    assert sure.low * sure.high == pytest.approx(100**2)
+    fitted = laws_of(errors, ["a", "a"]).estimate(100.0, [90.0, 130.0], 0.0)
+    assert fitted.low < 90
+    assert fitted.high > 130

@@ -28,3 +28,13 @@ def test_binaries_are_hardened(binary):
     dynamic = readelf("-d", binary)
     assert not re.search(r"TEXTREL|RPATH|RUNPATH", dynamic)
     assert re.search(r"Type: +DYN", readelf("-h", binary))
+
+
+def test_the_collector_binds_at_its_start_and_guards_its_stack():
+    """It may run as root. The library is left alone: both would cost each start, and calls, of applications."""
+    need("readelf")
+    collector = BUILD / "bin" / "slicewise-collect"
+    need_built(collector)
+    assert re.search(r"\(FLAGS\) +.*BIND_NOW", readelf("-d", collector))
+    objects = list((BUILD / "objects" / "collector").glob("*.o"))
+    assert sum("__stack_chk_fail" in readelf("-s", path) for path in objects) > len(objects) / 2

@@ -55,7 +55,7 @@ def profile(tmp_path):
 
 def test_a_jobs_own_io_is_that_of_its_ranks_on_files_without_mpi_io_again(profile):
     rows = job.per_slice(job.own_slices(profile)).rows()
-    assert rows == [(10, MIB, 3 * MIB, 0, 0), (11, 0, 3 * MIB, 4, 0)]
+    assert rows == [(10, MIB, 3 * MIB, 1, 3, 0, 0), (11, 0, 3 * MIB, 0, 3, 4, 0)]
 
 
 def test_time_in_io_is_by_rank_with_the_slowest_named(profile):

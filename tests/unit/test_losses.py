@@ -7,11 +7,16 @@ import shutil
 import numpy as np
 import polars as pl
 import pytest
+from slicewise.analysis.blame import sources
+from slicewise.analysis.blame.uncontended import Scene
+from slicewise.analysis.site import losses as site_losses
 from slicewise.analysis.site import losses_by_day
 from slicewise.analysis.site import worst as site_worst
 from slicewise.analysis.site.everyone import everyone
 from slicewise.analysis.site.losses import GROUPS, losses
 from slicewise.analysis.site.losses_by_day import lost_by_all
+from slicewise.analysis.site.runs_alone import Processes
+from slicewise.analysis.site.unpriced import unpriced
 from slicewise.analysis.site.worst import all_at_once, together, worst
 from slicewise.catalog.answers import ANSWERS
 from slicewise.catalog.find import places
@@ -76,6 +81,25 @@ def test_what_some_lost_is_a_part_of_what_all_lost(day):
     assert (first["caused_seconds"] + rest["caused_seconds"]).to_list() == pytest.approx(
         whole["caused_seconds"].to_list()
     )
+
+
+def test_who_cannot_be_priced_is_known_without_asking_the_sources(day, monkeypatch):
+    """No source prices a job that is counted out, many are, and losses stay the same."""
+    every = everyone(day, day.batches(), 0, LAST)
+    processes = Processes(every)
+    counted_out, priced = unpriced(every), np.zeros(every.jobs.height, bool)
+    for place in range(every.jobs.height):
+        scene = Scene(every.on_storages(place), every.known, every.grid_ns / 1e9)
+        priced[place] = sources.ask(scene, [], processes.count(place)).chosen is not None
+    assert not (counted_out & priced).any()
+    assert priced.sum() > 20
+    assert counted_out.sum() > every.jobs.height / 4
+
+    found = losses(every)
+    monkeypatch.setattr(site_losses, "unpriced", lambda every: np.zeros(every.jobs.height, bool))
+    asked = losses(every)
+    assert found.jobs.equals(asked.jobs)
+    assert found.beside == asked.beside
 
 
 def test_parts_that_are_read_one_after_the_other_are_the_same(day, monkeypatch):

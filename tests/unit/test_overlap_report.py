@@ -98,7 +98,7 @@ def test_a_prediction_whose_assumptions_do_not_hold_is_grey_and_in_no_sentence(r
     table = predictions_table(result, direction)
     assert len(table.greyed) == sum(len(each.jobs) for each in doubted)
     assert all(table.rows[row][1].text == "together" for row in table.greyed)
-    greyed = "Greyed, for what the models take for granted does not hold: 48190 still runs."
+    greyed = "Greyed: a model's assumption does not hold here. 48190 still runs."
     assert greyed in inapplicable(direction)
     assert not predictions_table(result, writes).greyed
 
@@ -192,4 +192,4 @@ def test_what_was_not_seen_is_listed(profiles, tmp_path):
     assert "48213: saw 100 % of the bytes written that the kernel counted" in lines
     assert "48190: the segment was full while the program ran" in lines
     assert "(3 times in 1 process)" in lines
-    assert "killed: 2 processes ended without a word" in lines
+    assert "killed: 2 processes ended before the profile was finished" in lines

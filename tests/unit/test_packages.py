@@ -12,6 +12,9 @@ import pytest
 import slicewise
 from support.programs import need
 
+# One build directory of names of the old glibc.
+pytestmark = pytest.mark.xdist_group("packages")
+
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 CHECK = ROOT / "packaging" / "old_glibc" / "check"

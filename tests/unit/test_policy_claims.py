@@ -108,7 +108,7 @@ def test_claims_are_held_against_the_bytes_of_the_slices_of_later_phases(jobs):
     assert (found.unknown, found.absent) == (1, ["other"])
     assert claims_lines(found, "log") == [
         "2 jobs of log can be compared with a profile; 1 claimed less than half or more than twice of what it moved.",
-        "modest moved 128 MiB in phases for which it had claimed 2 MiB: 64.0 times as much.",
+        "modest claimed 2 MiB and moved 128 MiB in these phases: 64.0 times as much.",
         "1 job of the log has no profile here.",
         "Not in the log, or with another secret: other.",
     ]

@@ -100,7 +100,7 @@ def test_the_command_reads_profiles_and_logs(tmp_path):
     page = tmp_path / "page.html"
     done = slicewise_command("policy", "probability", tmp_path / "profiles", "--html", page)
     assert done.text.startswith("While a job does I/O, another one does too 55.0 % of the time")
-    assert "really happened on /scratch" in done.text
+    assert "Observed on /scratch: while a job did I/O" in done.text
     assert "How large jobs are" in page.read_text()
     record = json.loads(slicewise_command("policy", "probability", "--swf", log, "--json").text)
     assert (record["jobs"], record["skipped_jobs"], record["io_share_source"]) == (3, 1, "assumed")

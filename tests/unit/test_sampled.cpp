@@ -35,7 +35,7 @@ struct Proc {
         fake_system.has_clock = true;
         fake_system.realtime_ns = fake_system.monotonic_ns = BEGIN;
         REQUIRE(sampled_begin(sampled.get(), root.c_str(), SECOND, launcher, scheduler_job) == 0);
-        sampled_look(sampled.get(), profiled.get(), BEGIN); /* there is nobody yet */
+        sampled_look(sampled.get(), profiled.get()); /* there is nobody yet */
     }
 
     void show(uint32_t pid, const Process &process) const
@@ -59,7 +59,7 @@ struct Proc {
     void look(double seconds) const
     {
         fake_system.realtime_ns = fake_system.monotonic_ns = BEGIN + (uint64_t)(seconds * 1e9);
-        sampled_look(sampled.get(), profiled.get(), fake_system.realtime_ns);
+        sampled_look(sampled.get(), profiled.get());
     }
     /* A look, the visits after it, and the rows. */
     void turn(double seconds)
@@ -91,8 +91,11 @@ struct Proc {
             names[row["number"]] = row.text["program"];
         for (auto &row : spool.rows("node_process_slices"))
             found[names[row["number"]]][row["slice"] - BEGIN / SECOND] += row["write_bytes"];
+        for (auto &row : spool.rows("node_process_slices"))
+            unsure_ns[row["slice"] - BEGIN / SECOND] += row["unsure_ns"];
         return found;
     }
+    std::map<uint64_t, uint64_t> unsure_ns; /* by slice, once `written` was asked */
 
     static void write(const std::string &path, const std::string &text)
     {
@@ -128,6 +131,26 @@ TEST_CASE("what a process did since it began lies in the slices in which it was,
     proc.end(40);
     proc.turn(5);
     CHECK(proc.written() == Written{ { "/opt/copy", { { 1, MIB }, { 2, MIB }, { 3, 2 * MIB }, { 4, MIB } } } });
+}
+
+TEST_CASE("a look that comes late says how far from the slice's edge it was, and one that took long too", "[sampled]")
+{
+    Sandbox sandbox;
+    Proc proc(sandbox, 500);
+    proc.show(500, {});
+    Process copy = { .parent = 500, .start_seconds = 1, .written = MIB };
+    proc.show(40, copy);
+    proc.turn(1.9);
+    copy.written += MIB;
+    proc.show(40, copy);
+    proc.turn(2.3); /* the edge at 2 s is 0.1 s after the look before it, and 0.3 s before this one */
+    copy.written += MIB;
+    proc.show(40, copy);
+    proc.turn(3.1);
+    proc.end(40);
+    proc.turn(4);
+    CHECK(proc.written()["/opt/copy"].size() == 3);
+    CHECK(proc.unsure_ns == std::map<uint64_t, uint64_t>{ { 1, SECOND / 10 }, { 2, SECOND / 5 }, { 3, SECOND / 10 } });
 }
 
 TEST_CASE("a process that lives for one round has rows, and one that moves next to nothing has none", "[sampled]")
@@ -274,7 +297,7 @@ TEST_CASE("more processes than can be followed are counted, and text that is no 
     Proc::write(proc.root + "/proc/1000/io", "rchar");
     for (int seconds = 1; seconds < 4; seconds++)
         proc.turn(seconds);
-    CHECK(proc.sampled->left_out >= 10);
+    CHECK(proc.sampled->left_out == 10); /* each once, however often it was looked at */
     uint64_t sum = 0;
     Written written = proc.written();
     for (auto &[slice, bytes] : written["/opt/copy"])

@@ -3,6 +3,7 @@
 #include "sandbox.h"
 
 #include <cstring>
+#include <map>
 
 extern "C" {
 #include "node.h"
@@ -10,11 +11,15 @@ extern "C" {
 
 namespace fs = std::filesystem;
 
-namespace {
+namespace
+{
 
 /* A system's root with files of a test's own. */
 struct Root {
-    explicit Root(const Sandbox &sandbox) : path(sandbox.path("root")) { fs::create_directory(path); }
+    explicit Root(const Sandbox &sandbox) : path(sandbox.path("root"))
+    {
+        fs::create_directory(path);
+    }
     void write(const std::string &name, const std::string &text) const
     {
         fs::create_directories(fs::path(path + name).parent_path());
@@ -39,14 +44,15 @@ void write_all(const Root &root)
     root.write("/proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=12\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=13\n");
     root.write("/proc/pressure/io", "some avg10=0.00 avg60=0.10 avg300=0.60 total=14\nfull avg10=0.00 avg60=0.03 avg300=0.31 total=15\n");
     root.write("/proc/net/snmp", "Ip: Forwarding\nIp: 1\nTcp: ActiveOpens OutSegs RetransSegs\nTcp: 7 500 21\nUdp: InDatagrams\nUdp: 5\n");
-    root.write("/proc/net/netstat",
-               "TcpExt: ListenOverflows ListenDrops TCPTimeouts TCPFromZeroWindowAdv TCPToZeroWindowAdv TCPWantZeroWindowAdv\n"
-               "TcpExt: 31 32 33 34 35 36\nIpExt: InOctets\nIpExt: 9\n");
+    root.write("/proc/net/netstat", "TcpExt: ListenOverflows ListenDrops TCPTimeouts TCPFromZeroWindowAdv TCPToZeroWindowAdv TCPWantZeroWindowAdv\n"
+                                    "TcpExt: 31 32 33 34 35 36\nIpExt: InOctets\nIpExt: 9\n");
     root.write("/proc/meminfo", "MemTotal:  1000 kB\nDirty:               3 kB\nWriteback:           5 kB\nWritebackTmp:        7 kB\n");
-    root.write("/proc/net/dev", "Inter-|   Receive  | Transmit\n face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop\n"
-                                "    lo: 1 1 1 1 0 0 0 0 1 1 1 1 0 0 0 0\n  ib0:101 102 103 104 5 6 7 8 201 202 203 204 5 6 7 8\n");
-    root.write("/proc/diskstats", "   8       0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n   8       1 sda1 1 2 3 4 5 6 7 8 9 10 11 0 0 0 0 0 0\n"
-                                  "   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+    root.write("/proc/net/dev",
+               "Inter-|   Receive  | Transmit\n face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop\n"
+               "    lo: 1 1 1 1 0 0 0 0 1 1 1 1 0 0 0 0\n  ib0:101 102 103 104 5 6 7 8 201 202 203 204 5 6 7 8\n");
+    root.write("/proc/diskstats",
+               "   8       0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n   8       1 sda1 1 2 3 4 5 6 7 8 9 10 11 0 0 0 0 0 0\n"
+               "   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
     root.write("/sys/class/block/sda1/partition", "1\n");
     root.write("/proc/self/mountstats",
                "device /dev/sda1 mounted on / with fstype ext4\n"
@@ -75,11 +81,11 @@ TEST_CASE("every source is read, to the number", "[sources]")
     sources_read(&reading);
 
     const std::map<int, uint64_t> expected = {
-        { node_slices_cpu_stall_ns, 11000 },       { node_slices_memory_stall_ns, 12000 },  { node_slices_memory_full_stall_ns, 13000 },
-        { node_slices_io_stall_ns, 14000 },        { node_slices_io_full_stall_ns, 15000 }, { node_slices_tcp_sent_segments, 500 },
-        { node_slices_tcp_retransmissions, 21 },   { node_slices_tcp_timeouts, 33 },        { node_slices_tcp_to_zero_window, 35 },
-        { node_slices_tcp_from_zero_window, 34 },  { node_slices_tcp_want_zero_window, 36 }, { node_slices_listen_overflows, 31 },
-        { node_slices_listen_drops, 32 },          { node_slices_dirty_bytes, 3072 },       { node_slices_writeback_bytes, 5120 },
+        { node_slices_cpu_stall_ns, 11000 },      { node_slices_memory_stall_ns, 12000 },   { node_slices_memory_full_stall_ns, 13000 },
+        { node_slices_io_stall_ns, 14000 },       { node_slices_io_full_stall_ns, 15000 },  { node_slices_tcp_sent_segments, 500 },
+        { node_slices_tcp_retransmissions, 21 },  { node_slices_tcp_timeouts, 33 },         { node_slices_tcp_to_zero_window, 35 },
+        { node_slices_tcp_from_zero_window, 34 }, { node_slices_tcp_want_zero_window, 36 }, { node_slices_listen_overflows, 31 },
+        { node_slices_listen_drops, 32 },         { node_slices_dirty_bytes, 3072 },        { node_slices_writeback_bytes, 5120 },
     };
     for (const auto &[column, value] : expected) {
         CAPTURE(column);
@@ -146,10 +152,11 @@ TEST_CASE("what is not there, or is not as expected, counts nothing", "[sources]
     reading = {};
     reading.root = root.path.c_str();
     sources_read(&reading);
-    for (const char *text : { "", "\n", "some total=", "some\nfull\n", "Tcp: A B\n", "TcpExt: ListenDrops\nTcpExt:", "eth0: 1 2 3\n", " 8 0 sda 1 2\n",
-                              ":::::\n", "device a mounted on", "device a mounted on b with fstype nfs4\n\tper-op statistics\n\tREAD: 1\n\tbytes: 1\n" })
-        for (const char *file : { "/proc/pressure/io", "/proc/net/snmp", "/proc/net/netstat", "/proc/net/dev", "/proc/diskstats", "/proc/self/mountstats",
-                                  "/proc/meminfo", "/proc/fs/lustre/osc/x/stats" }) {
+    for (const char *text :
+         { "", "\n", "some total=", "some\nfull\n", "Tcp: A B\n", "TcpExt: ListenDrops\nTcpExt:", "eth0: 1 2 3\n", " 8 0 sda 1 2\n", ":::::\n",
+           "device a mounted on", "device a mounted on b with fstype nfs4\n\tper-op statistics\n\tREAD: 1\n\tbytes: 1\n" })
+        for (const char *file : { "/proc/pressure/io", "/proc/net/snmp", "/proc/net/netstat", "/proc/net/dev", "/proc/diskstats",
+                                  "/proc/self/mountstats", "/proc/meminfo", "/proc/fs/lustre/osc/x/stats" }) {
             root.write(file, text);
             sources_read(&reading);
         }
@@ -158,6 +165,92 @@ TEST_CASE("what is not there, or is not as expected, counts nothing", "[sources]
     for (unsigned i = 0; i < reading.devices_used; i++)
         for (uint64_t value : reading.devices[i].now)
             CHECK(value == 0);
+}
+
+namespace
+{
+
+void write_group(const Root &root, const std::string &group, const std::string &io)
+{
+    std::string dir = "/sys/fs/cgroup" + group;
+    root.write("/sys/fs/cgroup/cgroup.controllers", "cpu io memory pids\n");
+    root.write(dir + "/io.stat", io);
+    root.write(dir + "/memory.stat", "anon 1\nfile 4096\nfile_mapped 5\nfile_dirty 6\nfile_writeback 7\nworkingset_refault_anon 8\n"
+                                     "workingset_refault_file 9\nworkingset_activate_file 10\npgfault 11\npgmajfault 12\n");
+    root.write(dir + "/io.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=13\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=14\n");
+}
+
+} // namespace
+
+TEST_CASE("the job's control group counts by disk, from a disk's first line on", "[sources]")
+{
+    Sandbox sandbox;
+    Root root(sandbox);
+    static struct reading reading;
+    reading = {};
+    reading.root = root.path.c_str();
+    root.write("/proc/self/cgroup", "3:memory:/old/job_471\n0::/slurm/job_47/step_0\n");
+    fs::create_directories(root.path + "/sys/dev/block");
+    fs::create_symlink("../../devices/x/block/sda", root.path + "/sys/dev/block/8:0");
+    write_group(root, "/slurm/job_47", "8:0 rbytes=100 wbytes=200 rios=3 wios=4 dbytes=5 dios=6\n");
+    cgroup_find(&reading.cgroup, reading.root, "", "47");
+    REQUIRE(std::string(reading.cgroup.path) == "/slurm/job_47");
+    sources_read(&reading);
+    CHECK(reading.cgroup.missing == 0);
+    const device *group = find(reading, DEVICE_cgroup, "/slurm/job_47"), *disk = find(reading, DEVICE_cgroup_disk, "sda");
+    REQUIRE(group != nullptr);
+    REQUIRE(disk != nullptr);
+    std::map<column, uint64_t> memory = { { node_cgroups_file_bytes, 4096 },   { node_cgroups_dirty_bytes, 6 },
+                                          { node_cgroups_writeback_bytes, 7 }, { node_cgroups_anonymous_refaults, 8 },
+                                          { node_cgroups_file_refaults, 9 },   { node_cgroups_major_faults, 12 },
+                                          { node_cgroups_io_stall_ns, 13000 }, { node_cgroups_io_full_stall_ns, 14000 } };
+    for (auto &[column, value] : memory)
+        CHECK(group->now[column] == value);
+    CHECK(disk->now[node_cgroup_disks_read_bytes] == 100);
+    CHECK(disk->now[node_cgroup_disks_write_bytes] == 200);
+    CHECK(disk->now[node_cgroup_disks_read_ops] == 3);
+    CHECK(disk->now[node_cgroup_disks_write_ops] == 4);
+    CHECK_FALSE(disk->was_present); /* what it counted before the first reading is nobody's slice */
+
+    write_group(root, "/slurm/job_47",
+                "8:16 \n8:0 rbytes=150 wbytes=200 rios=4 wios=4 dbytes=5 dios=6\n253:1 253:0 rbytes=7 wbytes=8 rios=9 wios=1\n");
+    sources_read(&reading);
+    CHECK(disk->before[node_cgroup_disks_read_bytes] == 100);
+    CHECK(disk->now[node_cgroup_disks_read_bytes] == 150);
+    const device *later = find(reading, DEVICE_cgroup_disk, "253:0");
+    REQUIRE(later != nullptr);
+    CHECK(later->was_present);
+    CHECK(later->before[node_cgroup_disks_read_bytes] == 0);
+    CHECK(later->now[node_cgroup_disks_read_bytes] == 7);
+    CHECK(find(reading, DEVICE_cgroup_disk, "8:16") == nullptr);
+
+    fs::remove_all(root.path + "/sys/fs/cgroup/slurm/job_47");
+    sources_read(&reading);
+    CHECK(reading.cgroup.missing == 7);
+    CHECK_FALSE(group->is_present);
+    CHECK_FALSE(disk->is_present);
+}
+
+TEST_CASE("a control group is sampled where one is named, of cgroup v2 alone", "[sources]")
+{
+    Sandbox sandbox;
+    Root root(sandbox);
+    struct cgroup cgroup;
+    auto found = [&](const char *wanted, const char *job) {
+        cgroup_find(&cgroup, root.path.c_str(), wanted, job);
+        return std::string(cgroup.dir) + ":" + cgroup.path;
+    };
+    root.write("/proc/self/cgroup", "3:memory:/slurm/job_47\n0::/user.slice/a.scope\n");
+    CHECK(found("own", "47") == ":");
+    root.write("/sys/fs/cgroup/unified/cgroup.controllers", "\n");
+    CHECK(found("own", "47") == "/sys/fs/cgroup/unified:/user.slice/a.scope");
+    CHECK(found("/given", nullptr) == "/sys/fs/cgroup/unified:/given");
+    CHECK(found("given", "47") == "/sys/fs/cgroup/unified:");
+    CHECK(found("", "47") == "/sys/fs/cgroup/unified:");
+    CHECK(found("", nullptr) == "/sys/fs/cgroup/unified:");
+    CHECK(found((std::string("/") + std::string(2000, 'x')).c_str(), nullptr) == "/sys/fs/cgroup/unified:");
+    root.write("/sys/fs/cgroup/cgroup.controllers", "io\n");
+    CHECK(found("own", nullptr) == "/sys/fs/cgroup:/user.slice/a.scope");
 }
 
 TEST_CASE("samples are what came since, in the slice where that began", "[node]")
@@ -170,12 +263,15 @@ TEST_CASE("samples are what came since, in the slice where that began", "[node]"
     settings.dir = dir.c_str();
     settings.job = "job";
     settings.storage_ports = "";
+    settings.cgroup = "";
     settings.segment_dir = segments.c_str();
     settings.slice_ns = 4000000000;
     fake_system.has_clock = true;
     fake_system.realtime_ns = 1001 * NS_PER_SECOND;
     fake_system.monotonic_ns = 500 * NS_PER_SECOND;
     write_all(root);
+    settings.cgroup = "/job";
+    write_group(root, "/job", "");
     REQUIRE(node_begin(&node, root.path.c_str(), &settings, "job", 0) == 0);
     char path[1100];
     spool_path(path, sizeof path, node.home.segment);
@@ -188,6 +284,7 @@ TEST_CASE("samples are what came since, in the slice where that began", "[node]"
     pass(3);
     root.write("/proc/pressure/io", "some avg10=0 total=114\nfull avg10=0 total=25\n");
     root.write("/proc/diskstats", "   8       0 sda 2 2 5 4 5 6 7 8 9 10 11 12\n   8 16 sdb 9 9 9 9 9 9 9 9 9 9 9 9\n");
+    write_group(root, "/job", "8:0 rbytes=100 wbytes=200 rios=3 wios=4 dbytes=5 dios=6\n");
     turn();
     pass(9); /* late by more than a slice */
     root.write("/proc/diskstats", "   8       0 sda 2 2 5 4 5 6 7 8 9 10 11 12\n   8 16 sdb 10 9 9 9 9 9 9 9 9 9 9 9\n");
@@ -213,6 +310,14 @@ TEST_CASE("samples are what came since, in the slice where that began", "[node]"
     CHECK(slices[0]["sampled_ns"] == 3 * NS_PER_SECOND);
     CHECK(slices[0]["io_stall_ns"] == 100000);
     CHECK(slices[0]["io_full_stall_ns"] == 10000);
+    auto disks = spool.rows("node_cgroup_disks"), groups = spool.rows("node_cgroups");
+    REQUIRE(disks.size() == 1);
+    CHECK(disks[0]["slice"] == 250);
+    CHECK(disks[0]["read_bytes"] == 100);
+    CHECK(disks[0]["write_ops"] == 4);
+    REQUIRE(groups.size() == 4); /* its page cache, as it stood */
+    CHECK(groups[0]["file_bytes"] == 4096);
+    CHECK(groups[0]["major_faults"] == 0);
     CHECK(slices[0]["tcp_timeouts"] == 0);
     CHECK(slices[0]["dirty_bytes"] == 3072);
     CHECK(slices[1]["slice"] == 251);
@@ -229,7 +334,7 @@ TEST_CASE("samples are what came since, in the slice where that began", "[node]"
     std::map<uint64_t, std::string> names;
     for (auto &device : spool.rows("node_devices"))
         names[device["device"]] = device.text["name"];
-    CHECK(names.size() == 6);
+    CHECK(names.size() == 8);
     CHECK(names[blocks[0]["device"]] == "sda");
     CHECK(names[blocks[1]["device"]] == "sdb");
     auto run = spool.rows("nodes").back();
@@ -250,6 +355,7 @@ TEST_CASE("a killed collector's samples are drained by whoever comes next, and a
     settings.dir = settings.segment_dir = dir.c_str();
     settings.job = "job";
     settings.storage_ports = "";
+    settings.cgroup = "";
     settings.slice_ns = 1000000000;
     fake_system.has_clock = true;
     fake_system.realtime_ns = 1000 * NS_PER_SECOND;

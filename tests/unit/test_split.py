@@ -6,9 +6,11 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from slicewise.analysis.blame.waiting_cost import cost_by_waiting
 from slicewise.analysis.job.split import split
 from slicewise.digest.schema import FRAMES
-from slicewise.report.job.split_words import split_lines, split_table
+from slicewise.report.blame.waiting_words import waiting_lines, waiting_section
+from slicewise.report.split.split_words import critical_table, split_lines, split_record, split_table
 
 SECOND = 1_000_000_000
 KINDS = ("read", "write", "meta", "sync")
@@ -50,7 +52,12 @@ def digest_of(
         schema_overrides={"slice": pl.Int64},
     ).with_columns(user_ns=pl.col("sampled_ns"), system_ns=pl.lit(0))
     return SimpleNamespace(
-        processes=processes, process_slices=slices, communication=communication, usage=usage, not_kept={}
+        processes=processes,
+        process_slices=slices,
+        communication=communication,
+        usage=usage,
+        not_kept={},
+        slice_ns=SECOND,
     )
 
 
@@ -71,10 +78,33 @@ def test_what_a_process_had_no_processor_for_was_idle():
 
 
 def test_waiting_is_time_in_collectives_beyond_the_fastest_ranks_slice_by_slice():
-    calls = [(0, 0, "barrier", 1.0), (1, 0, "collective", 3.0), (0, 1, "collective", 2.0), (0, 1, "message", 1.0)]
+    calls = [(0, 0, "barrier", 1.0), (1, 0, "collective", 3.0), (0, 1, "collective", 2.0), (0, 1, "group", 1.0)]
     # Rank 1 was in no collective in slice 1, and rank 2 never in one.
-    found = split(digest_of(10, [*calls, (2, 0, "message", 1.0)], [], ranks=3))
+    found = split(digest_of(10, [*calls, (2, 0, "group", 1.0)], [], ranks=3))
     assert found.processes["waiting"].to_list() == [2.0, 2.0, 0.0]
+
+
+def test_waiting_in_messages_is_time_beyond_the_fastest_ranks_and_beyond_what_messages_take():
+    # Rank 1 receives for 3 s what rank 0 sends late. Ranks 2 and 3 send to each other all the time: no waiting.
+    late = [(0, 0, "message", 0.1), (1, 0, "wait", 3.0)]
+    busy = [(rank, 0, "message", 3.0) for rank in (2, 3)]
+    digest = digest_of(10, [*late, *busy], [], ranks=4)
+    many = pl.when(pl.col("process") >= 2).then(pl.lit(3_000_000)).otherwise(pl.lit(1))
+    digest.communication = digest.communication.with_columns(calls=many.cast(pl.Int64))
+    assert split(digest).processes["waiting"].to_list() == pytest.approx([0.0, 2.9, 0.0, 0.0])
+
+
+def test_bytes_at_the_highest_rate_are_no_waiting():
+    digest = digest_of(10, [(0, 0, "message", 1.0), (0, 1, "message", 2.0), (1, 0, "message", 0.25)], [])
+    moved = pl.when(pl.col("process") == 0).then(pl.lit(100 << 20)).otherwise(pl.lit(0))
+    digest.communication = digest.communication.with_columns(bytes=moved.cast(pl.Int64))
+    assert split(digest).processes["waiting"].to_list() == pytest.approx([1.0, 0.0])  # in slice 1
+
+
+def test_a_test_that_asks_in_a_loop_is_waiting():
+    digest = digest_of(10, [(0, 0, "test", 2.0), (1, 0, "message", 0.5)], [])
+    digest.communication = digest.communication.with_columns(pl.lit(1_000_000, pl.Int64).alias("calls"))
+    assert split(digest).processes["waiting"].to_list() == pytest.approx([1.5, 0.0])
 
 
 def test_a_slow_ranks_io_holds_the_others_up():
@@ -83,7 +113,7 @@ def test_a_slow_ranks_io_holds_the_others_up():
     found = split(digest_of(10, calls, [(0, 0, "write", 0.8), (0, 1, "write", 0.8)], ranks=4))
     [hold] = found.holds
     assert (hold.label, hold.kind, hold.held, hold.slices) == ("rank 0 on n", "write", 3, 2)
-    assert hold.seconds == pytest.approx(1.6)
+    assert (hold.seconds, hold.waited) == (pytest.approx(1.6), pytest.approx(4.8))
     assert "The writes of rank 0 on n held 3 other ranks up for 1.60 s." in list(split_lines(found))
 
 
@@ -91,6 +121,124 @@ def test_who_computes_for_longer_holds_nobody_up_by_io():
     found = split(digest_of(10, [(0, 0, "barrier", 0.1), (1, 0, "barrier", 3.1)], [(0, 0, "write", 0.5)]))
     assert [hold.seconds for hold in found.holds] == [pytest.approx(0.5)]  # no more than its I/O
     assert split(digest_of(10, [(0, 0, "barrier", 0.1), (1, 0, "barrier", 3.1)], [])).holds == []
+
+
+def waits(rank: int, seconds: dict[int, float], ends: bool = True, name: str = "barrier") -> list:
+    """Time in a barrier by slice; the call ends in the last of them."""
+    last = max(seconds)
+    return [(rank, number, name, time, ends and number == last) for number, time in seconds.items()]
+
+
+def met(runtime: float, rows: list, io: list, ranks: int) -> SimpleNamespace:
+    """A digest whose calls of MPI, (rank, slice, class, seconds, whether one ends there), end where it is told."""
+    digest = digest_of(runtime, [row[:4] for row in rows], io, ranks)
+    ended = pl.Series([int(row[4]) for row in rows], dtype=pl.Int64)
+    digest.communication = digest.communication.with_columns(calls=ended)
+    return digest
+
+
+def test_the_critical_rank_of_each_phase_and_what_it_took_longer_by():
+    # Ranks meet in slice 4: rank 1 computed for longer. Then rank 0 writes, in slices 6 and 7, before they meet again.
+    rows = [row for rank in (0, 2, 3) for row in waits(rank, {2: 0.5, 3: 1.0, 4: 0.75})] + waits(1, {4: 0.05})
+    rows += [row for rank in (1, 2, 3) for row in waits(rank, {6: 0.9, 7: 0.95})] + waits(0, {7: 0.05})
+    io = [(0, 6, "write", 0.9), (0, 7, "write", 0.9)]
+    found = split(met(10, rows, io, ranks=4))
+    first, second = found.phases.to_dicts()
+    assert (first["label"], first["first_slice"], first["end_slice"]) == ("rank 1 on n", 0, 5)
+    # The others waited for 2.2 s; the mean rank for three quarters of that.
+    assert (first["longer"], first["by"]) == (pytest.approx(0.75 * 2.2), "computing")
+    assert first["computing"] == pytest.approx(first["longer"])
+    assert (second["label"], second["first_slice"], second["end_slice"]) == ("rank 0 on n", 6, 8)
+    assert (second["start_ns"], second["end_ns"], second["seconds"]) == (6 * SECOND, 8 * SECOND, 2.0)
+    assert (second["longer"], second["by"]) == (pytest.approx(0.75 * 1.8), "write")
+    assert second["write"] == pytest.approx(0.75 * 1.8)
+    assert [row["sureness"] for row in (first, second)] == ["high", "high"]
+    lines = [line for line in split_lines(found) if "waited for rank" in line]
+    assert lines[0].endswith(
+        "waited for rank 1 on n: it took 1.65 s longer than the mean rank, by computing (sureness: high)."
+    )
+    assert lines[1].endswith(
+        "waited for rank 0 on n: it took 1.35 s longer than the mean rank, by writes (sureness: high)."
+    )
+    assert len(critical_table(found).rows) == 2
+    assert split_record(found)["phases"][1]["by"] == "write"
+
+
+def test_the_parts_of_what_a_rank_took_longer_add_up_to_it():
+    rows = (
+        waits(0, {1: 0.1}) + waits(1, {0: 0.4, 1: 0.9}) + [(0, 0, "message", 0.25, True), (1, 0, "file", 0.125, True)]
+    )
+    [row] = split(
+        met(2, rows, [(0, 1, "write", 0.5), (1, 0, "read", 0.125), (0, 1, "sync", 0.0625)], ranks=2)
+    ).phases.to_dicts()
+    parts = ("computing", "read", "write", "meta", "sync", "mpi_io", "mpi")
+    assert sum(row[name] for name in parts) == pytest.approx(row["longer"])
+    assert (row["read"], row["mpi_io"]) == (pytest.approx(-0.0625), pytest.approx(-0.0625))
+
+
+def test_balanced_ranks_have_no_critical_one():
+    rows = [row for rank in (0, 1) for row in waits(rank, {4: 0.5})]
+    found = split(met(5, rows, [], ranks=2))
+    assert found.phases.is_empty()
+    assert not any("waited for rank" in line for line in split_lines(found))
+    assert not critical_table(found).rows
+
+
+def test_ranks_that_meet_in_every_slice_are_in_one_phase():
+    rows = [row for number in range(2, 8) for row in waits(0, {number: 0.6}) + waits(1, {number: 0.1})]
+    until_they_met, met_always = split(met(10, rows, [], ranks=2)).phases.to_dicts()
+    assert (until_they_met["first_slice"], until_they_met["end_slice"]) == (0, 3)
+    assert (met_always["first_slice"], met_always["end_slice"]) == (3, 8)
+    assert (met_always["label"], met_always["longer"]) == ("rank 1 on n", pytest.approx(1.25))
+    assert met_always["sureness"] == "high"
+
+
+@pytest.mark.parametrize(
+    ("late", "sureness"), [((0, 0, 0, 0, 0), "high"), ((0, 0, 0, 1, 1), "medium"), ((0, 0, 1, 1, 2), "low")]
+)
+def test_sureness_is_how_much_of_the_waiting_was_for_the_critical_rank(late: tuple[int, ...], sureness: str):
+    # In each slice one rank is late, and all others wait for it.
+    rows = [
+        row
+        for number, rank in enumerate(late)
+        for other in range(3)
+        for row in waits(other, {number: 0.1 if other == rank else 0.8 + 0.01 * (number < 2)})
+    ]
+    [row] = split(met(5, rows, [], ranks=3)).phases.to_dicts()
+    assert (row["label"], row["sureness"]) == ("rank 0 on n", sureness)
+
+
+def test_one_slice_may_hold_several_phases():
+    [row] = split(met(1, waits(0, {0: 0.7}) + waits(1, {0: 0.1}), [], ranks=2)).phases.to_dicts()
+    assert (row["label"], row["sureness"]) == ("rank 1 on n", "medium")
+
+
+def test_what_overlapping_threads_computed_leaves_the_critical_rank_unsure():
+    [row] = split(met(2, waits(0, {0: 3.0, 1: 3.0}) + waits(1, {1: 0.1}), [], ranks=2)).phases.to_dicts()
+    assert row["sureness"] == "unknown"
+
+
+def test_a_rank_that_talks_to_nobody_is_not_critical():
+    rows = waits(0, {1: 0.7}) + waits(1, {1: 0.1}) + [(2, 0, "life", 0.1, True)]
+    [row] = split(met(2, rows, [], ranks=3)).phases.to_dicts()
+    assert (row["label"], row["longer"]) == ("rank 1 on n", pytest.approx(0.3))
+
+
+def test_what_a_second_lost_in_io_cost_by_waiting():
+    calls = [(rank, number, "wait", 0.9) for rank in (1, 2, 3) for number in (0, 1)]
+    calls += [(0, number, "wait", 0.1) for number in (0, 1)]
+    found = split(digest_of(10, calls, [(0, 0, "write", 0.8), (0, 1, "write", 0.8)], ranks=4))
+    slices = pl.DataFrame({"slice": [0, 1], "lost_seconds": [0.1, 0.0], "seconds": [0.2, 0.2]})
+    cost = cost_by_waiting(found, SECOND, slices, SECOND)
+    assert (cost.io_seconds, cost.waited_seconds) == (pytest.approx(1.6), pytest.approx(4.8))
+    assert (cost.lost_io_seconds, cost.lost_waited_seconds) == (pytest.approx(0.4), pytest.approx(1.2))
+    lines = list(waiting_lines(cost))
+    assert lines[1] == "The writes of rank 0 on n held 3 other ranks up for 1.60 s."
+    assert lines[2].endswith("each second lost there cost 3.0 s of waiting.")
+    assert "MPI, waiting for I/O of others" in waiting_section(cost).chart.to_json()
+    assert cost_by_waiting(found, SECOND, None, SECOND).lost_io_seconds is None
+    coarse = pl.DataFrame({"slice": [0], "lost_seconds": [0.2], "seconds": [0.4]})
+    assert cost_by_waiting(found, SECOND, coarse, 2 * SECOND).lost_io_seconds == pytest.approx(0.8)
 
 
 def test_efficiencies_are_those_of_pop():

@@ -61,10 +61,32 @@ def test_the_file_sets_what_the_environment_does_not(user_file):
     ],
 )
 def test_a_mistake_is_told_with_what_is_right(user_file, text, said):
+    user_file(text)
     with pytest.raises(UserError) as raised:
-        user_file(text)
+        settings.require()
     assert str(raised.value).startswith(str(settings.config_file()))
     assert str(raised.value).endswith(said)
+
+
+def test_of_several_mistakes_the_first_is_told_and_what_is_right_holds(user_file):
+    assert user_file("slice = 2\nquiet = 7\nslcie = 2") == {"SLICEWISE_SLICE": "2"}
+    assert len(settings.mistakes()) == 2
+    with pytest.raises(UserError, match=r"quiet = 7: give 0 or 1 \(and 1 more; see: slicewise config\)"):
+        settings.require()
+
+
+@pytest.mark.parametrize("text", ["slice = ", "slcie = 2"])
+def test_a_mistake_stops_what_needs_settings_and_nothing_else(user_file, text):
+    user_file(text)
+    for works in [(), ("--help",), ("--version",), ("list", "--help"), ("help", "settings"), ("completion", "bash")]:
+        assert slicewise_command(*works).status == 0, works
+    stopped = slicewise_command("list", ".")
+    assert stopped.status == 2
+    assert stopped.errors.startswith(f"slicewise: {settings.config_file()}: ")
+    assert stopped.errors.count("\n") == 1
+    shown = slicewise_command("config").text
+    assert settings.mistakes()[0] in shown
+    assert "length of a slice in seconds" in shown
 
 
 def test_config_says_what_holds_and_why(user_file, tmp_path):

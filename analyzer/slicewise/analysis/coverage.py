@@ -14,7 +14,7 @@ import polars as pl
 from slicewise.analysis.sampled import Sampled, sampled_bytes, sampled_processes
 from slicewise.digest.activity import DIRECTIONS, Direction
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import count_processes
+from slicewise.digest.processes import count_processes, is_profiled
 from slicewise.digest.quality import Imported, imported
 from slicewise.scalars import whole
 
@@ -127,7 +127,8 @@ class Coverage:
     for programs that could not be profiled: the more of what `slicewise run` and what the nodes' collectors saw; None
     where nobody measured it. sampled: those of these programs' processes that a collector sampled. gaps: the most bytes
     first. least_seen, by_process: the most unseen bytes first. io_uring: None where no process made a ring. imported:
-    of a job from another profiler's log, where nobody asked the kernel; else None.
+    of a job from another profiler's log, where nobody asked the kernel; else None. is_sampled_alone: no process of the
+    job was profiled, and it is known by those that were sampled.
     """
 
     read: float | None
@@ -146,6 +147,7 @@ class Coverage:
     killed: int = 0
     imported: Imported | None = None
     sampled: list[Sampled] = field(default_factory=list)
+    is_sampled_alone: bool = False
 
 
 def _share(seen: int, kernel: int) -> float | None:
@@ -186,6 +188,7 @@ def coverage(digest: Digest) -> Coverage:
         killed=count_processes(processes.filter(pl.col("ending") == KILLED)),
         imported=imported(digest),
         sampled=sampled,
+        is_sampled_alone=digest.processes.filter(is_profiled()).is_empty(),
     )
 
 
@@ -256,7 +259,8 @@ def _launched_unprofiled(digest: Digest) -> list[tuple[str, str]]:
     if digest.launches.is_empty():
         return []
     launched = digest.launches.filter(pl.col("reason") != "unknown")
-    return list(launched.join(digest.processes, on=["node", "pid"], how="anti").select("program", "reason").iter_rows())
+    profiled = digest.processes.filter(is_profiled())
+    return list(launched.join(profiled, on=["node", "pid"], how="anti").select("program", "reason").iter_rows())
 
 
 def _go_programs(digest: Digest) -> list[tuple[str, str]]:

@@ -168,7 +168,7 @@ class KeptDigest(Digest):
     def notes(self) -> list[str]:
         """That figures are the catalog's, and what it has none of."""
         if self._behind is not None:
-            return []
+            return self._behind.notes
         return [
             f"{self.job}: these are figures of the catalog {self._catalog.path}, which keeps sums over layers, files "
             "alone, and no sizes, latencies or errors of calls; the profile is not where it was, or has changed"

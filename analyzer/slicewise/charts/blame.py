@@ -13,6 +13,7 @@ from slicewise.charts.figure import Figure
 from slicewise.charts.throughput import HEADROOM, per_slice, steps
 
 COMPUTING, UNEXPLAINED, EACH_OTHER = "#b9bfc7", "#8a6d3b", "#7fb2dc"
+IDLE, MOVING = "#e4e7eb", "#5f9e6e"
 
 
 @dataclass(frozen=True)

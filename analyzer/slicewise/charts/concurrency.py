@@ -7,6 +7,8 @@ import polars as pl
 from slicewise.charts import style
 from slicewise.charts.figure import Figure
 
+MOST_TICKS = 20
+
 
 def job_sizes(frame: pl.DataFrame) -> Figure:
     """Shares of jobs and of jobs' time by size, as bars, and both added up, as lines.
@@ -31,7 +33,7 @@ def job_sizes(frame: pl.DataFrame) -> Figure:
             line={"width": 1.6, "color": colour, "dash": "dot"},
             hovertemplate=f"up to %{{x}} processes: %{{y:.3~g}} % {name}<extra></extra>",
         )
-    chart.update_xaxes(title_text="processes", type="category", title_standoff=6)
+    chart.update_xaxes(title_text="processes", type="category", title_standoff=6, automargin=True)
     chart.update_yaxes(title_text="share (%)")
     return chart
 
@@ -45,6 +47,8 @@ def concurrent_jobs(frame: pl.DataFrame) -> Figure:
         marker={"color": style.JOB_COLOURS[0]},
         hovertemplate="%{x} jobs: %{y:.3~g} % of the time<extra></extra>",
     )
-    chart.update_xaxes(title_text="jobs that run at one time", title_standoff=6)
+    chart.update_xaxes(title_text="jobs that run at one time", title_standoff=6, tickformat="d")
+    if len(frame) <= MOST_TICKS:
+        chart.update_xaxes(dtick=1)
     chart.update_yaxes(title_text="share of the time (%)")
     return chart

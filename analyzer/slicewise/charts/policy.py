@@ -93,6 +93,7 @@ def costs(rows: pl.DataFrame, metrics: Mapping[str, str]) -> Figure:
             hovertemplate=f"{policy}: %{{customdata:,.4~g}} (%{{y:.3~g}} %)<extra></extra>",
         )
     chart.add_hline(y=100, line={"width": 1, "color": style.INK, "dash": "dot"})
+    chart.update_xaxes(automargin=True)
     chart.update_yaxes(title_text="% of interfering")
     return chart
 

@@ -13,3 +13,5 @@ GROUPS = {
     "Serve a site": ("catalog", "serve-metrics", "coordinate"),
     "Files and tools": ("open", "import", "export", "merge", "config", "completion", "help"),
 }
+# What works although the user's file of settings has a mistake: it is how one finds out what is right.
+WITHOUT_SETTINGS = ("config", "completion", "help")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,15 +10,12 @@ from rich.console import RenderableType
 
 from slicewise.analysis.blame.case import Case, case_of
 from slicewise.analysis.blame.result import Blame
-from slicewise.analysis.coverage import coverage
 from slicewise.digest.beside import Surroundings, job_directory
 from slicewise.report.blame import blame_words
-from slicewise.report.blame.anonymous import anonymous as without_names
 from slicewise.report.blame.blame_json import blame_record
-from slicewise.report.blame.blame_page import blame_page
 from slicewise.report.blame.blame_tables import neighbours_table
 from slicewise.report.blame.explained import explanation
-from slicewise.report.coverage.unseen import unseen_lines, with_marks
+from slicewise.report.blame.whole import blame_report
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.snapshot import living_jobs
@@ -42,7 +38,7 @@ def blame(
     anonymous: Annotated[
         bool, typer.Option("--anonymous", help="Hide others' names, programs, users and paths; keep their numbers.")
     ] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Say how each number came about.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say where each number comes from.")] = False,
     html: PageFile = None,
     json: AsJson = False,
     output: OutputFile = None,
@@ -53,13 +49,10 @@ def blame(
     """
     with living_jobs(job_directory(job).parent) as copies:
         case = case_of(job, neighbours or [], alone or [], Surroundings(copies, reading_profiles()))
-    result = case.result()
     anonymous |= case.hides_names
-    if anonymous:
-        result = without_names(result, case.job, case.others(), case.unread)
+    result, whole = blame_report(case, anonymous)
     page = html or page_path(job, f"blame-{case.job.job}{'-anonymous' if anonymous else ''}")
-    whole = blame_page(result, unseen_lines([case.job]))
-    write_page(replace(whole, sections=with_marks(whole.sections, {case.job.job: coverage(case.job)})), page)
+    write_page(whole, page)
     if json:
         write_json(blame_record(result, page), output)
         return

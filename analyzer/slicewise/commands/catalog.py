@@ -13,8 +13,7 @@ from typing import Annotated, Literal
 import polars as pl
 import typer
 
-from slicewise.analysis.site.jobs import LAST_NS, Wanted, list_jobs
-from slicewise.analysis.site.overlaps import named, pairs
+from slicewise.analysis.site.jobs import LAST_NS, Wanted, list_jobs, named
 from slicewise.analysis.site.quality import quality as site_quality
 from slicewise.catalog.beside import partners
 from slicewise.catalog.check import check
@@ -57,7 +56,7 @@ Dask = Annotated[
     typer.Option(
         "--dask",
         metavar="SCHEDULER",
-        help="Workers of this Dask scheduler do it: its address or its file; local: a process for each core here.",
+        help="Use the workers of this Dask scheduler: its address or its file; local: one process for each core here.",
     ),
 ]
 
@@ -108,7 +107,7 @@ def ingest(
 ) -> None:
     """Add profiles to a catalog, each job once. The catalog is made if it is not there.
 
-    Run it again at any time: what is in the catalog already is passed over, and what was cut short goes on.
+    Run it again at any time: jobs that the catalog has are skipped, and an interrupted ingest is continued.
 
     Example: slicewise catalog ingest /site/catalog /home/*/slicewise
     """
@@ -213,11 +212,12 @@ User = Annotated[str | None, typer.Option("--user", metavar="USER", help="Only o
 Account = Annotated[str | None, typer.Option("--account", help="Only of this account.")]
 Program = Annotated[str | None, typer.Option("--program", help="Only of this program: the executable's name.")]
 Since = Annotated[
-    str | None, typer.Option("--since", metavar="TIME", help="Only jobs that ended later: 2026-11-22, or with T10:30.")
+    str | None,
+    typer.Option("--since", metavar="TIME", help="Only jobs that ended after TIME: 2026-11-22, or 2026-11-22T10:30."),
 ]
-Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only jobs that began earlier.")]
+Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only jobs that began before TIME.")]
 Storage = Annotated[str | None, typer.Option("--storage", help="Only with bytes there: a mount point or a source.")]
-Ask = Annotated[int | None, typer.Option("--ask", min=1, help="Ask blame of so many jobs at most, one by one.")]
+Ask = Annotated[int | None, typer.Option("--ask", min=1, help="Ask blame about N jobs at most, one by one.")]
 Most = Annotated[int, typer.Option("--most", min=1, help="The most rows to print.")]
 
 
@@ -321,6 +321,8 @@ def overlaps(
         start_ns, end_ns = _window(opened, since, until)
         batches = opened.batches_between(start_ns, end_ns)
         with workers_at(dask) as workers:
+            from slicewise.analysis.site.overlaps import pairs  # it imports numpy: list and show need none
+
             told = pairs(opened, batches, start_ns, end_ns, most, workers)
         found = named(opened, told.rows, batches)
         if told.jobs < told.of:
@@ -370,13 +372,16 @@ def worst(
         Literal["job", "program", "user"], typer.Option(help="A row a job, or jobs added up by program or by user.")
     ] = "job",
     unasked: Annotated[
-        bool, typer.Option("--unasked", help="The jobs that were not asked, and the most that each can have lost.")
+        bool,
+        typer.Option(
+            "--unasked", help="List the jobs that blame was not asked about, and the most that each can have lost."
+        ),
     ] = False,
     dask: Dask = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Who lost most time to others, and who cost others most, by blame. Without times: on the catalog's last day.
+    """Say who lost most time to others, and who cost others most. Without times: on the catalog's last day.
 
     More than 200 jobs are asked all at once; with --ask N the N jobs that can have lost most, one by one. Answers are
     kept in the catalog.
@@ -413,14 +418,18 @@ def page(
     since: Since = None,
     until: Until = None,
     pages: Annotated[
-        int, typer.Option(min=0, help="Make the pages of so many jobs and pairs, too; their rows lead there.")
+        int, typer.Option(min=0, help="Also make pages of the first N jobs and pairs, and link their rows to them.")
     ] = 0,
     asked: Ask = None,
-    seconds: Annotated[float, typer.Option(min=0, help="With --ask: ask no further job after so long.")] = 60,
+    seconds: Annotated[
+        float, typer.Option(min=0, help="With --ask: ask about no further job after so many seconds.")
+    ] = 60,
     dask: Dask = None,
     html: PageFile = None,
 ) -> None:
-    """The page of a day, a week or a month: load, who cost whom what, metadata, coverage. Without times: the last day.
+    """Make the page of a day, a week or a month: load, who cost whom what, metadata, coverage.
+
+    Without times: the last day.
 
     Example: slicewise catalog page /site/catalog --since 2026-11-22 --until 2026-11-23 --pages 50
     """

@@ -37,8 +37,8 @@ def compare(
 ) -> None:
     """Say why one run took longer than another: computing, its own I/O, neighbours, or not explained.
 
-    The second run is compared with the first; of more runs, each with the one of median runtime. What neighbours
-    cost is what blame says.
+    Two runs: the second is compared with the first. More runs: each is compared with the one
+    of median runtime. What neighbours cost is computed as slicewise blame does.
 
     Example: slicewise compare slicewise/monday slicewise/tuesday
     """

@@ -1,4 +1,4 @@
-"""What holds of each setting, and why."""
+"""Which value each setting has, where that comes from, and what the setting means."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from slicewise.errors import UserError
 from slicewise.report.tables import Column, Table, for_terminal
-from slicewise.settings import PREFIX, config_file, settings
+from slicewise.settings import PREFIX, config_file, mistakes, settings
 from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
 from slicewise.terminal.values import nearest
 
@@ -19,7 +19,7 @@ def config(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Show what holds of each setting, and where that is from: the default, your file, or the environment.
+    """Show each setting: its value, where that comes from (the default, your file or the environment), its meaning.
 
     The file is ~/.config/slicewise/config.toml (below XDG_CONFIG_HOME where that is set), with a line `slice = 2` for
     SLICEWISE_SLICE=2. The environment goes before the file, and an option of a command before both. The preloaded
@@ -36,16 +36,14 @@ def config(
             hint = f"did you mean {meant}?" if meant else "see: slicewise help settings"
             raise UserError(f"config: {name}: no such setting; {hint}")
     if json:
-        write_json({"file": str(config_file()), "settings": [dataclasses.asdict(one) for one in found]}, output)
+        told = [dataclasses.asdict(one) for one in found]
+        write_json({"file": str(config_file()), "mistakes": mistakes(), "settings": told}, output)
         return
-    table = Table(
-        [Column("setting", is_figure=False), Column("value", is_figure=False), Column("from", is_figure=False)]
-    )
-    for setting in found:
-        table.add(setting.key, setting.value or "-", setting.source)
     file = config_file()
+    table = Table([Column(heading, is_figure=False) for heading in ("setting", "value", "from", "meaning")])
+    for setting in found:
+        source = "your file" if setting.source == str(file) else setting.source
+        table.add(setting.key, setting.value or "-", source, setting.meaning)
     there = "" if file.exists() else " (there is none yet)"
-    write_text(
-        [for_terminal(table), "", f"Your file: {file}{there}", "What each setting means: slicewise help settings"],
-        output,
-    )
+    wrong = [f"Wrong in it: {mistake}" for mistake in mistakes()]
+    write_text([for_terminal(table), "", f"Your file: {file}{there}", *wrong], output)

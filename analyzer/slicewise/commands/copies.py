@@ -33,7 +33,7 @@ def copies(
         list[Path] | None,
         typer.Option(
             metavar="PROFILE",
-            help="A job, or a directory of jobs, that shows what the storage serves: of two that ran side by side. "
+            help="Jobs that ran side by side, which show what the storage serves: a job or a directory of jobs. "
             "May be repeated.",
         ),
     ] = None,

@@ -34,7 +34,7 @@ app = typer.Typer(add_completion=False, invoke_without_command=True)
 
 MOST_OFFSETS = 1000
 CurveKind = Literal["processes", "nodes", "mounts", "equal"]
-Weight = Annotated[CurveKind, typer.Option(help="What jobs' shares are in proportion to, in the expected curve.")]
+Weight = Annotated[CurveKind, typer.Option(help="What a job's share is proportional to in the expected curve.")]
 
 
 @app.callback()
@@ -51,7 +51,7 @@ def run(
     first: Annotated[float, typer.Option("--from", metavar="S", help="First offset: seconds from A's start to B's.")],
     last: Annotated[float, typer.Option("--to", metavar="S", help="The last offset.")],
     step: Annotated[float, typer.Option(metavar="S", help="From one offset to the next.")],
-    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="Times that every run is done.")] = 1,
+    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="How often every run is done.")] = 1,
     directory: Annotated[
         Path, typer.Option("--dir", metavar="DIR", help="Where the profiles go; give the same DIR to continue.")
     ] = Path("slicewise-delta"),
@@ -84,7 +84,7 @@ def read(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """The Delta-graph of profiles: runs of two jobs, and of each alone; several directories side by side.
+    """Draw the Delta-graph of profiles: of two jobs together, and of each alone; several directories side by side.
 
     A is the job of a run whose name comes first. Offsets are measured, from first byte to first byte.
 
@@ -113,7 +113,8 @@ def sweep(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Delta-graphs of many configurations as one plan says, on one page. Panels that are recorded are not run again.
+    """Measure the Delta-graphs of all configurations in a plan, and draw them on one page. Panels
+    that are recorded are not run again.
 
     A plan in TOML, {word} standing for the setting of that name:
     a = "write {size}"; b = "write {size}"; from = -10; to = 10; step = 5; setup = "mount-it {device}";
@@ -155,7 +156,7 @@ def plan(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """The plans of sweeps that come with Slicewise: their names, or the text of one.
+    """Print the plans of sweeps that come with Slicewise: their names, or the text of one.
 
     Say in a plan's text what your site is like, or give that to slicewise delta sweep with --set.
 

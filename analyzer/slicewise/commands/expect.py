@@ -67,7 +67,7 @@ def box(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """The box of what to expect: from the hard phases of IO500 to the easy ones, over all runs.
+    """Show the box of what to expect: from the hard phases of IO500 to the easy ones, over all runs.
 
     Example: slicewise expect box io500/results --point 2,5
     """
@@ -95,7 +95,7 @@ def place(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Where jobs lie in the box of what to expect, and what holds them back.
+    """Say where jobs lie in the box of what to expect, and what holds them back.
 
     Example: slicewise expect place slicewise/48213 --box io500/results
     """
@@ -150,7 +150,7 @@ def run(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """A small campaign of one's own where no IO500 is at hand, repeated until the box stops growing.
+    """Measure what to expect where no IO500 is at hand, until the box stops growing.
 
     Example: slicewise expect run /scratch/me/expect -n 16
     """

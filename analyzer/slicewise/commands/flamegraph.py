@@ -14,7 +14,8 @@ from slicewise.errors import UserError
 from slicewise.export.folded import folded_text
 from slicewise.kinds import Cost
 from slicewise.report.job.site_words import site_lines, sites_record, sites_section, sites_table
-from slicewise.report.page import Page, page_path, write_page
+from slicewise.report.over_time import TimeAxis
+from slicewise.report.page import Page, Step, command, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.scalars import whole
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
@@ -24,14 +25,14 @@ from slicewise.text import words
 def flamegraph(
     profile: Annotated[Path, typer.Argument(metavar="PROFILE", help="A job's directory, or one of its .swz files.")],
     slices: Annotated[
-        str, typer.Option(metavar="FIRST:END", help="Only these slices (the end is not among them).")
+        str, typer.Option(metavar="FIRST:END", help="Only the slices from FIRST up to END, without END.")
     ] = "",
     symbols: Annotated[
         list[Path] | None,
         typer.Option(metavar="DIR", help="Where programs or their debug information are; may be repeated."),
     ] = None,
     folded: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write folded stacks.")] = None,
-    cost: Annotated[Cost, typer.Option(help="What a folded stack costs.")] = "time",
+    cost: Annotated[Cost, typer.Option(help="What a folded stack counts.")] = "time",
     html: PageFile = None,
     json: AsJson = False,
     output: OutputFile = None,
@@ -87,8 +88,10 @@ def _page(found: Sites, read: Digest, shown: range) -> Page:
         title=f"{read.job}: call sites",
         kicker=f"Slicewise flame graph of {read.job}, {words.date_and_zone(shown.start * read.slice_ns)}, {when}",
         sentences=list(site_lines(found)),
-        sections=[sites_section(found, shown, read.slice_ns)],
+        sections=[sites_section(found, shown, read.slice_ns, shown)],
+        axis=TimeAxis(shown, read.slice_ns),
         unseen=[damage.message for damage in read.damage],
+        steps=[Step("See all that the job did:", command("report", read.path))],
     )
 
 

@@ -117,7 +117,7 @@ def dftracer(
 def recorder(
     directories: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directories of traces.")],
 ) -> None:
-    """Recorder's traces: not read. They need a library of Recorder's own installation.
+    """Say why Recorder's traces are not read. They need a library of Recorder's own installation.
 
     Print them with its recorder2text and import them as CSV (docs/imports.md).
 

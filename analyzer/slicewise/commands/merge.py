@@ -21,7 +21,7 @@ def merge(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Make one file of a job's node files, with exactly what they hold.
+    """Join a job's files, one for each node, into one file with the same content.
 
     It overwrites nothing, and continues a merge that was interrupted.
 

@@ -113,7 +113,7 @@ def predict(
 ) -> None:
     """Predict when jobs that share a file system end.
 
-    Shares are weighted max-min ones, solved anew whenever a job starts or ends.
+    Each job gets its weighted max-min share, computed again whenever a job starts or ends.
 
     Example: slicewise model predict --capacity 100MiB/s --job sim,volume=16GiB,processes=60
     --job post,volume=4GiB,processes=12
@@ -206,9 +206,10 @@ def check(
     if model is not None:
         known = read_model(model)
         _weighting(known, model)
-        checked, how = fitted.check(known, data.jobs, None, data.slices), f"by the model in {model}"
+        checked, how = fitted.check(known, data.jobs, None, data.slices, data.progress), f"by the model in {model}"
     else:
-        checked, how = fitted.cross_check(data.jobs, data.slices), "each combination of jobs by a fit without its runs"
+        checked = fitted.cross_check(data.jobs, data.slices, None, data.progress)
+        how = tables.HELD_OUT
     if checked.is_empty():
         raise UserError("none of these jobs ran together; give the profiles of some that did, and of each alone")
     page = html or page_path(data.digests[0].path, "model-check")
@@ -220,7 +221,7 @@ def check(
         [
             for_terminal(tables.check_table(checked)),
             "",
-            tables.check_words(checked, how),
+            *tables.check_words(checked, how),
             f"Page: {page}",
         ],
         output,

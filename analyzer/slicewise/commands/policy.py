@@ -59,7 +59,7 @@ Only = Annotated[
     list[str] | None,
     typer.Option("--policy", metavar="P", help=f"Only this policy; may be repeated: {', '.join(POLICIES)}."),
 ]
-MetricOption = Annotated[Metric, typer.Option(help="What a policy is judged by, of the whole machine.")]
+MetricOption = Annotated[Metric, typer.Option(help="By which figure of the whole machine a policy is judged.")]
 Delay = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", min=0.0, help="How long `delay` lets a job wait; else the best of 20 is taken."),
@@ -99,7 +99,7 @@ def jobs(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """What each policy would have gained or lost for jobs that ran side by side, and for whom.
+    """Say what each policy would have gained or lost for jobs that ran side by side, and for whom.
 
     Example: slicewise policy slicewise/sim slicewise/post --alone slicewise/sim-alone
     """
@@ -164,7 +164,7 @@ def simulate(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Policies from figures alone: what each makes of jobs that want to do I/O at given times.
+    """Simulate each policy for jobs that want to do I/O at given times, without profiles.
 
     Example: slicewise policy simulate --capacity 100MiB/s --job A,volume=2GiB,processes=2048,start=0
     --job B,volume=512MiB,processes=2048,start=14
@@ -226,7 +226,7 @@ def probability(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """How often somebody else does I/O while a job does: expected, and beside what slices say really happened.
+    """Say how often somebody else does I/O while a job does: as expected, and as the slices show.
 
     Example: slicewise policy probability slicewise/  or  slicewise policy probability --swf machine.swf --io-share 5
     """
@@ -278,7 +278,7 @@ def replay(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Decide a coordinator's log once more, and say whether every decision is the policy's. Exit status 1 if not.
+    """Check a coordinator's log: make every decision again, and say where it is not the policy's. Exit status 1 if not.
 
     Example: slicewise policy replay /var/log/slicewise-decisions.jsonl
     """
@@ -301,7 +301,7 @@ def claims(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Hold what jobs claimed of a coordinator against what their profiles say they moved.
+    """Compare what jobs told a coordinator with what their profiles say they moved.
 
     Example: slicewise policy claims /var/log/slicewise-decisions.jsonl slicewise/* --secret-file /etc/slicewise/secret
     """

@@ -21,8 +21,9 @@ from slicewise.report.job.job_page import job_page, job_report, opening
 from slicewise.report.job.job_tables import mounts_table
 from slicewise.report.job.phase_words import phase_lines, phases_record
 from slicewise.report.job.site_words import MOST_SITES, sites_record
-from slicewise.report.job.split_words import split_record
+from slicewise.report.job.usage_words import usage_record
 from slicewise.report.page import page_path, write_page
+from slicewise.report.split.split_words import split_record
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
 from slicewise.terminal.progress import reading_profiles
@@ -73,6 +74,7 @@ def report(
                 "slices": result.turns.slices.to_dicts(),
             },
             "split": split_record(result.split),
+            "usage": usage_record(result.usage),
             "nodes": moved(result.digest).to_dicts(),
             "page": str(page),
         }

@@ -21,10 +21,8 @@ from slicewise.running.command import (
 )
 from slicewise.running.installation import Installation, find_installation
 from slicewise.terminal.shared_options import SliceSeconds
+from slicewise.text.masked import masked
 from slicewise.text.safe_text import say
-
-# What the loaders and the libc of a few processes read for themselves.
-LITTLE_BYTES = 1 << 20
 
 app = typer.Typer(add_completion=False)
 
@@ -42,7 +40,8 @@ def run(
     ] = None,
     slice_seconds: SliceSeconds = None,
     collector: Annotated[
-        bool, typer.Option(help="Drain the processes and sample the node's own counters while the command runs.")
+        bool,
+        typer.Option(help="Run a collector beside the command: it saves counts as they come, and samples the node."),
     ] = True,
 ) -> None:
     """Profile a command, and say where the profile is. Its exit status is the command's.
@@ -67,7 +66,7 @@ def run(
         raise typer.Exit(reason.status) from reason
     written_beside = node.end() if node else 0
     own_bytes = max(0, _size(spool) - spool_bytes - written_beside)
-    _finish(installation, job_dir, _launch_row(installation, command, ended, own_bytes), spool)
+    _finish(installation, job_dir, _launch_row(installation, command, ended, own_bytes), spool, node)
     raise typer.Exit(ended.status)
 
 
@@ -80,36 +79,32 @@ def _launch_row(installation: Installation, command: list[str], ended: Ended, ow
     look = [str(installation.collector), "look", command[0]]
     reason, _, program = subprocess.run(look, capture_output=True, text=True, check=False).stdout.strip().partition(" ")
     row: dict[str, int | str] = {"pid": ended.pid, "own_bytes": own_bytes}
-    row |= {"host": os.uname().nodename, "program": program, "reason": reason or "unknown"}
+    row |= {"host": os.uname().nodename, "program": masked(program, os.environ), "reason": reason or "unknown"}
     counts = {"read_bytes": "rchar", "write_bytes": "wchar", "read_ops": "syscr", "write_ops": "syscw"}
     return row | {column: ended.counts.get(name, 0) for column, name in counts.items()}
 
 
-def _finish(installation: Installation, job_dir: Path, launch: dict[str, int | str], spool: Path) -> None:
+def _finish(
+    installation: Installation, job_dir: Path, launch: dict[str, int | str], spool: Path, node: NodeCollector | None
+) -> None:
     """Completes the profiles of processes that were killed, and says what was seen. The command's ending is no longer
     touched."""
     subprocess.run([installation.collector, "recover", job_dir], stdout=subprocess.DEVNULL, check=False)
     # Imported only now: the command does not wait for it.
-    from slicewise.analysis.coverage import Unprofiled
     from slicewise.analysis.job.io_time import io_time
     from slicewise.analysis.job.totals import summarize
     from slicewise.digest.digest import Digest
     from slicewise.profile.launch_row import append_launch
     from slicewise.profile.reader import read_profile
-    from slicewise.report.coverage import coverage_words
-    from slicewise.report.job.run_lines import run_lines
+    from slicewise.report.job.run_lines import LITTLE_BYTES, nothing_line, run_lines
 
     if not any(job_dir.glob("*.swz")):
         remove_if_empty(job_dir)
         if launch["reason"] == "unknown" and int(launch["read_bytes"]) + int(launch["write_bytes"]) < LITTLE_BYTES:
             say("no I/O to profile: no process of the command read or wrote anything itself")
-        elif launch["reason"] == "unknown":
-            say(
-                "nothing was profiled: is the program static, or has it other rights than yours? Next: slicewise doctor"
-            )
         else:
-            unprofiled = Unprofiled(str(launch["program"]), str(launch["reason"]), 1)
-            say(f"nothing was profiled: {coverage_words.could_not_be_profiled([unprofiled])}")
+            moved = int(launch["write_bytes"]), int(launch["read_bytes"])
+            say(nothing_line(str(launch["program"]), str(launch["reason"]), *moved, node is not None))
         return
     try:
         if spool.exists() and (launch["read_ops"] or launch["write_ops"]):

@@ -89,7 +89,8 @@ def read(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Which transfer size to take, and what a job's own sizes cost it: from profiles, tables of measurements, or both.
+    """Say which transfer size to take, and what a job's own sizes cost it: from profiles, tables of measurements, or
+    both.
 
     Example: slicewise size slicewise/48213 --table /scratch/slicewise-size.csv --latency-below 5ms
     """
@@ -131,8 +132,8 @@ def run(
         str, typer.Option(metavar="SIZE,...", help="Transfer sizes.")
     ] = "4KiB,16KiB,64KiB,256KiB,1MiB,4MiB",
     processes: Annotated[str, typer.Option(metavar="N,...", help="Numbers of processes.")] = "1,2",
-    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="Times that each configuration is measured.")] = 3,
-    seconds: Annotated[float, typer.Option(metavar="S", min=1.0, help="Time that all of it may take.")] = 100.0,
+    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="How often each configuration is measured.")] = 3,
+    seconds: Annotated[float, typer.Option(metavar="S", min=1.0, help="Seconds that all of it may take.")] = 100.0,
     file_size: Annotated[str, typer.Option(metavar="SIZE", help="How large each process's file is.")] = "32MiB",
     second: Annotated[bool, typer.Option(help="Measure beside a second job, too.")] = True,
     launcher: Annotated[
@@ -147,8 +148,10 @@ def run(
 ) -> None:
     """Measure bandwidth and latency by transfer size on a file system, in less than two minutes.
 
-    Sequential and random, files of one process and a shared one, reads and writes, alone and beside a second job. The
-    measurements are kept in DIR/slicewise-size.csv, for slicewise size --table. Example: slicewise size run /scratch/me
+    It measures sequential and random access, a file for each process and a shared one, reads and writes, alone
+    and beside a second job. The measurements are kept in DIR/slicewise-size.csv, for slicewise size --table.
+
+    Example: slicewise size run /scratch/me
     """
     bounds, own_size = _bounds(latency_below, bandwidth_above), _own_size(own)
     plan = SizePlan(

@@ -25,7 +25,7 @@ def stacks(
     seconds: Annotated[
         float, typer.Option(metavar="SECONDS", min=SHORTEST_SECONDS, help="The longest that a process may take.")
     ] = 5.0,
-    all_users: Annotated[bool, typer.Option("--all-users", help="Everybody's jobs, for root.")] = False,
+    all_users: Annotated[bool, typer.Option("--all-users", help="Show all users' jobs; root alone may.")] = False,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:

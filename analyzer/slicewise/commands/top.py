@@ -34,7 +34,7 @@ def top(
     ] = 1.0,
     all_users: Annotated[bool, typer.Option("--all-users", help="Show all users' jobs; root alone may.")] = False,
 ) -> None:
-    """Show what jobs and processes on this node do now: throughput, calls, latency, shares of mounts.
+    """Show what jobs and processes on this node do now: throughput, calls, latency, shares of file systems.
 
     The jobs do not notice: only what is in memory already is read.
 

@@ -84,6 +84,17 @@ A frame is made when it is first asked for, and then kept. Do not ask a job's fi
 who the job's processes are, which of them matter and which layers add up is decided in the digest (see
 [models.md](models.md)).
 
+In a notebook a job shows itself when a cell ends in it, and so do answers: `answers.report`, `answers.blame` and
+`answers.overlap` say what the commands of these names say. [notebook.ipynb](notebook.ipynb) is one to begin with.
+
+```python
+from slicewise import answers
+
+answer = answers.report("profiles/48213")
+answer.save("report.html")  # the whole page
+seconds = answer.result.io_time.slowest  # its figures
+```
+
 This page is made from the functions themselves by `make docs`; a test runs the example.
 """
 PROSE_COLUMNS = 120

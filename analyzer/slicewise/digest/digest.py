@@ -25,6 +25,7 @@ from slicewise.digest.jobs import job_rows
 from slicewise.digest.layers import KERNEL_LAYER, is_own
 from slicewise.digest.processes import DIRECTIONS
 from slicewise.digest.schema import FRAMES, conform
+from slicewise.digest.shown import outlined
 from slicewise.digest.storages import mounts_with_storage
 from slicewise.profile.damage import Damage
 from slicewise.profile.many import profiles_of
@@ -56,6 +57,10 @@ class Digest:
         self.job = job or profile.job
         self.path = profile.path
         self.slice_ns = profile.slice_ns
+
+    def _repr_html_(self) -> str:
+        """What Jupyter shows of it: the job's row, and what it has."""
+        return outlined(self.about, list(FRAMES))
 
     @cached_property
     def about(self) -> Mapping[str, Any]:
@@ -203,7 +208,8 @@ class Digest:
         slice_ns = whole(self._profile.nodes["slice_ns"].max()) if not self._profile.nodes.is_empty() else self.slice_ns
         if tables[outside.PROCESSES].is_empty():
             return outside.sampled(tables, self._who, pl.DataFrame(), slice_ns)
-        return outside.sampled(tables, self._who, self.coverage, slice_ns)
+        profiled = self._who.filter(members.is_profiled())
+        return outside.sampled(tables, profiled, self.coverage, slice_ns)
 
     @cached_property
     def sampled_processes(self) -> pl.DataFrame:
@@ -279,7 +285,7 @@ class Digest:
     @property
     def notes(self) -> list[str]:
         """What whoever reads an analysis of this digest should know of where it comes from."""
-        return []
+        return list(outside.left_out(self.job, self._profile.nodes))
 
     @property
     def damage(self) -> list[Damage]:

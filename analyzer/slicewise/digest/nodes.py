@@ -130,6 +130,40 @@ SIGNALS: dict[str, Signal] = {
     "connection_unacknowledged": Signal(
         "node_connections", "segments under way", "segments", _level("unacknowledged"), pl.col("seconds")
     ),
+    # Of the job alone, and of its control group as a whole: profiled processes and others.
+    "cgroup_io_stall": Signal(
+        "node_cgroups", "some task of the job's control group waited for I/O", SHARE, _seconds("io_stall_ns")
+    ),
+    "cgroup_io_full_stall": Signal(
+        "node_cgroups", "all tasks of the job's control group waited for I/O", SHARE, _seconds("io_full_stall_ns")
+    ),
+    "cgroup_file_bytes": Signal("node_cgroups", "page cache of the job's control group", "bytes", _level("file_bytes")),
+    "cgroup_dirty_bytes": Signal("node_cgroups", "of that to be written", "bytes", _level("dirty_bytes")),
+    "cgroup_writeback_bytes": Signal("node_cgroups", "of that being written", "bytes", _level("writeback_bytes")),
+    "cgroup_file_refaults": Signal(
+        "node_cgroups", "pages of files fetched again after they had been evicted", "times/s", pl.col("file_refaults")
+    ),
+    "cgroup_anonymous_refaults": Signal(
+        "node_cgroups", "pages of memory fetched again from swap", "times/s", pl.col("anonymous_refaults")
+    ),
+    "cgroup_major_faults": Signal(
+        "node_cgroups", "page faults that read from storage", "times/s", pl.col("major_faults")
+    ),
+    "cgroup_disk_written": Signal(
+        "node_cgroup_disks",
+        "written to the disk for the job's control group: buffered writes when the kernel writes them out",
+        "bytes/s",
+        pl.col("write_bytes"),
+    ),
+    "cgroup_disk_read": Signal(
+        "node_cgroup_disks", "read from the disk for the job's control group", "bytes/s", pl.col("read_bytes")
+    ),
+    "cgroup_disk_requests": Signal(
+        "node_cgroup_disks",
+        "requests to the disk for the job's control group",
+        "times/s",
+        pl.col("read_ops") + pl.col("write_ops"),
+    ),
 }
 TABLES = tuple(dict.fromkeys(signal.table for signal in SIGNALS.values()))
 DEVICE_KEYS = ("node", "kind", "device")

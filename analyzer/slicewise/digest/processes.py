@@ -8,6 +8,7 @@ from operator import add
 import polars as pl
 
 from slicewise.kinds import KINDS
+from slicewise.profile.sampled_only import ENDING as SAMPLED_ENDING
 
 DIRECTIONS = ("read", "write")
 
@@ -27,12 +28,23 @@ def has_rank() -> pl.Expr:
     return pl.col("rank") >= 0
 
 
+def are_ranks() -> pl.Expr:
+    """Whether rows of one job's processes are ranks that wait for each other: more than one of them has a rank."""
+    return has_rank().sum() > 1
+
+
 def is_of_job() -> pl.Expr:
     """Whether a row of processes is the job's: it has a rank, or no process of the job has one.
 
     mpirun and its helpers have no rank, and their files are not the job's.
     """
     return has_rank() | ~has_rank().any().over("job")
+
+
+def is_profiled() -> pl.Expr:
+    """Whether a row of processes was profiled: in a job without any that was, rows stand for those that a node's
+    collector sampled."""
+    return pl.col("ending") != SAMPLED_ENDING
 
 
 def program() -> pl.Expr:

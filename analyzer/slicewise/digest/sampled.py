@@ -7,7 +7,7 @@ profiled as well, before or after or unknown to the collector, is taken out here
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
@@ -21,6 +21,8 @@ COUNTS = {
     **{f"{way}_{what}": f"{way}_{what}" for way in DIRECTIONS for what in ("bytes", "ops")},
     **{f"storage_{way}_bytes": f"kernel_{way}_bytes" for way in DIRECTIONS},
 }
+UNSURE = "unsure_ns"
+LEFT_OUT = "processes_left_out"
 EXEC = "exec"
 UNKNOWN = "unknown"
 
@@ -50,15 +52,16 @@ def sampled(
     rows = (
         tables[SLICES]
         .rename({"number": "nth"})
-        .with_columns(pl.col("nth", "slice", *COUNTS.values()).cast(pl.Int64))
+        .with_columns(pl.col("nth", "slice", UNSURE, *COUNTS.values()).cast(pl.Int64))
         .join(runs, on="process")
         .select(
             *KEYS,
             slice=pl.col("slice") * pl.col("run_slice_ns").cast(pl.Int64) // slice_ns,
             **{name: pl.col(column) for name, column in COUNTS.items()},
+            **{UNSURE: pl.col(UNSURE)},
         )
         .group_by(*KEYS, "slice")
-        .agg(pl.col(*COUNTS).sum())
+        .agg(pl.col(*COUNTS, UNSURE).sum())
         .sort(*KEYS, "slice")
     )
     rows = _without_profiled(rows, who, profiled, coverage, slice_ns)
@@ -77,6 +80,18 @@ def sampled(
         .sort("node", "start_ns", "pid", "nth")
     )
     return conform("sampled_processes", found), conform("sampled_slices", rows)
+
+
+def left_out(job: str, nodes: pl.DataFrame) -> Iterator[str]:
+    """Which collectors had more processes without the library than they could sample. nodes: as a profile has them."""
+    if LEFT_OUT not in nodes.columns:
+        return
+    by_node = nodes.group_by(pl.col("host").cast(pl.String)).agg(pl.col(LEFT_OUT).sum()).filter(pl.col(LEFT_OUT) > 0)
+    for node, count in by_node.sort("host").iter_rows():
+        yield (
+            f"{job}: on {node} {count:,} processes that could not be profiled were not sampled either when they were "
+            "found, since the collector already followed as many as it can: what they moved may be missing"
+        )
 
 
 def _without_profiled(

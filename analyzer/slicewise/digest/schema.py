@@ -299,6 +299,11 @@ FRAMES: dict[str, Frame] = {
             "nth": _number("", "number of the process within that run"),
             "slice": NODE_SLICE,
             **SAMPLED_COUNTS,
+            "unsure_ns": _number(
+                "ns",
+                "how far the collector's looks were from the slice's two edges, together: what was moved in so much "
+                "time may belong to the slice before or after",
+            ),
         },
     ),
     "distributions": Frame(

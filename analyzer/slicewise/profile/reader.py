@@ -62,6 +62,8 @@ class Profile:
     usage: pl.DataFrame
     node_processes: pl.DataFrame
     node_process_slices: pl.DataFrame
+    node_cgroups: pl.DataFrame
+    node_cgroup_disks: pl.DataFrame
     sums: pl.DataFrame
     other_slices: pl.DataFrame
 
@@ -75,6 +77,7 @@ LATER_TABLES = (
     "node_connections",
     "communication", "usage",
     "node_processes", "node_process_slices",
+    "node_cgroups", "node_cgroup_disks",
 )  # fmt: skip
 
 SLICES, NOTHING = Want("slices"), Want("")

@@ -15,11 +15,12 @@ from pathlib import Path
 import polars as pl
 
 from slicewise.errors import UserError
-from slicewise.profile import damage, native, plan
+from slicewise.profile import damage, native, plan, sampled_only
 from slicewise.profile.damage import Damage, Loss
 from slicewise.profile.files import WAY_OUT, job_places, profile_files, some, unreadable
 from slicewise.profile.plan import Want
 from slicewise.profile.plausible import require_plausible
+from slicewise.profile.sampled_only import with_stand_ins
 from slicewise.profile.schema import FORMAT_VERSION, BadSchema, Schema, UnsupportedFormat, parse_schema
 from slicewise.profile.source import Source
 
@@ -75,17 +76,37 @@ def read(
 def read_jobs(places: Sequence[Path], wants: Mapping[str, Want], is_named: bool = True, threads: int = 0) -> Reading:
     """As `read`, of jobs that are known to be jobs. is_named: whether the frames have a column `profile`."""
     files = [profile_files(place) for place in places]
-    loading = _Loading(places, files, (*wants.values(), IDENTITY))
+    loading = _Loading(places, files, (*wants.values(), IDENTITY, sampled_only.NODES, sampled_only.MEMBERS))
     with native.Decoder(threads) as decoder:
         loading.load(decoder)
         schemas, order = tuple(loading.schemas), loading.order(decoder)
         identity, _ = plan.plan(IDENTITY, schemas, order, True).frame(decoder)
+        others = _without_profiled(places, identity, decoder, schemas, order)
+        identity = with_stand_ins(identity, others)
         sources = tuple(_sources(loading, decoder, identity))
         made = {name: plan.plan(want, schemas, order, is_named).frame(decoder) for name, want in wants.items()}
-    frames = {name: frame for name, (frame, _) in made.items()}
+    frames = {
+        name: with_stand_ins(frame, others) if wants[name].table == PROCESSES else frame
+        for name, (frame, _) in made.items()
+    }
     suspects = {name: columns for name, (_, columns) in made.items()}
     require_plausible(sources, frames, {name: want.table for name, want in wants.items()}, suspects)
     return Reading(sources, frames)
+
+
+def _without_profiled(
+    places: Sequence[Path],
+    identity: pl.DataFrame,
+    decoder: native.Decoder,
+    schemas: tuple[Schema, ...],
+    order: tuple[int, ...],
+) -> pl.DataFrame:
+    """Processes of those jobs that have no profiled ones, as they were sampled from outside."""
+    if identity[plan.SOURCE].n_unique() == len(places):
+        return pl.DataFrame()
+    outside = (sampled_only.NODES, sampled_only.MEMBERS)
+    nodes, members = (plan.plan(want, schemas, order, True).frame(decoder)[0] for want in outside)
+    return sampled_only.stand_ins(nodes, members, identity)
 
 
 def schema_text(file: Path) -> bytes | None:

@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,12 +26,15 @@ from markupsafe import Markup
 from slicewise import __version__
 from slicewise.charts.figure import Figure
 from slicewise.errors import UserError
+from slicewise.report.chart_words import in_words
+from slicewise.report.marking import TermLinks, kept_together, term_of, terms_in
+from slicewise.report.over_time import OverTime, TimeAxis, Timed
 from slicewise.report.tables import Table
 from slicewise.text import safe_text
 
 MOST_NAME_LETTERS = 120
 MOST_NAMED_JOBS = 3
-UNIT_AFTER_NUMBER = re.compile(r"(\d) (?=(?:[KMGTP]iB(?:/s)?|B|[mun]?s|min|h|%)(?:\W|$))")
+SCRIPTS = ("terms", "tables", "flame", "selection", "time", "page")
 
 
 @dataclass(frozen=True)
@@ -53,20 +57,39 @@ class Section:
 
 @dataclass(frozen=True)
 class Fact:
-    """A figure at the head of a page: name, what it is, its colour, how sure it is, and its id for scripts."""
+    """A figure at the head of a page: name, what it is, its colour, how sure it is, and its id for scripts.
+
+    over_time: what it is of a chosen time, on the page's axis.
+    """
 
     name: str
     said: str
     colour: str = ""
     note: str = ""
     id: str = ""
+    over_time: OverTime | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that the reader can do next: what for, and the command."""
+
+    said: str
+    command: str = ""
+
+
+def command(*parts: object) -> str:
+    """A command of ours as it is typed."""
+    return shlex.join(["slicewise", *map(str, parts)])
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page: title, opening sentences, a verdict where one is due, facts, sections, what could not be seen.
+    """A page: title, opening sentences (the first is the headline), a verdict where one is due, facts, sections, what
+    could not be seen, and what to do next.
 
-    selection: what templates/selection.js needs to say figures of a chosen time.
+    selection: what templates/selection.js needs to say figures of a chosen time. axis: that of figures that are told of
+    a chosen time (over_time of facts and of cells).
     """
 
     title: str
@@ -77,6 +100,16 @@ class Page:
     sections: Sequence[Section] = ()
     unseen: Sequence[str] = field(default_factory=list)
     selection: dict[str, Any] | None = None
+    steps: Sequence[Step] = ()
+    axis: TimeAxis | None = None
+
+    def texts(self) -> list[str]:
+        """All that it says in words, but for names of jobs and files in tables."""
+        facts = [text for fact in self.facts for text in (fact.name, fact.note)]
+        sections = [text for section in self.sections for text in (*section.text, section.note)]
+        headings = [column.heading for section in self.sections for table in section.tables for column in table.columns]
+        steps = [step.said for step in self.steps]
+        return [*self.sentences, self.verdict, *facts, *sections, *headings, *steps, *self.unseen]
 
 
 def page_path(profile: Path, name: str) -> Path:
@@ -115,13 +148,23 @@ def html_of(page: Page) -> str:
         undefined=jinja2.StrictUndefined,
         finalize=_visible,
     )
-    templates.filters["kept_together"] = kept_together
-    script = "".join(_template_text(templates, f"{name}.js") for name in ("flame", "selection", "page"))
+    links, timed = TermLinks(), Timed()
+    templates.filters |= {
+        "kept_together": kept_together,
+        "with_terms": links.with_terms,
+        "of_a_new_part": links.of_a_new_part,
+        "term_id": lambda heading: term.id if (term := term_of(heading)) else "",
+        "number_of": timed.number_of,
+        "in_words": in_words,
+        "packed_sums": lambda _: packed(json.dumps(timed.record(page.axis), separators=(",", ":"))),
+    }
+    script = "".join(_template_text(templates, f"{name}.js") for name in SCRIPTS)
     plotly = packed_plotly()
     charts = [section.chart for section in page.sections if section.chart is not None]
     flames = [section.flame for section in page.sections if section.flame is not None]
     return templates.get_template("page.html").render(
         page=page,
+        terms=terms_in(page.texts()),
         version=__version__,
         style=Markup(_template_text(templates, "page.css")),
         script=Markup(script),
@@ -133,14 +176,38 @@ def html_of(page: Page) -> str:
     )
 
 
+def fragment_of(page: Page) -> str:
+    """The page's sentences, figures and what was not seen, as HTML for a place within another page, such as a notebook:
+    no script, no style sheet, and every name is text.
+    """
+
+    def lines(form: str, texts: Iterable[str]) -> Markup:
+        return Markup("").join(Markup(form).format(kept_together(safe_text.visible(text))) for text in texts)
+
+    cells = "<td style='text-align: left; vertical-align: top; padding-right: 1.5em'>"
+    facts = [(fact.name, f"{fact.said}{f' ({fact.note})' if fact.note else ''}") for fact in page.facts]
+    parts = [
+        lines("<p style='color: gray'>{}</p>", [page.kicker]),
+        lines("<p><strong>{}</strong></p>", page.sentences[:1]),
+        lines("<p>{}</p>", [*page.sentences[1:], *([page.verdict] if page.verdict else [])]),
+        Markup("<table><tr>{}</tr><tr>{}</tr></table>").format(
+            lines(f"{cells}{{}}</td>", [name for name, _ in facts]),
+            lines(f"{cells}<strong>{{}}</strong></td>", [said for _, said in facts]),
+        )
+        if facts
+        else Markup(""),
+        Markup("<details><summary>What was seen, and what was not</summary><ul>{}</ul></details>").format(
+            lines("<li>{}</li>", page.unseen)
+        )
+        if page.unseen
+        else Markup(""),
+    ]
+    return str(Markup("<div class='slicewise'>{}</div>").format(Markup("").join(parts)))
+
+
 def _visible(value: Any) -> Any:
     """What an expression of the template gives: text that is not our own markup is made visible, then escaped."""
     return safe_text.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def kept_together(text: str) -> str:
-    """The text with numbers and their units on one line."""
-    return UNIT_AFTER_NUMBER.sub("\\1\N{NO-BREAK SPACE}", text)
 
 
 def figure_json(chart: Figure) -> str:

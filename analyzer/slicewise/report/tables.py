@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rich.text import Text
 
 from slicewise.report.fitting import FittingTable
 from slicewise.text import safe_text
+
+if TYPE_CHECKING:  # it brings numpy along
+    from slicewise.report.over_time import OverTime
 
 
 @dataclass(frozen=True)
@@ -35,13 +38,14 @@ class Column:
 @dataclass(frozen=True)
 class Cell:
     """A cell: `text` as shown, `value` as copied (the text where it is None). `colour` marks a job by its colour.
-    `link`: on a page, the page that it leads to.
+    `link`: on a page, the page that it leads to. `over_time`: what it is of a chosen time, on the page's axis.
     """
 
     text: str
     value: float | int | str | None = None
     colour: str = ""
     link: str = ""
+    over_time: OverTime | None = None
 
     @property
     def copied(self) -> str:

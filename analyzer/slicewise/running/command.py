@@ -22,6 +22,7 @@ from pathlib import Path
 
 from slicewise.contract import JOB_NAME_RULE, job_name
 from slicewise.errors import UserError
+from slicewise.text.masked import HASH, form_of_names
 
 DEFAULT_DIR = "slicewise"
 # As the library takes them, in its order: a job that has a name there gets no name from here.
@@ -90,7 +91,8 @@ def _make_named(path: Path, mode: int) -> Path:
 
 def _make_new(profiles: Path, command: Sequence[str], mode: int) -> Path:
     """A directory that was not there before, whoever else makes one at the same time."""
-    name = job_name(f"{Path(command[0]).name[:100]}-{datetime.now():%Y%m%d-%H%M%S}")
+    program = "job" if form_of_names(os.environ) == HASH else Path(command[0]).name[:100]
+    name = job_name(f"{program}-{datetime.now():%Y%m%d-%H%M%S}")
     for number in range(1, 1000):
         path = profiles / (name if number == 1 else f"{name}-{number}")
         with contextlib.suppress(FileExistsError):
@@ -155,7 +157,7 @@ class NodeCollector:
         self._process.terminate()
         said, _ = self._process.communicate()
         try:
-            return int(json.loads(said)["profile_bytes"])
+            return int(json.loads(os.fsdecode(said))["profile_bytes"])
         except (ValueError, KeyError, TypeError):
             return 0
 

@@ -20,11 +20,14 @@ from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.sources import LESS_SURE, SURE, Answered
 from slicewise.analysis.blame.storage_time import Capacities, capacities, storage_seconds
-from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Rows, call_rows, process_seconds, slice_rows
+from slicewise.analysis.blame.strands import job_strands
+from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Rows, process_seconds, slice_rows
 from slicewise.analysis.blame.to_runtime import Waits
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene, StandaloneRows
 from slicewise.analysis.blame.unprofiled import apart, unprofiled
+from slicewise.analysis.blame.waiting_cost import cost_by_waiting
+from slicewise.analysis.job.split import split
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.storage import Storage
@@ -54,8 +57,8 @@ def blame(
     neighbours: jobs that may have used the same storage meanwhile; those that did not are passed over. alone: its
     standalone runs. found: runs of its program that nobody asked for and that had no company. rows: has what they all
     did. of_seconds_alone: what it lost, to whom and how sure that is, and no more: when it would have ended without
-    each neighbour, and what its own processes cost each other, is not known then. Raises UserError where slices fit no
-    common grid, or a standalone run is of another program.
+    each neighbour, what its own processes cost each other, and what waiting in MPI cost, is not known then. Raises
+    UserError where slices fit no common grid, or a standalone run is of another program.
     """
     neighbours = rows.others(digest, neighbours)
     grid_ns = common_slice_ns([digest, *neighbours, *alone, *found])
@@ -63,7 +66,8 @@ def blame(
     job = run_of(digest).job
     for other in alone:
         _require_same_program(other, job)
-    calls = call_rows(digest, grid_ns)
+    strands = job_strands(digest, grid_ns)
+    calls, waits = strands.calls, strands.waits
     slices = slice_rows(calls)
     is_sampled = not digest.node_slices.is_empty()  # counters go by where a storage is mounted
     where = _storages_of(slices, [digest, *(neighbours if is_sampled or not of_seconds_alone else [])])
@@ -79,10 +83,6 @@ def blame(
     company = company.with_columns(
         pl.when(took_nothing).then(0.0).otherwise(f"{kind}_taken").alias(f"{kind}_taken") for kind in KINDS
     )
-    ranks = digest.processes.filter("matters", has_rank()).height
-    count = calls["process"].n_unique()
-    waits: Waits = "one process" if count < 2 else "ranks" if ranks > 1 else "processes"
-
     together = pl.concat(
         [
             beside.select("storage", "slice", *AMOUNTS.values()),
@@ -92,7 +92,7 @@ def blame(
     together = together.group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum())
     scene = Scene(on_storages(slices, company.remove(took_nothing), together, known), known, seconds)
     standalone = [_standalone(run, grid_ns, waits) for run in runs]
-    sure = sources.ask(scene, standalone, count)
+    sure = sources.ask(scene, standalone, calls["process"].n_unique())
     told = _told(
         digest,
         job,
@@ -116,13 +116,17 @@ def blame(
         else own_processes(
             calls,
             company.select("storage", "slice"),
-            lambda: [call_rows(run, grid_ns) for run in runs],
+            lambda: [job_strands(run, grid_ns).calls for run in runs],
             None if slowest.is_empty() else int(slowest[0]),
             max(0.0, told.io_seconds - lost),
         )
     )
     notes = [*told.notes, *(_harmless(one) for one in where if one.number in harmless)]
     turn = turn_of(digest, neighbours, beside, known, [one.number for one in where], grid_ns)
+    parts = None if of_seconds_alone else split(digest)
+    if parts is not None:
+        lost_slices = told.slices if told.is_claimed else None
+        told = replace(told, by_waiting=cost_by_waiting(parts, digest.slice_ns, lost_slices, grid_ns))
     told = with_turn(replace(told, own_processes=own, notes=notes), turn)
     return _as_sure_as_slices(told, [digest, *neighbours])
 
@@ -201,7 +205,7 @@ def _company(
 
 
 def _standalone(run: Digest, grid_ns: int, waits: Waits) -> StandaloneRows:
-    calls = call_rows(run, grid_ns)
+    calls = job_strands(run, grid_ns).calls
     slices = slice_rows(calls)
     uneven = to_runtime.unevenness(calls, to_runtime.phase_of_slices(slices), waits)
     return StandaloneRows(run.job, calls["process"].n_unique(), on_storages(slices), uneven)
@@ -286,6 +290,7 @@ def _told(
 HOW_RUNTIME: dict[Waits, str] = {
     "ranks": "its ranks wait for the slowest one of each phase",
     "processes": "its slowest process decides",
+    "strands": "its processes that ran one after another count as one, and the slowest decides",
     "one process": "it has one process",
 }
 

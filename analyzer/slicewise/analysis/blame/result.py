@@ -7,6 +7,7 @@ from typing import Literal
 
 import polars as pl
 
+from slicewise.analysis.job.split import Split
 from slicewise.analysis.runs.matching import Job
 from slicewise.analysis.runs.storage import Storage
 from slicewise.estimate import Estimate
@@ -116,18 +117,35 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class CostByWaiting:
+    """What I/O of a job's ranks cost the other ranks, which waited for them in MPI.
+
+    split: where each rank's time went. io_seconds: I/O that held others up, added up over the ranks that made it;
+    waited_seconds: how long others waited for it, added up over them. lost_io_seconds, lost_waited_seconds: of these,
+    what I/O took longer than alone; None where that is not known, or not claimed.
+    """
+
+    split: Split
+    io_seconds: float
+    waited_seconds: float
+    lost_io_seconds: float | None
+    lost_waited_seconds: float | None
+
+
+@dataclass(frozen=True)
 class Blame:
     """What a job lost, and to whom.
 
     runtime_seconds: from the job's first process to its last one's end (of a running job: to `as_of_ns`). io_seconds:
-    time in calls on files of the process with most; io_processes: how many processes that was compared over. alone: the
-    runtime without the loss; lost: seconds of the runtime; both None where it is unknown. slowdown: runtime over
-    alone. is_claimed: the loss is above its interval and above 2 % of the I/O time. Neighbours' losses, `turn` (the
-    wait for its turn, where jobs take turns; else None) and `unexplained_seconds` add up to `lost`, and `apart_seconds`
-    is the part of the unexplained during which processes waited for the slowest one's end. io_lost: seconds of I/O time
-    of the mean process, before they became runtime; waits: how the one became the other, and bounds (see
-    docs/models.md). own_processes: what of `io_seconds`, beside
-    the loss, was lost to the job's own other processes; None where it is unknown.
+    time in calls on files of the process with most; io_processes: how many processes that was compared over, of which
+    those that ran one after another count as one. alone: the runtime without the loss; lost: seconds of the runtime;
+    both None where it is unknown. slowdown: runtime over alone. is_claimed: the loss is above its interval and above
+    2 % of the I/O time. Neighbours' losses, `turn` (the wait for its turn, where jobs take turns; else None) and
+    `unexplained_seconds` add up to `lost`, and `apart_seconds` is the part of the unexplained during which processes
+    waited for the slowest one's end. io_lost: seconds of I/O time of the mean process, before they became runtime;
+    waits: how the one became the other, and bounds (see docs/models.md). own_processes: what of `io_seconds`, beside
+    the loss, was lost to the job's own other processes; None where it is unknown. by_waiting: what I/O cost ranks that
+    waited for others' I/O in MPI; None of a job without calls of MPI by class.
 
     sources: every source of a baseline, tried in the order of `SOURCES`; baseline: the one that counts. contradiction:
     where two sources disagree, a sentence; else empty. unknown_because, next_step: why nothing can be told, and the
@@ -153,7 +171,7 @@ class Blame:
     neighbours: list[Neighbour]
     unexplained_seconds: float
     apart_seconds: float
-    waits: Literal["ranks", "processes", "one process"]
+    waits: Literal["ranks", "processes", "strands", "one process"]
     baseline: Baseline | None
     sources: list[Baseline]
     contradiction: str
@@ -167,6 +185,7 @@ class Blame:
     shares: pl.DataFrame
     own_processes: OwnProcesses | None = None
     turn: Turn | None = None
+    by_waiting: CostByWaiting | None = None
 
     @property
     def turn_seconds(self) -> float:

@@ -1,7 +1,7 @@
 """From I/O time that processes lost to runtime that the job lost.
 
 Frames in, numbers out. Ranks wait for each other at the end of each phase, so the slowest one of a phase decides; of
-processes that do not, the slowest in sum.
+processes that do not, the slowest in sum; those that ran one after another count as one of these (strands.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from slicewise.analysis.blame.timeline import KINDS, SECONDS
 from slicewise.analysis.blame.uncontended import alone_seconds
 from slicewise.analysis.job.period import runs_above
 
-Waits = Literal["ranks", "processes", "one process"]
+Waits = Literal["ranks", "processes", "strands", "one process"]
 # A slice is part of a phase from this fraction of the I/O time of the slice of the mean second in calls.
 LEAST_OF_RATE = 0.05
 

@@ -313,6 +313,8 @@ class Points:
         """The slices of each set of neighbours, in the order in which they first were there; few slices of a set say
         nothing.
         """
+        if len(self.company) < FEWEST_IN_A_SET:
+            return []
         which, first, counts = np.unique(self.company, return_index=True, return_counts=True)
         often = counts >= FEWEST_IN_A_SET
         return [self.of(self.company == which[at]) for at in np.flatnonzero(often)[np.argsort(first[often])]]
@@ -393,12 +395,12 @@ def from_envelope(scene: Scene) -> Prices:
             continue
         if kind == "meta":
             return Prices(source, refused="how many metadata operations the storage can do is not known")
-        shared = own.of(own.inner & own.has_company)
-        full = shared.of(shared.seconds[kind] >= FILLS_STORAGE * scene.seconds)
-        is_mostly_full = full.seconds[kind].sum() >= MOSTLY_FULL * shared.seconds[kind].sum()
-        if len(full) < FEWEST_QUIET or not is_mostly_full:
+        seconds, is_shared = own.seconds[kind], own.inner & own.has_company
+        is_full = is_shared & (seconds >= FILLS_STORAGE * scene.seconds)
+        is_mostly_full = seconds[is_full].sum() >= MOSTLY_FULL * seconds[is_shared].sum()
+        if is_full.sum() < FEWEST_QUIET or not is_mostly_full:
             return Prices(source, refused="the job does not fill the storage: its processes were not always in calls")
-        full = full.of(full.others_metadata <= TRIVIAL * scene.seconds)
+        full = own.of(is_full & (own.others_metadata <= TRIVIAL * scene.seconds))
         if len(full) < FEWEST_QUIET:
             return Prices(source, refused="its neighbours' metadata calls took some of the storage's time")
         moved, other = full.together[kind], full.together["write" if kind == "read" else "read"]
@@ -552,9 +554,10 @@ def _are_like_sizes(quiet: OnStorage, own: OnStorage, kind: Kind) -> bool:
 
 def _speeds(own: OnStorage, known: Capacities) -> Points:
     """The points of `speed_line` for a storage, in seconds of its time."""
-    inner = own.of(own.inner)
-    done = sum((inner.amounts[kind] / rate for kind, rate in known.most.items()), np.zeros(len(inner)))
-    return Points(done, inner.in_calls, inner.others, inner.company)
+    inner = own.inner
+    none = np.zeros(int(inner.sum()))
+    done = sum((own.amounts[kind][inner] / rate for kind, rate in known.most.items()), none)
+    return Points(done, own.in_calls[inner], own.others[inner], own.company[inner])
 
 
 def _calls(kind: Kind) -> str:

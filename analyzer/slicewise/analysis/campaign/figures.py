@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from slicewise.scalars import real_or_none
+
 FIGURES_SCHEMA = pl.Schema(
     {
         "group": pl.String,
@@ -21,6 +23,8 @@ FIGURES_SCHEMA = pl.Schema(
         "within": pl.Float64,
         "largest_outside": pl.Float64,
         "warned": pl.Float64,
+        "warned_halfway": pl.Float64,
+        "warned_falsely": pl.Float64,
     }
 )
 PAIRS, MORE = "pairs", "three jobs and more"
@@ -35,7 +39,9 @@ def figures(checked: pl.DataFrame) -> pl.DataFrame:
     count, run_count: jobs and runs that could be predicted. mean, largest: of |relative error|; bias: mean of the
     relative error, below 0 where predictions are too fast; within: the part whose observed time lies in its interval,
     null where there are no intervals; largest_outside: of |relative error| of the others; warned: the part of these
-    that the model says do not follow it.
+    that the model says do not follow it, by the time that was observed; warned_halfway: the part of these whose run was
+    seen to be off when half of its bytes had been moved, and not yet all of the job's (`halfway`); warned_falsely: the
+    part of those within, likewise.
     """
     return _of_groups(checked, {PAIRS: pl.len().over("run") == 2, MORE: pl.len().over("run") > 2})
 
@@ -76,6 +82,12 @@ def by_combination(checked: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def _in_time(checked: pl.DataFrame) -> float | None:
+    """The part of jobs of which it was said, before they had moved all of their bytes, that their run is off."""
+    known = checked.filter(pl.col("is_warned_halfway").is_not_null())
+    return real_or_none((known["is_warned_halfway"] & known["halfway_seconds"].is_not_null()).mean())
+
+
 def _figures_of(checked: pl.DataFrame) -> dict[str, object]:
     known = checked.filter(pl.col("relative_error").is_not_null()).with_columns(
         off=pl.col("relative_error").abs(), is_within=pl.col("observed").is_between("low", "high")
@@ -91,4 +103,6 @@ def _figures_of(checked: pl.DataFrame) -> dict[str, object]:
         "within": known["is_within"].mean() if (known["high"] > known["low"]).any() else None,
         "largest_outside": outside["off"].max(),
         "warned": outside["misfit"].is_not_null().mean() if len(outside) else None,
+        "warned_halfway": _in_time(outside),
+        "warned_falsely": _in_time(known.filter("is_within")),
     }

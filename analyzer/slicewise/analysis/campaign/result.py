@@ -61,7 +61,7 @@ def campaign_result(digests: Sequence[Digest], direction: CampaignDirection = "a
 def result_of(data: Campaign) -> CampaignResult:
     """What a campaign shows."""
     runs = runs_of(data)
-    checked = cross_check(data.jobs, data.slices)
+    checked = cross_check(data.jobs, data.slices, None, data.progress)
     return CampaignResult(
         data=data,
         conditions=conditions_of(data),

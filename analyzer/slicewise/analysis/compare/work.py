@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from slicewise.analysis.blame.strands import CLOCKS_NS
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind, call_rows, slice_rows
 from slicewise.analysis.blame.to_runtime import Waits, in_calls, phase_of_slices
 from slicewise.analysis.job.turns import turns
@@ -19,9 +20,6 @@ from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import has_rank
 from slicewise.scalars import real, whole
-
-# A process that began so long before its predecessor's end began after it: clocks are read one after the other.
-CLOCKS_NS = 1_000_000
 
 
 @dataclass(frozen=True)

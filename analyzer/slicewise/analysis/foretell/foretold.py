@@ -13,12 +13,11 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind, call_rows
-from slicewise.analysis.foretell.laws import LAWS, Law, Laws, crowded_laws, laws_of
+from slicewise.analysis.foretell.laws import FEWEST_SEEN, LAWS, SHORTEST, Law, Laws, crowded_laws, dependence, laws_of
 from slicewise.analysis.foretell.side_by_side import NONE, Amounts, Beside, Segment, ends
 from slicewise.analysis.job.io_span import io_span
 from slicewise.analysis.runs.matching import run_of
 from slicewise.analysis.runs.storage import shared_storage
-from slicewise.analysis.runs.student import student_t
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.digest.activity import DIRECTIONS, activity, bytes_by_storage
 from slicewise.digest.digest import Digest
@@ -37,8 +36,6 @@ SAME = 0.1
 BUSY = 0.9
 FEWEST_SLICES = 4
 PERCENTILE = 95
-# From so many jobs seen in company on an interval is told.
-FEWEST_SEEN = 3
 MUCH_METADATA = 0.1
 # A law that is off by more in the mean explains nothing.
 POOR = 0.1
@@ -88,12 +85,15 @@ class AloneRun:
 
 @dataclass(frozen=True)
 class SeenJob:
-    """A job that ran in company: when (s after the first one's I/O began), for how long, and a run of it alone."""
+    """A job that ran in company: when (s after the first one's I/O began), for how long, a run of it alone, and what it
+    did there.
+    """
 
     job: str
     start: float
     seconds: float
     alone: AloneRun
+    seen: AloneRun
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,13 @@ class Foretold:
 
 @dataclass(frozen=True)
 class Foretelling:
-    """serves: what the storage serves at most, by kind (bytes/s, calls/s)."""
+    """serves: what the storage serves at most, by kind (bytes/s, calls/s). runs, tried: in company; `tried_on` them."""
 
     jobs: list[Foretold]
     laws: Laws
     serves: dict[Kind, float]
+    runs: list[SeenRun]
+    tried: dict[Law, list[list[float]]]
 
 
 def foretell(
@@ -150,14 +152,15 @@ def foretell(
     others = [one for one in (run_there(digest, storage) for digest in seen) if one is not None]
     quiet, runs = seen_runs([*there.values(), *others])
     served = serves([*alone, *quiet])
-    laws = laws_of(tried_on(runs, served, progress), [run.sizes for run in runs])
+    tried = tried_on(runs, served, progress)
+    laws = laws_of(tried, [run.sizes for run in runs])
     plans = [(one, start) for one, (_, start) in zip(alone, jobs, strict=True)]
     seconds = foretold_seconds(plans, served, laws)
     found = [
         Foretold(one.digest.job, start, one.seconds, value, doubt_of(one, alone[:place] + alone[place + 1 :], laws))
         for place, ((one, start), value) in enumerate(zip(plans, seconds, strict=True))
     ]
-    return Foretelling(found, laws, served)
+    return Foretelling(found, laws, served, runs, tried)
 
 
 def storage_of(digests: Sequence[Digest]) -> int:
@@ -218,7 +221,7 @@ def seen_runs(there: Sequence[AloneRun]) -> tuple[list[AloneRun], list[SeenRun]]
             runs.append(
                 SeenRun(
                     [
-                        SeenJob(one.digest.job, (one.span[0] - origin) / 1e9, one.seconds, other)
+                        SeenJob(one.digest.job, (one.span[0] - origin) / 1e9, one.seconds, other, one)
                         for one, other in found
                         if other is not None
                     ]
@@ -361,27 +364,34 @@ def _errors(run: SeenRun, seconds: Sequence[float]) -> list[float]:
     return [math.log(value / one.seconds) for value, one in zip(seconds, run.jobs, strict=True)]
 
 
+def times_of(
+    run: SeenRun, runs: Sequence[SeenRun], tried: Mapping[Law, Sequence[Sequence[float]]]
+) -> dict[Law, list[float]]:
+    """What each law that was tried on `runs` says of the jobs of one of them (s)."""
+    place = next(place for place, other in enumerate(runs) if other is run)
+    return {
+        law: [one.seconds * math.exp(error) for one, error in zip(run.jobs, errors[place], strict=True)]
+        for law, errors in tried.items()
+    }
+
+
 def foretold_seconds(
-    plans: Sequence[tuple[AloneRun, float]], served: Mapping[Kind, float], laws: Laws
+    plans: Sequence[tuple[AloneRun, float]],
+    served: Mapping[Kind, float],
+    laws: Laws,
+    known: Mapping[Law, Sequence[float]] | None = None,
 ) -> list[Estimate]:
-    """How long each job's I/O takes beside the others. The interval holds what all possible laws say, widened by what
-    it was off by for combinations that its choice had not seen.
+    """How long each job's I/O takes beside the others. The interval is what the choice of a law was off by for
+    combinations of jobs that it had not seen, for a job whose time depends as much on the law (`Laws.spread`); where
+    too few were seen, what all possible laws say. known: times by law, where they have been worked out before.
     """
     drawn = [(run, start, timeline(run, served)) for run, start in plans]
-    by_law = [together(drawn, served, law) for law in laws.possible]
-    chosen = by_law[laws.possible.index(laws.chosen)]
-    return [
-        _estimate(value, min(each), max(each), laws.errors)
-        for value, each in zip(chosen, zip(*by_law, strict=True), strict=True)
-    ]
-
-
-def _estimate(value: float, low: float, high: float, errors: Sequence[float]) -> Estimate:
-    if len(errors) < FEWEST_SEEN:
-        return Estimate(value, low, high, "by laws that nobody saw at work there")
-    spread = math.exp(student_t(len(errors)) * math.sqrt(float(np.mean(np.square(errors)))))
-    how = f"by what {len(errors)} jobs in company were off by"
-    return Estimate(value, low / spread, high * spread, how)
+    wanted = dict.fromkeys([*LAWS, *laws.possible] if len(laws.errors) >= FEWEST_SEEN else laws.possible)
+    by_law = {law: list(known[law]) if known and law in known else together(drawn, served, law) for law in wanted}
+    chosen = by_law[laws.chosen]
+    stakes = dependence({law: [np.log(np.maximum(times, SHORTEST)).tolist()] for law, times in by_law.items()})[0]
+    possible = zip(*(by_law[law] for law in laws.possible), strict=True)
+    return [laws.estimate(*one) for one in zip(chosen, possible, stakes, strict=True)]
 
 
 def doubt_of(run: AloneRun, beside: Iterable[AloneRun], laws: Laws) -> str:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
 
 from slicewise.analysis.foretell.side_by_side import Rules
+from slicewise.analysis.runs.student import student_t
 from slicewise.analysis.sharing.weights import Kind as WeightKind
+from slicewise.estimate import Estimate
 
 EXPONENTS = (1.0, 2.0, 32.0)
 # Clients cut calls into parts: a process has no more bytes under way than this, as far as shares go.
 PARTS = (128 << 10, 256 << 10, 1 << 20, math.inf)
+# From so many jobs seen in company on an interval is told.
+FEWEST_SEEN = 3
+# Seconds below which a time has no logarithm.
+SHORTEST = 1e-9
 # Laws that are off by no more than this factor of the best, or this much more, are about as good: the first is taken.
 ABOUT_AS_GOOD = 1.1
 NEGLIGIBLE = 0.005
@@ -55,12 +61,38 @@ Tried = Mapping[Law, Sequence[Sequence[float]]]
 class Laws:
     """chosen: the simplest with about the smallest error; errors: ln(foretold / seen) of each job in company by the law
     that other combinations of jobs choose, where there are any. possible: all that are about as good, the chosen one
-    among them.
+    among them. at_stake: of each of these jobs, how much its time depends on the law (`dependence`). is_held_out:
+    whether there were other combinations.
     """
 
     chosen: Law
     errors: list[float]
     possible: list[Law]
+    at_stake: list[float] = field(default_factory=list)
+    is_held_out: bool = False
+
+    def estimate(self, value: float, possible: Sequence[float], at_stake: float) -> Estimate:
+        """A job's time with its interval. possible: what all possible laws say of it; these count where errors are
+        unknown, or of the very jobs that the law was chosen by.
+        """
+        if len(self.errors) < FEWEST_SEEN:
+            return Estimate(value, min(possible), max(possible), "by laws that nobody saw at work there")
+        spread = math.exp(self._spread(at_stake))
+        low, high = (value, value) if self.is_held_out else (min(possible), max(possible))
+        return Estimate(value, low / spread, high * spread, f"by what {len(self.errors)} jobs in company were off by")
+
+    def _spread(self, at_stake: float) -> float:
+        """The factor to both sides within which a job's time lies, 95 %, as a logarithm. at_stake: `dependence` of it.
+
+        A job that every law gives the same time is known better than one whose time goes by shares: errors are taken as
+        parts of what is at stake, the mean of that being added to each. There must be errors.
+        """
+        known = self.at_stake or [0.0] * len(self.errors)
+        common = float(np.mean(known))
+        parts = [1.0 if not common else common + one for one in known]
+        own = 1.0 if not common else common + at_stake
+        scaled = np.divide(self.errors, parts)
+        return own * student_t(len(self.errors)) * math.sqrt(float(np.mean(np.square(scaled))))
 
     @property
     def mean_error(self) -> float | None:
@@ -80,7 +112,17 @@ def laws_of(tried: Tried, combinations: Sequence[Hashable] = ()) -> Laws:
     if not any(one for runs in tried.values() for one in runs):
         return Laws(LAWS[0], [], list(LAWS))
     possible = _possible(tried)
-    return Laws(possible[0], _held_out(tried, combinations) or _flat(tried[possible[0]]), possible)
+    stakes = dependence(tried)
+    held_out = _held_out(tried, combinations, stakes)
+    found = held_out or list(zip(_flat(tried[possible[0]]), _flat(stakes), strict=True))
+    errors, at_stake = [error for error, _ in found], [stake for _, stake in found]
+    return Laws(possible[0], errors, possible, at_stake, bool(held_out))
+
+
+def dependence(tried: Tried) -> list[list[float]]:
+    """How much each job's time depends on the law: the standard deviation over `LAWS` of its logarithm."""
+    by_law = [tried[law] for law in LAWS if law in tried]
+    return [[float(np.std(job)) for job in zip(*runs, strict=True)] for runs in zip(*by_law, strict=True)]
 
 
 def _possible(tried: Tried) -> list[Law]:
@@ -89,16 +131,21 @@ def _possible(tried: Tried) -> list[Law]:
     return [law for law, size in sizes.items() if size <= bound]
 
 
-def _held_out(tried: Tried, combinations: Sequence[Hashable]) -> list[float]:
-    """The errors of each combination by the law that the others choose; none where there is but one."""
-    found: list[float] = []
+def _held_out(
+    tried: Tried, combinations: Sequence[Hashable], stakes: Sequence[Sequence[float]]
+) -> list[tuple[float, float]]:
+    """The errors of each combination by the law that the others choose, with the jobs' stakes; none where there is but
+    one.
+    """
+    found: list[tuple[float, float]] = []
     different = dict.fromkeys(combinations)
     for one in different if len(different) > 1 else ():
         others = {
             law: [run for run, own in zip(runs, combinations, strict=True) if own != one] for law, runs in tried.items()
         }
-        runs = tried[_possible(others)[0]]
-        found += _flat([run for run, own in zip(runs, combinations, strict=True) if own == one])
+        for run, own, stake in zip(tried[_possible(others)[0]], combinations, stakes, strict=True):
+            if own == one:
+                found += zip(run, stake, strict=True)
     return found
 
 

@@ -41,9 +41,22 @@ def own_slices(digest: Digest) -> pl.DataFrame:
 
 
 def per_slice(own: pl.DataFrame) -> pl.DataFrame:
-    """slice, read_bytes, write_bytes, meta_ops, sync_ops: summed over processes and storages; sorted."""
-    columns = ("read_bytes", "write_bytes", "meta_ops", "sync_ops")
+    """slice, read_bytes, write_bytes, read_ops, write_ops, meta_ops, sync_ops: summed over processes and storages;
+    sorted.
+    """
+    columns = ("read_bytes", "write_bytes", "read_ops", "write_ops", "meta_ops", "sync_ops")
     return own.lazy().group_by("slice").agg(pl.col(*columns).sum()).sort("slice").collect()
+
+
+def per_storage_slice(digest: Digest) -> pl.DataFrame:
+    """point, type, source, slice, read_bytes, write_bytes, meta_ops, read_seconds, write_seconds, meta_seconds: of the
+    job's own processes, summed over file systems that are called the same.
+    """
+    named = digest.storages.lazy().select("storage", "point", "type", "source")
+    sums = ("read_bytes", "write_bytes", "meta_ops")
+    seconds = ((pl.col(f"{kind}_ns").sum() / 1e9).alias(f"{kind}_seconds") for kind in ("read", "write", "meta"))
+    rows = own_slices(digest).lazy().join(named, on="storage")
+    return rows.group_by("point", "type", "source", "slice").agg(pl.col(*sums).sum(), *seconds).collect()
 
 
 def io_time(digest: Digest) -> IoTime:

@@ -9,29 +9,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from slicewise.analysis.job.critical import critical_ranks
+from slicewise.analysis.job.holds import Hold, held_by_slice, holds_of
+from slicewise.analysis.job.mpi_waiting import COMMUNICATING, ns_of, waiting
 from slicewise.digest.digest import Digest
 from slicewise.kinds import KINDS
 from slicewise.scalars import real
-
-# Classes of calls of MPI that are neither MPI-IO nor its begin and end; those that end for all of a group at once.
-COMMUNICATING = ("message", "wait", "test", "collective", "barrier", "one_sided", "group")
-TOGETHER = ("collective", "barrier")
-IO_KINDS = (*KINDS, "mpi_io")
-LEAST_SHARE_OF_HOLD = 0.1  # of the time that the longest held process was held: who was held less is not counted
-
-
-@dataclass(frozen=True)
-class Hold:
-    """One process's I/O held others up: label, kind (read, write, meta, sync, mpi_io: where most of it was), held (how
-    many others), seconds (the mean over them), slices (in how many of these).
-    """
-
-    process: int
-    label: str
-    kind: str
-    held: int
-    seconds: float
-    slices: int
 
 
 @dataclass(frozen=True)
@@ -49,12 +32,16 @@ class Efficiency:
 @dataclass(frozen=True)
 class Split:
     """processes: process, rank, label, runtime, computing, idle, mpi, waiting (of `mpi`), begin_and_end, read, write,
-    meta, sync, mpi_io, in seconds, in the order of ranks. holds: who held others up longest comes first. has_threads:
-    processes whose threads were in calls at once for longer than there was time: what they computed is not known.
+    meta, sync, mpi_io, in seconds, in the order of ranks. held: who held others up in which slice (`held_by_slice`).
+    holds: the same in sum; who held others up longest comes first. phases: the critical rank of each phase that has one
+    (`critical_ranks`). has_threads: processes whose threads were in calls
+    at once for longer than there was time: what they computed is not known.
     """
 
     processes: pl.DataFrame
+    held: pl.DataFrame
     holds: list[Hold]
+    phases: pl.DataFrame
     efficiency: Efficiency
     has_threads: int
 
@@ -69,34 +56,20 @@ def split(digest: Digest) -> Split | None:
     if communication.is_empty():
         return None
     by_process = _by_process(digest, who, communication)
+    held = held_by_slice(digest, who, communication)
     return Split(
         processes=by_process,
-        holds=_holds(digest, who, communication),
+        held=held,
+        holds=holds_of(held, who),
+        phases=critical_ranks(digest, who, communication),
         efficiency=_efficiency(by_process),
         has_threads=by_process.filter(pl.col("computing") + pl.col("idle") < 0).height,
     )
 
 
-def _ns_of(classes: tuple[str, ...]) -> pl.Expr:
-    return pl.col("ns").filter(pl.col("class").is_in(classes)).sum()
-
-
-def _waiting(communication: pl.DataFrame) -> pl.DataFrame:
-    """process, waiting: time in collectives and barriers beyond that of the process with least of it, slice by slice.
-
-    Only processes that ever are in any count: a group of which a process is no member holds nobody up.
-    """
-    together = communication.filter(pl.col("class").is_in(TOGETHER))
-    grid = together.select("process").unique().join(together.select("slice").unique(), how="cross")
-    by_slice = together.group_by("process", "slice").agg(pl.col("ns").sum())
-    rows = grid.join(by_slice, on=["process", "slice"], how="left").with_columns(pl.col("ns").fill_null(0))
-    beyond = rows.with_columns(beyond=pl.col("ns") - pl.col("ns").min().over("slice"))
-    return beyond.group_by("process").agg(waiting=pl.col("beyond").sum() / 1e9)
-
-
 def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
     called = communication.group_by("process").agg(
-        mpi=_ns_of(COMMUNICATING) / 1e9, begin_and_end=_ns_of(("life",)) / 1e9, mpi_io=_ns_of(("file",)) / 1e9
+        mpi=ns_of(COMMUNICATING) / 1e9, begin_and_end=ns_of(("life",)) / 1e9, mpi_io=ns_of(("file",)) / 1e9
     )
     processor = digest.usage.group_by("process").agg(
         processor=(pl.col("user_ns").sum() + pl.col("system_ns").sum()) / 1e9, sampled=pl.col("sampled_ns").sum() / 1e9
@@ -114,7 +87,7 @@ def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame) 
             **{kind: pl.col(f"{kind}_ns") / 1e9 for kind in KINDS},
         )
         .join(called, on="process", how="left")
-        .join(_waiting(communication), on="process", how="left")
+        .join(waiting(communication), on="process", how="left")
         .join(processor, on="process", how="left")
         .with_columns(pl.col("mpi", "begin_and_end", "mpi_io", "waiting").fill_null(0.0))
         .with_columns(pl.col("processor").fill_null(pl.col("runtime")))
@@ -145,48 +118,3 @@ def _efficiency(processes: pl.DataFrame) -> Efficiency:
         return Efficiency(None, None, None, None)
     balance, io, communication = real(useful.mean() or 0) / most, most / most_with_io, min(most_with_io / runtime, 1.0)
     return Efficiency(balance, io, communication, balance * io * communication)
-
-
-def _holds(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame) -> list[Hold]:
-    """In each slice the process with least time in MPI is the one that the others wait for; as far as it was in I/O for
-    longer than they were, its I/O held them up.
-    """
-    if who.height < 2:
-        return []
-    mpi = communication.group_by("process", "slice").agg(
-        mpi=_ns_of(COMMUNICATING) / 1e9, mpi_io=_ns_of(("file",)) / 1e9
-    )
-    io = digest.process_slices.group_by("process", "slice").agg(
-        **{kind: pl.col(f"{kind}_ns").sum() / 1e9 for kind in KINDS}
-    )
-    grid = who.select("process").join(mpi.select("slice").unique(), how="cross")
-    rows = (
-        grid.join(mpi, on=["process", "slice"], how="left")
-        .join(io, on=["process", "slice"], how="left")
-        .with_columns(pl.col("mpi", *IO_KINDS).fill_null(0.0))
-        .with_columns(io=pl.sum_horizontal(*IO_KINDS))
-    )
-    critical = rows.sort("slice", "mpi", "process").unique("slice", keep="first", maintain_order=True)
-    held = (
-        rows.join(critical, on="slice", suffix="_critical")
-        .filter(pl.col("process") != pl.col("process_critical"))
-        .with_columns(longer=pl.col("mpi") - pl.col("mpi_critical"))
-        .filter(pl.col("longer") > LEAST_SHARE_OF_HOLD * pl.col("longer").max().over("slice"))
-        .group_by("slice", "process_critical")
-        .agg(
-            held=pl.len(),
-            waited=pl.col("longer").mean(),
-            more=(pl.col("io_critical") - pl.col("io")).mean(),
-            kind=pl.concat_list((pl.col(f"{kind}_critical") - pl.col(kind)).mean() for kind in IO_KINDS).list.arg_max(),
-        )
-        .with_columns(seconds=pl.min_horizontal("waited", "more"))
-        .filter(pl.col("seconds") > 0)
-        .group_by("process_critical", "kind")
-        .agg(pl.col("held").max(), pl.col("seconds").sum(), slices=pl.len())
-    )
-    labels = dict(who.select("process", "label").iter_rows())
-    holds = [
-        Hold(process, labels[process], IO_KINDS[kind], count, seconds, slices)
-        for process, kind, count, seconds, slices in held.iter_rows()
-    ]
-    return sorted(holds, key=lambda hold: (-hold.seconds, hold.label))

@@ -174,7 +174,8 @@ def node_signals(digest: Digest) -> pl.DataFrame:
     found = pl.concat(
         [every.join(counted, on=["node", "slice", "signal"], how="left"), _resent_share(digest.node_samples, counted)]
     )
-    is_client = pl.col("node").is_in(members(digest)["node"].unique().implode())
+    clients = pl.concat([members(digest)["node"], digest.sampled_processes["node"]]).unique()
+    is_client = pl.col("node").is_in(clients.implode())
     signal = pl.when(is_client).then(pl.col("signal")).otherwise(pl.col("signal").replace(OF_SERVERS))
     by_role = found.filter(is_client | ~pl.col("signal").is_in(OF_CLIENTS)).with_columns(signal=signal)
     return _typed(by_role.with_columns(pl.col("value").fill_null(0.0))).sort("signal", "node", "slice")

@@ -440,7 +440,7 @@ def _why_nothing(runs: Sequence[Run], movers: Mapping[str, pl.DataFrame], key: i
     if key is None:
         digests = {run.name: run.digest for run in runs}
         where = [f"{name} {did} {storage.busiest(digests[name], moved)}" for name, moved in movers.items()]
-        return f"there is no file system on which all of them {did} bytes: {'; '.join(where)}"
+        return f"There is no file system on which all of them {did} bytes: {'; '.join(where)}"
     return ""
 
 

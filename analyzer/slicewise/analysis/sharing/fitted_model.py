@@ -18,7 +18,9 @@ from slicewise.analysis.runs.campaign import SIZE, SLICES_SCHEMA, rates_of_runs
 from slicewise.analysis.runs.rates import mean_of_repeats
 from slicewise.analysis.runs.repeats import runs_that_stood_out
 from slicewise.analysis.sharing.capacity_curve import NEGLIGIBLE_ERROR, combined_rates, fit_capacity
+from slicewise.analysis.sharing.disturbed import disturbed_runs
 from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
+from slicewise.analysis.sharing.halfway import Halfway, halfway
 from slicewise.analysis.sharing.model import (
     AloneRate,
     Basis,
@@ -53,6 +55,8 @@ CHECK_SCHEMA = pl.Schema(
         "relative_error": pl.Float64,
         "is_at_stake": pl.Boolean,
         "is_outlier": pl.Boolean,
+        "halfway_seconds": pl.Float64,
+        "is_warned_halfway": pl.Boolean,
         "misfit": pl.String,
         "own_seconds": pl.Float64,
         "own_share": pl.Float64,
@@ -63,7 +67,12 @@ CHECK_SCHEMA = pl.Schema(
 
 
 def fit_model(jobs: pl.DataFrame, slices: pl.DataFrame, provenance: Mapping[str, Any] | None = None) -> FittedModel:
-    """Fit weight and capacity to a campaign's slices; then, to its runtimes, what they are off by (`scatter`)."""
+    """Fit weight and capacity to a campaign's slices; then, to its runtimes, what they are off by (`scatter`).
+
+    Runs that somebody disturbed (`disturbed`) are left out.
+    """
+    disturbed = disturbed_runs(jobs, slices)
+    jobs, slices = (frame.filter(~pl.col("run").is_in(disturbed)) for frame in (jobs, slices))
     alone = alone_rates(jobs)
     shared = contended(slices, _alone_by_job(jobs, alone))
     weight = fit_weight(shared)
@@ -75,7 +84,8 @@ def fit_model(jobs: pl.DataFrame, slices: pl.DataFrame, provenance: Mapping[str,
         curve is None or curve.held_out_error is None or scaled <= curve.held_out_error + NEGLIGIBLE_ERROR
     ):
         basis = "standalone times"
-    model = FittedModel(weight, curve, basis, process_demand(alone, rates), alone, provenance=dict(provenance or {}))
+    told = dict(provenance or {})
+    model = FittedModel(weight, curve, basis, process_demand(alone, rates), alone, provenance=told, disturbed=disturbed)
     return with_scatter(model, jobs, shared, rates)
 
 
@@ -107,6 +117,7 @@ def alone_rates(jobs: pl.DataFrame) -> list[AloneRate]:
                 real(kept["outstanding"].mean()),
                 len(kept),
                 runs.filter(stood_out)["run"].to_list(),
+                max(0.0, real(kept["ahead"].fill_null(0.0).median())),
             )
         )
     return sorted(found, key=lambda rate: (rate.program, rate.processes, rate.nodes, rate.mounts))
@@ -192,12 +203,16 @@ def check(
     jobs: pl.DataFrame,
     weighting: Weighting | None = None,
     slices: pl.DataFrame | None = None,
+    progress: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Predicted against observed runtimes (`CHECK_SCHEMA`) of every run of several jobs; nulls where the model cannot
     predict. is_outlier: of four repeats or more, that one of this run's jobs took a time that stood out among them.
 
     misfit: null where the observed time lies in the interval, else as `goodness.Misfit` has it, as are own_seconds
     (`with_own_shares`), own_share, model_share, capacity_ratio. slices: the campaign's, by which these are found.
+
+    halfway_seconds (null: it had moved all by then), is_warned_halfway: t_co and is_off of `halfway.Halfway`, by the
+    campaign's progress; null without it.
     """
     rows, stood_out = [], runs_that_stood_out(jobs)
     chosen = weighting or model.weight.chosen
@@ -206,12 +221,16 @@ def check(
         members = [model_job(model, row) for row in table.iter_rows(named=True)]
         predicted: Sequence[ModelledRuntime | None]
         found: dict[str, Misfit] = {}
+        half: Halfway | None = None
         try:
             predicted = known = predict(model, members, weighting)
             found = _misfits(model, members, weighting, known, table, shown.filter(pl.col("run") == run))
+            if progress is not None:
+                half = _halfway(model, members, weighting, known, progress.filter(pl.col("run") == run))
         except ValueError:
             predicted = [None] * len(table)
-        for row, runtime in zip(table.iter_rows(named=True), predicted, strict=True):
+        thens = half.t_co if half is not None else [None] * len(table)
+        for row, runtime, then in zip(table.iter_rows(named=True), predicted, thens, strict=True):
             own = {
                 "run": run,
                 "pair": row["pair"],
@@ -220,6 +239,7 @@ def check(
                 "basis": model.basis,
             }
             times = {"observed": row["seconds"], "is_outlier": run in stood_out}
+            times |= {"halfway_seconds": then, "is_warned_halfway": half and half.is_off}
             rows.append(own | times | _of_runtime(runtime, row["seconds"]) | _of_misfit(found.get(row["job"])))
     return pl.DataFrame(rows, schema=CHECK_SCHEMA)
 
@@ -294,7 +314,25 @@ def _misfits(
     return {misfit.job: misfit for misfit in found}
 
 
-def cross_check(jobs: pl.DataFrame, slices: pl.DataFrame, weighting: Weighting | None = None) -> pl.DataFrame:
+def _halfway(
+    model: FittedModel,
+    jobs: Sequence[ModelJob],
+    weighting: Weighting | None,
+    predicted: Sequence[ModelledRuntime],
+    progress: pl.DataFrame,
+) -> Halfway | None:
+    chosen = weighting or model.weight.chosen
+    assert chosen is not None
+    used = _plain(model) if weighting is not None else model
+    return halfway(used, jobs, weights_of(model, jobs, chosen), [runtime.t_co for runtime in predicted], progress)
+
+
+def cross_check(
+    jobs: pl.DataFrame,
+    slices: pl.DataFrame,
+    weighting: Weighting | None = None,
+    progress: pl.DataFrame | None = None,
+) -> pl.DataFrame:
     """`check` of every combination of jobs by a model that was fitted, weight and all, without its runs."""
     pairs = jobs.filter(pl.len().over("run") > 1)["pair"].unique(maintain_order=True)
     tables = [
@@ -303,6 +341,7 @@ def cross_check(jobs: pl.DataFrame, slices: pl.DataFrame, weighting: Weighting |
             jobs.filter(pl.col("pair") == pair),
             weighting,
             slices.filter(pl.col("pair") == pair),
+            progress,
         )
         for pair in pairs
     ]

@@ -24,7 +24,10 @@ AT_STAKE = 0.05
 
 @dataclass(frozen=True)
 class AloneRate:
-    """What jobs of one size reach alone: bytes/s, mean of their standalone runs; dropped: those that stood out."""
+    """What jobs of one size reach alone: bytes/s, mean of their standalone runs; dropped: those that stood out.
+
+    held_back: bytes that they had written halfway and the storage had not served: what their clients hold back.
+    """
 
     program: str
     processes: int
@@ -34,6 +37,7 @@ class AloneRate:
     outstanding: float
     runs: int
     dropped: list[str]
+    held_back: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,8 @@ class FittedModel:
     job reaches alone, as in the pair model) or "capacity curve" (what the storage serves so many clients, up to the
     rate that the job reaches alone). process_demand: the rate that one process reaches by itself (bytes/s), where
     standalone runs below the capacity show it. alone: by size. end_wait, scatter: see there; None where too few
-    combinations of jobs show them. provenance: what it was made from.
+    combinations of jobs show them. provenance: what it was made from. disturbed: runs that were left out, for somebody
+    else was at the storage (`disturbed`).
     """
 
     weight: WeightFit
@@ -108,6 +113,7 @@ class FittedModel:
     scatter: Scatter | None = None
     held_out: HeldOut | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    disturbed: list[str] = field(default_factory=list)
 
     def alone_rate(self, processes: int, nodes: int, mounts: int, program: str | None = None) -> AloneRate | None:
         """What jobs of that size reach alone; of any program where none is named."""
@@ -238,7 +244,9 @@ def _at_its_end(
     beside = math.fsum(weights[k] for k in others)
     wait = min(model.end_wait.seconds * beside, left) if model.end_wait else 0.0
     doubt = min(model.end_wait.doubt(beside), left) if model.end_wait else 0.0
-    return Solved(own.end + wait, own.t_co + wait, own.t_alone, beside, doubt, left > AT_STAKE * own.t_co)
+    # One that ends together with its like depends on its share as well, as long as somebody else goes on.
+    longest = max((served[k].end - own.end for k in others), default=0.0)
+    return Solved(own.end + wait, own.t_co + wait, own.t_alone, beside, doubt, longest > AT_STAKE * own.t_co)
 
 
 def _alone(model: FittedModel, job: ModelJob, end: int) -> float:

@@ -75,6 +75,7 @@ def _model(record: dict[str, Any]) -> FittedModel:
         scatter=Scatter(**record["scatter"]) if record.get("scatter") else None,
         held_out=record["held_out"] and HeldOut(**record["held_out"]),
         provenance=record["provenance"],
+        disturbed=record.get("disturbed", []),
     )
 
 

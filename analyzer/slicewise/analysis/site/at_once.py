@@ -24,7 +24,7 @@ from slicewise.digest.digest import Digest
 MOST_RECORDS = 50_000_000
 # Fewer jobs are asked about sooner than all are read.
 FEWEST_AT_ONCE = 16
-RECORDS_AT_ONCE = 2_000_000
+RECORDS_AT_ONCE = 1_000_000
 ALL = pl.lit(True)
 NS = ("read_ns", "write_ns", "meta_ns", "sync_ns", "read_request_ns", "write_request_ns")
 

@@ -15,11 +15,12 @@ import polars as pl
 
 from slicewise.analysis.blame.on_storage import Floats, Mask, OnStorage, main_kind
 from slicewise.analysis.blame.storage_time import Capacities, capacities, storage_seconds
+from slicewise.analysis.blame.strands import CLOCKS_NS, LIFETIME, by_strand, first_of_strand
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind
 from slicewise.analysis.site.at_once import calls_in
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
-from slicewise.digest.processes import DIRECTIONS
+from slicewise.digest.processes import DIRECTIONS, are_ranks
 
 Integers = npt.NDArray[np.int64]
 TAKEN: dict[Kind, str] = {kind: f"{kind}_taken" for kind in KINDS}
@@ -49,6 +50,16 @@ class Everyone:
         return self.rows["place"].to_numpy().astype(np.int64)
 
     @cached_property
+    def slices(self) -> Integers:
+        """The slice of each row."""
+        return self.rows["slice"].to_numpy()
+
+    @cached_property
+    def storages(self) -> npt.NDArray[np.uint64]:
+        """The storage of each row."""
+        return self.rows["storage"].to_numpy()
+
+    @cached_property
     def taken(self) -> dict[Kind, Floats]:
         """The storage's time that each row took, by kind."""
         return {kind: self.rows[name].to_numpy() for kind, name in TAKEN.items()}
@@ -72,7 +83,7 @@ class Everyone:
     def spot(self) -> Integers:
         """A number for each row's storage and slice: rows with the same number met."""
         storages = self.rows["storage"].rank("dense").to_numpy().astype(np.int64) - 1
-        slices = self.rows["slice"].to_numpy()
+        slices = self.slices
         first = int(slices.min()) if len(slices) else 0
         return np.asarray(storages * (int(slices.max(initial=first)) - first + 1) + slices - first)
 
@@ -98,7 +109,7 @@ class Everyone:
     @cached_property
     def pieces(self) -> tuple[Integers, Integers, Integers]:
         """The job's place, and where its rows begin and end, for each job and storage."""
-        places, storages = self.place, self.rows["storage"].to_numpy()
+        places, storages = self.place, self.storages
         if not len(places):
             return (np.zeros(0, np.int64),) * 3
         is_new = np.concatenate([[True], (np.diff(places) != 0) | (storages[1:] != storages[:-1])])
@@ -111,33 +122,55 @@ class Everyone:
         _, starts, ends = self.pieces
         return np.repeat(np.arange(len(starts)), ends - starts)
 
-    def on_storages(self) -> list[dict[int, OnStorage]]:
-        """What each job did on its storages, by the job's place."""
-        rows = self.rows
-        made: list[dict[int, OnStorage]] = [{} for _ in range(self.jobs.height)]
-        columns = {name: rows[name].cast(pl.Float64).to_numpy() for name in OF_CALLS}
-        none = np.zeros(rows.height)
-        slices, at_work = rows["slice"].to_numpy(), rows["at_work"].cast(pl.Float64).to_numpy()
-        together = {kind: self.of_all(columns[name]) for kind, name in AMOUNTS.items()}
-        others = {kind: self.of_others(self.counts[kind]) for kind in KINDS}
-        metadata = self.of_others(self.taken["meta"])
-        company = {kind: self._company(self.counts[kind] > 0) for kind in KINDS}
-        storages = rows["storage"].to_numpy()
-        for place, start, end in zip(*(one.tolist() for one in self.pieces), strict=True):
+    @cached_property
+    def columns(self) -> dict[str, Floats]:
+        """The columns of OF_CALLS, and at_work."""
+        return {name: self.rows[name].cast(pl.Float64).to_numpy() for name in (*OF_CALLS, "at_work")}
+
+    @cached_property
+    def company(self) -> dict[Kind, npt.NDArray[np.uint64]]:
+        """A number for the set of others that count beside each row's calls of a kind; 0 for nobody."""
+        there = {kind: self.counts[kind] > 0 for kind in KINDS}
+        # Where all kinds count against each other, the same jobs do.
+        first = self._company(there[KINDS[0]])
+        is_first = {kind: np.array_equal(there[kind], there[KINDS[0]]) for kind in KINDS}
+        return {kind: first if is_first[kind] else self._company(there[kind]) for kind in KINDS}
+
+    @cached_property
+    def others(self) -> dict[Kind, Floats]:
+        """The storage's time of others, as far as it counts against each row's calls of a kind."""
+        return {kind: self.of_others(self.counts[kind]) for kind in KINDS}
+
+    @cached_property
+    def _together(self) -> dict[Kind, Floats]:
+        """The amounts of all jobs on each row's storage and in its slice."""
+        return {kind: self.of_all(self.columns[name]) for kind, name in AMOUNTS.items()}
+
+    @cached_property
+    def _others_metadata(self) -> Floats:
+        return self.of_others(self.taken["meta"])
+
+    def on_storages(self, place: int) -> dict[int, OnStorage]:
+        """What the job at a place did on its storages."""
+        columns = self.columns
+        made = {}
+        for piece in range(*np.searchsorted(self.pieces[0], [place, place + 1]).tolist()):
+            start, end = self.pieces[1][piece], self.pieces[2][piece]
             its = slice(start, end)
             seconds = {kind: columns[name][its] for kind, name in SECONDS.items()}
             main = main_kind({kind: float(values.sum()) for kind, values in seconds.items()})
-            made[place][int(storages[start])] = OnStorage(
-                slices[its],
+            none = np.zeros(end - start)
+            made[int(self.storages[start])] = OnStorage(
+                self.slices[its],
                 seconds,
                 {kind: columns[name][its] for kind, name in AMOUNTS.items()},
-                {kind: columns[CALLS[kind]][its] if kind in CALLS else none[its] for kind in KINDS},
-                at_work[its],
+                {kind: columns[CALLS[kind]][its] if kind in CALLS else none for kind in KINDS},
+                columns["at_work"][its],
                 self.has_company[its],
-                others[main][its],
-                company[main][its],
-                metadata[its],
-                {kind: values[its] for kind, values in together.items()},
+                self.others[main][its],
+                self.company[main][its],
+                self._others_metadata[its],
+                {kind: values[its] for kind, values in self._together.items()},
             )
         return made
 
@@ -166,8 +199,9 @@ def everyone(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: 
     told = jobs.select(KEY, "slice_ns", "place").join(_copies(catalog, batches, jobs), on=KEY, how="anti")
     rows, processes = [], []
     for batch in batches:
+        first_of = _strands(catalog, batch)
         for calls in calls_in(catalog, batch, told, grid_ns, pl.col("matters")):
-            then = calls.lazy().filter(pl.col("slice").is_between(first, last))
+            then = by_strand(calls, first_of).lazy().filter(pl.col("slice").is_between(first, last))
             each, its = pl.collect_all([_by_slice(then), _by_process(then)])
             rows.append(each)
             processes.append(its)
@@ -183,6 +217,18 @@ def everyone(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: 
         .drop("count")
     )
     return Everyone(jobs, made.rechunk(), of_processes, known, grid_ns)
+
+
+def _strands(catalog: Catalog, batch: Batch) -> dict[int, int]:
+    """`first_of_strand` of a batch's jobs."""
+    columns = (KEY, "rank", *LIFETIME)
+    processes = catalog.scan("processes", [batch]).filter("matters").select(columns)
+    ran_apart = (pl.col("end_ns").min() <= pl.col("start_ns").max() + CLOCKS_NS, ~are_ranks(), pl.len() > 1)
+    some = processes.filter(pl.all_horizontal(ran_apart).over(KEY)).sort(KEY).collect()
+    found: dict[int, int] = {}
+    for its in some.partition_by(KEY):
+        found |= first_of_strand(its.select(LIFETIME).iter_rows())
+    return found
 
 
 def _copies(catalog: Catalog, batches: Sequence[Batch], jobs: pl.DataFrame) -> pl.DataFrame:

@@ -22,9 +22,10 @@ from slicewise.analysis.blame.shares import MOST_FOR_ITS_TIME, TOGETHER_SECONDS,
 from slicewise.analysis.blame.sources import Answered
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind
 from slicewise.analysis.blame.to_runtime import lost_parts
-from slicewise.analysis.blame.uncontended import Scene
+from slicewise.analysis.blame.uncontended import Price, Scene
 from slicewise.analysis.site.everyone import Everyone
 from slicewise.analysis.site.runs_alone import Processes, RunsAlone
+from slicewise.analysis.site.unpriced import unpriced
 from slicewise.catalog.schema import KEY
 
 # What one job is told by itself is surer than what all are told at once.
@@ -80,14 +81,19 @@ def losses(every: Everyone, asked: Mask | None = None) -> Losses:
 
 
 def _prices(every: Everyone, processes: Processes, asked: Mask) -> dict[int, Answered]:
-    """What the sources say of each job that is asked and had company, by its place."""
-    own = every.on_storages()
-    alone = RunsAlone(every, own, processes)
-    return {
-        place: sources.ask(Scene(its, every.known, every.grid_ns / 1e9), alone.of(place), processes.count(place))
-        for place, its in enumerate(own)
-        if asked[place] and any(one.has_company.any() for one in its.values())
-    }
+    """What the sources say of each job that is asked and had company, by its place. Jobs of which all say nothing for
+    want of slices and of runs are left out.
+    """
+    alone = RunsAlone(every, processes)
+    had_company = np.bincount(every.place, every.has_company, every.jobs.height) > 0
+    by_runs_alone = unpriced(every)
+    found = {}
+    for place in np.flatnonzero(asked & had_company & (alone.has_some() | ~by_runs_alone)).tolist():
+        runs = alone.of(place)
+        if runs or not by_runs_alone[place]:
+            scene = Scene(every.on_storages(place), every.known, every.grid_ns / 1e9)
+            found[place] = sources.ask(scene, runs, processes.count(place))
+    return found
 
 
 class _Parts:
@@ -99,17 +105,21 @@ class _Parts:
         self._every = every
         self._taken = np.asarray(sum(every.taken.values()))
         self._others = every.of_others(self._taken)
-        stretch = every.rows["slice"].to_numpy() // max(1, round(TOGETHER_SECONDS / (every.grid_ns / 1e9)))
-        self._stretch = np.unique(np.column_stack([every.piece, stretch]), axis=0, return_inverse=True)[1].reshape(-1)
+        stretch = every.slices // max(1, round(TOGETHER_SECONDS / (every.grid_ns / 1e9)))
+        is_new = (np.diff(every.piece) != 0) | (np.diff(stretch) != 0)
+        self._stretch = np.concatenate([[0], is_new.cumsum()])[: every.rows.height]
         self.lost = np.zeros(every.rows.height)
         self.blamed = np.zeros(every.rows.height)
         # By kind: what each row lost for each storage second of others, and whether all of their time counts.
         self._each: list[tuple[Kind, Floats, Mask]] = []
         for kind in KINDS:
-            lost = self._lost(kind, known)
+            prices = _of_pieces(every, kind, known)
+            if not prices:
+                continue
+            lost = self._lost(kind, prices)
             self.lost += lost
             by_time = self._costs_by_time(kind, lost)
-            weight = every.of_others(every.counts[kind])
+            weight = every.others[kind]
             by_time &= weight == 0
             weight = np.where(by_time, self._others, weight)
             lost = np.where(weight > 0, lost, 0.0)
@@ -119,31 +129,19 @@ class _Parts:
             self.blamed += lost
             self._each.append((kind, lost / np.where(weight > 0, weight, 1.0), by_time))
 
-    def _lost(self, kind: Kind, known: Mapping[int, Answered]) -> Floats:
-        """Seconds beyond what a row's calls of a kind would have taken alone."""
+    def _lost(self, kind: Kind, prices: Mapping[int, Price]) -> Floats:
+        """Seconds beyond what a row's calls of a kind would have taken alone. prices: by the piece."""
         every = self._every
-        seconds = every.rows[SECONDS[kind]].to_numpy()
-        places, starts, ends = every.pieces
-        storages = every.rows["storage"].to_numpy()[starts] if len(starts) else starts
-        found = [
-            answered.chosen.of.get((int(storage), kind))
-            if (answered := known.get(place)) is not None and answered.chosen is not None
-            else None
-            for place, storage in zip(places.tolist(), storages.tolist(), strict=True)
-        ]
-        lengths = ends - starts
-        is_priced, price, of_call = (
-            np.repeat(np.array(values), lengths)
-            for values in (
-                [one is not None for one in found],
-                [one.seconds if one is not None else 0.0 for one in found],
-                [one.call_seconds if one is not None else 0.0 for one in found],
-            )
-        )
-        alone = price * every.rows[AMOUNTS[kind]].to_numpy()
+        seconds = every.columns[SECONDS[kind]]
+        lengths = every.pieces[2] - every.pieces[1]
+        is_priced, price, of_call = (np.zeros(len(lengths)) for _ in range(3))
+        for piece, one in prices.items():
+            is_priced[piece], price[piece], of_call[piece] = True, one.seconds, one.call_seconds
+        is_priced, price, of_call = (np.repeat(each, lengths) for each in (is_priced, price, of_call))
+        alone = price * every.columns[AMOUNTS[kind]]
         if kind in CALLS:
-            alone = alone + of_call * every.rows[CALLS[kind]].to_numpy()
-        return np.where(is_priced, seconds - alone, 0.0)
+            alone = alone + of_call * every.columns[CALLS[kind]]
+        return np.where(is_priced > 0, seconds - alone, 0.0)
 
     def _costs_by_time(self, kind: Kind, lost: Floats) -> Mask:
         """The rows of jobs that calls of other kinds cost time on a storage where they do not meet theirs."""
@@ -152,8 +150,8 @@ class _Parts:
         apart = [storage for storage, known in every.known.items() if known.across() == 0]
         if not apart:
             return found
-        seconds, storages = every.rows[SECONDS[kind]].to_numpy(), every.rows["storage"].to_numpy()
-        weight = every.of_others(every.counts[kind])
+        seconds, storages = every.columns[SECONDS[kind]], every.storages
+        weight = every.others[kind]
         taken = np.where(every.has_company, self._others, np.nan)
         for start, end in zip(*(one.tolist() for one in every.pieces[1:]), strict=True):
             if int(storages[start]) in apart:
@@ -172,16 +170,35 @@ class _Parts:
         return np.asarray(np.bincount(every.place, caused, every.jobs.height), np.float64)
 
 
+def _of_pieces(every: Everyone, kind: Kind, known: Mapping[int, Answered]) -> dict[int, Price]:
+    """The prices of a kind of calls, by the piece."""
+    places = every.pieces[0]
+    found = {}
+    for place, answered in known.items():
+        if answered.chosen is None:
+            continue
+        for piece in range(*np.searchsorted(places, [place, place + 1]).tolist()):
+            price = answered.chosen.of.get((int(every.storages[every.pieces[1][piece]]), kind))
+            if price is not None:
+                found[piece] = price
+    return found
+
+
 def _beside(every: Everyone, lost: Floats, by: Group) -> dict[object, float]:
     """What jobs lost in slices in which others of a program, or of a user, had a part in it. lost: of each row, s."""
-    rows = pl.DataFrame({"spot": every.spot, "lost": lost, "all": every.of_all(lost), "is_active": every.is_active})
-    whose = every.jobs[by].gather(every.rows["place"])
+    whose = every.jobs[by]
+    nobody_lost = dict.fromkeys(whose.gather(np.unique(every.place[every.is_active])).unique().sort(), 0.0)
+    its = np.flatnonzero(every.is_active & (every.of_all(lost != 0) > 0))
+    rows = pl.DataFrame({"spot": every.spot[its], "lost": lost[its], "all": every.of_all(lost)[its]})
     # Where it is there with one job alone, that job's own loss is nobody's of its own.
     there = (
-        rows.with_columns(whose.alias(by))
-        .filter("is_active")
-        .group_by("spot", by)
+        rows.with_columns(whose.gather(every.place[its]).alias(by))
+        .group_by("spot", by, maintain_order=True)
         .agg(pl.len(), pl.col("lost").first(), pl.col("all").first())
         .with_columns(part=pl.col("all") - pl.when(pl.col("len") == 1).then("lost").otherwise(0.0))
     )
-    return dict(there.group_by(by).agg(pl.col("part").sum()).sort(by).iter_rows())
+    # Added up one after the other: sums of several threads would differ in their last digits.
+    names = there[by].unique().sort()
+    numbered = there.join(pl.DataFrame({by: names}).with_row_index("number"), on=by, maintain_order="left")
+    sums = np.bincount(numbered["number"].to_numpy(), numbered["part"].to_numpy(), len(names))
+    return nobody_lost | dict(zip(names, sums.tolist(), strict=True))

@@ -62,7 +62,7 @@ def lost_by_all(catalog: Catalog, start_ns: int, end_ns: int, workers: Workers |
     beside: dict[Group, Counter[object]] = {by: Counter() for by in GROUPS}
     for by, name, seconds in rows.filter(~is_job).select("by", "name", "lost_seconds").iter_rows():
         beside[by][int(name) if by == "user" else name] += seconds
-    return LostByAll(jobs.select(KEY, "lost_seconds", "caused_seconds", sure), dict(beside))
+    return LostByAll(jobs.select(KEY, "lost_seconds", "caused_seconds", sure).sort(KEY), dict(beside))
 
 
 def _of_day(path: Path, day_ns: int, start_ns: int, end_ns: int) -> pl.DataFrame:

@@ -8,22 +8,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
-from slicewise.analysis.site.jobs import places_of_storages, with_key_text
 from slicewise.analysis.site.spans import Span, spans_of
 from slicewise.catalog.answers import Answers
-from slicewise.catalog.beside import AMOUNTS, LEAST_GRID_NS, nobody, on_grid
+from slicewise.catalog.beside import AMOUNTS, LEAST_GRID_NS, nobody
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.catalog.workers import OneByOne, Workers
 
+if TYPE_CHECKING:
+    from slicewise.analysis.site.everyone import Integers
+
 # So many meetings (two jobs, a storage and a slice) are counted at most: it bounds time and memory. A synthetic day of
 # 30,000 jobs has 7.6 million.
 MOST_MEETINGS = 10_000_000
-# So many at a time, which bounds memory.
-MEETINGS_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -80,35 +82,35 @@ def pairs(
         return Pairs(_no_pairs().drop("slices"), 0, 0)
     ranked = moved.sort("moved", KEY, descending=[True, False]).with_row_index("rank")
     grid_ns = max(int(ranked["slice_ns"].max()), LEAST_GRID_NS)  # type: ignore[arg-type]
-    tasks = [
-        (catalog.path, span, storage, ranked.select(KEY, "rank"), grid_ns)
+    parts = [
+        (catalog.path, span, storage, grid_ns)
         for span, frame in zip(spans, found, strict=True)
         for storage in frame["storage"].unique().sort()
     ]
-    met = pl.concat(hands.each(_meetings, tasks)).group_by("rank").agg(pl.col("meetings").sum()).sort("rank")
-    too_many = met.filter(pl.col("meetings").cum_sum() > most_meetings)["rank"]
-    jobs = int(too_many[0]) if len(too_many) else ranked.height
-    chosen = ranked.select(KEY, "rank").head(jobs)
-    tasks = [(*task[:3], chosen, grid_ns) for task in tasks]
-    together = pl.concat([_no_pairs().drop("seconds"), *hands.each(_pairs_of_storage, tasks)])
+    keys = ranked[KEY]
+    met = np.zeros(len(keys), np.int64)
+    for ranks, counts in hands.each(_meetings, [(*part, keys) for part in parts]):
+        met[ranks] += counts
+    # Nobody but those before the first one with whom they would be too many.
+    jobs = int(np.searchsorted(met.cumsum(), most_meetings, side="right"))
+    asked = keys.head(jobs)
+    counted = pl.concat([_NO_COUNTS, *hands.each(_counted, [(*part, asked) for part in parts])])
+    longest = _longest(counted, asked, most)
+    told = pl.concat([_no_pairs().drop("seconds"), *hands.each(_told, [(*part, longest) for part in parts])])
     rows = (
-        _added_up(together)
+        told.group_by(KEY, "other", "storage")
+        .agg(
+            pl.col("slices").sum(),
+            pl.col("start_ns").min(),
+            pl.col("end_ns").max(),
+            *(pl.col(name).sum() for name in AMOUNTS),
+        )
         .with_columns(seconds=pl.col("slices") * grid_ns / 1e9)
         .select(_no_pairs().drop("slices").columns)
         .sort("seconds", "read_bytes", "write_bytes", KEY, "other", "storage", descending=[True] * 3 + [False] * 3)
         .head(most)
     )
     return Pairs(rows, jobs, ranked.height)
-
-
-def _added_up(together: pl.DataFrame) -> pl.DataFrame:
-    """Each pair and storage once."""
-    return together.group_by(KEY, "other", "storage").agg(
-        pl.col("slices").sum(),
-        pl.col("start_ns").min(),
-        pl.col("end_ns").max(),
-        *(pl.col(name).sum() for name in AMOUNTS),
-    )
 
 
 def _moved(catalog: Path, span: Span) -> pl.DataFrame:
@@ -124,47 +126,88 @@ def _moved(catalog: Path, span: Span) -> pl.DataFrame:
     )
 
 
-def _placed(catalog: Path, span: Span, storage: int, ranked: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
-    """What some jobs did on one storage in a span, by place on the grid: KEY, storage, at, rank, AMOUNTS."""
+def _rows(path: Path, span: Span, storage: int, grid_ns: int) -> pl.LazyFrame:
+    """What jobs did on one storage in a span."""
     # A place on the grid is in one span as a whole.
     begin = pl.col("begin_ns") // grid_ns * grid_ns
-    rows = (
-        span.rows(catalog, begin)
-        .filter(pl.col("storage") == storage)
-        .select(KEY, "storage", "begin_ns", *AMOUNTS)
-        .join(ranked.lazy(), on=KEY)
+    return span.rows(path, begin).filter(pl.col("storage") == storage)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Who was at which place on the grid: ranks, those of one place together and the lowest first; before: how many of
+    its place come before each.
+    """
+
+    ranks: Integers
+    before: Integers
+
+
+def _places(path: Path, span: Span, storage: int, grid_ns: int, keys: pl.Series) -> _Places:
+    """Where some jobs were on one storage in a span. keys: theirs, in the order of their ranks."""
+    ranked = pl.DataFrame({KEY: keys}).with_row_index("rank")
+    rows = _rows(path, span, storage, grid_ns).select(KEY, "begin_ns").join(ranked.lazy(), on=KEY)
+    code = pl.col("begin_ns") // grid_ns * len(keys) + pl.col("rank")
+    codes = rows.select(code.unique().sort()).collect().to_series().to_numpy()
+    place, ranks = np.divmod(codes, max(1, len(keys)))
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    lengths = np.diff(first, append=len(place))
+    return _Places(ranks, np.arange(len(place)) - np.repeat(first, lengths))
+
+
+def _meetings(path: Path, span: Span, storage: int, grid_ns: int, keys: pl.Series) -> tuple[Integers, Integers]:
+    """How often jobs met one of a lower rank on one storage in a span: their ranks, and the counts."""
+    places = _places(path, span, storage, grid_ns, keys)
+    ranks, which = np.unique(places.ranks, return_inverse=True)
+    return ranks, np.bincount(which, places.before).astype(np.int64)
+
+
+_NO_COUNTS = pl.DataFrame(schema={"pair": pl.Int64, "storage": pl.UInt64, "slices": pl.UInt32})
+
+
+def _counted(path: Path, span: Span, storage: int, grid_ns: int, keys: pl.Series) -> pl.DataFrame:
+    """In how many slices pairs of some jobs were on one storage in a span. pair: the lower rank times how many jobs
+    there are, and the other.
+    """
+    places = _places(path, span, storage, grid_ns, keys)
+    ends = places.before.cumsum()
+    # Each row meets all those of its place that come before it.
+    met = np.arange(ends[-1] if len(ends) else 0) + (np.arange(len(ends)) - ends).repeat(places.before)
+    pairs_met = places.ranks[met] * len(keys) + places.ranks.repeat(places.before)
+    counts = pl.Series("pair", pairs_met, pl.Int64).value_counts(name="slices")
+    return counts.select("pair", pl.lit(storage, pl.UInt64).alias("storage"), pl.col("slices").cast(pl.UInt32))
+
+
+def _longest(counted: pl.DataFrame, keys: pl.Series, most: int) -> pl.DataFrame:
+    """The pairs of most slices, so many and those that have as many as the last of them: KEY, other (the higher key),
+    storage.
+    """
+    sums = counted.group_by("pair", "storage").agg(pl.col("slices").sum())
+    chosen = sums.filter(pl.col("slices").rank("min", descending=True) <= most)
+    lower, other = (keys.gather(ranks) for ranks in (chosen["pair"] // len(keys), chosen["pair"] % len(keys)))
+    both = pl.DataFrame({"one": lower, "two": other, "storage": chosen["storage"]})
+    return both.select(
+        pl.min_horizontal("one", "two").alias(KEY), pl.max_horizontal("one", "two").alias("other"), "storage"
+    )
+
+
+def _told(path: Path, span: Span, storage: int, grid_ns: int, chosen: pl.DataFrame) -> pl.DataFrame:
+    """Some pairs on one storage in a span: as `pairs`, with the number of slices in place of seconds."""
+    here = chosen.filter(pl.col("storage") == storage).drop("storage")
+    keys = pl.concat([here[KEY], here["other"]]).unique()
+    placed = (
+        _rows(path, span, storage, grid_ns)
+        .filter(pl.col(KEY).is_in(keys.implode()))
+        .with_columns(at=pl.col("begin_ns") // grid_ns)
+        .group_by(KEY, "storage", "at")
+        .agg(pl.col(name).sum() for name in AMOUNTS)
         .collect()
+        .lazy()
     )
-    return on_grid(rows, grid_ns).group_by(KEY, "storage", "at", "rank").agg(*(pl.col(name).sum() for name in AMOUNTS))
-
-
-def _meetings(catalog: Path, span: Span, storage: int, ranked: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
-    """How often each job met one of a lower rank on one storage in a span: rank, meetings."""
-    met = pl.col("rank").rank("ordinal").over("at").cast(pl.Int64) - 1
-    placed = _placed(catalog, span, storage, ranked, grid_ns).select("rank", meetings=met)
-    return placed.group_by("rank").agg(pl.col("meetings").sum())
-
-
-def _pairs_of_storage(catalog: Path, span: Span, storage: int, ranked: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
-    """The pairs of some jobs on one storage in a span: as `pairs`, with the number of slices in place of seconds."""
-    placed = _placed(catalog, span, storage, ranked, grid_ns).sort("at", KEY).drop("rank")
-    # Each row meets all of its place, itself too, before each pair is kept once.
-    part = pl.len().over("at").cast(pl.Int64).cum_sum() // (2 * MEETINGS_AT_ONCE)
-    found = _no_pairs().drop("seconds")
-    for some in placed.with_columns(part=part).partition_by("part", include_key=False):
-        found = _added_up(pl.concat([found, _met(some, placed, grid_ns)])).select(found.columns)
-    return found
-
-
-def _met(some: pl.DataFrame, placed: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
-    """The pairs that some of the rows of one storage make with others: as `_pairs_of_storage`."""
-    both = (
-        some.lazy()
-        .join(placed.lazy(), on=["storage", "at"], suffix="_other")
-        .filter(pl.col(KEY) < pl.col(f"{KEY}_other"))
-    )
+    theirs = placed.drop("storage").rename({KEY: "other"})
+    both = placed.join(here.lazy(), on=KEY).join(theirs, on=["other", "at"], suffix="_other")
     return (
-        both.group_by(KEY, pl.col(f"{KEY}_other").alias("other"), "storage")
+        both.group_by(KEY, "other", "storage")
         .agg(
             slices=pl.len().cast(pl.Int64),
             start_ns=pl.col("at").min() * grid_ns,
@@ -177,22 +220,6 @@ def _met(some: pl.DataFrame, placed: pl.DataFrame, grid_ns: int) -> pl.DataFrame
 
 
 def _no_pairs() -> pl.DataFrame:
-    """Frame of `pairs` without a row."""
+    """Frame of `pairs` without a row, with the number of slices."""
     empty = nobody().drop(KEY)
     return pl.DataFrame(schema={KEY: pl.UInt64, "other": pl.UInt64, **empty.schema, "slices": pl.Int64})
-
-
-def named(catalog: Catalog, found: pl.DataFrame, batches: Sequence[Batch]) -> pl.DataFrame:
-    """The frame with names: key and other as text, job, user, program of each key, and the storage's point and type."""
-    jobs = catalog.scan("jobs", batches).select(KEY, "job", "user", "program")
-    where = places_of_storages(catalog, batches).rename({"source": "storage_source"})
-    frame = found.lazy().join(jobs, on=KEY, how="left", maintain_order="left")
-    if "other" in found.columns:
-        theirs = jobs.rename({KEY: "other", "job": "other_job", "user": "other_user", "program": "other_program"})
-        frame = frame.join(theirs, on="other", how="left", maintain_order="left")
-    told = frame.join(where, on="storage", how="left", maintain_order="left").drop("storage").collect()
-    told = told.rename({"point": "storage", "type": "storage_type"})
-    for column in (KEY, "other"):
-        if column in told.columns:
-            told = with_key_text(told, column)
-    return told

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from slicewise.analysis.coverage import MOST_SMALL_BYTES
 from slicewise.analysis.site.jobs import with_key_text
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
@@ -22,8 +23,9 @@ LEAST_SEEN = 0.95
 def quality(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
     """Each job's quality, in order of their start: key (as text), job, start_ns, read_seen, write_seen (share of the
     kernel's bytes, of its own processes; null: the kernel counted none), missing_ranks, unfinished (processes), damage
-    (parts that could not be read), lost_frames, mishaps (times), unprofiled (programs begun), is_good; source,
-    is_imported, spread (over how many slices bytes of it were spread at most), clock_error_seconds.
+    (parts that could not be read), lost_frames, mishaps (times), unprofiled (programs begun), is_good (nothing of that
+    is amiss; up to MOST_SMALL_BYTES that a process read unseen are the loader's and libc's own); source, is_imported,
+    spread (over how many slices bytes of it were spread at most), clock_error_seconds.
     """
     jobs = catalog.scan("jobs", batches)
     own = catalog.scan("processes", batches).filter("is_of_job").select(KEY, "process", "ending")
@@ -33,12 +35,13 @@ def quality(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
         .join(ended, on=[KEY, "process"], how="semi")
         .group_by(KEY)
         .agg(
-            (pl.min_horizontal(f"{way}_seen", f"{way}_kernel").sum() / pl.col(f"{way}_kernel").sum()).alias(
-                f"{way}_seen"
-            )
+            expression
             for way in WAYS
+            for expression in (
+                (_seen(way).sum() / pl.col(f"{way}_kernel").sum()).fill_nan(None).alias(f"{way}_seen"),
+                (_lacking(way).sum() > (1 - LEAST_SEEN) * pl.col(f"{way}_kernel").sum()).alias(f"{way}_lacks"),
+            )
         )
-        .with_columns(pl.col(f"{way}_seen").fill_nan(None) for way in WAYS)
     )
     damage = (
         catalog.scan("damage", batches)
@@ -59,7 +62,7 @@ def quality(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
         (pl.col("missing_ranks") > 0)
         | (pl.col("unfinished") > 0)
         | (pl.col("damage") > 0)
-        | pl.any_horizontal(pl.col(f"{way}_seen").fill_null(1) < LEAST_SEEN for way in WAYS)
+        | pl.any_horizontal(pl.col(f"{way}_lacks").fill_null(False) for way in WAYS)
     )
     return with_key_text(
         found.with_columns(pl.col(counts).fill_null(0))
@@ -82,3 +85,14 @@ def quality(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
         )
         .collect()
     )
+
+
+def _seen(way: str) -> pl.Expr:
+    """How many of the bytes that the kernel counted of a process were seen."""
+    return pl.min_horizontal(f"{way}_seen", f"{way}_kernel")
+
+
+def _lacking(way: str) -> pl.Expr:
+    """How many of them were not. Nobody misses what the loader and libc read for themselves: that counts as seen."""
+    unseen = pl.col(f"{way}_kernel") - _seen(way)
+    return pl.when(unseen > (MOST_SMALL_BYTES if way == "read" else 0)).then(unseen).otherwise(0)

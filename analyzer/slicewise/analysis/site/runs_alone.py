@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.on_storage import Floats, OnStorage
+from slicewise.analysis.blame.on_storage import Floats, Mask
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS
 from slicewise.analysis.blame.to_runtime import uneven_parts
 from slicewise.analysis.blame.uncontended import Place, Price, StandaloneRows
@@ -70,50 +71,53 @@ class Processes:
 class RunsAlone:
     """The jobs that had the storages to themselves, as runs that others of their program are compared with."""
 
-    def __init__(self, every: Everyone, own: Sequence[Mapping[int, OnStorage]], processes: Processes) -> None:
-        self._own, self._processes = own, processes
-        self._jobs = every.jobs.select(
-            "program",
-            "job",
-            "start_ns",
-            "processes",
-            *(f"{way}_{what}" for way in DIRECTIONS for what in ("bytes", "ops")),
-        ).rows(named=True)
+    def __init__(self, every: Everyone, processes: Processes) -> None:
+        self._own, self._processes = cache(every.on_storages), processes
+        self._jobs = every.jobs
+        self._job = cache(self._named)
+        programs = every.jobs["program"].to_list()
         is_running = every.jobs["is_running"].to_list()
         self._quiet: dict[str, list[int]] = {}
-        for place, its in enumerate(own):
-            if its and not is_running[place] and not every.had_company[place]:
-                self._quiet.setdefault(self._jobs[place]["program"], []).append(place)
+        for place in np.flatnonzero(np.bincount(every.pieces[0], minlength=every.jobs.height)).tolist():
+            if not is_running[place] and not every.had_company[place]:
+                self._quiet.setdefault(programs[place], []).append(place)
         self._run = cache(self._made)
+
+    def _named(self, place: int) -> dict[str, Any]:
+        return self._jobs.row(place, named=True)
+
+    def has_some(self) -> Mask:
+        """Whether there are runs of each job's program, whatever they did, by place."""
+        return self._jobs["program"].is_in(list(self._quiet)).to_numpy()
 
     def of(self, place: int) -> list[StandaloneRows]:
         """Runs of the job's program that did the same kind of work, of its size and of others: MOST_RUNS each, those
         on its storages first, then those nearest in time.
         """
-        job = self._jobs[place]
+        job = self._job(place)
         quiet = self._quiet.get(job["program"], [])
         if not quiet:
             return []
-        storages = set(self._own[place])
+        storages = set(self._own(place))
         nearest = sorted(
             quiet,
             key=lambda other: (
-                -len(storages & set(self._own[other])),
-                abs(self._jobs[other]["start_ns"] - job["start_ns"]),
+                -len(storages & set(self._own(other))),
+                abs(self._job(other)["start_ns"] - job["start_ns"]),
             ),
         )
         found = []
         for is_like in (True, False):
-            its = [other for other in nearest if (self._jobs[other]["processes"] == job["processes"]) == is_like]
-            same = (other for other in islice(its, MOST_ASKED) if _work(self._jobs[other]).is_as(_work(job)))
+            its = [other for other in nearest if (self._job(other)["processes"] == job["processes"]) == is_like]
+            same = (other for other in islice(its, MOST_ASKED) if _work(self._job(other)).is_as(_work(job)))
             found += [self._run(other) for other in islice(same, MOST_RUNS)]
         return found
 
     def _made(self, place: int) -> StandaloneRows:
         return StandaloneRows(
-            self._jobs[place]["job"],
+            self._job(place)["job"],
             self._processes.count(place),
-            self._own[place],
+            self._own(place),
             uneven_parts(self._processes.in_calls(place), "processes"),
         )
 

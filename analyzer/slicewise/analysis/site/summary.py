@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 
-from slicewise.analysis.site.jobs import Wanted, list_jobs
+from slicewise.analysis.site.jobs import Wanted, list_jobs, named
 from slicewise.analysis.site.load import Load, by_day, changed_programs, load, not_profiled, slow_metadata
-from slicewise.analysis.site.overlaps import Pairs, known_pairs, named
+from slicewise.analysis.site.overlaps import Pairs, known_pairs
 from slicewise.analysis.site.quality import quality
 from slicewise.analysis.site.worst import Worst, worst
 from slicewise.catalog.store import NS_A_DAY, Catalog
@@ -59,6 +62,15 @@ def summary(
     workers: Workers | None = None,
 ) -> Summary:
     """What a page says of the time between two instants. most_asked, most_seconds, workers: as of `worst`."""
+    # Blame, which takes longest, is asked here, so that Ctrl-C ends it at once.
+    with ThreadPoolExecutor(1) as beside:
+        rest = beside.submit(_all_but_blame, catalog, start_ns, end_ns, workers)
+        asked = worst(catalog, start_ns, end_ns, most_asked, workers, most_seconds)
+        return rest.result()(worst=asked)
+
+
+def _all_but_blame(catalog: Catalog, start_ns: int, end_ns: int, workers: Workers | None) -> Callable[..., Summary]:
+    """A summary that lacks `worst` alone."""
     batches = catalog.batches_between(start_ns, end_ns)
     jobs = list_jobs(catalog, Wanted(since_ns=start_ns, until_ns=end_ns))
     moved = pl.sum_horizontal("read_bytes", "write_bytes")
@@ -68,7 +80,8 @@ def summary(
     first_ns = max(start_ns, int(jobs["start_ns"].min() or 0)) if jobs.height else start_ns  # type: ignore[arg-type]
     last_ns = min(end_ns, int(jobs["end_ns"].max() or 0)) if jobs.height else end_ns  # type: ignore[arg-type]
     is_long = days.height >= FEWEST_DAYS and last_ns - first_ns > NS_A_DAY
-    return Summary(
+    return partial(
+        Summary,
         start_ns=first_ns,
         end_ns=last_ns,
         jobs=jobs.height,
@@ -77,7 +90,6 @@ def summary(
         write_bytes=int(days["write_bytes"].sum()),
         busiest=jobs.sort(moved, "key", descending=[True, False]).head(MOST_JOBS),
         load=load(catalog, batches, start_ns, end_ns),
-        worst=worst(catalog, start_ns, end_ns, most_asked, workers, most_seconds),
         pairs=named(catalog, together.rows, batches),
         looked_for=together,
         metadata=metadata,

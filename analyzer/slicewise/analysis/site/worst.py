@@ -37,11 +37,11 @@ from slicewise.errors import UserError
 @dataclass(frozen=True)
 class Worst:
     """What blame says of the jobs of some time. rows: a row a job that lost time or cost others any: key (as text),
-    job, user, program, lost_seconds (to others), caused_seconds (that others lost by it), confidence (of the larger of
-    the two); who cost others most comes first. asked: of how many jobs blame was asked; of: how many had company.
-    unasked: the others, and the most that each of them can have lost: key (a number), seconds; the most first. beside:
-    by program and by user, seconds that jobs lost in slices in which a job of theirs had a part in it. at_once: all
-    were asked together.
+    job, user, program, lost_seconds (to others; null: no loss is told), caused_seconds (that others lost by it),
+    confidence (of the larger of the two); who cost others most comes first. asked: of how many jobs blame was asked;
+    of: how many had company. unasked: the others, and the most that each of them can have lost: key (a number),
+    seconds; the most first. beside: by program and by user, seconds that jobs lost in slices in which a job of theirs
+    had a part in it. at_once: all were asked together.
     """
 
     rows: pl.DataFrame
@@ -148,14 +148,14 @@ def all_at_once(catalog: Catalog, start_ns: int, end_ns: int, workers: Workers, 
     """`worst` of all jobs that ran between two instants, asked together. count: how many they are."""
     found = lost_by_all(catalog, start_ns, end_ns, workers)
     who = catalog.scan("jobs").select(KEY, *WHO).join(found.jobs.lazy().select(KEY), on=KEY, how="semi").collect()
-    rows = who.join(found.jobs, on=KEY).with_columns(pl.col("lost_seconds").fill_null(0.0))
+    rows = who.join(found.jobs, on=KEY)
     nobody = pl.DataFrame(schema={KEY: pl.UInt64, "seconds": pl.Float64})
     return Worst(_sorted(with_key_text(rows).select(*ROWS)), count, count, nobody, found.beside, at_once=True)
 
 
 def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
     """Who cost others most first."""
-    return rows.sort("caused_seconds", "lost_seconds", KEY, descending=[True, True, False])
+    return rows.sort("caused_seconds", "lost_seconds", KEY, descending=[True, True, False], nulls_last=True)
 
 
 def _rows(catalog: Catalog, asked: Sequence[_Answer]) -> pl.DataFrame:
@@ -173,10 +173,11 @@ def _rows(catalog: Catalog, asked: Sequence[_Answer]) -> pl.DataFrame:
     jobs = catalog.scan("jobs").filter(pl.col(KEY).is_in(list(keys))).select(KEY, *WHO).collect()
     rows = []
     for key, *who in jobs.iter_rows():
-        lost, cost = losses.get(key, (0.0, "unknown")), caused.get(key, [])
+        lost, sure = losses.get(key, (None, "unknown"))
+        cost = caused.get(key, [])
         total = sum(seconds for seconds, _ in cost)
-        confidence = lost[1] if lost[0] >= total else _of_most(cost)
-        rows.append((key_text(key), *who, lost[0], total, confidence))
+        confidence = sure if (lost or 0.0) >= total else _of_most(cost)
+        rows.append((key_text(key), *who, lost, total, confidence))
     return _sorted(pl.DataFrame(rows, schema=ROWS, orient="row"))
 
 
@@ -233,22 +234,24 @@ def head(rows: pl.DataFrame, most: int) -> pl.DataFrame:
 
 def together(found: Worst, by: Group) -> pl.DataFrame:
     """The rows of `Worst` added up by program or by user, in the same order: program or user, jobs (that lost time or
-    cost others any), lost_seconds, caused_seconds, caused_most_seconds (that others lost while a job of theirs was
-    there), confidence (that most of the larger of lost and caused has).
+    cost others any), lost_seconds (null: of none of them a loss is told), caused_seconds, caused_most_seconds (that
+    others lost while a job of theirs was there), confidence (that most of the larger of lost and caused has).
 
     A slice's loss is shared out among all who were there. Where one of them fills the storage and the others would
     not, it cost nearly all of that, and its part of it is less.
     """
     rows = []
     for (name,), own in found.rows.group_by(by, maintain_order=True):
-        lost, caused = float(own["lost_seconds"].sum()), float(own["caused_seconds"].sum())
+        lost, caused = (float(own[name].sum()) for name in ("lost_seconds", "caused_seconds"))
+        is_told = own["lost_seconds"].count() > 0
         larger = "lost_seconds" if lost >= caused else "caused_seconds"
         sure = _of_most(list(own.select(larger, "confidence").iter_rows()))
-        rows.append((name, own.height, lost, caused, max(caused, found.beside[by].get(name, 0.0)), sure))
+        most = max(caused, found.beside[by].get(name, 0.0))
+        rows.append((name, own.height, lost if is_told else None, caused, most, sure))
     seconds = ("lost_seconds", "caused_seconds", "caused_most_seconds")
     schema = {by: ROWS[by], "jobs": pl.Int64, **dict.fromkeys(seconds, pl.Float64), "confidence": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row").sort(
-        "caused_seconds", "lost_seconds", by, descending=[True, True, False]
+        "caused_seconds", "lost_seconds", by, descending=[True, True, False], nulls_last=True
     )
 
 

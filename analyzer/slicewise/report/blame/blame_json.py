@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic, Turn
+from slicewise.analysis.blame.result import Baseline, Blame, CostByWaiting, Neighbour, Traffic, Turn
 from slicewise.report.blame.blame_words import further_lines, opening
+from slicewise.report.split.split_words import split_record
 from slicewise.text import words
 
 
@@ -36,6 +37,8 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         "apart_seconds": blame.apart_seconds if blame.lost else None,
         "turn": None if blame.turn is None else _turn(blame.turn),
         "own_processes_seconds": blame.own_processes.seconds if blame.own_processes else None,
+        "split": split_record(blame.by_waiting.split) if blame.by_waiting else None,
+        "by_waiting": None if blame.by_waiting is None else _by_waiting(blame.by_waiting),
         "waits": blame.waits,
         "unknown_because": blame.unknown_because or None,
         "next_step": blame.next_step or None,
@@ -58,6 +61,15 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "waits": turn.waits,
         "had_it": turn.had_it,
         "slices": turn.slices.to_dicts(),
+    }
+
+
+def _by_waiting(cost: CostByWaiting) -> dict[str, Any]:
+    return {
+        "io_seconds": cost.io_seconds,
+        "waited_seconds": cost.waited_seconds,
+        "lost_io_seconds": cost.lost_io_seconds,
+        "lost_waited_seconds": cost.lost_waited_seconds,
     }
 
 

@@ -26,7 +26,9 @@ from slicewise.report.blame.blame_words import (
 )
 from slicewise.report.blame.chosen_time import runtime_factor
 from slicewise.report.blame.explained import explanation
-from slicewise.report.page import Fact, Page, Section
+from slicewise.report.blame.waiting_words import waiting_section
+from slicewise.report.over_time import TimeAxis
+from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.text import words
 
 CONFIDENCE_COLOURS: dict[Confidence, str] = {
@@ -53,15 +55,33 @@ def blame_page(blame: Blame, unseen: Sequence[str]) -> Page:
             _bar_section(blame),
             *(_over_time(blame, slices) if slices else []),
             *_neighbours_section(blame),
+            *([waiting_section(blame.by_waiting)] if blame.by_waiting else []),
             _explained_section(blame),
         ],
         unseen=unseen,
+        steps=_steps(blame),
+        axis=TimeAxis(slices, blame.slice_ns) if slices else None,
         selection=_selection(blame, slices) if slices and blame.lost else None,
     )
 
 
 def _basis(blame: Blame) -> list[str]:
-    return [line for line in (baseline_line(blame), *further_lines(blame)) if line]
+    return [line for line in (baseline_line(blame), *further_lines(blame, says_next=False)) if line]
+
+
+def _steps(blame: Blame) -> list[Step]:
+    """What makes the answer surer; then, of the neighbour that cost most, how it went and what would have helped."""
+    steps = []
+    if blame.next_step:
+        steps.append(
+            Step(f"{'Make the answer surer' if blame.lost is not None else 'Get an answer'}: {blame.next_step}")
+        )
+    worst = next((one.job for one in blame.neighbours if one.job is not None), None)
+    if blame.is_claimed and worst is not None:
+        pair = (blame.job.job, worst)
+        steps.append(Step("See both jobs on one time axis:", command("overlap", *pair)))
+        steps.append(Step("See what taking turns would have changed:", command("policy", *pair)))
+    return steps
 
 
 def _facts(blame: Blame) -> list[Fact]:
@@ -249,7 +269,7 @@ def _losses(blame: Blame) -> list[Load]:
 def _neighbours_section(blame: Blame) -> list[Section]:
     if not blame.neighbours:
         return []
-    return [Section("Neighbour by neighbour", tables=[neighbours_table(blame, MOST_ROWS)])]
+    return [Section("Neighbour by neighbour", tables=[neighbours_table(blame, MOST_ROWS, _axis(blame) or None)])]
 
 
 def _explained_section(blame: Blame) -> Section:

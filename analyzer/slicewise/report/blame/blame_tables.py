@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from slicewise.analysis.blame.result import LOSING_KINDS, Blame, Neighbour
 from slicewise.charts import style
 from slicewise.report.blame.blame_words import KINDS, WORTH_A_CLAUSE, names_of, place
+from slicewise.report.blame.chosen_time import runtime_factor
+from slicewise.report.over_time import OverTime, sums
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
@@ -30,9 +34,10 @@ def neighbour_colours(blame: Blame) -> list[str]:
     ]
 
 
-def neighbours_table(blame: Blame, most: int | None = None) -> Table:
+def neighbours_table(blame: Blame, most: int | None = None, slices: range | None = None) -> Table:
     """A row a neighbour: what the job lost to it, when, in which calls; what it moved; when the job would have ended
-    without it. most: so many rows, and one for the rest.
+    without it. most: so many rows, and one for the rest. slices: the axis of a page, for what is
+    told of a chosen time.
     """
     several = len({neighbour.storage.number for neighbour in blame.neighbours}) > 1
     columns = [
@@ -47,13 +52,14 @@ def neighbours_table(blame: Blame, most: int | None = None) -> Table:
     table = Table(columns)
     shown = blame.neighbours[:most]
     for neighbour, name, colour in zip(shown, names_of(shown), neighbour_colours(blame), strict=False):
+        lost_by_slice, moved_by_slice = _over_time(blame, neighbour, slices) if slices else (None, None)
         cells = [
             Cell(_named(neighbour, name), colour=colour),
-            Cell(_lost(neighbour), float(neighbour.lost.value)),
+            Cell(_lost(neighbour), float(neighbour.lost.value), over_time=lost_by_slice),
             Cell(_when(blame, neighbour)),
             *([Cell(place(neighbour.storage))] if several else []),
             Cell(kinds(neighbour)),
-            Cell(_moved(neighbour), neighbour.read_bytes + neighbour.write_bytes),
+            Cell(_moved(neighbour), neighbour.read_bytes + neighbour.write_bytes, over_time=moved_by_slice),
             _end_without(blame, neighbour),
         ]
         table.add(*cells)
@@ -70,6 +76,21 @@ def neighbours_table(blame: Blame, most: int | None = None) -> Table:
         unexplained = blame.unexplained_seconds
         table.add("unexplained", Cell(_seconds(unexplained, blame), float(unexplained)), *blank)
     return table
+
+
+def _over_time(blame: Blame, neighbour: Neighbour, slices: range) -> tuple[OverTime | None, OverTime | None]:
+    """Seconds of the runtime lost to it, and what it moved, by slice."""
+    whose = pl.col("neighbour").eq_missing(pl.lit(neighbour.job, pl.String))
+    rows = blame.shares.filter(whose, pl.col("storage") == neighbour.storage.number).select(
+        "slice",
+        lost=pl.col("lost_seconds") * runtime_factor(blame),
+        moved=pl.col("read_bytes") + pl.col("write_bytes"),
+    )
+    moved = neighbour.read_bytes + neighbour.write_bytes
+    return (
+        sums("seconds", rows, ["lost"], slices, [neighbour.lost.value]),
+        sums("size", rows, ["moved"], slices, [moved]),
+    )
 
 
 def kinds(neighbour: Neighbour) -> str:

@@ -9,6 +9,7 @@ import polars as pl
 from slicewise.analysis.blame.result import Blame, Neighbour, Source, Traffic, Turn
 from slicewise.analysis.runs.storage import Storage
 from slicewise.estimate import Estimate
+from slicewise.report.blame.waiting_words import waiting_lines
 from slicewise.text import words
 
 NOT_PROFILED = "programs without a profile"
@@ -210,18 +211,25 @@ def baseline_line(blame: Blame) -> str:
     return words.sentence(f"Alone: {FROM[blame.baseline.source].format(runs=named)}")
 
 
-def further_lines(blame: Blame) -> list[str]:
-    """What a reader must know beside the first two sentences: contradictions, other traffic, what is missing."""
+def further_lines(blame: Blame, says_next: bool = True) -> list[str]:
+    """What a reader must know beside the first two sentences: contradictions, other traffic, what is missing;
+    says_next: and what would make it surer.
+    """
     return [
         *([words.sentence(blame.contradiction)] if blame.contradiction else []),
         *([f"It {waited(blame.turn)}."] if blame.turn is not None and not blame.is_claimed and blame.lost else []),
         *([line] if (line := own_processes_line(blame)) else []),
+        *(waiting_lines(blame.by_waiting) if blame.by_waiting else []),
         *disagreements(blame),
         *(line for traffic in worth_telling(blame.traffic) if (line := traffic_line(traffic))),
         *missing_lines(blame),
         *(words.sentence(note) for note in blame.notes),
-        *([f"To be surer: {words.sentence(blame.next_step)}"] if blame.next_step and blame.lost is not None else []),
+        *([f"To be surer: {words.sentence(blame.next_step)}"] if says_next and _has_answer_and_next(blame) else []),
     ]
+
+
+def _has_answer_and_next(blame: Blame) -> bool:
+    return bool(blame.next_step) and blame.lost is not None
 
 
 def has_own_processes(blame: Blame) -> bool:

@@ -29,6 +29,7 @@ TAKES_TURNS, DOES_NOT_MEET = 1.5, 8.0
 WAITS = {
     "ranks": "Its ranks wait for each other, so every phase of the program lost what its slowest rank lost.",
     "processes": "Its processes do not wait for each other, so the job lost what the process lost that lost most.",
+    "strands": "Processes that ran one after another count as one, and the job lost what the one lost that lost most.",
     "one process": "Its I/O is that of one process, whose loss is the job's.",
 }
 
@@ -51,6 +52,8 @@ def _measured(blame: Blame) -> Iterator[str]:
     until = f"to {words.clock(blame.as_of_ns)}, for it still runs" if blame.is_running else "to its last one's end"
     yield f"Runtime: {words.duration(blame.runtime_seconds)}, from the first process's start {until}."
     by = f", by the one of its {blame.io_processes:,} processes with most" if blame.io_processes > 1 else ""
+    if blame.waits == "strands":
+        by = ", by those of its processes with most that ran one after another"
     yield f"I/O: {words.duration(blame.io_seconds)} in calls on files{by}."
 
 

@@ -13,7 +13,7 @@ from slicewise.report.campaign import campaign_words
 from slicewise.report.campaign.campaign_tables import tables
 from slicewise.report.model.model_page import MEANS
 from slicewise.report.model.model_tables import capacity_lines, check_table
-from slicewise.report.page import Fact, Page, Section
+from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.report.tables import Table
 from slicewise.scalars import real, whole
 from slicewise.text import words
@@ -53,6 +53,9 @@ def campaign_page(result: CampaignResult, name: str, unseen: Sequence[str]) -> P
         sentences=campaign_words.opening(result),
         facts=facts,
         sections=[section for section in sections if section.tables or section.chart is not None],
+        steps=[
+            Step("Learn from these runs how the file system divides its bandwidth:", "slicewise model fit DIRECTORY")
+        ],
         unseen=unseen,
     )
 

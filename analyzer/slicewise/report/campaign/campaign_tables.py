@@ -148,7 +148,9 @@ def figures_table(figures: pl.DataFrame) -> Table:
             Column("bias", "%"),
             Column("within the interval", "%"),
             Column("largest outside", "%"),
-            Column("of these warned of", "%"),
+            Column("of these told afterwards", "%"),
+            Column("told halfway", "%"),
+            Column("told halfway, but within", "%"),
         ],
         title="Predicted runtimes (Kuo et al., figures 6 and 7)",
     )
@@ -161,7 +163,7 @@ def figures_table(figures: pl.DataFrame) -> Table:
             Cell(f"{row['not_predicted']:,}" if row["not_predicted"] else "", row["not_predicted"]),
             *_percents(row, "mean", "largest"),
             _signed(row["bias"]),
-            *_percents(row, "within", "largest_outside", "warned"),
+            *_percents(row, "within", "largest_outside", "warned", "warned_halfway", "warned_falsely"),
         )
     return table
 

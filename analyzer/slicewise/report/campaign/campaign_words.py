@@ -6,13 +6,12 @@ import polars as pl
 
 from slicewise.analysis.campaign.figures import ALL_RUNS, AT_STAKE
 from slicewise.analysis.campaign.result import CampaignResult
-from slicewise.report.model.model_tables import check_words
+from slicewise.report.model.model_tables import HELD_OUT, check_words
 from slicewise.report.model.weight_words import answer
 from slicewise.text import words
 
 # Of a job's time: rates in a shorter overlap are no ground for a headline.
 LEAST_OVERLAP = 0.2
-HELD_OUT = "each combination of jobs by a fit without its runs"
 
 
 def opening(result: CampaignResult) -> list[str]:
@@ -20,7 +19,8 @@ def opening(result: CampaignResult) -> list[str]:
     if not result.conditions.runs_together:
         alone = words.count(result.conditions.runs_alone, "run")
         return [
-            f"No two of these jobs did I/O at one time: {alone} of one job alone, and nothing to say of competition."
+            f"No two of these jobs did I/O at the same time ({alone} of one job alone), so competition cannot be "
+            "judged."
         ]
     told = [_worst(result.together), _uneven(result.together), answer(result.model.weight)]
     return [sentence for sentence in told if sentence] + predicted_words(result)
@@ -32,17 +32,17 @@ def predicted_words(result: CampaignResult) -> list[str]:
         return []
     at_stake = result.figures.filter(pl.col("jobs") == AT_STAKE, pl.col("runs") == ALL_RUNS)
     told = [
-        f"Of {group}, where the share is at stake, they are off by {words.percent(mean)} in the mean, with a bias of "
-        f"{words.signed_percent(bias)}."
+        f"For {group} whose runtime depends on how the storage shares, predictions are off by {words.percent(mean)} on "
+        f"average (bias {words.signed_percent(bias)})."
         for group, mean, bias in at_stake.select("group", "mean", "bias").drop_nulls().iter_rows()
     ]
-    return [check_words(result.checked, HELD_OUT), *told]
+    return [*check_words(result.checked, HELD_OUT), *told]
 
 
 def _worst(together: pl.DataFrame) -> str:
     known = together.filter(pl.col("slowdown").is_not_null()).sort("slowdown")
     if known.is_empty():
-        return "No job of these sizes ran alone as well: what competition cost is not known." if len(together) else ""
+        return "What competition cost is unknown: no job of these sizes ran alone as well." if len(together) else ""
     row = known.row(-1, named=True)
     return (
         f"The I/O of a job with {words.count(row['processes'], 'process', 'processes')} took "
@@ -58,6 +58,6 @@ def _uneven(together: pl.DataFrame) -> str:
         return ""
     row = known.sort(pl.col("overlap_ratio").log().abs()).row(-1, named=True)
     return (
-        f"While all processes of {row['pair']} were at work, the rates stood 1 to {row['overlap_ratio']:.2f}; over the "
-        f"whole runs 1 to {row['overall_ratio']:.2f}."
+        f"The most uneven pair is {row['pair']}: while all processes were at work, bandwidths were 1 to "
+        f"{row['overlap_ratio']:.2f}; over the whole runs 1 to {row['overall_ratio']:.2f}."
     )

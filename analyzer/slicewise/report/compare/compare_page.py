@@ -12,7 +12,7 @@ from slicewise.charts import differences
 from slicewise.charts.figure import Figure
 from slicewise.report.compare import compare_words
 from slicewise.report.compare.compare_tables import parts_table, runs_table, signed, work_table
-from slicewise.report.page import Fact, Page, Section
+from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.text import words
 
 
@@ -31,8 +31,8 @@ def compare_page(comparison: Comparison, unseen: Sequence[str]) -> Page:
                 heading="Why the runtimes differ" if is_pair else "Why each run took another time",
                 chart=_pair_chart(comparison) if is_pair else _runs_chart(comparison),
                 tables=[parts_table(comparison) if is_pair else runs_table(comparison)],
-                note="Own I/O is what more or other work costs at the prices of the run compared with. Parts add up to "
-                "the difference. An interval is what the prices' errors allow.",
+                note="Own I/O is what more or other work costs at the speed of the run compared with. Parts add up to "
+                "the difference. An interval says how far off these speeds may be.",
             ),
             Section(
                 heading="What each run did",
@@ -45,8 +45,14 @@ def compare_page(comparison: Comparison, unseen: Sequence[str]) -> Page:
                 ),
             ),
         ],
+        steps=[Step("See who slowed the longer run down:", command("blame", _longer(comparison.told)))],
         unseen=[*compare_words.notes(comparison), *unseen],
     )
+
+
+def _longer(told: Difference) -> str:
+    """The run that took longer."""
+    return (told.of if told.longer_seconds >= 0 else told.against).job.job
 
 
 def _facts(comparison: Comparison) -> list[Fact]:

@@ -235,20 +235,20 @@ def _unknown(told: Difference, work: Unknown, places: Mapping[str, str]) -> str:
     if work.why == "other sizes":
         return (
             f"{name} made {CALLS[work.kind]} of {words.size(round(work.now.size))} {where}, {other} of "
-            f"{words.size(round(work.then.size))}: what such calls cost {other} does not tell. That is part of what is "
-            "unexplained."
+            f"{words.size(round(work.then.size))}. What calls of the new size cost cannot be told from {other}; that "
+            "time is part of what is unexplained."
         )
     if work.why == "other syncs":
         return (
-            f"{name} made {work.now.syncs:,} sync calls {where} and {other} {work.then.syncs:,}: what these alone cost "
-            "is part of what is unexplained."
+            f"{name} made {work.now.syncs:,} sync calls {where} and {other} {work.then.syncs:,}. What sync calls alone "
+            "cost is not known; that time is part of what is unexplained."
         )
     did = (
         f"{work.now.calls:,} metadata calls" if work.kind == "meta" else f"{words.size(work.now.bytes)} of {work.kind}s"
     )
     return (
-        f"{name} did {did} {where}, and {other} next to none: these count as I/O of its own, as long as they took "
-        f"({words.duration(work.now.seconds)}); neighbours that are not known may be part of that."
+        f"{name} did {did} {where}, and {other} next to none. All of their {words.duration(work.now.seconds)} count as "
+        f"own I/O of {name}, though unknown neighbours may have caused a part."
     )
 
 

@@ -10,7 +10,7 @@ from slicewise.analysis.copies.copies import Copies
 from slicewise.charts import copies as charts
 from slicewise.report.copies import copies_words, limits
 from slicewise.report.copies.copies_tables import copies_table
-from slicewise.report.page import Fact, Page, Section
+from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.text import words
 
 
@@ -49,6 +49,9 @@ def copies_page(found: Copies, unseen: Sequence[str]) -> Page:
                 )
                 if lines
             ),
+        ],
+        steps=[
+            Step("Check it: run two at once, then see what they cost each other:", "slicewise overlap FIRST SECOND")
         ],
         unseen=[*copies_words.notes(found)[1:], *unseen],
     )

@@ -106,9 +106,9 @@ def notes(found: Copies) -> list[str]:
     """What the figures take for granted, a sentence each."""
     demand = found.demand
     said = [
-        "A loss is what a copy's runtime grows by on average, if copies do not wait for each other: each computes as "
-        "long as this run did and comes back to the storage at any time. In step is the loss if all begin their I/O at "
-        "once and do it in one go.",
+        "A loss is how much longer a copy runs, on average, if copies do not wait for each other: each computes as "
+        "long as this run did, and begins its I/O at any time. In step: the loss if all copies begin their I/O at once "
+        "and do it in one go.",
     ]
     if found.company:
         said.append(
@@ -136,7 +136,7 @@ def notes(found: Copies) -> list[str]:
         )
     if found.others:
         said.append(
-            "Beside other jobs shares are taken to go by processes; intervals reach to shares by nodes. The others are "
-            "taken to come back again and again."
+            "Assumed: jobs share the storage by their processes (intervals also hold if they share it by nodes), and "
+            "the other jobs run again and again."
         )
     return said

@@ -22,7 +22,7 @@ TRIVIAL_SHARE = 0.01
 LOADERS = " (the rest were small reads of the loader and libc)"
 MOST_NAMED = 4
 MOST_SAMPLED = 3
-NOTHING_COUNTED = "the kernel counted no bytes to compare with"
+NOTHING_COUNTED = "had nothing to compare with, for the kernel counted no bytes"
 REASONS = {
     "static": "static", "go": "Go", "privileged": "with other rights than their caller's",
     "foreign": "for another kind of processor", "unknown": "why is not known",
@@ -68,7 +68,7 @@ def seen(coverage: Coverage, says_bytes: bool = False) -> str:
         killed = f"; {_killed(coverage)}" if coverage.killed else ""
         over = f" (over {coverage.processes:,} of {words.count(coverage.of, 'process')}{killed})"
     said = f"saw {words.listing(items)} that the kernel counted{over}"
-    nothing = f"nothing to compare with: {_killed(coverage)}" if coverage.killed else NOTHING_COUNTED
+    nothing = f"had nothing to compare with: {_killed(coverage)}" if coverage.killed else NOTHING_COUNTED
     said = said if items else nothing
     return f"{said}: {could_not_be_profiled(coverage.unprofiled)}" if coverage.unprofiled else said
 
@@ -179,6 +179,16 @@ def gap_lines(coverage: Coverage, says_small: bool = True) -> Iterator[str]:
             for row in least
         )
         yield f"Least was seen of {words.listing(named)}."
+
+
+def sampled_alone(coverage: Coverage, nodes: int) -> str:
+    """What is known of a job of which no process was profiled."""
+    moved = words.wrote_and_read(coverage.unprofiled_write_bytes or 0, coverage.unprofiled_read_bytes or 0)
+    who = words.processes_on_nodes(len(coverage.sampled), nodes)
+    were = "was" if len(coverage.sampled) == 1 else "were"
+    return (
+        f"none of its processes could be profiled; {who} {were} sampled from outside, and {moved} by the kernel's count"
+    )
 
 
 def sampled_lines(sampled: list[Sampled]) -> Iterator[str]:

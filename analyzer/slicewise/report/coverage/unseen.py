@@ -29,7 +29,8 @@ def unseen_lines(digests: Iterable[Digest]) -> list[str]:
     lines = []
     for digest in digests:
         lines.extend(digest.notes)
-        lines.extend(coverage_lines(digest.job, coverage(digest)))
+        found = coverage(digest)
+        lines.extend(coverage_lines(digest.job, found, says_small=not coverage_words.is_all_seen(found)))
         lines.extend(_lost(digest))
     return lines
 
@@ -55,8 +56,8 @@ def _lost(digest: Digest) -> list[str]:
     killed = digest.processes.filter(pl.col("ending") == "killed").height
     if killed:
         lines.append(
-            f"{digest.job}: {words.count(killed, 'process')} ended without a word (killed, or out of time or "
-            "memory): what they counted is here, the kernel's own last count of them is not"
+            f"{digest.job}: {words.count(killed, 'process')} ended before the profile was finished (killed, or out of "
+            "time or memory). All that Slicewise counted is here; only the kernel's last count is missing."
         )
     return lines
 

@@ -11,7 +11,7 @@ from slicewise.analysis.nodes.causes import EVIDENCE, UNITS
 from slicewise.charts import delta as charts
 from slicewise.report.model import outlier_words
 from slicewise.report.nodes.evidence import evidence_section, signal_name
-from slicewise.report.page import Fact, Page, Section
+from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
@@ -119,6 +119,7 @@ def delta_page(
             ),
             Section("Points", tables=[points_table(graphs)]),
         ],
+        steps=[Step("See other offsets and settings, measured in one go:", "slicewise delta sweep --help")],
         unseen=[*outlier_words.dropped([run for graph in graphs for run in graph.dropped]), *unseen],
     )
 

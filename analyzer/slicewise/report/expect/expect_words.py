@@ -34,8 +34,8 @@ def mostly_anomalies(boxes: Boxes) -> list[str]:
     if anomalies < FEWEST_ANOMALIES or 2 * anomalies <= len(boxes.runs):
         return []
     return [
-        f"{anomalies} of {len(boxes.runs)} runs are anomalies. Hard I/O is no harder here than easy I/O, or the phases "
-        "are too short for the noise: run longer ones, on a quiet system."
+        f"{anomalies} of {len(boxes.runs)} runs are anomalies. Either hard I/O is no harder here than easy I/O, or "
+        "the phases are too short and noise decides. Run longer phases, on a quiet system."
     ]
 
 
@@ -192,7 +192,7 @@ def point_line(found: Expectation, point: Point) -> str:
         names = words.listing(within[:3]) if len(within) <= 3 else f"{', '.join(within[:2])} and {len(within) - 2} more"
         return f"The point {rates(point)} is in the box: in that of {names}."
     if around.holds(point):
-        return f"The point {rates(point)} is not in the box: it lies between the runs' boxes, in no run's own."
+        return f"The point {rates(point)} is not in the box: it lies between the boxes of single runs, in none of them."
     return f"The point {rates(point)} is outside of the box."
 
 

@@ -17,6 +17,7 @@ MOST_ARE_OPENS = 0.3
 # A box that was measured longer ago than this may no longer hold.
 OLD_DAYS = 90
 DAY_SECONDS = 86_400
+FEW_THOUSANDS = 0.01
 
 
 def lines(placed: Placed) -> list[str]:
@@ -31,11 +32,18 @@ def lines(placed: Placed) -> list[str]:
     return [*found, verdict(placed)]
 
 
+def _operations(thousands: float | None) -> str:
+    """A rate of operations; few of them are not told in thousands."""
+    if thousands is not None and abs(thousands) < FEW_THOUSANDS:
+        return f"{words.number(1000 * thousands)} IOPS"
+    return f"{words.number(thousands)} kIOPS"
+
+
 def point(job: str, work: Work, what: str, judged: list[Axis]) -> str:
     """The point, with both metadata rates named."""
     said = f"{job}, {what}: {words.number(work.bandwidth)} GiB/s" if work.bytes else f"{job}, {what}: no bytes"
     rate = (
-        f"{words.number(work.metadata)} kIOPS over its metadata time, {words.number(work.metadata_per_wall)} over the "
+        f"{_operations(work.metadata)} over its metadata time, {_operations(work.metadata_per_wall)} over the "
         f"wall time of {words.duration(work.seconds)}"
     )
     said += f"; {rate}." if work.operations else "; no metadata operations."
@@ -119,8 +127,8 @@ def verdict(placed: Placed) -> str:
     """The last sentence: in the box or not, at what share of easy I/O, and what holds the job back."""
     if placed.is_apart:
         return (
-            f"{placed.job} is outside of any honest box: it worked in the page cache, and "
-            f"{words.percent(cached_share(placed.cache), 2)} of its bytes did not meet the storage while it ran."
+            f"{placed.job} cannot be judged by the box: it worked in the page cache, and "
+            f"{words.percent(cached_share(placed.cache), 2)} of its bytes did not reach the storage while it ran."
         )
     share = placed.position.share_of_easy
     at = (
@@ -129,8 +137,8 @@ def verdict(placed: Placed) -> str:
     said = f"{placed.job} is {_where(placed.position)}{at}{held_back(placed)}."
     if placed.is_news:
         said += (
-            " News for operators: it got less than the hardest benchmark got, and nobody else was active. Measure the "
-            "box anew, and look for a sick node or server."
+            " Tell your operators: it got less than the hardest benchmark got, and nobody else was active. They should "
+            "measure the box again, and look for a sick node or server."
         )
     elif placed.is_below and placed.company:
         said += " Others were active, which may be why."

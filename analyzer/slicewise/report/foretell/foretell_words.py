@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from slicewise.analysis.foretell.foretold import Foretelling, Foretold
@@ -16,9 +17,9 @@ from slicewise.text import words
 SLOWER = 1.02
 
 
-def lines(found: Foretelling) -> list[str]:
-    """The answer, what it stands on, and what speaks against it."""
-    return [*(_job(one) for one in found.jobs), _basis(found), *_doubts(found)]
+def lines(found: Foretelling, off: Sequence[str] = ()) -> list[str]:
+    """The answer, what it stands on, and what speaks against it. off: `halfway.runs_off`."""
+    return [*(_job(one) for one in found.jobs), _basis(found), *_doubts(found), *_off(found, off)]
 
 
 def table(found: Foretelling) -> Table:
@@ -45,7 +46,7 @@ def table(found: Foretelling) -> Table:
     return result
 
 
-def record(found: Foretelling) -> dict[str, Any]:
+def record(found: Foretelling, off: Sequence[str] = ()) -> dict[str, Any]:
     """What `--json` prints."""
     law = found.laws.chosen
     return {
@@ -73,6 +74,7 @@ def record(found: Foretelling) -> dict[str, Any]:
         "mean_error": found.laws.mean_error,
         "largest_error": found.laws.largest_error,
         "serves": found.serves,
+        "off_halfway": list(off),
     }
 
 
@@ -98,8 +100,8 @@ def _basis(found: Foretelling) -> str:
             "profiles of jobs that ran side by side, and of each alone, by --seen DIR."
         )
     return (
-        f"Of {words.count(len(laws.errors), 'job')} that were seen in company the time is explained to "
-        f"{words.percent(laws.mean_error)} in the mean, {words.percent(laws.largest_error)} at most, by this: "
+        f"The times of {words.count(len(laws.errors), 'job')} that ran side by side are explained to within "
+        f"{words.percent(laws.mean_error)} on average ({words.percent(laws.largest_error)} at most) by this: "
         f"{law_words(laws.chosen)}."
     )
 
@@ -132,3 +134,13 @@ def _doubts(found: Foretelling) -> list[str]:
         if one.doubt:
             told.setdefault(one.doubt, []).append(one.job)
     return [f"Do not rely on {words.listing(jobs)}: {doubt}." for doubt, jobs in told.items()]
+
+
+def _off(found: Foretelling, off: Sequence[str]) -> list[str]:
+    if not off:
+        return []
+    return [
+        f"{len(off)} of {words.count(len(found.runs), 'run')} of jobs side by side did not go as foretold: "
+        f"{words.listing(list(off))}. Half-way through their bytes the rest could not end in time. A job without a "
+        "profile may have been there, or the storage was slower."
+    ]

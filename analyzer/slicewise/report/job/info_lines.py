@@ -19,7 +19,7 @@ from slicewise.report.job.access_words import access_lines
 from slicewise.report.job.file_words import without_row
 from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.job.turn_words import turn_lines
-from slicewise.report.nodes.node_words import node_lines, nodes_table
+from slicewise.report.nodes.node_words import cgroup_line, node_lines, nodes_table, of_cgroups
 from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
 from slicewise.scalars import whole
 from slicewise.text import words
@@ -45,6 +45,9 @@ def info_lines(digest: Digest, summary: Summary, phases: Phases | None) -> list[
         lines += [for_terminal(phases_table(phases, digest.slice_ns))] if phases.phases.height else []
         lines += [""]
     of_nodes = moved(digest)
+    of_group, of_nodes = of_nodes.filter(of_cgroups()), of_nodes.filter(~of_cgroups())
+    if of_group.height:
+        lines += [cgroup_line(of_group), for_terminal(nodes_table(of_group, digest.node_slice_ns)), ""]
     if of_nodes.height:
         lines += node_lines(of_nodes)
         lines += [for_terminal(nodes_table(of_nodes, digest.node_slice_ns)), ""]

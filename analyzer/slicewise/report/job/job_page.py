@@ -21,6 +21,8 @@ from slicewise.analysis.job.split import split as split_of
 from slicewise.analysis.job.totals import Summary, summarize
 from slicewise.analysis.job.turns import Turns
 from slicewise.analysis.job.turns import turns as find_turns
+from slicewise.analysis.job.usage import Usage
+from slicewise.analysis.job.usage import usage as usage_of
 from slicewise.analysis.runs.matching import run_of
 from slicewise.analysis.runs.on_storage import on_storage
 from slicewise.charts import distributions, heatmap, style, throughput
@@ -32,11 +34,14 @@ from slicewise.report.job import job_tables
 from slicewise.report.job.file_words import without_row
 from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.job.site_words import site_lines, sites_section
-from slicewise.report.job.split_words import NOTE as SPLIT_NOTE
-from slicewise.report.job.split_words import split_lines, split_table
 from slicewise.report.job.turn_words import turn_lines
-from slicewise.report.nodes.node_sections import node_sections
-from slicewise.report.page import Fact, Page, Section
+from slicewise.report.job.usage_words import NOTE as USAGE_NOTE
+from slicewise.report.job.usage_words import usage_lines, usage_table
+from slicewise.report.nodes.node_sections import cgroup_sections, node_sections
+from slicewise.report.over_time import Kind, OverTime, TimeAxis, sums
+from slicewise.report.page import Fact, Page, Section, Step, command
+from slicewise.report.split.split_words import CRITICAL_NOTE, critical_table, split_lines, split_table
+from slicewise.report.split.split_words import NOTE as SPLIT_NOTE
 from slicewise.scalars import whole
 from slicewise.text import words
 
@@ -57,9 +62,10 @@ DONE: dict[Direction, str] = {"read": "read", "write": "wrote"}
 class JobReport:
     """All that the page, the terminal and the JSON of one job say.
 
-    per_slice, sizes, latencies, files: see analysis/job/io_time.py; phases, sites, hardware: the modules of these names
-    there; digest: what it was made of; span: from the first to the last byte, in the direction in which it moved most.
-    slices: the axis, which holds all of the job's I/O and of its waiting for turns.
+    per_slice, by_storage (per_storage_slice), sizes, latencies, files: see analysis/job/io_time.py; phases, sites,
+    hardware: the modules of these names there; digest: what it was made of; span: from the first to the last byte, in
+    the direction in which it moved most. slices: the axis, which holds all of the job's I/O and of its waiting for
+    turns.
     """
 
     summary: Summary
@@ -67,6 +73,7 @@ class JobReport:
     slices: range
     heats: dict[Direction, list[Heat]]
     per_slice: pl.DataFrame
+    by_storage: pl.DataFrame
     phases: Phases
     io_time: analysis.IoTime
     sizes: pl.DataFrame
@@ -78,6 +85,7 @@ class JobReport:
     span: IoSpan | None
     turns: Turns
     split: Split | None
+    usage: Usage | None
 
 
 def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
@@ -92,6 +100,7 @@ def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
         slices=slices,
         heats={direction: heats_of(digest, direction, slices, digest.slice_ns) for direction in DIRECTIONS},
         per_slice=per_slice,
+        by_storage=analysis.per_storage_slice(digest),
         phases=find_phases(digest),
         io_time=analysis.io_time(digest),
         sizes=analysis.by_bin(digest, "size"),
@@ -103,6 +112,7 @@ def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
         span=_span(digest),
         turns=turns,
         split=split_of(digest),
+        usage=usage_of(digest),
     )
 
 
@@ -126,11 +136,16 @@ def opening(report: JobReport) -> list[str]:
     seen = coverage_words.seen(summary.coverage)
     cost = summary.profiler.share_of_runtime
     profiling = f"; profiling cost {words.percent(cost, 2)} of the runtime" if cost is not None else ""
+    if summary.coverage.is_sampled_alone:
+        return [
+            f"Job {summary.job}: {coverage_words.sampled_alone(summary.coverage, len(summary.hosts))}. {_times(report)}"
+        ]
     said = f"{seen[0].upper()}{seen[1:]}" if summary.coverage.imported else f"Slicewise {seen}{profiling}"
     return [
         f"Job {summary.job}: {who} {did}. {_times(report)}{in_io}",
         *turn_lines(summary),
         *split_lines(report.split),
+        *usage_lines(report.usage),
         f"{said}.",
         *site_lines(report.sites),
     ]
@@ -161,10 +176,16 @@ def job_page(report: JobReport, unseen: Sequence[str]) -> Page:
                 *_call_sites(report),
                 *_distributions(report),
                 *_tables(report),
+                *cgroup_sections(report.digest),
             ],
             {summary.job: summary.coverage},
         ),
         unseen=unseen,
+        axis=TimeAxis(report.slices, report.slice_ns) if report.slices else None,
+        steps=[
+            Step("See who slowed it down:", command("blame", report.digest.path)),
+            Step("See why another run of it took another time:", f"{command('compare', report.digest.path)} OTHER"),
+        ],
     )
 
 
@@ -178,16 +199,33 @@ def _no_io() -> Section:
 
 def _facts(report: JobReport) -> list[Fact]:
     moved = report.summary.by_object["file"]
+
+    def of_time(kind: Kind, *columns: str) -> OverTime | None:
+        totals = [moved[column] for column in columns]
+        return sums(kind, report.per_slice, columns, report.slices, totals) if report.slices else None
+
+    written, read = of_time("size", "write_bytes"), of_time("size", "read_bytes")
     facts = [
-        Fact("written", words.size(moved["write_bytes"]), style.KIND_COLOURS["write"]),
-        Fact("read", words.size(moved["read_bytes"]), style.KIND_COLOURS["read"]),
-        Fact("write, read calls", f"{moved['write_ops']:,}, {moved['read_ops']:,}"),
-        Fact("metadata, sync calls", f"{moved['meta_ops']:,}, {moved['sync_ops']:,}"),
+        Fact("written", words.size(moved["write_bytes"]), style.KIND_COLOURS["write"], over_time=written),
+        Fact("read", words.size(moved["read_bytes"]), style.KIND_COLOURS["read"], over_time=read),
+        Fact(
+            "write, read calls",
+            f"{moved['write_ops']:,}, {moved['read_ops']:,}",
+            over_time=of_time("count", "write_ops", "read_ops"),
+        ),
+        Fact(
+            "metadata, sync calls",
+            f"{moved['meta_ops']:,}, {moved['sync_ops']:,}",
+            over_time=of_time("count", "meta_ops", "sync_ops"),
+        ),
         *([Fact("calls that failed", f"{moved['errors']:,}")] if "errors" in moved else []),
     ]
     if report.io_time.slowest:
         facts.append(Fact("slowest in I/O", words.duration(report.io_time.slowest)))
         facts.append(Fact("median in I/O", words.duration(report.io_time.median)))
+    if report.usage is not None:
+        facts.append(Fact("processor, of the runtime", words.percent(report.usage.processor)))
+        facts.append(Fact("peak memory of a process", words.size(report.usage.most("peak_bytes")[1])))
     return facts
 
 
@@ -252,7 +290,7 @@ def _call_sites(report: JobReport) -> list[Section]:
         return []
     first, last = whole(samples["slice"].min()), whole(samples["slice"].max())
     slices = range(min(first, report.slices.start or first), max(last + 1, report.slices.stop))
-    return [sites_section(report.sites, slices, report.slice_ns)]
+    return [sites_section(report.sites, slices, report.slice_ns, report.slices)]
 
 
 def _distributions(report: JobReport) -> list[Section]:
@@ -277,11 +315,14 @@ def _tables(report: JobReport) -> list[Section]:
     is_partial = (report.files["path"] == "").any() or (report.files["error_bytes"] > 0).any()
     files_note = f"{FILES_NOTE} {without_row(analysis.files_without_row(report.digest))}".rstrip()
     sections = [
-        ("File systems", job_tables.mounts_table(summary), ""),
+        ("File systems", job_tables.mounts_table(summary, report.by_storage, report.slices), ""),
         ("Busiest files", job_tables.files_table(report.files), files_note if is_partial else ""),
         ("Calls", job_tables.calls_table(summary), ""),
     ]
+    if report.usage is not None:
+        sections.insert(0, ("Processor, memory and page faults", usage_table(report.usage), USAGE_NOTE))
     if report.split is not None:
+        sections.insert(0, ("Whom the ranks waited for", critical_table(report.split), CRITICAL_NOTE))
         sections.insert(0, ("Computing, communicating and I/O", split_table(report.split), SPLIT_NOTE))
     return [
         *(Section(heading, tables=[table], note=note) for heading, table, note in sections if table.rows),

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
 import polars as pl
 
 from slicewise.analysis.job.totals import Summary
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
+if TYPE_CHECKING:
+    from slicewise.report.over_time import Kind
 
-def mounts_table(summary: Summary) -> Table:
-    """One row a file system that the job did I/O on."""
+NO_SLICES = range(0)
+
+
+def mounts_table(summary: Summary, by_slice: pl.DataFrame | None = None, slices: range = NO_SLICES) -> Table:
+    """One row a file system that the job did I/O on. by_slice: as analysis.job.io_time.per_storage_slice gives it, for
+    figures of a chosen time; slices: the axis of the page.
+    """
     table = Table(
         [
             Column("file system", is_figure=False),
@@ -26,19 +37,33 @@ def mounts_table(summary: Summary) -> Table:
         ]
     )
     for mount in summary.mounts:
+        over_time = _sums_of(mount, by_slice, slices)
         table.add(
             mount["point"],
             mount["type"],
             mount["source"],
             _count(mount["processes"]),
-            _size(mount["write_bytes"]),
-            _duration(mount["write_seconds"]),
-            _size(mount["read_bytes"]),
-            _duration(mount["read_seconds"]),
-            _count(mount["meta_ops"]),
-            _duration(mount["meta_seconds"]),
+            over_time(_size(mount["write_bytes"]), "size", "write_bytes"),
+            over_time(_duration(mount["write_seconds"]), "duration", "write_seconds"),
+            over_time(_size(mount["read_bytes"]), "size", "read_bytes"),
+            over_time(_duration(mount["read_seconds"]), "duration", "read_seconds"),
+            over_time(_count(mount["meta_ops"]), "count", "meta_ops"),
+            over_time(_duration(mount["meta_seconds"]), "duration", "meta_seconds"),
         )
     return table
+
+
+def _sums_of(
+    mount: Mapping[str, Any], by_slice: pl.DataFrame | None, slices: range
+) -> Callable[[Cell, Kind, str], Cell]:
+    """Gives a cell of a mount's row the sums of a column by slice, where these come to what the cell says."""
+    if by_slice is None or not slices:
+        return lambda cell, _kind, _column: cell
+    from slicewise.report.over_time import sums  # brings numpy along
+
+    what = ("point", "type", "source")
+    own = by_slice.filter(*(pl.col(name) == mount[name] for name in what))
+    return lambda cell, kind, column: replace(cell, over_time=sums(kind, own, [column], slices, [mount[column]]))
 
 
 def files_table(files: pl.DataFrame) -> Table:

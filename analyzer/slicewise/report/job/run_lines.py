@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from slicewise.analysis.coverage import Unprofiled
 from slicewise.analysis.job.io_time import IoTime
 from slicewise.analysis.job.totals import Summary
 from slicewise.digest.layers import OWN_LAYERS
@@ -15,16 +16,26 @@ from slicewise.text import words
 
 # A command that is over sooner is told what it did, and no share of its runtime: profiling has a cost that comes once.
 SHORT_SECONDS = 1.0
+# What the loaders and the libc of a few processes read for themselves.
+LITTLE_BYTES = 1 << 20
 
 
 def run_lines(summary: Summary, io_time: IoTime, job_dir: Path) -> Iterator[str]:
-    """Three lines, two of a short command, and one more for each damage to the profile."""
+    """Three lines, two of a short command or one that only was sampled, and one more for each damage to the profile."""
+    shown = _as_named_from_here(job_dir)
+    if summary.coverage.is_sampled_alone:
+        how_long = words.duration_between(summary.start, summary.end)
+        unprofiled = summary.coverage.unprofiled
+        why = coverage_words.could_not_be_profiled(unprofiled) if unprofiled else "no process of it had the library"
+        yield f"nothing was profiled in a runtime of {how_long}: {why}"
+        yield from coverage_words.sampled_lines(summary.coverage.sampled)
+        yield f"profile in {shown}; next: slicewise report {shown}"
+        return
     who = words.processes_on_nodes(summary.processes, len(summary.hosts))
     did = words.wrote_and_read(*(_file_bytes(summary, direction) for direction in ("write", "read")))
     how_long = words.duration_between(summary.start, summary.end)
     yield f"{who} {did} in a runtime of {how_long}; {_in_calls(summary, io_time)}"
     yield from turn_lines(summary)
-    shown = _as_named_from_here(job_dir)
     seen = coverage_words.seen(summary.coverage)
     share = summary.profiler.share_of_runtime
     if _is_short(summary):
@@ -37,6 +48,24 @@ def run_lines(summary: Summary, io_time: IoTime, job_dir: Path) -> Iterator[str]
     yield f"{seen}{cost}; profile in {shown}"
     yield f"next: slicewise report {shown}   or, who slowed it down:  slicewise blame {shown}"
     yield from (damage.message for damage in summary.damage)
+
+
+def nothing_line(program: str, reason: str, write_bytes: int, read_bytes: int, has_collector: bool) -> str:
+    """Why a command has no profile though it moved so much, as the kernel counted, and what to do about it.
+
+    has_collector: whether the node's collector ran beside it.
+    """
+    why = "is the program static, or has it other rights than yours?"
+    if reason != "unknown":
+        why = f"{coverage_words.could_not_be_profiled([Unprofiled(program, reason, 1)])}."
+    if write_bytes + read_bytes < LITTLE_BYTES:
+        return f"nothing was profiled: {why.removesuffix('.')}"
+    said = (
+        f"nothing was profiled: {why} By the kernel's count the command {words.wrote_and_read(write_bytes, read_bytes)}"
+    )
+    if not has_collector:
+        return f"{said}. Without --no-collector the node's collector samples such processes from outside"
+    return f"{said}. The node's collector samples such processes once they run longer than a slice: try --slice 0.5"
 
 
 def _is_short(summary: Summary) -> bool:

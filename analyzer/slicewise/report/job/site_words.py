@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from slicewise.analysis.job.sites import Sites, totals
 from slicewise.charts.flame import flame
@@ -12,6 +14,9 @@ from slicewise.report.page import Section
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.symbols.resolve import Place
 from slicewise.text import words
+
+if TYPE_CHECKING:
+    from slicewise.report.over_time import Kind, OverTime
 
 MOST_SITES = 20
 # Frames that the table shows of a site: who called the function, and who called that.
@@ -38,22 +43,22 @@ def site_lines(found: Sites) -> Iterator[str]:
         yield f"Most I/O time ({words.percent(share, 2)}) is spent in {place_words(stack)}."
 
 
-def sites_section(found: Sites, slices: range, slice_ns: int) -> Section:
-    """The flame graph and the table of the sites with most time."""
+def sites_section(found: Sites, slices: range, slice_ns: int, axis: range) -> Section:
+    """The flame graph and the table of the sites with most time. axis: the slices of the page's figures."""
     samples = words.count(int(found.samples["samples"].sum()), "sample")
     every = words.duration(found.sample_seconds)
     return Section(
         "Call sites: where in the program the I/O time goes",
-        text=["Each call is as wide as what it costs; click one to see it alone, and the top one to come back."],
+        text=["Each call is as wide as what it costs; click one to enlarge it, and the top one to come back."],
         flame=flame(found, slices, slice_ns),
-        tables=[sites_table(found, slice_ns)],
+        tables=[sites_table(found, slice_ns, axis)],
         note=f"{samples}, one for every {every} of a thread's time in I/O calls; times, bytes and calls are estimated "
         "from them.",
     )
 
 
-def sites_table(found: Sites, slice_ns: int) -> Table:
-    """One row a call site, those with most time."""
+def sites_table(found: Sites, slice_ns: int, axis: range | None = None) -> Table:
+    """One row a call site, those with most time. axis: the slices of a page, for figures of a chosen time."""
     table = Table(
         [Column("call", is_figure=False), Column("from", is_figure=False), Column("at", is_figure=False),
          Column("time", "s"), Column("of all"), Column("bytes", "bytes"), Column("calls"), Column("processes"),
@@ -63,18 +68,28 @@ def sites_table(found: Sites, slice_ns: int) -> Table:
     for row in totals(found).head(MOST_SITES).iter_rows(named=True):
         stack = found.stacks[row["stack"]]
         callers = stack[-1 - SHOWN_FRAMES : -1]
+        time, size, calls = _over_time(found, row, axis) if axis else (None, None, None)
         table.add(
             stack[-1].function,
             " → ".join(place.function for place in callers),
             _short(callers[-1]) if callers else "",
-            Cell(words.duration(row["seconds"]), row["seconds"]),
+            Cell(words.duration(row["seconds"]), row["seconds"], over_time=time),
             words.percent(row["seconds"] / total, 2),
-            Cell(words.size(round(row["bytes"])), round(row["bytes"])),
-            Cell(f"{row['calls']:,.0f}", round(row["calls"])),
+            Cell(words.size(round(row["bytes"])), round(row["bytes"]), over_time=size),
+            Cell(f"{row['calls']:,.0f}", round(row["calls"]), over_time=calls),
             f"{row['processes']:,}",
             words.span(row["first_slice"] * slice_ns, (row["last_slice"] + 1) * slice_ns, slice_ns),
         )
     return table
+
+
+def _over_time(found: Sites, row: Mapping[str, Any], axis: range) -> list[OverTime | None]:
+    """Seconds, bytes and calls of a row's stack by slice."""
+    from slicewise.report.over_time import sums  # brings numpy along
+
+    samples = found.samples.filter(pl.col("stack") == row["stack"])
+    columns: tuple[tuple[Kind, str], ...] = (("duration", "seconds"), ("size", "bytes"), ("count", "calls"))
+    return [sums(kind, samples, [column], axis, [row[column]]) for kind, column in columns]
 
 
 def place_words(stack: tuple[Place, ...]) -> str:

@@ -13,19 +13,21 @@ def misfit_words(misfit: Misfit) -> str:
     """What differs from the prediction, in up to three sentences."""
     time = misfit.predicted
     took = (
-        f"{misfit.job} took {words.seconds(misfit.observed)}, which lies outside the predicted "
-        f"{words.interval(time.low, time.high)} s"
+        f"{misfit.job} took {words.seconds(misfit.observed)}; the prediction is {words.interval(time.low, time.high)} s"
     )
     if misfit.with_own_shares is None or misfit.own_share is None:
-        return f"This run does not follow the model: {took}. No slice shows what share it had."
+        return f"{took}. No slice shows what share it had."
     share = (
         f"its slices show a share of {words.percent(misfit.own_share)} where the model says "
         f"{words.percent(misfit.model_share)}"
     )
     if misfit.kind == "other shares":
-        return f"This run shared in another way: {took}; {share}, which gives {words.seconds(misfit.with_own_shares)}."
+        return (
+            f"{took}. It got another share: {share}. With its own share the model gives "
+            f"{words.seconds(misfit.with_own_shares)}."
+        )
     return (
-        f"This run does not follow any share law: {took}, and with the shares that its slices show it would have taken "
+        f"{took}. No share law explains that: with the share that its slices show the model gives "
         f"{words.seconds(misfit.with_own_shares)}. {_where(misfit)}"
     )
 

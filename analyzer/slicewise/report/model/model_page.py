@@ -8,7 +8,7 @@ import polars as pl
 
 from slicewise.charts import model_checks
 from slicewise.report.model.model_tables import check_table, check_words, summary
-from slicewise.report.page import Fact, Page, Section
+from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.text import words
 
 MEANS = ", means of the runs of a combination, without those that stood out among them"
@@ -20,10 +20,10 @@ def check_page(checked: pl.DataFrame, how: str, unseen: Sequence[str]) -> Page:
     return Page(
         title="Predicted and observed runtimes",
         kicker=f"Slicewise model check of {words.count(found['runs'], 'run')}",
-        sentences=[check_words(checked, how)],
+        sentences=check_words(checked, how),
         facts=[
-            Fact("largest |RE|", words.percent(found["max_relative_error"])),
-            Fact("mean |RE|", words.percent(found["mean_relative_error"])),
+            Fact("largest error", words.percent(found["max_relative_error"])),
+            Fact("mean error", words.percent(found["mean_relative_error"])),
             Fact("jobs", f"{found['jobs']}"),
         ],
         sections=[
@@ -38,5 +38,6 @@ def check_page(checked: pl.DataFrame, how: str, unseen: Sequence[str]) -> Page:
                 note="A runtime is from the first to the last byte that the job moved beside the others.",
             )
         ],
+        steps=[Step("Predict when other jobs would end side by side:", "slicewise model predict --help")],
         unseen=list(unseen),
     )

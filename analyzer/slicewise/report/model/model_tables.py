@@ -125,8 +125,13 @@ def capacity_lines(model: FittedModel) -> list[str]:
     if model.held_out is not None:
         held = model.held_out
         lines.append(
-            f"Runtimes of {words.count(held.combinations, 'combination')} of jobs, each by a fit without it: "
-            f"off by {words.percent(held.mean)} in the mean, {words.percent(held.worst)} at most."
+            f"Runtimes of {words.count(held.combinations, 'combination')} of jobs, each by a model fitted to "
+            f"the others: off by {words.percent(held.mean)} in the mean, {words.percent(held.worst)} at most."
+        )
+    if model.disturbed:
+        lines.append(
+            f"Left out: {words.count(len(model.disturbed), 'run')} in which the storage gave less than in their "
+            f"repeats, as if somebody without a profile was at it: {words.listing(model.disturbed)}."
         )
     return lines + outlier_words.dropped([name for rate in model.alone for name in rate.dropped])
 
@@ -141,6 +146,7 @@ def check_table(checked: pl.DataFrame) -> Table:
             Column("observed", "s"),
             Column("error", "%"),
             Column("outside", is_figure=False),
+            Column("by the first half", "s"),
         ]
     )
     for row in checked.iter_rows(named=True):
@@ -157,8 +163,15 @@ def check_table(checked: pl.DataFrame) -> Table:
                 row["relative_error"] and 100 * row["relative_error"],
             ),
             row["misfit"] or "",
+            _by_the_first_half(row),
         )
     return table
+
+
+def _by_the_first_half(row: Mapping[str, Any]) -> Cell:
+    """What a job was to take when half of its run's bytes had been moved; all jobs of a run are warned of together."""
+    time, warning = row["halfway_seconds"], " (warned)" if row["is_warned_halfway"] else ""
+    return Cell((words.seconds(time) if time is not None else "") + warning, time)
 
 
 class CheckSummary(TypedDict):
@@ -191,35 +204,41 @@ def summary(checked: pl.DataFrame) -> CheckSummary:
     }
 
 
-def check_words(checked: pl.DataFrame, how: str) -> str:
-    """The same in a sentence."""
+HELD_OUT = "by a model fitted to the runs of all other combinations of jobs"
+
+
+def check_words(checked: pl.DataFrame, how: str) -> list[str]:
+    """The same in sentences, the headline first."""
     found = summary(checked)
     if not found["jobs"]:
-        return "No runtime could be predicted: the runs cannot tell by what the storage is shared."
-    left = f" {words.count(found['not_predicted'], 'job')} could not be predicted." if found["not_predicted"] else ""
-    return (
-        f"Runtimes of {words.count(found['jobs'], 'job')} in {words.count(found['runs'], 'run')}, {how}: |RE| "
-        f"{words.percent(found['mean_relative_error'])} in the mean, {words.percent(found['max_relative_error'])} "
-        f"at most.{left}{_outliers_words(found)}{_misfits_words(checked)}"
-    )
+        return ["No runtime could be predicted: the runs cannot tell by what the storage is shared."]
+    of = f"{words.count(found['jobs'], 'job')} in {words.count(found['runs'], 'run')}"
+    told = [
+        f"Predicted runtimes are off by {words.percent(found['mean_relative_error'])} on average and by at most "
+        f"{words.percent(found['max_relative_error'])} ({of}).",
+        f"They were predicted {how}.",
+    ]
+    if found["not_predicted"]:
+        told.append(f"{words.count(found['not_predicted'], 'job')} could not be predicted.")
+    return [*told, *_outliers_words(found), *_misfits_words(checked)]
 
 
-def _misfits_words(checked: pl.DataFrame) -> str:
+def _misfits_words(checked: pl.DataFrame) -> list[str]:
     """How many jobs lie outside of their intervals, and the one that is off most."""
     known = checked.filter(pl.col("relative_error").is_not_null())
     off = known.filter(pl.col("misfit").is_not_null()).sort(pl.col("relative_error").abs())
     if off.is_empty():
-        return " All lie within their intervals."
+        return ["All runtimes lie within their predicted intervals."]
     worst = misfit_words(misfit_of(off.row(-1, named=True)))
-    return f" {words.count(len(off), 'job')} of {len(known)} lie outside their intervals. {worst}"
+    lie = "lies outside its predicted interval" if len(off) == 1 else "lie outside their predicted intervals"
+    return [f"{words.count(len(off), 'job')} of {len(known)} {lie}. The worst: {worst}"]
 
 
-def _outliers_words(found: CheckSummary) -> str:
+def _outliers_words(found: CheckSummary) -> list[str]:
     worst = found["max_relative_error_of_outliers"]
     if worst is None:
-        return ""
-    return (
-        f" Without {words.count(len(found['outliers']), 'run')} that stood out among repeats (by "
-        f"{outlier_words.BY_HOW_MUCH}): {words.listing(found['outliers'])}; there |RE| is {words.percent(worst)} "
-        "at most."
-    )
+        return []
+    return [
+        f"Left out: {words.count(len(found['outliers']), 'run')} that stood out among repeats (by "
+        f"{outlier_words.BY_HOW_MUCH}): {words.listing(found['outliers'])}, off by at most {words.percent(worst)}."
+    ]

@@ -12,11 +12,12 @@ from typing import Literal
 
 import polars as pl
 
+from slicewise.analysis.nodes.samples import moved
 from slicewise.charts import nodes as charts
 from slicewise.charts import style
 from slicewise.digest import nodes
 from slicewise.digest.digest import Digest
-from slicewise.report.nodes.node_words import MOST_DEVICES
+from slicewise.report.nodes.node_words import MOST_DEVICES, cgroup_line, nodes_table, of_cgroups
 from slicewise.report.page import Section
 from slicewise.text import words
 
@@ -71,6 +72,14 @@ CHARTS = (
 )  # fmt: skip
 
 
+CGROUP_NOTE = (
+    "The kernel's count of all that ran in the control group, the profiled processes and the others. No other figure "
+    "of this page has it. A disk counts a buffered write when the kernel writes it out: seconds after the call, or "
+    "after the job's end, and for the group that made the page dirty first. Network file systems are no disks, and a "
+    "read from the page cache reaches none."
+)
+
+
 def node_sections(digest: Digest, slices: range, slice_ns: int) -> list[Section]:
     """A section a chart that has anything to show, on the axis of the job's slices."""
     begin_ns, end_ns = slices.start * slice_ns, slices.stop * slice_ns
@@ -89,6 +98,15 @@ def node_sections(digest: Digest, slices: range, slice_ns: int) -> list[Section]
         note = _note(sampled, digest.node_slice_ns, chart)
         sections.append(Section(f"Whole node: {chart.heading}", chart=figure, note=note, is_linked=True))
     return sections
+
+
+def cgroup_sections(digest: Digest) -> list[Section]:
+    """The job's own control groups as a table; none where nobody sampled one."""
+    of_group = moved(digest).filter(of_cgroups())
+    if of_group.is_empty():
+        return []
+    table = nodes_table(of_group, digest.node_slice_ns)
+    return [Section("The job's control group", text=[cgroup_line(of_group)], tables=[table], note=CGROUP_NOTE)]
 
 
 def _lines(values: pl.DataFrame, chart: _Chart) -> Iterator[charts.Line]:

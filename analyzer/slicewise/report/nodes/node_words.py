@@ -28,6 +28,17 @@ def said(value: float, unit: nodes.Unit) -> str:
     return words.duration(value) if unit == "s" else f"{words.number(value)}/s"
 
 
+def of_cgroups() -> pl.Expr:
+    """Whether a row of `node_samples.moved` is of the job's control group, and not of a whole node."""
+    return pl.col("kind").is_in(["cgroup", "cgroup_disk"])
+
+
+def cgroup_line(moved: pl.DataFrame) -> str:
+    """The sentence above the table of control groups."""
+    nodes = words.count(moved["node"].n_unique(), "node")
+    return f"The job's own control group on {nodes}, as the kernel counts it, with processes that were not profiled:"
+
+
 def node_lines(moved: pl.DataFrame) -> list[str]:
     """The sentence above `nodes_table`."""
     nodes = moved["node"].n_unique()

@@ -14,10 +14,11 @@ from slicewise.charts import heatmap, runtimes, throughput
 from slicewise.digest.activity import Direction
 from slicewise.estimate import Estimate
 from slicewise.report.coverage.unseen import seen_section, with_marks
+from slicewise.report.over_time import TimeAxis
 from slicewise.report.overlap import overlap_tables as tables
 from slicewise.report.overlap import overlap_words
 from slicewise.report.overlap.overlap_tables import colours_of
-from slicewise.report.page import Fact, Page, Section
+from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.text import words
 
 TITLES: dict[Direction, str] = {"read": "Reads", "write": "Writes"}
@@ -50,6 +51,11 @@ def overlap_page(
         verdict=overlap_words.verdict(main, blames),
         facts=_facts(overlap, main),
         sections=with_marks(sections, coverages),
+        axis=TimeAxis(range(overlap.first_slice, overlap.end_slice), overlap.slice_ns),
+        steps=[
+            *(Step(f"See what {name} lost, and to whom:", command("blame", name)) for name in names[:2]),
+            Step("See what taking turns would have changed:", command("policy", *names)),
+        ],
         unseen=[*main.notes, *(note for other in others for note in other.notes if note not in main.notes), *unseen],
     )
 

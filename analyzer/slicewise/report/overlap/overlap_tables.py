@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap
 from slicewise.analysis.sharing.runtimes import Inverse, Prediction
 from slicewise.charts import style
+from slicewise.report.over_time import OverTime, sums
 from slicewise.report.overlap.overlap_words import closest, is_fitted, runtime_of
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
@@ -47,7 +50,7 @@ def jobs_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
             Cell(programs[job.job]),
             Cell(f"{job.processes:,}", job.processes),
             Cell(f"{job.nodes:,}", job.nodes),
-            rate_cell(job.overall_bytes_per_second),
+            replace(rate_cell(job.overall_bytes_per_second), over_time=_rate_over_time(overlap, direction, job)),
             rate_cell(job.region_bytes_per_second),
             Cell(words.size(even.mean_bytes), even.mean_bytes) if even else NOTHING,
             Cell(words.percent(even.rsd, 2), even.rsd * 100) if even else NOTHING,
@@ -59,6 +62,11 @@ def jobs_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
             cells.extend(_predicted_cells(prediction, job))
         table.add(*cells, _seconds_cell(runtimes[job.job]))
     return table
+
+
+def _rate_over_time(overlap: Overlap, direction: DirectionOverlap, job: JobInDirection) -> OverTime | None:
+    own = direction.activity.filter(direction.activity["job"] == job.job)
+    return sums("rate", own, ["bytes"], range(overlap.first_slice, overlap.end_slice), [job.bytes])
 
 
 def meanings(direction: DirectionOverlap) -> str:
@@ -135,7 +143,7 @@ def inapplicable(direction: DirectionOverlap) -> list[str]:
         reasons.extend(f"{said} {_by(model)}: {model.not_applicable}." for model in models if model.not_applicable)
     all_models: list[Prediction | Inverse] = [*direction.predictions, *direction.inverses]
     reasons.extend(
-        f"Greyed, for what the models take for granted does not hold: {model.doubt}."
+        f"Greyed: a model's assumption does not hold here. {words.sentence(model.doubt)}"
         for model in all_models
         if model.doubt
     )

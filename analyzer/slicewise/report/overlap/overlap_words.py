@@ -111,6 +111,9 @@ def who_got_what(direction: DirectionOverlap) -> str:
     got_more = (
         f"While both {DID[direction.direction]}, {winner.job} got {times} times the bandwidth of {loser.job} "
         f"({rates[0]} against {rates[1]} MiB/s)"
+        if times != "1"
+        else f"While both {DID[direction.direction]}, they got about the same bandwidth ({winner.job} {rates[0]}, "
+        f"{loser.job} {rates[1]} MiB/s)"
         if rates[0] != rates[1]
         else f"While both {DID[direction.direction]}, each got {rates[0]} MiB/s"
     )

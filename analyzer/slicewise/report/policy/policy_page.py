@@ -10,7 +10,7 @@ from slicewise.analysis.policies.comparison import Comparison, Sweep
 from slicewise.analysis.policies.simulation import Simulated
 from slicewise.charts import policy as charts
 from slicewise.kinds import METRICS
-from slicewise.report.page import Fact, Page, Section
+from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.report.policy import policy_words
 from slicewise.report.policy.policy_tables import costs_table, jobs_table
 from slicewise.report.tables import Table
@@ -60,6 +60,7 @@ def policy_page(
             *([Section(heading="Does the simulation fit what happened?", tables=[checked])] if checked else []),
             *(_sweep_sections(comparison, sweep) if sweep else []),
         ],
+        steps=[Step("Let jobs take turns, with a coordinator:", "slicewise coordinate --help")],
         unseen=[*notes, *unseen],
     )
 

@@ -61,7 +61,7 @@ def verdict_after(found: AfterTheFact) -> str:
 def fit(found: AfterTheFact) -> str:
     """How well the simulation has the jobs run as they did."""
     errors = [f"{check.job} {words.signed_percent(check.relative_error)}" for check in found.checks]
-    said = f"Simulated as they ran, the jobs' I/O times differ from the observed ones by: {words.listing(errors)}."
+    said = f"Check of the simulation: simulated as they ran, the jobs' I/O times are off by {words.listing(errors)}."
     if max(abs(check.relative_error) for check in found.checks) <= LARGE_ERROR:
         return said
     return f"{said} A model of more runs may fit better: slicewise model fit PROFILES -o M, then --fitted M."
@@ -86,8 +86,8 @@ def basis(found: AfterTheFact) -> list[str]:
             lines.append(f"{words.listing(names)}: the rate alone is from {source}.")
     if any(job.source == "the storage's capacity" for job in found.jobs):
         lines.append(
-            "A job whose rate alone is not known is taken to fill the storage alone; if it does not, "
-            "policies gain less than is told. A run of it without company, given by --alone, would tell."
+            "A job whose rate alone is not known is assumed to fill the storage by itself. If it does not, policies "
+            "gain less than this page says. To know, give a standalone run of it with --alone."
         )
     lines += [
         f"I/O on other file systems than {point} and metadata calls count as computing.",
@@ -125,8 +125,8 @@ def claims_lines(found: Claims, name: str) -> list[str]:
     compared = sum(one.ratio is not None for one in found.jobs)
     lines = [f"{words.count(compared, 'job')} of {name} can be compared with a profile; {_far_off(len(told))}."]
     lines += [
-        f"{one.job} moved {words.size(one.moved_bytes)} in phases for which it had claimed "
-        f"{words.size(one.claimed_bytes)}: {words.number(one.ratio)} times as much."
+        f"{one.job} claimed {words.size(one.claimed_bytes)} and moved {words.size(one.moved_bytes)} in these phases: "
+        f"{words.number(one.ratio)} times as much."
         for one in told
         if one.ratio is not None
     ]

@@ -40,9 +40,9 @@ def probability_page(found: Probability, log: JobLog | None, kicker: str) -> Pag
         sentences=[verdict(found), *basis(found)],
         facts=[
             Fact("another job does I/O too", words.percent(found.somebody_else)),
-            *([Fact("observed", words.percent(observed.somebody_else.value))] if observed else []),
+            *([Fact("another job did, observed", words.percent(observed.somebody_else.value))] if observed else []),
             Fact("some job does I/O", words.percent(found.anybody)),
-            *([Fact("observed", words.percent(observed.anybody.value))] if observed else []),
+            *([Fact("some job did, observed", words.percent(observed.anybody.value))] if observed else []),
             Fact("a job's time in I/O", words.percent(found.io_share)),
             Fact("jobs", f"{found.jobs:,}"),
         ],

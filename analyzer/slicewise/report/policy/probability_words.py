@@ -24,8 +24,8 @@ SOURCES: dict[IoSource, str] = {
 def verdict(found: Probability) -> str:
     """The first sentence."""
     return (
-        f"While a job does I/O, another one does too {words.percent(found.somebody_else)} of the time; at any moment "
-        f"some job does with a probability of {words.percent(found.anybody)}."
+        f"While a job does I/O, another one does too {words.percent(found.somebody_else)} of the time. Some job does "
+        f"I/O {words.percent(found.anybody)} of all the time."
     )
 
 
@@ -35,15 +35,14 @@ def basis(found: Probability) -> list[str]:
     lines = [
         f"{words.count(found.jobs, 'job')} in {words.duration(found.seconds)}: {words.number(mean)} run at one time on "
         f"average, each in I/O for {words.percent(found.io_share)} of its time ({SOURCES[found.io_source]}).",
-        f"Half of the jobs have at most {words.count(found.median_of_jobs, 'process')}; half of the jobs' time is "
-        f"that of jobs with at most {words.count(found.median_of_time, 'process')}.",
+        f"Half of the jobs have at most {words.count(found.median_of_jobs, 'process')}. Half of the time of all jobs "
+        f"belongs to jobs with at most {words.count(found.median_of_time, 'process')}.",
     ]
     if found.observed is not None:
         seen = found.observed
         lines.append(
-            f"What the slices say really happened on {seen.storage.point}: another job did I/O in "
-            f"{_estimated(seen.somebody_else)} of the time that jobs were in I/O, and some job did in "
-            f"{_estimated(seen.anybody)} of all the time."
+            f"Observed on {seen.storage.point}: while a job did I/O, another one did too "
+            f"{_estimated(seen.somebody_else)} of the time; some job did {_estimated(seen.anybody)} of all the time."
         )
     return lines
 

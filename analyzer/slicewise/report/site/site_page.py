@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from slicewise.analysis.site.load import OTHERS, Load, StorageLoad
 from slicewise.analysis.site.summary import MOST_JOBS, MOST_ROWS, Summary
 from slicewise.analysis.site.worst import head
 from slicewise.charts import style, throughput
-from slicewise.report.page import Fact, Page, Section
+from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.report.site.site_tables import (
     jobs_table,
     pairs_sentence,
@@ -50,6 +51,7 @@ def site_page(found: Summary, catalog: str, links: Links) -> Page:
                 f"SLICEWISE_CATALOG={catalog}. Names in the tables that are links lead to pages that are there.",
             ),
         ],
+        steps=_steps(found, catalog),
         unseen=[quality_sentence(found.quality), *_unseen(found)],
     )
 
@@ -58,6 +60,16 @@ def _sentences(found: Summary, when: str) -> list[str]:
     moved = words.wrote_and_read(found.write_bytes, found.read_bytes)
     first = f"{when}: {words.count(found.jobs, 'job')} of {words.count(found.users, 'user')} {moved}."
     return [_verdict(found), first, worst_sentence(found.worst)]
+
+
+def _steps(found: Summary, catalog: str) -> list[Step]:
+    """The command that says to whom the job lost that lost most."""
+    losers = found.worst.rows.filter(found.worst.rows["lost_seconds"] > 0).sort("lost_seconds", descending=True)
+    if losers.is_empty():
+        return []
+    worst = losers.row(0, named=True)
+    said = f"See to whom {worst['job'] or 'the job that lost most'} lost {words.duration(worst['lost_seconds'])}:"
+    return [Step(said, f"SLICEWISE_CATALOG={shlex.quote(catalog)} {command('blame', worst['key'])}")]
 
 
 def _verdict(found: Summary) -> str:
@@ -78,12 +90,12 @@ def _verdict(found: Summary) -> str:
 
 
 def _facts(found: Summary) -> list[Fact]:
-    lost = float(found.worst.rows["lost_seconds"].sum())
+    told = found.worst.rows["lost_seconds"].drop_nulls()
     return [
         Fact("jobs", f"{found.jobs:,}"),
         Fact("read", words.size(found.read_bytes)),
         Fact("written", words.size(found.write_bytes)),
-        Fact("lost to others", words.duration(lost)),
+        Fact("lost to others, as far as known", words.duration(float(told.sum())) if len(told) else words.UNKNOWN),
         *(
             [Fact("a metadata call, in the mean", words.duration(found.metadata_call_seconds))]
             if found.metadata_call_seconds is not None
@@ -99,7 +111,7 @@ def _worst(found: Summary, links: Links) -> Section:
         heading="Who lost time to others, and who cost others most",
         text=[] if rows.height else ["Nobody, as far as is known."],
         tables=[_linked(worst_table(rows.iter_rows(named=True)), _of_jobs(rows, links))] if rows.height else [],
-        note="Lost: seconds of a job's runtime, by slicewise blame. Cost others: what it took from all of them "
+        note="Lost: seconds of a job's runtime, by slicewise blame; -: not known. Cost others: what it took from them "
         "together. The confidence is that of the larger of the two.",
     )
 

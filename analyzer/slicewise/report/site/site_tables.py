@@ -100,7 +100,7 @@ def worst_table(rows: Iterable[Mapping[str, Any]], by: str = "job") -> Table:
             who = [Cell(str(row[by])) if by == "user" else row[by], _count(row["jobs"])]
         table.add(
             *who,
-            Cell(words.duration(row["lost_seconds"]), row["lost_seconds"]),
+            "-" if row["lost_seconds"] is None else Cell(words.duration(row["lost_seconds"]), row["lost_seconds"]),
             *(
                 Cell(words.duration(row[name]), row[name])
                 for name in ("caused_seconds", "caused_most_seconds")
@@ -141,7 +141,10 @@ def quality_sentence(frame: pl.DataFrame) -> str:
     imported = frame.filter("is_imported").height
     unasked = f" ({imported:,} imported: nobody asked the kernel what they moved)" if imported else ""
     if good == frame.height:
-        return f"{words.count(frame.height, 'job')}, all whole and at least 95 % of their bytes seen{unasked}."
+        return (
+            f"{words.count(frame.height, 'job')}, all whole and at least 95 % of their bytes seen, but for what "
+            f"programs read as they start{unasked}."
+        )
     bad = frame.height - good
     return (
         f"{words.count(bad, 'job')} of {frame.height:,} lack something or were seen by less than 95 % of their "

@@ -47,12 +47,37 @@ const flames = (() => {
 
   class Flame {
     constructor(place, data) {
-      Object.assign(this, { place, data, cost: 0, first: 0, end: data.columns, path: [] });
+      Object.assign(this, { place, data, cost: 0, first: 0, end: data.columns, path: [], isUpright: false, wanted: "" });
       this.head = place.appendChild(document.createElement("div"));
       this.head.className = "flame-head";
       this.body = place.appendChild(document.createElement("div"));
       this.body.className = "flame-body";
+      this.body.addEventListener("keydown", (event) => this.step(event));
+      this.addHead();
       this.draw();
+    }
+
+    /* What is chosen by buttons and by the field: the cost, which way up, and what to look for. */
+    addHead() {
+      const costs = COSTS.map(([name], number) => button(name, number === 0, () => {
+        this.cost = number;
+        costs.forEach((one, place) => (one.ariaPressed = place === number));
+        this.draw();
+      }));
+      const upright = button("callers below", false, () => {
+        this.isUpright = !this.isUpright;
+        upright.ariaPressed = this.isUpright;
+        this.draw();
+      });
+      const field = document.createElement("input");
+      Object.assign(field, { type: "search", className: "search", placeholder: "Find a function", ariaLabel: "Find a function or file" });
+      field.addEventListener("input", () => {
+        this.wanted = field.value.trim().toLowerCase();
+        this.draw();
+      });
+      this.said = document.createElement("span");
+      this.said.setAttribute("role", "status");
+      this.head.append(...costs, upright, field, this.said);
     }
 
     /* Shows what was seen in a stretch of the clock axis, in its milliseconds; null: all. */
@@ -63,9 +88,9 @@ const flames = (() => {
       this.draw();
     }
 
-    clock(column) {
-      const { first_ms, column_ms, offset_ms, end_ms } = this.data;
-      return new Date(Math.min(first_ms + column * column_ms, end_ms) + offset_ms).toISOString().slice(11, 19);
+    /* The whole run, in milliseconds of the clock axis. */
+    extent() {
+      return [this.data.first_ms + this.data.offset_ms, this.data.end_ms + this.data.offset_ms];
     }
 
     choose(node) {
@@ -74,39 +99,50 @@ const flames = (() => {
       this.draw();
     }
 
-    slider(name, value, set) {
-      const label = document.createElement("label");
-      const input = document.createElement("input");
-      Object.assign(input, { type: "range", min: 0, max: this.data.columns, value });
-      input.addEventListener("change", () => { set(Number(input.value)); this.draw(); });
-      label.append(`${name} ${this.clock(value)} `, input);
-      return label;
+    /* One box of all can be reached by the tabulator, the others from it by arrows. */
+    step(event) {
+      const moves = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
+      const move = moves[event.key], at = event.target.getBoundingClientRect();
+      if (!move) return;
+      event.preventDefault();
+      const middle = (box) => box.left + box.width / 2;
+      const near = [...this.body.children]
+        .map((element) => ({ element, box: element.getBoundingClientRect() }))
+        .filter(({ box }) => Math.round((box.top - at.top) / ROW) === move[1] && (move[0] === 0 || (middle(box) - middle(at)) * move[0] > 0))
+        .sort((a, b) => Math.abs(middle(a.box) - middle(at)) - Math.abs(middle(b.box) - middle(at)))[0]?.element;
+      if (!near) return;
+      event.target.tabIndex = -1;
+      near.tabIndex = 0;
+      near.focus();
+    }
+
+    isWanted(node) {
+      return this.wanted !== "" && node.frame >= 0 && this.data.frames[node.frame].some((text) => text.toLowerCase().includes(this.wanted));
+    }
+
+    /* The cost of what is looked for: that of the outermost calls of each stack, so that nothing counts twice. */
+    wantedValue(node) {
+      return this.isWanted(node) ? node.value : [...node.calls.values()].reduce((sum, call) => sum + this.wantedValue(call), 0);
     }
 
     draw() {
       const [, place, say] = COSTS[this.cost];
-      let top = tree(this.data, place, this.first, this.end);
-      const total = top.value;
+      const root = tree(this.data, place, this.first, this.end), total = root.value;
+      const share = (value) => `${((100 * value) / (total || 1)).toPrecision(3)} %`;
+      let top = root;
       for (const frame of this.path) top = top.calls.get(frame) ?? top;
-      this.head.replaceChildren(
-        ...COSTS.map(([name], number) => button(name, number === this.cost, () => { this.cost = number; this.draw(); })),
-        this.slider("from", this.first, (at) => { this.first = Math.min(at, this.data.columns - 1); this.end = Math.max(this.end, this.first + 1); }),
-        this.slider("to", this.end, (at) => { this.end = Math.max(at, 1); this.first = Math.min(this.first, this.end - 1); }),
-        Object.assign(document.createElement("span"), { textContent: `${total ? say(total) : "nothing"} in all` }),
-      );
+      const found = this.wanted ? `; found: ${share(this.wantedValue(root))}` : "";
+      this.said.textContent = `${total ? say(total) : "nothing"} in all${found}`;
       const boxes = [];
       let rows = 0;
       const add = (node, depth, left, width) => {
         rows = Math.max(rows, depth + 1);
         const [name, where] = node.frame < 0 ? ["all", ""] : this.data.frames[node.frame];
         const box = document.createElement("button");
-        box.type = "button";
-        box.className = "flame-box";
-        box.textContent = name;
-        box.title = `${name}${where ? "\n" + where : ""}\n${say(node.value)}, ${((100 * node.value) / (total || 1)).toPrecision(3)} % of all`;
-        Object.assign(box.style, { left: `${100 * left}%`, width: `${100 * width}%`, top: `${depth * ROW}px`, background: node.frame < 0 ? "var(--tint)" : colour(where + name) });
-        box.dataset.name = name;
-        box.dataset.share = node.value / (total || 1);
+        Object.assign(box, { type: "button", className: this.isWanted(node) ? "flame-box found" : "flame-box", textContent: name, tabIndex: boxes.length ? -1 : 0 });
+        box.title = `${name}${where ? "\n" + where : ""}\n${say(node.value)}, ${share(node.value)} of all`;
+        Object.assign(box.style, { left: `${100 * left}%`, width: `${100 * width}%`, background: node.frame < 0 ? "var(--tint)" : colour(where + name) });
+        Object.assign(box.dataset, { name, share: node.value / (total || 1), depth });
         box.addEventListener("click", () => this.choose(node));
         boxes.push(box);
         let at = left;
@@ -116,11 +152,12 @@ const flames = (() => {
           at += part;
         }
       };
-      /* Those who called it lie above it, in full width, and lead back. */
+      /* Its callers are in full width, and lead back. */
       const callers = [];
       for (let at = top.parent; at; at = at.parent) callers.unshift(at);
       callers.forEach((node, depth) => add({ ...node, calls: new Map() }, depth, 0, 1));
       add(top, callers.length, 0, 1);
+      for (const box of boxes) box.style.top = `${(this.isUpright ? rows - 1 - box.dataset.depth : box.dataset.depth) * ROW}px`;
       this.body.replaceChildren(...boxes);
       this.body.style.height = `${rows * ROW}px`;
     }

@@ -1,8 +1,8 @@
 "use strict";
+/* Unpacks what the page carries and draws it. */
 (() => {
   const CONFIG = { displayModeBar: "hover", doubleClick: "reset", displaylogo: false, responsive: true, modeBarButtons: [["toImage", "resetScale2d"]] };
-  const SEARCHED_FROM = 12; /* rows */
-  const darkScheme = window.matchMedia("(prefers-color-scheme: dark)");
+  const MOST_NUMBERS = 5000; /* rows of a chart's table */
   const charts = [...document.querySelectorAll(".chart")];
 
   async function unpacked(id) {
@@ -34,114 +34,111 @@
     else set((object[name] ??= {}), rest, value);
   }
 
-  /* A time of the clock axis in its milliseconds: its days have no time zone. */
-  function axisTime(text) {
-    return Date.parse(`${text}`.replace(" ", "T") + (/\d\d:\d\d/.test(text) ? "Z" : ""));
+  /* Titles of axes and notes in a chart that is narrower than they are: as large as there is room, and readable. */
+  async function fitTexts(chart) {
+    const box = chart.getBoundingClientRect(), change = {}, MARGIN = 4, LEAST = 0.66;
+    chart.ownSizes ??= {};
+    /* room: what it may take, of the middle and the width that it has at its own size. */
+    const shrink = (path, element, size, room) => {
+      if (!element || !size) return;
+      const own = (chart.ownSizes[path] ??= size), { left, right } = element.getBoundingClientRect();
+      const width = ((right - left) * own) / size, fitted = own * Math.max(LEAST, Math.min(1, room((left + right) / 2, width) / width));
+      if (Math.abs(fitted - size) > 0.1) change[path] = fitted;
+    };
+    for (const name of Object.keys(chart._fullLayout).filter((key) => /^xaxis\d*$/.test(key))) {
+      const axis = chart._fullLayout[name];
+      shrink(`${name}.title.font.size`, chart.querySelector(`.${axis._id}title`), axis.title?.font?.size, (middle) => 2 * (Math.min(middle - box.left, box.right - middle) - MARGIN));
+    }
+    for (const [place, note] of (chart._fullLayout.annotations ?? []).entries()) {
+      if (note.xanchor !== "left" || note.xref !== "paper" || note.x !== 0) continue;
+      /* The head of a row begins at the chart's edge where the plot's is too far to the right. */
+      shrink(`annotations[${place}].font.size`, chart.querySelector(`.annotation[data-index="${place}"] .annotation-text`), note.font?.size, (_, width) => {
+        const start = chart._fullLayout._size.l, isCut = start + width + MARGIN > box.width, shift = isCut ? MARGIN - start : 0;
+        if (note.xshift !== shift) change[`annotations[${place}].xshift`] = shift;
+        return isCut ? box.width - 2 * MARGIN : width;
+      });
+    }
+    /* Names beside bars take no more than half of a small screen. */
+    if (chart._fullLayout.yaxis?.type === "category" && chart._fullLayout.yaxis.tickfont) {
+      const own = (chart.ownSizes.names ??= chart._fullLayout.yaxis.tickfont.size), size = chart.clientWidth < 520 ? 0.72 * own : own;
+      if (chart._fullLayout.yaxis.tickfont.size !== size) change["yaxis.tickfont.size"] = size;
+    }
+    if (Object.keys(change).length) await Plotly.relayout(chart, change);
   }
 
-  /* A range chosen in one linked chart is chosen in all, and in whatever else can be limited to a time; the echo of our own relayout is not passed on again. */
-  function link(linked, limited) {
-    let isPassingOn = false;
-    for (const chart of linked)
-      chart.on("plotly_relayout", async (change) => {
-        if (isPassingOn) return;
-        let chosen;
-        if (change["xaxis.autorange"]) chosen = { "xaxis.autorange": true };
-        else if (change["xaxis.range"]) chosen = { "xaxis.range": change["xaxis.range"] };
-        else if ("xaxis.range[0]" in change) chosen = { "xaxis.range": [change["xaxis.range[0]"], change["xaxis.range[1]"]] };
-        else return;
-        isPassingOn = true;
-        await Promise.all(linked.filter((other) => other !== chart).map((other) => Plotly.relayout(other, { ...chosen })));
-        isPassingOn = false;
-        const range = chosen["xaxis.range"];
-        for (const each of limited) each.limit(range ? range.map(axisTime) : null);
-      });
+  /* Room for all of the legend and for whole labels of the clock, whatever the page's width. */
+  async function fit(chart) {
+    const layout = chart._fullLayout, legend = layout.legend?._height ?? 0, width = chart.clientWidth;
+    const height = chart.ownHeight + Math.max(0, layout.showlegend ? legend + 14 - Math.max(44, chart.ownTop) : 0);
+    const change = {};
+    if (Math.abs(height - layout.height) > 1) Object.assign(change, { "legend.maxheight": Math.max(legend + 2, 1.1) });
+    if ("linked" in chart.dataset) Object.assign(change, { "xaxis.nticks": Math.max(2, Math.min(9, Math.floor((width - 110) / 90))), "xaxis.tickangle": 0 });
+    const isOther = "legend.maxheight" in change;
+    if (isOther || ("xaxis.nticks" in change && chart.layout.xaxis.nticks !== change["xaxis.nticks"])) await Plotly.relayout(chart, change);
+    if (isOther) {
+      chart.style.height = `${height}px`;
+      await Plotly.Plots.resize(chart);
+    }
+    await fitTexts(chart);
+  }
+
+  const widths = new ResizeObserver((changes) => {
+    for (const { target: chart } of changes)
+      if (chart.fitted !== undefined && Math.abs(chart.fitted - chart.clientWidth) > 1) {
+        chart.fitted = chart.clientWidth;
+        requestAnimationFrame(() => Plotly.Plots.resize(chart).then(() => fit(chart)));
+      }
+  });
+
+  /* What a chart shows, as a table below it: made when it is first asked for. */
+  function addNumbers(chart) {
+    const details = chart.nextElementSibling, name = document.getElementById(chart.getAttribute("aria-labelledby")).textContent;
+    details.addEventListener("toggle", () => {
+      if (!details.open || details.querySelector("figure")) return;
+      const figure = tables.make(`In numbers: ${name}`, ...numbersOf(chart));
+      details.append(figure);
+      tables.begin(figure);
+    });
+  }
+
+  const plain = (text) => new DOMParser().parseFromString(`${text ?? ""}`, "text/html").body.textContent.trim();
+
+  /* Headings and rows of a chart's points. */
+  function numbersOf(chart) {
+    const traces = chart._fullData, layout = chart._fullLayout, rows = [];
+    const title = (axis, other) => plain(layout[axis]?.title?.text) || other;
+    const isMap = traces.some((trace) => trace.type === "heatmap");
+    const say = (value) => (typeof value === "number" ? Number(value.toPrecision(6)) : plain(value).replace("T", " ").replace(/ (\d\d:\d\d:\d\d)\.000$/, " $1"));
+    for (const trace of traces) {
+      const name = plain(trace.name);
+      if (isMap) trace.z.forEach((line, row) => line.forEach((value, column) => value && rows.push([say(trace.y[row]), say(trace.x[column]), say(value)])));
+      else [...trace.x].forEach((x, place) => trace.y[place] !== null && !Number.isNaN(trace.y[place]) && rows.push([name, say(x), say(trace.y[place])]));
+    }
+    const isFigure = (place) => rows.every((row) => row[place] !== "" && !Number.isNaN(Number(row[place])));
+    const headings = isMap ? ["row", "from", "value"] : ["what", title("xaxis", "x"), title("yaxis", "y")];
+    return [headings.map((heading, place) => [heading, isFigure(place)]), rows.slice(0, MOST_NUMBERS)];
   }
 
   async function draw() {
-    const [plotly, figures, flameData, selectionData] = await Promise.all(["plotly", "figures", "flames", "selection"].map(unpacked));
-    run(plotly);
-    const drawn = JSON.parse(figures);
+    const [plotly, ...packed] = await Promise.all(["plotly", "figures", "flames", "selection", "sums"].map(unpacked));
+    const [drawn, flameData, selectionData, sums] = packed.map((text) => JSON.parse(text));
+    if (charts.length) run(plotly);
     for (const [place, chart] of charts.entries()) {
       const { data, layout } = drawn[place];
       for (const [path, colour] of Object.entries(colours(layout))) set(layout, path.split("."), colour);
       await Plotly.newPlot(chart, data, layout, CONFIG);
+      Object.assign(chart, { ownHeight: layout.height, ownTop: layout.margin?.t ?? 0, fitted: chart.clientWidth });
+      await fit(chart);
+      widths.observe(chart);
+      addNumbers(chart);
     }
-    const limited = [...flames.draw(JSON.parse(flameData)), ...selection.begin(JSON.parse(selectionData))];
-    link(charts.filter((chart) => "linked" in chart.dataset), limited);
-    darkScheme.addEventListener("change", () => charts.forEach((chart) => Plotly.relayout(chart, colours(chart.layout))));
+    const limited = [...flames.draw(flameData), ...selection.begin(selectionData), ...chosenTime.sums(sums)];
+    chosenTime.begin(charts.filter((chart) => "linked" in chart.dataset), limited);
+    scheme.onChange(() => charts.forEach((chart) => Plotly.relayout(chart, colours(chart.layout))));
     document.documentElement.dataset.drawn = charts.length;
     performance.mark("drawn");
   }
 
-  async function copy(button) {
-    const rows = [...button.closest("figure").querySelectorAll("tr")].filter((row) => !row.hidden);
-    const text = rows.map((row) => [...row.cells].map((cell) => cell.dataset.copied).join("\t")).join("\n") + "\n";
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      const area = document.body.appendChild(document.createElement("textarea"));
-      area.value = text;
-      area.select();
-      document.execCommand("copy");
-      area.remove();
-    }
-    button.textContent = "Copied";
-    setTimeout(() => (button.textContent = "Copy as TSV"), 1500);
-  }
-
-  /* Rows in the order of a column: figures by size, the largest first, all else by the alphabet; then the other way round. What is no number comes last. */
-  function sortBy(heading) {
-    const body = heading.closest("table").tBodies[0];
-    const isFigure = heading.classList.contains("figure");
-    const before = heading.getAttribute("aria-sort");
-    const isRising = before ? before === "descending" : !isFigure;
-    const sign = isRising ? 1 : -1;
-    const keyed = [...body.rows].map((row) => {
-      const text = row.cells[heading.cellIndex].dataset.copied;
-      const number = text.trim() === "" ? NaN : Number(text);
-      return { row, text, number };
-    });
-    keyed.sort((one, other) => {
-      if (!isFigure) return sign * one.text.localeCompare(other.text);
-      if (Number.isNaN(one.number) || Number.isNaN(other.number)) return Number.isNaN(one.number) - Number.isNaN(other.number);
-      return sign * (one.number - other.number);
-    });
-    for (const other of heading.parentElement.cells) other.removeAttribute("aria-sort");
-    heading.setAttribute("aria-sort", isRising ? "ascending" : "descending");
-    body.append(...keyed.map(({ row }) => row));
-  }
-
-  /* Long tables can be searched: rows stay that have all of the words. */
-  function addSearch(table) {
-    const field = document.createElement("input");
-    field.type = "search";
-    field.className = "search";
-    field.placeholder = "Search";
-    field.setAttribute("aria-label", "Search in this table");
-    field.addEventListener("input", () => {
-      const wanted = field.value.toLowerCase().split(/\s+/);
-      for (const row of table.tBodies[0].rows) {
-        const said = row.textContent.toLowerCase();
-        row.hidden = !wanted.every((word) => said.includes(word));
-      }
-    });
-    table.closest("figure").querySelector(".copy").before(field);
-  }
-
-  for (const table of document.querySelectorAll("figure.table table")) {
-    if (table.tBodies[0].rows.length > 1)
-      for (const heading of table.tHead.rows[0].cells) {
-        heading.tabIndex = 0;
-        heading.classList.add("sorts");
-        heading.addEventListener("click", () => sortBy(heading));
-        heading.addEventListener("keydown", (event) => {
-          if (event.key === "Enter") sortBy(heading);
-        });
-      }
-    if (table.tBodies[0].rows.length > SEARCHED_FROM) addSearch(table);
-  }
-  for (const button of document.querySelectorAll(".copy")) button.addEventListener("click", () => copy(button));
   draw().catch((error) => {
     const trouble = document.getElementById("trouble");
     trouble.textContent = "The charts could not be drawn (they need a browser of 2023 or later): " + error.message;

@@ -1,13 +1,7 @@
 "use strict";
 /* The figures of a chosen time, on the page of a blame: added up from the seconds of each slice, as report/blame/chosen_time.py does. */
 const selection = (() => {
-  /* To three digits, as everywhere on the page. */
-  function number(value) {
-    if (value === 0) return "0";
-    const size = Math.abs(value);
-    if (size >= 99.95) return Math.round(value).toLocaleString("en");
-    return size < 0.001 ? "0" : value.toPrecision(3).replace("-", "\u2212");
-  }
+  const number = (value) => amounts.number(value);
 
   function clock(milliseconds) {
     return new Date(milliseconds).toISOString().slice(11, 19);
@@ -52,11 +46,18 @@ const selection = (() => {
     if (data === null) return [];
     const note = document.getElementById("chosen"), bar = document.getElementById("bar");
     const tiles = [...document.querySelectorAll(".facts div[id]")].map((tile) => ({ id: tile.id, name: tile.querySelector("dt"), said: tile.querySelector("dd") }));
+    for (const { id } of tiles) document.getElementById(id).classList.add("of-time");
+    let isChosen = false;
+    const names = new Map(tiles.map(({ id, name }) => [id, [...name.childNodes]]));
     const whole = { note: note.textContent, bar: bar.data.map((trace) => trace.x), tiles: Object.fromEntries(tiles.map(({ id, name, said }) => [id, [name.textContent, said.textContent]])) };
 
     function show(text, parts, told) {
       note.textContent = text;
-      for (const { id, name, said } of tiles) [name.textContent, said.textContent] = told[id] ?? whole.tiles[id];
+      for (const { id, name, said } of tiles) {
+        if (told === whole.tiles) name.replaceChildren(...names.get(id));
+        else name.textContent = (told[id] ?? whole.tiles[id])[0];
+        said.textContent = (told[id] ?? whole.tiles[id])[1];
+      }
       Plotly.restyle(bar, { x: parts });
     }
 
@@ -72,9 +73,11 @@ const selection = (() => {
       const middle = data.slice_ms / 2;
       const places = [...data.begin_ms.keys()].filter((place) => range === null || (data.begin_ms[place] + middle >= range[0] && data.begin_ms[place] + middle < range[1]));
       if (range === null || places.length === 0 || places.length === data.begin_ms.length) {
-        show(whole.note, whole.bar, whole.tiles);
+        if (isChosen) show(whole.note, whole.bar, whole.tiles);
+        isChosen = false;
         return;
       }
+      isChosen = true;
       const found = figures(data, places);
       show(sentence(data, places, found), found.parts.map((part) => [part]), said(found));
     }

@@ -1,0 +1,65 @@
+"""What of a rank's time in MPI was waiting for others, as far as counts tell it from moving data."""
+
+from __future__ import annotations
+
+import polars as pl
+
+# Classes of calls of MPI that are neither MPI-IO nor its begin and end.
+COMMUNICATING = ("message", "wait", "test", "collective", "barrier", "one_sided", "group")
+# Those that end for all of a group at once; those by which messages go, which a test only asks about.
+TOGETHER = ("collective", "barrier")
+MOVING_MESSAGES = ("message", "wait")
+MESSAGES = (*MOVING_MESSAGES, "test")
+# The least that a call takes, and a byte, is known from a rank's slice with so many of them.
+FEWEST_CALLS, FEWEST_BYTES = 50, 1 << 20
+
+
+def ns_of(classes: tuple[str, ...]) -> pl.Expr:
+    """Time in calls of some classes, of rows of `communication` that are grouped."""
+    return pl.col("ns").filter(pl.col("class").is_in(classes)).sum()
+
+
+def waiting(communication: pl.DataFrame) -> pl.DataFrame:
+    """process, waiting: seconds in MPI in which a rank waited for others.
+
+    Of collectives and barriers it is the time beyond that of the rank with least of it, slice by slice. Of messages it
+    is the same, less what the messages themselves may have taken: calls at the least mean time of a call that any rank
+    had in any slice, or bytes at the highest rate, whichever is more. Only ranks that ever are in calls of such a group
+    count: a group of which a rank is no member holds nobody up.
+    """
+    return waiting_by_slice(communication).group_by("process").agg(pl.col("waiting").sum())
+
+
+def waiting_by_slice(communication: pl.DataFrame) -> pl.DataFrame:
+    """process, slice, waiting: the same of each slice."""
+    rows = pl.concat([_beyond_least(communication, TOGETHER), _beyond_least(communication, MESSAGES)])
+    return rows.group_by("process", "slice").agg(waiting=pl.col("beyond").sum() / 1e9)
+
+
+def _beyond_least(communication: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame:
+    """process, slice, beyond (ns): time in calls of some classes beyond what needs no waiting."""
+    of_classes = communication.filter(pl.col("class").is_in(classes))
+    is_moving = pl.col("class").is_in(MOVING_MESSAGES)
+    by_slice = of_classes.group_by("process", "slice").agg(
+        pl.col("ns", "bytes").sum(),
+        calls=pl.col("calls").filter(is_moving).sum(),
+        calls_ns=pl.col("ns").filter(is_moving).sum(),
+    )
+    grid = of_classes.select("process").unique().join(of_classes.select("slice").unique(), how="cross")
+    rows = grid.join(by_slice, on=["process", "slice"], how="left").with_columns(
+        pl.col("ns", "bytes", "calls").fill_null(0)
+    )
+    least = pl.max_horizontal(pl.col("ns").min().over("slice"), *_taken_by_messages(by_slice))
+    return rows.select("process", "slice", beyond=(pl.col("ns") - least).clip(0).cast(pl.Float64))
+
+
+def _taken_by_messages(by_slice: pl.DataFrame) -> list[pl.Expr]:
+    """What a rank's messages in a slice take without any waiting, in ns, by their number and by their bytes."""
+    many = by_slice.filter(pl.col("calls") >= FEWEST_CALLS)
+    large = by_slice.filter(pl.col("bytes") >= FEWEST_BYTES, pl.col("ns") > 0)
+    taken = []
+    if many.height:
+        taken.append(pl.col("calls") * many.select((pl.col("calls_ns") / pl.col("calls")).min()).item())
+    if large.height:
+        taken.append(pl.col("bytes") * large.select((pl.col("ns") / pl.col("bytes")).min()).item())
+    return taken

@@ -1,0 +1,51 @@
+"""What the kernel counted of a job's processes: processor time, page faults, switches, memory. Frames in and out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from slicewise.digest.digest import Digest
+
+SUMMED = ("voluntary_switches", "involuntary_switches", "minor_faults", "major_faults")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """processes: process, label, runtime, sampled, user, system (s), voluntary_switches, involuntary_switches,
+    minor_faults, major_faults, peak_bytes (the most memory that it had); who had most processor time comes first.
+    processor: processor time of all over the time for which it was counted: 1 is one processor a process.
+    """
+
+    processes: pl.DataFrame
+    processor: float
+
+    def most(self, column: str) -> tuple[str, int]:
+        """The label of the process with most of a column, and how much that is."""
+        row = self.processes.sort(column, "label", descending=[True, False]).row(0, named=True)
+        return row["label"], row[column]
+
+
+def usage(digest: Digest) -> Usage | None:
+    """None where the kernel's counts were not recorded, or a catalog did not keep them."""
+    if "usage" in digest.not_kept or digest.usage.is_empty():
+        return None
+    who = digest.processes.filter("is_of_job")
+    summed = digest.usage.group_by("process").agg(
+        pl.col("peak_bytes").max(),
+        *(pl.col(name).sum() for name in SUMMED),
+        **{name: pl.col(f"{name}_ns").sum() / 1e9 for name in ("sampled", "user", "system")},
+    )
+    rows = who.select("process", "label", runtime=(pl.col("end_ns") - pl.col("start_ns")) / 1e9).join(
+        summed, on="process"
+    )
+    sampled = float(rows["sampled"].sum())
+    if sampled <= 0:
+        return None
+    columns = ("process", "label", "runtime", "sampled", "user", "system", *SUMMED, "peak_bytes")
+    busiest = pl.col("user") + pl.col("system")
+    return Usage(
+        rows.select(columns).sort(busiest, "label", descending=[True, False]),
+        float(rows.select(busiest.sum()).item()) / sampled,
+    )

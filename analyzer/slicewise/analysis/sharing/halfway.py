@@ -1,0 +1,70 @@
+"""Whether a run goes as it was predicted, told when half of its bytes have been moved.
+
+What is left of each job then is solved anew with the model's shares; what its clients hold back, by its runs alone, is
+left, too: it was written, but the storage has not served it. If a job so ends outside of the interval that was
+predicted for it, the first half went otherwise: somebody else was at the storage, or it gave less, or others had other
+shares. No limit is chosen for this: the predicted interval is the limit. And no end is looked at that comes later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from slicewise.analysis.sharing.model import FittedModel, ModelJob, solve
+from slicewise.estimate import Estimate
+
+# Less than this part of a job's bytes is nothing left to do.
+NOTHING = 1e-6
+
+
+@dataclass(frozen=True)
+class Halfway:
+    """seconds: when half of the bytes of all jobs had been moved (s after the first start). t_co: each job's predicted
+    time from then on, counted from its start; None of those that had moved all of theirs. is_off: whether one of these
+    lies outside of its interval; a warning to all jobs of the run.
+    """
+
+    seconds: float
+    t_co: list[float | None]
+    is_off: bool
+
+
+def halfway(
+    model: FittedModel,
+    jobs: Sequence[ModelJob],
+    weights: Sequence[float],
+    predicted: Sequence[Estimate],
+    progress: pl.DataFrame,
+) -> Halfway | None:
+    """What a run shows halfway. predicted: each job's time; progress: `campaign.PROGRESS_SCHEMA` of this run, on the
+    axis of the jobs' starts. None where it lacks a job. Raises ValueError as `solve` does.
+    """
+    moved = []
+    for job in jobs:
+        own = progress.filter(pl.col("job") == job.job)
+        if own.is_empty():
+            return None
+        moved.append((own["seconds"].to_numpy(), own["bytes"].to_numpy().astype(float)))
+    times = np.unique(np.concatenate([seconds for seconds, _ in moved]))
+    together = np.sum([np.interp(times, *own) for own in moved], axis=0)
+    now = float(np.interp(together[-1] / 2, together, times))
+    so_far = [float(np.interp(now, *own)) for own in moved]
+    going = [place for place, job in enumerate(jobs) if job.bytes - so_far[place] > NOTHING * job.bytes]
+    left = [job.bytes - max(0.0, done - _held_back(model, job)) for job, done in zip(jobs, so_far, strict=True)]
+    rest = [replace(jobs[place], bytes=left[place], start=max(jobs[place].start, now)) for place in going]
+    t_co: list[float | None] = [None] * len(jobs)
+    is_off = False
+    for place, solved in zip(going, solve(model, rest, [weights[place] for place in going]), strict=True):
+        time = solved.end - jobs[place].start
+        t_co[place] = time
+        is_off |= not predicted[place].low <= time <= predicted[place].high
+    return Halfway(now, t_co, is_off)
+
+
+def _held_back(model: FittedModel, job: ModelJob) -> float:
+    known = model.alone_rate(job.processes, job.nodes, job.clients["mounts"], job.program)
+    return known.held_back if known is not None else 0.0

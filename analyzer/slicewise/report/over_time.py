@@ -1,0 +1,81 @@
+"""Figures of a page that can be told of any time that the reader chooses: sums over slices, added up by its script
+(templates/time.js).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from slicewise.charts.style import clock_times
+
+# How a sum is said: bytes, a number of calls, a length of time, seconds, bytes a second (by the time's length).
+Kind = Literal["size", "count", "duration", "seconds", "rate"]
+DIGITS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class OverTime:
+    """A figure slice by slice, on the page's axis. Several values each (bytes read and written) are said in a row."""
+
+    kind: Kind
+    values: Sequence[np.ndarray]
+
+
+def sums(
+    kind: Kind, rows: pl.DataFrame, columns: Sequence[str], slices: range, totals: Sequence[float]
+) -> OverTime | None:
+    """The sums of columns by slice. None where they do not come to the totals that the page says of the whole run: a
+    figure with parts in no slice is not told of a time.
+    """
+    summed = (
+        rows.group_by("slice").agg(pl.col(*columns).sum()).filter(pl.col("slice").is_between(slices[0], slices[-1]))
+    )
+    values = [np.zeros(len(slices)) for _ in columns]
+    for each, column in zip(values, columns, strict=True):
+        each[summed["slice"].to_numpy() - slices.start] = summed[column].to_numpy()
+    is_whole = all(
+        math.isclose(each.sum(), total, rel_tol=1e-3, abs_tol=1e-6) for each, total in zip(values, totals, strict=True)
+    )
+    return OverTime(kind, values) if is_whole else None
+
+
+@dataclass(frozen=True)
+class TimeAxis:
+    """The slices of a page's figures."""
+
+    slices: range
+    slice_ns: int
+
+
+class Timed:
+    """The figures of a page by their numbers, as its script finds them."""
+
+    def __init__(self) -> None:
+        self._figures: list[OverTime] = []
+
+    def number_of(self, figure: OverTime) -> int:
+        """The figure's number."""
+        self._figures.append(figure)
+        return len(self._figures) - 1
+
+    def record(self, axis: TimeAxis | None) -> dict[str, Any] | None:
+        """What time.js takes; None where no figure is told of a time."""
+        if axis is None or not self._figures or not len(axis.slices):
+            return None
+        if any(len(values) != len(axis.slices) for figure in self._figures for values in figure.values):
+            raise ValueError("a figure has other slices than the page's axis")
+        return {
+            "first_ms": int(clock_times([axis.slices.start], axis.slice_ns).astype("int64")[0]),
+            "slice_ms": axis.slice_ns / 1e6,
+            "slices": len(axis.slices),
+            "figures": [
+                {"kind": figure.kind, "values": [np.round(values, DIGITS).tolist() for values in figure.values]}
+                for figure in self._figures
+            ],
+        }

@@ -1,0 +1,1 @@
+"""Where ranks' time went: computing, MPI and I/O."""

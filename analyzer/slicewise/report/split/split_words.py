@@ -1,0 +1,182 @@
+"""Where a job's time went: sentences, and a table of its processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import polars as pl
+
+from slicewise.analysis.job.holds import Hold
+from slicewise.analysis.job.split import Split
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.scalars import real
+from slicewise.text import words
+
+MOST_HOLDS = 3
+MOST_PHASES = 3
+MOST_ROWS = 64
+LEAST_SECONDS = 0.01
+PARTS = ("computing", "idle", "mpi", "waiting", "begin_and_end")
+LEAST_SHARE_OF_LONGER = 0.9  # by one thing alone, rather than mainly
+DOES = {"read": "reads", "write": "writes", "meta": "metadata calls", "sync": "syncs", "mpi_io": "MPI-IO"}
+TAKES = {"computing": "computing", "mpi": "moving data in MPI", **DOES}
+COLUMNS_OF_PARTS = {
+    "computing": "computing", "read": "reads", "write": "writes", "meta": "metadata", "sync": "syncs",
+    "mpi_io": "MPI-IO", "mpi": "MPI",
+}  # fmt: skip
+SECONDS_OF_TENTHS = 60
+LEAST_SHARE_OF_DIFFERENCE = 0.01
+CRITICAL_NOTE = (
+    "A phase ends where the ranks meet in a collective or barrier, and where the job's I/O begins or ends; both are "
+    "known to a slice. The rank that took longest is named: all its time counts but waiting for others. The parts say "
+    "by what it exceeds the mean rank. Sureness is high where the same rank took longest in the slices that hold 90 % "
+    "of the phase's waiting, medium from 50 % on and in a phase of one slice, else low; unknown where threads of a "
+    "rank were in calls at once."
+)
+NOTE = (
+    "Waiting: time in collectives, and in messages, beyond that of the rank with least of it, slice by slice. Of "
+    "messages it is less what they took at the least time of a call and the highest rate of the job. "
+    "Idle: time outside of calls for which the process had no processor, at least. MPI-IO: what its calls took beside "
+    "the reads and writes within them."
+)
+
+
+def split_lines(split: Split | None) -> Iterator[str]:
+    """How much of the runtime was computing, MPI and I/O, who held whom, and the efficiencies."""
+    line = shares_line(split)
+    if split is None or not line:
+        return
+    yield line
+    yield from hold_lines(split, MOST_HOLDS)
+    yield from critical_lines(split, MOST_PHASES)
+    efficiency = split.efficiency
+    if efficiency.parallel is not None:
+        yield (
+            f"Parallel efficiency {words.percent(efficiency.parallel)}: "
+            f"load balance {words.percent(efficiency.load_balance)}, "
+            f"I/O efficiency {words.percent(efficiency.io)}, communication efficiency "
+            f"{words.percent(efficiency.communication)} (as POP defines them: docs/models.md)."
+        )
+
+
+def shares_line(split: Split | None) -> str:
+    """How much of the runtime was computing, MPI and I/O; empty where that is not known."""
+    runtime = real(split.processes["runtime"].sum()) if split else 0.0
+    if split is None or runtime <= 0:
+        return ""
+    shares = {name: real(split.processes[name].sum()) / runtime for name in PARTS}
+    io = real(split.processes.select(pl.sum_horizontal(*DOES).sum()).item()) / runtime
+    waiting = words.percent(shares["waiting"])
+    line = (
+        f"Ranks computed for {words.percent(max(shares['computing'], 0))} of the runtime, were in MPI for "
+        f"{words.percent(shares['mpi'])} (waiting for others: {waiting}), "
+        f"in I/O for {words.percent(io)}, in MPI's begin and end for {words.percent(shares['begin_and_end'])}, "
+        f"and idle for at least {words.percent(shares['idle'])}."
+    )
+    if not split.has_threads:
+        return line
+    count = words.count(split.has_threads, "rank had", "ranks had")
+    return f"{line} {count} several threads in calls at once: what these computed meanwhile is not known."
+
+
+def hold_lines(split: Split, most: int) -> Iterator[str]:
+    """Whose I/O held others up, the longest first."""
+    return (_held(hold) for hold in split.holds[:most] if hold.seconds >= LEAST_SECONDS)
+
+
+def _held(hold: Hold) -> str:
+    others = words.count(hold.held, "other rank", "other ranks")
+    return f"The {DOES[hold.kind]} of {hold.label} held {others} up for {words.duration(hold.seconds)}."
+
+
+def critical_lines(split: Split, most: int) -> Iterator[str]:
+    """The critical ranks of the phases in which they took longest beyond the others."""
+    worth = split.phases.filter(pl.col("longer") >= LEAST_SECONDS).sort("longer", descending=True).head(most)
+    return (_critical(row) for row in worth.iter_rows(named=True))
+
+
+def _critical(row: dict[str, Any]) -> str:
+    mainly = "" if row[row["by"]] >= LEAST_SHARE_OF_LONGER * row["longer"] else "mainly "
+    return (
+        f"From {_clock(row, 'start_ns')} to {_clock(row, 'end_ns')} others waited for {row['label']}: it took "
+        f"{words.duration(row['longer'])} longer than the mean rank, {mainly}by {TAKES[row['by']]} "
+        f"(sureness: {row['sureness']})."
+    )
+
+
+def _clock(row: dict[str, Any], name: str) -> str:
+    """A time of day; with tenths where the phase is short."""
+    return words.clock(row[name], 1 if row["seconds"] < SECONDS_OF_TENTHS else 1_000_000_000)
+
+
+def critical_table(split: Split) -> Table:
+    """One row a phase that has a critical rank, in order of time; of many those in which it took longest."""
+    table = Table(
+        [
+            Column("from", is_figure=False),
+            Column("to", is_figure=False),
+            Column("the others waited for", is_figure=False),
+            Column("longer than the mean rank", "s"),
+            *(Column(heading, "s", spare=1) for heading in COLUMNS_OF_PARTS.values()),
+            Column("sureness", is_figure=False),
+        ]
+    )
+    shown = split.phases.sort("longer", descending=True).head(MOST_ROWS).sort("start_ns")
+    for row in shown.iter_rows(named=True):
+        parts = (_difference(row[name], row["longer"]) for name in COLUMNS_OF_PARTS)
+        longer = Cell(words.duration(row["longer"]), row["longer"])
+        table.add(_clock(row, "start_ns"), _clock(row, "end_ns"), row["label"], longer, *parts, row["sureness"])
+    if split.phases.height > MOST_ROWS:
+        table.add(f"and {split.phases.height - MOST_ROWS:,} more", *("" for _ in range(len(COLUMNS_OF_PARTS) + 4)))
+    return table
+
+
+def _difference(seconds: float, longer: float) -> Cell:
+    """A part of a difference, which may be below 0; a trivial one is not shown."""
+    sign = "-" if seconds < 0 else ""
+    is_shown = abs(seconds) >= LEAST_SHARE_OF_DIFFERENCE * longer
+    return Cell(f"{sign}{words.duration(abs(seconds))}" if is_shown else "", seconds)
+
+
+def split_table(split: Split) -> Table:
+    """One row a rank; of many ranks the first ones."""
+    table = Table(
+        [
+            Column("process", is_figure=False),
+            Column("runtime", "s"),
+            Column("computing", "s"),
+            Column("idle, at least", "s", spare=2),
+            Column("MPI", "s"),
+            Column("of that waiting", "s"),
+            Column("begin and end", "s", spare=3),
+            Column("reads", "s", spare=1),
+            Column("writes", "s", spare=1),
+            Column("metadata", "s", spare=2),
+            Column("syncs", "s", spare=2),
+            Column("MPI-IO", "s", spare=1),
+        ]
+    )
+    names = ("runtime", "computing", "idle", "mpi", "waiting", "begin_and_end", *DOES)
+    for row in split.processes.head(MOST_ROWS).iter_rows(named=True):
+        table.add(row["label"], *(_seconds(row[name]) for name in names))
+    if split.processes.height > MOST_ROWS:
+        table.add(f"and {split.processes.height - MOST_ROWS:,} more", *("" for _ in names))
+    return table
+
+
+def _seconds(seconds: float) -> Cell | str:
+    return words.UNKNOWN if seconds < 0 else Cell(words.duration(seconds), seconds)
+
+
+def split_record(split: Split | None) -> dict[str, Any] | None:
+    """The same as JSON."""
+    if split is None:
+        return None
+    return {
+        "processes": split.processes.drop("process").to_dicts(),
+        "holds": [asdict(hold) for hold in split.holds],
+        "phases": split.phases.drop("process").to_dicts(),
+        "efficiency": asdict(split.efficiency),
+    }

@@ -1,0 +1,15 @@
+"""What several end-to-end tests begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support import browser
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[browser.Browser]:
+    """A browser for the tests of one file."""
+    with browser.Browser() as opened:
+        yield opened

@@ -1,0 +1,74 @@
+"""The page of every command, in a browser: nothing cut off on a small screen, and accessible."""
+
+from __future__ import annotations
+
+import pytest
+from endtoend.test_page_edges import box, policies, probabilities, sizes
+from support import browser
+from support.command_line import slicewise_command
+from support.jobs import write_competing_jobs, write_job
+
+DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
+# Texts of charts that reach over the chart's edge, but for those that show on demand.
+CUT = """[...document.querySelectorAll('.chart')].flatMap((chart) => {
+    const box = chart.getBoundingClientRect();
+    return [...chart.querySelectorAll('text')].filter((text) => {
+        const { left, right, top, bottom, width } = text.getBoundingClientRect();
+        return width && !text.closest('.hoverlayer') && text.textContent.trim()
+            && (left < box.left - 2 || right > box.right + 2 || top < box.top - 2 || bottom > box.bottom + 2);
+    }).map((text) => text.textContent);
+})"""
+JOB, OTHER, ALONE = "48190", "48213", "alone-48190"
+COMMANDS = {
+    "report": ("report", JOB),
+    "blame": ("blame", JOB),
+    "overlap": ("overlap", OTHER, JOB, "--alone", ALONE),
+    "compare": ("compare", ALONE, JOB),
+    "copies": ("copies", ALONE, "--capacity", "2GiB/s"),
+    "campaign": ("campaign", "."),
+    "model-check": ("model", "check", "."),
+    "policy": ("policy", OTHER, JOB),
+    "policy-probability": ("policy", "probability", "."),
+    "size": ("size", JOB),
+    "catalog-page": ("catalog", "page", "catalog"),
+}
+OF_FIGURES = {"expect-box": box, "size-table": sizes, "policies": policies, "probabilities": probabilities}
+
+pytestmark = pytest.mark.skipif(
+    browser.executable() is None,
+    reason="no Chromium that runs: pages are not looked at (apt-get install chromium)",
+)
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory):
+    """Two jobs side by side and each alone, and a catalog of them."""
+    directory = tmp_path_factory.mktemp("jobs")
+    write_competing_jobs(directory, OTHER, JOB)
+    write_job(directory / f"alone-{OTHER}", 60, 12, {range(43): 102.0})
+    write_job(directory / ALONE, 12, 12, {range(39): 101.0}, program="/opt/postproc")
+    done = slicewise_command("catalog", "ingest", directory / "catalog", directory)
+    assert done.status == 0, done.errors
+    return directory
+
+
+@pytest.mark.parametrize("kind", [*COMMANDS, *OF_FIGURES])
+def test_a_page_is_whole_and_accessible(window, jobs, tmp_path, kind, monkeypatch):
+    page = tmp_path / "page.html"
+    monkeypatch.chdir(jobs)
+    if kind in OF_FIGURES:
+        OF_FIGURES[kind](page)
+    else:
+        done = slicewise_command(*COMMANDS[kind], "--html", page)
+        assert done.status == 0, done.errors
+    window.troubles.clear()
+    window.requests.clear()
+    window.resize(400, 1000)
+    window.open(page, DRAWN)
+    assert window.evaluate("document.getElementById('trouble').hidden"), window.troubles
+    assert window.troubles == []
+    assert [url for url in window.requests if not url.startswith(("file:", "data:"))] == []
+    assert window.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert window.evaluate(CUT) == []
+    if browser.AXE.is_file():
+        assert window.serious_findings() == []

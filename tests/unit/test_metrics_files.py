@@ -1,0 +1,42 @@
+"""What packaging/metrics asks a Prometheus for is what `slicewise serve-metrics` tells."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from slicewise.report.live.open_metrics import Metrics
+from unit.test_live import SCRATCH, look, process
+
+FILES = Path(__file__).resolve().parents[2] / "packaging/metrics"
+RULES, DASHBOARD = FILES / "slicewise-rules.yml", FILES / "grafana-dashboard.json"
+
+
+def expressions() -> list[str]:
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    return [RULES.read_text(), *(target["expr"] for panel in panels for target in panel["targets"])]
+
+
+def test_every_metric_and_label_is_one_that_is_served() -> None:
+    metrics = Metrics()
+    metrics.take(look(0, process("1", "a", [SCRATCH | {"write_bytes": 10}])))
+    told = metrics.text()
+    families = set(re.findall(r"^(slicewise_\w+?)\{", told, re.MULTILINE))
+    labels = {f"exported_{name}" if name == "job" else name for name in re.findall(r'[{,](\w+)="', told)}
+    for text in expressions():
+        assert set(re.findall(r"\bslicewise_\w+", text)) - {"slicewise_moved_bytes", "slicewise_calls",
+                                                            "slicewise_call_seconds"} <= families  # fmt: skip
+        for asked in re.findall(r"by \(([^)]*)\)", text):
+            assert set(asked.split(", ")) <= labels
+
+
+def test_promtool_finds_the_rules_sound() -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("no promtool: the rules' syntax is not looked at (apt-get install prometheus)")
+    done = subprocess.run([promtool, "check", "rules", RULES], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,59 @@
+"""Processes that ran one after another count as one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from slicewise.analysis.blame.strands import first_of_strand
+from slicewise.analysis.site.losses_by_day import lost_by_all
+from slicewise.catalog.find import places
+from slicewise.catalog.ingest import ingest
+from slicewise.catalog.store import Catalog
+from support.blame_scenarios import scenarios
+from support.blame_trials import NOTHING, STANDALONE, told
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("lifetimes", "first"),
+    [
+        ([], {}),
+        ([(1, 0, 100 * MS), (2, 0, 100 * MS)], {}),
+        ([(3, 200 * MS, 300 * MS), (1, 0, 100 * MS), (2, 100 * MS, 190 * MS)], {2: 1, 3: 1}),
+        ([(1, 0, 50 * MS), (2, 0, 90 * MS), (3, 95 * MS, 100 * MS), (4, 50 * MS, 60 * MS)], {4: 1, 3: 2}),
+        ([(1, 0, 100 * MS), (2, 60 * MS, 200 * MS), (3, 100 * MS, 200 * MS)], {3: 1}),
+    ],
+)
+def test_who_goes_on_for_whom(lifetimes, first):
+    assert first_of_strand(lifetimes) == first
+
+
+def test_clocks_that_are_read_one_after_the_other_are_no_overlap():
+    assert first_of_strand([(1, 0, 10 * MS), (2, 10 * MS - 900_000, 20 * MS)]) == {2: 1}
+    assert first_of_strand([(1, 0, 10 * MS), (2, 8 * MS, 20 * MS)]) == {}
+
+
+@pytest.mark.parametrize("given", [NOTHING, STANDALONE])
+@pytest.mark.parametrize("name", ["a script of many programs, for a while", "pairs of programs, for a while"])
+def test_what_many_programs_lost_is_what_one_would_have(name, given):
+    scenario = next(one for one in scenarios() if one.name == name)
+    found = told(scenario, 4, given)
+    assert found.waits == "strands"
+    assert found.io_processes == scenario.job.processes
+    assert found.lost.value == pytest.approx(scenario.lost, rel=0.1)
+    one = told(replace(scenario, job=replace(scenario.job, in_turn=1)), 4, given)
+    assert found.lost.value == pytest.approx(one.lost.value, rel=0.01)
+    assert (found.confidence, found.is_claimed) == (one.confidence, one.is_claimed)
+
+
+def test_many_programs_in_a_catalog_asked_at_once(tmp_path: Path):
+    scenario = next(one for one in scenarios() if one.name == "a script of many programs, for a while")
+    scenario.profiles(tmp_path / "profiles", 4)
+    catalog = Catalog.make(tmp_path / "catalog")
+    ingest(catalog, places([tmp_path / "profiles"]))
+    (key,) = catalog.scan("jobs").collect().filter(job=scenario.job.name)["key"]
+    (lost,) = lost_by_all(catalog, 0, 1 << 62).jobs.filter(key=key)["lost_seconds"]
+    assert lost == pytest.approx(scenario.lost, rel=0.1)
