@@ -137,9 +137,8 @@ def opening(report: JobReport) -> list[str]:
     cost = summary.profiler.share_of_runtime
     profiling = f"; profiling cost {words.percent(cost, 2)} of the runtime" if cost is not None else ""
     if summary.coverage.is_sampled_alone:
-        return [
-            f"Job {summary.job}: {coverage_words.sampled_alone(summary.coverage, len(summary.hosts))}. {_times(report)}"
-        ]
+        who = coverage_words.sampled_alone(summary.coverage, len(summary.hosts))
+        return [f"Job {summary.job}: {who}. From the first look at it to the last were {_runtime(report)}."]
     said = f"{seen[0].upper()}{seen[1:]}" if summary.coverage.imported else f"Slicewise {seen}{profiling}"
     return [
         f"Job {summary.job}: {who} {did}. {_times(report)}{in_io}",
@@ -153,13 +152,17 @@ def opening(report: JobReport) -> list[str]:
 
 def _times(report: JobReport) -> str:
     """The job's runtime, and apart from it how long its I/O took."""
-    job = report.digest.jobs.row(0, named=True)
-    runtime = words.duration((job["end_ns"] - job["start_ns"]) / 1e9)
-    so_far = f"{runtime} so far, for it still runs" if job["is_running"] else runtime
+    so_far = _runtime(report)
     if report.span is None:
         return f"Its runtime was {so_far}."
     took = words.seconds(report.span.seconds.value)
     return f"Its I/O took {took} from the first to the last byte; its runtime was {so_far}."
+
+
+def _runtime(report: JobReport) -> str:
+    job = report.digest.jobs.row(0, named=True)
+    runtime = words.duration((job["end_ns"] - job["start_ns"]) / 1e9)
+    return f"{runtime} so far, for it still runs" if job["is_running"] else runtime
 
 
 def job_page(report: JobReport, unseen: Sequence[str]) -> Page:

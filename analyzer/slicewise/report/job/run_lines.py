@@ -24,10 +24,9 @@ def run_lines(summary: Summary, io_time: IoTime, job_dir: Path) -> Iterator[str]
     """Three lines, two of a short command or one that only was sampled, and one more for each damage to the profile."""
     shown = _as_named_from_here(job_dir)
     if summary.coverage.is_sampled_alone:
-        how_long = words.duration_between(summary.start, summary.end)
         unprofiled = summary.coverage.unprofiled
         why = coverage_words.could_not_be_profiled(unprofiled) if unprofiled else "no process of it had the library"
-        yield f"nothing was profiled in a runtime of {how_long}: {why}"
+        yield f"nothing was profiled: {why}"
         yield from coverage_words.sampled_lines(summary.coverage.sampled)
         yield f"profile in {shown}; next: slicewise report {shown}"
         return
