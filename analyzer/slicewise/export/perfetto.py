@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import polars as pl
 
+from slicewise.alike import begins_of_alike
 from slicewise.analysis.job.hardware import Hardware
 from slicewise.analysis.job.sites import Sites
 from slicewise.digest.digest import Digest
@@ -118,7 +119,7 @@ def _tracks(
             if not rows.height:
                 continue
             process, slices, values = (rows[name].to_numpy() for name in ("process", "slice", "value"))
-            begins = np.flatnonzero(np.append(True, process[1:] != process[:-1]))
+            begins = begins_of_alike(process)
             is_end = np.append((slices[1:] != slices[:-1] + 1) | (process[1:] != process[:-1]), True)
             # Each row, and after it a zero where none follows.
             at = np.arange(len(slices)) + np.cumsum(is_end) - is_end

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from slicewise.alike import begins_of_alike, is_ordered
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 
@@ -26,6 +27,9 @@ CALLS: dict[Kind, str] = {"read": "read_ops", "write": "write_ops"}
 # A slice in which a process was in write calls and wrote less than this share of its mean rate is one in which it
 # waited for what it had written before.
 WAITS_BELOW = 0.1
+
+# Of the rows of calls.
+ORDER = ("process", "storage", "slice")
 
 # Time in calls of several threads may be this fraction above a whole number of threads' without another thread.
 ROUNDING = 0.02
@@ -44,7 +48,7 @@ def call_rows(digest: Digest, grid_ns: int, processes: pl.DataFrame | None = Non
     """
     who = members(digest) if processes is None else processes
     rows = _on_grid(digest.process_slices.lazy(), digest.slice_ns, grid_ns)
-    return _calls(rows, who, grid_ns).collect().sort("storage", "slice", "process").rechunk()
+    return _calls(rows, who, grid_ns).sort("storage", "slice", "process").rechunk()
 
 
 def _on_grid(rows: pl.LazyFrame, slice_ns: int, grid_ns: int) -> pl.LazyFrame:
@@ -62,68 +66,77 @@ def _on_grid(rows: pl.LazyFrame, slice_ns: int, grid_ns: int) -> pl.LazyFrame:
     return own.group_by(place).agg(pl.col(*counts, *KINDS).sum())
 
 
-def _calls(rows: pl.LazyFrame, processes: pl.DataFrame, grid_ns: int) -> pl.LazyFrame:
+def _calls(rows: pl.LazyFrame, processes: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
     """`call_rows` of rows as `_on_grid` gives them, of one job or of several, in order of process, storage and slice. A
     process is of one job.
     """
-    # In this order, so that sums are the same to the last byte, whichever other jobs are there.
-    ordered = (
-        rows.join(processes.lazy().select("process"), on="process", how="semi")
+    found = (
+        rows.join(processes.lazy().select("process"), on="process", how="semi", maintain_order="left")
         .with_columns((pl.col(kind) / 1e9).alias(SECONDS[kind]) for kind in KINDS)
         .drop(KINDS)
-        .sort("process", "storage", "slice")
         .collect()
-        .lazy()
     )
+    # In this order, so that sums are the same to the last byte, whichever other jobs are there. A catalog has it.
+    ordered = found if is_ordered(found, ORDER) else found.sort(*ORDER)
+    seconds = pl.col(SECONDS.values())
+    threads = _threads(ordered, grid_ns)
+    return ordered.select(
+        *ORDER,
+        seconds if threads is None else seconds / threads,
+        *AMOUNTS.values(),
+        *CALLS.values(),
+    ).with_columns(_as_storage_took_them(ordered))
+
+
+def _threads(ordered: pl.DataFrame, grid_ns: int) -> pl.Series | None:
+    """The least number of threads that can have spent the time of each row's process; None where each had one.
+
+    A process of which even the longest slices on all storages, added up, fit into one slice needs no closer look.
+    """
+    if ordered.is_empty():
+        return None
+    process, storage = ordered["process"].to_numpy(), ordered["storage"].to_numpy()
+    seconds = np.add.reduce([ordered[name].to_numpy() for name in SECONDS.values()])
+    starts = begins_of_alike(process, storage)
+    longest = np.add.reduceat(np.maximum.reduceat(seconds, starts), begins_of_alike(process[starts]))
+    of_process = begins_of_alike(process)
+    is_close = longest > grid_ns / 1e9
+    if not is_close.any():
+        return None
+    close = ordered.filter(np.repeat(is_close, np.diff(of_process, append=len(process))))
     threads = (
-        ordered.group_by("process", "slice", maintain_order=True)
+        close.group_by("process", "slice", maintain_order=True)
         .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
         .group_by("process")
         .agg(threads=(pl.col("seconds") / (grid_ns / 1e9) - ROUNDING).ceil().clip(1).max())
     )
-    return (
-        _as_storage_took_them(ordered)
-        .join(threads, on="process", maintain_order="left")
-        .select(
-            "process",
-            "storage",
-            "slice",
-            pl.col(SECONDS.values()) / pl.col("threads"),
-            *AMOUNTS.values(),
-            *CALLS.values(),
-        )
-    )
+    found = ordered.select("process").join(threads, on="process", how="left", maintain_order="left")["threads"]
+    return found.fill_null(1.0)
 
 
-def _as_storage_took_them(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Rows in order of process, storage and slice, with the bytes that a process wrote and waited for later spread by
-    time in calls.
+def _as_storage_took_them(ordered: pl.DataFrame) -> pl.Series:
+    """The bytes that each row wrote; those that a process wrote and then waited for are spread by time in calls.
 
-    Rows of one process on one storage have one number (`place`), and so has each of them with the waits that follow
-    it (`burst`): thousands of processes are then taken as fast as one.
+    A row is of one burst with the waits that follow it, of its process and on its storage, in slice after slice.
     """
-    moved, seconds = pl.col("write_bytes"), pl.col(SECONDS["write"])
-    is_same = (pl.col("process") == pl.col("process").shift()) & (pl.col("storage") == pl.col("storage").shift())
-    follows = is_same & (pl.col("slice") == pl.col("slice").shift() + 1)
-    mean = (moved.sum() / seconds.sum()).over("place")
-    is_wait = (seconds > 0) & (moved < WAITS_BELOW * mean * seconds)
-    marked = (
-        rows.with_columns(place=(~is_same.fill_null(False)).cum_sum(), follows=follows.fill_null(False))
-        .with_columns(burst=(~(is_wait & pl.col("follows"))).cum_sum())
-        .drop("place", "follows")
-    )
-    of_several = pl.col("burst") == pl.col("burst").shift(), pl.col("burst") == pl.col("burst").shift(-1)
-    sums = (
-        marked.filter(pl.any_horizontal(of_several))
-        .group_by("burst", maintain_order=True)
-        .agg(moved.sum().alias("burst_bytes"), seconds.sum().alias("burst_seconds"))
-    )
-    spread = pl.col("burst_bytes") * (seconds / pl.col("burst_seconds"))
-    return (
-        marked.join(sums, on="burst", how="left", maintain_order="left")
-        .with_columns(write_bytes=pl.coalesce(spread.round().cast(pl.Int64), moved))
-        .drop("burst", "burst_bytes", "burst_seconds")
-    )
+    moved, seconds = ordered["write_bytes"].to_numpy(), ordered[SECONDS["write"]].to_numpy()
+    if not len(moved):
+        return ordered["write_bytes"]
+    starts = begins_of_alike(ordered["process"].to_numpy(), ordered["storage"].to_numpy())
+    sums = np.add.reduceat(moved, starts), np.add.reduceat(seconds, starts)
+    # Where nobody was in a write call, nobody waits.
+    mean = np.divide(*sums, out=np.zeros(len(starts)), where=sums[1] > 0)
+    follows = np.diff(ordered["slice"].to_numpy(), prepend=0) == 1
+    follows[starts] = False
+    is_wait = (seconds > 0) & (moved < WAITS_BELOW * np.repeat(mean, np.diff(starts, append=len(moved))) * seconds)
+    goes_on = is_wait & follows
+    if not goes_on.any():
+        return ordered["write_bytes"]
+    bursts = np.flatnonzero(~goes_on)
+    lengths = np.diff(bursts, append=len(moved))
+    moved_in, seconds_in = (np.repeat(np.add.reduceat(each, bursts), lengths) for each in (moved, seconds))
+    spread = np.rint(moved_in * np.divide(seconds, seconds_in, out=np.zeros(len(moved)), where=seconds_in > 0))
+    return pl.Series("write_bytes", np.where(np.repeat(lengths, lengths) > 1, spread.astype(np.int64), moved))
 
 
 def job_rows(digests: Sequence[Digest], grid_ns: int, nodes: Sequence[str] | None = None) -> pl.DataFrame:
@@ -163,7 +176,7 @@ def calls_of_processes(rows: Mapping[int, pl.LazyFrame], processes: pl.DataFrame
     """
     placed = [_on_grid(some, slice_ns, grid_ns) for slice_ns, some in rows.items()]
     calls = _calls(pl.concat(placed), processes, grid_ns)
-    return calls.join(processes.lazy(), on="process", maintain_order="left").collect()
+    return calls.join(processes, on="process", maintain_order="left")
 
 
 def by_job(calls: pl.DataFrame) -> pl.DataFrame:

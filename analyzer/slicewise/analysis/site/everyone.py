@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from slicewise.alike import begins_of_alike, is_ordered
 from slicewise.analysis.blame.on_storage import Floats, Mask, OnStorage, main_kind
 from slicewise.analysis.blame.storage_time import Capacities, capacities, storage_seconds
 from slicewise.analysis.blame.strands import CLOCKS_NS, LIFETIME, by_strand, first_of_strand
@@ -27,6 +28,8 @@ TAKEN: dict[Kind, str] = {kind: f"{kind}_taken" for kind in KINDS}
 OF_CALLS = (*SECONDS.values(), *AMOUNTS.values(), *CALLS.values())
 WORK = tuple(f"{way}_{what}" for way in DIRECTIONS for what in ("bytes", "ops"))
 LEAST_SECONDS = 1e-12
+# Three numbers below it fit into one.
+LARGE = 1 << 20
 JOBS = (KEY, "job", "program", "user", "processes", "start_ns", "end_ns", "is_running", "slice_ns", *WORK)
 
 
@@ -112,8 +115,7 @@ class Everyone:
         places, storages = self.place, self.storages
         if not len(places):
             return (np.zeros(0, np.int64),) * 3
-        is_new = np.concatenate([[True], (np.diff(places) != 0) | (storages[1:] != storages[:-1])])
-        starts = np.flatnonzero(is_new)
+        starts = begins_of_alike(places, storages)
         return places[starts], starts, np.append(starts[1:], len(places))
 
     @cached_property
@@ -201,11 +203,12 @@ def everyone(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: 
     for batch in batches:
         first_of = _strands(catalog, batch)
         for calls in calls_in(catalog, batch, told, grid_ns, pl.col("matters")):
-            then = by_strand(calls, first_of).lazy().filter(pl.col("slice").is_between(first, last))
-            each, its = pl.collect_all([_by_slice(then), _by_process(then)])
-            rows.append(each)
-            processes.append(its)
-    made = pl.concat([pl.DataFrame(schema=OF_NOBODY), *rows]).sort("place", "storage", "slice")
+            then = by_strand(calls, first_of).filter(pl.col("slice").is_between(first, last))
+            rows.append(_by_slice(then))
+            processes.append(_by_process(then))
+    made = pl.concat([pl.DataFrame(schema=OF_NOBODY), *rows])
+    # Each part is in order, and no job is in two.
+    made = made[np.argsort(made["place"].to_numpy(), kind="stable")]
     known = capacities(made.select("storage", "slice", *SECONDS.values(), *AMOUNTS.values()), grid_ns)
     made = storage_seconds(made, known, grid_ns)
     of_processes = pl.concat([pl.DataFrame(schema=OF_NO_PROCESS), *processes]).sort("place", "process", "storage")
@@ -238,24 +241,51 @@ def _copies(catalog: Catalog, batches: Sequence[Batch], jobs: pl.DataFrame) -> p
     return place.filter(pl.col("place") > pl.col("place").min().over("process")).select(KEY).unique()
 
 
-def _by_slice(calls: pl.LazyFrame) -> pl.LazyFrame:
-    at_work = (pl.sum_horizontal(SECONDS.values()) > 0).sum().cast(pl.Int64)
-    return calls.group_by("place", "storage", "slice").agg(*_sums(), at_work=at_work)
+def _by_slice(calls: pl.DataFrame) -> pl.DataFrame:
+    at_work = (pl.sum_horizontal(SECONDS.values()) > 0).cast(pl.Int64)
+    numbered = calls.with_columns(at_work=at_work)
+    return _sums(numbered[_order(calls, SPOTS)], SPOTS, "at_work").cast(pl.Schema(OF_NOBODY))
 
 
-def _by_process(calls: pl.LazyFrame) -> pl.LazyFrame:
-    return calls.group_by("place", "process", "storage").agg(_sums())
+def _by_process(calls: pl.DataFrame) -> pl.DataFrame:
+    by = ("place", "process", "storage")
+    rows = calls if is_ordered(calls, by[1:]) else calls.sort(by)
+    return _sums(rows, by).cast(pl.Schema(OF_NO_PROCESS))
 
 
-def _sums() -> list[pl.Expr]:
-    """The sums of OF_CALLS. Seconds are added up as whole numbers, so that their order does not matter."""
-    seconds = pl.col(SECONDS.values())
-    return [
-        (seconds / LEAST_SECONDS).round().cast(pl.Int64).sum() * LEAST_SECONDS,
-        *map(pl.sum, OF_CALLS[len(SECONDS) :]),
-    ]
+def _order(calls: pl.DataFrame, by: Sequence[str]) -> Integers:
+    """The places of rows in order of some columns. Rows that lie in long stretches of it are sorted fast."""
+    code = np.zeros(calls.height, np.int64)
+    for name in by:
+        values = _small(calls[name])
+        code = code * (int(values.max(initial=0)) + 1) + values
+    return np.argsort(code, kind="stable")
 
 
+def _small(values: pl.Series) -> Integers:
+    """Whole numbers in the same order, from 0 on: by their own distances, or where these are large by rank."""
+    if values.is_empty() or int(values.max()) - int(values.min()) >= LARGE:  # type: ignore[arg-type]
+        distinct = values.unique().sort()
+        return distinct.search_sorted(values).to_numpy().astype(np.int64)
+    return (values - values.min()).to_numpy().astype(np.int64)
+
+
+def _sums(rows: pl.DataFrame, by: Sequence[str], *also: str) -> pl.DataFrame:
+    """The sums of OF_CALLS, and of other whole numbers, over rows that are alike in some columns and lie together.
+    Seconds are added up as whole numbers, so that their order does not matter.
+    """
+    if rows.is_empty():
+        return rows.select(*by, *OF_CALLS, *also)
+    begins = begins_of_alike(*(rows[name].to_numpy() for name in by))
+    seconds = {
+        name: np.add.reduceat(np.rint(rows[name].to_numpy() / LEAST_SECONDS).astype(np.int64), begins) * LEAST_SECONDS
+        for name in SECONDS.values()
+    }
+    counts = {name: np.add.reduceat(rows[name].to_numpy(), begins) for name in (*OF_CALLS[len(SECONDS) :], *also)}
+    return rows[begins].select(by).with_columns(**{name: pl.Series(some) for name, some in (seconds | counts).items()})
+
+
+SPOTS = ("place", "storage", "slice")
 _SUMS = dict.fromkeys(SECONDS.values(), pl.Float64) | dict.fromkeys((*AMOUNTS.values(), *CALLS.values()), pl.Int64)
 OF_NOBODY = {"place": pl.UInt32, "storage": pl.UInt64, "slice": pl.Int64, **_SUMS, "at_work": pl.Int64}
 OF_NO_PROCESS = {"place": pl.UInt32, "process": pl.UInt64, "storage": pl.UInt64, **_SUMS}

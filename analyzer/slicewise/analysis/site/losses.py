@@ -137,11 +137,14 @@ class _Parts:
         is_priced, price, of_call = (np.zeros(len(lengths)) for _ in range(3))
         for piece, one in prices.items():
             is_priced[piece], price[piece], of_call[piece] = True, one.seconds, one.call_seconds
-        is_priced, price, of_call = (np.repeat(each, lengths) for each in (is_priced, price, of_call))
-        alone = price * every.columns[AMOUNTS[kind]]
+        its = np.flatnonzero(np.repeat(is_priced > 0, lengths))
+        of = every.piece[its]
+        alone = price[of] * every.columns[AMOUNTS[kind]][its]
         if kind in CALLS:
-            alone = alone + of_call * every.columns[CALLS[kind]]
-        return np.where(is_priced > 0, seconds - alone, 0.0)
+            alone = alone + of_call[of] * every.columns[CALLS[kind]][its]
+        lost = np.zeros(every.rows.height)
+        lost[its] = seconds[its] - alone
+        return lost
 
     def _costs_by_time(self, kind: Kind, lost: Floats) -> Mask:
         """The rows of jobs that calls of other kinds cost time on a storage where they do not meet theirs."""

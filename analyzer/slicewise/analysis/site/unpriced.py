@@ -6,6 +6,7 @@ Most jobs of a day are such. To ask the sources of each takes most of the time t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -77,9 +78,13 @@ class _Pieces:
         is_near[:-1] |= is_next & taken[1:]
         self.is_quiet = self.is_inner & ~is_near
 
+    def each(self, what: np.ufunc, values: Floats) -> Floats:
+        """What becomes of the values of each piece's rows, taken together."""
+        return np.asarray(what.reduceat(values, self._starts), np.float64)
+
     def sums(self, values: Floats) -> Floats:
         """The sum of the values of each piece's rows."""
-        return np.asarray(np.add.reduceat(values, self._starts), np.float64)
+        return self.each(np.add, values)
 
     def counts(self, chosen: Mask) -> Integers:
         """How many rows of each piece are chosen."""
@@ -88,6 +93,28 @@ class _Pieces:
     def any_of_job(self, chosen: Mask) -> Mask:
         """Whether any of a job's pieces is chosen, by the job's place."""
         return np.bincount(self.job[chosen], minlength=self._every.jobs.height) > 0
+
+
+# As many that numbers of different sets seldom are one.
+BUCKETS_OF_A_ROW = 2
+# Odd: different pieces' numbers differ.
+SPREADING = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _may_be_often(rows: pl.DataFrame) -> Mask:
+    """False for rows of sets that surely have too few slices for a line: most sets, and faster found than counted.
+
+    Rows of one set are in one of many buckets.
+    """
+    buckets = np.uint64(max(1, BUCKETS_OF_A_ROW * rows.height))
+    pieces = rows["piece"].to_numpy().astype(np.uint64) * SPREADING
+    bucket = ((rows["company"].to_numpy() + pieces) % buckets).astype(np.int64)
+    return np.asarray(np.bincount(bucket)[bucket] >= FEWEST_IN_A_SET)
+
+
+def _is_near_rest(low: Any, high: Any) -> Any:
+    """Whether a line through the lowest and the highest rate of others may be followed to where they rest."""
+    return low <= NEAR_REST * (high - low) * (1 + ROUNDED) + ROUNDED * high
 
 
 def _no_line(every: Everyone, pieces: _Pieces, took: Mapping[Kind, Floats]) -> Mask:
@@ -101,17 +128,19 @@ def _no_line(every: Everyone, pieces: _Pieces, took: Mapping[Kind, Floats]) -> M
     main = np.argmax(np.column_stack([took[kind] for kind in KINDS]), axis=1)
     parts = []
     for number, kind in enumerate(KINDS):
-        its = np.flatnonzero(pieces.is_inner & (is_long & (main == number))[every.piece])
-        columns = {"piece": every.piece, "company": every.company[kind], "others": every.others[kind]}
+        # No set has a lower or a higher rate than the slices in it.
+        others = every.others[kind]
+        lowest = pieces.each(np.minimum, np.where(pieces.is_inner, others, np.inf))
+        highest = pieces.each(np.maximum, np.where(pieces.is_inner, others, 0.0))
+        may = is_long & (main == number) & _is_near_rest(lowest, highest)
+        its = np.flatnonzero(pieces.is_inner & may[every.piece])
+        columns = {"piece": every.piece, "company": every.company[kind], "others": others}
         parts.append(pl.DataFrame({name: values[its] for name, values in columns.items()}))
     rows = pl.concat(parts)
+    rows = rows.filter(_may_be_often(rows))
     sets = rows.group_by("piece", "company").agg(pl.len(), rate=pl.col("others").mean() / (every.grid_ns / 1e9))
     low, high = pl.col("rate").min(), pl.col("rate").max()
-    is_drawn = (
-        (pl.len() >= 2)
-        & (high >= LEAST_RATIO_OF_RATES * low * (1 - ROUNDED))
-        & (low <= NEAR_REST * (high - low) * (1 + ROUNDED) + ROUNDED * high)
-    )
+    is_drawn = (pl.len() >= 2) & (high >= LEAST_RATIO_OF_RATES * low * (1 - ROUNDED)) & _is_near_rest(low, high)
     drawn = sets.filter(pl.col("len") >= FEWEST_IN_A_SET).group_by("piece").agg(is_drawn=is_drawn).filter("is_drawn")
     found = ~is_unsure
     found[drawn["piece"].to_numpy()] = False
