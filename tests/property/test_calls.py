@@ -1,0 +1,129 @@
+"""What processes did by slice, against the same said plainly, row by row; and where rows lie in order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import groupby
+from math import ceil
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from slicewise.alike import begins_of_alike, is_ordered
+from slicewise.analysis.blame.timeline import ROUNDING, WAITS_BELOW, calls_of_processes
+
+NS = 1_000_000_000
+# As rows of process_slices count a process's calls.
+TIMES = ("read_ns", "write_ns", "sync_ns", "meta_ns", "read_request_ns", "write_request_ns")
+PLACES = ("process", "storage", "slice")
+SECONDS = ("read_seconds", "write_seconds", "meta_seconds")
+Row = dict[str, Any]
+
+places = st.tuples(st.integers(0, 4), st.integers(0, 2), st.integers(0, 7))
+# More than one slice's time: of several threads. Few bytes in much time: a wait.
+times = st.sampled_from([0, 0, NS // 10, NS // 2, NS - 1, NS, 5 * NS // 2])
+sizes = st.sampled_from([0, 0, 1, 1000, 1 << 20, 1 << 30])
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> pl.DataFrame:
+    rows = []
+    for place in draw(st.lists(places, unique=True, max_size=40)):
+        row = dict(zip(PLACES, place, strict=True)) | {name: draw(times) for name in TIMES}
+        row |= {"read_bytes": draw(sizes), "write_bytes": draw(sizes)}
+        row |= {name: draw(st.integers(0, 3)) for name in ("meta_ops", "read_ops", "write_ops")}
+        rows.append(row)
+    unsigned = {"process": pl.UInt64, "storage": pl.UInt64}
+    names = (*PLACES, *TIMES, "read_bytes", "write_bytes", "meta_ops", "read_ops", "write_ops")
+    return pl.DataFrame(rows, schema={name: unsigned.get(name, pl.Int64) for name in names})
+
+
+def plainly(rows: list[Row]) -> dict[tuple[int, int, int], Row]:
+    """What each process did in slices of a second, as the documentation of `call_rows` says it."""
+    found = {}
+    for row in rows:
+        seconds = {
+            "read_seconds": (row["read_ns"] + row["read_request_ns"]) / NS,
+            "write_seconds": (row["write_ns"] + row["write_request_ns"] + row["sync_ns"]) / NS,
+            "meta_seconds": row["meta_ns"] / NS,
+        }
+        kept = {name: row[name] for name in ("read_bytes", "write_bytes", "meta_ops", "read_ops", "write_ops")}
+        found[tuple(row[name] for name in PLACES)] = seconds | kept
+    for same in _each_strand(found):
+        _spread(same)
+    busy: dict[tuple[int, int], float] = defaultdict(float)
+    for (process, _, number), row in found.items():
+        busy[process, number] += sum(row[name] for name in SECONDS)
+    threads: dict[int, int] = defaultdict(lambda: 1)
+    for (process, _), total in busy.items():
+        threads[process] = max(threads[process], ceil(total - ROUNDING))
+    for (process, _, _), row in found.items():
+        row |= {name: row[name] / threads[process] for name in SECONDS}
+    return found
+
+
+def _each_strand(found: dict[tuple[int, int, int], Row]) -> list[list[tuple[int, Row]]]:
+    """Slices and rows of each process on each storage, in order."""
+    together = groupby(sorted(found), key=lambda place: place[:2])
+    return [[(place[2], found[place]) for place in some] for _, some in together]
+
+
+def _spread(rows: list[tuple[int, Row]]) -> None:
+    """Bytes that were written and then waited for are spread over that time."""
+    total = sum(row["write_seconds"] for _, row in rows)
+    if not total:
+        return
+    mean = sum(row["write_bytes"] for _, row in rows) / total
+    bursts: list[list[Row]] = []
+    before = None
+    for number, row in rows:
+        is_wait = row["write_seconds"] > 0 and row["write_bytes"] < WAITS_BELOW * mean * row["write_seconds"]
+        if is_wait and before == number - 1:
+            bursts[-1].append(row)
+        else:
+            bursts.append([row])
+        before = number
+    for burst in bursts:
+        moved, seconds = (sum(row[name] for row in burst) for name in ("write_bytes", "write_seconds"))
+        if len(burst) > 1:
+            for row in burst:
+                row["write_bytes"] = round(moved * row["write_seconds"] / seconds)
+
+
+@given(tables())
+def test_what_processes_did_is_what_its_documentation_says(rows: pl.DataFrame) -> None:
+    processes = rows.select("process").unique().with_columns(job=pl.lit(1))
+    found = calls_of_processes({NS: rows.lazy()}, processes, NS)
+    expected = plainly(rows.to_dicts())
+    assert found.height == len(expected)
+    for row in found.to_dicts():
+        told = expected[row["process"], row["storage"], row["slice"]]
+        for name, value in told.items():
+            # Halves may be rounded either way.
+            assert row[name] == pytest.approx(value, rel=1e-9, abs=1 if name == "write_bytes" else 1e-12), name
+
+
+@given(tables())
+def test_rows_in_order_are_told_from_others_in_any_order(rows: pl.DataFrame) -> None:
+    mixed, ordered = (calls_of_processes({NS: some.lazy()}, rows.select("process").unique(), NS) for some in
+                      (rows, rows.sort(PLACES)))  # fmt: skip
+    assert mixed.equals(ordered)
+
+
+numbers = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=12)
+
+
+@given(numbers)
+def test_order_is_seen(pairs: list[tuple[int, int]]) -> None:
+    rows = pl.DataFrame(pairs, schema={"first": pl.Int64, "second": pl.Int64}, orient="row")
+    assert is_ordered(rows, ("first", "second")) == (pairs == sorted(pairs))
+
+
+@given(numbers)
+def test_rows_that_are_alike_begin_where_one_differs_from_the_one_before(pairs: list[tuple[int, int]]) -> None:
+    columns = np.array(pairs, np.int64).reshape(-1, 2).T
+    begins = [at for at, pair in enumerate(pairs) if at == 0 or pair != pairs[at - 1]]
+    assert begins_of_alike(*columns).tolist() == begins
