@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -98,6 +99,17 @@ def test_no_job_is_asked_when_there_is_no_time(catalog: Catalog) -> None:
     found = summary(catalog, 0, LAST, most_asked=10, most_seconds=0)
     assert found.worst.asked == 1
     assert found.worst.most_unasked > 0
+
+
+def test_who_lost_most_stands_before_those_who_cost_others_less(catalog: Catalog) -> None:
+    found = summary(catalog, 0, LAST, most_asked=10, most_seconds=60)
+    losers = found.worst.rows.filter(pl.col("lost_seconds") > 0)
+    assert losers.height == 2
+    lost, cost = [1.0, 99.0], [9.0, 0.0]
+    rows = losers.with_columns(lost_seconds=pl.Series(lost), caused_seconds=pl.Series(cost))
+    page = html_of(site_page(replace(found, worst=replace(found.worst, rows=rows)), "SITE", {}))
+    table = page[page.index('<h2 id="h1">') :]
+    assert table.index(rows["job"][1]) < table.index(rows["job"][0])
 
 
 @needs_browser

@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
 from slicewise.analysis.site.load import OTHERS, Load, StorageLoad
 from slicewise.analysis.site.summary import MOST_JOBS, MOST_ROWS, Summary
 from slicewise.analysis.site.worst import head
@@ -106,13 +108,14 @@ def _facts(found: Summary) -> list[Fact]:
 
 
 def _worst(found: Summary, links: Links) -> Section:
-    rows = head(found.worst.rows, MOST_ROWS)
+    larger = pl.max_horizontal("lost_seconds", "caused_seconds")
+    rows = head(found.worst.rows, MOST_ROWS).sort(larger, descending=True, maintain_order=True)
     return Section(
         heading="Who lost time to others, and who cost others most",
         text=[] if rows.height else ["Nobody, as far as is known."],
         tables=[_linked(worst_table(rows.iter_rows(named=True)), _of_jobs(rows, links))] if rows.height else [],
         note="Lost: seconds of a job's runtime, by slicewise blame; -: not known. Cost others: what it took from them "
-        "together. The confidence is that of the larger of the two.",
+        "together. The larger of the two comes first, and the confidence is its own.",
     )
 
 
