@@ -10,10 +10,11 @@ from testbed import blame_validation as recorded
 from testbed import validation
 from testbed.blame_plans import STORAGES, recording_of
 
-# One process unpacks the archives and asks for what every test here uses.
-pytestmark = pytest.mark.xdist_group("campaigns")
+# One process reads these recordings, and asks for what every test here uses.
+pytestmark = pytest.mark.xdist_group("blame")
 
 ARCHIVES = Path(__file__).parent / "campaigns"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "validation.md"
 RECORDINGS = [recording_of(storage) for storage in STORAGES]
 # Mean and largest error in per cent of the true loss that are reached, and losses that the source tells at least; where
 # no more is said the aim (`recorded.AIMS`) is reached. docs/validation.md says what is missed, and why.
@@ -102,3 +103,8 @@ def test_a_neighbour_without_a_profile():
     errors = [100 * abs(one.told / one.moved - 1) for one in told]
     assert statistics.median(errors) <= 2
     assert sum(error <= recorded.UNPROFILED_AIM for error in errors) >= 0.85 * len(errors)
+
+
+def test_the_page_of_validation_ends_with_these():
+    made = validation.blame(validation.unpacked(ARCHIVES))
+    assert PAGE.read_text(encoding="utf-8").endswith(f"\n{made}")

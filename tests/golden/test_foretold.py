@@ -7,8 +7,8 @@ import pytest
 from testbed import foretell_page, validation
 from testbed.blame_plans import recording_of
 
-# The process that has unpacked the archives.
-pytestmark = pytest.mark.xdist_group("campaigns")
+# The process that has read these recordings.
+pytestmark = pytest.mark.xdist_group("blame")
 
 ARCHIVES = Path(__file__).parent / "campaigns"
 PAGE = Path(__file__).resolve().parents[2] / "docs/foretold.md"

@@ -4,13 +4,14 @@ import statistics
 from pathlib import Path
 
 import pytest
-from testbed import usual_page, validation
+from testbed import blame_page, usual_page, validation
 from testbed.usual_plans import PLANS
 
-# The process that has unpacked the archives.
-pytestmark = pytest.mark.xdist_group("campaigns")
+# One process reads these recordings, and asks for what every test here uses.
+pytestmark = pytest.mark.xdist_group("usual")
 
 ARCHIVES = Path(__file__).parent / "campaigns"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "validation.md"
 
 
 def of(name: str) -> Path:
@@ -42,3 +43,8 @@ def test_names_of_profiles_say_what_ran_together():
     assert usual_page._names("2+6on3+4after10unseen-1-2") == ("2+6/3+4@10!", "2")
     assert usual_page._names("4small+4largeafter10-3-1") == ("4~small+4~large@10", "1")
     assert all(plan.sessions for plan in PLANS.values())
+
+
+def test_the_section_of_validation_is_made_from_these():
+    made = validation.usual(validation.unpacked(ARCHIVES))
+    assert f"\n{made}\n{blame_page.HEADING}\n" in PAGE.read_text(encoding="utf-8")

@@ -12,7 +12,8 @@ from testbed.markdown import table
 MIB = 1 << 20
 # What whoever recorded them says of them, beside the archives.
 NOTES = "BLAME.md"
-TITLE = """## Lost time and blame
+HEADING = "## Lost time and blame"
+TITLE = f"""{HEADING}
 
 Jobs alone and in company under `slicewise run`, alone about a minute long (`python -m testbed.blame_campaign`), on
 GlusterFS and sshfs behind a link of 200 Mbit/s, and on a disk whose reading and writing a control group limits to 23

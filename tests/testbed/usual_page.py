@@ -57,7 +57,8 @@ COVERAGE_AIM = 0.90
 WARNED_AIM = 0.90
 # An error that whoever plans by it would notice.
 BAD = 0.20
-INTRO = """## As users meet it
+HEADING = "## As users meet it"
+INTRO = f"""{HEADING}
 
 All that was made kind above is left as it comes here: TCP is cubic and slows down after idle times, the link's queue
 drops, clients are GlusterFS's with the layers that a volume has as it comes (write-behind among them) or sshfs with its

@@ -189,6 +189,11 @@ def unpacked(directory: Path) -> Path:
 
 def page(campaigns: Path) -> str:
     """The page's text."""
+    return "\n".join(filter(None, (part(campaigns) for part in (sharing, usual, blame))))
+
+
+def sharing(campaigns: Path) -> str:
+    """The page's first part: the share model, held against the campaigns of `PLANS`."""
     parts = [TITLE, _summary(campaigns), *_notes(campaigns), _published()]
     for name in PLANS:
         directory = campaigns / name
@@ -198,8 +203,17 @@ def page(campaigns: Path) -> str:
             parts.append(_delta(name, directory))
         else:
             parts.append(_shares(name, directory))
-    parts += [*_closed_windows(campaigns), *usual_page.section(campaigns)]
-    return folded("\n".join([*parts, *blame_page.section(campaigns)]))
+    return folded("\n".join([*parts, *_closed_windows(campaigns)]))
+
+
+def usual(campaigns: Path) -> str:
+    """The second part: recordings as users meet them."""
+    return folded("\n".join(usual_page.section(campaigns)))
+
+
+def blame(campaigns: Path) -> str:
+    """The last part: lost time and blame."""
+    return folded("\n".join(blame_page.section(campaigns)))
 
 
 def _notes(campaigns: Path) -> list[str]:
