@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import stat
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,8 +118,10 @@ def _takes(row: dict[str, Any]) -> str:
 def _read(file: Path) -> tuple[dict[str, str], list[str]]:
     """What the file says, by variable, and what is wrong in it."""
     try:
+        if not stat.S_ISREG(file.stat().st_mode):  # a pipe would be waited for
+            return {}, [f"{file}: cannot be read: is no ordinary file"]
         text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}, []
     except (OSError, UnicodeDecodeError) as error:
         return {}, [f"{file}: cannot be read: {getattr(error, 'strerror', None) or 'is no text'}"]
@@ -128,6 +131,8 @@ def _read(file: Path) -> tuple[dict[str, str], list[str]]:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         return {}, [f"{file}: is no TOML: {error}; a line is, for instance: slice = 2"]
+    except (ValueError, RecursionError):  # a number of thousands of digits, thousands of brackets
+        return {}, [f"{file}: is no TOML: too long or too deep; a line is, for instance: slice = 2"]
     right, wrong = {}, []
     for key, value in given.items():
         try:
@@ -155,6 +160,8 @@ def _checked(file: Path, key: str, value: Any) -> tuple[str, str]:
     if not _is_right(row, value):
         raise UserError(f"{file}: {key} = {value}: give {_takes(row)}")
     text = f"{value:g}" if isinstance(value, float) else str(value)
+    if "\0" in text:
+        raise UserError(f"{file}: {key}: holds a zero byte, which no setting can")
     if known[key] in DIRECTORIES:
         text = os.path.expanduser(text)
     return known[key], text
@@ -171,7 +178,7 @@ def _is_right(row: dict[str, Any], value: str | int | float) -> bool:
         return True
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return False
     return bool(row["least"] <= number <= row["most"]) or (row["type"] == "MILLISECONDS" and number == 0)
 

@@ -20,7 +20,7 @@ def user_file(tmp_path, monkeypatch):
     file.parent.mkdir()
 
     def write(text, **environment):
-        file.write_text(text)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
         settings.apply(environment)
         return environment
 
@@ -58,7 +58,14 @@ def test_the_file_sets_what_the_environment_does_not(user_file):
         ('job = "x"', "job: is a name of one job alone; give --job NAME"),
         ("dir = [1]", 'dir: takes one value, such as dir = "slicewise"'),
         ("slice = ", "a line is, for instance: slice = 2"),
+        (f"a = {'[' * 100_000}", "too long or too deep; a line is, for instance: slice = 2"),
+        (f"slice = 1{'0' * 5000}", "a line is, for instance: slice = 2"),
+        (f"slice = 1{'0' * 400}", "0: give 0.1 to 60 seconds"),
+        ("slice = nan", "slice = nan: give 0.1 to 60 seconds"),
+        (r'dir = "\u0000"', "dir: holds a zero byte, which no setting can"),
+        (b"\xff", "cannot be read: is no text"),
     ],
+    ids=lambda value: value[:20] if isinstance(value, str) else None,
 )
 def test_a_mistake_is_told_with_what_is_right(user_file, text, said):
     user_file(text)
@@ -87,6 +94,14 @@ def test_a_mistake_stops_what_needs_settings_and_nothing_else(user_file, text):
     shown = slicewise_command("config").text
     assert settings.mistakes()[0] in shown
     assert "length of a slice in seconds" in shown
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda file: os.symlink(file, file)], ids=["dir", "fifo", "loop"])
+def test_what_is_no_ordinary_file_is_a_mistake_too(user_file, make):
+    make(settings.config_file())
+    settings.apply({})
+    assert settings.mistakes()[0].startswith(f"{settings.config_file()}: cannot be read: ")
+    assert slicewise_command("--help").status == 0
 
 
 def test_config_says_what_holds_and_why(user_file, tmp_path):
