@@ -64,6 +64,26 @@ def test_all_at_once_tells_what_one_by_one_does(catalog):
         assert together(at_once, by)["jobs"].sum() == 2
 
 
+def test_what_is_unknown_is_no_0_s(day):
+    found = all_at_once(day, 0, LAST, OneByOne(), 1500)
+    whole = losses(everyone(day, day.batches(), 0, LAST)).jobs
+    assert 0 < whole["caused_seconds"].null_count() < whole.height
+    assert found.rows.filter(pl.col("lost_seconds") == 0).is_empty()
+    assert found.rows["caused_seconds"].fill_null(0.0).is_sorted(descending=True)
+    assert not found.rows.filter(pl.col("caused_seconds").is_null())["lost_seconds"].null_count()
+    for by in (*GROUPS, "job"):
+        done = slicewise_command("catalog", "worst", day.path, "--by", by, "--most", 1000)
+        assert done.status == 0, done.errors
+        assert "unknown" in done.text
+        assert " - " not in done.text.split("\n", 1)[1]
+
+
+def test_a_cost_is_unknown_unless_somebody_beside_is_known_to_lose(catalog):
+    one_by_one, at_once = worst(catalog, 0, LAST), all_at_once(catalog, 0, LAST, OneByOne(), 5)
+    for found in (one_by_one, at_once):
+        assert found.rows["caused_seconds"].is_null().to_list() == found.rows["lost_seconds"].is_null().to_list()[::-1]
+
+
 def test_every_second_is_lost_to_somebody(day):
     found = losses(everyone(day, day.batches(), 0, LAST))
     lost, caused = (float(found.jobs[name].sum()) for name in ("lost_seconds", "caused_seconds"))
@@ -78,9 +98,8 @@ def test_what_some_lost_is_a_part_of_what_all_lost(day):
     is_first = np.arange(every.jobs.height) < 700
     whole, first, rest = (losses(every, asked).jobs for asked in (None, is_first, ~is_first))
     assert first["lost_seconds"][700:].null_count() == every.jobs.height - 700
-    assert (first["caused_seconds"] + rest["caused_seconds"]).to_list() == pytest.approx(
-        whole["caused_seconds"].to_list()
-    )
+    caused = (one["caused_seconds"].fill_null(0.0) for one in (first, rest, whole))
+    assert (next(caused) + next(caused)).to_list() == pytest.approx(next(caused).to_list())
 
 
 def test_who_cannot_be_priced_is_known_without_asking_the_sources(day, monkeypatch):

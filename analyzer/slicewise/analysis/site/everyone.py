@@ -103,6 +103,12 @@ class Everyone:
         """Whether anybody else was active on the storage in the slice."""
         return np.asarray(self.of_all(self.is_active.astype(np.float64)) - self.is_active > 0.5)
 
+    def is_beside(self, chosen: Mask) -> Mask:
+        """Whether each job was active on a storage and in a slice in which another of the chosen made calls."""
+        theirs = chosen[self.place].astype(np.float64)
+        met = self.is_active & (self.of_all(theirs) - theirs > 0.5)
+        return np.asarray(np.bincount(self.place, met, self.jobs.height) > 0)
+
     @cached_property
     def had_company(self) -> Mask:
         """Whether anybody else made calls, however few, on a storage and in a slice in which each job did."""

@@ -38,10 +38,10 @@ GROUPS: tuple[Group, ...] = ("program", "user")
 
 @dataclass(frozen=True)
 class Losses:
-    """jobs: a row a job: key, lost_seconds (to others; null: nothing is claimed), caused_seconds (that others lost by
-    it; below 0 where they were faster than alone), confidence (of what it lost), caused_confidence (that most of what
-    it cost others has). beside: by program and by user, seconds that jobs lost in slices in which a job of theirs had a
-    part in it.
+    """jobs: a row a job: key, lost_seconds (to others; null: nothing is claimed, or nothing of it is others'),
+    caused_seconds (that others lost by it; below 0 where they were faster than alone; null: of nobody beside it a loss
+    is claimed), confidence (of what it lost), caused_confidence (that most of what it cost others has). beside: by
+    program and by user, seconds that jobs lost in slices in which a job of theirs had a part in it.
     """
 
     jobs: pl.DataFrame
@@ -73,9 +73,10 @@ def losses(every: Everyone, asked: Mask | None = None) -> Losses:
         pl.Series("caused_seconds", every_caused),
         pl.Series("caused_confidence", np.where(caused["medium"] >= caused["low"], *TOLD)),
     )
-    told_of = pl.when(pl.col("confidence") != "unknown").then("lost_seconds")
+    is_told = (pl.col("confidence") != "unknown") & (pl.col("lost_seconds") != 0)
+    is_beside_told = pl.Series(every.is_beside(np.array(sure) != "unknown"))
     return Losses(
-        jobs.with_columns(told_of.alias("lost_seconds")),
+        jobs.with_columns(pl.when(is_told).then("lost_seconds"), pl.when(is_beside_told).then("caused_seconds")),
         {by: _beside(every, parts.blamed * factor[every.place], by) for by in GROUPS},
     )
 

@@ -27,8 +27,8 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class LostByAll:
-    """jobs: key, lost_seconds (null: nothing is claimed), caused_seconds, confidence (of the larger of the two), a row
-    a job that lost or cost anything; beside: as of `Losses`.
+    """jobs: key, lost_seconds (null: nothing is claimed), caused_seconds (null: of nobody beside it a loss is claimed),
+    confidence (of the larger of the two), a row a job that lost or cost anything; beside: as of `Losses`.
     """
 
     jobs: pl.DataFrame
@@ -54,10 +54,10 @@ def lost_by_all(catalog: Catalog, start_ns: int, end_ns: int, workers: Workers |
             lost_seconds=pl.col("lost_seconds").drop_nulls().first(),
             confidence=pl.col("confidence").filter(pl.col("lost_seconds").is_not_null()).first(),
             caused_confidence=pl.col("caused_confidence").sort_by("caused_seconds").last(),
-            caused_seconds=pl.col("caused_seconds").sum().clip(0),
+            caused_seconds=pl.when(pl.col("caused_seconds").count() > 0).then(pl.col("caused_seconds").sum().clip(0)),
         )
     )
-    is_loser = pl.col("lost_seconds").fill_null(0.0) >= pl.col("caused_seconds")
+    is_loser = pl.col("lost_seconds").fill_null(0.0) >= pl.col("caused_seconds").fill_null(0.0)
     sure = pl.when(is_loser).then("confidence").otherwise("caused_confidence").alias("confidence")
     beside: dict[Group, Counter[object]] = {by: Counter() for by in GROUPS}
     for by, name, seconds in rows.filter(~is_job).select("by", "name", "lost_seconds").iter_rows():

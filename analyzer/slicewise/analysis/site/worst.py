@@ -37,11 +37,11 @@ from slicewise.errors import UserError
 @dataclass(frozen=True)
 class Worst:
     """What blame says of the jobs of some time. rows: a row a job that lost time or cost others any: key (as text),
-    job, user, program, lost_seconds (to others; null: no loss is told), caused_seconds (that others lost by it),
-    confidence (of the larger of the two); who cost others most comes first. asked: of how many jobs blame was asked;
-    of: how many had company. unasked: the others, and the most that each of them can have lost: key (a number),
-    seconds; the most first. beside: by program and by user, seconds that jobs lost in slices in which a job of theirs
-    had a part in it. at_once: all were asked together.
+    job, user, program, lost_seconds (to others; null: no loss is told), caused_seconds (that others lost by it; null:
+    of nobody beside it a loss is told), confidence (of the larger of the two); who cost others most comes first. asked:
+    of how many jobs blame was asked; of: how many had company. unasked: the others, and the most that each of them can
+    have lost: key (a number), seconds; the most first. beside: by program and by user, seconds that jobs lost in slices
+    in which a job of theirs had a part in it. at_once: all were asked together.
     """
 
     rows: pl.DataFrame
@@ -84,8 +84,8 @@ KEPT = pl.Schema(
 
 @dataclass(frozen=True)
 class _Answer:
-    """What blame says of a job. lost: seconds, by the key of who cost them; None where nothing is claimed. beside: as
-    of `Worst`.
+    """What blame says of a job. lost: seconds, by the key of who was there, 0 of who cost none; None where nothing is
+    claimed. beside: as of `Worst`.
     """
 
     key: int
@@ -155,7 +155,13 @@ def all_at_once(catalog: Catalog, start_ns: int, end_ns: int, workers: Workers, 
 
 def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
     """Who cost others most first."""
-    return rows.sort("caused_seconds", "lost_seconds", KEY, descending=[True, True, False], nulls_last=True)
+    return _by_cost(rows, KEY)
+
+
+def _by_cost(rows: pl.DataFrame, then: str) -> pl.DataFrame:
+    """In order of what they cost others, of what they lost, and of a column. What is unknown counts as none."""
+    caused, lost = (pl.col(name).fill_null(0.0) for name in ("caused_seconds", "lost_seconds"))
+    return rows.sort(caused, lost, then, descending=[True, True, False], nulls_last=True)
 
 
 def _rows(catalog: Catalog, asked: Sequence[_Answer]) -> pl.DataFrame:
@@ -165,11 +171,13 @@ def _rows(catalog: Catalog, asked: Sequence[_Answer]) -> pl.DataFrame:
     for one in asked:
         if one.lost is None:
             continue
-        losses[one.key] = (sum(seconds for _, seconds in one.lost), one.confidence)
+        lost_to_others = sum(seconds for _, seconds in one.lost)
+        if lost_to_others > 0:
+            losses[one.key] = (lost_to_others, one.confidence)
         for other, seconds in one.lost:
             if other is not None:
                 caused.setdefault(other, []).append((seconds, one.confidence))
-    keys = losses.keys() | caused.keys()
+    keys = losses.keys() | {key for key, cost in caused.items() if any(seconds for seconds, _ in cost)}
     jobs = catalog.scan("jobs").filter(pl.col(KEY).is_in(list(keys))).select(KEY, *WHO).collect()
     rows = []
     for key, *who in jobs.iter_rows():
@@ -177,7 +185,7 @@ def _rows(catalog: Catalog, asked: Sequence[_Answer]) -> pl.DataFrame:
         cost = caused.get(key, [])
         total = sum(seconds for seconds, _ in cost)
         confidence = sure if (lost or 0.0) >= total else _of_most(cost)
-        rows.append((key_text(key), *who, lost, total, confidence))
+        rows.append((key_text(key), *who, lost, total if cost else None, confidence))
     return _sorted(pl.DataFrame(rows, schema=ROWS, orient="row"))
 
 
@@ -235,7 +243,8 @@ def head(rows: pl.DataFrame, most: int) -> pl.DataFrame:
 def together(found: Worst, by: Group) -> pl.DataFrame:
     """The rows of `Worst` added up by program or by user, in the same order: program or user, jobs (that lost time or
     cost others any), lost_seconds (null: of none of them a loss is told), caused_seconds, caused_most_seconds (that
-    others lost while a job of theirs was there), confidence (that most of the larger of lost and caused has).
+    others lost while a job of theirs was there; both null: of nobody there a loss is told), confidence (that most of
+    the larger of lost and caused has).
 
     A slice's loss is shared out among all who were there. Where one of them fills the storage and the others would
     not, it cost nearly all of that, and its part of it is less.
@@ -243,16 +252,15 @@ def together(found: Worst, by: Group) -> pl.DataFrame:
     rows = []
     for (name,), own in found.rows.group_by(by, maintain_order=True):
         lost, caused = (float(own[name].sum()) for name in ("lost_seconds", "caused_seconds"))
-        is_told = own["lost_seconds"].count() > 0
+        is_told, is_cost_told = (own[name].count() > 0 for name in ("lost_seconds", "caused_seconds"))
         larger = "lost_seconds" if lost >= caused else "caused_seconds"
         sure = _of_most(list(own.select(larger, "confidence").iter_rows()))
         most = max(caused, found.beside[by].get(name, 0.0))
-        rows.append((name, own.height, lost if is_told else None, caused, most, sure))
+        costs = (caused, most) if is_cost_told or most > 0 else (None, None)
+        rows.append((name, own.height, lost if is_told else None, *costs, sure))
     seconds = ("lost_seconds", "caused_seconds", "caused_most_seconds")
     schema = {by: ROWS[by], "jobs": pl.Int64, **dict.fromkeys(seconds, pl.Float64), "confidence": pl.String}
-    return pl.DataFrame(rows, schema=schema, orient="row").sort(
-        "caused_seconds", "lost_seconds", by, descending=[True, True, False], nulls_last=True
-    )
+    return _by_cost(pl.DataFrame(rows, schema=schema, orient="row"), by)
 
 
 def _answers(catalog: Path, keys: Sequence[int], start_ns: int, end_ns: int, count: int) -> list[_Answer]:
@@ -273,9 +281,7 @@ def _answer(around: Around, rows: Rows, job: KeptJob) -> _Answer:
     if result is None or result.lost is None or not result.is_claimed:
         return _Answer(job.key, None, "unknown", {})
     lost = [
-        (None if one.job is None else neighbours[one.job].key, one.lost.value)
-        for one in result.neighbours
-        if one.lost.value > 0
+        (None if one.job is None else neighbours[one.job].key, max(0.0, one.lost.value)) for one in result.neighbours
     ]
     return _Answer(job.key, lost, result.confidence, _beside(result, neighbours))
 
@@ -362,7 +368,7 @@ def _asked(around: Around, rows: Rows, job: KeptJob) -> tuple[Blame | None, dict
         return None, neighbours
 
 
-def _of_most(parts: Sequence[tuple[float, str]]) -> str:
+def _of_most(parts: Sequence[tuple[float | None, str]]) -> str:
     """The confidence that most of the seconds have."""
-    by_confidence = {name: sum(seconds for seconds, other in parts if other == name) for name in CONFIDENCES}
+    by_confidence = {name: sum(seconds or 0.0 for seconds, other in parts if other == name) for name in CONFIDENCES}
     return max(by_confidence, key=lambda name: by_confidence[name])

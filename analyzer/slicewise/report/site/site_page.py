@@ -83,7 +83,7 @@ def _verdict(found: Summary) -> str:
     lost = float(rows["lost_seconds"].sum())
     losers = rows.filter(rows["lost_seconds"] > 0).height
     opening = f"{words.count(losers, 'job')} lost {words.duration(lost)} in all to others"
-    if most["caused_seconds"] <= 0:
+    if (most["caused_seconds"] or 0.0) <= 0:
         return f"{opening}, none of which is known by name."
     return (
         f"{opening}; {most['job']} ({most['program']}) cost them most, {words.duration(most['caused_seconds'])}. "
@@ -114,8 +114,9 @@ def _worst(found: Summary, links: Links) -> Section:
         heading="Who lost time to others, and who cost others most",
         text=[] if rows.height else ["Nobody, as far as is known."],
         tables=[_linked(worst_table(rows.iter_rows(named=True)), _of_jobs(rows, links))] if rows.height else [],
-        note="Lost: seconds of a job's runtime, by slicewise blame; -: not known. Cost others: what it took from them "
-        "together. The larger of the two comes first, and the confidence is its own.",
+        note="Lost: seconds of a job's runtime, by slicewise blame, where that claims a loss. Cost others: what it "
+        "took from them together; unknown, where blame claims no loss of any job beside it. The larger of the two "
+        "comes first, and the confidence is its own.",
     )
 
 

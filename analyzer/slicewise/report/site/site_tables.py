@@ -100,10 +100,9 @@ def worst_table(rows: Iterable[Mapping[str, Any]], by: str = "job") -> Table:
             who = [Cell(str(row[by])) if by == "user" else row[by], _count(row["jobs"])]
         table.add(
             *who,
-            "-" if row["lost_seconds"] is None else Cell(words.duration(row["lost_seconds"]), row["lost_seconds"]),
             *(
-                Cell(words.duration(row[name]), row[name])
-                for name in ("caused_seconds", "caused_most_seconds")
+                Cell(words.UNKNOWN if row[name] is None else words.duration(row[name]), row[name])
+                for name in ("lost_seconds", "caused_seconds", "caused_most_seconds")
                 if name in row
             ),
             row["confidence"],
