@@ -58,7 +58,7 @@ def test_evidence_names_the_demand_the_share_of_time_and_the_capacity(job, seen)
     said = copies_words.evidence(copies(read_digest(job), seen=read_digests(seen)))
     assert said.startswith("sim spends 50.0 % of its runtime in I/O on /scratch and moves 60.0 MiB/s [")
     assert "/scratch serves 100 MiB/s" in said
-    assert said.endswith("what jobs side by side wrote together in the slices that they filled, of 1 run.")
+    assert said.endswith("what jobs wrote together in the slices that they filled, in 1 run.")
 
 
 def test_limits_for_slurm_and_lustre(job):

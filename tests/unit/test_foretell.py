@@ -198,7 +198,7 @@ def test_a_run_beside_somebody_without_a_profile_is_named(campaign, tmp_path):
 
 
 def test_what_cannot_be_foretold_is_said(campaign, tmp_path):
-    with pytest.raises(UserError, match="two jobs or more"):
+    with pytest.raises(UserError, match="two or more jobs"):
         foretell([(campaign[0], 0.0)])
     assert slicewise_command("foretell", campaign[0].path, tmp_path / "none").status == 2
 

@@ -110,7 +110,7 @@ def test_jobs_that_move_bytes_in_the_other_direction_too_are_not_predicted(tmp_p
     of_two = {each.doubt for each in overlap([mixed, writes]).directions["write"].predictions if each.jobs}
     assert of_two == {"what mixed reaches alone is not known"}
     doubts = {each.doubt for each in overlap([mixed, writes, reads]).directions["write"].predictions if each.jobs}
-    assert doubts == {"reads read there too, and the model takes all of the storage to be for one direction"}
+    assert doubts == {"reads also read there, and the model knows one direction at a time"}
 
 
 def test_ratios_are_told_from_the_side_of_the_job_that_got_more(profiles):

@@ -78,7 +78,7 @@ def test_a_policy_that_gains_less_than_the_error_is_not_recommended(pair, alone)
 
 
 def test_jobs_that_cannot_be_compared_are_refused(tmp_path, pair):
-    with pytest.raises(UserError, match="two jobs or more"):
+    with pytest.raises(UserError, match="two or more jobs"):
         after_the_fact(pair[:1])
     elsewhere = write_job(
         tmp_path / "c", [[50.0] * 10], host="c", slice_ns=S, mount=NETWORK | {"source": "other:/", "point": "/other"}

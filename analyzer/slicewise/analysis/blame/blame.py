@@ -151,8 +151,8 @@ def _as_sure_as_slices(told: Blame, jobs: Sequence[Digest]) -> Blame:
 
 def _harmless(storage: Storage) -> str:
     return (
-        f"Programs without a profile moved bytes on {storage.point}, too, and took nothing from the jobs, which "
-        "together were as fast while that traffic was there as while it was not"
+        f"Programs without a profile also moved bytes on {storage.point} and slowed nobody down: together "
+        "the jobs were as fast with that traffic as without it"
     )
 
 
@@ -329,7 +329,9 @@ def _neighbours(
                 program=row.get("program", ""),
                 processes=row.get("processes", 0),
                 nodes=row.get("nodes", 0),
-                lost=Estimate(value, value - below, value + error, "by the storage's time that it took in each slice"),
+                lost=Estimate(
+                    value, value - below, value + error, "by how much of the storage's time it took in each slice"
+                ),
                 kinds={kind: factor * float(rows[f"{kind}_lost"].sum()) for kind in KINDS},
                 storage=by_number[int(place)],
                 start_ns=first * grid_ns,

@@ -30,7 +30,7 @@ MOST_OF_NONE = 0.05
 LEAST_ERROR_OF_TIME = 0.01
 
 HOW = {
-    "own": "by its slices without company in which fewer of its own processes were in calls",
+    "own": "by its slices without neighbours in which fewer of its own processes were in calls",
     "runs": "by standalone runs' slices in which fewer of its processes were in calls",
 }
 

@@ -68,7 +68,7 @@ def _contradiction(base: Baseline | None, sources: Sequence[Baseline]) -> str:
         apart = max(best.low - seconds.high, seconds.low - best.high)
         if other.confidence in SURE and apart > CONTRADICTION * best.value:
             return (
-                f"two ways to know its I/O time alone disagree: {best.value:.3g} s {best.how}, "
+                f"two estimates of its I/O time alone disagree: {best.value:.3g} s {best.how}, "
                 f"{seconds.value:.3g} s {seconds.how}"
             )
     return ""

@@ -24,8 +24,8 @@ LEAST_LOSS = 0.02
 # I/O below this fraction of the wait makes little difference, whatever it lost.
 LITTLE_IO = 0.1
 HOW = "the wait for its turn, counted while it waited"
-BESIDE = {False: "had no company that is known", True: "lost at most all that it took"}
-NO_MODEL = "the job took turns with others, and the model does not know who would have had which turn then"
+BESIDE = {False: "had no known neighbours", True: "lost at most all the time that it took"}
+NO_MODEL = "the job took turns with others, and the model cannot tell whose turn it would have been without them"
 
 
 def turn_of(

@@ -264,10 +264,10 @@ def from_line(scene: Scene) -> Prices:
             return Prices(source, refused=line)
         is_always_in_calls = float(points.seconds.mean()) >= FILLS_STORAGE * scene.seconds
         if is_always_in_calls and line.speed > FASTER_THAN_ALL:
-            return Prices(source, refused="read off a line, it would be faster alone than the storage ever was")
+            return Prices(source, refused="a line through its slices makes it faster alone than the storage ever was")
         most_error = max(most_error, line.error)
         if line.error > MOST_ERROR[source]:
-            return Prices(source, refused="how the job's speed falls with its neighbours' rate scatters too much")
+            return Prices(source, refused="the job's speed varies too much at the same rates of its neighbours")
         most = scene.known[storage].most
         here = {(storage, kind): Price(1 / (most[kind] * line.speed), line.error) for kind in kinds}
         if any(_was_faster(own, kind, here[storage, kind], scene.seconds) for kind in kinds):
@@ -405,12 +405,15 @@ def from_envelope(scene: Scene) -> Prices:
             return Prices(source, refused="its neighbours' metadata calls took some of the storage's time")
         moved, other = full.together[kind], full.together["write" if kind == "read" else "read"]
         if other.sum() > TRIVIAL * (moved.sum() + other.sum()):
-            return Prices(source, refused="reads and writes met, and what the storage gives to one alone is not known")
+            return Prices(
+                source,
+                refused="reads and writes came together, and how fast the storage is for each alone is not known",
+            )
         rates = moved / scene.seconds
         middle = float(np.median(rates))
         scatter = max(scatter, float(rates.std() / middle))
         if scatter > MOST_SCATTER:
-            return Prices(source, refused="what the storage gave to all together varies too much")
+            return Prices(source, refused="how much the storage served in all varies too much")
         error = max(LEAST_ERROR, 1.96 * float(rates.std()) / middle / np.sqrt(len(rates)))
         prices[storage, kind] = Price(1 / middle, error)
         is_filled = is_filled and _is_filled(full, kind, middle * scene.seconds)

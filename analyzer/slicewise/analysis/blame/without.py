@@ -48,12 +48,12 @@ def ends_without(span: float, lost: Estimate, io_alone: float, neighbours: Seque
     if cap <= 0 or lost.value <= 0:
         return ["the job did not lose any time"] * len(neighbours)
     if any(load.seconds <= 0 or load.cap <= 0 for load in neighbours):
-        return ["what a neighbour took of the storage is not known"] * len(neighbours)
+        return ["how much of the storage a neighbour took is not known"] * len(neighbours)
 
     if len(neighbours) > 1 and any(load.active < LEAST_ACTIVE for load in neighbours):
-        return ["its neighbours paused, and the model does not know when they would without each other"] * len(
-            neighbours
-        )
+        return [
+            "its neighbours paused, and the model cannot tell when they would have paused without each other"
+        ] * len(neighbours)
 
     def end(weight: float, loads: Sequence[Load]) -> float:
         job = SharingJob("", io_alone, weight, cap, 0.0)
@@ -66,7 +66,7 @@ def ends_without(span: float, lost: Estimate, io_alone: float, neighbours: Seque
     slowest, fastest = (end(weight, neighbours) for weight in WEIGHTS)
     allowed = MOST_MISFIT * lost.value
     if not fastest - allowed <= span <= slowest + allowed:
-        return ["no weight in the model of sharing has the job end when it did"] * len(neighbours)
+        return ["the model of sharing cannot explain, with any weight, when the job ended"] * len(neighbours)
     if fastest < span < slowest:
         weight = math.exp(zero_between(lambda log: end(math.exp(log), neighbours) - span, *bounds))
     else:
@@ -78,5 +78,7 @@ def ends_without(span: float, lost: Estimate, io_alone: float, neighbours: Seque
     found: list[Estimate | str] = []
     for left_out in range(len(neighbours)):
         without = end(weight, [load for place, load in enumerate(neighbours) if place != left_out])
-        found.append(Estimate(without, without - error, without + error, "by the model of sharing, all else as it was"))
+        found.append(
+            Estimate(without, without - error, without + error, "by the model of sharing, with all else unchanged")
+        )
     return found

@@ -174,7 +174,7 @@ def difference(of: Work, against: Work, loss: Loss | None = None, former_loss: L
         rest_ns / 1e9,
         rest_ns / 1e9 - sum(part.high - part.value for part in known),
         rest_ns / 1e9 + sum(part.value - part.low for part in known),
-        "what is left of the difference, with the doubts about the other parts added up",
+        "the rest of the difference; the other parts' intervals are added up",
     )
     return Difference(
         of=of,
@@ -233,7 +233,7 @@ def _priced(of: Work, against: Work, kind: Kind, place: str, now: Amounts, then:
     price = _price(against, kind, place, now, then)
     if price is None:
         more = now.seconds - then.seconds
-        how = "work that the first run did not do, as long as it took: less if neighbours that are not known slowed it"
+        how = "work that the first run did not do, with all the time it took; less if unknown neighbours slowed it"
         return {part: Estimate(more, min(more, 0.0), max(more, 0.0), how)} if more else {}
     scales = _scales(of, against)
     if kind == "meta":
@@ -249,7 +249,9 @@ def _priced(of: Work, against: Work, kind: Kind, place: str, now: Amounts, then:
     if by_size is not None:
         more = by_size - sum(estimate.value for estimate in priced.values())
         doubt = price.error * abs(more)
-        priced["sizes"] = Estimate(more, more - doubt, more + doubt, "at the first run's cost a byte by size of calls")
+        priced["sizes"] = Estimate(
+            more, more - doubt, more + doubt, "at the first run's cost of a byte in calls of that size"
+        )
     return priced
 
 

@@ -35,7 +35,7 @@ ONE_BECAUSE = {
     "fitted curve": "a fitted model has one capacity",
 }
 ROUNDING = 1e-5
-HOW = "random phases, from the storage's high and the job's low to the storage's low and the job's high rate"
+HOW = "random phases; at one end the storage at its fastest and the job at its slowest, at the other the reverse"
 
 
 @dataclass(frozen=True)

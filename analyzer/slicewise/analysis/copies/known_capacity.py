@@ -134,4 +134,4 @@ def _runs_together(data: Campaign, demands: Mapping[str, Demand], grid_ns: int) 
 
 def _how(runs: int, direction: Direction) -> str:
     done = {"read": "read", "write": "wrote"}[direction]
-    return f"what jobs side by side {done} together in the slices that they filled, of {words.count(runs, 'run')}"
+    return f"what jobs {done} together in the slices that they filled, in {words.count(runs, 'run')}"

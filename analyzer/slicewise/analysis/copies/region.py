@@ -65,7 +65,7 @@ def region_of(storage: Storage, everyone: Sequence[Digest], alone: Mapping[str, 
     slower = _slower(shared, rows, alone)
     filled = frozenset(kind for kinds in slower.values() for kind in kinds)
     if "read" not in known.most or "write" not in known.most:
-        return f"nobody was seen to {'read' if 'read' not in known.most else 'write'} on it"
+        return f"nobody was seen {'reading' if 'read' not in known.most else 'writing'} there"
     # Calls that ask for no data wait for a server's answer: how many it can give shows where several jobs wait.
     most = {kind: known.most[kind] for kind in KINDS if kind in known.most and (kind != "meta" or kind in filled)}
     exponent = known.exponent or EXPONENTS[0]

@@ -90,7 +90,7 @@ def _one(digest: Digest, storage: Storage, way: Direction, moved: int) -> Reache
     if is_local and kernel < LEAST_REACHED * moved:
         return Reached(way, moved, kernel, True, "by the kernel's count of its processes")
     # The kernel counts a write when it is put into the page cache: that does not tell whether it left it.
-    by_whom = f"{counted[1]} stored mostly others' bytes" if counted else "nobody counted what the device stored"
+    by_whom = f"{counted[1]} stored mostly bytes of others" if counted else "nobody counted what the device stored"
     why = f"it did not sync what it wrote, and {by_whom}"
     return Reached(way, moved, None, None, why)
 

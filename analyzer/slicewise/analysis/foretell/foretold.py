@@ -145,7 +145,7 @@ def foretell(
     share no storage.
     """
     if len(jobs) < 2:
-        raise UserError("foretell needs two jobs or more; give a run alone of each")
+        raise UserError("foretell needs two or more jobs; give a standalone run of each")
     storage = storage_of([digest for digest, _ in jobs])
     there = {id(digest): alone_run(digest, storage) for digest, _ in jobs}
     alone = [there[id(digest)] for digest, _ in jobs]
@@ -400,11 +400,11 @@ def doubt_of(run: AloneRun, beside: Iterable[AloneRun], laws: Laws) -> str:
         if one.in_metadata() > MUCH_METADATA:
             whose = "its" if one is run else f"{one.digest.job}'s"
             return (
-                f"{100 * one.in_metadata():.0f} % of {whose} time in calls is of metadata, and what such calls take "
-                "and cost beside others is hardly a matter of shares"
+                f"{100 * one.in_metadata():.0f} % of {whose} time in calls is in metadata calls, which the laws of "
+                "sharing hardly describe"
             )
     if 0 < len(laws.errors) < FEWEST_SEEN:
-        return "fewer jobs were seen in company there than tell how far off a law is"
+        return "too few jobs were seen together there to tell how far off a law is"
     if laws.mean_error is not None and laws.mean_error > POOR:
         return f"no law explains well what was seen here: the best is off by {100 * laws.mean_error:.0f} % in the mean"
     return ""

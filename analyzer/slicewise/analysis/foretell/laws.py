@@ -76,10 +76,12 @@ class Laws:
         unknown, or of the very jobs that the law was chosen by.
         """
         if len(self.errors) < FEWEST_SEEN:
-            return Estimate(value, min(possible), max(possible), "by laws that nobody saw at work there")
+            return Estimate(value, min(possible), max(possible), "by laws that no run there has tested")
         spread = math.exp(self._spread(at_stake))
         low, high = (value, value) if self.is_held_out else (min(possible), max(possible))
-        return Estimate(value, low / spread, high * spread, f"by what {len(self.errors)} jobs in company were off by")
+        return Estimate(
+            value, low / spread, high * spread, f"by the errors of {len(self.errors)} jobs that ran together there"
+        )
 
     def _spread(self, at_stake: float) -> float:
         """The factor to both sides within which a job's time lies, 95 %, as a logarithm. at_stake: `dependence` of it.

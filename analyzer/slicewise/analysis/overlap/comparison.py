@@ -282,7 +282,7 @@ def _alone_estimate(
     if span is None:
         return None
     if verdict.contended is False:
-        return replace(_at_its_turn(span.seconds, waited), how="what it took, for nobody slowed it down")
+        return replace(_at_its_turn(span.seconds, waited), how="what it took: nobody slowed it down")
     if demand is not None:
         return _time_of(volume, demand.bytes_per_second, "by the slices that it had to itself")
     if limit is not None:
@@ -378,7 +378,7 @@ def _doubt(moved: Sequence[_Moved], jobs: Sequence[JobInDirection], verdict: Con
         if job.run.digest.jobs["is_running"].item():
             return f"{job.name} still runs"
         if job.other_way_bytes > WORTH_A_WORD * all_bytes:
-            return f"{job.name} {other} there too, and the model takes all of the storage to be for one direction"
+            return f"{job.name} also {other} there, and the model knows one direction at a time"
     for row in jobs:
         if row.span is not None and row.waited_seconds > (1 - MOSTLY_SERVED) * row.span.seconds.value:
             return f"{row.job} waited {row.waited_seconds:.3g} s for its turn, and the model knows no turns"
@@ -401,7 +401,7 @@ def _inverses(
         return []
     if verdict.contended is False:
         less = ", less its wait for its turn" if any(job.waited_seconds for job in jobs) else ""
-        reason = f"the jobs did not slow each other down: alone, each would have taken what it took{less}"
+        reason = f"the jobs did not slow each other down: alone, each would have taken as long{less}"
         return [Inverse(None, "work conservation", [], reason)]
     by_weight = [runtimes.invert(observed, weight, grid_ns / 1e9) for weight in WEIGHTS]
     inverses = [*by_weight, runtimes.conserve_work(observed, rate_together)]
@@ -456,30 +456,30 @@ def _notes(
         if job.use.elsewhere_share > WORTH_A_WORD
     ]
     notes += [
-        f"{' and '.join(job.alone.dropped)} stood out among the standalone runs of {job.job}, and is left out"
+        f"{' and '.join(job.alone.dropped)} left out: far from the other standalone runs of {job.job}"
         for job in active
         if job.alone and job.alone.dropped
     ]
     notes += [
         f"{job.idle_processes} of {job.idle_processes + job.processes} ranks of {job.job} {did} nothing there "
-        "themselves, as is so where I/O goes through a few of them (collective buffering, a single writer)"
+        "themselves, which is usual where I/O goes through a few of them (collective buffering, a single writer)"
         for job in active
         if job.idle_processes
     ]
     notes += [
-        f"{job.job} {did} bytes in only {100 * job.span.busy_share:.0f} % of its slices, "
-        "where the models take it to do I/O all the time"
+        f"{job.job} {did} bytes in only {100 * job.span.busy_share:.0f} % of its slices; "
+        "the models assume I/O all the time"
         for job in jobs
         if job.span is not None and job.span.busy_share < MOSTLY_BUSY
     ]
     if basis is not None and basis.kind == "any process":
         notes.append(
-            "in no slice did every process of every job move bytes; "
-            "figures of the region are of the any-process variant"
+            "in no slice did every process of every job move bytes, so the figures "
+            "are of slices in which at least one process of each job did"
         )
     if basis is not None and verdict.contended is None:
         notes.append(
-            "estimates of standalone times take every job to be able to fill the storage alone, "
+            "estimates of standalone times assume that each job alone can fill the storage, "
             "which this run does not show"
         )
     return notes

@@ -105,7 +105,7 @@ def _evidence(jobs: Sequence[Beside]) -> list[str]:
         reason = f"no standalone run, and no two full slices to {themselves}"
         clauses.append(f"what {' and '.join(unseen)} would reach alone is not known ({reason})")
     if len(told) + len(unseen) < len(jobs):
-        clauses.append("there are too few slices in which all jobs were at it throughout")
+        clauses.append("there are too few slices in which all jobs did I/O throughout")
     return clauses
 
 

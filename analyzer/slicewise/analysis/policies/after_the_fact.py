@@ -126,7 +126,7 @@ def after_the_fact(
     Raises UserError for fewer than two jobs, jobs that share no storage, or a capacity that nothing shows.
     """
     if len(digests) < 2:
-        raise UserError("policy needs the profiles of two jobs or more, which ran at one time; give them all")
+        raise UserError("policy needs the profiles of two or more jobs that ran at the same time")
     runs = runs_to_compare(digests)
     storage, direction = _where(runs)
     standalone = match_standalone(alone, [run.job for run in runs])
@@ -180,9 +180,7 @@ def _seen(jobs: Sequence[ProfiledJob], storage: Storage) -> KnownCapacity:
         rate = mean_rate(rates)
         assert rate is not None
         is_floor = float(rates.sum()) >= NOT_SLOWED * float(together["cap"].sum())
-        how = (
-            f"what the jobs moved together in the {words.count(len(together), 'slice')} in which two or more were at it"
-        )
+        how = f"what the jobs moved together in the {words.count(len(together), 'slice')} in which two or more did I/O"
         return KnownCapacity(Estimate(rate.value, rate.low, rate.high, how), "jobs side by side", is_floor)
     if not alone:
         raise UserError(

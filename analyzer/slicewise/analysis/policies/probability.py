@@ -162,7 +162,7 @@ def _logged(digest: Digest) -> LoggedJob:
 def _most_used(digests: Sequence[Digest]) -> int:
     each = pl.concat([bytes_by_storage(digest, way) for digest in digests for way in DIRECTIONS])
     if each.is_empty():
-        raise UserError("none of these jobs moved bytes of files, so there is no I/O to meet; give others")
+        raise UserError("none of these jobs moved bytes of files, so their I/O cannot meet; give other jobs")
     used = each.group_by("storage").agg(jobs=pl.len(), bytes=pl.col("bytes").sum())
     return int(used.sort("jobs", "bytes", "storage", descending=[True, True, False])["storage"][0])
 

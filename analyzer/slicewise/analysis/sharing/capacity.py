@@ -12,6 +12,7 @@ import polars as pl
 from slicewise.analysis.runs.rates import Rates, mean_rate, rates_of
 from slicewise.digest.full import full_slices
 from slicewise.estimate import Estimate
+from slicewise.text import words
 
 CapacitySource = Literal["standalone runs", "combined rate", "own slices", "envelope"]
 
@@ -78,7 +79,7 @@ def capacity(demands: Sequence[Demand | None], combined: Rates, by_themselves: R
             highest,
             median,
             highest,
-            f"the highest combined rate of a slice, of {len(combined)}; from their median to their highest",
+            f"the highest combined rate of {words.count(len(combined), 'slice')}; from their median to their highest",
         )
     own = max((demand.bytes_per_second for demand in demands if demand), key=lambda rate: rate.value, default=None)
     if own is not None and (envelope is None or own.value > envelope.value):

@@ -21,7 +21,7 @@ def doubts(model: FittedModel, jobs: Sequence[ModelJob], found: Sequence[Modelle
     if model.basis == "capacity curve" and curve is not None and curve.by != "constant":
         most, clients = max(point.clients for point in curve.points), sum(job.clients[curve.by] for job in jobs)
         if clients > (1 + BEYOND) * most:
-            told.append(f"no run had more than {most} {curve.by} at work, and these are {clients}")
+            told.append(f"here {clients} {curve.by} are at work, and no run had more than {most}")
     return told + _undecided(model, jobs, found)
 
 

@@ -187,7 +187,7 @@ def _within(scatter: Scatter | None, solved: Solved, corners: Sequence[float]) -
         what = (
             "shares vary from one combination to the next" if solved.is_at_stake else "capacity varies from run to run"
         )
-        how.append(f"{what}: what {count} combinations were off by, 95 % by Student's t")
+        how.append(f"{what}: by the errors of {count} combinations, 95 % by Student's t")
     if corners:
         how.append("exponent, capacity and standalone rates at their ends")
     value = solved.t_co
