@@ -50,6 +50,14 @@ def wide_table(rows: int) -> Table:
     return table
 
 
+def phases() -> Table:
+    """A row each two slices, with the time that it is about."""
+    table = Table([Column("phase", is_figure=False), Column("written", "bytes")])
+    for first in SLICES[::2]:
+        table.add(f"phase {first}", Cell("1.00 MiB", MIB), time=(first * SLICE_NS, (first + 2) * SLICE_NS))
+    return table
+
+
 def page() -> Page:
     chart = style.figure(height=200)
     values = np.arange(len(SLICES) + 1, dtype=float)
@@ -79,6 +87,8 @@ def page() -> Page:
             Section("Throughput", chart=chart, note="10 slices.", is_linked=True),
             Section("Some jobs", tables=[wide_table(3)]),
             Section("Many jobs", tables=[wide_table(70)]),
+            Section("Phases", tables=[phases()]),
+            Section("Files", tables=[Table([Column("file", is_figure=False)], [[Cell("/data/out")]])]),
         ],
         axis=TimeAxis(SLICES, SLICE_NS),
     )
@@ -142,6 +152,8 @@ def test_the_contents_stay_and_tell_where_the_reader_is(wide):
         "Throughput",
         "Some jobs",
         "Many jobs",
+        "Phases",
+        "Files",
         "What was seen, and what was not",
         "Terms",
     ]
@@ -232,11 +244,19 @@ def test_a_time_chosen_by_keyboard_is_that_of_charts_tiles_and_tables(wide):
     after = f"[...{headings}].map((cell) => getComputedStyle(cell, '::after').content)"
     assert set(wide.evaluate(after)[1:]) == {'" (whole run)"'}
     assert wide.evaluate(after)[0] == "none"
+    caption = (
+        "getComputedStyle([...document.querySelectorAll('figcaption > span:first-child')].at({}), '::after').content"
+    )
+    assert wide.evaluate(caption.format(-1)) == '"Over the whole run"'
+    assert wide.evaluate(caption.format(-2)) == '"Rows of the chosen time"'
+    shown = f"{rows_of(2)}.filter((row) => row.offsetHeight).map((row) => row.cells[0].textContent)"
+    assert wide.evaluate(shown) == ["phase 1002", "phase 1004"]  # from 8 s to 20 s; slices are of 4 s
     choose(wide, "tomorrow", clock[1])
     assert wide.evaluate("document.getElementById('time-said').textContent").startswith("Not a time")
     wide.evaluate("document.getElementById('time').elements.whole.click()")
     wide.wait_for("!document.documentElement.hasAttribute('data-chosen')")
     assert wide.evaluate(tiles) == before
+    assert len(wide.evaluate(shown)) == 5
     assert wide.evaluate("['from', 'to'].map((name) => document.getElementById('time').elements[name].value)") == whole
 
 

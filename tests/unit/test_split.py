@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 from slicewise.analysis.blame.waiting_cost import cost_by_waiting
-from slicewise.analysis.job.split import split
+from slicewise.analysis.job.split import by_slice, split
 from slicewise.digest.schema import FRAMES
 from slicewise.report.blame.waiting_words import waiting_lines, waiting_section
 from slicewise.report.split.split_words import critical_table, split_lines, split_record, split_table
@@ -239,6 +239,26 @@ def test_what_a_second_lost_in_io_cost_by_waiting():
     assert cost_by_waiting(found, SECOND, None, SECOND).lost_io_seconds is None
     coarse = pl.DataFrame({"slice": [0], "lost_seconds": [0.2], "seconds": [0.4]})
     assert cost_by_waiting(found, SECOND, coarse, 2 * SECOND).lost_io_seconds == pytest.approx(0.8)
+
+
+def test_ranks_are_told_of_a_chosen_time_by_what_they_counted_in_its_slices():
+    calls = [(0, 0, "barrier", 0.2), (1, 0, "barrier", 0.9), (0, 3, "file", 0.5), (1, 3, "life", 0.25)]
+    digest = digest_of(5, calls, [(0, 1, "write", 0.5), (0, 3, "write", 0.25), (1, 2, "read", 1.0)])
+    found = split(digest)
+    table = split_table(found, by_slice(digest, found, 2), range(5))
+    headings = [column.heading for column in table.columns]
+    told = [
+        {heading: [round(float(each), 3) for each in cell.over_time.values[0]]
+         for heading, cell in zip(headings, row, strict=True) if cell.over_time}
+        for row in table.rows
+    ]  # fmt: skip
+    assert told == [
+        {"MPI": [0.2, 0, 0, 0, 0], "writes": [0, 0.5, 0, 0.25, 0], "MPI-IO": [0, 0, 0, 0.5, 0]},
+        {"MPI": [0.9, 0, 0, 0, 0], "of that waiting": [0.7, 0, 0, 0, 0], "begin and end": [0, 0, 0, 0.25, 0],
+         "reads": [0, 0, 1.0, 0, 0]},
+    ]  # fmt: skip
+    # Parts that are in no slice of the axis: such a figure is of the whole run alone.
+    assert not any(cell.over_time for cell in split_table(found, by_slice(digest, found, 2), range(1, 3)).rows[1][2:6])
 
 
 def test_efficiencies_are_those_of_pop():

@@ -53,6 +53,11 @@ class TimeAxis:
     slice_ns: int
 
 
+def on_clock(time_ns: int) -> int:
+    """An instant in the milliseconds of the page's clock axis."""
+    return int(clock_times([time_ns // 1_000_000], 1_000_000).astype("int64")[0])
+
+
 class Timed:
     """The figures of a page by their numbers, as its script finds them."""
 

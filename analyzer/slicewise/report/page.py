@@ -28,7 +28,7 @@ from slicewise.charts.figure import Figure
 from slicewise.errors import UserError
 from slicewise.report.chart_words import in_words
 from slicewise.report.marking import TermLinks, kept_together, term_of, terms_in
-from slicewise.report.over_time import OverTime, TimeAxis, Timed
+from slicewise.report.over_time import OverTime, TimeAxis, Timed, on_clock
 from slicewise.report.tables import Table
 from slicewise.text import safe_text
 
@@ -155,6 +155,7 @@ def html_of(page: Page) -> str:
         "of_a_new_part": links.of_a_new_part,
         "term_id": lambda heading: term.id if (term := term_of(heading)) else "",
         "number_of": timed.number_of,
+        "on_clock": on_clock,
         "in_words": in_words,
         "packed_sums": lambda _: packed(json.dumps(timed.record(page.axis), separators=(",", ":"))),
     }

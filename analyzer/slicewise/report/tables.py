@@ -67,26 +67,33 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows of cells; `title` names it on the page and may be empty. greyed: numbers of rows."""
+    """Columns and rows of cells; `title` names it on the page and may be empty. greyed: numbers of rows. times: of rows
+    by their numbers, from when to when they are about (ns); a page shows those that reach into the chosen time.
+    """
 
     columns: Sequence[Column]
     rows: list[Sequence[Cell]] = field(default_factory=list)
     title: str = ""
     greyed: set[int] = field(default_factory=set)
+    times: dict[int, tuple[int, int]] = field(default_factory=dict)
 
-    def add(self, *cells: Cell | str, is_greyed: bool = False) -> None:
-        """Add a row; a bare string is a cell that is copied as it is shown. is_greyed: it is not one to go by."""
+    def add(self, *cells: Cell | str, is_greyed: bool = False, time: tuple[int, int] | None = None) -> None:
+        """Add a row; a bare string is a cell that is copied as it is shown. is_greyed: it is not one to go by. time: as
+        of `times`.
+        """
         if len(cells) != len(self.columns):
             raise ValueError(f"a row of {len(cells)} cells in a table of {len(self.columns)} columns")
         if is_greyed:
             self.greyed.add(len(self.rows))
+        if time is not None:
+            self.times[len(self.rows)] = time
         self.rows.append([cell if isinstance(cell, Cell) else Cell(cell) for cell in cells])
 
     def without_empty_columns(self) -> Table:
         """The table without the columns in which no row says anything."""
         kept = [place for place in range(len(self.columns)) if any(row[place].text for row in self.rows)]
         rows: list[Sequence[Cell]] = [[row[place] for place in kept] for row in self.rows]
-        return Table([self.columns[place] for place in kept], rows, self.title, self.greyed)
+        return Table([self.columns[place] for place in kept], rows, self.title, self.greyed, self.times)
 
     def copied_rows(self) -> list[list[str]]:
         """Headings and rows as they are copied."""

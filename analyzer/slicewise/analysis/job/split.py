@@ -11,7 +11,7 @@ import polars as pl
 
 from slicewise.analysis.job.critical import critical_ranks
 from slicewise.analysis.job.holds import Hold, held_by_slice, holds_of
-from slicewise.analysis.job.mpi_waiting import COMMUNICATING, ns_of, waiting
+from slicewise.analysis.job.mpi_waiting import COMMUNICATING, ns_of, waiting, waiting_by_slice
 from slicewise.digest.digest import Digest
 from slicewise.kinds import KINDS
 from slicewise.scalars import real
@@ -67,10 +67,27 @@ def split(digest: Digest) -> Split | None:
     )
 
 
+def by_slice(digest: Digest, found: Split, most: int) -> pl.DataFrame:
+    """process, slice, and in seconds what `Split.processes` has of calls: mpi, waiting, begin_and_end, read, write,
+    meta, sync, mpi_io; of the first processes there, `most` of them.
+    """
+    ranks, first = found.processes.select("process"), found.processes.select("process").head(most)
+    communication = digest.communication.join(ranks, on="process", how="semi")
+    called = communication.group_by("process", "slice").agg(**_called())
+    in_io = digest.process_slices.join(first, on="process", how="semi").group_by("process", "slice")
+    io = in_io.agg(**{kind: pl.col(f"{kind}_ns").sum() / 1e9 for kind in KINDS})
+    parts = [part.join(first, on="process", how="semi") for part in (called, waiting_by_slice(communication), io)]
+    return pl.concat(parts, how="diagonal_relaxed").fill_null(0)
+
+
+def _called() -> dict[str, pl.Expr]:
+    """Seconds in calls of MPI, of rows of `communication` that are grouped."""
+    classes = {"mpi": COMMUNICATING, "begin_and_end": ("life",), "mpi_io": ("file",)}
+    return {name: ns_of(of) / 1e9 for name, of in classes.items()}
+
+
 def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
-    called = communication.group_by("process").agg(
-        mpi=ns_of(COMMUNICATING) / 1e9, begin_and_end=ns_of(("life",)) / 1e9, mpi_io=ns_of(("file",)) / 1e9
-    )
+    called = communication.group_by("process").agg(**_called())
     processor = digest.usage.group_by("process").agg(
         processor=(pl.col("user_ns").sum() + pl.col("system_ns").sum()) / 1e9, sampled=pl.col("sampled_ns").sum() / 1e9
     )

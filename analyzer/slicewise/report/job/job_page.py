@@ -17,6 +17,7 @@ from slicewise.analysis.job.phases import Phases
 from slicewise.analysis.job.phases import phases as find_phases
 from slicewise.analysis.job.sites import Sites, sites
 from slicewise.analysis.job.split import Split
+from slicewise.analysis.job.split import by_slice as split_by_slice
 from slicewise.analysis.job.split import split as split_of
 from slicewise.analysis.job.totals import Summary, summarize
 from slicewise.analysis.job.turns import Turns
@@ -41,6 +42,7 @@ from slicewise.report.nodes.node_sections import cgroup_sections, node_sections
 from slicewise.report.over_time import Kind, OverTime, TimeAxis, sums
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.report.split.split_words import CRITICAL_NOTE, critical_table, split_lines, split_table
+from slicewise.report.split.split_words import MOST_ROWS as MOST_RANKS
 from slicewise.report.split.split_words import NOTE as SPLIT_NOTE
 from slicewise.scalars import whole
 from slicewise.text import words
@@ -184,12 +186,21 @@ def job_page(report: JobReport, unseen: Sequence[str]) -> Page:
             {summary.job: summary.coverage},
         ),
         unseen=unseen,
-        axis=TimeAxis(report.slices, report.slice_ns) if report.slices else None,
+        axis=TimeAxis(_axis(report), report.slice_ns) if report.slices else None,
         steps=[
             Step("See who slowed it down:", command("blame", report.digest.path)),
             Step("See why another run of it took another time:", f"{command('compare', report.digest.path)} OTHER"),
         ],
     )
+
+
+def _axis(report: JobReport) -> range:
+    """The slices of figures that are told of a chosen time: those of the charts, and those with calls of MPI."""
+    if report.split is None or not report.slices:
+        return report.slices
+    numbers = report.digest.communication["slice"]
+    first, last = whole(numbers.min()), whole(numbers.max())
+    return range(min(report.slices.start, first), max(report.slices.stop, last + 1))
 
 
 def _when(report: JobReport) -> str:
@@ -201,11 +212,11 @@ def _no_io() -> Section:
 
 
 def _facts(report: JobReport) -> list[Fact]:
-    moved = report.summary.by_object["file"]
+    moved, axis = report.summary.by_object["file"], _axis(report)
 
     def of_time(kind: Kind, *columns: str) -> OverTime | None:
         totals = [moved[column] for column in columns]
-        return sums(kind, report.per_slice, columns, report.slices, totals) if report.slices else None
+        return sums(kind, report.per_slice, columns, axis, totals) if axis else None
 
     written, read = of_time("size", "write_bytes"), of_time("size", "read_bytes")
     facts = [
@@ -293,7 +304,7 @@ def _call_sites(report: JobReport) -> list[Section]:
         return []
     first, last = whole(samples["slice"].min()), whole(samples["slice"].max())
     slices = range(min(first, report.slices.start or first), max(last + 1, report.slices.stop))
-    return [sites_section(report.sites, slices, report.slice_ns, report.slices)]
+    return [sites_section(report.sites, slices, report.slice_ns, _axis(report))]
 
 
 def _distributions(report: JobReport) -> list[Section]:
@@ -314,11 +325,11 @@ def _distributions(report: JobReport) -> list[Section]:
 
 
 def _tables(report: JobReport) -> list[Section]:
-    summary = report.summary
+    summary, axis = report.summary, _axis(report)
     is_partial = (report.files["path"] == "").any() or (report.files["error_bytes"] > 0).any()
     files_note = f"{FILES_NOTE} {without_row(analysis.files_without_row(report.digest))}".rstrip()
     sections = [
-        ("File systems", job_tables.mounts_table(summary, report.by_storage, report.slices), ""),
+        ("File systems", job_tables.mounts_table(summary, report.by_storage, axis), ""),
         ("Busiest files", job_tables.files_table(report.files), files_note if is_partial else ""),
         ("Calls", job_tables.calls_table(summary), ""),
     ]
@@ -326,7 +337,9 @@ def _tables(report: JobReport) -> list[Section]:
         sections.insert(0, ("Processor, memory and page faults", usage_table(report.usage), USAGE_NOTE))
     if report.split is not None:
         sections.insert(0, ("Whom the ranks waited for", critical_table(report.split), CRITICAL_NOTE))
-        sections.insert(0, ("Computing, communicating and I/O", split_table(report.split), SPLIT_NOTE))
+        by_slice = split_by_slice(report.digest, report.split, MOST_RANKS) if axis else None
+        ranks = split_table(report.split, by_slice, axis)
+        sections.insert(0, ("Computing, communicating and I/O", ranks, SPLIT_NOTE))
     return [
         *(Section(heading, tables=[table], note=note) for heading, table, note in sections if table.rows),
         *seen_section({summary.job: summary.coverage}),

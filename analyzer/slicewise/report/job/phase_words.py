@@ -65,6 +65,7 @@ def phases_table(found: Phases, slice_ns: int) -> Table:
             *(Cell(words.size(phase[name]), phase[name]) for name in ("write_bytes", "read_bytes")),
             *(Cell(words.rate(phase[name]), phase[name]) for name in ("rate", "low_rate", "high_rate")),
             Cell(f"{phase['processes']:,}", phase["processes"]),
+            time=(phase["start_ns"], phase["end_ns"]),
         )
     if found.phases.height > MOST_PHASES:
         table.add(f"and {found.phases.height - MOST_PHASES:,} more", *[""] * (len(table.columns) - 1))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
 import polars as pl
@@ -17,6 +17,8 @@ from slicewise.text import words
 MOST_HOLDS = 3
 MOST_PHASES = 3
 MOST_ROWS = 64
+MOST_RANK_SLICES = 25_000  # of more the page would be large, and it tells of the whole run alone
+NO_SLICES = range(0)
 LEAST_SECONDS = 0.01
 PARTS = ("computing", "idle", "mpi", "waiting", "begin_and_end")
 LEAST_SHARE_OF_LONGER = 0.9  # by one thing alone, rather than mainly
@@ -127,7 +129,10 @@ def critical_table(split: Split) -> Table:
     for row in shown.iter_rows(named=True):
         parts = (_difference(row[name], row["longer"]) for name in COLUMNS_OF_PARTS)
         longer = Cell(words.duration(row["longer"]), row["longer"])
-        table.add(_clock(row, "start_ns"), _clock(row, "end_ns"), row["label"], longer, *parts, row["sureness"])
+        table.add(
+            _clock(row, "start_ns"), _clock(row, "end_ns"), row["label"], longer, *parts, row["sureness"],
+            time=(row["start_ns"], row["end_ns"]),
+        )  # fmt: skip
     if split.phases.height > MOST_ROWS:
         table.add(f"and {split.phases.height - MOST_ROWS:,} more", *("" for _ in range(len(COLUMNS_OF_PARTS) + 4)))
     return table
@@ -140,8 +145,10 @@ def _difference(seconds: float, longer: float) -> Cell:
     return Cell(f"{sign}{words.duration(abs(seconds))}" if is_shown else "", seconds)
 
 
-def split_table(split: Split) -> Table:
-    """One row a rank; of many ranks the first ones."""
+def split_table(split: Split, by_slice: pl.DataFrame | None = None, axis: range = NO_SLICES) -> Table:
+    """One row a rank; of many ranks the first ones. by_slice: as analysis.job.split.by_slice gives it, for figures of a
+    chosen time; axis: the slices of the page.
+    """
     table = Table(
         [
             Column("process", is_figure=False),
@@ -160,10 +167,29 @@ def split_table(split: Split) -> Table:
     )
     names = ("runtime", "computing", "idle", "mpi", "waiting", "begin_and_end", *DOES)
     for row in split.processes.head(MOST_ROWS).iter_rows(named=True):
-        table.add(row["label"], *(_seconds(row[name]) for name in names))
+        over_time = _over_time(row, by_slice, axis)
+        table.add(row["label"], *(over_time(_seconds(row[name]), name) for name in names))
     if split.processes.height > MOST_ROWS:
         table.add(f"and {split.processes.height - MOST_ROWS:,} more", *("" for _ in names))
     return table
+
+
+def _over_time(
+    row: Mapping[str, Any], by_slice: pl.DataFrame | None, axis: range
+) -> Callable[[Cell | str, str], Cell | str]:
+    """Gives a cell of a rank's row the sums of a column by slice, where these come to what the cell says."""
+    if by_slice is None or len(axis) * by_slice["process"].n_unique() > MOST_RANK_SLICES:
+        return lambda cell, _: cell
+    from slicewise.report.over_time import sums  # brings numpy along
+
+    own = by_slice.filter(pl.col("process") == row["process"])
+
+    def told(cell: Cell | str, name: str) -> Cell | str:
+        if isinstance(cell, str) or name not in own.columns or not cell.value:
+            return cell
+        return replace(cell, over_time=sums("duration", own, [name], axis, [row[name]]))
+
+    return told
 
 
 def _seconds(seconds: float) -> Cell | str:

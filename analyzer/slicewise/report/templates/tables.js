@@ -15,7 +15,7 @@ const tables = (() => {
 
   /* Headings and rows as they are shown now. */
   function shown(figure) {
-    return [...figure.querySelectorAll("tr")].filter((row) => !row.hidden).map((row) => [...row.cells].map(copied));
+    return [...figure.querySelectorAll("tr")].filter((row) => !row.hidden && !row.classList.contains("out-of-time")).map((row) => [...row.cells].map(copied));
   }
 
   async function copy(figure, button) {

@@ -35,7 +35,7 @@ const chosenTime = (() => {
 
   /* Tiles and cells that are sums over slices. A slice is in a time if its middle is. */
   function sums(data) {
-    if (data === null) return [];
+    if (data === null) return rows();
     const places = [...document.querySelectorAll("[data-sum]")].map((element) => ({ element, text: element.textContent, copied: element.dataset.copied, figure: data.figures[element.dataset.sum] }));
     const slice = (ms) => Math.min(data.slices, Math.max(0, Math.ceil((ms - data.first_ms) / data.slice_ms - 0.5)));
     function limit(range) {
@@ -48,14 +48,21 @@ const chosenTime = (() => {
         if (copied !== undefined) element.dataset.copied = isWhole ? copied : figure.kind === "rate" ? found[0] / seconds / 2 ** 20 : found[0];
       }
     }
-    return [{ limit }];
+    return [{ limit }, ...rows()];
+  }
+
+  /* Rows that are about a time of their own: those that reach into the chosen one are shown. */
+  function rows() {
+    const all = [...document.querySelectorAll("tr[data-from]")].map((row) => [row, Number(row.dataset.from), Number(row.dataset.to)]);
+    const isOut = (range, first, end) => range !== null && (end < range[0] || first > range[1] || (first < end && (end === range[0] || first === range[1])));
+    return [{ limit: (range) => all.forEach(([row, first, end]) => row.classList.toggle("out-of-time", isOut(range, first, end))) }];
   }
 
   /* Marks headings of figures that always tell of the whole run: of columns, of whole tables, of charts on no clock. */
   function markWholes() {
     for (const figure of document.querySelectorAll("figure.table")) {
-      const isTold = figure.querySelector("td[data-sum]") !== null;
-      if (!isTold) figure.querySelector("figcaption > span").classList.add("of-whole");
+      const isTold = figure.querySelector("td[data-sum]") !== null, hasTimes = figure.querySelector("tr[data-from]") !== null;
+      if (!isTold) figure.querySelector("figcaption > span").classList.add(hasTimes ? "of-rows" : "of-whole");
       else for (const heading of figure.querySelectorAll("th.figure"))
         heading.classList.toggle("of-whole", !figure.querySelector(`td:nth-child(${heading.cellIndex + 1})[data-sum]`));
     }
