@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
 import pytest
+from endtoend.test_flamegraph import profile as job_with_sites  # noqa: F401 (a fixture)
 from endtoend.test_page_edges import box, policies, probabilities, sizes
+from slicewise.running.delta_campaign import DeltaPlan, runs_of
+from slicewise.running.delta_sweep import DESCRIBED, SweepPanel, SweepPlan
 from support import browser
 from support.command_line import slicewise_command
+from support.io500_results import write_result
 from support.jobs import write_competing_jobs, write_job
 
 DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
@@ -19,6 +28,8 @@ CUT = """[...document.querySelectorAll('.chart')].flatMap((chart) => {
     }).map((text) => text.textContent);
 })"""
 JOB, OTHER, ALONE = "48190", "48213", "alone-48190"
+CAMPAIGNS = Path(__file__).parents[1] / "golden/campaigns"
+RECORDED = ("delta-turns", "delta-glusterfs")
 COMMANDS = {
     "report": ("report", JOB),
     "blame": ("blame", JOB),
@@ -31,6 +42,10 @@ COMMANDS = {
     "policy-probability": ("policy", "probability", "."),
     "size": ("size", JOB),
     "catalog-page": ("catalog", "page", "catalog"),
+    "expect-place": ("expect", "place", JOB, OTHER, "--box", "../io500"),
+    "delta": ("delta", "read", "../sweep/delta-turns"),
+    "delta-sweep": ("delta", "sweep", "--page", "../sweep"),
+    "flamegraph": ("flamegraph", "../sites"),
 }
 OF_FIGURES = {"expect-box": box, "size-table": sizes, "policies": policies, "probabilities": probabilities}
 
@@ -41,15 +56,29 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def jobs(tmp_path_factory):
-    """Two jobs side by side and each alone, and a catalog of them."""
-    directory = tmp_path_factory.mktemp("jobs")
+def jobs(tmp_path_factory, job_with_sites):  # noqa: F811
+    """Two jobs side by side and each alone, a catalog of them, a box, Delta-graphs and a job with call sites."""
+    beside = tmp_path_factory.mktemp("pages")
+    directory = beside / "jobs"
     write_competing_jobs(directory, OTHER, JOB)
     write_job(directory / f"alone-{OTHER}", 60, 12, {range(43): 102.0})
     write_job(directory / ALONE, 12, 12, {range(39): 101.0}, program="/opt/postproc")
     done = slicewise_command("catalog", "ingest", directory / "catalog", directory)
     assert done.status == 0, done.errors
+    write_result(beside / "io500" / "run", (0.05, 0.1), (2.0, 10))
+    (beside / "sites").symlink_to(job_with_sites)
+    write_sweep(beside / "sweep")
     return directory
+
+
+def write_sweep(directory: Path) -> None:
+    """A sweep of two panels, as it is once it is recorded."""
+    plan = DeltaPlan("write a", "write b", [0.0], 1, None)
+    for name in RECORDED:
+        shutil.unpack_archive(CAMPAIGNS / f"{name}.tar.xz", directory)
+        (directory / name / "done").write_text("\n".join(run.name for run in runs_of(plan)))
+    panels = [SweepPanel(name, "server", "", "", plan) for name in RECORDED]
+    (directory / DESCRIBED).write_text(json.dumps(asdict(SweepPlan("How the server shares", panels))))
 
 
 @pytest.mark.parametrize("kind", [*COMMANDS, *OF_FIGURES])
