@@ -69,6 +69,6 @@ def test_a_row_and_a_section_a_panel():
     assert [section.heading for section in page.sections] == [
         "All panels", "device: memory", "device: disk", "Disk busy of disk",
     ]  # fmt: skip
-    assert page.sentences[1] == "Whoever comes first gains most in disk: asymmetry 1.00."
+    assert page.sentences[0] == "Whoever comes first gains most in disk: asymmetry 1.00."
     assert list(page.unseen) == ["throttled: not recorded yet", "A: saw 60 % of the bytes"]
     assert "device: disk" in html_of(page)

@@ -1,6 +1,7 @@
 """Where jobs lie in the box of what to expect: points, phases, page cache, company, and the last sentence."""
 
 import json
+import re
 
 import pytest
 from slicewise.analysis.blame.case import case_of
@@ -160,6 +161,8 @@ def test_the_page_shows_jobs_and_boxes(tmp_path, box):
     found = placed(write_run(tmp_path / "profiles" / "a<b>", 20, rows), box)
     page = html_of(places_page(expectation(read_results([box])), [found], []))
     assert "a&lt;b&gt; is in the box" in page
+    # Its phases are IO500's, and "writes only" are no standalone run.
+    assert set(re.findall(r'data-term="term-([a-z0-9-]*(?:phase|alone))"', page)) == {"io500-phase"}
 
 
 def test_few_operations_are_not_told_in_thousands():

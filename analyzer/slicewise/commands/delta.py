@@ -139,7 +139,9 @@ def sweep(
     for panel in present:
         graph, evidence = graph_and_evidence(panel.name, campaigns[panel.name], Weighting(weight))
         panels.append(Panel(panel.sweep, graph, evidence, resources(graph, campaigns[panel.name])))
-    unseen = [line for data in campaigns.values() for line in least_seen_lines(data.digests, data.direction)]
+    unseen = [
+        f"{name}: {line}" for name, data in campaigns.items() for line in least_seen_lines(data.digests, data.direction)
+    ]
     page = html or page_path(folder, f"sweep-{folder.resolve().name}")
     write_page(sweep_page(described.title, panels, missing, unseen), page)
     if json:
@@ -217,7 +219,11 @@ def _show_graphs(
 ) -> None:
     campaigns = {directory: _campaign(directory, direction) for directory in directories}
     read = [_graph(directory, data, weight) for directory, data in campaigns.items()]
-    unseen = [line for data in campaigns.values() for line in least_seen_lines(data.digests, data.direction)]
+    unseen = [
+        f"{directory.resolve().name}: {line}" if len(campaigns) > 1 else line
+        for directory, data in campaigns.items()
+        for line in least_seen_lines(data.digests, data.direction)
+    ]
     graphs = [graph for graph, _, _ in read]
     evidence = [found for _, found, _ in read]
     page = html or page_path(directories[0], f"delta-{directories[0].resolve().name}")

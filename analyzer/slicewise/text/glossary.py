@@ -117,6 +117,12 @@ TERMS = (
         "everything.",
     ),
     Term(
+        "IO500 phase",
+        "One benchmark of IO500, such as ior-easy-write. Each runs by itself and is timed by itself. Easy phases move "
+        "large pieces, each process in files of its own; hard phases move small ones in a file or directory of all.",
+        ("IO500 phases", "hard phase", "hard phases", "easy phase", "easy phases"),
+    ),
+    Term(
         "lane",
         "One thread's counters of the open slice.",
         is_marked=False,

@@ -111,7 +111,11 @@ def delta_page(
         ],
         sections=[
             *sections,
-            *(evidence_section(found) for found in evidence if len(found)),
+            *(
+                evidence_section(found, graph.configuration if len(graphs) > 1 else "")
+                for graph, found in zip(graphs, evidence, strict=False)
+                if len(found)
+            ),
             *(
                 section
                 for graph, found in zip(graphs, levels, strict=False)

@@ -62,7 +62,9 @@ def sweep_page(title: str, panels: Sequence[Panel], missing: Sequence[str], unse
     sentences = [f"{title}: {words.count(len(panels), 'panel')}, a Delta-graph each."]
     if worst is not None:
         who = who_gains(worst.points)
-        sentences.append(f"Whoever comes {who} gains most in {worst.configuration}: asymmetry {worst.asymmetry:.2f}.")
+        sentences.insert(
+            0, f"Whoever comes {who} gains most in {worst.configuration}: asymmetry {worst.asymmetry:.2f}."
+        )
     note = "An asymmetry of 0 is fair sharing, of 1 first come, first served; a peak is the time over the time alone."
     return Page(
         title=title,

@@ -142,7 +142,7 @@ def further_sections(found: Expectation) -> list[Section]:
         ]
         sections.append(
             Section(
-                heading="How long each phase took",
+                heading="How long each IO500 phase took",
                 chart=charts.tails(
                     pl.DataFrame(rows, schema=["phase", "run", "seconds"], orient="row"),
                     pl.DataFrame(

@@ -14,6 +14,7 @@ from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
 GIB_S, KIOPS = "GiB/s", "kIOPS"
+LEAST_RATE = 0.001  # lower ones are told as lower
 
 
 def boxes_table(found: Expectation) -> Table:
@@ -75,7 +76,7 @@ def tails_table(found: Expectation) -> Table:
     """A row a phase: how long it took over the runs."""
     table = Table(
         [
-            Column("phase", is_figure=False),
+            Column("IO500 phase", is_figure=False),
             Column("runs"),
             Column("median", "s"),
             Column("95 %", "s"),
@@ -117,7 +118,7 @@ def _place_cells(work: Work, position: Position, is_inside: bool) -> list[Cell]:
     share = position.share_of_easy
     rates = (work.bandwidth, work.metadata, work.metadata_per_wall)
     return [
-        *(Cell(words.number(value), value) for value in rates),
+        *(Cell(f"under {LEAST_RATE}" if 0 < value < LEAST_RATE else words.number(value), value) for value in rates),
         *(Cell(words.duration(value), value) for value in (work.data_seconds, work.metadata_seconds)),
         Cell("yes" if is_inside else "no"),
         Cell(words.percent(share, 2), None if share is None else share * 100),

@@ -12,7 +12,7 @@ from slicewise.text import words
 
 MOST_LINES = 6
 FEWEST_ANOMALIES = 2
-KIND_NAMES = {"aggregate": "reads and writes", "write": "writes alone", "read": "reads alone"}
+KIND_NAMES = {"aggregate": "reads and writes", "write": "writes only", "read": "reads only"}
 
 
 def rates(point: Point) -> str:
@@ -35,7 +35,7 @@ def mostly_anomalies(boxes: Boxes) -> list[str]:
         return []
     return [
         f"{anomalies} of {len(boxes.runs)} runs are anomalies. Either hard I/O is no harder here than easy I/O, or "
-        "the phases are too short and noise decides. Run longer phases, on a quiet system."
+        "the IO500 phases are too short and noise decides. Run longer ones, on a quiet system."
     ]
 
 
@@ -91,7 +91,7 @@ def anomalies(found: Expectation) -> list[str]:
     aggregate: dict[str, list[Axis]] = {}
     for boxes in found.boxes:
         for run in boxes.runs:
-            # What the aggregate says already is not said again of writes and reads alone.
+            # What the aggregate says already is not said again of writes only and reads only.
             if boxes.kind == "aggregate":
                 aggregate[run.run.name] = run.box.anomalies
             elif set(run.box.anomalies) <= set(aggregate.get(run.run.name, [])):
@@ -155,8 +155,8 @@ def invalid(found: Expectation) -> list[str]:
     if not runs:
         return []
     return [
-        f"{words.count(len(runs), 'run')} of {len(found.results.runs)} broke IO500's own rules (most often, phases "
-        "were shorter than 300 s): short phases may measure caches."
+        f"{words.count(len(runs), 'run')} of {len(found.results.runs)} broke IO500's own rules (most often, IO500 "
+        "phases were shorter than 300 s): short ones may measure caches."
     ]
 
 
@@ -201,7 +201,7 @@ def notes(found: Expectation) -> list[str]:
     said = [
         "A run's box reaches from the geometric mean of its hard phases to that of its easy ones; find is left out. "
         "The expectation is the union of the boxes, not the rectangle around them.",
-        "Writes alone are ior-*-write, mdtest-*-write and mdtest-*-delete; reads alone are the others.",
+        "Writes only: ior-*-write, mdtest-*-write and mdtest-*-delete. Reads only: the others.",
     ]
     if any(boxes.benchmark != IO500 for boxes in found.boxes):
         said.append("Runs that are not IO500 are shorter and smaller: compare them with each other, not with a list.")

@@ -94,7 +94,7 @@ def measured(placed: Placed) -> str:
     boxes = placed.boxes
     of = f"The box is from {words.count(len(boxes.good), 'run')} of {boxes.benchmark}, {expect_words.api(boxes)}"
     if placed.measured is None:
-        return f"{of}, which do not say when they ran.{_sizes(placed)}"
+        return f"{of}. When that was is not said.{_sizes(placed)}"
     seconds = (placed.start - placed.measured).total_seconds()
     when = f"{words.duration(abs(seconds)) if abs(seconds) < DAY_SECONDS else _days(abs(seconds))}"
     old = " Measure it anew." if abs(seconds) > OLD_DAYS * DAY_SECONDS else ""

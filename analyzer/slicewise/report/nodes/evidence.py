@@ -112,10 +112,10 @@ def _figures(row: Mapping[str, Any]) -> str:
     )
 
 
-def evidence_section(evidence: pl.DataFrame) -> Section:
-    """The section of a page."""
+def evidence_section(evidence: pl.DataFrame, of: str = "") -> Section:
+    """The section of a page. of: what it is about, on a page that has several."""
     return Section(
-        "Evidence for causes",
+        f"Evidence for causes{f' in {of}' if of else ''}",
         text=[evidence_words(evidence)],
         tables=[evidence_table(evidence)],
         note="Each slice counts with the node that has the highest value of a signal. Alone and together are means "
