@@ -45,7 +45,7 @@ def places_page(found: Expectation, placed: Sequence[Placed], unseen: Sequence[s
         heading="Where the jobs lie",
         text=[line for one in placed for line in place_words.lines(one)],
         tables=[expect_tables.places_table(placed)],
-        note="A line across the boxes is a job that one axis alone can judge.",
+        note="A line across the boxes is a job that only one axis can judge.",
     )
     boxes = boxes_sections(found, drawn, first.boxes)
     at = next((number for number, other in enumerate(found.boxes) if other is first.boxes), 0)
