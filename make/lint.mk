@@ -3,9 +3,9 @@
 
 TIDY_SOURCES = $(wildcard store/*.c libprofiler/*.c wrappers/*.c collector/*.c interface/*.c reader/*.c schema/*.c)
 FORMATTED = $(foreach room,store libprofiler collector interface interface/slicewise reader schema,$(wildcard $(room)/*.[ch]))
-PYTHON_SOURCES = analyzer tests demo make/layout make/pack_wheel make/man_pages make/sbom
+PYTHON_SOURCES = analyzer tests demo make/audit make/layout make/pack_wheel make/man_pages make/sbom
 RUFF = $(VENV)/bin/ruff
-LINT_PARTS = lint-exports lint-c lint-format lint-python lint-types lint-rooms lint-shell lint-layout docs-check
+LINT_PARTS = lint-exports lint-c lint-format lint-python lint-types lint-rooms lint-shell lint-layout lint-audit docs-check
 # What is not committed yet; in a clean tree, what the last commit changed. Asked only where it is the question.
 CHANGED = $(if $(filter lint-changed%,$(MAKECMDGOALS)),$(shell \
   { git diff --name-only HEAD; git ls-files --others --exclude-standard; } | grep . || git diff --name-only HEAD~1))
@@ -42,6 +42,11 @@ lint-python: $(VENV)/.installed
 
 lint-shell:
 	shellcheck $$(grep -rlIE '^#!.*\bsh$$' --exclude-dir=build .ci bin make packaging scheduler tests)
+
+# The packages of the lock file, against what is known of them; it skips with a line where nobody can be asked.
+.PHONY: lint-audit
+lint-audit: $(VENV)/.installed
+	@$(VENV)/bin/python make/audit analyzer/requirements.lock $(BUILD)
 
 lint-layout: $(VENV)/.installed
 	$(VENV)/bin/python make/layout
