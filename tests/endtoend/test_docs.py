@@ -70,6 +70,15 @@ def test_blocks_of_shell_run(page, here):
     assert "Traceback" not in done.stderr
     if page.stem == "tutorial":
         assert "Page: slicewise/blame-mine.html" in done.stdout
+        (shown,) = re.findall(r"```text\n(.*)\n", page.read_text(encoding="utf-8"))
+        # A disk with room for both slows nobody down, and others may use it as well.
+        slowed = [line for line in done.stdout.splitlines() if line.startswith("mine took") and " alone: " in line]
+        assert {form(line) for line in slowed} <= {form(shown)}
+
+
+def form(line: str) -> str:
+    """A line of an answer without its figures, and without whom it names."""
+    return re.sub(r"\d[\d.]*(?: (?:ms|s|min)\b)?", "0", line.partition(", because of")[0])
 
 
 # The other pages' examples are tested where they are made: unit/test_python_api.py.
