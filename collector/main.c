@@ -2,6 +2,7 @@
 #include "coordinator.h"
 #include "live.h"
 #include "node.h"
+#include "others_link.h"
 #include "recover.h"
 #include "snapshot.h"
 #include "stacks.h"
@@ -20,6 +21,7 @@ static int usage(FILE *out)
 {
     fprintf(out, "usage: slicewise-collect recover [--user USER | --all-users] [--job JOB] [--into DIR] [JOBDIR]\n"
                  "       slicewise-collect node [--job JOB] [--parent PID] [--detach] [--json] [--samples] [--user USER]\n"
+                 "                              [--others named|hidden]\n"
                  "       slicewise-collect stop [--job JOB] [--user USER]\n"
                  "       slicewise-collect live [--every SECONDS] [--all-users]\n"
                  "       slicewise-collect snapshot --into DIR PROFILES\n"
@@ -32,7 +34,8 @@ static int usage(FILE *out)
                  "         of profiles, for processes whose own is gone\n"
                  "node:    drains the segments of a job's processes on this node while they run, and samples the node's own\n"
                  "         counters, until process PID is gone or SIGTERM comes; with --samples the job has these also\n"
-                 "         from a node where none of its processes runs, as its file server\n"
+                 "         from a node where none of its processes runs, as its file server; with --others, for root, also what everybody\n"
+                 "         else on the node moves without a profile: by user, or of all together but the job's own user\n"
                  "stop:    ends it, and waits until it has\n"
                  "live:    prints what processes have counted so far as a line of JSON, once or again and again\n"
                  "snapshot: writes what living processes have counted so far to DIR/JOB, behind what is there, and prints how many they\n"
@@ -59,7 +62,7 @@ static int look(const char *command)
 
 struct options {
     struct node_options node;
-    const char *user, *into, *operand;
+    const char *user, *into, *operand, *others;
     double every_seconds;
     bool is_for_all;
 };
@@ -80,13 +83,15 @@ static bool read_options(struct options *options, const char *allowed, int argc,
         { "job", required_argument, NULL, 'j' },   { "parent", required_argument, NULL, 'p' },
         { "detach", no_argument, NULL, 'd' },      { "json", no_argument, NULL, 's' },
         { "every", required_argument, NULL, 'e' }, { "samples", no_argument, NULL, 'o' },
-        { "into", required_argument, NULL, 'i' },  { 0 },
+        { "into", required_argument, NULL, 'i' },  { "others", required_argument, NULL, 't' },
+        { 0 },
     };
     double number;
     for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         if (option == '?' || strchr(allowed, option) == NULL)
             return false;
         options->user = option == 'u' ? optarg : options->user;
+        options->others = option == 't' ? optarg : options->others;
         options->into = option == 'i' ? optarg : options->into;
         options->is_for_all |= option == 'a';
         options->node.job = option == 'j' ? optarg : options->node.job;
@@ -113,6 +118,27 @@ static int recover_for_one(void *argument)
     return recover(options->operand, options->node.job, options->into);
 }
 
+/* Before anybody's rights are taken on: that process keeps root's. Returns 0, or the exit status. */
+static int begin_others(struct options *options)
+{
+    uid_t user = geteuid();
+    bool is_named = strcmp(options->others, "named") == 0;
+    if (!is_named && strcmp(options->others, "hidden") != 0) {
+        tell(stderr, "slicewise: --others %s: say whether users are told by number, or all together: named or hidden\n", options->others);
+        return 2;
+    }
+    if (user != 0) {
+        tell(stderr, "slicewise: --others: only root may see what other users' processes move; run this as root, with --user for the job's user\n");
+        return 2;
+    }
+    int wrong = options->user != NULL ? user_find(options->user, &user) : 0;
+    int fd = wrong == 0 ? others_link_begin(user, is_named) : 0;
+    if (fd < 0)
+        tell(stderr, "slicewise: --others: no process can be started (%s)\n", strerror(-fd));
+    options->node.others_fd = fd;
+    return wrong != 0 ? wrong : fd < 0;
+}
+
 int main(int argc, char **argv)
 {
     struct options options = { 0 };
@@ -132,7 +158,7 @@ int main(int argc, char **argv)
     }
     const struct {
         const char *name, *allowed;
-    } commands[] = { { "recover", "uaji*" }, { "node", "ujpdso" }, { "stop", "uj" }, { "live", "ea" }, { "snapshot", "i*" } };
+    } commands[] = { { "recover", "uaji*" }, { "node", "ujpdsot" }, { "stop", "uj" }, { "live", "ea" }, { "snapshot", "i*" } };
     enum { RECOVER, NODE, STOP, LIVE, SNAPSHOT, COMMANDS };
     int command = 0;
     while (command < COMMANDS && (argc < 2 || strcmp(argv[1], commands[command].name) != 0))
@@ -141,7 +167,9 @@ int main(int argc, char **argv)
         return usage(stderr);
     if (command == SNAPSHOT && (options.into == NULL || options.operand == NULL))
         return usage(stderr);
-    int wrong = options.user != NULL ? user_become(options.user) : 0;
+    int wrong = options.others != NULL ? begin_others(&options) : 0;
+    if (wrong == 0 && options.user != NULL)
+        wrong = user_become(options.user);
     if (wrong != 0)
         return wrong;
     switch (command) {

@@ -126,6 +126,8 @@ static void add_run(struct sample *sample, const struct node *node)
         [nodes_job] = segment->process_row[processes_job],
         [nodes_processes_refused] = node->sampled != NULL ? node->sampled->refused : 0,
         [nodes_processes_left_out] = node->sampled != NULL ? node->sampled->left_out : 0,
+        [nodes_others_refused] = node->others.refused,
+        [nodes_others_left_out] = node->others.left_out,
     };
     sample_add(sample, TABLE_nodes, row, 1);
 }
@@ -256,16 +258,37 @@ void node_look(struct node *node)
     node->has_said_processes |= node->sampled->refused > 0;
 }
 
-void node_sample_processes(struct node *node)
+void node_look_at_others(struct node *node)
+{
+    others_link_ask(&node->others, node->sampled);
+}
+
+static void keep_processes(struct node *node)
 {
     static struct sample sample;
-    if (node->sampled == NULL)
-        return;
-    sampled_settle(node->sampled, node->profiled);
     sample_begin(&sample);
     sampled_add_rows(node->sampled, &node->home, &sample);
     if (sample.words[0] == 1 || samples_append(&node->home, &sample) == 0)
         sampled_are_kept(node->sampled);
+}
+
+static void keep_others(struct node *node)
+{
+    static struct sample sample;
+    sample_begin(&sample);
+    others_link_add_rows(&node->others, &sample);
+    if (sample.words[0] > 1 && samples_append(&node->home, &sample) == 0)
+        others_link_are_kept(&node->others);
+}
+
+void node_sample_processes(struct node *node)
+{
+    if (node->sampled != NULL) {
+        sampled_settle(node->sampled, node->profiled);
+        keep_processes(node);
+    }
+    others_link_take(&node->others);
+    keep_others(node);
     if (samples_kept(node->home.segment) == SAMPLES_MAX)
         node_drain(node);
 }

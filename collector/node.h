@@ -3,6 +3,7 @@
 #ifndef SLICEWISE_NODE_H
 #define SLICEWISE_NODE_H
 
+#include "others_link.h"
 #include "sampled.h"
 #include "settings.h"
 #include "sources.h"
@@ -15,6 +16,7 @@ struct node {
     struct visits visits;
     struct profiled *profiled;
     struct sampled *sampled; /* NULL: a setting forbids it */
+    struct others_link others;
     uint64_t slice_ns;
     uint64_t sampled_until_ns, sampled_until_steady_ns; /* CLOCK_REALTIME says which slice it was, CLOCK_MONOTONIC how long */
     uint64_t samples, samples_late;
@@ -39,7 +41,10 @@ void node_sample(struct node *node, uint64_t now_ns);
 /* Looks at the job's processes that no library profiles. */
 void node_look(struct node *node);
 
-/* After a look and the visits that followed it: what the processes did becomes a sample. */
+/* Has everybody else on the node looked at, where root asked for it. */
+void node_look_at_others(struct node *node);
+
+/* After looks and the visits that followed: what the processes did becomes a sample. */
 void node_sample_processes(struct node *node);
 
 /* Whether looking again before the slice's turn is worth it. */
@@ -59,6 +64,7 @@ int node_end(struct node *node);
 
 struct node_options {
     const char *job;
+    int others_fd;   /* of others_link_begin; 0: nobody else on the node is looked at */
     int parent;      /* ends when this process does; 0: with the signal alone */
     bool is_detached, is_json, is_for_samples;
 };

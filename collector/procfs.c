@@ -76,10 +76,8 @@ int procfs_look(const char *root, uint32_t pid, struct process_look *look)
     return 0;
 }
 
-static int read_counts(const char *root, uint32_t pid, const char *name, uint64_t counts[KERNEL_COUNTS])
+static int counts_of(const char *text, long length, uint64_t counts[KERNEL_COUNTS])
 {
-    char text[512];
-    long length = read_text(root, pid, name, text, sizeof text);
     const char *at = text;
     for (int i = 0; i < COUNT_CPU && length > 0; i++) {
         at = strchr(at, ':');
@@ -88,6 +86,28 @@ static int read_counts(const char *root, uint32_t pid, const char *name, uint64_
         counts[i] = strtoull(++at, NULL, 10);
     }
     return length > 0 ? 0 : length < 0 ? (int)length : -ENOENT;
+}
+
+static int read_counts(const char *root, uint32_t pid, const char *name, uint64_t counts[KERNEL_COUNTS])
+{
+    char text[512];
+    return counts_of(text, read_text(root, pid, name, text, sizeof text), counts);
+}
+
+int procfs_owned_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS], uint32_t *owner, uint64_t *inode)
+{
+    char path[512], text[512];
+    struct stat status;
+    snprintf(path, sizeof path, "%s/proc/%u/io", root, pid);
+    int fd = raw_open(path, O_RDONLY, 0);
+    if (fd < 0)
+        return fd;
+    long got = fstat(fd, &status) == 0 ? raw_read(fd, text, sizeof text - 1) : -ENOENT;
+    raw_close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    *owner = status.st_uid;
+    *inode = status.st_ino;
+    return counts_of(text, got, counts);
 }
 
 int procfs_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS])

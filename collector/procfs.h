@@ -29,6 +29,10 @@ int procfs_look(const char *root, uint32_t pid, struct process_look *look);
 /* What the process read and wrote, its threads that are gone and the children that it waited for included. */
 int procfs_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS]);
 
+/* The same without processor time, with whom the file belongs to: the process's effective user, or root where that may not be told; and with a
+ * number that stays while this process lives, though the kernel may give it another one. */
+int procfs_owned_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS], uint32_t *owner, uint64_t *inode);
+
 /* What its living threads read and wrote: neither of these included. -E2BIG: they are too many to look at. */
 int procfs_thread_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS]);
 

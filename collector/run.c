@@ -110,6 +110,7 @@ static void take_turns(struct node *node, const struct settings *settings, const
             node_sample(node, now);
         node_look(node);
         if (is_round) {
+            node_look_at_others(node);
             node_visit(node, settings->segment_dir, job, round_ns, round++ % CLOSE_LOOK_ROUNDS == CLOSE_LOOK_ROUNDS - 1);
             node_sample_processes(node);
         }
@@ -121,6 +122,7 @@ static void take_turns(struct node *node, const struct settings *settings, const
             wake_ns = now + look_ns(settings->slice_ns);
     } while (sleep_until(wake_ns, parent_fd, signals));
     node_look(node);
+    node_look_at_others(node);
     /* First nobody counts on us any more, then whoever ended meanwhile is finished. */
     node_visit(node, settings->segment_dir, job, 0, false);
     node_visit(node, settings->segment_dir, job, 0, true);
@@ -215,6 +217,7 @@ static int run_attached(const struct node_options *options, const struct setting
         return 1;
     }
     node.is_for_samples = options->is_for_samples;
+    node.others.fd = options->others_fd;
     if (ready >= 0)
         let_go(ready);
     take_turns(&node, settings, job, parent_fd, &none);

@@ -13,63 +13,6 @@ int sampled_begin(struct sampled *sampled, const char *root, uint64_t slice_ns, 
     return belonging_begin(&sampled->belonging, root, launcher, scheduler_job);
 }
 
-/* What of a count that went on from `from_ns` to `to_ns` came until `until_ns`. */
-static uint64_t part_until(uint64_t count, uint64_t from_ns, uint64_t to_ns, uint64_t until_ns)
-{
-    return until_ns >= to_ns ? count : (uint64_t)((unsigned __int128)count * (until_ns - from_ns) / (to_ns - from_ns));
-}
-
-/* The entry of a slice: a free one where there is none yet, and where all are taken that of the latest slice. */
-static struct owed *owed_in(struct followed *one, uint64_t slice)
-{
-    struct owed *latest = &one->owed[0];
-    for (unsigned i = 0; i < OWED_SLICES; i++)
-        if (one->owed[i].is_used && one->owed[i].slice == slice)
-            return &one->owed[i];
-    for (unsigned i = 0; i < OWED_SLICES; i++) {
-        if (!one->owed[i].is_used) {
-            one->owed[i] = (struct owed){ .is_used = true, .slice = slice };
-            return &one->owed[i];
-        }
-        latest = one->owed[i].slice > latest->slice ? &one->owed[i] : latest;
-    }
-    return latest;
-}
-
-/* How far the nearer of two looks is from an edge between two slices that lies between them. */
-static uint64_t unsure_at(uint64_t edge_ns, const struct looked *from, const struct looked *to)
-{
-    uint64_t before = edge_ns - from->at_ns + from->doubt_ns, after = to->at_ns - edge_ns + to->doubt_ns;
-    return before < after ? before : after;
-}
-
-/* Counts that came between two looks, spread by time over the slices in between. */
-static void owe(struct followed *one, uint64_t slice_ns, const struct looked *to, const uint64_t counts[KERNEL_COUNTS])
-{
-    const struct looked *from = &one->looked;
-    uint64_t to_ns = to->at_ns, from_ns = from->at_ns;
-    uint64_t last = to_ns / slice_ns, first = from_ns < to_ns ? from_ns / slice_ns : last, given[KERNEL_COUNTS] = { 0 }, unsure_before = 0;
-    if (last - first >= OWED_SLICES) {
-        first = last - (OWED_SLICES - 1);
-        from_ns = first * slice_ns;
-    }
-    for (uint64_t slice = first; slice <= last; slice++) {
-        uint64_t unsure_after = slice < last ? unsure_at((slice + 1) * slice_ns, from, to) : 0;
-        uint64_t more[KERNEL_COUNTS], any = 0;
-        for (int i = 0; i < KERNEL_COUNTS; i++) {
-            uint64_t until = slice == last ? counts[i] : part_until(counts[i], from_ns, to_ns, (slice + 1) * slice_ns);
-            any |= more[i] = until - given[i];
-            given[i] = until;
-        }
-        struct owed *owed = any != 0 ? owed_in(one, slice) : NULL;
-        for (int i = 0; i < KERNEL_COUNTS && owed != NULL; i++)
-            owed->counts[i] += more[i];
-        if (owed != NULL)
-            owed->unsure_ns += unsure_before + unsure_after;
-        unsure_before = unsure_after;
-    }
-}
-
 /* What the process itself read and wrote: without the children that it waited for, whom the kernel adds to it, and who are followed, or
  * profiled, by themselves. From the first of them on its living threads are looked at; what threads did that ended meanwhile is missing then. */
 static int own_counts(const struct belonging *belonging, struct followed *one, const struct process_look *look, uint64_t own[KERNEL_COUNTS])
@@ -98,13 +41,6 @@ static uint64_t began_ns(uint64_t start_ticks)
 {
     uint64_t now_ns = clock_read(CLOCK_REALTIME), ago_ns = clock_read(CLOCK_BOOTTIME) - start_ticks * PROCESS_TICK_NS;
     return ago_ns < now_ns ? now_ns - ago_ns : now_ns;
-}
-
-/* When counts were read, of which the reading began then: we may lose our processor for long between any two calls. */
-static struct looked looked_since(uint64_t before_ns)
-{
-    uint64_t now_ns = clock_read(CLOCK_REALTIME), took_ns = now_ns > before_ns ? now_ns - before_ns : 0; /* a clock may be set back */
-    return (struct looked){ .at_ns = now_ns - took_ns / 2, .doubt_ns = took_ns / 2 };
 }
 
 /* Counts begin with what comes now. */
@@ -162,7 +98,7 @@ static void look_at(struct sampled *sampled, struct followed *one)
         return;
     for (int i = 0; i < KERNEL_COUNTS; i++)
         more[i] = own[i] > one->counts[i] ? own[i] - one->counts[i] : 0;
-    owe(one, sampled->slice_ns, &looked, more);
+    owe(one->owed, sampled->slice_ns, &one->looked, &looked, more);
     one->moved_bytes += more[0] + more[1];
     memcpy(one->counts, own, sizeof own);
     one->looked = looked;

@@ -7,11 +7,11 @@
 #define SLICEWISE_SAMPLED_H
 
 #include "belonging.h"
+#include "owed.h"
 #include "samples.h"
 
 enum {
     FOLLOWED_MAX = 256,
-    OWED_SLICES = 8, /* of one process: what came before these is added to the first of them */
     SAMPLED_LEAST_BYTES = 64 << 10,
     PROGRAMS_MAX = 128, /* different names in the segment's text */
 };
@@ -22,16 +22,6 @@ enum followed_state {
     FOLLOWED_SAMPLED,
     FOLLOWED_PROFILED, /* it has a segment */
     FOLLOWED_REFUSED,  /* the kernel does not tell */
-};
-
-struct owed {
-    bool is_used;
-    uint64_t slice, counts[KERNEL_COUNTS], unsure_ns;
-};
-
-/* When counts were read: CLOCK_REALTIME, so much before or after. */
-struct looked {
-    uint64_t at_ns, doubt_ns;
 };
 
 struct followed {

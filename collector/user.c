@@ -32,16 +32,24 @@ static int become(uid_t uid)
     return 0;
 }
 
-int user_become(const char *name)
+int user_find(const char *name, uid_t *uid)
 {
     char *end;
-    unsigned long uid = strtoul(name, &end, 10);
+    unsigned long number = strtoul(name, &end, 10);
     struct passwd *known = *end != '\0' || end == name ? getpwnam(name) : NULL;
-    if (known == NULL && (*end != '\0' || end == name || uid >= (uid_t)-1)) {
+    if (known == NULL && (*end != '\0' || end == name || number >= (uid_t)-1)) {
         tell(stderr, "slicewise: user %s: there is no such user; give a name or a number\n", name);
         return 2;
     }
-    return become(known != NULL ? known->pw_uid : (uid_t)uid);
+    *uid = known != NULL ? known->pw_uid : (uid_t)number;
+    return 0;
+}
+
+int user_become(const char *name)
+{
+    uid_t uid;
+    int wrong = user_find(name, &uid);
+    return wrong != 0 ? wrong : become(uid);
 }
 
 static int act_as(uid_t uid, int (*act)(void *argument), void *argument)

@@ -4,6 +4,9 @@
 
 #include <sys/types.h>
 
+/* The number of the user of that name or number. Prints that there is none. Returns 0, or the exit status. */
+int user_find(const char *name, uid_t *uid);
+
 /* Becomes the user of that name or number, groups and all. Prints why it cannot. Returns 0, or the exit status. */
 int user_become(const char *name);
 

@@ -126,7 +126,8 @@ enum {
     NODE_PROCESS_COLUMNS = TABLE_START_node_process_slices - TABLE_START_node_processes - 1,
     NODE_PROCESS_SLICE_COLUMNS = TABLE_START_node_cgroups - TABLE_START_node_process_slices - 1,
     NODE_CGROUP_COLUMNS = TABLE_START_node_cgroup_disks - TABLE_START_node_cgroups - 1,
-    NODE_CGROUP_DISK_COLUMNS = TABLE_START_end - TABLE_START_node_cgroup_disks - 1,
+    NODE_CGROUP_DISK_COLUMNS = TABLE_START_node_others - TABLE_START_node_cgroup_disks - 1,
+    NODE_OTHER_COLUMNS = TABLE_START_end - TABLE_START_node_others - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */

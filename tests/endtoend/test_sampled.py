@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
-import contextlib
-import itertools
 import shlex
 import shutil
 import subprocess
@@ -17,6 +14,7 @@ import pytest
 from slicewise.analysis.coverage import coverage
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
+from support.kernel_witness import Witness
 from support.programs import APPS, BUILD, LIBRARY, Apps, need, need_built
 
 SLICEWISE = BUILD / "bin" / "slicewise"
@@ -26,50 +24,6 @@ SECONDS = 11
 TOLERANCE = 0.05
 # Of a slice: looks that were nearer to its edges say nothing.
 UNSURE_SHARE = 0.01
-
-
-class Witness:
-    """What the kernel counted of a program, as it was read some hundred times a slice."""
-
-    def __init__(self, program: Path) -> None:
-        self.name = program.name
-        self._io: Path | None = None
-        self._readings: list[tuple[int, int]] = []  # when, and bytes written
-
-    def look(self) -> None:
-        self._io = self._io or self._of_program()
-        with contextlib.suppress(OSError):
-            if self._io:
-                before, text, after = time.time_ns(), self._io.read_text(), time.time_ns()
-                self._readings.append(((before + after) // 2, int(text.split()[3])))
-
-    def by_slice(self) -> dict[int, int]:
-        """Bytes written in each slice that lies between two readings as a whole."""
-        first, last = self._readings[0][0] // SLICE_NS + 1, self._readings[-1][0] // SLICE_NS
-        turns = [self.until(number * SLICE_NS) for number in range(first, last + 1)]
-        return {first + place: after - before for place, (before, after) in enumerate(itertools.pairwise(turns))}
-
-    def until(self, time_ns: int) -> int:
-        """Bytes written until then."""
-        after = min(max(1, bisect.bisect_left(self._readings, (time_ns,))), len(self._readings) - 1)
-        (begin, before), (end, count) = self._readings[after - 1 : after + 1]
-        return before + (count - before) * (time_ns - begin) // (end - begin)
-
-    def most_in(self, span_ns: int, begin_ns: int, end_ns: int) -> int:
-        """The most bytes that were written in so long a time between then and then."""
-        steps = range(begin_ns, end_ns, max(1, min(span_ns, 20_000_000)))
-        return max((self.until(step + span_ns) - self.until(step) for step in steps), default=0)
-
-    @property
-    def last(self) -> int:
-        return self._readings[-1][1]
-
-    def _of_program(self) -> Path | None:
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if (process / "exe").readlink().name == self.name:
-                    return process / "io"
-        return None
 
 
 @pytest.fixture(scope="session")
@@ -148,7 +102,7 @@ def test_a_program_without_the_library_is_sampled_slice_by_slice(recorded, kind,
     (began_ns,) = named["first_ns"].unique()
     counted = {
         number: count
-        for number, count in witness.by_slice().items()
+        for number, count in witness.by_slice(SLICE_NS).items()
         if began_ns <= number * SLICE_NS and (number + 1) * SLICE_NS <= one.end_ns
     }
     assert len(counted) >= 3

@@ -96,6 +96,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "unprofiled": ("program",),
     "launches": ("program",),
     "sampled_processes": ("path",),
+    "others": ("user",),
     "site_frames": ("module", "file"),
     "damage": ("file", "message"),
 }

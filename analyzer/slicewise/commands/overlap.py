@@ -13,6 +13,7 @@ from slicewise.errors import UserError
 from slicewise.report.blame.blame_json import blame_record
 from slicewise.report.coverage.unseen import coverage_lines
 from slicewise.report.nodes.evidence import evidence_words
+from slicewise.report.nodes.other_words import other_lines, others_record
 from slicewise.report.overlap import overlap_words
 from slicewise.report.overlap.overlap_json import overlap_record
 from slicewise.report.overlap.overlap_tables import jobs_table, meanings
@@ -54,6 +55,7 @@ def overlap(
     write_page(found.page, page)
     if json:
         more = {"evidence": evidence.to_dicts(), "blames": [_in_short(blame) for blame in blames]}
+        more["others"] = {digest.job: others_record(digest) for digest in digests}
         write_json(overlap_record(overlap, main, seen, page) | more, output)
         return
     opening = overlap_words.opening(overlap, main, blames)
@@ -66,6 +68,7 @@ def overlap(
             meanings(main),
             "",
             *(line for job, share in seen.items() for line in coverage_lines(job, share, says_small=False)),
+            *(f"{digest.job}: {line}" for digest in digests for line in other_lines(digest)),
             "",
             line_for_terminal(f"Page: {page}        Not what you expected? slicewise doctor", is_folded=False),
         ],

@@ -22,6 +22,7 @@ from slicewise.report.job.job_tables import mounts_table
 from slicewise.report.job.phase_words import phase_lines, phases_record
 from slicewise.report.job.site_words import MOST_SITES, sites_record
 from slicewise.report.job.usage_words import usage_record
+from slicewise.report.nodes.other_words import other_lines, others_record
 from slicewise.report.page import page_path, write_page
 from slicewise.report.split.split_words import split_record
 from slicewise.report.tables import for_terminal, line_for_terminal
@@ -76,6 +77,7 @@ def report(
             "split": split_record(result.split),
             "usage": usage_record(result.usage),
             "nodes": moved(result.digest).to_dicts(),
+            "others": others_record(result.digest),
             "page": str(page),
         }
         write_json(record, output)
@@ -85,6 +87,7 @@ def report(
             *opening(result),
             *phase_lines(result.phases),
             *coverage_words.gap_lines(result.summary.coverage, says_small=False),
+            *other_lines(digest),
             *(f"{note}." for note in digest.notes),
             "",
             for_terminal(mounts_table(result.summary)),

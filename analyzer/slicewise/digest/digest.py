@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from slicewise.digest import nodes, slices
+from slicewise.digest import others as neighbours
 from slicewise.digest import processes as members
 from slicewise.digest import sampled as outside
 from slicewise.digest.coverage import process_coverage
@@ -221,6 +222,16 @@ class Digest:
         """What the kernel counted of these in each slice."""
         return self._sampled[1]
 
+    @cached_property
+    def others(self) -> pl.DataFrame:
+        """What processes without a profile that are not the job's moved on its nodes, by user and slice."""
+        if self._profile.node_others.is_empty():
+            return pl.DataFrame(schema=FRAMES["others"].polars_schema)
+        tables = {name: getattr(self._profile, name) for name in ("nodes", neighbours.TABLE)}
+        job = self.jobs.row(0, named=True)
+        end_ns = None if job["is_running"] else job["end_ns"]
+        return neighbours.others(tables, whole(self._profile.nodes["slice_ns"].max()), job["start_ns"], end_ns)
+
     def _if_there(self, name: str, frame: pl.DataFrame) -> pl.DataFrame:
         """A frame of a table that older profiles do not have."""
         return pl.DataFrame(schema=FRAMES[name].polars_schema) if frame.is_empty() else conform(name, frame)
@@ -285,7 +296,8 @@ class Digest:
     @property
     def notes(self) -> list[str]:
         """What whoever reads an analysis of this digest should know of where it comes from."""
-        return list(outside.left_out(self.job, self._profile.nodes))
+        found = (outside.left_out, neighbours.not_told)
+        return [line for told in found for line in told(self.job, self._profile.nodes)]
 
     @property
     def damage(self) -> list[Damage]:

@@ -306,6 +306,24 @@ FRAMES: dict[str, Frame] = {
             ),
         },
     ),
+    "others": Frame(
+        "one row a node, user and slice in which the user's processes moved anything that are not the job's and have "
+        "no profile, while the job ran; as root's collector sampled them, where a site asks for that; counts are the "
+        "kernel's, of descriptors of whatever kind, and in no other frame's sums",
+        ("node", "user", "slice"),
+        {
+            "node": NODE,
+            "user": _number("", "numeric user id; null: all users whom the site does not name, together"),
+            "slice": NODE_SLICE,
+            "processes": _number("processes", "the user's processes without a profile, at most"),
+            **SAMPLED_COUNTS,
+            "unsure_ns": _number(
+                "ns",
+                "how far looks at a process were from the slice's two edges, together, at most: what was moved in so "
+                "much time may belong to the slice before or after",
+            ),
+        },
+    ),
     "distributions": Frame(
         "one row a kind of call and bin of sizes or durations, of all of the job's own processes together",
         ("kind", "what", "bin"),

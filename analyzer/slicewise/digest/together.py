@@ -26,7 +26,7 @@ from slicewise.profile.source import Source
 # The number of a row's job among those that were read together; first column of each frame.
 NUMBER = "number"
 # Frames of a job that need its own tables alone.
-OF_NODES = ("node_samples", "node_slices", "sampled_processes", "sampled_slices")
+OF_NODES = ("node_samples", "node_slices", "sampled_processes", "sampled_slices", "others")
 NEEDED_BY_NODES = ("nodes", "node_devices", "processes", "mounts", "sums", "unprofiled", "launches")
 
 

@@ -64,6 +64,7 @@ class Profile:
     node_process_slices: pl.DataFrame
     node_cgroups: pl.DataFrame
     node_cgroup_disks: pl.DataFrame
+    node_others: pl.DataFrame
     sums: pl.DataFrame
     other_slices: pl.DataFrame
 
@@ -78,6 +79,7 @@ LATER_TABLES = (
     "communication", "usage",
     "node_processes", "node_process_slices",
     "node_cgroups", "node_cgroup_disks",
+    "node_others",
 )  # fmt: skip
 
 SLICES, NOTHING = Want("slices"), Want("")

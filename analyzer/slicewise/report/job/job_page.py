@@ -39,6 +39,7 @@ from slicewise.report.job.turn_words import turn_lines
 from slicewise.report.job.usage_words import NOTE as USAGE_NOTE
 from slicewise.report.job.usage_words import usage_lines, usage_table
 from slicewise.report.nodes.node_sections import cgroup_sections, node_sections
+from slicewise.report.nodes.other_words import others_sections
 from slicewise.report.over_time import Kind, OverTime, TimeAxis, sums
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.report.split.split_words import CRITICAL_NOTE, critical_table, split_lines, split_table
@@ -182,6 +183,7 @@ def job_page(report: JobReport, unseen: Sequence[str]) -> Page:
                 *_distributions(report),
                 *_tables(report),
                 *cgroup_sections(report.digest),
+                *others_sections(report.digest, report.slices, report.slice_ns),
             ],
             {summary.job: summary.coverage},
         ),

@@ -17,6 +17,7 @@ from slicewise.digest.digest import Digest
 from slicewise.kinds import CampaignDirection
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.nodes.evidence import evidence_section
+from slicewise.report.nodes.other_words import others_sections
 from slicewise.report.overlap.overlap_page import overlap_page
 from slicewise.report.page import Page
 
@@ -50,6 +51,10 @@ def overlap_report(
     evidence = _evidence(found, main, jobs, standalone)
     page = overlap_page(found, main, seen, unseen_lines(jobs), blames)
     shown = [evidence_section(evidence)] if len(evidence) else []
+    axis = range(found.first_slice, found.end_slice)
+    for job in jobs:
+        of_job = others_sections(job, axis, found.slice_ns)
+        shown += [replace(section, heading=f"{section.heading}: {job.job}") for section in of_job]
     return OverlapReport(found, main, seen, blames, evidence, replace(page, sections=[*page.sections, *shown]))
 
 
