@@ -129,7 +129,7 @@ PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
 # of the machine. The others run side by side, one more than there are processors, since many wait.
 ALONE = $(addprefix tests/,bench \
   $(addprefix endtoend/,$(addprefix test_,blame.py compare.py contention.py delta_run.py fio.py footprint.py hardware.py \
-    hostile_processes.py life.py life_asleep.py life_starts.py live.py live_costs.py load.py real_stress.py sampled.py sites.py slurm.py \
+    hostile_processes.py life.py life_asleep.py life_starts.py live.py live_costs.py load.py others.py real_stress.py sampled.py sites.py slurm.py \
     stdio_served.py)) \
   $(addprefix fault/,$(addprefix test_,busiest_files.py collector.py hung_recovery.py hung_spool.py jumps.py pid_namespaces.py \
     sudden_death.py valgrind.py)))
