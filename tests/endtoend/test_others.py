@@ -64,7 +64,8 @@ def recorded(folder: Path, apps: Apps) -> Recording:
     environment = os.environ | {"SLICEWISE_DIR": str(folder / "profiles"), "SLICEWISE_SLICE": str(SLICE_NS / 1e9)}
     library = shutil.copy(LIBRARY, folder / "library")
     programs = {
-        name: shutil.copy(apps.build("paced_writer"), folder / f"paced-{name}") for name in ("own", "steady", "profiled")
+        name: shutil.copy(apps.build("paced_writer"), folder / f"paced-{name}")
+        for name in ("own", "steady", "profiled")
     }
     for user in (STEADY, LOOPING):
         (folder / str(user)).mkdir()
