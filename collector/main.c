@@ -80,11 +80,16 @@ static bool read_number(const char *text, double *number)
 static bool read_options(struct options *options, const char *allowed, int argc, char **argv)
 {
     static const struct option names[] = {
-        { "user", required_argument, NULL, 'u' },  { "all-users", no_argument, NULL, 'a' },
-        { "job", required_argument, NULL, 'j' },   { "parent", required_argument, NULL, 'p' },
-        { "detach", no_argument, NULL, 'd' },      { "json", no_argument, NULL, 's' },
-        { "every", required_argument, NULL, 'e' }, { "samples", no_argument, NULL, 'o' },
-        { "into", required_argument, NULL, 'i' },  { "others", required_argument, NULL, 't' },
+        { "user", required_argument, NULL, 'u' },
+        { "all-users", no_argument, NULL, 'a' },
+        { "job", required_argument, NULL, 'j' },
+        { "parent", required_argument, NULL, 'p' },
+        { "detach", no_argument, NULL, 'd' },
+        { "json", no_argument, NULL, 's' },
+        { "every", required_argument, NULL, 'e' },
+        { "samples", no_argument, NULL, 'o' },
+        { "into", required_argument, NULL, 'i' },
+        { "others", required_argument, NULL, 't' },
         { 0 },
     };
     double number;

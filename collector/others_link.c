@@ -72,8 +72,7 @@ static _Noreturn void look_on(int fd, uint32_t job_user, bool is_named)
         _exit(1);
     for (;;) {
         ssize_t got = recv(fd, &question, sizeof question, 0);
-        if (got < (ssize_t)sizeof question.own_used || question.own_used > OWN_MAX ||
-            (size_t)got < BYTES_OF(struct question, own, question.own_used))
+        if (got < (ssize_t)sizeof question.own_used || question.own_used > OWN_MAX || (size_t)got < BYTES_OF(struct question, own, question.own_used))
             _exit(0); /* the collector is gone, or is none */
         others_look(&others);
         profiled_by_users_find(&profiled, dirs);
@@ -150,8 +149,10 @@ void others_link_take(struct others_link *link)
     link->rows_used = reply.rows_used;
     memcpy(link->rows, reply.rows, reply.rows_used * sizeof *reply.rows);
     if (link->refused > 0 && !link->has_said)
-        tell(stderr, "slicewise: the kernel does not tell what others' processes read and write, %lu so far (root needs CAP_SYS_PTRACE, which "
-                     "containers often lack): they are not counted\n", link->refused);
+        tell(stderr,
+             "slicewise: the kernel does not tell what others' processes read and write, %lu so far (root needs CAP_SYS_PTRACE, which "
+             "containers often lack): they are not counted\n",
+             link->refused);
     link->has_said |= link->refused > 0;
 }
 

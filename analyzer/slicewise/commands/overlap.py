@@ -54,7 +54,7 @@ def overlap(
     page = html or page_path(profiles[0], f"overlap-{joined_names(job.job for job in overlap.jobs)}")
     write_page(found.page, page)
     if json:
-        more = {"evidence": evidence.to_dicts(), "blames": [_in_short(blame) for blame in blames]}
+        more: dict[str, Any] = {"evidence": evidence.to_dicts(), "blames": [_in_short(blame) for blame in blames]}
         more["others"] = {digest.job: others_record(digest) for digest in digests}
         write_json(overlap_record(overlap, main, seen, page) | more, output)
         return
