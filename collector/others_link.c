@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-enum { ANSWER_SECONDS = 5 };
+enum { ANSWER_SECONDS = 5, DESCRIPTORS_MAX = 1024 };
 
 struct question {
     uint32_t own_used;
@@ -51,9 +51,9 @@ static void let_go(int fd)
         dup2(null, i);
     if (chdir("/") != 0 || setsid() < 0 || fd < 3)
         _exit(1);
-    if (fd > 3)
-        syscall(SYS_close_range, 3, fd - 1, 0);
-    syscall(SYS_close_range, fd + 1, ~0u, 0);
+    for (int other = 3; other < DESCRIPTORS_MAX; other++)
+        if (other != fd)
+            raw_close(other);
 }
 
 static _Noreturn void look_on(int fd, uint32_t job_user, bool is_named)
@@ -90,8 +90,14 @@ int others_link_begin(uint32_t job_user, bool is_named)
     int ends[2], room = 2 * (int)sizeof(struct reply);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return -errno;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         setsockopt(ends[i], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+        int high = fcntl(ends[i], F_DUPFD_CLOEXEC, 3); /* whatever the caller has closed */
+        close(ends[i]);
+        ends[i] = high;
+    }
+    if (ends[0] < 0 || ends[1] < 0)
+        return -EMFILE;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {

@@ -6,12 +6,19 @@ sampled them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import polars as pl
 
+from slicewise.analysis.job.io_time import own_slices
 from slicewise.digest.activity import DIRECTIONS
 from slicewise.digest.digest import Digest
 
 COUNTS = [f"{way}_{what}" for what in ("bytes", "ops") for way in DIRECTIONS]
+# A slice is slow in which a byte took so many times as long as in the job's median slice with I/O; one that moved next
+# to nothing beside the mean one says nothing.
+SLOW, LEAST_OF_MEAN = 2.0, 0.05
+FEWEST_SLICES = 3
 STORAGE_COUNTS = [f"storage_{way}_bytes" for way in DIRECTIONS]
 
 
@@ -35,3 +42,40 @@ def by_user(digest: Digest) -> pl.DataFrame:
         .sort("moved", "node", "user", descending=[True, False, False], nulls_last=True)
         .select("node", "user", "is_own_user", "processes", *COUNTS, *STORAGE_COUNTS, "busiest_ns")
     )
+
+
+@dataclass(frozen=True)
+class BesideSlow:
+    """What neighbours without a profile moved on the job's nodes together (bytes/s) in slices in which the job's I/O
+    was slow, and in its other slices with I/O; slow, other: how many slices those are.
+
+    That both come together is no proof: which file system the neighbours used is not known.
+    """
+
+    slow: int
+    other: int
+    slow_rate: float
+    other_rate: float
+
+
+def beside_slow(digest: Digest) -> BesideSlow | None:
+    """None where nobody else was sampled, the slices are of different lengths, or too few are slow, or none."""
+    if digest.others.is_empty() or digest.node_slice_ns != digest.slice_ns:
+        return None
+    both = (("read_bytes", "write_bytes"), ("read_ns", "write_ns"))
+    own = own_slices(digest).group_by("slice").agg(
+        **{name: pl.sum_horizontal(pl.col(columns).sum()) for name, columns in zip(("bytes", "ns"), both, strict=True)}
+    )
+    moved = digest.others.group_by("slice").agg(moved=pl.sum_horizontal(pl.col(both[0]).sum()))
+    rows = (
+        own.filter(pl.col("bytes") >= LEAST_OF_MEAN * pl.col("bytes").mean(), pl.col("bytes") > 0)
+        .join(digest.node_samples.select("slice").unique(), on="slice", how="semi")
+        .join(moved, on="slice", how="left")
+        .with_columns(pl.col("moved").fill_null(0), price=pl.col("ns") / pl.col("bytes"))
+        .with_columns(is_slow=pl.col("price") > SLOW * pl.col("price").median())
+    )
+    slow, other = rows.filter("is_slow")["moved"], rows.filter(~pl.col("is_slow"))["moved"]
+    if min(len(slow), len(other)) < FEWEST_SLICES:
+        return None
+    seconds = digest.slice_ns / 1e9
+    return BesideSlow(len(slow), len(other), slow.sum() / len(slow) / seconds, other.sum() / len(other) / seconds)

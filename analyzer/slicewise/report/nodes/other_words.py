@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.analysis.nodes.others import by_user
+from slicewise.analysis.nodes.others import beside_slow, by_user
 from slicewise.charts import nodes as charts
 from slicewise.charts import style
 from slicewise.digest.digest import Digest
@@ -48,6 +48,16 @@ def other_lines(digest: Digest) -> Iterator[str]:
         yield f"Unprofiled neighbours moved {words.size(LEAST_BYTES)} and more on {where}, too."
 
 
+    beside = beside_slow(digest) if busy.height else None
+    if beside is not None:
+        slow = words.slices_of(beside.slow, digest.slice_ns)
+        yield (
+            f"In the {slow} in which this job's bytes took more than twice their usual time, these neighbours moved "
+            f"{words.rate(beside.slow_rate)}; in its other {words.count(beside.other, 'slice')} with I/O "
+            f"{words.rate(beside.other_rate)}. That is no proof: which file system they used is not known."
+        )
+
+
 def others_record(digest: Digest) -> dict[str, Any] | None:
     """As docs/commands.md has it; None where nobody else was sampled."""
     if digest.others.is_empty():
@@ -58,7 +68,7 @@ def others_record(digest: Digest) -> dict[str, Any] | None:
         | {"busiest_ns": row["busiest_ns"], "slices": slices[row["node"], row["user"]]}
         for row in by_user(digest).iter_rows(named=True)
     ]
-    return {"slice_seconds": digest.node_slice_ns / 1e9, "users": users}
+    return {"slice_seconds": digest.node_slice_ns / 1e9, "users": users, "beside_slow": beside_slow(digest)}
 
 
 def others_sections(digest: Digest, slices: range, slice_ns: int) -> list[Section]:
