@@ -63,8 +63,15 @@ def beside_slow(digest: Digest) -> BesideSlow | None:
     if digest.others.is_empty() or digest.node_slice_ns != digest.slice_ns:
         return None
     both = (("read_bytes", "write_bytes"), ("read_ns", "write_ns"))
-    own = own_slices(digest).group_by("slice").agg(
-        **{name: pl.sum_horizontal(pl.col(columns).sum()) for name, columns in zip(("bytes", "ns"), both, strict=True)}
+    own = (
+        own_slices(digest)
+        .group_by("slice")
+        .agg(
+            **{
+                name: pl.sum_horizontal(pl.col(columns).sum())
+                for name, columns in zip(("bytes", "ns"), both, strict=True)
+            }
+        )
     )
     moved = digest.others.group_by("slice").agg(moved=pl.sum_horizontal(pl.col(both[0]).sum()))
     rows = (

@@ -47,7 +47,6 @@ def other_lines(digest: Digest) -> Iterator[str]:
         where = words.count(more, "more node")
         yield f"Unprofiled neighbours moved {words.size(LEAST_BYTES)} and more on {where}, too."
 
-
     beside = beside_slow(digest) if busy.height else None
     if beside is not None:
         slow = words.slices_of(beside.slow, digest.slice_ns)
