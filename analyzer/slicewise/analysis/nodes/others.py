@@ -13,6 +13,7 @@ import polars as pl
 from slicewise.analysis.job.io_time import own_slices
 from slicewise.digest.activity import DIRECTIONS
 from slicewise.digest.digest import Digest
+from slicewise.scalars import whole
 
 COUNTS = [f"{way}_{what}" for what in ("bytes", "ops") for way in DIRECTIONS]
 # A slice is slow in which a byte took so many times as long as in the job's median slice with I/O; one that moved next
@@ -85,4 +86,6 @@ def beside_slow(digest: Digest) -> BesideSlow | None:
     if min(len(slow), len(other)) < FEWEST_SLICES:
         return None
     seconds = digest.slice_ns / 1e9
-    return BesideSlow(len(slow), len(other), slow.sum() / len(slow) / seconds, other.sum() / len(other) / seconds)
+    return BesideSlow(
+        len(slow), len(other), whole(slow.sum()) / len(slow) / seconds, whole(other.sum()) / len(other) / seconds
+    )
