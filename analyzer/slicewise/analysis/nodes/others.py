@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.job.io_time import own_slices
-from slicewise.digest.activity import DIRECTIONS
+from slicewise.digest.activity import DIRECTIONS, Direction
 from slicewise.digest.digest import Digest
 from slicewise.scalars import whole
 
@@ -47,12 +46,13 @@ def by_user(digest: Digest) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class BesideSlow:
-    """What neighbours without a profile moved on the job's nodes together (bytes/s) in slices in which the job's I/O
-    was slow, and in its other slices with I/O; slow, other: how many slices those are.
+    """What neighbours without a profile moved on the job's nodes together (bytes/s) in slices in which the job was slow
+    in the direction in which it moved most, and in its other slices with I/O. slow, other: how many slices those are.
 
     That both come together is no proof: which file system the neighbours used is not known.
     """
 
+    direction: Direction
     slow: int
     other: int
     slow_rate: float
@@ -60,23 +60,20 @@ class BesideSlow:
 
 
 def beside_slow(digest: Digest) -> BesideSlow | None:
-    """None where nobody else was sampled, the slices are of different lengths, or too few are slow, or none."""
+    """None where nobody else was sampled, the slices are of different lengths, or too few are slow."""
     if digest.others.is_empty() or digest.node_slice_ns != digest.slice_ns:
         return None
-    both = (("read_bytes", "write_bytes"), ("read_ns", "write_ns"))
-    own = (
-        own_slices(digest)
+    own = digest.processes.filter("is_of_job")
+    way = max(DIRECTIONS, key=lambda direction: whole(own[f"{direction}_bytes"].sum()))
+    did = (
+        digest.process_slices.join(own, on="process", how="semi")
         .group_by("slice")
-        .agg(
-            **{
-                name: pl.sum_horizontal(pl.col(columns).sum())
-                for name, columns in zip(("bytes", "ns"), both, strict=True)
-            }
-        )
+        .agg(bytes=pl.col(f"{way}_bytes").sum(), ns=pl.col(f"{way}_ns").sum())
     )
-    moved = digest.others.group_by("slice").agg(moved=pl.sum_horizontal(pl.col(both[0]).sum()))
+    both = [f"{direction}_bytes" for direction in DIRECTIONS]
+    moved = digest.others.group_by("slice").agg(moved=pl.sum_horizontal(pl.col(both).sum()))
     rows = (
-        own.filter(pl.col("bytes") >= LEAST_OF_MEAN * pl.col("bytes").mean(), pl.col("bytes") > 0)
+        did.filter(pl.col("bytes") >= LEAST_OF_MEAN * pl.col("bytes").mean(), pl.col("bytes") > 0)
         .join(digest.node_samples.select("slice").unique(), on="slice", how="semi")
         .join(moved, on="slice", how="left")
         .with_columns(pl.col("moved").fill_null(0), price=pl.col("ns") / pl.col("bytes"))
@@ -86,6 +83,5 @@ def beside_slow(digest: Digest) -> BesideSlow | None:
     if min(len(slow), len(other)) < FEWEST_SLICES:
         return None
     seconds = digest.slice_ns / 1e9
-    return BesideSlow(
-        len(slow), len(other), whole(slow.sum()) / len(slow) / seconds, whole(other.sum()) / len(other) / seconds
-    )
+    rates = [whole(part.sum()) / len(part) / seconds for part in (slow, other)]
+    return BesideSlow(way, len(slow), len(other), *rates)

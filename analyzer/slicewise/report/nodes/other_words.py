@@ -51,7 +51,7 @@ def other_lines(digest: Digest) -> Iterator[str]:
     if beside is not None:
         slow = words.slices_of(beside.slow, digest.slice_ns)
         yield (
-            f"In the {slow} in which this job's bytes took more than twice their usual time, these neighbours moved "
+            f"In the {slow} in which a byte took this job more than twice its usual time to {beside.direction}, these neighbours moved "
             f"{words.rate(beside.slow_rate)}; in its other {words.count(beside.other, 'slice')} with I/O "
             f"{words.rate(beside.other_rate)}. That is no proof: which file system they used is not known."
         )
