@@ -49,10 +49,10 @@ def other_lines(digest: Digest) -> Iterator[str]:
 
     beside = beside_slow(digest) if busy.height else None
     if beside is not None:
-        slow = words.slices_of(beside.slow, digest.slice_ns)
+        slow, other = words.slices_of(beside.slow, digest.slice_ns), words.count(beside.other, "slice")
         yield (
             f"In the {slow} in which a byte took this job more than twice its usual time to {beside.direction}, "
-            f"these neighbours moved {words.rate(beside.slow_rate)}; in its other {words.count(beside.other, 'slice')} with I/O "
+            f"these neighbours moved {words.rate(beside.slow_rate)}; in its other {other} with I/O "
             f"{words.rate(beside.other_rate)}. That is no proof: which file system they used is not known."
         )
 
