@@ -368,7 +368,7 @@ static void count_processes(struct others *others)
             processes += !one->is_kernels && !one->is_counted_elsewhere && (is_named ? one->user : USER_NOT_NAMED) == user->user;
         }
         for (unsigned j = 0; j < OWED_SLICES; j++)
-            if (user->owed[j].is_used && user->owed[j].slice >= others->last_look_ns / others->slice_ns && processes > user->processes[j])
+            if (user->owed[j].is_used && processes > user->processes[j])
                 user->processes[j] = processes;
     }
 }
@@ -392,7 +392,6 @@ void others_settle(struct others *others, const struct profiled_by_users *profil
     for (unsigned i = 0; i < others->used; i++)
         settle_living(others, &others->seen[i]);
     count_processes(others);
-    others->last_look_ns = clock_read(CLOCK_REALTIME);
     others->looks++;
 }
 

@@ -60,7 +60,7 @@ struct others {
     const char *root; /* as in struct reading */
     bool is_named;
     uint32_t job_user, self;
-    uint64_t slice_ns, looks, refused, left_out, last_look_ns;
+    uint64_t slice_ns, looks, refused, left_out;
     unsigned used, before_used;
     struct other *seen, *before; /* in the order of their numbers */
     struct other_user {

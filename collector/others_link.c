@@ -156,8 +156,8 @@ void others_link_take(struct others_link *link)
     memcpy(link->rows, reply.rows, reply.rows_used * sizeof *reply.rows);
     if (link->refused > 0 && !link->has_said)
         tell(stderr,
-             "slicewise: the kernel does not tell what others' processes read and write, %lu so far (root needs CAP_SYS_PTRACE, which "
-             "containers often lack): they are not counted\n",
+             "slicewise: the kernel does not tell what others' processes read and write, %lu so far (root needs CAP_SYS_PTRACE and "
+             "CAP_DAC_READ_SEARCH, which containers often lack): they are not counted\n",
              link->refused);
     link->has_said |= link->refused > 0;
 }

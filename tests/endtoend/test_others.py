@@ -34,6 +34,10 @@ NOT_NAMED = 0xFFFFFFFF
 POWERS = 1 << 2 | 1 << 19
 
 
+def _status(process: int) -> dict[str, str]:
+    return dict(line.split(":\t", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+
+
 def as_user(user: int) -> list[str]:
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
 
@@ -48,10 +52,12 @@ class Recording:
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
     """Which every user can reach."""
-    need("setpriv")
+    need("setpriv", "zstd")
     need_built(LIBRARY, COLLECTOR)
     if os.geteuid() != 0:
         pytest.skip("needs root, to be several users")
+    if int(_status(os.getpid())["CapEff"], 16) & POWERS != POWERS:
+        pytest.skip("the kernel forbids root to look at other users' processes here")
     with tempfile.TemporaryDirectory() as made:
         Path(made).chmod(0o755)
         yield Path(made)
@@ -172,10 +178,6 @@ def test_who_may_not_is_told_in_one_line(folder: Path, words: list[str], user: i
     assert done.stderr.count("\n") == 1
 
 
-def _status(process: int) -> dict[str, str]:
-    return dict(line.split(":\t", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
-
-
 def _looker_of(collector: subprocess.Popen) -> int:
     """The process beside the collector, once both have the rights that they keep."""
     deadline = time.monotonic() + 60
@@ -212,3 +214,21 @@ def test_who_looks_keeps_two_powers_and_ends_with_the_collector(folder: Path) ->
         assert time.monotonic() < deadline
         time.sleep(0.05)
     subprocess.run([COLLECTOR, "recover", "--user", str(STEADY)], env=environment, capture_output=True, check=False)
+
+
+def test_a_root_without_these_powers_is_told_so_in_one_line(folder: Path) -> None:
+    """As in most containers: what can be read is counted, and the profile says how much cannot."""
+    environment = os.environ | {"SLICEWISE_DIR": str(folder / "weak"), "SLICEWISE_SLICE": "0.5"}
+    weak = ["setpriv", "--bounding-set=-sys_ptrace,-dac_read_search", "--inh-caps=-all"]
+    command = [*weak, COLLECTOR, "node", "--job", "weak", "--samples", "--others", "named"]
+    with (
+        subprocess.Popen([*as_user(LOOPING), "sleep", "60"]) as neighbour,
+        subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as collector,
+    ):
+        assert collector.stderr is not None
+        said = collector.stderr.readline()  # once it has looked
+        collector.terminate()
+        assert collector.stderr.read() == b""
+        neighbour.kill()
+    assert b"root needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH" in said
+    assert collector.returncode == 0
