@@ -1,0 +1,49 @@
+"""Recipes of other packagers: they speak of this version, and of what the project really needs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import slicewise
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGING = ROOT / "packaging"
+RECIPES = ("spack/package.py", "conda/meta.yaml", "container/Dockerfile", "container/slicewise.def")
+
+
+def text(recipe: str) -> str:
+    return (PACKAGING / recipe).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_version_is_the_one(recipe):
+    named = re.findall(r"\b\d+\.\d+\.\d+\b", text(recipe))
+    assert set(named) == {slicewise.__version__}
+
+
+def test_conda_runs_with_what_the_wheel_needs():
+    project = tomllib.loads((ROOT / "analyzer/pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = {re.sub(r"(>=)", r" \1", need) for need in project["dependencies"]}
+    needed.add(f"python {project['requires-python']}")
+    (run,) = re.findall(r"^  run:\n((?:    - .+\n)+)", text("conda/meta.yaml"), re.MULTILINE)
+    assert set(re.findall(r"- (.+)", run)) == needed
+
+
+def test_an_image_is_made_of_sources_that_are_there():
+    copied = re.findall(r"^COPY (\w.*) /source/", text("container/Dockerfile"), re.MULTILINE)
+    sources = {name for line in copied for name in line.split()}
+    assert all((ROOT / name).exists() for name in sources)
+    # Each directory that the Makefile compiles from is among them.
+    compiled = set(re.findall(r"\$\(wildcard ([a-z]+)/\*", (ROOT / "Makefile").read_text(encoding="utf-8")))
+    assert compiled <= sources
+
+
+def test_spacks_recipe_is_a_class_that_builds_what_needs_no_python():
+    tree = ast.parse(text("spack/package.py"))
+    (recipe,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    assert recipe.name == "SlicewiseRuntime"
+    assert "install-native" in text("spack/package.py")
