@@ -3,14 +3,14 @@ who is left out, and what a site hides."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,12 +96,16 @@ def recorded(folder: Path, apps: Apps) -> Recording:
     ]  # fmt: skip
     neighbours.append(start(["sh", "-c", f"sleep 2.2; {loop}"], LOOPING))
     witness = Witness(Path(programs["steady"]))
-    while any(process.poll() is None for process in (*jobs, *neighbours)):
-        time.sleep(0.02)
-        witness.look()
-    for collector in collectors:
-        collector.terminate()
-    assert [process.wait(30) for process in (*jobs, *neighbours, *collectors)] == [0] * 7
+    try:
+        while any(process.poll() is None for process in (*jobs, *neighbours)):
+            time.sleep(0.02)
+            witness.look()
+        for collector in collectors:
+            collector.terminate()
+        assert [process.wait(60) for process in (*jobs, *neighbours, *collectors)] == [0] * 7
+    finally:
+        for process in (*jobs, *neighbours, *collectors):
+            process.kill()
     places = {mode: folder / "profiles" / mode for mode in modes}
     return Recording(places, {mode: Digest(read_profile(place)) for mode, place in places.items()}, witness)
 
@@ -178,42 +182,61 @@ def test_who_may_not_is_told_in_one_line(folder: Path, words: list[str], user: i
     assert done.stderr.count("\n") == 1
 
 
+def wait_until(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _held(process: int) -> set[str]:
+    """What kinds of things its descriptors lead to."""
+    kinds = set()
+    for path in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            kinds.add(path.readlink().name.split(":")[0])
+    return kinds
+
+
+def _is_alive(process: int) -> bool:
+    """Whether it is there and not only a zombie, whom somebody else may wait for."""
+    try:
+        return not _status(process)["State"].startswith("Z")
+    except OSError:
+        return False
+
+
 def _looker_of(collector: subprocess.Popen) -> int:
     """The process beside the collector, once both have the rights that they keep."""
-    deadline = time.monotonic() + 60
-    while True:
-        children = Path(f"/proc/{collector.pid}/task/{collector.pid}/children").read_text().split()
-        if children and _status(int(children[0]))["CapPrm"] != _status(os.getpid())["CapPrm"]:
-            break
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    while set(_status(collector.pid)["Uid"].split()) != {str(STEADY)}:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return int(children[0])
+    children = Path(f"/proc/{collector.pid}/task/{collector.pid}/children")
+    wait_until(lambda: children.read_text().split())
+    looker = int(children.read_text().split()[0])
+    wait_until(lambda: int(_status(looker)["CapPrm"], 16) & ~POWERS == 0)
+    wait_until(lambda: set(_status(collector.pid)["Uid"].split()) == {str(STEADY)})
+    return looker
 
 
 def test_who_looks_keeps_two_powers_and_ends_with_the_collector(folder: Path) -> None:
     """The collector itself has the rights of the job's user, and no others."""
     environment = os.environ | {"SLICEWISE_DIR": str(folder / str(STEADY) / "own"), "SLICEWISE_SLICE": "0.5"}
     command = [COLLECTOR, "node", "--job", "watched", "--user", str(STEADY), "--others", "hidden"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as collector:
+    collector = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
         looker = _looker_of(collector)
-        status = _status(looker)
-        assert status["NoNewPrivs"] == "1"
-        for powers in ("CapPrm", "CapEff"):
-            assert int(status[powers], 16) & ~POWERS == 0
-        assert int(status["CapInh"], 16) == 0
-        held = {path.readlink().name.split(":")[0] for path in Path(f"/proc/{looker}/fd").iterdir()}
-        assert held <= {"null", "socket"}
-        assert int(_status(collector.pid)["CapPrm"], 16) == 0
-        collector.send_signal(signal.SIGKILL)
+        status, own = _status(looker), _status(collector.pid)
+        # Between looks; during one it reads files below /proc.
+        wait_until(lambda: _held(looker) == {"null", "socket"})
+    finally:
+        collector.kill()
         collector.wait()
-    deadline = time.monotonic() + 10
-    while Path(f"/proc/{looker}/exe").is_symlink() and os.path.lexists(f"/proc/{looker}/fd/0"):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    assert status["NoNewPrivs"] == "1"
+    for powers in ("CapPrm", "CapEff"):
+        assert int(status[powers], 16) & ~POWERS == 0
+    assert int(status["CapInh"], 16) == 0
+    assert int(own["CapPrm"], 16) == 0
+    wait_until(lambda: not _is_alive(looker))
     subprocess.run([COLLECTOR, "recover", "--user", str(STEADY)], env=environment, capture_output=True, check=False)
+    (Path("/dev/shm") / f"slicewise-{STEADY}" / ".node.watched").unlink(missing_ok=True)
 
 
 def test_a_root_without_these_powers_is_told_so_in_one_line(folder: Path) -> None:
@@ -221,14 +244,17 @@ def test_a_root_without_these_powers_is_told_so_in_one_line(folder: Path) -> Non
     environment = os.environ | {"SLICEWISE_DIR": str(folder / "weak"), "SLICEWISE_SLICE": "0.5"}
     weak = ["setpriv", "--bounding-set=-sys_ptrace,-dac_read_search", "--inh-caps=-all"]
     command = [*weak, COLLECTOR, "node", "--job", "weak", "--samples", "--others", "named"]
-    with (
-        subprocess.Popen([*as_user(LOOPING), "sleep", "60"]) as neighbour,
-        subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as collector,
-    ):
-        assert collector.stderr is not None
+    neighbour = subprocess.Popen([*as_user(LOOPING), "sleep", "60"])
+    collector = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert collector.stderr is not None
+    try:
         said = collector.stderr.readline()  # once it has looked
         collector.terminate()
         assert collector.stderr.read() == b""
-        neighbour.kill()
+        assert collector.wait(30) == 0
+    finally:
+        for process in (neighbour, collector):
+            process.kill()
+            process.wait()
+        collector.stderr.close()
     assert b"root needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH" in said
-    assert collector.returncode == 0
