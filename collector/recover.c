@@ -106,8 +106,8 @@ int recover(const char *job_dir, const char *job, const char *into)
         tell(stderr, "slicewise: %s: no such directory, and no segment of such a job; name the directory of a job's profile\n", job_dir);
         return 2;
     }
-    tell(stdout, "slicewise: finished %u process%s that ended without a word; %u still run%s\n", tally.finished, tally.finished == 1 ? "" : "es",
-         tally.alive, tally.alive == 1 ? "s" : "");
+    tell(stdout, "slicewise: recovered %u process%s killed before %s profile was finished; %u still run%s\n", tally.finished,
+         tally.finished == 1 ? "" : "es", tally.finished == 1 ? "its" : "their", tally.alive, tally.alive == 1 ? "s" : "");
     if (tally.busy > 0)
         tell(stdout, "slicewise: %u more %s being finished by somebody else at this moment\n", tally.busy, tally.busy == 1 ? "is" : "are");
     if (earlier > 0 && job_dir == NULL) /* whose they are is not known: they may be of other jobs */

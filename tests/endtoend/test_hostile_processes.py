@@ -109,7 +109,7 @@ def test_recover(job: Job, apps: Apps) -> None:
     job.spool_dir.write_text("in the way")
     for arguments in ([], [job.spool_dir]):
         output, errors = said(job, [SLICEWISE, "recover", *arguments], status=1)
-        assert "finished 0 processes" in output
+        assert "recovered 0 processes" in output
         assert errors.count("\n") == 1
         assert f"{visible(str(job.spool_dir))}/" in errors or f"{visible(str(job.spool_dir))}: " in errors
     job.spool_dir.unlink()
@@ -123,7 +123,7 @@ def test_recover(job: Job, apps: Apps) -> None:
     assert errors.count("\n") == 1
 
     output, errors = said(job, [SLICEWISE, "recover", job.spool_dir])
-    assert ("finished 1 process " in output, errors) == (True, "")
+    assert ("recovered 1 process " in output, errors) == (True, "")
     profile = job.profile()
     text = dict(zip(profile.processes.columns, profile.processes.row(0), strict=True))
     for column in ("job", "host"):

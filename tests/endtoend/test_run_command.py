@@ -161,6 +161,41 @@ def test_descriptors_and_input_pass_through(slicewise, tmp_path):
     os.close(reader)
 
 
+def test_of_a_command_that_may_not_be_asked_about_the_kernels_count_is_known_too(tmp_path):
+    program = """
+import json, os, sys
+from slicewise.running import command
+writing = ["dd", "if=/dev/zero", "of=written", "bs=64k", "count=32", "status=none"]
+found = [command.run_command(writing, os.environ).counts]
+counts_of = command._kernel_counts
+command._kernel_counts = lambda pid: counts_of(pid) if pid == "self" else {}
+found.append(command.run_command(writing, os.environ).counts)
+print(json.dumps(found))
+"""
+    # Alone in a process: the command's end is told by a signal to the one thread there is.
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, timeout=TIMEOUT_SECONDS, check=True
+    )
+    asked, seen = json.loads(done.stdout)
+    assert asked["wchar"] == seen["wchar"] == 32 << 16
+    assert seen["rchar"] == pytest.approx(asked["rchar"], abs=1024)
+    assert seen["syscr"] == pytest.approx(asked["syscr"], abs=4)
+
+
+def test_a_directory_of_profiles_that_others_may_write_to_is_refused_before_the_command_runs(slicewise, tmp_path):
+    profiles = tmp_path / "open"
+    profiles.mkdir()
+    profiles.chmod(0o777)
+    done = slicewise("run", "--dir", profiles, "--", "touch", tmp_path / "ran")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "chmod go-w" in done.stderr
+    assert not (tmp_path / "ran").exists()
+    profiles.chmod(0o755)
+    assert slicewise("run", "--dir", profiles, "--", "true").returncode == 0
+    assert profiles.is_dir()  # it is the user's, though nothing was written
+
+
 def test_a_script_without_an_interpreter_is_the_shells(slicewise, tmp_path):
     script = tmp_path / "script"
     script.write_text("echo $1\n")

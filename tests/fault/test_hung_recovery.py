@@ -37,7 +37,7 @@ def test_recover_with_a_spool_that_hangs(job: Job, apps: Apps, hanging: HangingF
     done = job.recover(**WAIT)
     assert time.monotonic() - began < PATIENCE_SECONDS
     assert done.returncode == 1
-    assert "finished 1 process " in done.stdout
+    assert "recovered 1 process " in done.stdout
     lines = done.stderr.splitlines()
     assert len(lines) == 3
     assert all(str(hanging.point) in line and "did not answer" in line for line in lines)
@@ -46,7 +46,7 @@ def test_recover_with_a_spool_that_hangs(job: Job, apps: Apps, hanging: HangingF
     hanging.answer()
     done = job.recover(**WAIT)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "finished 3 processes " in done.stdout
+    assert "recovered 3 processes " in done.stdout
     job.spool_dir = hanging.export / "job"
     assert total(job.profile(), "write_bytes", obj="file") == 3 * 300
 
@@ -72,7 +72,7 @@ def test_recover_with_a_tmpdir_that_hangs(job: Job, apps: Apps, hanging: Hanging
     assert done.stderr.splitlines() == [
         f"slicewise: {hanging.point}: does not answer; segments that may lie there are left alone"
     ]
-    assert "finished 1 process " in done.stdout
+    assert "recovered 1 process " in done.stdout
 
 
 def test_the_collector_ends_though_its_spool_hangs(job: Job, apps: Apps, hanging: HangingFileSystem) -> None:
@@ -124,4 +124,4 @@ def test_a_segment_that_somebody_holds_locked(job: Job, apps: Apps) -> None:
         done = job.recover(**WAIT)
         assert done.returncode == 0
         assert "1 more is being finished by somebody else" in done.stdout
-    assert "finished 1 process " in job.recover().stdout
+    assert "recovered 1 process " in job.recover().stdout

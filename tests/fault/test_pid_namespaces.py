@@ -105,10 +105,10 @@ def test_what_lived_and_died_in_a_namespace_is_recovered_from_outside(tmp_path: 
                 assert program.number_within() == 1
                 time.sleep(moments.random() * LONGEST_LIFE_SECONDS)
                 (segment,) = job.segments()
-                assert "finished 0 processes that ended without a word; 1 still runs" in recover(job)
+                assert "recovered 0 processes killed before their profile was finished; 1 still runs" in recover(job)
                 assert job.segments() == [segment]
                 program.kill()
-                assert "finished 1 process that" in recover(job)
+                assert "recovered 1 process " in recover(job)
                 assert job.segments() == []
                 assert_holds(job, program)
 
@@ -125,13 +125,13 @@ def test_one_number_on_both_sides(job: Job, apps: Apps, first: str) -> None:
             programs = {"within": within, "outside": outside}
             (second,) = programs.keys() - {first}
             assert len(job.segments()) == 2
-            assert "finished 0" in recover(job)
+            assert "recovered 0" in recover(job)
             programs[first].kill()
-            assert "finished 1 process that ended without a word; 1 still runs" in recover(job)
+            assert "recovered 1 process killed before its profile was finished; 1 still runs" in recover(job)
             assert_holds(job, programs[first])
             assert len(job.segments()) == 1
             programs[second].kill()
-            assert "finished 1" in recover(job)
+            assert "recovered 1" in recover(job)
             assert_holds(job, within, outside)
             assert job.segments() == []
 
@@ -143,10 +143,10 @@ def test_from_within_those_outside_are_not_touched(job: Job, apps: Apps) -> None
         before = job.segments()
         assert len(before) == 2
         said = recover(job, *NAMESPACE)
-        assert "finished 0" in said
+        assert "recovered 0" in said
         assert "2 more cannot be judged from within this pid namespace" in said
         assert job.segments() == before
-        assert "finished 1 process that ended without a word; 1 still runs" in recover(job)
+        assert "recovered 1 process killed before its profile was finished; 1 still runs" in recover(job)
         assert_holds(job, dead)
         living.kill()
         recover(job)
@@ -172,9 +172,9 @@ def test_a_namespace_with_the_proc_of_another(job: Job, apps: Apps) -> None:
         program.launched.stdin.write(b"recover\n")
         program.launched.stdin.flush()
         said = program.launched.stdout.readline(), program.launched.stdout.readline()
-        assert said[0].startswith(b"slicewise: finished 0")
+        assert said[0].startswith(b"slicewise: recovered 0")
         assert said[1] == b"done\n"
         assert job.segments() == before
         program.kill()
-        assert "finished 1" in recover(job)
+        assert "recovered 1" in recover(job)
         assert_holds(job, program)

@@ -135,7 +135,7 @@ def test_a_job_is_recovered_by_any_of_its_names(job: Job, apps: Apps, name: str)
     if name == "linked":
         (job.folder / "relative").mkdir()
     job.run([apps.build("life_ending"), "kill"], SLICEWISE_JOB="relative")
-    assert "finished 1 process" in job.recover(name, cwd=job.folder).stdout
+    assert "recovered 1 process" in job.recover(name, cwd=job.folder).stdout
     assert job.segments() == []
 
 

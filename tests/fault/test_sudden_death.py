@@ -97,12 +97,12 @@ def test_recovered_twice_and_by_two_at_once(job: Job, apps: Apps, other_mount: P
     ]
     outputs = [recovery.communicate()[0] for recovery in both]
     assert [recovery.returncode for recovery in both] == [0, 0]
-    assert sorted("finished 1 process that" in output for output in outputs) == [False, True]
+    assert sorted("recovered 1 process " in output for output in outputs) == [False, True]
     once = job.profile()
     assert_holds_tally(once, read_tally(other_mount / "tally"), 4)
     again = job.recover(job.spool_dir)
     assert (again.returncode, again.stderr) == (0, "")
-    assert "finished 0 processes" in again.stdout
+    assert "recovered 0 processes" in again.stdout
     assert job.profile().slices.equals(once.slices)
 
 

@@ -51,7 +51,7 @@ def test_a_segment_of_another_build_stays_and_is_told(job, tmp_path):
     segment, _ = kill_a_writer(job)
     before = segment.read_bytes()
     said = recover(installed(tmp_path / "new"), job)
-    assert "finished 0 processes" in said
+    assert "recovered 0 processes" in said
     assert (
         "1 more is of another build of Slicewise: running, or to be finished by that build's slicewise-collect" in said
     )
@@ -66,7 +66,7 @@ def test_the_collector_that_was_kept_finishes_what_is_of_its_build(job, tmp_path
     kept.write_text(SCRIPT.format(segments=segment, version=VERSION.decode(), at=at, collector=COLLECTOR))
     kept.chmod(kept.stat().st_mode | stat.S_IXUSR)
     said = recover(collector, job)
-    assert "finished 1 process " in said
+    assert "recovered 1 process " in said
     assert "another build" not in said
     assert not job.segments()
     assert total(job.profile(), "write_bytes") == 4096

@@ -211,12 +211,12 @@ def test_a_user_namespace_leaves_a_place_to_the_user_of_its_number(site: Site) -
     assert site.run(VICTIM, "kill").status == -9
     (segment,) = (segments / f"slicewise-{VICTIM}.1").iterdir()
     assert segment.stat().st_uid == VICTIM
-    assert "finished 1 process " in site.recover(VICTIM).stdout
+    assert "recovered 1 process " in site.recover(VICTIM).stdout
     profile = read_profile(site.spool)
     assert total(profile, "write_bytes", obj="file") == 300
     assert (profile.processes["place"].item(), profile.mishaps["mishap"].to_list()) == ("shm", [])
 
-    assert "finished 1 process " in site.recover(os.geteuid()).stdout
+    assert "recovered 1 process " in site.recover(os.geteuid()).stdout
     assert total(site.job.profile(), "write_bytes", obj="file") == 300
 
 

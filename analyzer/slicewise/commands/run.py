@@ -49,7 +49,7 @@ def run(
     Example: slicewise run --job first -- mpirun -n 4 ./program input.nml
     """
     installation = find_installation()
-    job_dir = job_directory(directory, job, command, os.environ)
+    job_dir, were_profiles_there = job_directory(directory, job, command, os.environ)
     environment = profiled_environment(os.environ, installation.library, job_dir, slice_seconds, command)
     spool = job_dir / f"{os.uname().nodename}.swz"
     spool_bytes = _size(spool)
@@ -61,12 +61,13 @@ def run(
     except NotStarted as reason:
         if node:
             node.end()
-        remove_if_empty(job_dir)
+        remove_if_empty(job_dir, were_profiles_there)
         say(str(reason))
         raise typer.Exit(reason.status) from reason
     written_beside = node.end() if node else 0
     own_bytes = max(0, _size(spool) - spool_bytes - written_beside)
     _finish(installation, job_dir, _launch_row(installation, command, ended, own_bytes), spool, node)
+    remove_if_empty(job_dir, were_profiles_there)
     raise typer.Exit(ended.status)
 
 
@@ -99,7 +100,6 @@ def _finish(
     from slicewise.report.job.run_lines import LITTLE_BYTES, nothing_line, run_lines
 
     if not any(job_dir.glob("*.swz")):
-        remove_if_empty(job_dir)
         if launch["reason"] == "unknown" and int(launch["read_bytes"]) + int(launch["write_bytes"]) < LITTLE_BYTES:
             say("no I/O to profile: no process of the command read or wrote anything itself")
         else:

@@ -10,8 +10,10 @@ import errno
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,9 +53,9 @@ class NotStarted(Exception):
 
 def job_directory(
     directory: str | None, job: str | None, command: Sequence[str], environment: Mapping[str, str]
-) -> Path:
-    """Makes the directory that the job's profile goes to, and sees that it can be written. Raises UserError where it
-    cannot.
+) -> tuple[Path, bool]:
+    """Makes the directory that the job's profile goes to, and sees that it can be written; and whether the directory of
+    all profiles was there before. Raises UserError where it cannot.
 
     directory: else SLICEWISE_DIR, else `slicewise` here. job: else SLICEWISE_JOB, else the scheduler's id; else a new
     name is made of the program and the time. A given name may have a profile already: the processes of one job need
@@ -64,11 +66,13 @@ def job_directory(
     profiles = Path(os.path.realpath(directory or environment.get("SLICEWISE_DIR") or DEFAULT_DIR))
     given = job or environment.get("SLICEWISE_JOB") or _first(environment, SCHEDULER_JOB_VARIABLES)
     mode = _directory_mode(environment)
+    was_there = profiles.exists()
     try:
         profiles.mkdir(mode, parents=True, exist_ok=True)
+        _refuse_open(profiles, environment)
         made = _make_named(profiles / job_name(given), mode) if given else _make_new(profiles, command, mode)
         with tempfile.TemporaryFile(dir=made):
-            return made
+            return made, was_there
     except OSError as error:
         raise UserError(
             f"{profiles}: no profile can be written there ({error.strerror}); name another directory with --dir"
@@ -82,6 +86,21 @@ def _first(environment: Mapping[str, str], variables: Sequence[str]) -> str | No
 def _directory_mode(environment: Mapping[str, str]) -> int:
     """As the library makes them: it refuses what others may write to, whatever the umask is."""
     return 0o750 if environment.get("SLICEWISE_GROUP") == "1" else 0o700
+
+
+def _refuse_open(profiles: Path, environment: Mapping[str, str]) -> None:
+    """Raises UserError where the library would write no profile, since others could plant a file in its way.
+
+    A directory for all, as /tmp is, will do.
+    """
+    status = profiles.stat()
+    is_for_all = status.st_uid == 0 and status.st_mode & stat.S_ISVTX
+    by_others = stat.S_IWOTH if environment.get("SLICEWISE_GROUP") == "1" else stat.S_IWOTH | stat.S_IWGRP
+    if status.st_mode & by_others and not is_for_all:
+        raise UserError(
+            f"{profiles}: others may write there, so no profile is written; chmod go-w {shlex.quote(str(profiles))}, "
+            "or set SLICEWISE_GROUP=1 if its group is to write there"
+        )
 
 
 def _make_named(path: Path, mode: int) -> Path:
@@ -101,11 +120,12 @@ def _make_new(profiles: Path, command: Sequence[str], mode: int) -> Path:
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(profiles / name))
 
 
-def remove_if_empty(job_dir: Path) -> None:
-    """Takes back a job's directory, and that of all profiles, where nothing was written."""
+def remove_if_empty(job_dir: Path, were_profiles_there: bool) -> None:
+    """Takes back a job's directory where nothing was written, and that of all profiles unless it was there before."""
     with contextlib.suppress(OSError):
         job_dir.rmdir()
-        job_dir.parent.rmdir()
+        if not were_profiles_there:
+            job_dir.parent.rmdir()
 
 
 def profiled_environment(
@@ -210,13 +230,24 @@ def _wait(pid: int) -> Ended:
             continue
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             continue
-        counts = _kernel_counts(pid)  # while it is a zombie: afterwards there is nothing to ask
-        _, status = os.waitpid(pid, 0)
+        status, counts = _reaped(pid)
         code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else SIGNAL_STATUS + os.WTERMSIG(status)
         return Ended(pid, code, counts)
 
 
-def _kernel_counts(pid: int) -> dict[str, int]:
+def _reaped(pid: int) -> tuple[int, dict[str, int]]:
+    """The status of a child that has ended, and what the kernel counted of it and of its descendants."""
+    counts = _kernel_counts(str(pid))  # while it is a zombie: afterwards there is nothing to ask
+    first, before = _kernel_counts("self"), _kernel_counts("self")
+    _, status = os.waitpid(pid, 0)
+    if counts:
+        return status, counts
+    # It had other rights than ours, as in a container. But what it did is added to our own counts, as is each look.
+    after = _kernel_counts("self")
+    return status, {name: max(0, after[name] - 2 * before[name] + first[name]) for name in after}
+
+
+def _kernel_counts(pid: str) -> dict[str, int]:
     try:
         lines = Path(f"/proc/{pid}/io").read_text().splitlines()
     except OSError:
