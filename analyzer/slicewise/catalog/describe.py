@@ -7,8 +7,8 @@ from slicewise.digest.describe import folded, sections
 
 OPENING = """# The catalog
 
-All jobs of a site in one directory of Parquet files: the frames of [digest.md](digest.md), kept for every job. There is
-no server. Slicewise, polars, DuckDB and Spark read the files as they are.
+A catalog holds all jobs of a site in one directory of Parquet files. It keeps the frames of [digest.md](digest.md) for
+every job. There is no server. Slicewise, polars, DuckDB and Spark read the files as they are.
 
 ## How do I fill one?
 
@@ -19,7 +19,7 @@ slicewise catalog ingest /site/catalog /home/*/slicewise
 The catalog is made if it is not there. Directories are searched all the way down. Each job comes in once, however often
 and under whatever path it is met: a job is known by its processes, each of which has a unique id. If there are two
 profiles of one job, the fuller one stays; so a job may be ingested while it runs, and again when it has ended. A
-profile whose files are as they were is not read again.
+profile whose files have not changed is not read again.
 
 - **A profile that cannot be read** is named on standard error and left out; the exit status is then 1. A profile of
   which a part is damaged comes in without that part, and `damage` says what is missing.
@@ -36,8 +36,8 @@ profile whose files are as they were is not read again.
 - Where several jobs have one name, a job's key (16 letters, as `list --json` and `show` give it) stands for it.
 
 What a catalog does not keep: sizes and latencies of calls, calls that failed, counters of single layers and of what is
-no file, and what the profile itself says its counters mean. Where the profile still lies as it was when it came in,
-these are read from there. Else `info` and `report` say that they are missing, and show no zeros in their place; `size`,
+no file, and what the profile itself says its counters mean. If the profile is still there and has not changed since,
+these are read from it. Else `info` and `report` say that they are missing, and show no zeros in their place; `size`,
 and `export` of a profile's tables, need the profile.
 
 ## What lies where?
@@ -50,9 +50,9 @@ CATALOG/day=2026-11-22/batch=1f.../_batch.json              how many rows they h
 CATALOG/day=2026-11-22/batch=1f.../_jobs.index              which names and keys are in it
 ```
 
-A job lies in the day in which it began, in UTC, with all that it did. `key` is the same number in all frames. A batch
-is what came in together. Batches of a day are put together when there are more than eight. Rows lie in the order of
-their keys; those of `jobs` and `job_slices` in order of time.
+All rows of a job lie in the day (UTC) on which the job began. `key` is the same number in all frames. A batch holds
+the jobs that came in together. Batches of a day are put together when there are more than eight. Rows lie in the
+order of their keys; those of `jobs` and `job_slices` in order of time.
 
 ## How do I read it without Slicewise?
 
