@@ -205,19 +205,23 @@ def _queue(
 
 def _shares(jobs: Sequence[tuple[Segment, float, float]], exponent: float) -> list[float]:
     """The share a weight of 1 has of each kind's storage time. jobs: segment, weight, how much of it is in calls."""
+    # Of each job: weight, how much of it is in calls, and of each kind that it makes: part of the calls, use of a call.
+    made = [
+        (weight, often, [(k, part, segment.use[k] / part) for k, part in enumerate(segment.calls) if part > 0])
+        for segment, weight, often in jobs
+    ]
 
     def used(shares: Sequence[float]) -> list[float]:
         total = [0.0] * len(KINDS)
-        for segment, weight, often in jobs:
-            kinds = [k for k in range(len(KINDS)) if segment.calls[k] > 0]
-            alone = {k: segment.use[k] / segment.calls[k] for k in kinds}
+        for weight, often, kinds in made:
             # Calls that are slower are more of the time in calls.
-            times = {k: segment.calls[k] * max(1.0, alone[k] / (weight * shares[k])) for k in kinds}
-            for k in kinds:
-                total[k] += often * times[k] / sum(times.values()) * min(alone[k], weight * shares[k])
+            times = [part * max(1.0, alone / (weight * shares[k])) for k, part, alone in kinds]
+            in_all = sum(times)
+            for (k, _, alone), time in zip(kinds, times, strict=True):
+                total[k] += often * time / in_all * min(alone, weight * shares[k])
         return total
 
-    return _largest(used, exponent)
+    return _largest(used, exponent, is_mixed=any(len(kinds) > 1 for _, _, kinds in made))
 
 
 def _behind(jobs: Sequence[tuple[Segment, float]], rules: Rules) -> list[float]:
@@ -231,15 +235,17 @@ def _behind(jobs: Sequence[tuple[Segment, float]], rules: Rules) -> list[float]:
     return [speed(segment, weight, shares) for segment, weight in jobs]
 
 
-def _largest(used: Callable[[Sequence[float]], list[float]], exponent: float) -> list[float]:
-    """The largest shares of a weight of 1 with which what is used fits the storage."""
+def _largest(used: Callable[[Sequence[float]], list[float]], exponent: float, *, is_mixed: bool = True) -> list[float]:
+    """The largest shares of a weight of 1 with which what is used fits the storage. is_mixed: a job makes several
+    kinds, and so what it uses of one goes by its share of the others.
+    """
     shares = [FREE] * len(KINDS)
     if _fits(used(shares), exponent):
         return shares
     if exponent < APART:
         common = _highest(lambda share: _fits(used([share] * len(KINDS)), exponent))
         return [common] * len(KINDS)
-    for _ in range(3):  # kinds meet in the jobs that make both
+    for _ in range(3 if is_mixed else 1):  # kinds meet in the jobs that make both
         for k in range(len(KINDS)):
 
             def of_kind(share: float, k: int = k) -> bool:
