@@ -22,6 +22,7 @@ from testbed import nodes, servers
 
 TESTS = Path(__file__).resolve().parents[1]
 SEGMENT_HEAD_BYTES = 256 << 10
+MIB = 1 << 20
 # So slow that the link is the bottleneck on any machine; small transfers, so that slices see every process.
 SLOW = ["--link", "100mbit", "--volume", "64", "--slice", "1", "--load", "--fsync --transfer 64K"]
 
@@ -88,6 +89,17 @@ def test_by_what_a_server_shares(tmp_path, server, is_by_process):
         assert fit.chosen.kind in ("processes", "outstanding", "processes^beta"), fit
         assert fit.beta.value > 0.5, fit
     assert traces(tmp_path) == before
+
+
+def test_readers_find_nothing_in_memory(tmp_path):
+    """Neither what made their files nor what read them before: they wait for the link."""
+    kinds = ["--kind", "reads=--read", "--kind", "writes="]
+    run_campaign("glusterfs-usual", tmp_path / "profiles", "2~reads 2~reads+1~writes", "--volume", "24", *kinds)
+    runs = [json.loads(line) for line in (tmp_path / "profiles" / "runs.jsonl").read_text().splitlines()]
+    assert [len(run["seconds"]) for run in runs] == [1, 2]
+    assert min(seconds for run in runs for seconds in run["seconds"]) > 24 * MIB * 8 / 100e6 * 0.9
+    readers = [tmp_path / "profiles" / name for name in ("2reads-1-1", "2reads+1writes-1-1")]
+    assert set(campaign(several(read_profiles(readers)), "read").jobs["bytes"]) == {24 * MIB}
 
 
 def test_a_testbed_that_is_killed_leaves_nothing(tmp_path):

@@ -3,6 +3,7 @@
 `python -m testbed.campaign BUILD PROFILES --server glusterfs --runs "1 4 1+4"` leaves the profiles of all runs in
 PROFILES, one job a directory, named RUN-REPEAT-PLACE. A run is jobs joined by +, a job PROCESSES, or PROCESSES/NODES;
 with ~KIND it has further options of slicewise-load (--kind KIND=OPTIONS), and one that ends in ! is not profiled.
+What a job reads (--read among its options) is made beforehand, while the servers' links are not limited.
 What the server's own TCP counters moved in each run is in server-tcp.jsonl there, how many attempts each took and how
 long its jobs by their own clock in runs.jsonl, and with --server-samples all that a
 collector on the server samples is in each job's profile; with --bare each run is also done
@@ -13,6 +14,7 @@ when it ends, however it ends; a run whose jobs began too far apart is done agai
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -23,19 +25,23 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from support.workload import MPIRUN
 
-from testbed import nodes, server_counters, servers
+from testbed import nodes, server_counters, servers, slow_disk
 
 MIB = 1 << 20
 SECONDS_TO_START = 1.0
 # Until those of a run are there, who are to begin together.
 SECONDS_TO_GATHER = 1.5
 SECONDS_TO_REACH_NODES = 1.5
+# For each process beyond a dozen: all nodes have the same few processors.
+SECONDS_MORE = 0.2
+MANY = 12
 MOST_APART = 0.3
 LATER = 4.0  # times as long, at each further attempt
 ATTEMPTS = 4
@@ -155,12 +161,15 @@ def main() -> None:
     arguments.profiles.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="slicewise-testbed-") as folder:
         os.environ["TESTBED_FOLDER"] = str((arguments.folder or Path(folder)).resolve())
-        sys.exit(nodes.isolated("testbed.campaign", *sys.argv[1:], timeout=arguments.timeout))
+        with slow_disk.made() if servers.has_disk(plan.server) else contextlib.nullcontext():
+            status = nodes.isolated("testbed.campaign", *sys.argv[1:], timeout=arguments.timeout)
+        sys.exit(status)
 
 
 def _run_all(plan: Plan, build: Path, profiles: Path, folder: Path, first: int) -> None:
     cluster = nodes.Cluster(folder, plan.nodes, plan.link, nodes.NETWORKS[plan.network], plan.servers)
     servers.SERVERS[plan.server](cluster)
+    _make_what_is_read(plan, cluster, build)
     warm_up(cluster)
     (profiles / "campaign.json").write_text(json.dumps(asdict(plan), indent=2) + "\n")
     for repeat in range(first, first + plan.repeats):
@@ -172,6 +181,36 @@ def _run_all(plan: Plan, build: Path, profiles: Path, folder: Path, first: int) 
             if plan.is_bare_too:
                 bare, _, _ = _run_until_good(plan, run, cluster, build, profiles / f"{name}-bare", is_profiled=False)
                 _log(profiles / "seconds.jsonl", {"run": name, "profiled": seconds, "bare": bare})
+
+
+def _make_what_is_read(plan: Plan, cluster: nodes.Cluster, build: Path) -> None:
+    """The files of all jobs that read, written through the node that a job begins on and synced."""
+    made = set()
+    with cluster.unlimited(), slow_disk.unlimited() if servers.has_disk(plan.server) else contextlib.nullcontext():
+        for run in plan.runs:
+            for job, own in _places(plan, run, cluster):
+                command = _load(plan, job, own, build)
+                if "--read" not in command or (file := command[-1]) in made:
+                    continue
+                made.add(file)
+                own[0].run(
+                    *map(str, [*MPIRUN, job.processes, *(word for word in command if word != "--read"), "--fsync"])
+                )
+
+
+def _forget_what_was_read() -> None:
+    """Drops what the kernel keeps of files, or readers find there what they read in an earlier run. What is not stored
+    yet it keeps: whoever writes here syncs at the end.
+    """
+    Path("/proc/sys/vm/drop_caches").write_text("1")
+
+
+def _places(plan: Plan, run: str, cluster: nodes.Cluster) -> Iterator[tuple[Job, list[nodes.Node]]]:
+    """Each job of a run, and the nodes that it has."""
+    left = list(cluster.nodes)
+    for job in plan.jobs(run):
+        yield job, left[: job.nodes]
+        left = left[job.nodes :]
 
 
 def warm_up(cluster: nodes.Cluster) -> None:
@@ -214,13 +253,13 @@ def _run_one(
 ) -> tuple[str, list[float]]:
     """Runs the jobs of a run, `lead` seconds from now: what was wrong (empty: nothing), and the seconds of each."""
     jobs = plan.jobs(run)
+    _forget_what_was_read()
     if len(jobs) > 1:
         lead += SECONDS_TO_GATHER + SECONDS_TO_REACH_NODES * any(job.nodes > 1 for job in jobs)
+    lead += SECONDS_MORE * max(sum(job.processes for job in jobs) - MANY, 0)
     start_at = math.ceil(10 * (time.time() + lead)) / 10
-    left = list(cluster.nodes)
     running, collectors = [], []
-    for place, job in enumerate(jobs):
-        own, left = left[: job.nodes], left[job.nodes :]
+    for place, (job, own) in enumerate(_places(plan, run, cluster)):
         command = _command(plan, job, own, cluster, build, start_at + job.delay)
         if is_profiled and job.is_profiled:
             profile = directory.with_name(f"{directory.name}-{place + 1}")
@@ -260,12 +299,12 @@ def _end_of(process: subprocess.Popen[str]) -> tuple[str, float]:
 def _command(
     plan: Plan, job: Job, own: list[nodes.Node], cluster: nodes.Cluster, build: Path, start_at: float
 ) -> list[str]:
-    file = servers.MOUNT_POINT / f"{own[0].name}"
     if plan.program is None:
-        load = [build / "bin" / "slicewise-load", "--volume", f"{job.volume_mib}M", "--start-at", f"{start_at:.3f}"]
-        load += [*plan.options, *plan.kinds.get(job.kind or "", []), "--remove", file]
+        load = [*_load(plan, job, own, build)]
+        load[1:1] = ["--start-at", f"{start_at:.3f}"]
     else:
         sizes = {"mib": job.volume_mib, "kib": job.volume_mib * 1024 // job.processes}
+        file = servers.MOUNT_POINT / own[0].name
         load = [word.format(file=file, **sizes) for word in shlex.split(plan.program)]
     mpirun = [*MPIRUN, job.processes]
     if len(own) > 1:
@@ -276,6 +315,15 @@ def _command(
         mpirun += ["--mca", "mpi_yield_when_idle", "1"]
         mpirun += ["--host", ",".join(f"{node.name}:{each}" for node in own)]
     return [str(word) for word in [*mpirun, *load]]
+
+
+def _load(plan: Plan, job: Job, own: list[nodes.Node], build: Path) -> list[str | Path]:
+    """slicewise-load as a job has it, without a start. What is read stays where it is, written files do not."""
+    load = [build / "bin" / "slicewise-load", "--volume", f"{job.volume_mib}M"]
+    load += [*plan.options, *plan.kinds.get(job.kind or "", [])]
+    if "--read" in load:
+        return [*load, servers.MOUNT_POINT / f"{own[0].name}-read-by-{job.processes}"]
+    return [*load, "--remove", servers.MOUNT_POINT / own[0].name]
 
 
 def profiled(slice_seconds: float, command: list[str], build: Path, profile: Path) -> list[str]:

@@ -30,6 +30,11 @@ def blkio_group() -> Iterator[Path]:
         yield group
 
 
+def blkio_root() -> Path:
+    """The version 1 group of all that is in no other."""
+    return _hierarchy("cgroup", "blkio")
+
+
 @contextlib.contextmanager
 def made_group(controller: str | None) -> Iterator[Path]:
     """A group without limits: of a version 1 controller, or (None) of version 2. Groups within it go with it."""

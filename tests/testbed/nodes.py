@@ -6,13 +6,14 @@ processes, mounts, links, whatever happened. The link to the server is the bottl
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -172,10 +173,23 @@ class Cluster:
         ]
         self.server = self.servers[0]
         self.nodes = [Node(f"n{number + 1}", _address(FIRST_NODE + number), network.tcp) for number in range(count)]
-        for server in self.servers:
-            run("tc", "qdisc", "add", "dev", f"p-{server.name}", "root", "tbf", "rate", link, *network.queue)
-            server.run("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", link, *network.queue)
+        self._limit = ("tbf", "rate", link, *network.queue)
+        self._limit_links()
         self._write_agent()
+
+    def _limit_links(self) -> None:
+        for server in self.servers:
+            run("tc", "qdisc", "add", "dev", f"p-{server.name}", "root", *self._limit)
+            server.run("tc", "qdisc", "add", "dev", "eth0", "root", *self._limit)
+
+    @contextlib.contextmanager
+    def unlimited(self) -> Iterator[None]:
+        """Without the servers' limits, so that what is measured later can be made quickly."""
+        for server in self.servers:
+            run("tc", "qdisc", "del", "dev", f"p-{server.name}", "root")
+            server.run("tc", "qdisc", "del", "dev", "eth0", "root")
+        yield
+        self._limit_links()
 
     @property
     def agent(self) -> Path:

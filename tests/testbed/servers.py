@@ -3,6 +3,8 @@
 - glusterfs: on as many servers as there are; no write-behind, so that each process has one request under way: shares go
   by process;
 - glusterfs-usual: with the layers that a volume's clients have as it comes, write-behind among them;
+- glusterfs-disk: so, with its files on a disk that is slower than the link; the server keeps in memory what it can;
+- glusterfs-disk-sync: so, and the server answers when the disk has what was written;
 - sshfs: as it comes, with write-back: the TCP window decides, and shares go by mount;
 - sshfs-sync: every write is answered before the next, as with glusterfs;
 - sshfs-turns: the server serves one connection after the other: first come, first served;
@@ -14,11 +16,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from testbed import slow_disk
 from testbed.nodes import SERVER_ADDRESS, Cluster, Node, wait_for, wait_for_mount, wait_for_port
 
 MOUNT_POINT = Path("/mnt/slicewise-testbed")
@@ -105,12 +109,16 @@ def sftp_server() -> str:
     return next((path for path in SFTP_SERVERS if Path(path).exists()), SFTP_SERVERS[0])
 
 
-def start_glusterfs(cluster: Cluster, layers: Sequence[str] = ()) -> None:
-    """GlusterFS by bare volume files: no glusterd. layers: of performance, that clients have."""
+def start_glusterfs(cluster: Cluster, layers: Sequence[str] = (), disk: Sequence[str] = ()) -> None:
+    """GlusterFS by bare volume files: no glusterd. layers: of performance, that clients have. disk: options of mount
+    for the disk of `slow_disk`, which the (only) server's files are on; without any they are in memory.
+    """
     log = cluster.folder / "glusterfs.log"
     for server in cluster.servers:
         export, file = cluster.folder / f"export-{server.name}", cluster.folder / f"{server.name}.vol"
         export.mkdir()
+        if disk:
+            server.run("mount", *disk, os.environ[slow_disk.DEVICE], export)
         file.write_text(BRICK.format(export=export, port=GLUSTER_PORT))
         server.start(log, "glusterfsd", "-N", "-f", file, "-l", cluster.folder / f"{server.name}.log")
         wait_for_port(server, GLUSTER_PORT)
@@ -187,6 +195,8 @@ def _own_mount_point(node: Node) -> None:
 SERVERS: dict[str, Callable[[Cluster], None]] = {
     "glusterfs": start_glusterfs,
     "glusterfs-usual": lambda cluster: start_glusterfs(cluster, USUAL_LAYERS),
+    "glusterfs-disk": lambda cluster: start_glusterfs(cluster, USUAL_LAYERS, ("-o", "noatime")),
+    "glusterfs-disk-sync": lambda cluster: start_glusterfs(cluster, USUAL_LAYERS, ("-o", "noatime,sync")),
     "sshfs": start_sshfs,
     "sshfs-sync": lambda cluster: start_sshfs(cluster, "sshfs_sync"),
     "sshfs-turns": lambda cluster: start_sshfs(cluster, serving=("--turns",)),
@@ -194,6 +204,11 @@ SERVERS: dict[str, Callable[[Cluster], None]] = {
     "sshfs-seeks": lambda cluster: start_sshfs(cluster, serving=SEEKS),
     "cephfs": start_cephfs,
 }
+
+
+def has_disk(server: str) -> bool:
+    """Whether its files are on the disk of `slow_disk`."""
+    return server.startswith("glusterfs-disk")
 
 
 def needs(server: str) -> tuple[str, ...]:
