@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from slicewise.analysis.runs.campaign import CampaignDirection
+
 REPEATS = 3
 
 
 @dataclass(frozen=True)
 class Usual:
-    """A recording. what: is not kind about it; sessions: of its runs, short ones."""
+    """A recording. what: is not kind about it; sessions: of its runs, short ones; is_held_out: made after the laws and
+    their intervals were fixed, which nobody has changed since because of it.
+    """
 
     what: str
     server: str
@@ -22,6 +26,12 @@ class Usual:
     options: tuple[str, ...]
     link: str = "100mbit"
     slice_seconds: float = 1
+    is_held_out: bool = False
+
+    @property
+    def direction(self) -> CampaignDirection:
+        """What the model of sharing looks at: reads, where there are any."""
+        return "read" if any("--read" in option for option in self.options) else "write"
 
     @property
     def runs(self) -> str:
@@ -48,6 +58,19 @@ _NODES = (
     "4/2+6/3 2+4/2+6/3",
     "2+4/2+4/2+6/3 2+6/3+4@10!",
 )
+_READERS = (
+    "2~reads 6/3~reads 4/2~writes",
+    "2~reads+6/3~reads 2~reads+4/2~writes",
+    "6/3~reads+4/2~writes 2~reads+6/3~reads+4/2~writes",
+    "4/2~reads 4/2~reads+6/3~reads 2~reads+4/2~reads",
+)
+_LARGE = ("1 31/4 8", "1+31/4", "8+31/4", "1+8 1+8+31/4")
+_ON_A_DISK = (
+    "2~writes 6/3~writes 4/2~reads",
+    "2~writes+6/3~writes 2~writes+4/2~reads",
+    "6/3~writes+4/2~reads 2~writes+6/3~writes+4/2~reads",
+)
+_KINDS = ("--kind=reads=--read", "--kind=writes=")
 _CALLS = "--load=--fsync --transfer 256K"
 PLANS: dict[str, Usual] = {
     "usual-nodes": Usual(
@@ -98,5 +121,17 @@ PLANS: dict[str, Usual] = {
         192,
         (_CALLS, "--servers", "2"),
         "60mbit",
+    ),
+    "usual-reads": Usual(
+        "readers beside readers and beside a writer, each a minute alone",
+        "glusterfs-usual", _READERS, 704, (_CALLS, *_KINDS), slice_seconds=4, is_held_out=True,
+    ),
+    "usual-large": Usual(
+        "one process beside 8 and beside 31 on four nodes, each job a minute alone",
+        "glusterfs-usual", _LARGE, 704, (_CALLS,), slice_seconds=4, is_held_out=True,
+    ),
+    "usual-disk": Usual(
+        "writers and a reader, each a minute alone, on a server whose disk is slower than its link",
+        "glusterfs-disk", _ON_A_DISK, 704, (_CALLS, *_KINDS), "1gbit", slice_seconds=4, is_held_out=True,
     ),
 }  # fmt: skip

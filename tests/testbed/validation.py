@@ -102,8 +102,8 @@ LIMITS = """**Do not trust it** beyond this ground without a check of your own (
 - Jobs here take 3 to 11 s and move 64 to 192 MiB in calls of 256 KiB, seen in slices of 0.25 s, and all of them write,
   all the time. For readers, mixed directions and sizes and jobs that compute in between ask `slicewise foretell`,
   a wider model: [foretold.md](foretold.md) holds it against runs of a minute and more in slices of 1 and 4 s.
-  [As users meet it](#as-users-meet-it) has jobs of half a minute with TCP and clients as they come: errors are ten
-  times as large there.
+  [As users meet it](#as-users-meet-it) has jobs of half a minute and of a minute, readers too, with TCP and clients as
+  they come: errors are ten times as large there.
 - The server keeps data in memory behind a link with a queue that never drops. On real disks with a shared file, where
   capacity falls with clients, the published pairs below are off by {published}.
 - Three and four jobs on sshfs sit on a node each, so shares by node and equal shares are the same there; with a shared
