@@ -52,7 +52,7 @@ class KeptJob:
 
 
 def key_text(key: int) -> str:
-    """A job's key as people see it, and as they give it: 16 letters."""
+    """A job's key as people see it, and as they give it: 16 hexadecimal digits."""
     return f"{key:016x}"
 
 
