@@ -55,6 +55,7 @@ static void every_routine(const char *name)
     MPI_File_write_all(file, written, 3000 + rank, MPI_INT, &status);
     MPI_File_write_at_all(file, mine + 300000, written, 4000 + rank, MPI_INT, MPI_STATUS_IGNORE);
     MPI_File_seek_shared(file, shared, MPI_SEEK_SET);
+    MPI_Barrier(MPI_COMM_WORLD); /* Open MPI may return to one rank before another one's seek is done */
     MPI_File_write_shared(file, written, 5000 + rank, MPI_INT, &status);
     MPI_File_write_ordered(file, written, 6000 + rank, MPI_INT, MPI_STATUS_IGNORE);
     MPI_File_sync(file);
@@ -72,6 +73,7 @@ static void every_routine(const char *name)
     MPI_File_read_at_all(file, mine + 300000, found, 4000 + rank, MPI_INT, MPI_STATUS_IGNORE);
     require_same(4000 + rank);
     MPI_File_seek_shared(file, shared, MPI_SEEK_SET);
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_File_read_shared(file, found, 5000 + rank, MPI_INT, &status);
     require_count(&status, 5000 + rank);
     MPI_File_read_ordered(file, found, 6000 + rank, MPI_INT, MPI_STATUS_IGNORE);

@@ -49,6 +49,15 @@ def switches(pid: int) -> str:
     return next(line for line in lines if line.startswith("voluntary_ctxt_switches"))
 
 
+def settled_switches(pid: int) -> str:
+    """When they have stayed the same for a while: a call into a file system may sleep more than once."""
+    deadline, before = time.monotonic() + LONGEST_WAIT_SECONDS, ""
+    while before != (before := switches(pid)):
+        assert time.monotonic() < deadline, before
+        time.sleep(0.2)
+    return before
+
+
 def wait_for_state(pid: int, letters: str) -> None:
     deadline = time.monotonic() + LONGEST_WAIT_SECONDS
     while state(pid) not in letters:
@@ -102,19 +111,21 @@ def test_a_process_that_hangs_in_io(job: Job, apps: Apps, tmp_path: Path) -> Non
     need("sshfs")
     with hanging_file_system(tmp_path) as hanging, started(job, apps, "write", hanging.point / "file") as process:
         hanging.hang()
-        process.stdin.write(b"x")
-        process.stdin.flush()
-        wait_for_call(process.pid, WRITE, OPENAT)
-        before = switches(process.pid)
-        (of_process,) = stacks(job, "job")["processes"]
-        (thread,) = of_process["threads"]
-        assert (thread["was_stopped"], thread["is_whole"], switches(process.pid)) == (False, True, before)
-        assert "write_there" in functions(thread)
-        shown = subprocess.run(
-            [SLICEWISE, "stacks"], env=environment(job), capture_output=True, text=True, check=True
-        ).stdout
-        assert "1 process with 1 thread: 1 waits" in shown
-        hanging.answer()
+        try:
+            process.stdin.write(b"x")
+            process.stdin.flush()
+            wait_for_call(process.pid, WRITE, OPENAT)
+            before = settled_switches(process.pid)
+            (of_process,) = stacks(job, "job")["processes"]
+            (thread,) = of_process["threads"]
+            assert (thread["was_stopped"], thread["is_whole"], switches(process.pid)) == (False, True, before)
+            assert "write_there" in functions(thread)
+            shown = subprocess.run(
+                [SLICEWISE, "stacks"], env=environment(job), capture_output=True, text=True, check=True
+            ).stdout
+            assert "1 process with 1 thread: 1 waits" in shown
+        finally:
+            hanging.answer()  # nobody who waits for it can be killed
         assert process.wait(LONGEST_WAIT_SECONDS) == 0
 
 

@@ -26,7 +26,9 @@ class HangingFileSystem:
         self._server = server
 
     def hang(self) -> None:
+        """From when it returns on nothing is answered any more."""
         self._server.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._server.pid, os.WSTOPPED)
 
     def answer(self) -> None:
         self._server.send_signal(signal.SIGCONT)

@@ -33,7 +33,8 @@ profile whose files have not changed is not read again.
   48213`. `blame`, `compare` and the others that look for neighbours and quiet runs find them in the catalog. `blame`
   says which these are. A quiet run is one of the same program, with as large calls and about as many bytes, during
   which nobody else used its file systems; runs on the job's own file systems come first.
-- Where several jobs have one name, a job's key (16 hexadecimal digits, as `list --json` and `show` give it) stands for it.
+- Where several jobs have one name, a job's key (16 hexadecimal digits, as `list --json` and `show` give it) stands
+  for it.
 
 What a catalog does not keep: sizes and latencies of calls, calls that failed, counters of single layers and of what is
 no file, and what the profile itself says its counters mean. If the profile is still there and has not changed since,

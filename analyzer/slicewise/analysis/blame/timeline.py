@@ -28,6 +28,8 @@ CALLS: dict[Kind, str] = {"read": "read_ops", "write": "write_ops"}
 # waited for what it had written before.
 WAITS_BELOW = 0.1
 
+SECONDS_A_NS = 1 / 1e9
+
 # Of the rows of calls.
 ORDER = ("process", "storage", "slice")
 
@@ -70,14 +72,16 @@ def _calls(rows: pl.LazyFrame, processes: pl.DataFrame, grid_ns: int) -> pl.Data
     """`call_rows` of rows as `_on_grid` gives them, of one job or of several, in order of process, storage and slice. A
     process is of one job.
     """
-    found = (
-        rows.join(processes.lazy().select("process"), on="process", how="semi", maintain_order="left")
-        .with_columns((pl.col(kind) / 1e9).alias(SECONDS[kind]) for kind in KINDS)
-        .drop(KINDS)
-        .collect()
-    )
+    found = rows.join(processes.lazy().select("process"), on="process", how="semi", maintain_order="left").collect()
     # In this order, so that sums are the same to the last byte, whichever other jobs are there. A catalog has it.
     ordered = found if is_ordered(found, ORDER) else found.sort(*ORDER)
+    # Not by polars, which rounds a quotient by a constant otherwise where a row is alone in its chunk.
+    ordered = ordered.select(
+        *ORDER,
+        *(pl.Series(SECONDS[kind], ordered[kind].to_numpy() * SECONDS_A_NS) for kind in KINDS),
+        *AMOUNTS.values(),
+        *CALLS.values(),
+    )
     seconds = pl.col(SECONDS.values())
     threads = _threads(ordered, grid_ns)
     return ordered.select(
