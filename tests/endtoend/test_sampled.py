@@ -22,6 +22,8 @@ SLICE_NS = 2_000_000_000
 SECONDS = 11
 # Of a slice's bytes, and of what the run moved in a slice on average.
 TOLERANCE = 0.05
+# The look that ends a slice comes within so long a time; what a program that is gone by then moved is not known.
+LOOK_NS = 300_000_000
 # Of a slice: looks that were nearer to its edges say nothing.
 UNSURE_SHARE = 0.01
 
@@ -103,7 +105,7 @@ def test_a_program_without_the_library_is_sampled_slice_by_slice(recorded, kind,
     counted = {
         number: count
         for number, count in witness.by_slice(SLICE_NS).items()
-        if began_ns <= number * SLICE_NS and (number + 1) * SLICE_NS <= one.end_ns
+        if began_ns <= number * SLICE_NS and (number + 1) * SLICE_NS <= min(one.end_ns, witness.last_ns - LOOK_NS)
     }
     assert len(counted) >= 3
     usual = witness.last * SLICE_NS / 1e9 / SECONDS
@@ -112,7 +114,9 @@ def test_a_program_without_the_library_is_sampled_slice_by_slice(recorded, kind,
         # A look that comes late says so: what the program did around the slice's edges may then be the neighbour's.
         begin_ns, end_ns = number * SLICE_NS - unsure_ns, (number + 1) * SLICE_NS
         told = witness.most_in(unsure_ns, begin_ns, end_ns) if unsure_ns > UNSURE_SHARE * SLICE_NS else 0
-        assert abs(moved - count) <= TOLERANCE * max(count, usual) + told, number
+        assert abs(moved - count) <= TOLERANCE * max(count, usual) + told, (
+            f"slice {number}: {sampled} of {counted}; first looked at {began_ns / SLICE_NS:.3f}, {one}"
+        )
     assert one.write_bytes == pytest.approx(witness.until(one.end_ns), rel=TOLERANCE)
 
 

@@ -42,6 +42,11 @@ class Witness:
         return max((self.until(step + span_ns) - self.until(step) for step in steps), default=0)
 
     @property
+    def last_ns(self) -> int:
+        """When it was there for the last time."""
+        return self._readings[-1][0]
+
+    @property
     def last(self) -> int:
         return self._readings[-1][1]
 

@@ -50,4 +50,5 @@ def assert_counts_tally(profile: Profile, tally: Sequence[int], threads: int) ->
     """Every call that had returned and been counted by the program, and of each thread at most one more."""
     for (layer, counter), own in zip(COUNTED, tally, strict=True):
         in_flight = threads * (LARGEST_CALL_BYTES if counter.endswith("bytes") else 1)
-        assert own <= total(profile, counter, layers=[layer]) <= own + in_flight, (layer, counter)
+        counted = total(profile, counter, layers=[layer])
+        assert own <= counted <= own + in_flight, (layer, counter, tally)

@@ -112,6 +112,16 @@ def test_counts_from_the_first_look_on_have_nothing_of_the_program_before(digest
     assert written(job) == {1: 2 * MIB}
 
 
+def test_a_look_between_a_shells_fork_and_the_begin_of_its_segment_loses_nothing(digest):
+    """The shell's segment was finished by the collector: it ends with the slice."""
+    edge = (START_NS // SLICE_NS + 1) * SLICE_NS
+    first_look = edge - SECOND
+    fork = shell(start_ns=first_look + 1_000_000, end_ns=edge, all_write_bytes=0, all_read_bytes=0)
+    rows = [moved(place, write_bytes=MIB) for place in range(3)]
+    job = digest([sampled(is_from_start=0, first_ns=first_look)], rows, [{"process": 1, "pid": 7}, fork])
+    assert written(job) == {0: MIB, 1: MIB, 2: MIB}
+
+
 @pytest.mark.parametrize(
     "program", ["/opt/copy", "/bin/dynamic"], ids=["its segment came late", "exec of a dynamic one"]
 )

@@ -100,15 +100,17 @@ def _without_profiled(
     """The rows without what the same process counted itself by a library.
 
     A profiled process with the same process id that lived at the same time was the same process. If another program
-    took its place by exec before the first look, the kernel's count goes on from what it was then: so much is taken off
-    the first slices. Else both were there at once, or the profiled program came later: slices in which it lived go.
+    took its place by exec before the second look, which comes at a slice's end, the kernel's count goes on from what it
+    was then: so much is taken off the first slices. Else both were there at once, or the profiled program came later:
+    slices in which it lived go.
     """
     clashes = _clashes(who, profiled, coverage)
     if clashes.is_empty():
         return rows
-    began_before = pl.col("own_start_ns") < pl.col("first_ns")
+    began_before = pl.col("own_start_ns") // slice_ns <= pl.col("first_ns") // slice_ns
     is_predecessor = began_before & (pl.col("ending") == EXEC) & (pl.col("own_path") != pl.col("path"))
-    before = clashes.filter(is_predecessor, pl.col("is_from_start") > 0).group_by(KEYS)
+    is_counted = (pl.col("is_from_start") > 0) | (pl.col("own_start_ns") >= pl.col("first_ns"))
+    before = clashes.filter(is_predecessor, is_counted).group_by(KEYS)
     taken = [f"taken_{name}" for name in COUNTS]
     rows = rows.join(before.agg(pl.col(taken).sum()), on=KEYS, how="left").with_columns(pl.col(taken).fill_null(0))
     for name in COUNTS:
@@ -118,7 +120,7 @@ def _without_profiled(
         )
     rows = rows.drop(*taken, "left")
     beside = clashes.filter(~is_predecessor).select(
-        *KEYS, first=pl.col("own_start_ns") // slice_ns, last=pl.col("own_end_ns") // slice_ns
+        *KEYS, first=pl.col("own_start_ns") // slice_ns, last=(pl.col("own_end_ns") - 1) // slice_ns
     )
     covered = (
         rows.select(*KEYS, "slice")
