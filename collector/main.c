@@ -1,4 +1,5 @@
 /* slicewise-collect: what runs beside the applications. */
+#include "bpf.h"
 #include "coordinator.h"
 #include "live.h"
 #include "node.h"
@@ -10,7 +11,9 @@
 #include "user.h"
 
 #include "format.h"
+#include "identity.h"
 #include "program.h"
+#include "settings.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -22,7 +25,7 @@ static int usage(FILE *out)
 {
     fprintf(out, "usage: slicewise-collect recover [--user USER | --all-users] [--job JOB] [--into DIR] [JOBDIR]\n"
                  "       slicewise-collect node [--job JOB] [--parent PID] [--detach] [--json] [--samples] [--user USER]\n"
-                 "                              [--others named|hidden]\n"
+                 "                              [--others named|hidden] [--bpf]\n"
                  "       slicewise-collect stop [--job JOB] [--user USER]\n"
                  "       slicewise-collect live [--every SECONDS] [--all-users]\n"
                  "       slicewise-collect snapshot --into DIR PROFILES\n"
@@ -36,7 +39,9 @@ static int usage(FILE *out)
                  "node:    drains the segments of a job's processes on this node while they run, and samples the node's own\n"
                  "         counters, until process PID is gone or SIGTERM comes; with --samples the job has these also\n"
                  "         from a node where none of its processes runs, as its file server; with --others, for root, also what everybody\n"
-                 "         else on the node moves without a profile: by user, or of all together but the job's own user\n"
+                 "         else on the node moves without a profile: by user, or of all together but the job's own user;\n"
+                 "         with --bpf, for root, also what the job and all others read and write on each file system, as the kernel counts it\n"
+                 "         by a program of ours\n"
                  "stop:    ends it, and waits until it has\n"
                  "live:    prints what processes have counted so far as a line of JSON, once or again and again\n"
                  "snapshot: writes what living processes have counted so far to DIR/JOB, behind what is there, and prints how many they\n"
@@ -65,7 +70,7 @@ struct options {
     struct node_options node;
     const char *user, *into, *operand, *others;
     double every_seconds;
-    bool is_for_all;
+    bool is_for_all, wants_bpf;
 };
 
 /* A number without anything behind it. */
@@ -80,17 +85,10 @@ static bool read_number(const char *text, double *number)
 static bool read_options(struct options *options, const char *allowed, int argc, char **argv)
 {
     static const struct option names[] = {
-        { "user", required_argument, NULL, 'u' },
-        { "all-users", no_argument, NULL, 'a' },
-        { "job", required_argument, NULL, 'j' },
-        { "parent", required_argument, NULL, 'p' },
-        { "detach", no_argument, NULL, 'd' },
-        { "json", no_argument, NULL, 's' },
-        { "every", required_argument, NULL, 'e' },
-        { "samples", no_argument, NULL, 'o' },
-        { "into", required_argument, NULL, 'i' },
-        { "others", required_argument, NULL, 't' },
-        { 0 },
+        { "user", required_argument, NULL, 'u' },   { "all-users", no_argument, NULL, 'a' }, { "job", required_argument, NULL, 'j' },
+        { "parent", required_argument, NULL, 'p' }, { "detach", no_argument, NULL, 'd' },    { "json", no_argument, NULL, 's' },
+        { "every", required_argument, NULL, 'e' },  { "samples", no_argument, NULL, 'o' },   { "into", required_argument, NULL, 'i' },
+        { "others", required_argument, NULL, 't' }, { "bpf", no_argument, NULL, 'b' },       { 0 },
     };
     double number;
     for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -100,6 +98,7 @@ static bool read_options(struct options *options, const char *allowed, int argc,
         options->others = option == 't' ? optarg : options->others;
         options->into = option == 'i' ? optarg : options->into;
         options->is_for_all |= option == 'a';
+        options->wants_bpf |= option == 'b';
         options->node.job = option == 'j' ? optarg : options->node.job;
         options->node.is_detached |= option == 'd';
         options->node.is_json |= option == 's';
@@ -145,6 +144,20 @@ static int begin_others(struct options *options)
     return wrong != 0 ? wrong : fd < 0;
 }
 
+/* Before anybody's rights are taken on. Without it, sampling goes on. */
+static void begin_bpf(struct options *options)
+{
+    struct settings settings;
+    struct cgroup job;
+    const char *why;
+    settings_read(&settings, NULL);
+    cgroup_find(&job, "", settings.cgroup, identity_scheduler_job());
+    int map = bpf_begin(&job, options->others != NULL && strcmp(options->others, "named") == 0, &why);
+    options->node.moved_fd = map > 0 ? map : 0;
+    if (map <= 0)
+        tell(stderr, "slicewise: --bpf: %s (%s): reads and writes are not counted by file system; sampling goes on\n", why, strerror(-map));
+}
+
 int main(int argc, char **argv)
 {
     struct options options = { 0 };
@@ -164,7 +177,7 @@ int main(int argc, char **argv)
     }
     const struct {
         const char *name, *allowed;
-    } commands[] = { { "recover", "uaji*" }, { "node", "ujpdsot" }, { "stop", "uj" }, { "live", "ea" }, { "snapshot", "i*" } };
+    } commands[] = { { "recover", "uaji*" }, { "node", "ujpdsotb" }, { "stop", "uj" }, { "live", "ea" }, { "snapshot", "i*" } };
     enum { RECOVER, NODE, STOP, LIVE, SNAPSHOT, COMMANDS };
     int command = 0;
     while (command < COMMANDS && (argc < 2 || strcmp(argv[1], commands[command].name) != 0))
@@ -174,6 +187,8 @@ int main(int argc, char **argv)
     if (command == SNAPSHOT && (options.into == NULL || options.operand == NULL))
         return usage(stderr);
     int wrong = options.others != NULL ? begin_others(&options) : 0;
+    if (wrong == 0 && options.wants_bpf)
+        begin_bpf(&options);
     if (wrong == 0 && options.user != NULL)
         wrong = user_become(options.user);
     if (wrong != 0)

@@ -30,6 +30,17 @@ static void say_refusal(struct node *node)
     node->has_said_refusal = node->has_said_refusal || error < 0;
 }
 
+/* Once: a kernel that tells its sums to root alone. */
+static void say_moved(struct node *node)
+{
+    int error = node->reading.bpf.error;
+    if (error == 0)
+        return;
+    tell(stderr, "slicewise: --bpf: the sums cannot be read (%s): reads and writes are not counted by file system; sampling goes on\n",
+         strerror(-error));
+    node->reading.bpf.map = node->reading.bpf.error = 0;
+}
+
 /* Once: what of the job's control group is not counted. Nothing where none was asked for and no scheduler made one. */
 static void say_cgroup(const struct cgroup *cgroup, const char *wanted)
 {
@@ -65,10 +76,10 @@ static int begin_processes(struct node *node, const struct settings *settings, u
     return sampled_begin(node->sampled, node->reading.root, settings->slice_ns, launcher, identity_scheduler_job());
 }
 
-int node_begin(struct node *node, const char *root, const struct settings *settings, const char *job, uint32_t launcher)
+int node_begin(struct node *node, const char *root, const struct settings *settings, const char *job, uint32_t launcher, int moved)
 {
     char name[160];
-    *node = (struct node){ .slice_ns = settings->slice_ns, .reading.root = root };
+    *node = (struct node){ .slice_ns = settings->slice_ns, .reading.root = root, .reading.bpf.map = moved };
     snprintf(name, sizeof name, "%s.%d", job, raw_getpid());
     int made = segment_create(&node->home, settings->segment_dir, name);
     if (made == 0)
@@ -91,6 +102,7 @@ int node_begin(struct node *node, const char *root, const struct settings *setti
     cgroup_find(&node->reading.cgroup, root, settings->cgroup, identity_scheduler_job());
     sources_read(&node->reading);
     say_refusal(node);
+    say_moved(node);
     say_cgroup(&node->reading.cgroup, settings->cgroup);
     node->sampled_until_ns = segment->process_row[processes_start_ns];
     node->sampled_until_steady_ns = clock_read(CLOCK_MONOTONIC);
@@ -155,8 +167,8 @@ enum { SLICE_COLUMN, DEVICE_COLUMN, FIRST_VALUE };
 _Static_assert((int)node_networks_received_bytes == FIRST_VALUE && (int)node_blocks_read_ops == FIRST_VALUE &&
                    (int)node_nfs_program_read_bytes == FIRST_VALUE && (int)node_lustre_read_ops == FIRST_VALUE &&
                    (int)node_connections_sent_bytes == FIRST_VALUE && (int)node_cgroups_io_stall_ns == FIRST_VALUE &&
-                   (int)node_cgroup_disks_read_bytes == FIRST_VALUE && (int)node_lustre_slice == SLICE_COLUMN &&
-                   (int)node_lustre_device == DEVICE_COLUMN,
+                   (int)node_cgroup_disks_read_bytes == FIRST_VALUE && (int)node_cgroup_mounts_read_bytes == FIRST_VALUE &&
+                   (int)node_lustre_slice == SLICE_COLUMN && (int)node_lustre_device == DEVICE_COLUMN,
                "tables of devices begin with their two keys");
 
 /* What is told as it stands at the sample's end. */
@@ -220,11 +232,12 @@ _Static_assert(SAMPLE_WORDS_MAX >= 1 + (1 + NODE_COLUMNS) + (1 + NODE_SLICE_COLU
 void node_sample(struct node *node, uint64_t now_ns)
 {
     static struct sample sample;
-    static const enum table tables[] = { TABLE_node_networks,    TABLE_node_blocks,  TABLE_node_nfs,         TABLE_node_lustre,
-                                         TABLE_node_connections, TABLE_node_cgroups, TABLE_node_cgroup_disks };
+    static const enum table tables[] = { TABLE_node_networks,    TABLE_node_blocks,  TABLE_node_nfs,          TABLE_node_lustre,
+                                         TABLE_node_connections, TABLE_node_cgroups, TABLE_node_cgroup_disks, TABLE_node_cgroup_mounts };
     uint64_t steady_ns = clock_read(CLOCK_MONOTONIC), slice = node->sampled_until_ns / node->slice_ns, former_end_ns = node->sampled_until_ns;
     sources_read(&node->reading);
     say_refusal(node);
+    say_moved(node);
     node->sampled_until_ns = now_ns;
     sample_begin(&sample);
     add_run(&sample, node);

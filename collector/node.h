@@ -32,8 +32,8 @@ struct node {
 };
 
 /* Returns 0 or -errno. `root` as in struct reading; `segment_dir`, `dir` and `job` as in the settings; `launcher`: the process that began the
- * job, or 0. */
-int node_begin(struct node *node, const char *root, const struct settings *settings, const char *job, uint32_t launcher);
+ * job, or 0; `moved`: of bpf_begin, or 0. */
+int node_begin(struct node *node, const char *root, const struct settings *settings, const char *job, uint32_t launcher, int moved);
 
 /* A slice's turn, or the end: what came since the last one becomes a sample of the slice in which that was. */
 void node_sample(struct node *node, uint64_t now_ns);
@@ -65,6 +65,7 @@ int node_end(struct node *node);
 struct node_options {
     const char *job;
     int others_fd;   /* of others_link_begin; 0: nobody else on the node is looked at */
+    int moved_fd;    /* of bpf_begin; 0: nothing is counted by file system */
     int parent;      /* ends when this process does; 0: with the signal alone */
     bool is_detached, is_json, is_for_samples;
 };

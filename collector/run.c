@@ -211,7 +211,7 @@ static int run_attached(const struct node_options *options, const struct setting
         return 2;
     }
     patience_begin(settings->exit_ns);
-    int begun = node_begin(&node, "", settings, job, (uint32_t)options->parent);
+    int begun = node_begin(&node, "", settings, job, (uint32_t)options->parent, options->moved_fd);
     if (begun < 0) {
         tell(stderr, "slicewise: no memory for the collector (%s)\n", strerror(-begun));
         return 1;

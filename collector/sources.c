@@ -376,6 +376,27 @@ static void read_connections(struct reading *reading)
     }
 }
 
+static void read_moved(struct reading *reading)
+{
+    struct bpf *bpf = &reading->bpf;
+    if (bpf->map == 0 || !read_file(reading, "/proc/self/mountinfo"))
+        return;
+    bpf_read(bpf, &reading->cgroup, text);
+    for (unsigned i = 0; i < bpf->slots_used; i++) {
+        const struct moved_slot *slot = &bpf->slots[i];
+        enum device_kind kind = slot->is_of_job ? DEVICE_cgroup_mount : DEVICE_others_mount;
+        struct device *device = device_of(reading, kind, slot->name, strlen(slot->name), slot->source, strlen(slot->source));
+        if (device == NULL)
+            continue;
+        /* It counts from 0 when the program is loaded. Of one name there may be several: file systems that have no mount here. */
+        if (!device->is_present)
+            memset(device->now, 0, sizeof device->now);
+        device->is_present = device->was_present = true;
+        for (unsigned column = node_cgroup_mounts_read_bytes; column < NODE_CGROUP_MOUNT_COLUMNS; column++)
+            device->now[column] += slot->now[column];
+    }
+}
+
 void sources_read(struct reading *reading)
 {
     memcpy(reading->before, reading->now, sizeof reading->before);
@@ -403,6 +424,7 @@ void sources_read(struct reading *reading)
         read_lustre(reading, dir, DEVICE_lustre_target);
     }
     read_cgroup(reading);
+    read_moved(reading);
     read_connections(reading);
 }
 
@@ -427,6 +449,8 @@ enum table sources_table(enum device_kind kind)
         [DEVICE_connection] = TABLE_node_connections,
         [DEVICE_cgroup] = TABLE_node_cgroups,
         [DEVICE_cgroup_disk] = TABLE_node_cgroup_disks,
+        [DEVICE_cgroup_mount] = TABLE_node_cgroup_mounts,
+        [DEVICE_others_mount] = TABLE_node_cgroup_mounts,
     };
     return tables[kind];
 }

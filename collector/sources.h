@@ -3,6 +3,7 @@
 #ifndef SLICEWISE_SOURCES_H
 #define SLICEWISE_SOURCES_H
 
+#include "bpf.h"
 #include "cgroup.h"
 #include "connections.h"
 
@@ -25,6 +26,7 @@ struct reading {
     unsigned devices_left_out;
     struct device devices[DEVICES_MAX];
     struct cgroup cgroup; /* the job's */
+    struct bpf bpf;
     struct connections connections;
     struct device *of_slot[CONNECTION_SLOTS]; /* the device that stands for a slot of connections */
 };

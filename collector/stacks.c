@@ -5,6 +5,7 @@
 #include "stack_walk.h"
 #include "tell.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +85,7 @@ static char thread_state(int pid, int tid, char *name, size_t room)
         return '\0';
     *end = '\0';
     snprintf(name, room, "%s", begin + 1);
-    return end[1] == ' ' ? end[2] : '\0';
+    return end[1] == ' ' && isalpha((unsigned char)end[2]) ? end[2] : '\0';
 }
 
 static void print_thread(int pid, int tid, const char *name, char state, const struct stack_walk *walk)

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #define LEAST_SECONDS 1e-6
+#define MOST_SECONDS 1e12 /* of which the millionths fit an integer */
 /* Within these bounds what a job claims is put right by what it turned out to need; a job that claims what is further off is not asked. */
 #define TRUST_LEAST (1.0 / 16)
 #define TRUST_MOST 16.0
@@ -28,15 +29,15 @@ struct job {
 #define NEVER 1e300
 #define SAME_TIME 1e-9
 
-/* To what the log has of it; nothing here is below 0. */
-static double round6(double seconds)
-{
-    return (double)(int64_t)(seconds * 1e6 + 0.5) / 1e6;
-}
-
 static double least(double one, double other)
 {
     return one < other ? one : other;
+}
+
+/* To what the log has of it; nothing here is below 0. */
+static double round6(double seconds)
+{
+    return (double)(int64_t)(least(seconds, MOST_SECONDS) * 1e6 + 0.5) / 1e6;
 }
 
 static double most(double one, double other)

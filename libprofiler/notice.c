@@ -26,7 +26,7 @@ static const struct {
 } mishap_texts[] = {
 #define SAID true
 #define QUIET false
-#define MISHAP(name, said, meaning) { said, meaning },
+#define MISHAP(name, said, meaning, advice) { said, meaning },
 #include "mishaps.def"
 #undef SAID
 #undef QUIET

@@ -29,6 +29,10 @@ static const struct named layers[] = {
 static const char *const layer_parts[] = {
 #include "enums.def"
 };
+#define CALL_KIND ENTRY
+static const struct named call_kinds[] = {
+#include "enums.def"
+};
 #define OBJECT ENTRY
 static const struct named objects[] = {
 #include "enums.def"
@@ -57,8 +61,12 @@ static const struct named devices[] = {
 static const struct named mpi_classes[] = {
 #include "enums.def"
 };
-#define MISHAP(name, said, meaning) { #name, meaning },
+#define MISHAP(name, said, meaning, advice) { #name, meaning },
 static const struct named mishaps[] = {
+#include "mishaps.def"
+};
+#define MISHAP(name, said, meaning, advice) advice,
+static const char *const advices[] = {
 #include "mishaps.def"
 };
 #define OPERATION(name, layer, kind, symbols) { #name, #layer, #kind, symbols },
@@ -255,6 +263,9 @@ static void print_contract(FILE *out)
         fprintf(out, "%s\n  \"%s\": {\"name\": \"%s\", \"type\": \"%s\", \"default\": \"%s\", \"least\": %g, \"most\": %g,\n   \"meaning\": \"%s\"}",
                 i > 0 ? "," : "", settings[i].variable, settings[i].name, settings[i].type, settings[i].standard, settings[i].least, settings[i].most,
                 settings[i].meaning);
+    fprintf(out, "\n },\n \"advice\": {");
+    for (size_t i = 0; i < COUNT_OF(mishaps); i++)
+        fprintf(out, "%s\n  \"%s\": \"%s\"", i > 0 ? "," : "", mishaps[i].name, advices[i]);
     fprintf(out, "\n }\n}\n");
 }
 
@@ -338,7 +349,7 @@ static void print_row_in_words(FILE *out, const struct row *row)
             row->bins > 0 ? edges_in_file(row->edges) : "", "");
 }
 
-enum { PAGE_COLUMNS = 120 };
+enum { PAGE_COLUMNS = 100 };
 
 /* Text on lines of a page, those after the first one begun with `indent`. `column`: where it begins. Returns where it ends. */
 static size_t print_wrapped(FILE *out, const char *text, size_t column, const char *indent)
@@ -357,7 +368,19 @@ static size_t print_wrapped(FILE *out, const char *text, size_t column, const ch
 
 static void print_counters_page(FILE *out)
 {
-    fprintf(out, "# Tables, counters and names\n\nMade from `schema/` by `make docs`; do not edit.\n");
+    fprintf(out, "# Tables, counters and names\n\n"
+                 "What a profile counts: its tables with their columns, then the names that it numbers, such as\n"
+                 "layers, mishaps and operations. `slicewise export` writes most of these tables.\n"
+                 "[digest.md](digest.md) has the tables that analyses use. Made from `schema/` by `make docs`; do not\n"
+                 "edit.\n\n"
+                 "| word | meaning |\n|---|---|\n"
+                 "| rows: ADD | rows of one process with the same key add up, each column as its merge rule says |\n"
+                 "| rows: LAST | a row grows while the process runs; a later row replaces an earlier one with the same key |\n"
+                 "| KEY | a column that says what the row is about: together with the process, the keys name a row |\n"
+                 "| SUM, MAX, LAST | how two rows become one: by the sum, by the larger, or by the later value |\n"
+                 "| layer | the interface by which a program did I/O: POSIX, stdio or MPI-IO |\n"
+                 "| ns, ps | nanoseconds, and thousandths of these |\n"
+                 "| `_0..9` | columns of one kind: the bins of a histogram, with the lower edges that the meaning lists |\n");
     const char *table = NULL;
     for (size_t i = 0; i < COUNT_OF(table_rows); i++) {
         const struct row *row = &table_rows[i];
@@ -376,11 +399,14 @@ static void print_counters_page(FILE *out)
         table = row->name;
     }
     for (size_t e = 0; e < COUNT_OF(enumerations); e++) {
-        fprintf(out, "\n## %s\n\n| name | meaning |\n|---|---|\n", enumerations[e].name);
+        bool is_advised = enumerations[e].entries == mishaps;
+        fprintf(out, "\n## Names of %s\n\n| name | meaning |%s\n|---|---|%s\n", enumerations[e].name, is_advised ? " what to do |" : "",
+                is_advised ? "---|" : "");
         for (size_t i = 0; i < enumerations[e].count; i++)
-            fprintf(out, "| `%s` | %s |\n", enumerations[e].entries[i].name, enumerations[e].entries[i].meaning);
+            fprintf(out, "| `%s` | %s |%s%s%s\n", enumerations[e].entries[i].name, enumerations[e].entries[i].meaning, is_advised ? " " : "",
+                    is_advised ? advices[i] : "", is_advised ? " |" : "");
     }
-    fprintf(out, "\n## operations\n\n| name | layer | kind | symbols that count as it |\n|---|---|---|---|\n");
+    fprintf(out, "\n## Names of operations\n\n| name | layer | kind | symbols that count as it |\n|---|---|---|---|\n");
     for (size_t i = 0; i < COUNT_OF(operations); i++)
         fprintf(out, "| `%s` | %s | %s | %s%s |\n", operations[i].name, operations[i].layer, operations[i].kind, operations[i].symbols,
                 strncmp(operations[i].name, "MPI_", 4) == 0 ? " and the Fortran names" : "");
@@ -457,16 +483,25 @@ static void print_coverage_page(FILE *out)
 
     fprintf(out,
             "# Functions that are seen\n\nMade from `schema/` by `make docs`; do not edit.\n\n"
-            "Slicewise intercepts %zu functions by their %zu C symbols; an MPI function by its Fortran names, too. The kernel's own count\n"
-            "shows what these functions did not see: *coverage* in the summaries of `slicewise info`, `report` and `run`. The last columns say\n"
-            "what other profilers intercept, by their sources:\n\n"
+            "Slicewise intercepts %zu functions. A function may have several names in the C library (`open`,\n"
+            "`open64`, ...): these are its *symbols*, %zu in all. An MPI function is intercepted by its Fortran\n"
+            "names, too. The kernel counts bytes as well, and so shows what these functions did not see: that is\n"
+            "the *coverage* which `slicewise info`, `report` and `run` tell. This table says how many symbols\n"
+            "other profilers intercept, according to their sources:\n\n"
             "| | version | symbols | of them also here | its list | to be known |\n|---|---|---|---|---|---|\n",
             COUNT_OF(operations), symbols);
     for (size_t peer = 0; peer < COUNT_OF(peers); peer++)
         fprintf(out, "| %s | %s | %zu | %zu | %s | %s |\n", peers[peer].name, peers[peer].version, theirs[peer], shared[peer], peers[peer].source,
                 peers[peer].note);
 
-    fprintf(out, "\n## Function by function\n\n| function | layer | kind | symbols |");
+    fprintf(out,
+            "\n## Function by function\n\nThe last columns say which of the symbols another profiler intercepts, too. \"3 of 6\" means three of\n"
+            "the six, whose names follow; \"-\" means none. A function without symbols stands for requests, which\n"
+            "count when they are complete. [counters.md](counters.md#names-of-layers) explains the layers.\n\n"
+            "| kind | a call of this kind |\n|---|---|\n");
+    for (size_t kind = 0; kind < COUNT_OF(call_kinds); kind++)
+        fprintf(out, "| %s | %s |\n", call_kinds[kind].name, call_kinds[kind].meaning);
+    fprintf(out, "\n| function | layer | kind | symbols |");
     for (size_t peer = 0; peer < COUNT_OF(peers); peer++)
         fprintf(out, " %s |", peers[peer].name);
     fprintf(out, "\n|---|---|---|---|");
@@ -482,12 +517,12 @@ static void print_coverage_page(FILE *out)
         fprintf(out, "\n");
     }
 
-    fprintf(
-        out,
-        "\n## Communication of MPI\n\nCounted by class and slice (the table `communication`), unless `SLICEWISE_MPI=io`: in C, with large counts "
-        "(`_c`)\n"
-        "where that is said, and by two Fortran names, `mpi_..._` and `mpi_..._f08_`. `MPI_Wait`, `MPI_Test` and what is like them, `MPI_Init` and\n"
-        "`MPI_Finalize` are above, since they complete I/O or begin a process.\n\n| class | functions |\n|---|---|\n");
+    fprintf(out, "\n## Communication of MPI\n\n"
+                 "Slicewise counts these functions by class and slice (the table `communication`), unless\n"
+                 "`SLICEWISE_MPI=io`. It sees calls from C, with large counts (`_c`) where the table says so, and\n"
+                 "calls by two Fortran names, `mpi_..._` and `mpi_..._f08_`. `MPI_Wait`, `MPI_Test` and their like,\n"
+                 "`MPI_Init` and `MPI_Finalize` are in the table above, since they complete I/O or begin a process.\n\n"
+                 "| class | functions |\n|---|---|\n");
     for (size_t c = 0; c < COUNT_OF(mpi_classes); c++) {
         size_t functions = 0;
         for (size_t i = 0; i < COUNT_OF(communications); i++)
@@ -502,8 +537,8 @@ static void print_coverage_page(FILE *out)
 #define UNSEEN(calls, why, told_by) fprintf(out, "| %s | %s | %s |\n", calls, why, told_by);
 #include "unseen.def"
 
-    fprintf(out, "\n## Seen elsewhere, not here\n\nSymbols that another profiler intercepts and Slicewise does not. "
-                 "Their bytes are in the kernel's count nevertheless.\n\n");
+    fprintf(out, "\n## Seen elsewhere, not here\n\nSymbols that another profiler intercepts and Slicewise does not.\n"
+                 "The kernel's count has their bytes nevertheless.\n\n");
     for (size_t peer = 0; peer < COUNT_OF(wraps); peer++) {
         size_t column = (size_t)fprintf(out, "- %s:", peers[peer].name), missing = 0;
         for (const char *at = wraps[peer].symbols; (length = next_word(&at)) > 0; at += length)

@@ -57,7 +57,7 @@ enum mpi_scope {
 #include "enums.def"
 };
 enum mishap {
-#define MISHAP(name, said, meaning) MISHAP_##name,
+#define MISHAP(name, said, meaning, advice) MISHAP_##name,
 #include "mishaps.def"
     MISHAPS,
 };
@@ -127,7 +127,8 @@ enum {
     NODE_PROCESS_SLICE_COLUMNS = TABLE_START_node_cgroups - TABLE_START_node_process_slices - 1,
     NODE_CGROUP_COLUMNS = TABLE_START_node_cgroup_disks - TABLE_START_node_cgroups - 1,
     NODE_CGROUP_DISK_COLUMNS = TABLE_START_node_others - TABLE_START_node_cgroup_disks - 1,
-    NODE_OTHER_COLUMNS = TABLE_START_end - TABLE_START_node_others - 1,
+    NODE_OTHER_COLUMNS = TABLE_START_node_cgroup_mounts - TABLE_START_node_others - 1,
+    NODE_CGROUP_MOUNT_COLUMNS = TABLE_START_end - TABLE_START_node_cgroup_mounts - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */

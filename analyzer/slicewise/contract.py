@@ -39,6 +39,11 @@ def settings_of_the_library() -> dict[str, dict[str, Any]]:
     return dict(_CONTRACT["settings"])
 
 
+def advice(mishap: str) -> str:
+    """What a mishap means for the figures, and what to do; empty for one of another version."""
+    return str(_CONTRACT["advice"].get(mishap, ""))
+
+
 def job_name(given: str) -> str:
     """The name that the library makes of a job's name: byte by byte, for it is a file's name too."""
     return _NOT_PLAIN.sub(b"_", os.fsencode(given)[:MOST_JOB_NAME_BYTES]).decode()

@@ -272,7 +272,7 @@ TEST_CASE("samples are what came since, in the slice where that began", "[node]"
     write_all(root);
     settings.cgroup = "/job";
     write_group(root, "/job", "");
-    REQUIRE(node_begin(&node, root.path.c_str(), &settings, "job", 0) == 0);
+    REQUIRE(node_begin(&node, root.path.c_str(), &settings, "job", 0, 0) == 0);
     char path[1100];
     spool_path(path, sizeof path, node.home.segment);
     auto pass = [](uint64_t seconds) {
@@ -360,7 +360,7 @@ TEST_CASE("a killed collector's samples are drained by whoever comes next, and a
     fake_system.has_clock = true;
     fake_system.realtime_ns = 1000 * NS_PER_SECOND;
     write_all(root);
-    REQUIRE(node_begin(&node, root.path.c_str(), &settings, "job", 0) == 0);
+    REQUIRE(node_begin(&node, root.path.c_str(), &settings, "job", 0, 0) == 0);
     char path[1100];
     spool_path(path, sizeof path, node.home.segment);
     fs::create_directories(fs::path(path).parent_path());

@@ -180,3 +180,24 @@ TEST_CASE("who claims more than he needs does not get what waits for him", "[tur
     CHECK(service.members[1].job != nullptr);
     CHECK(service.state->present[0]->asked_seconds < 3);
 }
+
+TEST_CASE("what many processes claim together, and their job's trust makes more of, stays a number of seconds", "[turns]")
+{
+    constexpr int PROCESSES = 1000;
+    Service service(POLICY_interfere);
+    claim each = {};
+    each.bytes = each.remaining_bytes = 1'000'000'000;
+    each.processes = 1;
+    for (int i = 0; i < PROCESSES; i++)
+        REQUIRE(turns_join(service.state.get(), &service.members[i], 1, 0));
+    for (double took : { 1.0, 15.5 * 2 - 1 }) { /* of the second phase it claims 1 s: from then on it is believed to need 15 times as long */
+        turns_inform(service.state.get(), &service.members[0], &each, -1, service.now_ns);
+        service.pass(took);
+        turns_release(service.state.get(), &service.members[0], 0, service.now_ns);
+    }
+    each.seconds = 1e9;
+    for (int i = 0; i < PROCESSES; i++)
+        turns_inform(service.state.get(), &service.members[i], &each, -1, service.now_ns);
+    REQUIRE(service.state->present_used == 1);
+    CHECK(service.state->present[0]->asked_seconds == 1e12);
+}

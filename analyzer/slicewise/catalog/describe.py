@@ -12,34 +12,36 @@ every job. There is no server. Slicewise, polars, DuckDB and Spark read the file
 
 ## How do I fill one?
 
-```
+<!-- not run: the paths are your site's -->
+```sh
 slicewise catalog ingest /site/catalog /home/*/slicewise
 ```
 
-The catalog is made if it is not there. Directories are searched all the way down. Each job comes in once, however often
-and under whatever path it is met: a job is known by its processes, each of which has a unique id. If there are two
-profiles of one job, the fuller one stays; so a job may be ingested while it runs, and again when it has ended. A
-profile whose files have not changed is not read again.
+The command makes the catalog if there is none. It searches the directories and everything below them. Each job comes
+in once, even if its profile lies in several places, since its processes have unique ids. If there are two profiles
+of one job, the catalog keeps the more complete one. So you may ingest a job while it runs, and again when it has
+ended. A profile whose files have not changed is not read again.
 
-- **A profile that cannot be read** is named on standard error and left out; the exit status is then 1. A profile of
-  which a part is damaged comes in without that part, and `damage` says what is missing.
+- **A profile that cannot be read** is left out. A line on standard error names it, and the exit status is 1. If only
+  a part is damaged, the rest comes in, and the table `damage` says what is missing.
 - **Killed at any moment**, an ingest leaves a whole catalog: run it again, and it goes on.
 - **Two at once**: the second one waits until the first one is done.
 
 ## How do I ask it?
 
 - `slicewise catalog list`, `show`, `overlaps`, `worst` and `quality`: [commands.md](commands.md) has their options.
-- With `SLICEWISE_CATALOG=/site/catalog`, every command that takes a PROFILE takes the name of a job: `slicewise blame
-  48213`. `blame`, `compare` and the others that look for neighbours and quiet runs find them in the catalog. `blame`
-  says which these are. A quiet run is one of the same program, with as large calls and about as many bytes, during
-  which nobody else used its file systems; runs on the job's own file systems come first.
-- Where several jobs have one name, a job's key (16 hexadecimal digits, as `list --json` and `show` give it) stands
-  for it.
+- With `SLICEWISE_CATALOG=/site/catalog`, every command that takes a PROFILE takes the name of a job as well, for
+  instance `slicewise blame 48213`. `blame`, `compare` and others then look in the catalog for neighbours and for
+  quiet runs. `blame` says which runs it found.
+- A quiet run stands in for a standalone run. It is a run of the same program, with calls of about the same size and
+  about as many bytes, while nobody else used its file systems. If there are several, those on the job's own file
+  systems are preferred.
+- Several jobs may have one name. Then use a job's key: the 16 hexadecimal digits that `list --json` and `show` give.
 
-What a catalog does not keep: sizes and latencies of calls, calls that failed, counters of single layers and of what is
-no file, and what the profile itself says its counters mean. If the profile is still there and has not changed since,
-these are read from it. Else `info` and `report` say that they are missing, and show no zeros in their place; `size`,
-and `export` of a profile's tables, need the profile.
+A catalog does not keep everything of a profile. It leaves out: sizes and latencies of calls, calls that failed,
+counters of single layers, counters of pipes, sockets and devices, and the meanings of counters. If the profile still
+exists and has not changed, commands read these figures from the profile. Otherwise `info` and `report` say that the
+figures are missing; they show no zeros instead. `size`, and `export` of a profile's tables, always need the profile.
 
 ## What lies where?
 
@@ -51,9 +53,9 @@ CATALOG/day=2026-11-22/batch=1f.../_batch.json              how many rows they h
 CATALOG/day=2026-11-22/batch=1f.../_jobs.index              which names and keys are in it
 ```
 
-All rows of a job lie in the day (UTC) on which the job began. `key` is the same number in all frames. A batch holds
-the jobs that came in together. Batches of a day are put together when there are more than eight. Rows lie in the
-order of their keys; those of `jobs` and `job_slices` in order of time.
+All rows of a job lie under the day (UTC) on which the job began. The column `key` says which job a row belongs to, in
+every frame. A batch holds the jobs that one ingest brought. When a day has more than eight batches, they are merged.
+Rows are sorted by key; rows of `jobs` and `job_slices` are sorted by time.
 
 ## How do I read it without Slicewise?
 
@@ -74,16 +76,21 @@ Spark reads the same pattern with `spark.read.option("basePath", "CATALOG").parq
 
 ## Who may read it?
 
-A new catalog is its owner's alone (mode 700). `--names hash`, when it is made, stores hashes of names in place of them:
-{names}. The hashes are salted, and the salt lies in the catalog with mode 600: whoever has
-it can find out whether a name that he knows is there. A user who knows his own job's name may ask for it by that name
-if he may read the salt, else by the job's key. Names of programs, nodes and file systems stay.
+Only the owner can read a new catalog (mode 700). With `--names hash`, given when the catalog is made, it stores hashes
+in place of names in these columns: {names}. The names of the programs that a job's profiled processes ran, of nodes
+and of file systems stay.
 
-The owner may let others read the files. `blame` and `compare` then tell them what neighbours of their jobs did, and not
-who these were, unless the catalog was made with `--show-names`. That is a courtesy and no lock: whoever can read the
-files can read the names in them.
+The hashes are salted. The salt lies in the catalog with mode 600. Who can read the salt can check whether a name that
+they know is in the catalog. A user who may read the salt can ask for a job by its name, other users by the job's key.
 
-This page is made by `make docs`. All bytes, calls and times are on files unless a frame says otherwise.
+The owner may let others read the files. Then `blame` and `compare` tell them what their jobs' neighbours did, but not
+who the neighbours were. A catalog that was made with `--show-names` tells that, too. This protects against curiosity
+only: who can read the files can read the names in them, if they are not hashed.
+
+## Which columns are there?
+
+Each section says what a row of a frame is, and which columns tell its rows apart (the key). All bytes, calls and times
+are on files unless a frame says otherwise. This page is made by `make docs`.
 """
 
 

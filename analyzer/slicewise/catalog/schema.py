@@ -59,7 +59,7 @@ FRAMES: dict[str, Frame] = {
         if name not in ("jobs", *NOT_KEPT)
     },
     "job_slices": Frame(
-        "one row a job, storage and slice with any call on files: all of the job's processes together",
+        "one row for each job, storage and slice with any call on files: all of the job's processes together",
         (KEY, "storage", "slice"),
         {
             KEY: KEY_COLUMN,
@@ -73,7 +73,7 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "damage": Frame(
-        "one row a part of a job's profile that could not be read",
+        "one row for each part of a job's profile that could not be read",
         (KEY, "file", "kind"),
         {
             KEY: KEY_COLUMN,

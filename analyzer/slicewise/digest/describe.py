@@ -18,11 +18,11 @@ from slicewise.digest.schema import FRAMES, Frame
 
 OPENING = """# The digest
 
-The one door between files and analyses. `slicewise.digest.Digest(profile)` turns a job's profile into the frames below:
-narrow, typed, each made when it is first asked for. Analyses, charts and exports take these frames and never a file,
-so a question about a job has one answer everywhere.
+A digest is a job's profile as a set of tables (polars frames), the *frames* below. `slicewise.read(PATH)` gives one.
+Each frame is made when it is first asked for. All analyses, charts and exports read these frames, and none reads the
+files of a profile. So a question about a job has one answer everywhere.
 
-What is decided on the way, and nowhere else:
+The digest alone decides these questions:
 
 | question | decided in |
 |---|---|
@@ -34,8 +34,9 @@ What is decided on the way, and nowhere else:
 | which signals of nodes there are | `digest/nodes.py` |
 | how well an imported job's slices are known | `digest/quality.py` |
 
-All bytes, calls and times are on files unless a frame says otherwise. Slices are clock-aligned: slice k is
-[k, k + 1) times `slice_ns` of the node's clock. This page is made by `make docs`.
+Bytes, calls and times are those on files, unless a frame says otherwise. Slice k is the time from k to k + 1 times
+`slice_ns`, by the node's clock. Each section says what a row of the frame is, and which columns tell its rows apart
+(the key). This page is made by `make docs`.
 """
 
 
@@ -97,7 +98,7 @@ seconds = answer.result.io_time.slowest  # its figures
 
 This page is made from the functions themselves by `make docs`; a test runs the example.
 """
-PROSE_COLUMNS = 120
+PROSE_COLUMNS = 100
 MODULES = (activity, full, processes, layers, slices, storages, nodes, quality)
 
 
@@ -124,17 +125,37 @@ def public_functions(module: ModuleType) -> list[Callable[..., object]]:
 def folded(text: str) -> str:
     """A page with its paragraphs in lines of at most PROSE_COLUMNS; tables, code and what is indented stay."""
     lines: list[str] = []
+    paragraph: list[str] = []
     is_code = False
-    for line in text.split("\n"):
+    for line in [*text.split("\n"), ""]:
+        begins_item = line.startswith("- ")
+        stays = is_code or line[:1] in {"", "|", "#"} or line.startswith("```")
+        stays |= line.startswith(" ") and not _is_item(paragraph)
+        if stays or begins_item:
+            lines += _wrapped(paragraph)
+            paragraph = []
         is_code ^= line.startswith("```")
-        if is_code or len(line) <= PROSE_COLUMNS or line[0] in "| ":
+        if stays:
             lines.append(line)
-            continue
-        indent = "  " if line.startswith("- ") else ""
-        lines += textwrap.wrap(
-            line, PROSE_COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-        )
-    return "\n".join(lines)
+        else:
+            paragraph.append(line)
+    return "\n".join(lines[:-1])
+
+
+def _is_item(paragraph: list[str]) -> bool:
+    return bool(paragraph) and paragraph[0].startswith("- ")
+
+
+def _wrapped(paragraph: list[str]) -> list[str]:
+    if not paragraph:
+        return []
+    return textwrap.wrap(
+        " ".join(line.strip() for line in paragraph),
+        PROSE_COLUMNS,
+        subsequent_indent="  " if _is_item(paragraph) else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _members_of_digest() -> Iterator[str]:

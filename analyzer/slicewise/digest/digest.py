@@ -92,7 +92,9 @@ class Digest:
                 *(_or_zero(processes, name) for name in PROCESS_FIGURES),
                 path=pl.col("program").cast(pl.String),
                 program=members.program(),
-                label=pl.when(members.has_rank())
+                label=pl.when(members.shares_its_rank())
+                .then(pl.format("rank {} on {} (process {})", "rank", "host", "pid"))
+                .when(members.has_rank())
                 .then(pl.format("rank {} on {}", "rank", "host"))
                 .otherwise(pl.format("process {} on {}", "pid", "host")),
                 start_ns="start_ns",
@@ -238,9 +240,9 @@ class Digest:
 
     @cached_property
     def counters(self) -> pl.DataFrame:
-        """Every counter of the profile in sum over the job's own processes and all slices, bins aside: object, point,
-        type, source (of what descriptors led to), layer, processes (a list of their ids), and the counters by the names
-        and with the merge rules that the profile itself gives them.
+        """Every counter of the profile but bins, added up over the job's own processes and all slices. A row for each
+        kind of object, mount and layer: `object`, `point`, `type`, `source` (where descriptors led to), `layer`,
+        `processes` (a list of ids), and the counters, with the names and merge rules that the profile gives them.
         """
         what = ["object", "point", "type", "source"]
         mounts = self._profile.mounts.select("process", "mount", pl.col(what).cast(pl.String))
@@ -285,17 +287,17 @@ class Digest:
 
     @property
     def is_by_layer(self) -> bool:
-        """Whether `counters` tell layers, and objects other than files, apart."""
+        """Whether `counters` has a row for each layer, and rows for objects other than files."""
         return True
 
     @property
     def not_kept(self) -> Mapping[str, str]:
-        """Frames that this digest cannot have though the job's profile had them, and what they are, in words."""
+        """Frames that the job's profile had and this digest (from a catalog) lacks, with what each is, in words."""
         return {}
 
     @property
     def notes(self) -> list[str]:
-        """What whoever reads an analysis of this digest should know of where it comes from."""
+        """Sentences about how the job was recorded that readers of an analysis should know."""
         found = (outside.left_out, neighbours.not_told)
         return [line for told in found for line in told(self.job, self._profile.nodes)]
 

@@ -22,10 +22,10 @@ ALL_LAYERS = "all"
 
 
 def is_own() -> pl.Expr:
-    """Whether a row of a profile's slices counts what the process itself moved."""
+    """A filter for the table `slices`: rows of layers that add up to what a process moved."""
     return pl.col("layer").is_in((*OWN_LAYERS, ALL_LAYERS))
 
 
 def is_call() -> pl.Expr:
-    """Whether a row's times are those of the program's threads."""
+    """A filter for the table `slices`: rows whose times add up to threads' time in calls; requests are left out."""
     return pl.col("layer").is_in(CALL_LAYERS)

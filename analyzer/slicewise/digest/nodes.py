@@ -164,6 +164,12 @@ SIGNALS: dict[str, Signal] = {
         "times/s",
         pl.col("read_ops") + pl.col("write_ops"),
     ),
+    # By BPF, where root asked for it: of the job's control group, or of all others.
+    "mount_written": Signal("node_cgroup_mounts", "written to files", "bytes/s", pl.col("write_bytes")),
+    "mount_read": Signal("node_cgroup_mounts", "read from files", "bytes/s", pl.col("read_bytes")),
+    "mount_calls": Signal(
+        "node_cgroup_mounts", "reads and writes of files", "times/s", pl.col("read_ops") + pl.col("write_ops")
+    ),
 }
 TABLES = tuple(dict.fromkeys(signal.table for signal in SIGNALS.values()))
 DEVICE_KEYS = ("node", "kind", "device")

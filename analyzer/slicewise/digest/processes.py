@@ -20,6 +20,8 @@ LEAST_SHARE_OF_TIME = 0.05
 LEAST_SHARE_OF_RUNTIME = 0.01
 # A direction in which a job moved less than this fraction of its bytes is not what the job is about.
 LEAST_SHARE_OF_JOB = 0.01
+# Worlds of one size began one after the other if so much time lies between: less may be worlds that began at once.
+LEAST_GAP_NS, LEAST_GAP = 10_000_000, 4
 WITHOUT_PATH = r"[^/]*$"
 
 
@@ -41,6 +43,38 @@ def is_of_job() -> pl.Expr:
     return has_rank() | ~has_rank().any().over("job")
 
 
+def shares_its_rank() -> pl.Expr:
+    """Whether another process of the job has the rank of a row's: a job may begin several programs of MPI, one after
+    the other, or from one another (MPI_Comm_spawn)."""
+    return has_rank() & (pl.len().over("job", "rank") > 1)
+
+
+def with_world(processes: pl.DataFrame) -> pl.DataFrame:
+    """Rows of one job's processes with `world`: which MPI_COMM_WORLD it is of, numbered in the order of their begins.
+
+    A world has one process of each rank, and all its processes know its size. Several worlds of one size are told apart
+    by when their processes began. This needs two things: each world has all its ranks, and there is a gap between the
+    last begin of one world and the first begin of the next. The gap must be at least LEAST_GAP_NS, and LEAST_GAP times
+    as long as the begins of any one world are apart. Otherwise, and for processes without a rank, `world` is null.
+    """
+    order = pl.col("start_ns").rank("ordinal").over("ranks", "rank")
+    ranked = processes.with_row_index("row").filter(has_rank()).with_columns(turn=order)
+    of_turn = ranked.group_by("ranks", "turn").agg(
+        first=pl.col("start_ns").min(), last=pl.col("start_ns").max(), is_whole=pl.len() == pl.col("ranks").first()
+    )
+    gap = pl.col("first") - pl.col("last").shift(1)
+    longest = (pl.col("last") - pl.col("first")).max()
+    is_after = (gap >= pl.max_horizontal(LEAST_GAP_NS, LEAST_GAP * longest)).fill_null(True)
+    sure = of_turn.sort("ranks", "turn").with_columns(
+        is_sure=((pl.len() == 1) | (pl.col("ranks") <= 1) | (pl.col("is_whole") & is_after).all()).over("ranks")
+    )
+    numbered = sure.sort("first", "ranks").with_columns(
+        world=pl.when("is_sure").then(pl.int_range(pl.len(), dtype=pl.Int64))
+    )
+    worlds = ranked.join(numbered.select("ranks", "turn", "world"), on=["ranks", "turn"]).select("row", "world")
+    return processes.with_row_index("row").join(worlds, on="row", how="left", maintain_order="left").drop("row")
+
+
 def is_profiled() -> pl.Expr:
     """Whether a row of processes was profiled: in a job without any that was, rows stand for those that a node's
     collector sampled."""
@@ -53,7 +87,7 @@ def program() -> pl.Expr:
 
 
 def end_ns(slice_ns: pl.Expr) -> pl.Expr:
-    """When a row's process ended; of one whose end nobody wrote, when the last slice began that it did anything in."""
+    """When a row's process ended. If nobody recorded its end: when the last slice began in which it did anything."""
     last_seen = (pl.col("slice") * slice_ns).fill_null(0)
     return pl.max_horizontal("end_ns", pl.when(pl.col("end_ns") == 0).then(last_seen).otherwise(0))
 
@@ -63,8 +97,8 @@ def matters() -> pl.Expr:
 
     A process of the job matters if it moved at least 1 % of what the process that read (or wrote) most moved in that
     direction. It also matters if it spent at least 5 % of the time in calls of the process that spent most, and 1 % of
-    the job's runtime; in a job that moved no bytes the former is enough. Directions with less than 1 % of the job's
-    bytes are passed over. So a parent that writes a log beside its workers, or a rank that reads a line of settings,
+    the job's runtime; in a job that moved no bytes the 5 % are enough. A direction with less than 1 % of the job's
+    bytes does not count. So a parent that writes a log beside its workers, or a rank that reads a line of settings,
     changes no region, no ratio and no count of processes.
     """
     of_job = pl.col("is_of_job")
@@ -89,7 +123,7 @@ def matters() -> pl.Expr:
 
 
 def main_programs(processes: pl.DataFrame) -> pl.DataFrame:
-    """job, program: whose processes moved most bytes; of several such the one that most processes ran."""
+    """job, program: of each job, the program whose processes moved most bytes; of equal ones that of most processes."""
     by_program = processes.group_by("job", "program").agg(
         bytes=(pl.col("read_bytes") + pl.col("write_bytes")).sum(), processes=pl.len()
     )

@@ -52,13 +52,11 @@ def _number(unit: Unit, meaning: str) -> Column:
     return Column(pl.Int64(), unit, meaning)
 
 
-CLOCK_ERROR = _number("ns", "by so much its slices may lie off the clock; 0: they were counted by the clock itself")
-SPREAD_AT_MOST = _number(
-    "slices", "over how many slices bytes of it were spread at most; 1: all were counted where they are"
-)
+CLOCK_ERROR = _number("ns", "how far its slices may be off the clock; 0: they were counted by the clock itself")
+SPREAD_AT_MOST = _number("slices", "over how many slices its bytes were spread at most; above 1 in imported jobs alone")
 JOB = _name("the job's name; of several jobs with one name the later ones have a number behind it")
 PROCESS = Column(pl.UInt64(), "", "unique id of the process's run; it tells processes of all jobs and nodes apart")
-STORAGE = Column(pl.UInt64(), "", "which file system: the same number wherever the same storage is mounted")
+STORAGE = Column(pl.UInt64(), "", "which file system: one number for the same storage, on all nodes and in all jobs")
 SLICE = _number("", "number of the slice: slice k is [k, k + 1) times the job's slice_ns of the clock")
 NODE = _name("the node's name")
 NODE_SLICE = _number("", "number of the slice, of the digest's node_slice_ns")
@@ -87,7 +85,7 @@ SEEN_AND_COUNTED: tuple[tuple[str, Unit, str], ...] = (
     ("calls_kernel", "calls", "calls that the kernel counted"),
     ("storage", "bytes", "bytes that the kernel fetched from or sent to storage"),
     ("requested", "bytes", "bytes of requests that were seen and are not in the kernel's count"),
-    ("touches", "calls", "calls and requests that may each have made the kernel count a page"),
+    ("touches", "calls", "calls and requests around which the kernel may have counted one more page each"),
 )
 
 DISTRIBUTION = {
@@ -110,12 +108,12 @@ SAMPLED_COUNTS = {
 
 FRAMES: dict[str, Frame] = {
     "jobs": Frame(
-        "one row a job",
+        "one row for each job",
         ("job",),
         {
             "job": JOB,
             "source": _name("what it was made from: profile, or what another profiler's log held (see imports.md)"),
-            "path": _name("where that lies"),
+            "path": _name("path of the profile or log"),
             "program": _name("executable of the processes that moved most bytes"),
             "is_mpi": _yes_or_no("its processes have ranks"),
             "processes": _number("processes", "processes of the job that matter"),
@@ -132,7 +130,7 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "processes": Frame(
-        "one row a process of the profile",
+        "one row for each process of the profile",
         ("process",),
         {
             "job": JOB,
@@ -143,11 +141,14 @@ FRAMES: dict[str, Frame] = {
             "ranks": _number("", "size of MPI_COMM_WORLD; 0 without MPI"),
             "program": _name("the executable's name"),
             "path": _name("the executable's path"),
-            "label": _name("what to call it: its rank and node, or its process id and node"),
+            "label": _name(
+                "what to call it: its rank and node, with the process id where others of the job have that rank; "
+                "without a rank its process id and node"
+            ),
             "start_ns": _number("UNIX time, ns", "when it began"),
             "end_ns": _number("UNIX time, ns", "when it ended; of one that still runs, when it was last seen"),
             "ending": _name("how it ended"),
-            "clock": _name("what its ticks were: counter or vdso"),
+            "clock": _name("by which clock its calls were timed: counter (the processor's) or vdso (the kernel's)"),
             "profiler_ns": _number("ns", "time that the profiler took beside the calls that it counted"),
             "call_cost_ps": _number("", "what counting a call cost, in picoseconds"),
             "site_ns": _number("ns", "time in calls that a sample of a call site stands for; 0: there are none"),
@@ -165,7 +166,7 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "storages": Frame(
-        "one row a file system that any process saw",
+        "one row for each file system that any process saw",
         ("storage",),
         {
             "storage": STORAGE,
@@ -176,7 +177,7 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "process_slices": Frame(
-        "one row a process, storage and slice with any call on files; layers that lie on each other count once",
+        "one row for each process, storage and slice with any call on files; layers that lie on each other count once",
         ("process", "storage", "slice"),
         {
             "process": PROCESS,
@@ -190,7 +191,7 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "mounts": Frame(
-        "one row a process and file system that it saw, at each place where it is mounted",
+        "one row for each process and file system that it saw, at each place where it is mounted",
         ("process", "storage", "point"),
         {
             "process": PROCESS,
@@ -201,7 +202,7 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "files": Frame(
-        "one row a process and file that moved much or took long; "
+        "one row for each process and file that moved much or took long; "
         "all its other files are in its row with an empty path",
         ("process", "file"),
         {
@@ -217,14 +218,14 @@ FRAMES: dict[str, Frame] = {
             "write_ns": _number("ns", "time in write calls"),
             "error_bytes": _number(
                 "bytes",
-                "so many bytes more the file can have moved at most, before it had a row; "
-                "without a path: as many any one file without a row can have moved",
+                "at most so many bytes are missing here, which the file moved before it had a row; "
+                "in the row without a path: the most that any single file without a row moved",
             ),
             "error_ns": _number("ns", "the same of the time in read and write calls"),
         },
     ),
     "coverage": Frame(
-        "one row a process: what was seen of it on all descriptors, and what the kernel counted",
+        "one row for each process: what was seen of it on all descriptors, and what the kernel counted",
         ("process",),
         {
             "process": PROCESS,
@@ -238,17 +239,17 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "calls": Frame(
-        "one row a process and function that it called",
+        "one row for each process and function that it called",
         ("process", "operation"),
         {"process": PROCESS, "operation": _name("the function"), "calls": _number("calls", "how often")},
     ),
     "mishaps": Frame(
-        "one row a process and kind of trouble that profiling met",
+        "one row for each process and kind of trouble that profiling met",
         ("process", "mishap"),
         {"process": PROCESS, "mishap": _name("what happened"), "count": _number("", "how often")},
     ),
     "unprofiled": Frame(
-        "one row a process and program that it began and that could not be profiled",
+        "one row for each process and program that it began and that could not be profiled",
         ("process", "program", "pid"),
         {
             "process": PROCESS,
@@ -260,7 +261,7 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "launches": Frame(
-        "one row a command that `slicewise run` began, with the kernel's counts of it and all its descendants",
+        "one row for each command that `slicewise run` began, with the kernel's counts of it and all its descendants",
         ("node", "pid"),
         {
             "node": NODE,
@@ -269,15 +270,19 @@ FRAMES: dict[str, Frame] = {
             "reason": _name("why the command itself could not be profiled; unknown: it could"),
             "read_bytes": _number("bytes", "bytes read"),
             "write_bytes": _number("bytes", "bytes written"),
-            "own_bytes": _number("bytes", "bytes of those written that are this profile"),
+            "own_bytes": _number("bytes", "the part of the bytes written that is this profile itself"),
         },
     ),
     "sampled_processes": Frame(
-        "one row a process of the job that no library profiled and that its node's collector sampled from outside; "
-        "its counts are the kernel's, of descriptors of whatever kind, and in no other frame's sums",
+        "one row for each process of the job that no library profiled and that its node's collector sampled from "
+        "outside; its counts are the kernel's, of descriptors of any kind, and in no other frame's sums",
         ("process", "nth"),
         {
-            "process": Column(pl.UInt64(), "", "the collector's run"),
+            "process": Column(
+                pl.UInt64(),
+                "",
+                "unique id of the collector's run, which sampled the process; `nth` says which process it was",
+            ),
             "nth": _number("", "number within that run; a program that took another one's place has its own"),
             "node": NODE,
             "pid": _number("", "process id on its node"),
@@ -292,24 +297,28 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "sampled_slices": Frame(
-        "one row a sampled process and slice in which the kernel counted anything of it",
+        "one row for each sampled process and slice in which the kernel counted anything of it",
         ("process", "nth", "slice"),
         {
-            "process": Column(pl.UInt64(), "", "the collector's run"),
+            "process": Column(
+                pl.UInt64(),
+                "",
+                "unique id of the collector's run, which sampled the process; `nth` says which process it was",
+            ),
             "nth": _number("", "number of the process within that run"),
             "slice": NODE_SLICE,
             **SAMPLED_COUNTS,
             "unsure_ns": _number(
                 "ns",
-                "how far the collector's looks were from the slice's two edges, together: what was moved in so much "
-                "time may belong to the slice before or after",
+                "doubt about the slice's edges: what was moved in so much time may belong to the slice before or "
+                "after, since the collector did not look exactly at the edges",
             ),
         },
     ),
     "others": Frame(
-        "one row a node, user and slice in which the user's processes moved anything that are not the job's and have "
-        "no profile, while the job ran; as root's collector sampled them, where a site asks for that; counts are the "
-        "kernel's, of descriptors of whatever kind, and in no other frame's sums",
+        "one row for each node, user and slice in which other processes of the user moved anything while the job ran: "
+        "those that are not the job's and have no profile. Root's collector sampled them, where a site asks for that. "
+        "Counts are the kernel's, of descriptors of any kind, and in no other frame's sums",
         ("node", "user", "slice"),
         {
             "node": NODE,
@@ -319,23 +328,23 @@ FRAMES: dict[str, Frame] = {
             **SAMPLED_COUNTS,
             "unsure_ns": _number(
                 "ns",
-                "how far looks at a process were from the slice's two edges, together, at most: what was moved in so "
-                "much time may belong to the slice before or after",
+                "doubt about the slice's edges: what was moved in so much time may belong to the slice before or "
+                "after, since the collector did not look exactly at the edges",
             ),
         },
     ),
     "distributions": Frame(
-        "one row a kind of call and bin of sizes or durations, of all of the job's own processes together",
+        "one row for each kind of call and bin of sizes or durations, of all of the job's own processes together",
         ("kind", "what", "bin"),
         DISTRIBUTION,
     ),
     "storage_distributions": Frame(
-        "the same by file system: one row a file system, kind of call and bin",
+        "the same by file system: one row for each file system, kind of call and bin",
         ("storage", "kind", "what", "bin"),
         {"storage": STORAGE, **DISTRIBUTION},
     ),
     "accesses": Frame(
-        "one row a file system and direction: the calls of all of the job's own processes together",
+        "one row for each file system and direction: the calls of all of the job's own processes together",
         ("storage", "direction"),
         {
             "storage": STORAGE,
@@ -347,7 +356,7 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "events": Frame(
-        "one row a hardware event that any process counted",
+        "one row for each hardware event that any process counted",
         ("event",),
         {
             "event": _name("the event's name, as it was asked for"),
@@ -356,7 +365,7 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "hardware": Frame(
-        "one row a process, slice and hardware event",
+        "one row for each process, slice and hardware event",
         ("process", "slice", "event"),
         {
             "process": PROCESS,
@@ -366,7 +375,7 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "waits": Frame(
-        "one row a process and slice in which it waited for its turn at I/O; that time is in no call's",
+        "one row for each process and slice in which it waited for its turn at I/O; that time is in no call's",
         ("process", "slice"),
         {
             "process": PROCESS,
@@ -376,7 +385,7 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "communication": Frame(
-        "one row a process, slice and class of calls of MPI; times of a process's threads add up",
+        "one row for each process, slice and class of calls of MPI; times of a process's threads add up",
         ("process", "slice", "class"),
         {
             "process": PROCESS,
@@ -388,24 +397,27 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "usage": Frame(
-        "one row a process and slice in which the kernel's counts of it were looked at: what came until the next look",
+        "one row for each process and slice in which the kernel's counts of it were looked at: what came until the "
+        "next look",
         ("process", "slice"),
         {
             "process": PROCESS,
             "slice": SLICE,
-            "late_ns": _number("ns", "how long after the slice's begin the time between the looks begins"),
-            "sampled_ns": _number("ns", "how long it is: more than a slice where no call ended in the next one"),
+            "late_ns": _number("ns", "how long after the slice's begin this look was"),
+            "sampled_ns": _number(
+                "ns", "time from this look to the next one: more than a slice if no call ended in the next slice"
+            ),
             "user_ns": _number("ns", "processor time of the program's code"),
             "system_ns": _number("ns", "processor time of the kernel for it"),
             "voluntary_switches": _number("", "times that a thread gave its processor up"),
             "involuntary_switches": _number("", "times that a thread's processor was taken away"),
             "minor_faults": _number("", "page faults without I/O"),
             "major_faults": _number("", "page faults that read a page from storage"),
-            "peak_bytes": _number("bytes", "the most memory that the process had had at its end"),
+            "peak_bytes": _number("bytes", "the most memory that the process had until the end of that time"),
         },
     ),
     "sites": Frame(
-        "one row a process, call site, function and slice: samples of time in calls; figures are estimates",
+        "one row for each process, call site, function and slice: samples of time in calls; figures are estimates",
         ("process", "site", "operation", "slice"),
         {
             "process": PROCESS,
@@ -419,7 +431,7 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "site_frames": Frame(
-        "one row a frame of a call site's stack",
+        "one row for each frame of a call site's stack",
         ("process", "site", "depth"),
         {
             "process": PROCESS,
@@ -434,12 +446,13 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "node_samples": Frame(
-        "one row a node and slice in which its collector sampled, while the job ran",
+        "one row for each node and slice in which its collector sampled, while the job ran",
         ("node", "slice"),
         {"node": NODE, "slice": NODE_SLICE, "seconds": _amount("s", "time that was sampled of the slice")},
     ),
     "node_slices": Frame(
-        "one row a node, device, signal and slice where the signal was not 0; the node as a whole, not the job's part",
+        "one row for each node, device, signal and slice where the signal was not 0; the node as a whole, not the "
+        "job's part",
         ("node", "kind", "device", "signal", "slice"),
         {
             "node": NODE,
@@ -448,7 +461,9 @@ FRAMES: dict[str, Frame] = {
             "signal": _name("which signal (see digest/nodes.py)"),
             "slice": NODE_SLICE,
             "amount": _amount("", "how much, added up over the slice's samples"),
-            "per": _amount("", "what the amount is divided by to give the signal's value: mostly seconds sampled"),
+            "per": _amount(
+                "", "the signal's value is amount / per: seconds sampled for a rate, what a mean is over for a mean"
+            ),
         },
     ),
 }

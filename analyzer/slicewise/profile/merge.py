@@ -133,11 +133,12 @@ def _copy(source: Path, begin: int, end: int, target: int) -> None:
 
 def _move(source: int, begin: int, count: int, target: int) -> int:
     """Both ways leave the bytes in the kernel; the first does not even touch them where the file system can share."""
-    try:
-        return os.copy_file_range(source, target, count, offset_src=begin)
-    except OSError as error:
-        if error.errno not in NOT_BY_COPY_FILE_RANGE:
-            raise
+    if hasattr(os, "copy_file_range"):  # a Python that was built for an old glibc has none
+        try:
+            return os.copy_file_range(source, target, count, offset_src=begin)
+        except OSError as error:
+            if error.errno not in NOT_BY_COPY_FILE_RANGE:
+                raise
     return os.sendfile(target, source, begin, count)
 
 

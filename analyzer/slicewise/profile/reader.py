@@ -65,6 +65,7 @@ class Profile:
     node_cgroups: pl.DataFrame
     node_cgroup_disks: pl.DataFrame
     node_others: pl.DataFrame
+    node_cgroup_mounts: pl.DataFrame
     sums: pl.DataFrame
     other_slices: pl.DataFrame
 
@@ -80,6 +81,7 @@ LATER_TABLES = (
     "node_processes", "node_process_slices",
     "node_cgroups", "node_cgroup_disks",
     "node_others",
+    "node_cgroup_mounts",
 )  # fmt: skip
 
 SLICES, NOTHING = Want("slices"), Want("")
