@@ -29,8 +29,7 @@ static inline const void *status_in_c(const struct mpi_call *call, const fortran
     /* The library may have learnt what an ignored status is in this very call, its first in Fortran. */
     if (!mpi_call_wants_status(call) || mpi_library_is_ignored_in_fortran(status))
         return NULL;
-    *in_c = mpi_library_status(status);
-    return in_c;
+    return mpi_library_status(status, in_c) ? in_c : NULL;
 }
 
 #endif

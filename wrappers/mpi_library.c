@@ -45,6 +45,15 @@ static void *find(const char *name)
     return symbol_find(name, false);
 }
 
+/* The application binary interface that MPI 5 defines, whichever MPI's library it is. Libraries with an interface of their own say -1, if they
+ * have the function. */
+static bool has_standard_interface(void)
+{
+    int (*get_version)(int *, int *) = find("PMPI_Abi_get_version");
+    int major = -1, minor = -1;
+    return get_version != NULL && get_version(&major, &minor) == 0 && major > 0;
+}
+
 /* MPICH and its kin have the same constants by agreement (the MPICH ABI compatibility initiative). */
 static bool is_mpich(void)
 {
@@ -62,6 +71,16 @@ static bool is_mpich(void)
 
 static void learn_constants(void)
 {
+    if (has_standard_interface()) {
+        library.comm_world = (mpi_handle)0x101;
+        library.byte = (mpi_handle)0x247;
+        library.status_ignore = NULL;
+        library.request_bytes = sizeof(void *);
+        library.status_bytes = 8 * sizeof(int);
+        library.error_in_status = 2;
+        library.has_constants = true;
+        return;
+    }
     library.comm_world = find("ompi_mpi_comm_world");
     library.byte = find("ompi_mpi_byte");
     if (library.comm_world != NULL && library.byte != NULL) {
@@ -79,6 +98,13 @@ static void learn_constants(void)
         library.error_in_status = 4;
         library.has_constants = true;
     }
+}
+
+/* MPI 5's standard interface has new names for the functions that turn Fortran's handles into C's. */
+static void *find_either(const char *name, const char *newer)
+{
+    void *found = find(name);
+    return found != NULL ? found : find(newer);
 }
 
 /* By their PMPI names, so that other tools do not see our questions as the program's. */
@@ -99,10 +125,10 @@ static void learn(void)
     library.type_size_x = find("PMPI_Type_size_x");
     library.get_count = find("PMPI_Get_count");
     library.get_elements_x = find("PMPI_Get_elements_x");
-    library.file_f2c = find("PMPI_File_f2c");
-    library.comm_f2c = find("PMPI_Comm_f2c");
-    library.type_f2c = find("PMPI_Type_f2c");
-    library.request_f2c = find("PMPI_Request_f2c");
+    library.file_f2c = find_either("PMPI_File_f2c", "PMPI_File_fromint");
+    library.comm_f2c = find_either("PMPI_Comm_f2c", "PMPI_Comm_fromint");
+    library.type_f2c = find_either("PMPI_Type_f2c", "PMPI_Type_fromint");
+    library.request_f2c = find_either("PMPI_Request_f2c", "PMPI_Request_fromint");
     library.status_f2c = find("PMPI_Status_f2c");
 }
 
@@ -278,11 +304,8 @@ mpi_handle mpi_library_datatype(fortran_int datatype)
     return library.type_f2c != NULL ? library.type_f2c(datatype) : (mpi_handle)(uintptr_t)(uint32_t)datatype;
 }
 
-union mpi_status mpi_library_status(const fortran_int *status)
+bool mpi_library_status(const fortran_int *status, union mpi_status *in_c)
 {
-    union mpi_status in_c = { 0 };
     learn_once();
-    if (library.status_f2c != NULL)
-        library.status_f2c(status, &in_c);
-    return in_c;
+    return library.status_f2c != NULL && library.status_f2c(status, in_c) == 0;
 }

@@ -73,6 +73,7 @@ uint64_t mpi_library_request_in_fortran(const void *requests, unsigned place);
 mpi_handle mpi_library_file(fortran_int file);
 mpi_handle mpi_library_communicator(fortran_int communicator);
 mpi_handle mpi_library_datatype(fortran_int datatype);
-union mpi_status mpi_library_status(const fortran_int *status);
+/* A Fortran status in C. Returns false where this MPI has no function for it. */
+bool mpi_library_status(const fortran_int *status, union mpi_status *in_c);
 
 #endif

@@ -11,8 +11,8 @@ static bool is_ignored_in_fortran(const void *status)
 
 static int64_t bytes_read_in_fortran(const void *status, int64_t asked)
 {
-    union mpi_status in_c = mpi_library_status(status);
-    return mpi_library_bytes_read(&in_c, asked);
+    union mpi_status in_c = { 0 };
+    return mpi_library_status(status, &in_c) ? mpi_library_bytes_read(&in_c, asked) : asked;
 }
 
 const struct mpi_language mpi_in_c = { mpi_library_request, mpi_library_is_ignored, mpi_library_bytes_read, 0 };

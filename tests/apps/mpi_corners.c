@@ -71,6 +71,58 @@ static void child(void)
     REQUIRE(MPI_Comm_disconnect(&parents) == MPI_SUCCESS);
 }
 
+/* Ranks that reach into each other's memory: within fences, in an exposure of their own, and under locks. Without MPI_Compare_and_swap, with
+ * which Open MPI 4.1.4 crashes, bare too. */
+static void one_sided(int rank, int ranks)
+{
+    enum { NUMBERS = 4, LOCAL = TIMES * NUMBERS };
+    MPI_Win window;
+    MPI_Group all, other;
+    MPI_Request request;
+    int peer = (rank + 1) % ranks, *shared, mine[NUMBERS] = { 1, 1, 1, 1 }, theirs[NUMBERS], one = 1, before;
+    REQUIRE(MPI_Win_allocate(LOCAL * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &shared, &window) == MPI_SUCCESS);
+    memset(shared, 0, LOCAL * sizeof(int));
+    REQUIRE(MPI_Win_fence(0, window) == MPI_SUCCESS);
+    for (int i = 0; i < TIMES; i++)
+        REQUIRE(MPI_Put(mine, NUMBERS, MPI_INT, peer, i * NUMBERS, NUMBERS, MPI_INT, window) == MPI_SUCCESS);
+    REQUIRE(MPI_Put(mine, NUMBERS, MPI_INT, MPI_PROC_NULL, 0, NUMBERS, MPI_INT, window) == MPI_SUCCESS);
+    REQUIRE(MPI_Win_fence(0, window) == MPI_SUCCESS);
+    REQUIRE(shared[0] == 1 && shared[LOCAL - 1] == 1);
+    REQUIRE(MPI_Win_fence(0, window) == MPI_SUCCESS);
+    for (int i = 0; i < TIMES; i++)
+        REQUIRE(MPI_Accumulate(mine, 2, MPI_INT, peer, 0, 2, MPI_INT, MPI_SUM, window) == MPI_SUCCESS);
+    REQUIRE(MPI_Win_fence(0, window) == MPI_SUCCESS);
+    REQUIRE(shared[0] == 1 + TIMES && shared[2] == 1);
+
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 1, &peer, &other);
+    REQUIRE(MPI_Win_post(other, 0, window) == MPI_SUCCESS && MPI_Win_start(other, 0, window) == MPI_SUCCESS);
+    REQUIRE(MPI_Get(theirs, NUMBERS, MPI_INT, peer, 0, NUMBERS, MPI_INT, window) == MPI_SUCCESS);
+    REQUIRE(MPI_Win_complete(window) == MPI_SUCCESS && MPI_Win_wait(window) == MPI_SUCCESS);
+    REQUIRE(theirs[0] == 1 + TIMES && theirs[3] == 1);
+
+    for (int i = 0; i < TIMES; i++) {
+        REQUIRE(MPI_Win_lock(MPI_LOCK_SHARED, peer, 0, window) == MPI_SUCCESS);
+        REQUIRE(MPI_Get(theirs, 3, MPI_INT, peer, 0, 3, MPI_INT, window) == MPI_SUCCESS);
+        REQUIRE(MPI_Win_flush(peer, window) == MPI_SUCCESS && theirs[0] == 1 + TIMES);
+        REQUIRE(MPI_Win_unlock(peer, window) == MPI_SUCCESS);
+    }
+    REQUIRE(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS); /* all have read */
+    REQUIRE(MPI_Win_lock_all(0, window) == MPI_SUCCESS);
+    for (int i = 0; i < TIMES; i++)
+        REQUIRE(MPI_Fetch_and_op(&one, &before, MPI_INT, peer, 0, MPI_SUM, window) == MPI_SUCCESS);
+    REQUIRE(MPI_Win_flush_local(peer, window) == MPI_SUCCESS && MPI_Win_flush(peer, window) == MPI_SUCCESS && before == 2 * TIMES);
+    REQUIRE(MPI_Rput(mine, NUMBERS, MPI_INT, peer, NUMBERS, NUMBERS, MPI_INT, window, &request) == MPI_SUCCESS);
+    REQUIRE(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    REQUIRE(MPI_Get_accumulate(mine, NUMBERS, MPI_INT, theirs, NUMBERS, MPI_INT, peer, 2 * NUMBERS, NUMBERS, MPI_INT, MPI_SUM, window) ==
+            MPI_SUCCESS);
+    REQUIRE(MPI_Win_flush_all(window) == MPI_SUCCESS && MPI_Win_sync(window) == MPI_SUCCESS && theirs[0] == 1);
+    REQUIRE(MPI_Win_unlock_all(window) == MPI_SUCCESS);
+    MPI_Group_free(&other);
+    MPI_Group_free(&all);
+    REQUIRE(MPI_Win_free(&window) == MPI_SUCCESS);
+}
+
 #if MPI_VERSION >= 4
 /* A message in parts, each of which is ready by itself. */
 static void partitioned(int rank)
@@ -138,6 +190,8 @@ int main(int argc, char **argv)
         persistent(rank);
     else if (strcmp(what, "tools") == 0)
         tools();
+    else if (strcmp(what, "one-sided") == 0)
+        one_sided(rank, ranks);
     else if (strcmp(what, "spawn") == 0)
         spawn(argv[0], rank);
     else if (strcmp(what, "child") == 0)

@@ -28,6 +28,8 @@ from slicewise.analysis.blame.uncontended import Line, Points, Price, speed_line
 from slicewise.analysis.blame.unprofiled import apart
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
+from support.blame_trials import digests
+from support.jobs import write_job
 from support.swz import build_profile
 
 MIB = 1 << 20
@@ -207,6 +209,19 @@ def test_a_missing_rank_is_named_by_its_node(tmp_path: Path, collected: dict, mi
     ]
     profile = build_profile(tmp_path / "job", [process], rows, collected=collected)
     assert blame(Digest(read_profile(profile)), []).missing == missing
+
+
+def test_what_is_too_uncertain_to_tell_is_not_told_with_confidence(tmp_path: Path) -> None:
+    """Runs alone took 80 to 224 s, so that 160 s may be a large loss or none."""
+    small = {"processes": 12, "per_node": 12, "first_node": 6, "program": "/opt/postproc"}
+    beside = write_job(tmp_path / "large", 60, 12, {range(20, 60): 83.0})
+    job = write_job(tmp_path / "small", rates={range(20, 60): 70.0}, **small)
+    spans = {50.0: range(-400, -344), 100.0: range(-800, -772), 140.0: range(-1200, -1180)}
+    alone = [write_job(tmp_path / f"alone-{rate:g}", rates={span: rate}, **small) for rate, span in spans.items()]
+    told = blame(*digests([job]), digests([beside]), digests(alone))
+    assert told.lost is not None
+    assert told.lost.low < 0 < told.lost.value
+    assert (told.is_claimed, told.is_too_uncertain, told.confidence) == (False, True, "low")
 
 
 @pytest.mark.parametrize(

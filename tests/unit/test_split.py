@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
 from slicewise.analysis.blame.waiting_cost import cost_by_waiting
 from slicewise.analysis.job.split import by_slice, split
+from slicewise.digest.processes import with_world
 from slicewise.digest.schema import FRAMES
-from slicewise.report.blame.waiting_words import waiting_lines, waiting_section
+from slicewise.report.blame.waiting_words import waiting_lines, waiting_sections
 from slicewise.report.split.split_words import critical_table, split_lines, split_record, split_table
 
 SECOND = 1_000_000_000
@@ -27,6 +29,7 @@ def digest_of(
         {
             "process": pl.Series(range(ranks), dtype=pl.UInt64),
             "rank": list(range(ranks)),
+            "ranks": [ranks] * ranks,
             "label": [f"rank {rank} on n" for rank in range(ranks)],
             "start_ns": [0] * ranks,
             "end_ns": [int(runtime * SECOND)] * ranks,
@@ -155,10 +158,10 @@ def test_the_critical_rank_of_each_phase_and_what_it_took_longer_by():
     assert [row["sureness"] for row in (first, second)] == ["high", "high"]
     lines = [line for line in split_lines(found) if "waited for rank" in line]
     assert lines[0].endswith(
-        "waited for rank 1 on n: it took 1.65 s longer than the mean rank, by computing (sureness: high)."
+        "waited for rank 1 on n: it took 1.65 s longer than the mean rank, in computing (confidence: high)."
     )
     assert lines[1].endswith(
-        "waited for rank 0 on n: it took 1.35 s longer than the mean rank, by writes (sureness: high)."
+        "waited for rank 0 on n: it took 1.35 s longer than the mean rank, in writes (confidence: high)."
     )
     assert len(critical_table(found).rows) == 2
     assert split_record(found)["phases"][1]["by"] == "write"
@@ -234,8 +237,13 @@ def test_what_a_second_lost_in_io_cost_by_waiting():
     assert (cost.lost_io_seconds, cost.lost_waited_seconds) == (pytest.approx(0.4), pytest.approx(1.2))
     lines = list(waiting_lines(cost))
     assert lines[1] == "The writes of rank 0 on n held 3 other ranks up for 1.60 s."
-    assert lines[2].endswith("each second lost there cost 3.0 s of waiting.")
-    assert "MPI, waiting for I/O of others" in waiting_section(cost).chart.to_json()
+    assert "others waited for rank 0 on n: it took" in lines[2]
+    assert lines[3].startswith("Parallel efficiency ")
+    assert "load balance" in lines[3]
+    assert lines[4].endswith("each second lost there cost 3.0 s of waiting.")
+    ranks, critical = waiting_sections(cost)
+    assert "MPI, waiting for I/O of others" in ranks.chart.to_json()
+    assert critical.tables[0].rows[0][2].text == "rank 0 on n"
     assert cost_by_waiting(found, SECOND, None, SECOND).lost_io_seconds is None
     coarse = pl.DataFrame({"slice": [0], "lost_seconds": [0.2], "seconds": [0.4]})
     assert cost_by_waiting(found, SECOND, coarse, 2 * SECOND).lost_io_seconds == pytest.approx(0.8)
@@ -280,3 +288,63 @@ def test_threads_that_overlap_are_told():
 def test_a_job_without_calls_of_mpi_has_no_split():
     assert split(digest_of(10, [], [(0, 0, "write", 1.0)])) is None
     assert list(split_lines(None)) == []
+
+
+def worlds_of(rows: list[tuple[int, int, int]]) -> list[int | None]:
+    """rows: rank, ranks, start."""
+    return with_world(pl.DataFrame(rows, schema=["rank", "ranks", "start_ns"], orient="row"))["world"].to_list()
+
+
+def test_worlds_are_told_apart_by_size_and_by_when_they_began():
+    assert worlds_of([(0, 2, 5), (1, 2, 3), (-1, 0, 1)]) == [0, 0, None]
+    assert worlds_of([(0, 1, 9), (0, 2, 5), (1, 2, 3)]) == [1, 0, 0]  # a child of another size
+    later = 1_000 * 1_000_000
+    one_after_the_other = [(0, 2, 5), (1, 2, 6), (1, 2, later + 1), (0, 2, later)]
+    assert worlds_of(one_after_the_other) == [0, 0, 1, 1]
+    assert worlds_of([(0, 1, 5), (0, 1, 5), (0, 1, 6)]) == [0, 1, 2]  # each rank is a world
+    assert worlds_of([(0, 2, 5), (0, 2, 6), (1, 2, 7), (1, 2, 8), (0, 3, 1)]) == [None] * 4 + [0]  # side by side
+
+
+@pytest.mark.parametrize("starts", list(permutations((0, 2, 4, 6))))
+def test_worlds_that_began_at_once_are_not_told_apart(starts: tuple[int, ...]):
+    """Whichever came first: rank 0 of the one world and rank 1 of the other may have been the first two."""
+    rows = [(number % 2, 2, milliseconds * 1_000_000) for number, milliseconds in enumerate(starts)]
+    assert worlds_of(rows) == [None] * 4
+
+
+def test_of_several_worlds_that_are_not_whole_none_is_told_apart():
+    later = 1_000 * 1_000_000
+    assert worlds_of([(1, 2, 0), (0, 2, later), (1, 2, later + 5)]) == [None] * 3
+    assert worlds_of([(1, 4, 0), (3, 4, later)]) == [0, 0]  # one world, of which ranks are missing
+
+
+def test_ranks_wait_for_those_of_their_own_world():
+    calls = [(0, 0, "barrier", 0.1), (1, 0, "barrier", 0.6), (2, 0, "barrier", 0.0), (2, 0, "wait", 0.9)]
+    digest = digest_of(10, calls, [(0, 0, "write", 0.9)], ranks=3)
+    digest.processes = digest.processes.with_columns(
+        rank=pl.Series([0, 1, 0]), ranks=pl.Series([2, 2, 1]), start_ns=pl.Series([0, 0, 1])
+    )
+    found = split(digest)
+    waited = dict(found.processes.select("process", "waiting").iter_rows())
+    assert waited == pytest.approx({0: 0.0, 1: 0.5, 2: 0.0})
+    assert [(hold.process, hold.held) for hold in found.holds] == [(0, 1)]
+    assert set(found.phases["process"]) == {0}
+    assert found.efficiency.parallel is None
+    assert any("The job had 2 MPI worlds" in line for line in split_lines(found))
+
+
+def test_where_worlds_cannot_be_told_apart_nobody_is_said_to_wait():
+    calls = [(rank, 0, "barrier", 0.1 + 0.2 * rank) for rank in range(4)]
+    digest = digest_of(10, calls, [(0, 0, "write", 0.9)], ranks=4)
+    digest.processes = digest.processes.with_columns(
+        rank=pl.Series([0, 0, 1, 1]), ranks=pl.lit(2), start_ns=pl.Series([0, 1, 2, 3])
+    )
+    found = split(digest)
+    assert (found.processes["waiting"].to_list(), found.holds, found.phases.height) == ([None] * 4, [], 0)
+    assert [row[5].text for row in split_table(found).rows] == ["unknown"] * 4
+    lines = list(split_lines(found))
+    assert "(waiting for others: unknown)" in lines[0]
+    assert lines[-1].startswith("Unknown in which of several MPI worlds (MPI_COMM_WORLD) 4 ranks ran")
+    assert split_record(found)["unknown_world"] == 4
+    assert found.efficiency.parallel is None
+    assert found.processes["mpi"].sum() == pytest.approx(1.6)

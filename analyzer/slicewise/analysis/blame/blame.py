@@ -250,7 +250,7 @@ def _told(
     if base is not None and job_lost is not None and is_claimed and not of_seconds_alone:
         told = _with_ends(told, shares, slices, job_lost, base, job, grid_ns)
     blamed_seconds = sum(neighbour.lost.value for neighbour in told)
-    return Blame(
+    result = Blame(
         job=job,
         is_running=bool(digest.jobs["is_running"][0]),
         as_of_ns=job.end_ns,
@@ -285,6 +285,8 @@ def _told(
         ).sort("slice", "storage"),
         shares=shares,
     )
+    # The time alone may be known well, and yet not well enough for an answer.
+    return replace(result, confidence="low") if result.is_too_uncertain and confidence in SURE else result
 
 
 HOW_RUNTIME: dict[Waits, str] = {

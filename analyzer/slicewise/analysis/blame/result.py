@@ -17,6 +17,8 @@ CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low", "unknown")
 Source = Literal["standalone runs", "other sizes", "quiet slices", "line", "envelope"]
 # Best first: the first that is to be had is the one that counts.
 SOURCES: tuple[Source, ...] = ("standalone runs", "other sizes", "quiet slices", "line", "envelope")
+# A share of the runtime: a loss of that much is large. It is claimed, or the answer is open.
+LARGE_LOSS = 0.05
 # Kinds of calls that lose time apart from each other. A write is not there before it is synced: they are one kind.
 LOSING_KINDS = ("read", "write", "meta")
 
@@ -191,6 +193,11 @@ class Blame:
     def turn_seconds(self) -> float:
         """What it waited for its turn; 0 where jobs took none."""
         return self.turn.seconds.value if self.turn else 0.0
+
+    @property
+    def is_too_uncertain(self) -> bool:
+        """Whether a loss that is not claimed would be a large one, if it was one: whether there was one is open."""
+        return not self.is_claimed and self.lost is not None and self.lost.value > LARGE_LOSS * self.runtime_seconds
 
     @property
     def slowdown(self) -> float | None:

@@ -41,10 +41,11 @@ def critical_ranks(digest: Digest, who: pl.DataFrame, communication: pl.DataFram
     computing (idle included), each kind of I/O, and mpi (without waiting), and `by` is the largest. led: the share of
     the ranks' waiting in the phase that was in slices in which this rank took longest, too. sureness: of the rank.
 
-    who: the job's ranks. communication: their rows. A rank that communicates with nobody takes no part.
+    who: the ranks of one world (`of_worlds`). communication: their rows. A rank that communicates with nobody takes no
+    part.
     """
     talking = communication.filter(pl.col("class").is_in(COMMUNICATING))
-    ranks = who.join(talking.select("process"), on="process", how="semi")
+    ranks = who.join(talking.select("process"), on="process", how="semi").with_columns(world=pl.lit(0))
     if ranks.height < 2:
         return pl.DataFrame(schema=CRITICAL)
     rows = _by_slice(digest, ranks, communication)
@@ -87,7 +88,7 @@ def _by_slice(digest: Digest, ranks: pl.DataFrame, communication: pl.DataFrame) 
         .with_columns(alive=alive / 1e9)
         .join(called, on=["process", "slice"], how="left")
         .join(io, on=["process", "slice"], how="left")
-        .join(waiting_by_slice(communication), on=["process", "slice"], how="left")
+        .join(waiting_by_slice(communication, ranks), on=["process", "slice"], how="left")
         .with_columns(pl.col(numbers).fill_null(0.0))
         .with_columns(mpi=pl.col("called") - pl.col("waiting"))
         .with_columns(computing=pl.col("alive") - pl.sum_horizontal("called", "begin_and_end", *IO_KINDS))

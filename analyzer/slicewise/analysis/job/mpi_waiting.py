@@ -19,20 +19,31 @@ def ns_of(classes: tuple[str, ...]) -> pl.Expr:
     return pl.col("ns").filter(pl.col("class").is_in(classes)).sum()
 
 
-def waiting(communication: pl.DataFrame) -> pl.DataFrame:
-    """process, waiting: seconds in MPI in which a rank waited for others.
+def of_worlds(frame: pl.DataFrame, who: pl.DataFrame) -> list[pl.DataFrame]:
+    """The rows of each world's ranks: ranks wait for those of their own. who: process, world (`with_world`); where that
+    is null, rows are of nobody here. At least one frame.
+    """
+    ranks = who.filter(pl.col("world").is_not_null()).select("process", "world")
+    rows = frame.join(ranks, on="process", maintain_order="left")
+    return [part.drop("world") for part in rows.partition_by("world", maintain_order=True)] or [frame.clear()]
+
+
+def waiting(communication: pl.DataFrame, who: pl.DataFrame) -> pl.DataFrame:
+    """process, waiting: seconds in MPI in which a rank waited for others of its world.
 
     Of collectives and barriers it is the time beyond that of the rank with least of it, slice by slice. Of messages it
     is the same, less what the messages themselves may have taken: calls at the least mean time of a call that any rank
     had in any slice, or bytes at the highest rate, whichever is more. Only ranks that ever are in calls of such a group
     count: a group of which a rank is no member holds nobody up.
     """
-    return waiting_by_slice(communication).group_by("process").agg(pl.col("waiting").sum())
+    return waiting_by_slice(communication, who).group_by("process").agg(pl.col("waiting").sum())
 
 
-def waiting_by_slice(communication: pl.DataFrame) -> pl.DataFrame:
+def waiting_by_slice(communication: pl.DataFrame, who: pl.DataFrame) -> pl.DataFrame:
     """process, slice, waiting: the same of each slice."""
-    rows = pl.concat([_beyond_least(communication, TOGETHER), _beyond_least(communication, MESSAGES)])
+    rows = pl.concat(
+        [_beyond_least(part, classes) for part in of_worlds(communication, who) for classes in (TOGETHER, MESSAGES)]
+    )
     return rows.group_by("process", "slice").agg(waiting=pl.col("beyond").sum() / 1e9)
 
 

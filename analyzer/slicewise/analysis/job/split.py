@@ -11,8 +11,9 @@ import polars as pl
 
 from slicewise.analysis.job.critical import critical_ranks
 from slicewise.analysis.job.holds import Hold, held_by_slice, holds_of
-from slicewise.analysis.job.mpi_waiting import COMMUNICATING, ns_of, waiting, waiting_by_slice
+from slicewise.analysis.job.mpi_waiting import COMMUNICATING, ns_of, of_worlds, waiting, waiting_by_slice
 from slicewise.digest.digest import Digest
+from slicewise.digest.processes import with_world
 from slicewise.kinds import KINDS
 from slicewise.scalars import real
 
@@ -20,7 +21,7 @@ from slicewise.scalars import real
 @dataclass(frozen=True)
 class Efficiency:
     """POP's, with I/O as a factor of its own (docs/models.md): each from 0 to 1, and None where nothing was computed.
-    parallel is the product of the other three.
+    parallel is the product of the other three. Of a job with several worlds of MPI nothing is told.
     """
 
     load_balance: float | None
@@ -29,13 +30,17 @@ class Efficiency:
     parallel: float | None
 
 
+UNKNOWN = Efficiency(None, None, None, None)
+
+
 @dataclass(frozen=True)
 class Split:
     """processes: process, rank, label, runtime, computing, idle, mpi, waiting (of `mpi`), begin_and_end, read, write,
     meta, sync, mpi_io, in seconds, in the order of ranks. held: who held others up in which slice (`held_by_slice`).
     holds: the same in sum; who held others up longest comes first. phases: the critical rank of each phase that has one
-    (`critical_ranks`). has_threads: processes whose threads were in calls
-    at once for longer than there was time: what they computed is not known.
+    (`critical_ranks`). Ranks wait for those of their own MPI_COMM_WORLD. has_threads: processes whose threads were in
+    calls at once for longer than there was time: what they computed is not known. worlds: how many are told apart.
+    unknown_world: of how many processes it is not known which world they are of; their `waiting` is null.
     """
 
     processes: pl.DataFrame
@@ -44,6 +49,8 @@ class Split:
     phases: pl.DataFrame
     efficiency: Efficiency
     has_threads: int
+    worlds: int
+    unknown_world: int
 
 
 def split(digest: Digest) -> Split | None:
@@ -51,20 +58,36 @@ def split(digest: Digest) -> Split | None:
     if "communication" in digest.not_kept:
         return None
     communication = digest.communication
-    who = digest.processes.filter("is_of_job", pl.col("rank") >= 0)  # also those that did no I/O
+    who = _ranks(digest)  # also those that did no I/O
     communication = communication.join(who.select("process"), on="process", how="semi")
     if communication.is_empty():
         return None
     by_process = _by_process(digest, who, communication)
-    held = held_by_slice(digest, who, communication)
+    worlds = of_worlds(who.drop("world"), who)
+    held = pl.concat([held_by_slice(digest, ranks, _of(ranks, communication)) for ranks in worlds]).sort("slice")
+    phases = pl.concat([critical_ranks(digest, ranks, _of(ranks, communication)) for ranks in worlds])
     return Split(
         processes=by_process,
         held=held,
         holds=holds_of(held, who),
-        phases=critical_ranks(digest, who, communication),
-        efficiency=_efficiency(by_process),
+        phases=phases.sort("start_ns", maintain_order=True),
+        efficiency=_efficiency(by_process) if _is_one_world(who) else UNKNOWN,
         has_threads=by_process.filter(pl.col("computing") + pl.col("idle") < 0).height,
+        worlds=who["world"].drop_nulls().n_unique(),
+        unknown_world=who["world"].null_count(),
     )
+
+
+def _ranks(digest: Digest) -> pl.DataFrame:
+    return with_world(digest.processes.filter("is_of_job", pl.col("rank") >= 0))
+
+
+def _is_one_world(who: pl.DataFrame) -> bool:
+    return who["world"].n_unique() == 1 and who["world"].null_count() == 0
+
+
+def _of(ranks: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
+    return communication.join(ranks.select("process"), on="process", how="semi")
 
 
 def by_slice(digest: Digest, found: Split, most: int) -> pl.DataFrame:
@@ -76,7 +99,10 @@ def by_slice(digest: Digest, found: Split, most: int) -> pl.DataFrame:
     called = communication.group_by("process", "slice").agg(**_called())
     in_io = digest.process_slices.join(first, on="process", how="semi").group_by("process", "slice")
     io = in_io.agg(**{kind: pl.col(f"{kind}_ns").sum() / 1e9 for kind in KINDS})
-    parts = [part.join(first, on="process", how="semi") for part in (called, waiting_by_slice(communication), io)]
+    parts = [
+        part.join(first, on="process", how="semi")
+        for part in (called, waiting_by_slice(communication, _ranks(digest)), io)
+    ]
     return pl.concat(parts, how="diagonal_relaxed").fill_null(0)
 
 
@@ -99,14 +125,16 @@ def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame) 
         who.select(
             "process",
             "rank",
+            "world",
             "label",
             runtime=(pl.col("end_ns") - pl.col("start_ns")) / 1e9,
             **{kind: pl.col(f"{kind}_ns") / 1e9 for kind in KINDS},
         )
         .join(called, on="process", how="left")
-        .join(waiting(communication), on="process", how="left")
+        .join(waiting(communication, who), on="process", how="left")
         .join(processor, on="process", how="left")
         .with_columns(pl.col("mpi", "begin_and_end", "mpi_io", "waiting").fill_null(0.0))
+        .with_columns(waiting=pl.when(pl.col("world").is_not_null()).then("waiting"))
         .with_columns(pl.col("processor").fill_null(pl.col("runtime")))
         .with_columns(idle=idle)
         .with_columns(computing=outside - pl.col("idle"))
@@ -132,6 +160,6 @@ def _efficiency(processes: pl.DataFrame) -> Efficiency:
     with_io = useful + processes.select(pl.sum_horizontal(*KINDS, "mpi_io")).to_series()
     most, most_with_io, runtime = (real(series.max() or 0) for series in (useful, with_io, processes["runtime"]))
     if most <= 0 or runtime <= 0:
-        return Efficiency(None, None, None, None)
+        return UNKNOWN
     balance, io, communication = real(useful.mean() or 0) / most, most / most_with_io, min(most_with_io / runtime, 1.0)
     return Efficiency(balance, io, communication, balance * io * communication)

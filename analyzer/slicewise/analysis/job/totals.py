@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any
 
 import polars as pl
@@ -157,4 +157,4 @@ def _added_up(frame: pl.DataFrame, name: str, number: str) -> Iterable[tuple[str
 
 def _iso(time_ns: int | None) -> str | None:
     """An instant as ISO 8601 in UTC, to the microsecond; None for an unknown one."""
-    return datetime.fromtimestamp(time_ns / 1e9, UTC).isoformat(timespec="microseconds") if time_ns else None
+    return datetime.fromtimestamp(time_ns / 1e9, timezone.utc).isoformat(timespec="microseconds") if time_ns else None

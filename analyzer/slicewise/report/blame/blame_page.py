@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -18,7 +20,6 @@ from slicewise.report.blame.blame_words import (
     estimate,
     further_lines,
     has_own_processes,
-    is_too_uncertain,
     names_of,
     opening,
     slowdown,
@@ -26,7 +27,7 @@ from slicewise.report.blame.blame_words import (
 )
 from slicewise.report.blame.chosen_time import runtime_factor
 from slicewise.report.blame.explained import explanation
-from slicewise.report.blame.waiting_words import waiting_section
+from slicewise.report.blame.waiting_words import waiting_sections
 from slicewise.report.over_time import TimeAxis
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.text import words
@@ -42,7 +43,7 @@ DIGITS = 6
 DRAG = "Drag in a chart below to choose a time: the figures above, this bar and this line are then of that time."
 
 
-def blame_page(blame: Blame, unseen: Sequence[str]) -> Page:
+def blame_page(blame: Blame, unseen: Sequence[str], paths: Mapping[str, Path] = MappingProxyType({})) -> Page:
     """The page. unseen: lines on what the job's profile could not see or has lost."""
     slices = _axis(blame)
     return Page(
@@ -55,11 +56,11 @@ def blame_page(blame: Blame, unseen: Sequence[str]) -> Page:
             _bar_section(blame),
             *(_over_time(blame, slices) if slices else []),
             *_neighbours_section(blame),
-            *([waiting_section(blame.by_waiting)] if blame.by_waiting else []),
+            *(waiting_sections(blame.by_waiting) if blame.by_waiting else []),
             _explained_section(blame),
         ],
         unseen=unseen,
-        steps=_steps(blame),
+        steps=_steps(blame, paths),
         axis=TimeAxis(slices, blame.slice_ns) if slices else None,
         selection=_selection(blame, slices) if slices and blame.lost else None,
     )
@@ -69,7 +70,7 @@ def _basis(blame: Blame) -> list[str]:
     return [line for line in (baseline_line(blame), *further_lines(blame, says_next=False)) if line]
 
 
-def _steps(blame: Blame) -> list[Step]:
+def _steps(blame: Blame, paths: Mapping[str, Path]) -> list[Step]:
     """What makes the answer surer; then, of the neighbour that cost most, how it went and what would have helped."""
     steps = []
     if blame.next_step:
@@ -78,7 +79,7 @@ def _steps(blame: Blame) -> list[Step]:
         )
     worst = next((one.job for one in blame.neighbours if one.job is not None), None)
     if blame.is_claimed and worst is not None:
-        pair = (blame.job.job, worst)
+        pair = [paths.get(name, name) for name in (blame.job.job, worst)]
         steps.append(Step("See both jobs on one time axis:", command("overlap", *pair)))
         steps.append(Step("See what taking turns would have changed:", command("policy", *pair)))
     return steps
@@ -90,7 +91,7 @@ def _facts(blame: Blame) -> list[Fact]:
     if blame.lost is None or blame.alone is None:
         first = Fact("slowdown", "unknown", colour, note=sure, id="slowdown")
     elif not blame.is_claimed:
-        none = "too uncertain to tell" if is_too_uncertain(blame) else "none that can be measured"
+        none = "too uncertain to tell" if blame.is_too_uncertain else "none that can be measured"
         first = Fact("slowdown", none, colour, note=sure, id="slowdown")
     else:
         first = Fact("slowdown", slowdown(blame), colour, note=sure, id="slowdown")
@@ -185,9 +186,7 @@ def _over_time(blame: Blame, slices: range) -> list[Section]:
         sections.append(
             Section(
                 "Seconds lost in each slice, by neighbour",
-                text=[
-                    "Seconds are those of the mean process. Below the axis lie calls that took less time than alone."
-                ],
+                text=["Seconds of the mean process. Below the axis: calls that took less time than they would alone."],
                 chart=charts.lost_by_slice(_losses(blame), slices, blame.slice_ns),
                 note=f"{behind}, {words.count(blame.io_processes, 'process')}.",
                 is_linked=True,
@@ -209,7 +208,7 @@ def _throughput_section(blame: Blame, slices: range, behind: str) -> Section:
     frame = rows.select(
         "slice", moved=amount * a_second, would_have=amount * faster * a_second if known else pl.lit(0.0)
     )
-    alone = "; dashed, what the same time in calls would have moved alone" if known else ""
+    alone = "; dashed: what the job would have moved alone in the same time in calls" if known else ""
     return Section(
         f"What {blame.job.job} {'moved' if has_bytes else 'did'}",
         chart=charts.throughput_beside_alone(frame, OWN_COLOUR, slices, blame.slice_ns, unit),

@@ -71,7 +71,7 @@ def headline(blame: Blame) -> str:
     alone = estimate(blame.alone)
     if is_faster(blame):
         return f"{who} was not slowed down: it took {took}, less than the {alone} that it takes alone."
-    if not blame.is_claimed and is_too_uncertain(blame):
+    if blame.is_too_uncertain:
         known = f"it took {took}, and alone it takes {alone}"
         return f"{who} may have been slowed down: {known}, which is too uncertain to tell."
     if not blame.is_claimed:
@@ -90,7 +90,7 @@ def second_sentence(blame: Blame) -> str:
     if not blame.is_claimed:
         if not blame.neighbours:
             return "No other profile shows anybody on its storage at that time." if not is_faster(blame) else ""
-        harm = "" if is_too_uncertain(blame) else ", and did it no measurable harm"
+        harm = "" if blame.is_too_uncertain else ", and did it no measurable harm"
         return f"{_shared_with(blame)}{harm}."
     lost = blame.lost.value
     of = f" of {words.duration(blame.io_seconds)}" if blame.io_seconds >= lost else ""
@@ -122,11 +122,6 @@ def _who_had(turn: Turn) -> str:
 
 def _clause_of_turn(turn: Turn, lost: float) -> tuple[str, str]:
     return f"of it {beside(turn.seconds.value, lost)}", f"waiting for its turn{_who_had(turn)}"
-
-
-def is_too_uncertain(blame: Blame) -> bool:
-    """Whether a loss that is not claimed would be a large one, if it was one."""
-    return blame.lost is not None and blame.lost.value > WORTH_BLAMING * blame.runtime_seconds
 
 
 def short_reason(blame: Blame) -> str:

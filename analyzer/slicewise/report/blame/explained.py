@@ -28,8 +28,8 @@ WAYS = {
 TAKES_TURNS, DOES_NOT_MEET = 1.5, 8.0
 WAITS = {
     "ranks": "Its ranks wait for each other, so every phase of the program lost what its slowest rank lost.",
-    "processes": "Its processes do not wait for each other, so the job lost what the process lost that lost most.",
-    "strands": "Processes that ran one after another count as one, and the job lost what the one lost that lost most.",
+    "processes": "Its processes do not wait for each other, so the job lost what its most delayed process lost.",
+    "strands": "Processes that ran one after another count as one, and the job lost what the most delayed one lost.",
     "one process": "Its I/O is that of one process, whose loss is the job's.",
 }
 

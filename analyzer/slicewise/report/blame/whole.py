@@ -15,8 +15,8 @@ from slicewise.report.page import Page
 
 def blame_report(case: Case, is_anonymous: bool) -> tuple[Blame, Page]:
     """is_anonymous: without the neighbours' names; a case that hides names has none whatever is asked."""
-    result = case.result()
+    result, paths = case.result(), {one.job: one.path for one in (case.job, *case.neighbours)}
     if is_anonymous or case.hides_names:
-        result = anonymous(result, case.job, case.others(), case.unread)
-    page = blame_page(result, unseen_lines([case.job]))
+        result, paths = anonymous(result, case.job, case.others(), case.unread), {}
+    page = blame_page(result, unseen_lines([case.job]), paths)
     return result, replace(page, sections=with_marks(page.sections, {case.job.job: coverage(case.job)}))

@@ -19,7 +19,8 @@ MOST_PHASES = 3
 MOST_ROWS = 64
 MOST_RANK_SLICES = 25_000  # of more the page would be large, and it tells of the whole run alone
 NO_SLICES = range(0)
-LEAST_SECONDS = 0.01
+# Less than so many seconds, or than this share of the runtime, is no news.
+LEAST_SECONDS, LEAST_SHARE_OF_RUNTIME = 0.01, 0.002
 PARTS = ("computing", "idle", "mpi", "waiting", "begin_and_end")
 LEAST_SHARE_OF_LONGER = 0.9  # by one thing alone, rather than mainly
 DOES = {"read": "reads", "write": "writes", "meta": "metadata calls", "sync": "syncs", "mpi_io": "MPI-IO"}
@@ -30,18 +31,18 @@ COLUMNS_OF_PARTS = {
 }  # fmt: skip
 SECONDS_OF_TENTHS = 60
 LEAST_SHARE_OF_DIFFERENCE = 0.01
+CRITICAL = "Whom the ranks waited for"
 CRITICAL_NOTE = (
     "A phase ends where the ranks meet in a collective or barrier, and where the job's I/O begins or ends; both are "
-    "known to a slice. The rank that took longest is named: all its time counts but waiting for others. The parts say "
-    "by what it exceeds the mean rank. Sureness is high where the same rank took longest in the slices that hold 90 % "
-    "of the phase's waiting, medium from 50 % on and in a phase of one slice, else low; unknown where threads of a "
-    "rank were in calls at once."
+    "known to a slice. The rank that took longest is named: all its time counts except waiting for others. The parts "
+    "say by how much it exceeds the mean rank. Confidence is high where the same rank took longest in the slices that "
+    "hold 90 % of the phase's waiting, medium from 50 % on and in a phase of one slice, else low; unknown where "
+    "threads of a rank were in calls at once."
 )
 NOTE = (
-    "Waiting: time in collectives, and in messages, beyond that of the rank with least of it, slice by slice. Of "
-    "messages it is less what they took at the least time of a call and the highest rate of the job. "
-    "Idle: time outside of calls for which the process had no processor, at least. MPI-IO: what its calls took beside "
-    "the reads and writes within them."
+    "Waiting: time in collectives and messages beyond that of the rank that spent least in them, slice by slice; the "
+    "time that messages need at the job's shortest call and highest rate does not count. Idle: for at least so long "
+    "the process had no processor outside of calls. MPI-IO: time in its calls beside the reads and writes within them."
 )
 
 
@@ -53,7 +54,23 @@ def split_lines(split: Split | None) -> Iterator[str]:
     yield line
     yield from hold_lines(split, MOST_HOLDS)
     yield from critical_lines(split, MOST_PHASES)
+    yield from efficiency_lines(split)
+
+
+def efficiency_lines(split: Split) -> Iterator[str]:
+    """Parallel efficiency and its factors if they are known, and of several worlds why they are not."""
     efficiency = split.efficiency
+    if split.unknown_world:
+        count = words.count(split.unknown_world, "rank", "ranks")
+        yield (
+            f"Unknown in which of several MPI worlds (MPI_COMM_WORLD) {count} ran, so nothing is said of whom they "
+            "waited for, and no efficiency is given."
+        )
+    elif split.worlds > 1:
+        yield (
+            f"The job had {split.worlds} MPI worlds (MPI_COMM_WORLD). Waiting is judged within each, and no efficiency "
+            "is given, for it compares ranks of one world."
+        )
     if efficiency.parallel is not None:
         yield (
             f"Parallel efficiency {words.percent(efficiency.parallel)}: "
@@ -70,7 +87,7 @@ def shares_line(split: Split | None) -> str:
         return ""
     shares = {name: real(split.processes[name].sum()) / runtime for name in PARTS}
     io = real(split.processes.select(pl.sum_horizontal(*DOES).sum()).item()) / runtime
-    waiting = words.percent(shares["waiting"])
+    waiting = words.UNKNOWN if split.unknown_world else words.percent(shares["waiting"])
     line = (
         f"Ranks computed for {words.percent(max(shares['computing'], 0))} of the runtime, were in MPI for "
         f"{words.percent(shares['mpi'])} (waiting for others: {waiting}), "
@@ -85,7 +102,12 @@ def shares_line(split: Split | None) -> str:
 
 def hold_lines(split: Split, most: int) -> Iterator[str]:
     """Whose I/O held others up, the longest first."""
-    return (_held(hold) for hold in split.holds[:most] if hold.seconds >= LEAST_SECONDS)
+    return (_held(hold) for hold in split.holds[:most] if hold.seconds >= _least(split))
+
+
+def _least(split: Split) -> float:
+    """From how many seconds on something is worth a sentence."""
+    return max(LEAST_SECONDS, LEAST_SHARE_OF_RUNTIME * real(split.processes["runtime"].max()))
 
 
 def _held(hold: Hold) -> str:
@@ -95,7 +117,7 @@ def _held(hold: Hold) -> str:
 
 def critical_lines(split: Split, most: int) -> Iterator[str]:
     """The critical ranks of the phases in which they took longest beyond the others."""
-    worth = split.phases.filter(pl.col("longer") >= LEAST_SECONDS).sort("longer", descending=True).head(most)
+    worth = split.phases.filter(pl.col("longer") >= _least(split)).sort("longer", descending=True).head(most)
     return (_critical(row) for row in worth.iter_rows(named=True))
 
 
@@ -103,8 +125,8 @@ def _critical(row: dict[str, Any]) -> str:
     mainly = "" if row[row["by"]] >= LEAST_SHARE_OF_LONGER * row["longer"] else "mainly "
     return (
         f"From {_clock(row, 'start_ns')} to {_clock(row, 'end_ns')} others waited for {row['label']}: it took "
-        f"{words.duration(row['longer'])} longer than the mean rank, {mainly}by {TAKES[row['by']]} "
-        f"(sureness: {row['sureness']})."
+        f"{words.duration(row['longer'])} longer than the mean rank, {mainly}in {TAKES[row['by']]} "
+        f"(confidence: {row['sureness']})."
     )
 
 
@@ -122,7 +144,7 @@ def critical_table(split: Split) -> Table:
             Column("the others waited for", is_figure=False),
             Column("longer than the mean rank", "s"),
             *(Column(heading, "s", spare=1) for heading in COLUMNS_OF_PARTS.values()),
-            Column("sureness", is_figure=False),
+            Column("confidence", is_figure=False),
         ]
     )
     shown = split.phases.sort("longer", descending=True).head(MOST_ROWS).sort("start_ns")
@@ -192,8 +214,8 @@ def _over_time(
     return told
 
 
-def _seconds(seconds: float) -> Cell | str:
-    return words.UNKNOWN if seconds < 0 else Cell(words.duration(seconds), seconds)
+def _seconds(seconds: float | None) -> Cell | str:
+    return words.UNKNOWN if seconds is None or seconds < 0 else Cell(words.duration(seconds), seconds)
 
 
 def split_record(split: Split | None) -> dict[str, Any] | None:
@@ -205,4 +227,6 @@ def split_record(split: Split | None) -> dict[str, Any] | None:
         "holds": [asdict(hold) for hold in split.holds],
         "phases": split.phases.drop("process").to_dicts(),
         "efficiency": asdict(split.efficiency),
+        "worlds": split.worlds,
+        "unknown_world": split.unknown_world,
     }
