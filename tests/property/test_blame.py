@@ -153,7 +153,7 @@ others = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     programs,
     st.integers(1, 3),

@@ -28,7 +28,7 @@ def in_ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     runs=st.lists(RUNS, min_size=2, max_size=3),
     losses=st.dictionaries(st.integers(0, 2), ESTIMATES),
@@ -57,7 +57,7 @@ def test_parts_add_up_exactly(runs, losses):
         assert sum(found.shares.values()) == pytest.approx(1)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(run=RUNS)
 def test_a_run_differs_from_its_like_by_nothing(run):
     seconds, processes, is_mpi = run

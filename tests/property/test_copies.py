@@ -16,7 +16,7 @@ def serves(rate, job, others):
     return lambda copies, working: rate if copies + len(working) > 1 else alone
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(job=JOBS, others=OTHERS, rate=RATES, copies=st.integers(1, 6))
 def test_more_copies_lose_no_less_and_a_faster_storage_no_more(job, others, rate, copies):
     loss = expected_loss(copies, job, others, serves(rate, job, others))
@@ -25,7 +25,7 @@ def test_more_copies_lose_no_less_and_a_faster_storage_no_more(job, others, rate
     assert expected_loss(copies, job, others, serves(2 * rate, job, others)) <= loss + ROUNDING
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(job=JOBS, rate=RATES, copies=st.integers(1, 8))
 def test_by_itself_a_kind_of_job_loses_most_in_step_and_no_less_than_the_storage_forces(job, rate, copies):
     storage = serves(rate, job, [])

@@ -42,7 +42,6 @@ def read_of(payload: bytes) -> Profile:
         return read_profile(Frames(frames).write(Path(temporary) / "n1.swz"))
 
 
-@settings(deadline=None)
 @given(st.lists(U64, min_size=1, max_size=40), st.booleans())
 def test_numbers_of_any_size_come_back(values, with_base):
     """Of a column that names something: amounts and times are held to what a job can have."""
@@ -56,14 +55,12 @@ def test_numbers_of_any_size_come_back(values, with_base):
     assert read_of(payload).mounts["device"].to_list() == values
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), min_size=1, max_size=20))
 def test_strings_come_back(paths):
     files = {"file": range(len(paths)), "path": paths}
     assert read_of(Writer().chunk("files", files)).files["path"].to_list() == paths
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(st.binary(max_size=40), st.lists(UTF8_PIECE, max_size=12).map(b"".join)), min_size=1))
 def test_bytes_that_are_no_utf8_are_replaced_as_python_does(texts):
     writer = Writer()
@@ -91,7 +88,7 @@ def expected_sums(rows: list[dict]) -> dict[tuple, tuple]:
     return sums
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(ROW, max_size=40), st.randoms(use_true_random=False), st.integers(1, 7), st.booleans())
 def test_rows_add_up_however_they_are_framed_ordered_and_repeated(rows, order: random.Random, rows_a_frame, two_files):
     writer = Writer()
@@ -120,7 +117,7 @@ def test_rows_add_up_however_they_are_framed_ordered_and_repeated(rows, order: r
     assert len(profile.slices) == len(read)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(2, 12), st.data())
 def test_damage_costs_the_frames_that_it_touches_and_no_other(count, data):
     writer = Writer()

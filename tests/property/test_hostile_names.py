@@ -179,7 +179,6 @@ def write_pages(job: Path, sound: Path, folder: Path) -> list[Path]:
 
 @settings(
     max_examples=int(os.environ.get("SLICEWISE_HOSTILE_EXAMPLES", "4")),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
@@ -245,7 +244,7 @@ def test_every_command_and_form(sound, harmless_tags, tmp_path_factory, names, d
     assert missing.count("\n") == 1
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(NAMES, NAMES)
 @example(HOSTILE, HOSTILE)
 def test_the_live_screen_and_the_metrics(name, other):
@@ -270,7 +269,6 @@ def test_the_live_screen_and_the_metrics(name, other):
         assert line.startswith("# ") or re.fullmatch(rf"[a-z_]+\{{[a-z]+={label}(,[a-z]+={label})*\}} [\d.]+", line)
 
 
-@settings(deadline=None)
 @given(st.text() | NAMES)
 @example(HOSTILE)
 def test_text_for_each_medium(name):

@@ -26,7 +26,7 @@ def test_spans_give_back_the_standalone_times(jobs):
     assert alone == pytest.approx([job.volume for job in jobs], rel=1e-6, abs=1e-9 * longest)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.lists(sizes, min_size=2, max_size=3), st.sampled_from(["processes", "nodes", "mounts", "equal"]))
 def test_a_campaign_without_noise_is_predicted_exactly(members, kind):
     weights = [Weighting(kind).of(*size.clients, size.outstanding) for size in members]

@@ -43,7 +43,7 @@ def estimates_in(value: object) -> Iterator[Estimate]:
         yield from estimates_in(list(value.values()))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(jobs, min_size=2, max_size=3), st.booleans())
 def test_any_jobs(kinds, with_alone):
     with tempfile.TemporaryDirectory() as directory:

@@ -34,7 +34,7 @@ def crowds(draw):
 
 
 @given(crowds(), st.sampled_from(POLICIES), st.sampled_from(METRICS), delays)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_bytes_and_time_are_conserved(jobs, policy, metric, delay):
     found = simulate(CAPACITY, jobs, policy, metric, delay)
     for plan, outcome in zip(jobs, found.jobs, strict=True):
@@ -51,7 +51,7 @@ def test_bytes_and_time_are_conserved(jobs, policy, metric, delay):
 
 
 @given(crowds(), st.sampled_from(POLICIES), delays, st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_order_of_the_jobs_does_not_matter(jobs, policy, delay, random):
     mixed = random.sample(jobs, len(jobs))
     ends = [
@@ -64,7 +64,7 @@ def test_the_order_of_the_jobs_does_not_matter(jobs, policy, delay, random):
 @given(
     volumes, volumes, caps, caps, processes, processes, st.floats(0.0, 60.0), st.sampled_from(METRICS), delays
 )  # fmt: skip
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_dynamic_is_never_worse_than_any_fixed_policy_for_two_jobs(a, b, cap_a, cap_b, n_a, n_b, offset, metric, delay):
     jobs = [
         PolicyJob("A", n_a, float(n_a), 0.0, (IoPhase(0.0, a, cap_a),)),
@@ -80,7 +80,7 @@ def test_dynamic_is_never_worse_than_any_fixed_policy_for_two_jobs(a, b, cap_a, 
     st.sampled_from(POLICIES),
     st.sampled_from(METRICS),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_log_of_a_simulation_agrees_with_the_replay_of_it(figures, policy, metric):
     jobs = [
         PolicyJob(str(number), count, float(count), start + number / 7, (IoPhase(0.0, volume),))

@@ -30,6 +30,7 @@ PERIOD_US = 100_000
 # Ports of the servers that a collector does not know by a mount's type.
 STORAGE_PORTS = f"{servers.SFTP_PORT},{plant_cases.FIRST_BRICK_PORT}-{plant_cases.FIRST_BRICK_PORT + 99}"
 RESOURCES = ("cpu", "io", "memory")
+DEVICES = "TESTBED_DEVICES"
 
 
 def main() -> None:
@@ -52,9 +53,9 @@ def main() -> None:
             tempfile.TemporaryDirectory(prefix="slicewise-testbed-") as folder,
             tempfile.TemporaryDirectory(prefix="slicewise-device-", dir=build) as scratch,
             groups() as made,
-            _device(Path(scratch), CASES[name]) as device,
+            _devices(Path(scratch), CASES[name]) as devices,
         ):
-            os.environ |= made.told() | {"TESTBED_DEVICE": device}
+            os.environ |= made.told() | {DEVICES: " ".join(devices)}
             unfinished = profiles / "unfinished" / name
             shutil.rmtree(unfinished, ignore_errors=True)
             arguments = (str(build), str(unfinished), folder, name)
@@ -64,9 +65,9 @@ def main() -> None:
 
 
 class Groups:
-    """The control groups of all nodes: v2 for pressure, v1 for processor time and for what is written to the disk."""
+    """The control groups of all nodes: v2 for pressure, v1 for processor time, the disk and memory."""
 
-    KINDS = ("pressure", "cpu", "blkio")
+    KINDS = ("pressure", "cpu", "blkio", "memory")
 
     def __init__(self, roots: dict[str, Path]) -> None:
         self.roots = roots
@@ -92,17 +93,20 @@ class Groups:
 def groups() -> Iterator[Groups]:
     """Groups that are gone at the end, with all that is in them."""
     with contextlib.ExitStack() as made:
-        kinds = {"pressure": None, "cpu": "cpu", "blkio": "blkio"}
+        kinds = {kind: None if kind == "pressure" else kind for kind in Groups.KINDS}
         yield Groups({kind: made.enter_context(made_group(controller)) for kind, controller in kinds.items()})
 
 
 @contextlib.contextmanager
-def _device(scratch: Path, case: Case) -> Iterator[str]:
-    """A block device of its own over a file, which the server's control group is to slow down; "": none is planted."""
-    if case.device_mib_s is None:
-        yield ""
-        return
-    image = scratch / "image"
+def _devices(scratch: Path, case: Case) -> Iterator[list[str]]:
+    """A block device over a file for each server, which its control group may slow down; none where none is planted."""
+    with contextlib.ExitStack() as made:
+        wanted = case.servers if case.has_device else 0
+        yield [made.enter_context(_device(scratch / f"image-{number}")) for number in range(wanted)]
+
+
+@contextlib.contextmanager
+def _device(image: Path) -> Iterator[str]:
     nodes.run("fallocate", "-l", f"{DEVICE_MIB}M", image)
     found = subprocess.run(
         ["losetup", "-f", "--show", "--direct-io=on", str(image)], capture_output=True, text=True, check=True
@@ -134,26 +138,28 @@ class Planted(nodes.Node):
 
 
 def _record(case: Case, build: Path, directory: Path, folder: Path, made: Groups) -> None:
-    cluster = nodes.Cluster(folder, case.nodes, case.link)
-    more = [nodes.Node(f"server{number}", f"10.77.0.{number}") for number in range(2, case.servers + 1)]
-    cluster.more_servers = more
-    for node in (cluster.server, *more, *cluster.nodes):
+    cluster = nodes.Cluster(folder, case.nodes, case.link, nodes.NETWORKS[case.network], case.servers)
+    for node in (*cluster.servers, *cluster.nodes):
         node.__class__ = Planted
         node.groups = {}
-        is_server = node is cluster.server or node in more
-        node.take(made.of(node.name), is_disk_shown=is_server and case.device_mib_s is not None)
+        is_server = node in cluster.servers
+        node.take(made.of(node.name), is_disk_shown=is_server and case.has_device)
         quota = case.server_processor if is_server else case.client_processor
         if quota is not None:
             (node.groups["cpu"] / "cpu.cfs_quota_us").write_text(str(round(quota * PERIOD_US)))
+        if is_server and case.server_tcp_kib is not None:
+            (node.groups["memory"] / "memory.kmem.tcp.limit_in_bytes").write_text(str(case.server_tcp_kib << 10))
         for setting, value in case.tcp.items():
             node.run("sh", "-c", f"echo {value} > /proc/sys/net/ipv4/{setting}")
-    if case.queue:
-        for server in (cluster.server, *more):
-            nodes.run("tc", "qdisc", "replace", "dev", f"p-{server.name}", "root", *case.queue)
+    for server in cluster.servers if case.queue else ():
+        nodes.run("tc", "qdisc", "replace", "dev", f"p-{server.name}", "root", *case.queue)
+    for node in cluster.nodes if case.client_queue else ():
+        node.run("tc", "qdisc", "replace", "dev", "eth0", "root", *case.client_queue)
     points = _serve(case, cluster, build)
     directory.mkdir(parents=True, exist_ok=True)
     for number in range(1, case.alone + 1):
-        _run(case, {f"a-alone-{number}": 0.0}, cluster, build, directory, points)
+        for job in "ab" if case.is_partitioned else "a":
+            _run(case, {f"{job}-alone-{number}": 0.0}, cluster, build, directory, points)
     for repeat in range(1, case.repeats + 1):
         for offset in case.offsets:
             name = f"dt{offset:+g}-{repeat}"
@@ -164,12 +170,13 @@ def _record(case: Case, build: Path, directory: Path, folder: Path, made: Groups
 
 def _serve(case: Case, cluster: nodes.Cluster, build: Path) -> list[Path]:
     """Starts the case's file servers and mounts them: the directories in which a job writes, on each node alike."""
-    server = cluster.server
     export = cluster.folder / "export"
     export.mkdir()
-    if device := os.environ["TESTBED_DEVICE"]:
-        assert case.device_mib_s is not None
-        server.run("mount", "-o", "sync", device, export)
+    for server, device in zip(cluster.servers, os.environ[DEVICES].split(), strict=False):
+        # A flush of this device would be one of the disk below, on which others write too.
+        server.run("mount", "-o", "sync,nobarrier", device, export)
+        if case.device_mib_s is None:
+            continue
         disk = block_device(build)
         if disk is None:
             raise RuntimeError(f"{build} is on no disk that could be slowed down")
@@ -186,16 +193,16 @@ def _run(
     start_at = time.time() + case.lead_seconds + 0.4 * len(jobs)
     running, collectors = {}, []
     for place, (name, delay) in enumerate(jobs.items()):
-        node = cluster.nodes[0 if case.nodes == 1 else place % len(cluster.nodes)]
-        own = points[place * case.writers : (place + 1) * case.writers] if case.is_partitioned else points
-        files = [own[writer % len(own)] / f"{name}.{writer}" for writer in range(case.writers)]
+        is_of_b = name.startswith("b-") if len(jobs) == 1 else place == 1
+        node = cluster.nodes[is_of_b if case.nodes > 1 else 0]
+        files = [points[writer % len(points)] / f"{name}.{writer}" for writer in range(case.writers)]
         words = [sys.executable, "-m", "testbed.writer", *files, "--mib", case.mib, *case.options]
         settings = {"SLICEWISE_STORAGE_PORTS": STORAGE_PORTS, "SLICEWISE_SLICE": f"{plant_cases.SLICE_SECONDS:g}"}
         environment = ["env", *(f"{key}={value}" for key, value in settings.items())]
         profiled = [*environment, build / "bin" / "slicewise", "run", "--dir", directory, "--job", name, "--"]
         command = [*profiled, *words, "--start-at", f"{start_at + delay:.3f}"]
         if node is not cluster.server:
-            for server in (cluster.server, *plant_cases.more_servers(cluster)):
+            for server in cluster.servers:
                 collectors.append(_server_collector(server, cluster.folder, build, directory, name, environment))
         running[name] = subprocess.Popen(
             node.command(*command),

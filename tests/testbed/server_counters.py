@@ -7,6 +7,7 @@ import statistics
 from pathlib import Path
 
 import polars as pl
+from slicewise.analysis.campaign.told import off_clock
 
 from testbed.markdown import table
 
@@ -44,10 +45,10 @@ def own_clock(directory: Path, jobs: pl.DataFrame) -> str:
     if not runs:
         return "The jobs' own clock was not kept when this was recorded: observed times are those of the profiles."
     own = {f"{run['run']}-{place}": seconds for run in runs for place, seconds in enumerate(run["seconds"], 1)}
-    off = [seconds / own[job] - 1 for job, seconds in jobs.select("job", "seconds").iter_rows() if job in own]
+    off = off_clock(jobs.select("job", "seconds").iter_rows(), own)
     return (
-        f"By the jobs' own clock {len(off)} observed times are off by {100 * statistics.mean(map(abs, off)):.2f} % in "
-        f"the mean and {100 * max(map(abs, off)):.2f} % at most."
+        f"By the jobs' own clock {off.count} observed times are off by {100 * off.mean:.2f} % in "
+        f"the mean and {100 * off.largest:.2f} % at most."
     )
 
 

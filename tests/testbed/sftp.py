@@ -2,6 +2,8 @@
 
 --turns: connections are served one after the other: the first that sends much keeps its turn until it has been quiet
 for a while. --mib-s RATE: all connections together are read no faster than that, as by a server with a slow device.
+--workers N: so many threads serve all connections, and each keeps the one that it has for as long as something has
+arrived there: with a slow device, who came first keeps them all, and the others' windows stay closed.
 --slower PART: for each further connection that is at it the device takes so much longer for a byte, as a disk that has
 to seek.
 """
@@ -9,6 +11,8 @@ to seek.
 from __future__ import annotations
 
 import argparse
+import queue
+import select
 import socket
 import subprocess
 import threading
@@ -18,6 +22,9 @@ QUIET_SECONDS = 0.3
 # What a connection may send out of turn: enough for names and attributes, and to begin.
 OUT_OF_TURN_BYTES = 512 << 10
 CHUNK_BYTES = 256 << 10
+# How long a thread of a pool waits for more of a connection, and what is under way to its server.
+KEEP_SECONDS = 0.5
+PIPE_BYTES = 4096
 
 
 class Gate:
@@ -70,9 +77,7 @@ def serve(connection: socket.socket, server: str, gate: Gate, who: int) -> None:
         if sent > OUT_OF_TURN_BYTES:
             gate.take_turn(who)
         gate.pace(who, len(chunk))
-        view = memoryview(chunk)
-        while view:
-            view = view[process.stdin.write(view) :]
+        pass_on(chunk, process)
         last = time.monotonic()
     process.stdin.close()
 
@@ -82,19 +87,73 @@ def answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
         connection.sendall(chunk)
 
 
+class Pool:
+    """So many threads that serve all connections: each keeps its connection while there is something to read."""
+
+    def __init__(self, workers: int, server: str) -> None:
+        self._server = server
+        self._ready: queue.SimpleQueue[tuple[socket.socket, subprocess.Popen[bytes]]] = queue.SimpleQueue()
+        self._polled = select.epoll()
+        for _ in range(workers):
+            threading.Thread(target=self._work, daemon=True).start()
+
+    def serve(self, listening: socket.socket) -> None:
+        """Accepts connections, and hands those that have something to read to the threads in this order, for ever."""
+        self._polled.register(listening, select.EPOLLIN)
+        served = {}
+        while True:
+            for number, _ in self._polled.poll():
+                if number != listening.fileno():
+                    self._ready.put(served[number])
+                    continue
+                connection = accepted(listening)
+                process = subprocess.Popen(
+                    [self._server], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, pipesize=PIPE_BYTES
+                )
+                threading.Thread(target=answer, args=(connection, process), daemon=True).start()
+                served[connection.fileno()] = connection, process
+                self._polled.register(connection, select.EPOLLIN | select.EPOLLONESHOT)
+
+    def _work(self) -> None:
+        while True:
+            connection, process = self._ready.get()
+            while select.select([connection], [], [], KEEP_SECONDS)[0]:
+                chunk = connection.recv(CHUNK_BYTES)
+                if not chunk:
+                    process.stdin.close()
+                    break
+                pass_on(chunk, process)
+            else:
+                self._polled.modify(connection, select.EPOLLIN | select.EPOLLONESHOT)
+
+
+def pass_on(chunk: bytes, process: subprocess.Popen[bytes]) -> None:
+    view = memoryview(chunk)
+    while view:
+        view = view[process.stdin.write(view) :]
+
+
+def accepted(listening: socket.socket) -> socket.socket:
+    connection, _ = listening.accept()
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="testbed.sftp")
     parser.add_argument("port", type=int)
     parser.add_argument("server")
     parser.add_argument("--turns", action="store_true")
     parser.add_argument("--mib-s", type=float)
+    parser.add_argument("--workers", type=int)
     parser.add_argument("--slower", type=float, default=0)
     arguments = parser.parse_args()
     gate = Gate(arguments.turns, arguments.mib_s and arguments.mib_s * (1 << 20), arguments.slower)
     listening = socket.create_server(("", arguments.port))
+    if arguments.workers:
+        Pool(arguments.workers, arguments.server).serve(listening)
     for who in range(1 << 30):
-        connection, _ = listening.accept()
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = accepted(listening)
         if arguments.turns or arguments.mib_s:
             threading.Thread(target=serve, args=(connection, arguments.server, gate, who), daemon=True).start()
             continue

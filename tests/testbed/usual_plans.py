@@ -134,4 +134,8 @@ PLANS: dict[str, Usual] = {
         "writers and a reader, each a minute alone, on a server whose disk is slower than its link",
         "glusterfs-disk", _ON_A_DISK, 704, (_CALLS, *_KINDS), "1gbit", slice_seconds=4, is_held_out=True,
     ),
+    "usual-synced": Usual(
+        "the same, but the server answers a write when the disk has it",
+        "glusterfs-disk-sync", _ON_A_DISK, 704, (_CALLS, *_KINDS), "1gbit", slice_seconds=4, is_held_out=True,
+    ),
 }  # fmt: skip

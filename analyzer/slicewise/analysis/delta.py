@@ -7,7 +7,7 @@ section III.B; the definitions are in docs/models.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -17,10 +17,12 @@ from slicewise.analysis.nodes.causes import EVIDENCE, Window, evidence_of, level
 from slicewise.analysis.runs.campaign import SIZE, Campaign, rates_of_runs
 from slicewise.analysis.runs.outliers import outliers
 from slicewise.analysis.runs.rates import is_like, mean_of_repeats
+from slicewise.analysis.runs.storage import Storage
 from slicewise.analysis.sharing.proportional import SharingJob, share_out
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.errors import UserError
 from slicewise.scalars import real
+from slicewise.text import words
 
 NAMES = ("A", "B")
 # Runs whose measured offsets lie closer together than this (s) are repeats of one point.
@@ -58,7 +60,8 @@ class DeltaGraph:
     mean of the repeats that it is one of, interference the time over the time alone. expected: dt, name, seconds,
     bytes_per_second, interference by proportional shares of `weights`. alone_seconds: by name. asymmetry: 0 fair
     sharing, 1 first come, first served; None where asymmetry_reason says why. peak, expected_peak: the largest
-    interference of each job, of points' means. dropped: runs that stood out (1.5 standard deviations).
+    interference of each job, of points' means. dropped: runs that stood out (1.5 standard deviations). apart: empty;
+    where the jobs share no storage, what A's and B's are, by name: then nothing is expected to slow them down.
     """
 
     configuration: str
@@ -71,6 +74,7 @@ class DeltaGraph:
     peak: dict[str, float]
     expected_peak: dict[str, float]
     dropped: list[str]
+    apart: dict[str, str] = field(default_factory=dict)
 
 
 def graph_and_evidence(configuration: str, data: Campaign, weighting: Weighting) -> tuple[DeltaGraph, pl.DataFrame]:
@@ -78,7 +82,8 @@ def graph_and_evidence(configuration: str, data: Campaign, weighting: Weighting)
     jobs = data.jobs
     sizes = jobs.filter(jobs["run"].is_duplicated()).sort("run", "job").head(2)
     weights = [weighting.of(row["processes"], row["nodes"], row["mounts"], 0.0) for row in sizes.iter_rows(named=True)]
-    graph = delta_graph(configuration, jobs, (weights[0], weights[1]) if len(weights) == 2 else (1.0, 1.0))
+    of_both = (weights[0], weights[1]) if len(weights) == 2 else (1.0, 1.0)
+    graph = delta_graph(configuration, jobs, of_both, _sources(data.apart))
     alone = set(jobs.filter(jobs["run"].is_unique())["job"])
     windows: dict[bool, list[Window]] = {True: [], False: []}
     for digest in data.digests:
@@ -111,9 +116,15 @@ def resources_by_offset(points: pl.DataFrame, windows: Mapping[str, Window]) -> 
     )
 
 
-def delta_graph(configuration: str, jobs: pl.DataFrame, weights: tuple[float, float] = (1.0, 1.0)) -> DeltaGraph:
+def delta_graph(
+    configuration: str,
+    jobs: pl.DataFrame,
+    weights: tuple[float, float] = (1.0, 1.0),
+    storages: Mapping[str, str] | None = None,
+) -> DeltaGraph:
     """The Delta-graph of a campaign's jobs: runs of two, A being the first by name, and of each alone.
 
+    storages: where jobs share none, what each job's is. Jobs of a run that have the same one share it all the same.
     Raises UserError where there are no runs of two, or one of the jobs never ran alone.
     """
     together = jobs.filter(pl.len().over("run") == 2)
@@ -122,11 +133,12 @@ def delta_graph(configuration: str, jobs: pl.DataFrame, weights: tuple[float, fl
     named = together.sort("run", "job").with_columns(
         name=pl.when(pl.int_range(pl.len()).over("run") == 0).then(pl.lit("A")).otherwise(pl.lit("B"))
     )
-    alone, dropped = _alone(configuration, jobs.filter(pl.len().over("run") == 1), named)
+    apart = _apart(configuration, named, storages or {})
+    alone, dropped = _alone(configuration, jobs.filter(pl.len().over("run") == 1), named, storages or {})
     points = _points(named, alone)
     dropped += points.filter("is_outlier")["run"].unique(maintain_order=True).to_list()
     volumes = {name: real(named.filter(pl.col("name") == name)["bytes"].mean()) for name in NAMES}
-    expected = expected_curve(alone, volumes, weights, _reach(points, alone))
+    expected = expected_curve(alone, volumes, weights, _reach(points, alone), is_shared=not apart)
     asymmetry, reason = asymmetry_index(points, alone)
     means = points.filter(~pl.col("is_outlier")).group_by("point", "name").agg(pl.col("interference").mean())
     return DeltaGraph(
@@ -140,18 +152,28 @@ def delta_graph(configuration: str, jobs: pl.DataFrame, weights: tuple[float, fl
         _largest(means),
         _largest(expected),
         dropped,
+        apart,
     )
 
 
 def expected_curve(
-    alone: dict[str, float], volumes: dict[str, float], weights: tuple[float, float], offsets: Sequence[float]
+    alone: dict[str, float],
+    volumes: dict[str, float],
+    weights: tuple[float, float],
+    offsets: Sequence[float],
+    *,
+    is_shared: bool = True,
 ) -> pl.DataFrame:
     """Times of two jobs at each offset by proportional shares: dt, name, seconds, bytes_per_second, interference.
 
-    alone: what each takes alone (s); so much of a capacity of 1 is its volume.
+    alone: what each takes alone (s); so much of a capacity of 1 is its volume. Jobs that share nothing (is_shared) take
+    what they take alone.
     """
     rows = []
     for offset in offsets:
+        if not is_shared:
+            rows += [(offset, name, alone[name], volumes[name] / alone[name], 1.0) for name in NAMES]
+            continue
         starts = (0.0, offset)
         jobs = [
             SharingJob(name, alone[name], weight, start=start)
@@ -194,22 +216,54 @@ def who_gains(points: pl.DataFrame) -> Literal["first", "second"]:
     return "first" if first <= second else "second"
 
 
-def _alone(configuration: str, runs: pl.DataFrame, named: pl.DataFrame) -> tuple[dict[str, float], list[str]]:
+def _sources(apart: Mapping[str, Storage]) -> dict[str, str]:
+    """What the jobs' storages are called: by what they are mounted from, or, of a node alone, by the place there."""
+    return {job: f"{own.host}:{own.point}" if own.host else own.source for job, own in apart.items()}
+
+
+def _apart(configuration: str, named: pl.DataFrame, storages: Mapping[str, str]) -> dict[str, str]:
+    """What A's and B's storages are where they are two in all runs; empty where they share one.
+
+    Raises UserError where they share one in some runs and none in others.
+    """
+    if not storages:
+        return {}
+    own = named.select("run", "name", storage=pl.col("job").replace_strict(storages, return_dtype=pl.String))
+    is_shared = own.group_by("run").agg(pl.col("storage").n_unique() == 1)["storage"]
+    if not is_shared.any():
+        of_name = own.group_by("name").agg(pl.col("storage").unique().sort())
+        return {name: words.listing(used) for name, used in of_name.sort("name").iter_rows()}
+    if is_shared.all():
+        return {}
+    raise UserError(
+        f"{configuration}: its jobs share a file system in some runs and in others not; give each kind a directory"
+    )
+
+
+def _alone(
+    configuration: str, runs: pl.DataFrame, named: pl.DataFrame, storages: Mapping[str, str]
+) -> tuple[dict[str, float], list[str]]:
     """What A and B take alone for the volume that they move together, and the standalone runs that stood out.
 
-    Of standalone runs of the same program and size those whose name begins with "a-" or "b-" are the job's, and those
-    of its volume, where there are such.
+    Of standalone runs of the same program and size, on the same storage (see `delta_graph`), those whose name begins
+    with "a-" or "b-" are the job's, and those of its volume, where there are such.
     """
     alone: dict[str, float] = {}
     dropped: list[str] = []
     for name in NAMES:
         like = named.filter(pl.col("name") == name).row(0, named=True)
         fitting = runs.filter(pl.all_horizontal(pl.col(key) == like[key] for key in SIZE))
+        where = storages.get(like["job"])
+        is_there = [storages.get(job) == where for job in fitting["job"]]
+        fitting = fitting.filter(pl.Series(is_there, dtype=pl.Boolean))
         fitting = _if_any(fitting, pl.col("job").str.starts_with(f"{name.lower()}-"))
         is_of_volume = [is_like(volume, like["bytes"]) for volume in fitting["bytes"]]
         fitting = _if_any(fitting, pl.Series(is_of_volume, dtype=pl.Boolean))
         if fitting.is_empty():
-            raise UserError(f"{configuration}: holds no run of {like['job']}'s program alone; profile it alone too")
+            there = f" on {where}" if where else ""
+            raise UserError(
+                f"{configuration}: holds no run of {like['job']}'s program alone{there}; profile it alone too"
+            )
         rate, stood_out = mean_of_repeats(rates_of_runs(fitting))
         alone[name] = like["bytes"] / rate.value
         dropped += fitting.filter(pl.Series(stood_out, dtype=pl.Boolean))["run"].to_list()

@@ -31,6 +31,10 @@ def campaign(
     tables_to: Annotated[
         Path | None, typer.Option("--csv", metavar="DIR", help="Write each table to DIR as NAME.csv.")
     ] = None,
+    placement: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Which server each file is on: lines of PATH,SERVER. Predicts by server."),
+    ] = None,
     html: PageFile = None,
     json: AsJson = False,
     output: OutputFile = None,
@@ -42,7 +46,8 @@ def campaign(
 
     Example: slicewise campaign profiles/ --csv tables/
     """
-    result = campaign_result(read_digests(job_places(directories)), direction)
+    placed = None if placement is None else _placement(placement)
+    result = campaign_result(read_digests(job_places(directories)), direction, placed)
     page = html or page_path(directories[0], f"campaign-{directories[0].resolve().name}")
     unseen = least_seen_lines(result.data.digests, result.data.direction)
     write_page(campaign_page(result, directories[0].resolve().name, unseen), page)
@@ -54,6 +59,18 @@ def campaign(
     shown = [part for table in tables(result).values() for part in (table.title, for_terminal(table), "")]
     where = [f"Tables: {tables_to}"] if tables_to else []
     write_text([*campaign_words.opening(result), "", *shown, *where, f"Page: {page}"], output)
+
+
+def _placement(file: Path) -> dict[str, str]:
+    """The server of each path."""
+    try:
+        rows = list(csv.reader(file.read_text(encoding="utf-8").splitlines()))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: cannot be read as text; give lines of PATH,SERVER to --placement") from error
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(("path", "server")) or not all(row):
+            raise UserError(f"{file}:{number}: is no PATH,SERVER; give one file a line, with quotes around a comma")
+    return dict(rows)
 
 
 def _write_csv(result: CampaignResult, directory: Path) -> None:

@@ -99,7 +99,9 @@ def ingest(
     ] = None,
     show_names: Annotated[
         bool,
-        typer.Option("--show-names", help="In a new catalog, tell others than its owner their neighbours' names, too."),
+        typer.Option(
+            "--show-names", help="In a new catalog: tell all users the names of their neighbours, not its owner alone."
+        ),
     ] = False,
     dask: Dask = None,
     json: AsJson = False,
@@ -331,7 +333,7 @@ def overlaps(
     if json:
         write_json(records(found), output)
     elif found.is_empty():
-        write_text(["Nobody was together on a storage."], output)
+        write_text(["No two jobs used the same file system at the same time."], output)
     else:
         write_text([for_terminal(table(found.iter_rows(named=True)))], output)
 
@@ -342,7 +344,7 @@ def quality(
     catalog: CatalogPath,
     since: Since = None,
     until: Until = None,
-    every: Annotated[bool, typer.Option("--all", help="Also the jobs that lack nothing.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="List the complete jobs, too.")] = False,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
@@ -421,9 +423,7 @@ def page(
         int, typer.Option(min=0, help="Also make pages of the first N jobs and pairs, and link their rows to them.")
     ] = 0,
     asked: Ask = None,
-    seconds: Annotated[
-        float, typer.Option(min=0, help="With --ask: ask about no further job after so many seconds.")
-    ] = 60,
+    seconds: Annotated[float, typer.Option(min=0, help="With --ask: stop asking after so many seconds.")] = 60,
     dask: Dask = None,
     html: PageFile = None,
 ) -> None:

@@ -46,7 +46,7 @@ def compare(
     lost = zip(digests, losses(runs, neighbours or [], reading_profiles()), strict=True)
     comparison = analysis(digests, {digest.job: loss for digest, loss in lost if loss is not None})
     page = html or page_path(runs[0], f"compare-{joined_names(run.job.job for run in comparison.runs)}")
-    write_page(compare_page(comparison, unseen_lines(digests)), page)
+    write_page(compare_page(comparison, unseen_lines(digests), {digest.job: digest.path for digest in digests}), page)
     if json:
         write_json(compare_record(comparison, page), output)
         return

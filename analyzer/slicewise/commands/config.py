@@ -3,30 +3,53 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated
+import shlex
+import sys
+from typing import Annotated, Literal
 
 import typer
 
 from slicewise.errors import UserError
 from slicewise.report.tables import Column, Table, for_terminal
-from slicewise.settings import PREFIX, config_file, mistakes, settings
+from slicewise.settings import PREFIX, config_file, from_file, mistakes, settings
 from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
 from slicewise.terminal.values import nearest
+
+WHERE_IT_HOLDS = (
+    "It holds for what slicewise starts, and after `module load slicewise`. In a script that sets LD_PRELOAD itself:",
+    '  eval "$(slicewise config --export sh)"',
+)
 
 
 def config(
     name: Annotated[str | None, typer.Argument(metavar="SETTING", help="Only this setting, as slice.")] = None,
+    export: Annotated[
+        Literal["sh", "env"] | None,
+        typer.Option(help="Print what your file alone sets, as `export` lines for a shell, or as NAME=value lines."),
+    ] = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
     """Show each setting: its value, where that comes from (the default, your file or the environment), its meaning.
 
     The file is ~/.config/slicewise/config.toml (below XDG_CONFIG_HOME where that is set), with a line `slice = 2` for
-    SLICEWISE_SLICE=2. The environment goes before the file, and an option of a command before both. The preloaded
-    library knows the environment alone: your file holds for what slicewise itself starts.
+    SLICEWISE_SLICE=2. The environment goes before the file, and an option of a command before both. Your file
+    holds for what slicewise itself starts, and after `module load slicewise`. The preloaded library reads the
+    environment alone: a script that sets LD_PRELOAD by itself needs  eval "$(slicewise config --export sh)"  before.
 
     Example: slicewise config slice
     """
+    if export is not None:
+        for mistake in mistakes():
+            print(f"slicewise: {mistake}", file=sys.stderr)
+        as_line = "export {}={}" if export == "sh" else "{}={}"
+        quoted = shlex.quote if export == "sh" else str
+        exported = [as_line.format(variable, quoted(value)) for variable, value in from_file().items()]
+        if output is not None:
+            write_text([*exported], output)
+        elif exported:
+            print("\n".join(exported))
+        return
     found = list(settings())
     if name is not None:
         key = name.upper().removeprefix(PREFIX).lower()
@@ -46,4 +69,5 @@ def config(
         table.add(setting.key, setting.value or "-", source, setting.meaning)
     there = "" if file.exists() else " (there is none yet)"
     wrong = [f"Wrong in it: {mistake}" for mistake in mistakes()]
-    write_text([for_terminal(table), "", f"Your file: {file}{there}", *wrong], output)
+    about = [f"Your file: {file}{there}", *wrong, *WHERE_IT_HOLDS]
+    write_text([for_terminal(table), "", *about], output)

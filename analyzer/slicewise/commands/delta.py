@@ -10,6 +10,7 @@ import polars as pl
 import typer
 
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence, resources
+from slicewise.analysis.nodes.causes import preferring
 from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.catalog.sources import read_digests
@@ -17,12 +18,12 @@ from slicewise.errors import UserError
 from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import least_seen_lines
-from slicewise.report.delta.delta_page import delta_page, peaks, points_table, verdict
+from slicewise.report.delta.delta_page import advantage, delta_page, peaks, points_table, verdict
 from slicewise.report.delta.sweep_page import Panel, sweep_page, sweep_table
 from slicewise.report.model import outlier_words
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
-from slicewise.report.tables import Cell, Column, Table, for_terminal
+from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
 from slicewise.running.delta_campaign import DeltaPlan, run_campaign
 from slicewise.running.delta_sweep import SweepPlan, is_recorded, read_plan, read_recorded, run_sweep, shipped_plans
 from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
@@ -168,7 +169,8 @@ def plan(
     if name is not None and name not in shipped:
         raise UserError(f"there is no plan {name}; shipped are {words.listing(shipped)}")
     if name is not None and not json:
-        write_text([shipped[name].read_text(encoding="utf-8").rstrip("\n")], output)
+        lines = shipped[name].read_text(encoding="utf-8").splitlines()
+        write_text([line_for_terminal(line, is_folded=False) for line in lines], output)
         return
     plans = {each: read_plan(path) for each, path in shipped.items() if name in (None, each)}
     if json:
@@ -202,7 +204,9 @@ def _sweep_record(panel: Panel) -> dict[str, Any]:
         "asymmetry_reason": graph.asymmetry_reason or None,
         "peak": graph.peak,
         "expected_peak": graph.expected_peak,
+        "apart": graph.apart or None,
         "cause": panel.cause,
+        "preferring": preferring(panel.evidence, graph.asymmetry),
         "points": graph.points.to_dicts(),
         "evidence": panel.evidence.to_dicts(),
         "resources": panel.levels.to_dicts(),
@@ -235,6 +239,7 @@ def _show_graphs(
     lines += outlier_words.dropped([run for graph in graphs for run in graph.dropped])
     tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
     lines += [evidence_words(found) for found in evidence if len(found)]
+    lines += [line for graph, found in zip(graphs, evidence, strict=True) for line in advantage(graph, found)]
     write_text(
         [
             for_terminal(points_table(graphs)),
@@ -248,7 +253,7 @@ def _show_graphs(
 
 
 def _campaign(directory: Path, direction: CampaignDirection) -> Campaign:
-    return campaign(read_digests(job_places([directory])), direction, is_by_name=True)
+    return campaign(read_digests(job_places([directory])), direction, is_by_name=True, may_be_apart=True)
 
 
 def _graph(directory: Path, data: Campaign, weight: CurveKind) -> tuple[DeltaGraph, pl.DataFrame, pl.DataFrame]:
@@ -265,9 +270,11 @@ def _record(graph: DeltaGraph, evidence: pl.DataFrame, levels: pl.DataFrame) -> 
         "asymmetry_reason": graph.asymmetry_reason or None,
         "peak": graph.peak,
         "expected_peak": graph.expected_peak,
+        "apart": graph.apart or None,
         "dropped": graph.dropped,
         "points": graph.points.to_dicts(),
         "expected": graph.expected.to_dicts(),
         "evidence": evidence.to_dicts(),
+        "preferring": preferring(evidence, graph.asymmetry),
         "resources": levels.to_dicts(),
     }

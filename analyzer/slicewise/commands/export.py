@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from enum import StrEnum
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +22,7 @@ from slicewise.kinds import Cost
 from slicewise.profile.reader import read_profile
 
 
-class Format(StrEnum):
+class Format(str, Enum):
     """What `--format` takes."""
 
     FTIO = "ftio"

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from slicewise.analysis.foretell.afterwards import misfits_seen
 from slicewise.analysis.foretell.foretold import foretell as foretold
 from slicewise.analysis.foretell.halfway import runs_off
 from slicewise.catalog.sources import read_digests
@@ -48,11 +49,11 @@ def foretell(
             raise UserError(f"{path}: is not one job's profile; give the job's own directory")
         jobs.append((digests[path.resolve()], start))
     found = foretold(jobs, read_digests(others), StepsDone("Tried {done} of {total} laws of sharing ..."))
-    off = runs_off(found)
+    off, misfits = runs_off(found), misfits_seen(found)
     if json:
-        write_json(foretell_words.record(found, off), output)
+        write_json(foretell_words.record(found, off, misfits), output)
         return
-    write_text([*foretell_words.lines(found, off), "", for_terminal(foretell_words.table(found))], output)
+    write_text([*foretell_words.lines(found, off, misfits), "", for_terminal(foretell_words.table(found))], output)
 
 
 def _place_and_start(text: str) -> tuple[Path, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any
 
 from slicewise.io500.texts import Phase, Unreadable
@@ -35,7 +35,7 @@ def read_run(text: str) -> OwnRun:
         if record["version"] != VERSION:
             raise Unreadable(f"it is of version {record['version']}, and only version {VERSION} is known")
         phases = {name: _phase(name, said) for name, said in record["phases"].items()}
-        start = datetime.fromisoformat(record["start"]).astimezone(UTC)
+        start = datetime.fromisoformat(record["start"]).astimezone(timezone.utc)
         return OwnRun(phases, str(record["api"]), start, str(record["benchmark"]), int(record["processes"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Unreadable(f"it is damaged: {error}") from error

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 
 from slicewise.io500 import own_campaign
@@ -88,7 +88,7 @@ def read_results(places: Sequence[Path]) -> Results:
             seen.update(file.resolve() for file in fresh)
             if fresh:
                 found += _runs_in(place, directory, fresh, unreadable)
-    runs = sorted(found, key=lambda run: (run.start is None, run.start or datetime.now(UTC), run.name))
+    runs = sorted(found, key=lambda run: (run.start is None, run.start or datetime.now(timezone.utc), run.name))
     return Results(_named(runs), unreadable)
 
 

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 APPLE_DOUBLE = b"\x00\x05\x16\x07"
 
@@ -108,7 +108,7 @@ def local_time(text: str) -> datetime | None:
     text = " ".join(text.split())
     for form in ("%Y-%m-%d %H:%M:%S", "%Y.%m.%d-%H.%M.%S", "%a %b %d %H:%M:%S %Y"):
         try:
-            return datetime.strptime(text, form).astimezone(UTC)
+            return datetime.strptime(text, form).astimezone(timezone.utc)
         except (ValueError, OverflowError, OSError):
             continue
     return None

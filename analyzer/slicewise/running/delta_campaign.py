@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from slicewise.errors import UserError
-from slicewise.running.started import started
+from slicewise.running.started import IN_ITS_OWN_GROUP, started
 from slicewise.text import words
 
 START = "{start}"
@@ -138,7 +138,7 @@ def _started(command: Sequence[str], directory: Path, job: str) -> Iterator[subp
     with (
         (directory / "output" / job).open("wb") as output,
         started(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ, process_group=0
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ, **IN_ITS_OWN_GROUP
         ) as process,
     ):
         yield process

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 import shlex
 import subprocess
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from slicewise.errors import UserError
 from slicewise.running.delta_campaign import START, DeltaPlan, run_campaign, runs_left, runs_of
 from slicewise.running.started import started
 from slicewise.text import words
+from slicewise.toml import tomllib
 
 DESCRIBED = "sweep.json"
 SHIPPED = Path(__file__).parent / "plans"
@@ -75,7 +76,8 @@ def read_plan(path: Path, given: Mapping[str, str] | None = None) -> SweepPlan:
         raise UserError(
             f"{path}: has no setting {min(unknown)}; it has {words.listing(sorted(_settings(told, listed)))}"
         )
-    panels = [_panel(path, told | own | dict(given or {})) for own in listed]
+    own_words = {word: _as_number(word, value) if word in NUMBERS else value for word, value in (given or {}).items()}
+    panels = [_panel(path, told | own | own_words) for own in listed]
     names = [panel.name for panel in panels]
     for name in names:
         if names.count(name) > 1:
@@ -84,9 +86,19 @@ def read_plan(path: Path, given: Mapping[str, str] | None = None) -> SweepPlan:
 
 
 def _settings(told: Mapping[str, Any], listed: Sequence[Mapping[str, Any]]) -> set[str]:
-    """What a plan's commands may name."""
-    of_sweep = {"name", "sweep", *TEXTS, *NUMBERS}
-    return {name for settings in (told, *listed) for name in settings} - of_sweep
+    """What may be given from outside: what a plan's commands may name, and its offsets, repeats and slice."""
+    of_sweep = {"name", "sweep", *TEXTS}
+    return {name for settings in (told, *listed) for name in settings} - of_sweep | set(NUMBERS)
+
+
+def _as_number(word: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise UserError(f"--set {word}={value}: is no number; give for instance {word}=5")
+    return number
 
 
 def _panel(path: Path, settings: Mapping[str, Any]) -> SweepPanel:

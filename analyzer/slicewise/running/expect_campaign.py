@@ -13,7 +13,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 
 from slicewise.analysis.expect.box import growth
@@ -24,7 +24,7 @@ from slicewise.io500.results import SUMMARY_FILES, read_results
 from slicewise.io500.texts import Phase, api_name
 from slicewise.running import benchmarks
 from slicewise.running.benchmarks import Api, Name, Programs, Size, Step
-from slicewise.running.started import started
+from slicewise.running.started import IN_ITS_OWN_GROUP, started
 from slicewise.text import words
 
 # A trial says how long the programs take to start and how much work a phase can do. Its figures are not kept.
@@ -110,7 +110,7 @@ def _settled(directory: Path) -> tuple[str, bool]:
 
 def _one(plan: CampaignPlan, size: Size, place: Path | None, data: Path) -> list[Phase]:
     """One run of what is not IO500, with its result in `place`; None: it is not kept."""
-    start = datetime.now(UTC)
+    start = datetime.now(timezone.utc)
     make = benchmarks.load_steps if plan.benchmark == "load" else benchmarks.ior_steps
     found: list[Phase] = []
     for step in make(plan.programs, size, data, plan.api):
@@ -160,7 +160,7 @@ def _output(command: Sequence[str]) -> str:
     try:
         with started(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
-            process_group=0,
+            **IN_ITS_OWN_GROUP,
         ) as process:  # fmt: skip
             output, _ = process.communicate()
     except OSError as error:

@@ -25,7 +25,7 @@ import polars as pl
 from slicewise.analysis.size.points import POINTS
 from slicewise.errors import UserError
 from slicewise.running.installation import find_installation
-from slicewise.running.started import started
+from slicewise.running.started import IN_ITS_OWN_GROUP, started
 from slicewise.text import words
 
 PROGRAM = "slicewise-trials"
@@ -203,7 +203,7 @@ def _rows(
         errors.open("wb") as error_file,
         started(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=error_file, env=environment,
-            process_group=0,
+            **IN_ITS_OWN_GROUP,
         ) as process,
     ):  # fmt: skip
         for line in _lines_until(process, began + max(plan.seconds, SECONDS_TO_START)):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 SECONDS_TO_END = 10
+# Options of Popen that give a command a process group of its own. Python 3.10 has no option for that alone.
+IN_ITS_OWN_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {"preexec_fn": os.setpgrp}
 
 
 @contextlib.contextmanager

@@ -10,6 +10,8 @@ import polars as pl
 from slicewise.analysis.campaign.figures import by_combination, figures
 from slicewise.analysis.campaign.throughput import alone_table, runs_of, together_table
 from slicewise.analysis.runs.campaign import Campaign, campaign
+from slicewise.analysis.runs.servers import Placement, by_server
+from slicewise.analysis.sharing.by_server import cross_check_by_server, model_of_a_server
 from slicewise.analysis.sharing.fitted_model import cross_check, fit_model, with_held_out
 from slicewise.analysis.sharing.model import FittedModel
 from slicewise.digest.digest import Digest
@@ -39,7 +41,7 @@ class Conditions:
 class CampaignResult:
     """runs, alone, together: see throughput.py. checked: every run of several jobs against a model that was fitted
     without its combination of jobs (`fitted_model.CHECK_SCHEMA`); figures, combinations: see figures.py. model: fitted
-    to all of them.
+    to all of them. is_by_server: checked and model are of each server by itself (`sharing.by_server`).
     """
 
     data: Campaign
@@ -51,27 +53,35 @@ class CampaignResult:
     checked: pl.DataFrame
     figures: pl.DataFrame
     combinations: pl.DataFrame
+    is_by_server: bool = False
 
 
-def campaign_result(digests: Sequence[Digest], direction: CampaignDirection = "auto") -> CampaignResult:
-    """What profiles of jobs that ran alone and together show. Raises UserError as `campaign` does."""
-    return result_of(campaign(digests, direction))
+def campaign_result(
+    digests: Sequence[Digest], direction: CampaignDirection = "auto", placement: Placement | None = None
+) -> CampaignResult:
+    """What profiles of jobs that ran alone and together show. Raises UserError as `campaign` and `by_server` do."""
+    return result_of(campaign(digests, direction), placement)
 
 
-def result_of(data: Campaign) -> CampaignResult:
-    """What a campaign shows."""
+def result_of(data: Campaign, placement: Placement | None = None) -> CampaignResult:
+    """What a campaign shows. placement: the server of each file, where the storage is several of them."""
     runs = runs_of(data)
-    checked = cross_check(data.jobs, data.slices, None, data.progress)
+    if placement is None:
+        model, checked = fit_model(data.jobs, data.slices), cross_check(data.jobs, data.slices, None, data.progress)
+    else:
+        parts = by_server(data, placement)
+        model, checked = model_of_a_server(parts), cross_check_by_server(parts, data.jobs)
     return CampaignResult(
         data=data,
         conditions=conditions_of(data),
         runs=runs,
         alone=alone_table(runs),
         together=together_table(runs),
-        model=with_held_out(fit_model(data.jobs, data.slices), checked),
+        model=with_held_out(model, checked),
         checked=checked,
         figures=figures(checked),
         combinations=by_combination(checked),
+        is_by_server=placement is not None,
     )
 
 

@@ -6,7 +6,7 @@ Digests in, dataclasses out. What happens side by side is `side_by_side`'s; docs
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +37,10 @@ BUSY = 0.9
 FEWEST_SLICES = 4
 PERCENTILE = 95
 MUCH_METADATA = 0.1
+# A slice in which no process was in calls for as much of the time is a pause.
+PAUSED = 0.1
+# Writes that memory took ahead of the storage, as a part of a job's time alone: clients hold back up to a tenth.
+MUCH_BUFFERED = 0.25
 # A law that is off by more in the mean explains nothing.
 POOR = 0.1
 
@@ -73,9 +77,38 @@ class AloneRun:
             return 0.0
         return self.processes * min(self.bytes["write"] / self.calls["write"], law.part) / served["write"]
 
-    def metadata_call(self) -> float:
-        """How long a metadata call takes (s); 0 without any."""
-        return float(self.rows[SECONDS["meta"]].sum()) / self.calls["meta"] if self.calls["meta"] else 0.0
+    def most_buffered(self, served: Mapping[Kind, float]) -> float:
+        """The most that was written and not yet stored: how long the storage takes for it, as a part of the job's time.
+        At the storage's mean rate, so that what a server's memory took in the first seconds shows.
+        """
+        if "write" not in served:
+            return 0.0
+        tau = self.digest.slice_ns / 1e9
+        left = most = 0.0
+        last = None
+        for slice_, moved in self.rows.select("slice", AMOUNTS["write"]).iter_rows():
+            idle = 0 if last is None else slice_ - last - 1
+            left = max(0.0, max(0.0, left - idle * tau) + moved / served["write"] - tau)
+            most, last = max(most, left), slice_
+        return most / max(self.seconds, SHORTEST)
+
+    def stored(self) -> tuple[float, float]:
+        """What the storage stored of it (bytes/s) while it wrote or waited for what it had written, and by how much
+        memory was ahead of that at most, as a part of that time.
+        """
+        tau = self.digest.slice_ns / 1e9
+        rows = self.rows.filter(pl.col(SECONDS["write"]) >= PAUSED * tau).select("slice", AMOUNTS["write"])
+        ends = rows["slice"].to_numpy().astype(float)[:, None] * tau + [0.0, tau]
+        lengths = np.diff(np.clip(ends, self.span[0] / 1e9, self.span[1] / 1e9), axis=1).ravel()
+        moved, whole = rows[AMOUNTS["write"]].to_numpy().astype(float), float(lengths.sum())
+        if not moved.sum() or whole <= 0:
+            return 0.0, 0.0
+        rate = float(moved.sum()) / whole
+        return rate, max(0.0, float(np.max(np.cumsum(moved) / rate - np.cumsum(lengths)))) / whole
+
+    def call_seconds(self, kind: Kind) -> float:
+        """How long a call of a kind takes (s); 0 without any."""
+        return float(self.rows[SECONDS[kind]].sum()) / self.calls[kind] if self.calls[kind] else 0.0
 
     def in_metadata(self) -> float:
         """The fraction of its time in calls that is of metadata."""
@@ -149,15 +182,16 @@ def foretell(
     storage = storage_of([digest for digest, _ in jobs])
     there = {id(digest): alone_run(digest, storage) for digest, _ in jobs}
     alone = [there[id(digest)] for digest, _ in jobs]
-    others = [one for one in (run_there(digest, storage) for digest in seen) if one is not None]
-    quiet, runs = seen_runs([*there.values(), *others])
+    more = [one for one in (run_there(digest, storage) for digest in seen) if one is not None]
+    quiet, runs = seen_runs([*there.values(), *more])
     served = serves([*alone, *quiet])
     tried = tried_on(runs, served, progress)
     laws = laws_of(tried, [run.sizes for run in runs])
     plans = [(one, start) for one, (_, start) in zip(alone, jobs, strict=True)]
     seconds = foretold_seconds(plans, served, laws)
+    others = [alone[:place] + alone[place + 1 :] for place in range(len(alone))]
     found = [
-        Foretold(one.digest.job, start, one.seconds, value, doubt_of(one, alone[:place] + alone[place + 1 :], laws))
+        Foretold(one.digest.job, start, one.seconds, value, doubt_of(one, others[place], laws, served))
         for place, ((one, start), value) in enumerate(zip(plans, seconds, strict=True))
     ]
     return Foretelling(found, laws, served, runs, tried)
@@ -258,6 +292,7 @@ def serves(quiet: Iterable[AloneRun]) -> dict[Kind, float]:
     """What the storage serves at most of each kind (bytes/s, calls/s), by jobs that had it to themselves."""
     found: dict[Kind, float] = {}
     for run in quiet:
+        stored, ahead = run.stored()
         seconds = run.digest.slice_ns / 1e9
         inner = run.rows.slice(1, max(0, len(run.rows) - 2))
         for kind in KINDS:
@@ -265,7 +300,9 @@ def serves(quiet: Iterable[AloneRun]) -> dict[Kind, float]:
                 continue  # how fast it opened a few files says nothing of what the storage could do
             busy = inner.filter(pl.col(SECONDS[kind]) >= BUSY * seconds * run.processes)
             rates = run.rows.filter(pl.col(AMOUNTS[kind]) > 0)[AMOUNTS[kind]].to_numpy() / seconds
-            if len(busy) >= FEWEST_SLICES:
+            if kind == "write" and ahead > MUCH_BUFFERED:
+                rate = stored  # slices show how fast memory took it
+            elif len(busy) >= FEWEST_SLICES:
                 rate = float(busy[AMOUNTS[kind]].sum()) / (len(busy) * seconds)
             elif len(rates):
                 rate = float(np.percentile(rates, PERCENTILE))
@@ -335,11 +372,22 @@ def _joined(one: Segment, other: Segment) -> Segment:
     return Segment(seconds, mean(one.use, other.use), mean(one.calls, other.calls))
 
 
-def together(jobs: Sequence[Plan], served: Mapping[Kind, float], law: Law) -> list[float]:
-    """How long each job's I/O takes beside the others (s), by a law."""
+def together(
+    jobs: Sequence[Plan], served: Mapping[Kind, float], law: Law, weights: Sequence[float] | None = None
+) -> list[float]:
+    """How long each job's I/O takes beside the others (s), by a law. weights: other ones than its own."""
+    weights = weights or [run.weight(law) for run, _, _ in jobs]
     plans = [
-        Beside(start, run.weight(law), alone, run.under_way(law, served), run.metadata_call(), run.nodes)
-        for run, start, alone in jobs
+        Beside(
+            start,
+            weight,
+            alone,
+            run.under_way(law, served),
+            run.call_seconds("meta"),
+            run.nodes,
+            run.call_seconds("read"),
+        )
+        for (run, start, alone), weight in zip(jobs, weights, strict=True)
     ]
     return [end - plan.start for end, plan in zip(ends(plans, law.rules), plans, strict=True)]
 
@@ -394,8 +442,24 @@ def foretold_seconds(
     return [laws.estimate(*one) for one in zip(chosen, possible, stakes, strict=True)]
 
 
-def doubt_of(run: AloneRun, beside: Iterable[AloneRun], laws: Laws) -> str:
+def told_by_others(found: Foretelling) -> Iterator[tuple[SeenRun, Laws, list[Estimate]]]:
+    """Each run in company, with the law that explains all others best and the times that it tells of this one."""
+    for place, run in enumerate(found.runs):
+        others = {law: [*errors[:place], *errors[place + 1 :]] for law, errors in found.tried.items()}
+        laws = laws_of(others, [other.sizes for other in found.runs if other is not run])
+        plans = [(job.alone, job.start) for job in run.jobs]
+        yield run, laws, foretold_seconds(plans, found.serves, laws, times_of(run, found.runs, found.tried))
+
+
+def doubt_of(run: AloneRun, beside: Sequence[AloneRun], laws: Laws, served: Mapping[Kind, float]) -> str:
     """Why laws may not hold for a job beside others, in a clause; else empty."""
+    for one in (run, *beside):
+        if (part := one.most_buffered(served)) > MUCH_BUFFERED:
+            whose = "it" if one is run else one.digest.job
+            return (
+                f"memory on the way took what {whose} wrote at first: {100 * part:.0f} % of its time alone was needed "
+                "to store that, and no law tells whose data a server stores first"
+            )
     for one in (run, *beside):
         if one.in_metadata() > MUCH_METADATA:
             whose = "its" if one is run else f"{one.digest.job}'s"

@@ -1,45 +1,55 @@
-"""Whether jobs side by side go as foretold, told when half of the bytes of all of them have been moved.
+"""Whether jobs side by side go as foretold, told while they run.
 
-What is left of each job's timeline alone then is foretold anew. If a job so ends outside of its interval, the first
-half went otherwise: a warning to all jobs of the run. `sharing.halfway` is the same for the model of sharing.
+When half of the bytes of all of them have been moved, and again when four fifths have, what is left of each job's
+timeline alone is foretold anew. If a job so ends outside of its interval, the run went otherwise until then: a warning
+to all jobs of it that still run. `sharing.halfway` is the same for the model of sharing. In between, a job is warned of
+that waits in calls while the storage stands still, once it has lost more than its interval allows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.timeline import AMOUNTS, Kind
+from slicewise.analysis.blame.timeline import AMOUNTS, SECONDS, Kind
 from slicewise.analysis.foretell.foretold import (
+    BUSY,
     MOVES,
     AloneRun,
     Foretelling,
     Plan,
     SeenRun,
-    foretold_seconds,
     timeline,
-    times_of,
     together,
+    told_by_others,
 )
-from slicewise.analysis.foretell.laws import Law, laws_of
+from slicewise.analysis.foretell.laws import SHORTEST, Law
 from slicewise.analysis.foretell.side_by_side import Segment
 from slicewise.analysis.sharing.halfway import NOTHING, Halfway
 from slicewise.estimate import Estimate
+
+# The parts of all bytes after which a run is looked at.
+LOOKS = (0.5, 0.8)
+# A storage that gives less than this part of what it serves, while a job's processes all wait, stands still.
+STANDS_STILL = 0.3
 
 # Seconds and bytes so far.
 Progress = tuple[np.ndarray, np.ndarray]
 
 
-def halfway(run: SeenRun, served: Mapping[Kind, float], law: Law, told: Sequence[Estimate]) -> Halfway:
-    """What a run shows halfway; told: each job's time as foretold."""
+def halfway(
+    run: SeenRun, served: Mapping[Kind, float], law: Law, told: Sequence[Estimate], part: float = LOOKS[0]
+) -> Halfway:
+    """What a run shows when so much of its bytes have been moved; told: each job's time as foretold."""
     origin = min(one.seen.span[0] for one in run.jobs)
     moved = [_progress(one.seen, origin) for one in run.jobs]
     times = np.unique(np.concatenate([seconds for seconds, _ in moved]))
     whole = np.sum([np.interp(times, *own) for own in moved], axis=0)
-    now = float(np.interp(whole[-1] / 2, whole, times))
+    now = float(np.interp(part * whole[-1], whole, times))
     going, rest = [], list[Plan]()
     for place, (job, own) in enumerate(zip(run.jobs, moved, strict=True)):
         total = own[1][-1]
@@ -54,20 +64,48 @@ def halfway(run: SeenRun, served: Mapping[Kind, float], law: Law, told: Sequence
     for place, plan, seconds in zip(going, rest, together(rest, served, law), strict=True):
         time = plan[1] + seconds - run.jobs[place].start
         t_co[place] = time
-        is_off |= not told[place].low <= time <= told[place].high
+        is_off |= not is_within(time, told[place], part)
     return Halfway(now, t_co, is_off)
 
 
+def is_within(time: float, told: Estimate, part: float) -> bool:
+    """Whether a time lies in the interval by when so much of a run is done: of what may add up by chance until its end
+    only that part can have come, and so the interval's logarithms count by the root of it.
+    """
+    ends = (max(told.low, SHORTEST), told.high)
+    low, high = (told.value * math.pow(end / told.value, math.sqrt(part)) for end in ends)
+    return low <= time <= high
+
+
+def off_while_running(run: SeenRun, served: Mapping[Kind, float], law: Law, told: Sequence[Estimate]) -> list[bool]:
+    """Of each job, whether its run was seen to be off before the job ended."""
+    looks = [look for look in (halfway(run, served, law, told, part) for part in LOOKS) if look.is_off]
+    still = _stood_still(run, served)
+    return [
+        lost > time.high - time.value or any(look.t_co[place] is not None for look in looks)
+        for place, (lost, time) in enumerate(zip(still, told, strict=True))
+    ]
+
+
+def _stood_still(run: SeenRun, served: Mapping[Kind, float]) -> list[float]:
+    """How long all of each job's processes were in calls while the storage stood still, but for its last slice (s)."""
+    seconds = run.jobs[0].seen.digest.slice_ns / 1e9
+    used = pl.sum_horizontal(pl.col(AMOUNTS[kind]) / served[kind] for kind in MOVES if kind in served) / seconds
+    rows = pl.concat(
+        [one.seen.rows.with_columns(job=pl.lit(one.job), processes=pl.lit(one.seen.processes)) for one in run.jobs]
+    ).with_columns(used=used.sum().over("slice"))
+    waits = pl.sum_horizontal(SECONDS[kind] for kind in MOVES) >= BUSY * seconds * pl.col("processes")
+    lost = rows.filter(waits, pl.col("used") < STANDS_STILL, pl.col("slice") < pl.col("slice").max().over("job"))
+    return [seconds * float((1 - lost.filter(pl.col("job") == one.job)["used"]).sum()) for one in run.jobs]
+
+
 def runs_off(found: Foretelling) -> list[str]:
-    """The runs in company, by the names of their jobs, that were off halfway by the law that explains the others."""
+    """The runs in company, by the names of their jobs, that were seen to be off while they ran, by the law that
+    explains the others.
+    """
     told = []
-    for place, run in enumerate(found.runs):
-        plans = [(job.alone, job.start) for job in run.jobs]
-        others = {law: [*errors[:place], *errors[place + 1 :]] for law, errors in found.tried.items()}
-        laws = laws_of(others, [other.sizes for other in found.runs if other is not run])
-        times = times_of(run, found.runs, found.tried)
-        seen = halfway(run, found.serves, laws.chosen, foretold_seconds(plans, found.serves, laws, times))
-        if seen.is_off:
+    for run, laws, seconds in told_by_others(found):
+        if any(off_while_running(run, found.serves, laws.chosen, seconds)):
             told.append(" + ".join(job.job for job in run.jobs))
     return sorted(told)
 

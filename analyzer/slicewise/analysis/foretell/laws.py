@@ -41,13 +41,14 @@ WEIGHTS: list[tuple[WeightKind, float]] = [
     ("equal", math.inf),
     *(("outstanding", part) for part in PARTS),
 ]
-# The simplest first; of two that explain as much, a metadata call is rather taken to wait behind others' data.
+# The simplest first; of two that explain as much, a metadata call is rather taken to wait behind others' data. Reads
+# and writes that do not meet in the device may meet in a queue before it.
 LAWS = [
     Law(by, part, Rules(exponent, is_behind, is_one_queue))
     for is_behind, (by, part), is_one_queue, exponent in product((False, True), WEIGHTS, (True, False), EXPONENTS)
     if not (is_behind and (by == "outstanding" or is_one_queue))
     if not (is_one_queue and by != "outstanding")
-]
+] + [Law(by, part, Rules(EXPONENTS[-1], is_one_queue=True, are_reads_queued=True)) for by, part in WEIGHTS]
 # Storage that gets slower with clients is looked for only where all other laws are off by more than this in the mean.
 CROWDED_FROM = 0.05
 CROWDING = (0.05, 0.1, 0.2, 0.4)
@@ -62,7 +63,7 @@ class Laws:
     """chosen: the simplest with about the smallest error; errors: ln(foretold / seen) of each job in company by the law
     that other combinations of jobs choose, where there are any. possible: all that are about as good, the chosen one
     among them. at_stake: of each of these jobs, how much its time depends on the law (`dependence`). is_held_out:
-    whether there were other combinations.
+    whether there were other combinations; combinations: how many there were then.
     """
 
     chosen: Law
@@ -70,6 +71,7 @@ class Laws:
     possible: list[Law]
     at_stake: list[float] = field(default_factory=list)
     is_held_out: bool = False
+    combinations: int = 0
 
     def estimate(self, value: float, possible: Sequence[float], at_stake: float) -> Estimate:
         """A job's time with its interval. possible: what all possible laws say of it; these count where errors are
@@ -87,14 +89,15 @@ class Laws:
         """The factor to both sides within which a job's time lies, 95 %, as a logarithm. at_stake: `dependence` of it.
 
         A job that every law gives the same time is known better than one whose time goes by shares: errors are taken as
-        parts of what is at stake, the mean of that being added to each. There must be errors.
+        parts of what is at stake, the mean of that being added to each. Repeats have the error of their combination
+        again, so combinations count as observations where a law is held out of them. There must be errors.
         """
         known = self.at_stake or [0.0] * len(self.errors)
         common = float(np.mean(known))
         parts = [1.0 if not common else common + one for one in known]
         own = 1.0 if not common else common + at_stake
         scaled = np.divide(self.errors, parts)
-        return own * student_t(len(self.errors)) * math.sqrt(float(np.mean(np.square(scaled))))
+        return own * student_t(self.combinations or len(self.errors)) * math.sqrt(float(np.mean(np.square(scaled))))
 
     @property
     def mean_error(self) -> float | None:
@@ -118,7 +121,7 @@ def laws_of(tried: Tried, combinations: Sequence[Hashable] = ()) -> Laws:
     held_out = _held_out(tried, combinations, stakes)
     found = held_out or list(zip(_flat(tried[possible[0]]), _flat(stakes), strict=True))
     errors, at_stake = [error for error, _ in found], [stake for _, stake in found]
-    return Laws(possible[0], errors, possible, at_stake, bool(held_out))
+    return Laws(possible[0], errors, possible, at_stake, bool(held_out), len(set(combinations)) if held_out else 0)
 
 
 def dependence(tried: Tried) -> list[list[float]]:

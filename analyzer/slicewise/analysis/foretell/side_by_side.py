@@ -13,7 +13,7 @@ from itertools import product
 
 # The order of kinds of calls in every tuple here.
 KINDS = ("read", "write", "meta")
-WRITE, META = 1, 2
+READ, WRITE, META = 0, 1, 2
 Amounts = tuple[float, float, float]
 NONE: Amounts = (0.0, 0.0, 0.0)
 # From this exponent on kinds of calls do not meet at all: each has a storage of its own.
@@ -53,7 +53,7 @@ class Beside:
     """A job: weight of its share while all of its processes are in calls; start in seconds; its timeline alone.
 
     under_way: how long the storage takes for the writes that it has under way while all of its processes write (s).
-    metadata: how long its metadata call takes alone (s); 0: it makes none. nodes: that it is on.
+    metadata, read: how long its metadata call and its read take alone (s); 0: it makes none. nodes: that it is on.
     """
 
     start: float
@@ -62,19 +62,22 @@ class Beside:
     under_way: float = 0.0
     metadata: float = 0.0
     nodes: int = 1
+    read: float = 0.0
 
 
 @dataclass(frozen=True)
 class Rules:
     """exponent: of the storage's capacity region (r^p + w^p + m^p = 1 in storage time; 1: one device that takes turns).
     is_written_behind: the client goes on while its data are under way, so that only the rate is bounded, not each call.
-    is_one_queue: metadata calls, which take next to none of the storage's time, wait behind the writes of other jobs.
+    is_one_queue: metadata calls, which take next to none of the storage's time, wait behind the writes of other jobs;
+    are_reads_queued: so do reads then, as where one pool of threads serves both.
     crowding: with each further node that is at it the storage takes so much longer, as a part of what it takes for one.
     """
 
     exponent: float = 1.0
     is_written_behind: bool = False
     is_one_queue: bool = False
+    are_reads_queued: bool = False
     crowding: float = 0.0
 
 
@@ -95,7 +98,7 @@ def ends(jobs: Sequence[Beside], rules: Rules) -> list[float]:
             continue
         at = tuple((i, place[i]) for i in active)
         if at not in known:
-            queues = [(jobs[i].under_way, jobs[i].metadata) for i in active]
+            queues = [(jobs[i].under_way, jobs[i].metadata, jobs[i].read) for i in active]
             crowded = _crowded([jobs[i].timeline[k] for i, k in at], [jobs[i].nodes for i in active], rules.crowding)
             known[at] = speeds(list(zip(crowded, [jobs[i].weight for i in active], strict=True)), rules, queues)
         lengths = [jobs[i].timeline[place[i]].seconds for i in active]
@@ -125,10 +128,10 @@ def _crowded(segments: Sequence[Segment], nodes: Sequence[int], crowding: float)
 
 
 def speeds(
-    jobs: Sequence[tuple[Segment, float]], rules: Rules, queues: Sequence[tuple[float, float]] = ()
+    jobs: Sequence[tuple[Segment, float]], rules: Rules, queues: Sequence[tuple[float, float, float]] = ()
 ) -> list[float]:
     """How fast each job gets on with its timeline beside the others. jobs: segment and weight of each; queues: what
-    each has under way, and how long its metadata call takes (`Beside`), where there is one queue.
+    each has under way, and how long its metadata call and its read take (`Beside`), where there is one queue.
 
     A call's share of the storage's time is as its job's weight, and no call is faster than alone. Of jobs whose
     processes are in calls together, all the states are looked at in which these are or are not; all others are in each
@@ -137,7 +140,8 @@ def speeds(
     """
     if rules.is_written_behind:
         return _behind(jobs, rules)
-    is_one_queue = rules.is_one_queue and any(segment.calls[META] for segment, _ in jobs)
+    waiting = (META, READ) if rules.are_reads_queued else (META,)
+    is_one_queue = rules.is_one_queue and any(segment.calls[k] for segment, _ in jobs for k in waiting)
     if (
         not is_one_queue
         and _fits(_added(segment.use for segment, _ in jobs), rules.exponent)
@@ -149,7 +153,7 @@ def speeds(
     for _ in range(ROUNDS):
         slowdowns = _slowdowns(jobs, presence, rules.exponent)
         if is_one_queue:
-            _queue(slowdowns, jobs, presence, queues)
+            _queue(slowdowns, jobs, presence, queues, are_reads_queued=rules.are_reads_queued)
         last, found, then = found, [], []
         for (segment, _), slower in zip(jobs, slowdowns, strict=True):
             calls = sum(part * factor for part, factor in zip(segment.calls, slower, strict=True))
@@ -188,19 +192,24 @@ def _queue(
     slowdowns: list[list[float]],
     jobs: Sequence[tuple[Segment, float]],
     presence: Sequence[float],
-    queues: Sequence[tuple[float, float]],
+    queues: Sequence[tuple[float, float, float]],
+    *,
+    are_reads_queued: bool,
 ) -> None:
-    """A metadata call takes longer by the writes that others have under way, as far as these keep the storage busy."""
+    """A metadata call (and a read) takes longer by the writes that others have under way, as far as these keep the
+    storage busy.
+    """
     there = []
-    for (segment, _), slower, often, (under_way, _) in zip(jobs, slowdowns, presence, queues, strict=True):
+    for (segment, _), slower, often, (under_way, _, _) in zip(jobs, slowdowns, presence, queues, strict=True):
         calls = sum(part * factor for part, factor in zip(segment.calls, slower, strict=True))
         writes = segment.calls[WRITE] * slower[WRITE] / calls if calls else 0.0
         there.append(often * writes * under_way)
     busy = min(1.0, sum(segment.use[WRITE] for segment, _ in jobs))
-    for i, (_, call) in enumerate(queues):
-        if call > 0:
-            behind = busy * (sum(there) - there[i])
-            slowdowns[i][META] = max(slowdowns[i][META], 1 + behind / call)
+    for i, (_, metadata, read) in enumerate(queues):
+        behind = busy * (sum(there) - there[i])
+        for kind, call in ((META, metadata), (READ, read if are_reads_queued else 0.0)):
+            if call > 0:
+                slowdowns[i][kind] = max(slowdowns[i][kind], 1 + behind / call)
 
 
 def _shares(jobs: Sequence[tuple[Segment, float, float]], exponent: float) -> list[float]:

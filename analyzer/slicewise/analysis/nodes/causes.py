@@ -80,8 +80,13 @@ EXPLAINING: tuple[Cause, ...] = (
     "device", "incast", "server processors", "client processors", "client network interface", "link",
     "server and flow control",
 )  # fmt: skip
+# Causes that can let one of two equal jobs go first. A device or a processor serves whoever asks; what decides who may
+# ask is how connections are let through.
+PREFERRING: tuple[Cause, ...] = (FLOW_CONTROL, "incast", "link")
 # A signal moved if it grew by this factor, and by so many standard deviations of the slices alone.
 LEAST_FACTOR = 1.2
+# What is at its limit alone is so together from this part of the limit on.
+STILL_FULL = 0.9
 LEAST_DEVIATIONS = 3.0
 DECIMALS = 6
 # An asymmetry from here on is one of who came first (see delta.py).
@@ -214,7 +219,7 @@ def evidence(alone: pl.DataFrame, together: pl.DataFrame, asymmetry: float | Non
         moved = (
             change >= worth and deviations >= LEAST_DEVIATIONS and row["mean_together"] >= LEAST_FACTOR * row["mean"]
         )
-        full = limit is not None and row["mean_together"] >= limit
+        full = is_full(limit, row["mean"], row["mean_together"])
         rows.append((cause, row["signal"], unit, row["mean"], row["mean_together"], change, deviations, moved, full))
     measured = {name: dtype for name, dtype in EVIDENCE_SCHEMA.items() if name != "counts"}
     table = pl.DataFrame(rows, schema=measured, orient="row")
@@ -232,6 +237,23 @@ def evidence(alone: pl.DataFrame, together: pl.DataFrame, asymmetry: float | Non
     order = {"cause_is_full": True, "rank": True, "cause": False, "full": True, "by": True, "signal": False}
     ranked = judged.with_columns(**of_cause, **of_signal).sort(*order, descending=list(order.values()))
     return ranked.select(*EVIDENCE_SCHEMA)
+
+
+def is_full(limit: float | None, alone: float, together: float) -> bool:
+    """Whether a resource is at its limit together. One that was so alone is where it is nearly so: jobs that begin
+    and end beside each other have more slices that they fill in part.
+    """
+    return limit is not None and together >= (limit if alone < limit else STILL_FULL * limit)
+
+
+def preferring(evidence: pl.DataFrame, asymmetry: float | None) -> Cause | None:
+    """What may have let one of two equal jobs go first, which need not be what both compete for: of `PREFERRING` the
+    first that is at its limit or counts. None where nobody has an advantage, or nothing tells.
+    """
+    if (asymmetry or 0.0) < LEAST_ASYMMETRY:
+        return None
+    told = set(evidence.filter(pl.col("full") | pl.col("counts"))["cause"])
+    return next((cause for cause in PREFERRING if cause in told), None)
 
 
 def request_signals(slices: pl.DataFrame, files: pl.DataFrame, seconds: float) -> pl.DataFrame:

@@ -6,8 +6,8 @@ Digests in, frames out. The frames are what the models of sharing are fitted to;
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from slicewise.analysis.runs import storage
 from slicewise.analysis.runs.matching import Run, run_of
 from slicewise.analysis.runs.on_storage import OnStorage, on_storage
 from slicewise.analysis.runs.rates import Rates, rates_of
+from slicewise.analysis.runs.storage import Storage
 from slicewise.digest.activity import (
     DIRECTIONS,
     Direction,
@@ -37,6 +38,8 @@ Together = Literal["by time", "by name", "all"]
 # The two jobs of a run by name; what ran alone is no such job.
 PARTNERS = re.compile(r"((?!.*\balone\b).+)-([ab12])")
 PAIRS = {"a": "ab", "b": "ab", "1": "12", "2": "12"}
+# Jobs share a storage in earnest if each moved so much of what it moved on the one that it used most.
+LEAST_SHARED = 0.1
 SIZE = ("program", "processes", "nodes", "mounts")
 JOBS_SCHEMA = pl.Schema(
     {
@@ -96,6 +99,8 @@ class Campaign:
     both ends of each slice in which it moved any; in between, in proportion.
 
     activity (`digest.activity.ACTIVITY_SCHEMA`): what each process of the jobs moved there in each slice of the grid.
+
+    apart: empty; where the jobs share no storage, and may do so, the storage of each job that "there" is.
     """
 
     jobs: pl.DataFrame
@@ -104,8 +109,9 @@ class Campaign:
     activity: pl.DataFrame
     slice_seconds: float
     direction: Direction
-    storage: storage.Storage
+    storage: Storage
     digests: list[Digest]
+    apart: dict[str, Storage] = field(default_factory=dict)
 
     def rates_in_full_slices_of_all(self) -> dict[str, Rates]:
         """Each job's bytes/s in the slices, in order, that all jobs of the campaign were at work in throughout."""
@@ -114,11 +120,18 @@ class Campaign:
         return {job: rates_of(of_all.filter(pl.col("job") == job).sort("slice"), slice_ns) for job in self.jobs["job"]}
 
 
-def campaign(digests: Sequence[Digest], direction: CampaignDirection = "auto", is_by_name: bool = False) -> Campaign:
+def campaign(
+    digests: Sequence[Digest],
+    direction: CampaignDirection = "auto",
+    is_by_name: bool = False,
+    may_be_apart: bool = False,
+) -> Campaign:
     """The campaign that jobs are of: those whose I/O overlapped in time were one run.
 
     is_by_name: two jobs RUN-a and RUN-b, or RUN-1 and RUN-2, were one run even if their I/O never overlapped.
-    Raises UserError where they share no storage, or moved nothing, or their slices fit no common grid.
+    may_be_apart: where jobs share no storage that is worth it, each counts with the one on which it moved most
+    (`Campaign.apart`). Raises UserError where they otherwise share no storage, or moved nothing, or their slices fit no
+    common grid.
     """
     if not digests:
         raise UserError("there is no profile; give those of jobs that ran alone and of jobs that ran together")
@@ -129,23 +142,29 @@ def campaign(digests: Sequence[Digest], direction: CampaignDirection = "auto", i
     for run in runs:
         if moved[run.name].is_empty():
             raise UserError(f"{run.digest.path}: moved no bytes of files ({chosen}); leave it out, or see --direction")
-    key = storage.shared_storage(moved)
-    if key is None:
+    together: Together = "by name" if is_by_name else "by time"
+    key = storage.shared_storage(moved, LEAST_SHARED if may_be_apart else 0.0)
+    if key is not None:
+        return campaign_of([on_storage(run, key, chosen) for run in runs], key, chosen, grid_ns, together)
+    if not may_be_apart:
         raise UserError("there is no file system on which all of these jobs moved bytes; give jobs that share one")
-    moved_there = [on_storage(run, key, chosen) for run in runs]
-    return campaign_of(moved_there, key, chosen, grid_ns, "by name" if is_by_name else "by time")
+    keys = {name: int(own["storage"][0]) for name, own in moved.items()}
+    found = campaign_of([on_storage(run, keys[run.name], chosen) for run in runs], keys, chosen, grid_ns, together)
+    return replace(found, apart={run.name: storage.describe(keys[run.name], [run.digest]) for run in runs})
 
 
 def campaign_of(
-    moved: Sequence[OnStorage], key: int, direction: Direction, grid_ns: int, together: Together
+    moved: Sequence[OnStorage], key: int | Mapping[str, int], direction: Direction, grid_ns: int, together: Together
 ) -> Campaign:
     """The campaign of runs that moved bytes on a storage, on a grid of slices of grid_ns.
 
+    key: the storage's number, or each run's by its name; the campaign's is then the first run's.
     together: which of them were one run. `overlap` is the campaign of all runs that it is given.
     """
     jobs, slices, activities = [], [], []
+    keys = {job.name: key if isinstance(key, int) else key[job.name] for job in moved}
     for job in moved:
-        mounts = _mounts_in_use(job.run, key, direction)
+        mounts = _mounts_in_use(job.run, keys[job.name], direction)
         jobs.append(_job_row(job, mounts))
         rows = on_grid(job.activity, job.run.digest.slice_ns, grid_ns)
         activities.append(rows)
@@ -162,7 +181,7 @@ def campaign_of(
         activity=pl.concat(activities),
         slice_seconds=grid_ns / 1e9,
         direction=direction,
-        storage=storage.describe(key, digests),
+        storage=storage.describe(keys[moved[0].name], digests),
         digests=digests,
     )
 

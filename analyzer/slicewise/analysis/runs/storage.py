@@ -38,13 +38,14 @@ class StorageUse:
     elsewhere_share: float
 
 
-def shared_storage(moved: Mapping[str, pl.DataFrame]) -> int | None:
+def shared_storage(moved: Mapping[str, pl.DataFrame], least_share: float = 0.0) -> int | None:
     """The storage on which every job moved bytes. If there are several, the one where the smallest job moved most.
 
-    moved: job -> storage, bytes (see `bytes_by_storage`). None where there is no such storage.
+    moved: job -> storage, bytes (see `bytes_by_storage`). least_share: one on which a job moved less than this part of
+    what it moved on its busiest is not counted. None where there is no such storage.
     """
     each = (
-        pl.concat(moved.values())
+        pl.concat(own.filter(pl.col("bytes") >= least_share * pl.col("bytes").max()) for own in moved.values())
         .group_by("storage")
         .agg(pl.len().alias("jobs"), pl.col("bytes").min().alias("least"), pl.col("bytes").sum().alias("all"))
     )

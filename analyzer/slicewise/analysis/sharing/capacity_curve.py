@@ -20,6 +20,9 @@ from slicewise.estimate import Estimate
 Clients = Literal["constant", "processes", "nodes", "mounts", "jobs"]
 # The simplest first: a later one is taken where it is better by more than this fraction of the error, and of the rate.
 CLIENTS: tuple[Clients, ...] = ("constant", "jobs", "processes", "nodes", "mounts")
+# Of clients in a line of costs. A form of a curve: by which clients, and such a power or 0 (`curve_of`).
+POWERS = (1, 2)
+Form = tuple[Clients, int]
 WORTH_A_CURVE = 0.2
 NEGLIGIBLE_ERROR = 0.01
 # A capacity that stays within this fraction of its mean is called constant.
@@ -39,7 +42,8 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class CostLine:
-    """What a byte costs beside others, as on a device that seeks: seconds, and so many more for each client.
+    """What a byte costs beside others, as on a device that seeks: seconds, and so many more for each client; where
+    power is 2, for each client times the clients, as where each of them waits for locks of every other one.
 
     spread: the factor to both sides within which rates lie, 95 %.
     """
@@ -47,10 +51,11 @@ class CostLine:
     seconds: float
     per_client: float
     spread: float
+    power: int = 1
 
     def at(self, clients: float) -> float:
         """Bytes/s with so many clients."""
-        return 1 / (self.seconds + self.per_client * clients)
+        return 1 / (self.seconds + self.per_client * clients**self.power)
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,11 @@ class CapacityCurve:
     held_out_error: float | None
     line: CostLine | None = None
     is_line: bool = False
+
+    @property
+    def power(self) -> int:
+        """That of `curve_of`, which makes it."""
+        return self.line.power if self.line is not None and self.is_line else 0
 
     @property
     def is_constant(self) -> bool:
@@ -129,31 +139,36 @@ def fit_capacity(rates: pl.DataFrame) -> CapacityCurve | None:
     if rates.is_empty():
         return None
     # A line of costs is simpler than a point for each number of clients.
-    tried = [(CLIENTS[0], False), *((by, True) for by in CLIENTS[1:]), *((by, False) for by in CLIENTS[1:])]
-    errors = {(by, is_line): _held_out_error(rates, by, is_line) for by, is_line in tried}
-    chosen: tuple[Clients, bool] = tried[0]
-    for one in tried[1:]:
-        error, so_far = errors[one], errors[chosen]
+    lines = {by: [_held_out(rates, (by, power)) for power in POWERS] for by in CLIENTS[1:]}
+    # Of two lines by the same clients neither is simpler: the better counts.
+    tried = [
+        _held_out(rates, (CLIENTS[0], 0)),
+        *(min(of, key=lambda one: math.inf if one[1] is None else one[1]) for of in lines.values()),
+        *(_held_out(rates, (by, 0)) for by in CLIENTS[1:]),
+    ]
+    chosen, so_far = tried[0]
+    for form, error in tried[1:]:
         if error is None or so_far is None:
             continue
         if error < (1 - WORTH_A_CURVE) * so_far and error < so_far - NEGLIGIBLE_ERROR:
-            chosen = one
-    return replace(curve_of(rates, *chosen), held_out_error=errors[chosen])
+            chosen, so_far = form, error
+    return replace(curve_of(rates, *chosen), held_out_error=so_far)
 
 
-def curve_of(rates: pl.DataFrame, by: Clients, is_line: bool) -> CapacityCurve:
-    """A curve through `saturating` rates; is_line: a line of costs, where they show one."""
-    return CapacityCurve(by, points_of(rates, by), None, None if by == "constant" else _line(rates, by), is_line)
+def curve_of(rates: pl.DataFrame, by: Clients, power: int) -> CapacityCurve:
+    """A curve through `saturating` rates; power: of a line of costs, where they show one; 0: linear between points."""
+    line = None if by == "constant" else _line(rates, by, power or 1)
+    return CapacityCurve(by, points_of(rates, by), None, line, power > 0)
 
 
-def _line(rates: pl.DataFrame, by: Clients) -> CostLine | None:
+def _line(rates: pl.DataFrame, by: Clients, power: int) -> CostLine | None:
     """The line of costs of several jobs beside each other: what one alone reaches is known of itself. None where too
     few combinations show one, or where clients cost nothing.
     """
     beside = rates.filter(pl.col("jobs") > 1).group_by("pair", by).agg(pl.col("rate").mean())
     if len(beside) < FEWEST_FOR_A_LINE or beside[by].n_unique() < 2:
         return None
-    clients, observed = beside[by].to_numpy().astype(float), beside["rate"].to_numpy()
+    clients, observed = beside[by].to_numpy().astype(float) ** power, beside["rate"].to_numpy()
     # Errors of costs count in proportion to them.
     terms = np.stack([observed, observed * clients], axis=1)
     (seconds, per_client), *_ = np.linalg.lstsq(terms, np.ones(len(terms)))
@@ -162,7 +177,7 @@ def _line(rates: pl.DataFrame, by: Clients) -> CostLine | None:
     off = np.log((seconds + per_client * clients) * observed)
     degrees = len(off) - 2
     spread = math.exp(student_t(degrees) * math.sqrt(float(np.sum(off**2)) / degrees))
-    return CostLine(float(seconds), float(per_client), spread)
+    return CostLine(float(seconds), float(per_client), spread, power)
 
 
 def saturating(rates: pl.DataFrame) -> pl.DataFrame:
@@ -172,21 +187,22 @@ def saturating(rates: pl.DataFrame) -> pl.DataFrame:
     return rates.filter((pl.col("jobs") > 1) | (pl.col("rate") >= SATURATING_RUNS * pl.col("rate").max()))
 
 
-def _held_out_error(rates: pl.DataFrame, by: Clients, is_line: bool) -> float | None:
-    """The error of predicting each combination of several jobs from all the others and from the jobs alone; None where
-    they do not show it.
+def _held_out(rates: pl.DataFrame, form: Form) -> tuple[Form, float | None]:
+    """A form with its error in predicting each combination of several jobs from all the others and from the jobs alone;
+    None where they do not show it.
     """
+    by, power = form
     squares = []
     for (_,), pair in rates.filter(pl.col("jobs") > 1).group_by("pair", maintain_order=True):
         rest = rates.filter(pl.col("pair") != pair["pair"][0])
         if rest.is_empty():
-            return None
-        curve = curve_of(rest, by, is_line)
-        if is_line and curve.line is None:
-            return None
+            return form, None
+        curve = curve_of(rest, by, power)
+        if power and curve.line is None:
+            return form, None
         found = zip(_clients(pair, by), pair["rate"], strict=True)
         squares.append(np.mean([math.log(curve.at(clients) / rate) ** 2 for clients, rate in found]))
-    return math.sqrt(float(np.mean(squares))) if squares else None
+    return form, math.sqrt(float(np.mean(squares))) if squares else None
 
 
 def _clients(rates: pl.DataFrame, by: Clients) -> list[int]:

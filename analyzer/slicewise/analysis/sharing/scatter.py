@@ -57,7 +57,7 @@ def _without(model: FittedModel, slices: pl.DataFrame, rates: pl.DataFrame) -> C
         if model.basis == "capacity curve" and curve is not None:
             others = saturating(rates.filter(pl.col("pair") != pair))
             if not others.is_empty():
-                found = replace(found, capacity=curve_of(others, curve.by, curve.is_line))
+                found = replace(found, capacity=curve_of(others, curve.by, curve.power))
         if chosen is not None and chosen.kind == "processes^beta":
             beta = fit_beta(slices.filter(pl.col("pair") != pair))
             if beta is not None:

@@ -12,7 +12,7 @@ PLAIN = (0x0BD10BD0, 0x0BD30BD0, 0x0BD50BD0)
 COMPOSITE = 0x0BD60BD0
 HEAD = struct.Struct("<II16sIH")
 # lov_comp_md_v1: entries begin at byte 32, each of 48 bytes with its layout's place in bytes 24 to 32.
-ENTRY_COUNT, ENTRIES_AT, ENTRY_BYTES, PLACE_AT = 14, 32, 48, 24
+ENTRY_COUNT, ENTRIES_AT, PLACE_AT = 14, 32, 24
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def opening(result: CampaignResult) -> list[str]:
             "judged."
         ]
     told = [_worst(result.together), _uneven(result.together), answer(result.model.weight)]
-    return [sentence for sentence in told if sentence] + predicted_words(result)
+    return [sentence for sentence in told if sentence] + predicted_words(result) + _by_server(result)
 
 
 def predicted_words(result: CampaignResult) -> list[str]:
@@ -37,6 +37,15 @@ def predicted_words(result: CampaignResult) -> list[str]:
         for group, mean, bias in at_stake.select("group", "mean", "bias").drop_nulls().iter_rows()
     ]
     return [*check_words(result.checked, HELD_OUT), *told]
+
+
+def _by_server(result: CampaignResult) -> list[str]:
+    if not result.is_by_server:
+        return []
+    return [
+        "Shares, capacity and predictions are those of each server by itself, by where the files lie; a job ends with "
+        "its last part."
+    ]
 
 
 def _worst(together: pl.DataFrame) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 
 import polars as pl
 
@@ -16,11 +18,14 @@ from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.text import words
 
 
-def compare_page(comparison: Comparison, unseen: Sequence[str]) -> Page:
+def compare_page(
+    comparison: Comparison, unseen: Sequence[str], paths: Mapping[str, Path] = MappingProxyType({})
+) -> Page:
     """The page. unseen: lines on what the profiles could not see or have lost."""
     names = [run.job.job for run in comparison.runs]
     is_pair = len(names) == 2
     sentences = compare_words.opening(comparison)
+    longer = _longer(comparison.told)
     return Page(
         title=f"{words.listing(names)} compared",
         kicker=f"Slicewise compare of {words.listing(names)}, {words.date_and_zone(comparison.runs[0].job.start_ns)}",
@@ -45,7 +50,7 @@ def compare_page(comparison: Comparison, unseen: Sequence[str]) -> Page:
                 ),
             ),
         ],
-        steps=[Step("See who slowed the longer run down:", command("blame", _longer(comparison.told)))],
+        steps=[Step("See who slowed the longer run down:", command("blame", paths.get(longer, longer)))],
         unseen=[*compare_words.notes(comparison), *unseen],
     )
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from slicewise.analysis.coverage import Coverage, coverage
+from slicewise.contract import advice
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
 from slicewise.report.coverage import coverage_words
@@ -106,7 +107,7 @@ def _mishaps(digest: Digest) -> list[str]:
     met = digest.mishaps.group_by("mishap").agg(pl.col("count").sum(), pl.col("process").n_unique()).sort("mishap")
     return [
         f"{digest.job}: {meanings.get(name, name)} "
-        f"({words.count(times, 'time')} in {words.count(processes, 'process')})"
+        f"({words.count(times, 'time')} in {words.count(processes, 'process')}). {advice(name)}".rstrip()
         for name, times, processes in met.iter_rows()
         if times
     ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from slicewise.analysis.delta import DeltaGraph, who_gains
-from slicewise.analysis.nodes.causes import EVIDENCE, UNITS
+from slicewise.analysis.nodes.causes import EVIDENCE, UNITS, Cause, preferring
 from slicewise.charts import delta as charts
 from slicewise.report.model import outlier_words
 from slicewise.report.nodes.evidence import evidence_section, signal_name
@@ -16,29 +16,73 @@ from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
 FAIR, UNFAIR = 0.25, 0.5
+# How a cause prefers one of two equal jobs.
+HOW_PREFERRED: dict[Cause, str] = {
+    "server and flow control": "the server closed receive windows of connections, so that some wait while others send",
+    "incast": "some connections wait for timers of TCP while others send",
+    "link": "a connection gets as much of a link as it has under way there",
+}
+# Of a chart's axis: 0.0002 of the segments or 0.00004 s cannot be read.
+SHOWN_UNITS = {
+    "share of the time": ("% of the time", 100.0),
+    "share of segments": ("% of the segments", 100.0),
+    "bytes/s": ("MiB/s", 1 / words.MIB),
+    "s": ("ms", 1e3),
+}
 
 
 def verdict(graph: DeltaGraph) -> str:
-    """What a Delta-graph says of flow control, in a sentence."""
+    """What a Delta-graph says of flow control, in a sentence or two."""
+    told = f"{graph.configuration}: {_fairness(graph)}"
+    return f"{told} {_apart(graph)}" if graph.apart else told
+
+
+def _fairness(graph: DeltaGraph) -> str:
     if graph.asymmetry is None:
-        return f"{graph.configuration}: no asymmetry index, for {graph.asymmetry_reason}."
+        return f"no asymmetry index, since {graph.asymmetry_reason}."
     index = f"asymmetry index {graph.asymmetry:.2f}"
     if graph.asymmetry <= FAIR:
-        return f"{graph.configuration}: {index}: the jobs share, whoever comes first."
+        return f"the jobs share, whoever comes first ({index})."
     who = who_gains(graph.points)
     if graph.asymmetry >= UNFAIR:
-        return f"{graph.configuration}: {index}: who comes {who} wins."
-    return f"{graph.configuration}: {index}: who comes {who} has some advantage."
+        return f"who comes {who} wins ({index})."
+    return f"who comes {who} has some advantage ({index})."
+
+
+def _apart(graph: DeltaGraph) -> str:
+    places = words.listing([f"{name} on {place}" for name, place in graph.apart.items()])
+    return (
+        f"The jobs share no file system ({places}): what they lose to each other is lost elsewhere, as in the network."
+    )
+
+
+def advantage(graph: DeltaGraph, evidence: pl.DataFrame) -> list[str]:
+    """What may have let one of the jobs go first, as a sentence; none where nothing tells."""
+    cause = preferring(evidence, graph.asymmetry)
+    if cause is None:
+        return []
+    return [f"What may prefer the job that comes {who_gains(graph.points)} is {cause}: {HOW_PREFERRED[cause]}."]
 
 
 def peaks(graph: DeltaGraph) -> str:
     """The largest interference factors beside what sharing explains."""
     told = [
-        f"{name} takes up to {graph.peak[name]:.2f} times as long as alone (sharing explains "
+        f"{name} takes up to {graph.peak[name]:.2f} times as long as alone ({explains(graph)} "
         f"{graph.expected_peak[name]:.2f})"
         for name in graph.peak
     ]
     return f"{words.listing(told)}."
+
+
+def explains(graph: DeltaGraph) -> str:
+    """What the expected curve is, before its figure."""
+    return "without sharing it would be" if graph.apart else "sharing explains"
+
+
+def lines_note(graphs: Sequence[DeltaGraph]) -> str:
+    """What the marks and lines of the charts are."""
+    marks = "Marks are runs, hollow ones outliers; lines are what proportional sharing predicts"
+    return f"{marks}{', and 1 for jobs that share no file system' if any(graph.apart for graph in graphs) else ''}."
 
 
 def points_table(graphs: Sequence[DeltaGraph]) -> Table:
@@ -96,14 +140,15 @@ def delta_page(
         Section(
             heading,
             chart=charts.over_offset(points, expected, column, title, scale),
-            note="Marks are runs, hollow ones outliers; lines are what proportional sharing predicts.",
+            note=lines_note(graphs),
         )
         for heading, column, title, scale in drawn
     ]
     return Page(
         title=f"Delta-graph of {words.listing(points)}",
         kicker=f"Slicewise Delta-graph, {words.count(sum(len(frame) for frame in points.values()) // 2, 'run')}",
-        sentences=[sentence for graph in graphs for sentence in (verdict(graph), peaks(graph))],
+        sentences=[line for graph in graphs for line in (verdict(graph), peaks(graph))]
+        + [line for graph, found in zip(graphs, evidence, strict=False) for line in advantage(graph, found)],
         facts=[
             Fact(f"asymmetry of {graph.configuration}", f"{graph.asymmetry:.2f}")
             for graph in graphs
@@ -133,11 +178,15 @@ def resource_sections(configuration: str, levels: pl.DataFrame) -> list[Section]
     sections = []
     for (signal,), rows in levels.group_by("signal", maintain_order=True):
         said = signal_name(str(signal))
+        unit, scale = SHOWN_UNITS.get(UNITS[str(signal)], (UNITS[str(signal)], 1.0))
+        full = EVIDENCE[str(signal)].full
         sections.append(
             Section(
                 f"{said[:1].upper()}{said[1:]}{f' of {configuration}' if configuration else ''}",
-                text=[f"It tells of {EVIDENCE[str(signal)].cause}. A mark is a run's mean over its slices."],
-                chart=charts.resource(rows, UNITS[str(signal)], EVIDENCE[str(signal)].full),
+                text=[f"Evidence on: {EVIDENCE[str(signal)].cause}. A mark is one run's mean over its slices."],
+                chart=charts.resource(
+                    rows.with_columns(pl.col("value", "alone") * scale), unit, None if full is None else full * scale
+                ),
             )
         )
     return sections

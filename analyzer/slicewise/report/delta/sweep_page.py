@@ -9,7 +9,7 @@ import polars as pl
 
 from slicewise.analysis.delta import DeltaGraph, who_gains
 from slicewise.charts import delta as charts
-from slicewise.report.delta.delta_page import peaks, resource_sections, verdict
+from slicewise.report.delta.delta_page import FAIR, advantage, lines_note, peaks, resource_sections, verdict
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import Page, Section
 from slicewise.report.tables import Cell, Column, Table
@@ -61,10 +61,7 @@ def sweep_page(title: str, panels: Sequence[Panel], missing: Sequence[str], unse
     worst = max(unfair, key=lambda graph: graph.asymmetry or 0.0, default=None)
     sentences = [f"{title}: {words.count(len(panels), 'panel')}, a Delta-graph each."]
     if worst is not None:
-        who = who_gains(worst.points)
-        sentences.insert(
-            0, f"Whoever comes {who} gains most in {worst.configuration}: asymmetry {worst.asymmetry:.2f}."
-        )
+        sentences.insert(0, _opening(worst))
     note = "An asymmetry of 0 is fair sharing, of 1 first come, first served; a peak is the time over the time alone."
     return Page(
         title=title,
@@ -78,6 +75,14 @@ def sweep_page(title: str, panels: Sequence[Panel], missing: Sequence[str], unse
     )
 
 
+def _opening(worst: DeltaGraph) -> str:
+    """Where who comes first, or second, gains most; worst: the Delta-graph with the largest asymmetry."""
+    most = f"asymmetry {worst.asymmetry or 0.0:.2f}"
+    if (worst.asymmetry or 0.0) <= FAIR:
+        return f"Nobody gains much by coming first or second: {most} at most, in {worst.configuration}."
+    return f"Whoever comes {who_gains(worst.points)} gains most in {worst.configuration}: {most}."
+
+
 def _sections(panel: Panel) -> Iterator[Section]:
     """The Delta-graph of a panel, and a chart for each signal that is evidence: at its limit, or changed."""
     yield _graph_section(panel)
@@ -89,12 +94,18 @@ def _sections(panel: Panel) -> Iterator[Section]:
 def _graph_section(panel: Panel) -> Section:
     graph, name = panel.graph, panel.graph.configuration
     has_evidence = len(panel.evidence) > 0
+    is_seen = (pl.col("alone") > 0) | (pl.col("together") > 0)
     return Section(
         f"{panel.sweep}: {name}" if panel.sweep else name,
-        text=[verdict(graph), peaks(graph), *([evidence_words(panel.evidence)] if has_evidence else [])],
+        text=[
+            verdict(graph),
+            peaks(graph),
+            *advantage(graph, panel.evidence),
+            *([evidence_words(panel.evidence)] if has_evidence else []),
+        ],
         chart=charts.over_offset(
             {name: graph.points}, {name: graph.expected}, "interference", "time / time alone", 1.0
         ),
-        tables=[evidence_table(panel.evidence)] if has_evidence else [],
-        note="Marks are runs, hollow ones outliers; lines are what proportional sharing predicts.",
+        tables=[evidence_table(panel.evidence.filter(is_seen))] if has_evidence else [],
+        note=f"{lines_note([graph])}{' Signals that were 0 throughout are left out.' if has_evidence else ''}",
     )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from slicewise.analysis.foretell.foretold import Foretelling, Foretold
 from slicewise.analysis.foretell.laws import Law
 from slicewise.analysis.foretell.side_by_side import APART
+from slicewise.analysis.sharing.goodness import Misfit
 from slicewise.estimate import Estimate
+from slicewise.report.model.misfit_words import misfit_words
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
@@ -17,9 +20,12 @@ from slicewise.text import words
 SLOWER = 1.02
 
 
-def lines(found: Foretelling, off: Sequence[str] = ()) -> list[str]:
-    """The answer, what it stands on, and what speaks against it. off: `halfway.runs_off`."""
-    return [*(_job(one) for one in found.jobs), _basis(found), *_doubts(found), *_off(found, off)]
+def lines(found: Foretelling, off: Sequence[str] = (), misfits: Sequence[Misfit] = ()) -> list[str]:
+    """The answer, what it stands on, and what speaks against it. off: `halfway.runs_off`; misfits:
+    `afterwards.misfits_seen`.
+    """
+    against = [*_doubts(found), *_off(found, off), *_misfits(found, misfits)]
+    return [*(_job(one) for one in found.jobs), _basis(found), *against]
 
 
 def table(found: Foretelling) -> Table:
@@ -46,7 +52,7 @@ def table(found: Foretelling) -> Table:
     return result
 
 
-def record(found: Foretelling, off: Sequence[str] = ()) -> dict[str, Any]:
+def record(found: Foretelling, off: Sequence[str] = (), misfits: Sequence[Misfit] = ()) -> dict[str, Any]:
     """What `--json` prints."""
     law = found.laws.chosen
     return {
@@ -67,6 +73,7 @@ def record(found: Foretelling, off: Sequence[str] = ()) -> dict[str, Any]:
             "exponent": law.rules.exponent,
             "is_written_behind": law.rules.is_written_behind,
             "is_one_queue": law.rules.is_one_queue,
+            "are_reads_queued": law.rules.are_reads_queued,
             "crowding": law.rules.crowding,
             "possible": len(found.laws.possible),
         },
@@ -75,6 +82,7 @@ def record(found: Foretelling, off: Sequence[str] = ()) -> dict[str, Any]:
         "largest_error": found.laws.largest_error,
         "serves": found.serves,
         "off_halfway": list(off),
+        "misfits": [asdict(one) for one in misfits],
     }
 
 
@@ -121,7 +129,9 @@ def law_words(law: Law) -> str:
         ways = "reads and writes do not meet"
     elif law.rules.exponent > 1:
         ways += " in part"
-    ways += ", metadata calls wait behind data" if law.rules.is_one_queue else ""
+    queued = "metadata calls and reads wait behind writes" if law.rules.are_reads_queued else ""
+    queued = queued or ("metadata calls wait behind data" if law.rules.is_one_queue else "")
+    ways += f", {queued}" if queued else ""
     behind = "; jobs go on while their data are under way" if law.rules.is_written_behind else ""
     crowded = law.rules.crowding
     slower = f"; a byte costs {100 * crowded:.0f} % more for each further node" if crowded else ""
@@ -141,6 +151,16 @@ def _off(found: Foretelling, off: Sequence[str]) -> list[str]:
         return []
     return [
         f"{len(off)} of {words.count(len(found.runs), 'run')} of jobs side by side did not go as foretold: "
-        f"{words.listing(list(off))}. Half-way through their bytes the rest could not end in time. A job without a "
-        "profile may have been there, or the storage was slower."
+        f"{words.listing(list(off))}. It showed while they ran: what was left could not end in time, or the storage "
+        "stood still. A job without a profile may have been there, or the storage was slower."
+    ]
+
+
+def _misfits(found: Foretelling, misfits: Sequence[Misfit]) -> list[str]:
+    if not misfits:
+        return []
+    seen = sum(len(run.jobs) for run in found.runs)
+    return [
+        f"{len(misfits)} of {words.count(seen, 'job')} that ran side by side took another time than the other runs "
+        f"foretell. The worst: {misfit_words(misfits[-1])}"
     ]

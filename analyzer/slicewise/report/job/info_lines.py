@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from slicewise.analysis.job.io_time import files_without_row
 from slicewise.analysis.job.totals import Summary
 from slicewise.analysis.nodes.samples import moved
+from slicewise.contract import advice
 from slicewise.digest.digest import Digest
 from slicewise.digest.layers import ALL_LAYERS
 from slicewise.kinds import KINDS
@@ -156,4 +157,5 @@ def _seen(summary: Summary) -> Iterator[str]:
 def _trouble(digest: Digest, summary: Summary) -> Iterator[str]:
     meanings = digest.meanings("mishaps")
     for name, times in summary.mishaps.items():
-        yield f"Mishap {name}, {words.count(times, 'time')}: {meanings.get(name, 'unknown to this profile')}"
+        meaning = meanings.get(name, "unknown to this profile")
+        yield f"Mishap {name}, {words.count(times, 'time')}: {meaning}. {advice(name)}".rstrip()

@@ -32,6 +32,7 @@ from slicewise.digest.digest import Digest
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import seen_section, with_marks
 from slicewise.report.job import job_tables
+from slicewise.report.job.access_words import access_lines
 from slicewise.report.job.file_words import without_row
 from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.job.site_words import site_lines, sites_section
@@ -42,7 +43,7 @@ from slicewise.report.nodes.node_sections import cgroup_sections, node_sections
 from slicewise.report.nodes.other_words import others_sections
 from slicewise.report.over_time import Kind, OverTime, TimeAxis, sums
 from slicewise.report.page import Fact, Page, Section, Step, command
-from slicewise.report.split.split_words import CRITICAL_NOTE, critical_table, split_lines, split_table
+from slicewise.report.split.split_words import CRITICAL, CRITICAL_NOTE, critical_table, split_lines, split_table
 from slicewise.report.split.split_words import MOST_ROWS as MOST_RANKS
 from slicewise.report.split.split_words import NOTE as SPLIT_NOTE
 from slicewise.scalars import whole
@@ -51,12 +52,16 @@ from slicewise.text import words
 MOST_FILES = 20
 FILES_NOTE = (
     "Each process keeps a row for the files that moved most bytes and for those that took longest. All its other files "
-    "are in one row, so that the sums are exact. A file that got its row late moved more before: the last column says "
-    "how much it can have been in all."
+    "are in one row, so that the sums are exact. A file that got its row late had moved more before that: the last "
+    "column says how much it can have moved in all."
 )
 MORE = "more"
+# Of the bytes of the other direction: a job that wrote gigabytes has read some libraries too, which is no news.
+WORTH_A_CHART = 0.001
+# Of the bytes of the other direction: a job that wrote gigabytes has read some libraries too, which is no news.
+WORTH_A_CHART = 0.001
 WAITED = (
-    "Shaded in its own colour: how long the job waited in each slice for its turn at I/O, which no call's time has."
+    "Shaded in a colour of its own: how long the job waited for its turn at I/O in each slice. No call's time holds it."
 )
 DONE: dict[Direction, str] = {"read": "read", "write": "wrote"}
 
@@ -135,13 +140,13 @@ def opening(report: JobReport) -> list[str]:
     if report.io_time.slowest:
         time = report.io_time
         in_io = f" In I/O calls its slowest process ({time.slowest_label}) spent {words.duration(time.slowest)}"
-        in_io += f", the median {words.duration(time.median)}."
+        in_io += f", the median {words.duration(time.median)}{_of_threads(report)}."
     seen = coverage_words.seen(summary.coverage)
     cost = summary.profiler.share_of_runtime
     profiling = f"; profiling cost {words.percent(cost, 2)} of the runtime" if cost is not None else ""
     if summary.coverage.is_sampled_alone:
         who = coverage_words.sampled_alone(summary.coverage, len(summary.hosts))
-        return [f"Job {summary.job}: {who}. From the first look at it to the last were {_runtime(report)}."]
+        return [f"Job {summary.job}: {who}. Time from the first look at it to the last: {_runtime(report)}."]
     said = f"{seen[0].upper()}{seen[1:]}" if summary.coverage.imported else f"Slicewise {seen}{profiling}"
     return [
         f"Job {summary.job}: {who} {did}. {_times(report)}{in_io}",
@@ -160,6 +165,13 @@ def _times(report: JobReport) -> str:
         return f"Its runtime was {so_far}."
     took = words.seconds(report.span.seconds.value)
     return f"Its I/O took {took} from the first to the last byte; its runtime was {so_far}."
+
+
+def _of_threads(report: JobReport) -> str:
+    """Why a process can have spent longer in calls than the job ran."""
+    job = report.digest.jobs.row(0, named=True)
+    is_longer = report.io_time.slowest * 1e9 > job["end_ns"] - job["start_ns"]
+    return " (added up over its threads)" if is_longer else ""
 
 
 def _runtime(report: JobReport) -> str:
@@ -272,8 +284,9 @@ def _over_time(report: JobReport) -> list[Section]:
     sections.append(
         Section("Phases", text=list(phase_lines(report.phases)), tables=[phases_table(report.phases, slice_ns)])
     )
+    moved = {direction: report.summary.by_object["file"][f"{direction}_bytes"] for direction in DIRECTIONS}
     for direction, found in report.heats.items():
-        if found:
+        if found and moved[direction] >= WORTH_A_CHART * max(moved.values()):
             job = {report.summary.job: colours[direction]}
             chart = heatmap.processes_by_slices(found, job, slices, slice_ns)
             heading = f"Who {DONE[direction]} when: processes by slices"
@@ -322,7 +335,8 @@ def _distributions(report: JobReport) -> list[Section]:
         if frame.height:
             named = frame.with_columns(bin=pl.Series([MORE if most is None else say(most) for most in frame["most"]]))
             note = f"{words.count(whole(frame['calls'].sum()), 'call')} of {processes}."
-            sections.append(Section(heading, chart=distributions.by_bin(named, what), note=note))
+            text = access_lines(report.summary) if frame is report.sizes else []
+            sections.append(Section(heading, text=text, chart=distributions.by_bin(named, what), note=note))
     return sections
 
 
@@ -338,7 +352,7 @@ def _tables(report: JobReport) -> list[Section]:
     if report.usage is not None:
         sections.insert(0, ("Processor, memory and page faults", usage_table(report.usage), USAGE_NOTE))
     if report.split is not None:
-        sections.insert(0, ("Whom the ranks waited for", critical_table(report.split), CRITICAL_NOTE))
+        sections.insert(0, (CRITICAL, critical_table(report.split), CRITICAL_NOTE))
         by_slice = split_by_slice(report.digest, report.split, MOST_RANKS) if axis else None
         ranks = split_table(report.split, by_slice, axis)
         sections.insert(0, ("Computing, communicating and I/O", ranks, SPLIT_NOTE))

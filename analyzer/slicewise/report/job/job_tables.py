@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from slicewise.report.over_time import Kind
 
 NO_SLICES = range(0)
+NOWHERE = "(on no file system)"
+NOWHERE = "(on no file system)"
 
 
 def mounts_table(summary: Summary, by_slice: pl.DataFrame | None = None, slices: range = NO_SLICES) -> Table:
@@ -39,7 +41,7 @@ def mounts_table(summary: Summary, by_slice: pl.DataFrame | None = None, slices:
     for mount in summary.mounts:
         over_time = _sums_of(mount, by_slice, slices)
         table.add(
-            mount["point"],
+            mount["point"] or NOWHERE,
             mount["type"],
             mount["source"],
             _count(mount["processes"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from slicewise.analysis.job.sites import Sites, totals
 from slicewise.charts.flame import flame
 from slicewise.report.page import Section
 from slicewise.report.tables import Cell, Column, Table
+from slicewise.scalars import real
 from slicewise.symbols.resolve import Place
 from slicewise.text import words
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 MOST_SITES = 20
 # Frames that the table shows of a site: who called the function, and who called that.
 SHOWN_FRAMES = 3
+# Sites below this share of the time are for the flame graph alone, unless there are few.
+LEAST_SHARE, FEW_SITES = 0.005, 8
 
 
 def sites_record(found: Sites, slices: range | None = None) -> list[dict[str, Any]]:
@@ -64,10 +68,13 @@ def sites_table(found: Sites, slice_ns: int, axis: range | None = None) -> Table
          Column("time", "s"), Column("of all"), Column("bytes", "bytes"), Column("calls"), Column("processes"),
          Column("seen", is_figure=False)]
     )  # fmt: skip
-    total = found.samples["seconds"].sum()
-    for row in totals(found).head(MOST_SITES).iter_rows(named=True):
+    total = real(found.samples["seconds"].sum())
+    found = _alike(found)
+    rows = totals(found).with_row_index("place")
+    shown = rows.head(MOST_SITES).filter((pl.col("place") < FEW_SITES) | (pl.col("seconds") >= LEAST_SHARE * total))
+    for row in shown.iter_rows(named=True):
         stack = found.stacks[row["stack"]]
-        callers = stack[-1 - SHOWN_FRAMES : -1]
+        callers = _shown_callers(stack)
         time, size, calls = _over_time(found, row, axis) if axis else (None, None, None)
         table.add(
             stack[-1].function,
@@ -81,6 +88,22 @@ def sites_table(found: Sites, slice_ns: int, axis: range | None = None) -> Table
             words.span(row["first_slice"] * slice_ns, (row["last_slice"] + 1) * slice_ns, slice_ns),
         )
     return table
+
+
+def _alike(found: Sites) -> Sites:
+    """Stacks that the table shows alike, since they differ in their outer callers alone, as the first of them."""
+    first: dict[tuple[object, ...], int] = {}
+    same = {}
+    for stack in totals(found)["stack"]:
+        *_, called = found.stacks[stack]
+        callers = _shown_callers(found.stacks[stack])
+        at = _short(callers[-1]) if callers else ""
+        same[stack] = first.setdefault((called.function, *(place.function for place in callers), at), stack)
+    return replace(found, samples=found.samples.with_columns(pl.col("stack").replace(same)))
+
+
+def _shown_callers(stack: tuple[Place, ...]) -> tuple[Place, ...]:
+    return stack[-1 - SHOWN_FRAMES : -1]
 
 
 def _over_time(found: Sites, row: Mapping[str, Any], axis: range) -> list[OverTime | None]:

@@ -12,9 +12,9 @@ from slicewise.text import words
 MOST_ROWS = 16
 MANY_MAJOR_FAULTS = 100  # page faults that read from storage are worth a sentence from here on
 NOTE = (
-    "Counted by the kernel for each process (getrusage). A processor that is given up is a wait. One that is taken "
-    "away went to another thread, or was offered to it: MPI that spins does so (sched_yield). Page faults that read "
-    "are memory that came from storage, in no call's time."
+    "Counted by the kernel for each process (getrusage). Processor given up: the process had to wait. Processor taken "
+    "away: another thread got it, or the process offered it, as an MPI that spins does (sched_yield). Page faults that "
+    "read: memory that came from storage; no call's time holds them."
 )
 
 

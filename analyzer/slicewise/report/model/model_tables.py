@@ -102,7 +102,8 @@ def _cost(curve: CapacityCurve) -> str:
         return ""
     more = curve.line.per_client / curve.line.seconds
     where = "Several jobs beside each other" if curve.is_line else f"Beyond {curve.points[-1].clients}"
-    return f" {where}: a byte costs {words.percent(more)} more for each of the {curve.by}."
+    squared = " times their number" if curve.line.power > 1 else ""
+    return f" {where}: a byte costs {words.percent(more)} more for each of the {curve.by}{squared}."
 
 
 def capacity_lines(model: FittedModel) -> list[str]:

@@ -39,7 +39,10 @@ def _fairness(fit: WeightFit) -> str:
     by_process = {"processes", "outstanding"} & set(fit.possible)
     by_node = {"nodes", "mounts", "equal"} & set(fit.possible)
     if by_process and not by_node:
-        return "Fairness is addressed to processes, not to compute nodes."
+        return "The file system is fair to processes, not to nodes."
     if by_node and not by_process:
-        return "Fairness is addressed to compute nodes, or to what each has one of, not to processes."
-    return "Whether fairness is addressed to processes or to compute nodes stays open."
+        return "The file system is fair to nodes, or to what each node has one of, not to processes."
+    return (
+        "These runs cannot tell whether the file system is fair to processes or to nodes. Runs with unequal numbers of "
+        "processes a node would tell."
+    )

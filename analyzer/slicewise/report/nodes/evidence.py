@@ -61,12 +61,20 @@ def _moved(moved: bool, counts: bool) -> str:
 def _full(row: Mapping[str, Any]) -> str:
     if not row["full"]:
         return "no" if EVIDENCE[row["signal"]].full is not None else ""
-    return "yes" if _is_full_alone(row) else "together"
+    if not _is_full_alone(row):
+        return "together"
+    return "nearly" if _is_nearly(row) else "yes"
 
 
 def _is_full_alone(row: Mapping[str, Any]) -> bool:
     limit = EVIDENCE[row["signal"]].full
     return limit is not None and row["alone"] >= limit
+
+
+def _is_nearly(row: Mapping[str, Any]) -> bool:
+    """Whether what is at its limit alone is a little below that together."""
+    limit = EVIDENCE[row["signal"]].full
+    return limit is not None and row["together"] < limit
 
 
 def evidence_words(evidence: pl.DataFrame) -> str:
@@ -94,8 +102,10 @@ def _limit_words(evidence: pl.DataFrame) -> list[str]:
     """Resources that were at their limit, alone as well or together only."""
     full = evidence.filter("full").to_dicts()
     told = []
+    of_alone = [row for row in full if _is_full_alone(row)]
     for rows, when in (
-        ([row for row in full if _is_full_alone(row)], "alone and together, so that it need not have changed"),
+        ([row for row in of_alone if not _is_nearly(row)], "alone and together, so that it need not have changed"),
+        ([row for row in of_alone if _is_nearly(row)], "alone, and nearly so together"),
         ([row for row in full if not _is_full_alone(row)], "together"),
     ):
         if rows:
@@ -118,7 +128,7 @@ def evidence_section(evidence: pl.DataFrame, of: str = "") -> Section:
         f"Evidence for causes{f' in {of}' if of else ''}",
         text=[evidence_words(evidence)],
         tables=[evidence_table(evidence)],
-        note="Each slice counts with the node that has the highest value of a signal. Alone and together are means "
+        note="In each slice the node with the highest value of a signal counts. Alone and together are means "
         "over slices. "
         "At its limit: whatever it was alone; empty where that depends on the machine.",
     )

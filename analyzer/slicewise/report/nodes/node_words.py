@@ -30,7 +30,7 @@ def said(value: float, unit: nodes.Unit) -> str:
 
 def of_cgroups() -> pl.Expr:
     """Whether a row of `node_samples.moved` is of the job's control group, and not of a whole node."""
-    return pl.col("kind").is_in(["cgroup", "cgroup_disk"])
+    return pl.col("kind").is_in(["cgroup", "cgroup_disk", "cgroup_mount"])
 
 
 def cgroup_line(moved: pl.DataFrame) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 
 import polars as pl
 
@@ -30,11 +32,12 @@ def overlap_page(
     coverages: Mapping[str, Coverage],
     unseen: Sequence[str],
     blames: Sequence[Blame] = (),
+    paths: Mapping[str, Path] = MappingProxyType({}),
 ) -> Page:
     """The page for `main`, a direction of `overlap`; the other one follows where there is something to show.
 
     coverages: how much was seen of each job. unseen: lines on what the profiles could not see or have lost. blames:
-    what each job lost, and to whom.
+    what each job lost, and to whom. paths: of the jobs' profiles, for commands to copy.
     """
     names = [job.job for job in overlap.jobs]
     others = [direction for direction in overlap.directions.values() if direction is not main]
@@ -53,8 +56,14 @@ def overlap_page(
         sections=with_marks(sections, coverages),
         axis=TimeAxis(range(overlap.first_slice, overlap.end_slice), overlap.slice_ns),
         steps=[
-            *(Step(f"See what {name} lost, and to whom:", command("blame", name)) for name in names[:2]),
-            Step("See what taking turns would have changed:", command("policy", *names)),
+            *(
+                Step(f"See what {name} lost, and to whom:", command("blame", paths.get(name, name)))
+                for name in names[:2]
+            ),
+            Step(
+                "See what taking turns would have changed:",
+                command("policy", *(paths.get(name, name) for name in names)),
+            ),
         ],
         unseen=[*main.notes, *(note for other in others for note in other.notes if note not in main.notes), *unseen],
     )

@@ -20,7 +20,7 @@ DISAGREEMENT = 0.1
 WORTH_A_WAIT = 0.002
 VERDICTS = {
     True: "There was contention",
-    False: "There was no contention to be had",
+    False: "There was no contention",
     None: "Unknown whether they slowed each other down",
 }
 
@@ -121,7 +121,14 @@ def who_got_what(direction: DirectionOverlap) -> str:
 
 
 def _sizes(one: JobInDirection, other: JobInDirection) -> str:
-    """Such as: large has 60 processes on 5 nodes, small 12 on 1."""
+    """Such as: large has 60 processes on 5 nodes, small 12 on 1. Where some ranks moved nothing: how many
+    moved bytes.
+    """
+    if one.idle_processes or other.idle_processes:
+        return (
+            f"{words.count(one.processes, 'process')} of {one.job} moved bytes there, on "
+            f"{words.count(one.nodes, 'node')}, and {other.processes:,} of {other.job}, on {other.nodes:,}"
+        )
     return (
         f"{one.job} has {words.processes_on_nodes(one.processes, one.nodes)}, "
         f"{other.job} {other.processes:,} on {other.nodes:,}"

@@ -49,7 +49,7 @@ def overlap_report(
     seen = {job.job: coverage(job) for job in jobs}
     blames = _blames(found, jobs, standalone)
     evidence = _evidence(found, main, jobs, standalone)
-    page = overlap_page(found, main, seen, unseen_lines(jobs), blames)
+    page = overlap_page(found, main, seen, unseen_lines(jobs), blames, {job.job: job.path for job in jobs})
     shown = [evidence_section(evidence)] if len(evidence) else []
     axis = range(found.first_slice, found.end_slice)
     for job in jobs:

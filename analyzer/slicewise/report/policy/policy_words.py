@@ -41,7 +41,7 @@ def verdict(comparison: Comparison) -> str:
     if comparison.gain(best) <= WORTH_A_WORD * now:
         return f"No policy lowers the {METRICS[metric]} ({value(metric, now)}) by more than 0.5 %."
     return (
-        f"{best.policy} costs least: its {METRICS[metric]} would be {value(metric, best.cost(metric))} instead of "
+        f"The policy {best.policy} costs least: {METRICS[metric]} {value(metric, best.cost(metric))} instead of "
         f"{value(metric, now)} ({words.signed_percent(-comparison.gain(best) / now)})."
     )
 

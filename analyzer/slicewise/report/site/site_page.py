@@ -199,7 +199,7 @@ def _pairs(found: Summary, links: Links) -> Section:
     table = _linked(pairs_table(rows.iter_rows(named=True)), [_of_pair(links, *both) for both in _keys(rows, "other")])
     return Section(
         heading="Who used one file system together longest",
-        text=[] if rows.height else ["Nobody was together with another on a file system."],
+        text=[] if rows.height else ["No two jobs used the same file system at the same time."],
         tables=[table] if rows.height else [],
         note=pairs_sentence(found.looked_for) if found.looked_for.jobs < found.looked_for.of else "",
     )
@@ -251,7 +251,7 @@ def _unseen(found: Summary) -> list[str]:
     times = int(found.unprofiled["times"].sum()) if found.unprofiled.height else 0
     return [
         *([f"{words.count(times, 'program start')} of jobs could not be profiled"] if times else []),
-        "Whoever runs without Slicewise is in no catalog: what such programs moved is not on this page",
+        "Programs that ran without Slicewise are not in the catalog: what they moved is not on this page",
     ]
 
 

@@ -141,13 +141,14 @@ def quality_sentence(frame: pl.DataFrame) -> str:
     unasked = f" ({imported:,} imported: nobody asked the kernel what they moved)" if imported else ""
     if good == frame.height:
         return (
-            f"{words.count(frame.height, 'job')}, all whole and at least 95 % of their bytes seen, but for what "
-            f"programs read as they start{unasked}."
+            f"{words.count(frame.height, 'job')}, all complete, with at least 95 % of their bytes seen (but for what "
+            f"programs read as they start){unasked}."
         )
     bad = frame.height - good
+    are = "is" if bad == 1 else "are"
     return (
-        f"{words.count(bad, 'job')} of {frame.height:,} lack something or were seen by less than 95 % of their "
-        f"bytes{unasked}:"
+        f"{words.count(bad, 'job')} of {frame.height:,} {are} incomplete, or less than 95 % of the "
+        f"bytes were seen{unasked}:"
     )
 
 
@@ -159,12 +160,12 @@ def worst_sentence(found: Worst) -> str:
             f"{losers:,} of {words.count(found.of, 'job')} are known to have lost time to others. All were asked at "
             "once, which is a little less sure than one by one: slicewise blame JOB."
         )
-    company = f"{words.count(found.of, 'job')} used a storage at one time with another"
+    company = f"{words.count(found.of, 'job')} shared a file system with another job at the same time"
     if found.asked >= found.of:
-        return f"{company}; blame was asked of all of them."
+        return f"{company}; each was asked who slowed it down."
     each, together = (words.duration(seconds) for seconds in (found.most_unasked, found.all_unasked))
     rest = f"none of the other {found.of - found.asked:,} lost more than {each}, nor all of them more than {together}"
-    return f"{company}; blame was asked of {found.asked:,}: {rest}."
+    return f"{company}; {found.asked:,} of them were asked who slowed them down: {rest}."
 
 
 def records(frame: pl.DataFrame) -> list[dict[str, Any]]:

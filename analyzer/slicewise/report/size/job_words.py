@@ -54,7 +54,7 @@ def _saving(job: str, cost: SizeCost) -> str:
 def _no_saving(job: str, cost: SizeCost) -> str:
     spent = f"{job} spent {words.duration(cost.accesses.seconds)} in {_what(cost)}"
     if cost.saved is not None:
-        return f"{spent}: no larger size would save more than chance or a trifle, by {cost.how}."
+        return f"{spent}: no larger size would save more than chance or a trifle, as told by {cost.how}."
     return (
         f"{spent}. What another size would save is unknown: {cost.how}. Measure it with slicewise size run DIR on that "
         "file system, or give profiles of runs with other sizes."
@@ -84,10 +84,10 @@ def _stripes(found: JobSizes) -> Iterator[str]:
 def profile_notes() -> list[str]:
     """What figures from profiles take for granted."""
     return [
-        "Bandwidths of profiles are bytes over the seconds in calls (and syncs) of the process with most, latencies "
-        "the mean of all calls. Through the page cache both are those of the cache.",
-        "A job is beside another one in slices in which one of the given jobs, or one whose profile lies beside, moved "
-        "bytes there; other company is not known.",
+        "A bandwidth from a profile is bytes divided by the seconds that the slowest process spent in calls and syncs; "
+        "a latency is the mean of all calls. Where the page cache took the bytes, both are those of the cache.",
+        "A job counts as beside another one in slices in which another given job, or one whose profile lies beside, "
+        "moved bytes there. Other company is not known.",
     ]
 
 
@@ -133,13 +133,19 @@ def sites_table(found: JobSizes) -> Table:
             Column("mean size", "bytes"),
         ]
     )
-    for site in found.site_sizes[:MOST_SITES]:
+    # Stacks that differ only in their outer callers read alike: one row has them all.
+    alike: dict[tuple[str, str], list[SiteSize]] = {}
+    for site in found.site_sizes:
+        alike.setdefault((place_words(found.sites.stacks[site.stack]), site.direction), []).append(site)
+    for (place, _), sites in sorted(alike.items(), key=lambda one: -sum(site.seconds for site in one[1]))[:MOST_SITES]:
+        seconds, share, calls = (sum(getattr(site, name) for site in sites) for name in ("seconds", "share", "calls"))
+        mean_size = sum(site.mean_size * site.calls for site in sites) / calls
         table.add(
-            place_words(found.sites.stacks[site.stack]),
-            Cell(words.duration(site.seconds), site.seconds),
-            Cell(words.percent(site.share, 2), site.share),
-            Cell(f"{site.calls:,.0f}", round(site.calls)),
-            Cell(words.size(round(site.mean_size)), site.mean_size),
+            place,
+            Cell(words.duration(seconds), seconds),
+            Cell(words.percent(share, 2), share),
+            Cell(f"{calls:,.0f}", round(calls)),
+            Cell(words.size(round(mean_size)), mean_size),
         )
     return table
 

@@ -66,6 +66,8 @@ def _curve_sections(found: SizeResult) -> list[Section]:
     for kind in dict.fromkeys(_kind(told.curve.curve) for told in found.advices):
         of_kind = [told for told in found.advices if _kind(told.curve.curve) == kind]
         mount, direction, access = kind
+        if all(len(told.curve.points) < 2 for told in of_kind):
+            continue  # a line of one point shows nothing that the sentences do not say
         place = f" on {mount}" if mount else ""
         sections.append(
             Section(
@@ -124,8 +126,8 @@ def _recommendations(found: SizeResult) -> list[Section]:
         Section(
             heading="The size to take, by how files are accessed",
             tables=[size_tables.curves_table(found.advices)],
-            note="Of steady sizes within 5 % of the best bandwidth the smallest is named, of those within 5 % of the "
-            "shortest calls the largest.",
+            note="Throughput: the smallest steady size within 5 % of the best bandwidth. Latency: the largest size "
+            "within 5 % of the shortest calls.",
         ),
     ]
 

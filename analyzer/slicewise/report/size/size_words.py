@@ -58,8 +58,12 @@ def _gain(told: CurveAdvice, advice: Advice) -> str:
 
 def _times(ratio: Mean) -> str:
     interval = ratio.estimate
-    between = "" if math.isnan(interval.low) else f" {words.interval(interval.low, interval.high)}"
-    return f"{words.number(ratio.value, 2)} times{between}"
+    if math.isnan(interval.low):
+        return f"{words.number(ratio.value, 2)} times"
+    # With few digits the value might lie outside of its interval.
+    rounded = (words.number(ratio.value, digits) for digits in range(2, 7))
+    value = next((text for text in rounded if interval.low <= float(text.replace(",", "")) <= interval.high), None)
+    return f"{value or words.number(ratio.value, 7)} times {words.interval(interval.low, interval.high)}"
 
 
 def confidence(told: CurveAdvice) -> str:

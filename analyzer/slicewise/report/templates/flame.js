@@ -1,7 +1,7 @@
 "use strict";
 /* Flame graphs of call sites: drawn by cost and stretch of time, out of the stacks and rows that charts/flame.py gives. */
 const flames = (() => {
-  const ROW = 19, LEAST_SHARE = 0.0008;
+  const ROW = 19, LEAST_SHARE = 0.0008, LEAST_NAMED_PIXELS = 28;
   const COSTS = [["time", 2, (us) => inUnits(us / 1e6, [[1, "s"], [1e-3, "ms"], [1e-6, "us"]])], ["bytes", 3, (bytes) => inBytes(bytes)], ["calls", 4, (calls) => Math.round(calls).toLocaleString("en") + " calls"]];
 
   function inUnits(value, units) {
@@ -53,6 +53,7 @@ const flames = (() => {
       this.body = place.appendChild(document.createElement("div"));
       this.body.className = "flame-body";
       this.body.addEventListener("keydown", (event) => this.step(event));
+      new ResizeObserver(() => this.name()).observe(this.body);
       this.addHead();
       this.draw();
     }
@@ -144,6 +145,7 @@ const flames = (() => {
         Object.assign(box.style, { left: `${100 * left}%`, width: `${100 * width}%`, background: node.frame < 0 ? "var(--tint)" : colour(where + name) });
         Object.assign(box.dataset, { name, share: node.value / (total || 1), depth });
         box.addEventListener("click", () => this.choose(node));
+        box.share = width;
         boxes.push(box);
         let at = left;
         for (const call of [...node.calls.values()].sort((a, b) => b.value - a.value)) {
@@ -160,6 +162,13 @@ const flames = (() => {
       for (const box of boxes) box.style.top = `${(this.isUpright ? rows - 1 - box.dataset.depth : box.dataset.depth) * ROW}px`;
       this.body.replaceChildren(...boxes);
       this.body.style.height = `${rows * ROW}px`;
+      this.name();
+    }
+
+    /* A box with no room for a few letters shows none: the first letter of a name says nothing. */
+    name() {
+      const width = this.body.clientWidth;
+      for (const box of this.body.children) box.classList.toggle("tiny", box.share * width < LEAST_NAMED_PIXELS);
     }
   }
 

@@ -1,0 +1,195 @@
+"""Times that were told of jobs side by side, held against what these took: how far off, in intervals or not, warned of.
+
+Dataclasses in and out. A time may be told by any model. Repeats are runs of the same jobs.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from slicewise.analysis.runs.binomial import is_as_often
+from slicewise.estimate import Estimate
+
+# From so many jobs on an aim of its own holds.
+MORE_JOBS = 3
+
+
+@dataclass(frozen=True)
+class Told:
+    """A time that was told of a job in a run of several (seconds), and the one that was observed (took, s).
+
+    runs: what ran together, the same for repeats; place: the job's there; jobs: how many; doubt: what was said against
+    it beforehand; is_warned: what the run itself shows, said afterwards; is_off_in_time: said while the job ran;
+    repeat: of this run, from 1 on.
+    """
+
+    runs: str
+    place: str
+    jobs: int
+    took: float
+    seconds: Estimate
+    doubt: str
+    is_warned: bool
+    is_off_in_time: bool = False
+    repeat: int = 1
+
+    @property
+    def error(self) -> float:
+        return self.seconds.value / self.took - 1
+
+    @property
+    def is_within(self) -> bool:
+        return self.seconds.low <= self.took <= self.seconds.high
+
+    @property
+    def is_told_in_time(self) -> bool:
+        """Whether a warning came before the job ended."""
+        return bool(self.doubt) or self.is_off_in_time
+
+
+@dataclass(frozen=True)
+class Warned:
+    """How many times came with a warning: of each kind, with one before the job ended (in_time), with any at all."""
+
+    beforehand: int
+    running: int
+    afterwards: int
+    in_time: int
+    at_all: int
+
+
+@dataclass(frozen=True)
+class ToldFigures:
+    """mean, largest: of |relative error|; bias: mean of the relative error. apart: the most that a time is off the mean
+    of its repeats; largest_of_means: the largest |error| for these means. within, outside: how many lie in their
+    intervals, and how many do not; of_outside, of_within: those that were warned of. bad: how many are off by more than
+    was asked; bad_covered: those of them within an interval as wide, or doubted beforehand.
+    """
+
+    count: int
+    mean: float
+    largest: float
+    bias: float
+    apart: float
+    largest_of_means: float
+    within: int
+    outside: int
+    of_outside: Warned
+    of_within: Warned
+    bad: int
+    bad_covered: int
+
+    @property
+    def within_share(self) -> float:
+        return self.within / self.count
+
+    @property
+    def is_as_intervals_say(self) -> bool:
+        """Whether so many within may be chance where intervals hold 95 %."""
+        return is_as_often(self.within, self.count)
+
+
+Missed = Literal["largest", "mean", "largest of more jobs"]
+
+
+@dataclass(frozen=True)
+class Aims:
+    """Of |relative error|; None: no aim. of_more: the largest of `MORE_JOBS` and more jobs."""
+
+    largest: float
+    mean: float | None
+    of_more: float | None = None
+
+    def missed(self, told: Sequence[Told]) -> list[Missed]:
+        """Which of them times miss."""
+        return self._missed([one.error for one in told], [one.error for one in told if one.jobs >= MORE_JOBS])
+
+    def missed_by_means(self, told: Iterable[Told]) -> list[Missed]:
+        """Which of them would be missed, had each run taken the mean of its repeats: what a better law could mend."""
+        groups = repeats(told).values()
+        of_more = [mean_error(group) for group in groups if group[0].jobs >= MORE_JOBS]
+        return self._missed([mean_error(group) for group in groups], of_more)
+
+    def _missed(self, errors: Iterable[float], of_more: Iterable[float]) -> list[Missed]:
+        off, most_of_more = list(map(abs, errors)), max(map(abs, of_more), default=0.0)
+        found: list[tuple[Missed, bool]] = [
+            ("largest", max(off) > self.largest),
+            ("mean", self.mean is not None and statistics.mean(off) > self.mean),
+            ("largest of more jobs", self.of_more is not None and most_of_more > self.of_more),
+        ]
+        return [which for which, is_missed in found if is_missed]
+
+
+@dataclass(frozen=True)
+class OffClock:
+    """By how much times are off the jobs' own clocks: how many of them, and |relative error|."""
+
+    count: int
+    mean: float
+    largest: float
+
+
+def figures_of_told(told: Sequence[Told], bad: float) -> ToldFigures:
+    """Figures of times, of which there must be one or more. bad: |relative error| beyond which one is bad."""
+    errors = [one.error for one in told]
+    outside, within = ([one for one in told if one.is_within == is_in] for is_in in (False, True))
+    off = [one for one in told if abs(one.error) > bad]
+    groups = repeats(told).values()
+    return ToldFigures(
+        count=len(told),
+        mean=statistics.mean(map(abs, errors)),
+        largest=max(map(abs, errors)),
+        bias=statistics.mean(errors),
+        apart=max(_apart(group) for group in groups),
+        largest_of_means=max(abs(mean_error(group)) for group in groups),
+        within=len(within),
+        outside=len(outside),
+        of_outside=_warned(outside),
+        of_within=_warned(within),
+        bad=len(off),
+        bad_covered=sum(bool(one.doubt) or one.is_within for one in off),
+    )
+
+
+def _warned(told: Sequence[Told]) -> Warned:
+    return Warned(
+        sum(bool(one.doubt) for one in told),
+        sum(one.is_off_in_time for one in told),
+        sum(one.is_warned for one in told),
+        sum(one.is_told_in_time for one in told),
+        sum(one.is_told_in_time or one.is_warned for one in told),
+    )
+
+
+def repeats(told: Iterable[Told]) -> dict[tuple[str, str], list[Told]]:
+    """Times of the same job of the same runs, by what ran together and the job's place."""
+    groups: dict[tuple[str, str], list[Told]] = {}
+    for one in told:
+        groups.setdefault((one.runs, one.place), []).append(one)
+    return groups
+
+
+def mean_error(group: Sequence[Told]) -> float:
+    """The error for the mean of a run's repeats, without their scatter."""
+    took = statistics.mean(one.took for one in group)
+    return statistics.mean(one.seconds.value for one in group) / took - 1
+
+
+def _apart(group: Sequence[Told]) -> float:
+    mean = statistics.mean(one.took for one in group)
+    return max(abs(one.took / mean - 1) for one in group)
+
+
+def counts_within(aim: tuple[float, float], count: int) -> tuple[int, int]:
+    """The fewest and the most of so many times that lie within as aimed at (parts from, to)."""
+    return math.ceil(aim[0] * count), math.floor(aim[1] * count)
+
+
+def off_clock(seconds: Iterable[tuple[str, float]], own: Mapping[str, float]) -> OffClock:
+    """How far times of jobs (name, s) are off their own clocks (own, s), of those that kept one."""
+    off = [abs(value / own[job] - 1) for job, value in seconds if job in own]
+    return OffClock(len(off), statistics.mean(off), max(off))

@@ -1,0 +1,110 @@
+"""The first half page of docs/validation.md: where predictions can be trusted, where not, and by how much.
+
+Its figures are those of the section on recordings as users meet them (`testbed.usual_page`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from slicewise.analysis.campaign.told import Aims, figures_of_told
+from slicewise.text import words
+
+from testbed.markdown import table
+from testbed.usual_page import SHARED_OUT, Told, by_servers, foretold_runs, shared_out
+
+# Who plans by a time that is off by no more than this, at most and in the mean, plans well.
+MOST, MEAN = 0.20, 0.07
+INTRO = """## In short
+
+How long will my jobs take side by side? `slicewise model` answers for jobs that all write, or all read, all the time.
+`slicewise foretell` answers for others too: readers beside writers, mixed sizes of calls, jobs that compute in between.
+Both were asked about runs that they had not seen, and nothing is left out here. A job that takes 100 s where 93 s were
+told is off by 7 %.
+"""
+OUTRO = """\
+- **Trust the time** where the last column says so: it is off by 20 % at most, and 7 % in the mean. Where all
+  is kind to a model (short jobs, nobody else, a queue that never drops) it is off by half a percent to two in the mean:
+  see [kind conditions](#kind-conditions).
+- **Trust the interval**, and not the time, where it says that. With TCP as it comes, connections share unequally for
+  seconds and more. So the very same run, repeated, differs by a tenth, sometimes by a third: no model foretells that.
+- **Trust neither** beside a job that nobody profiled. Slicewise cannot know it beforehand; it says so while the run
+  goes on. Profile all jobs of a storage, or let the collector sample the others.
+- **Say where files lie** on a storage of several servers: with that known errors are a fifth of those without.
+- **Expect doubts** where writes go into memory first, the client's (sshfs) or the server's: whose data are stored first
+  is then no matter of shares. `foretell` says beforehand that it does not know.
+- **Where it is wrong**, it mostly says so: the column before the last counts the times outside of their intervals that
+  were told beforehand or while the job ran. Nearly all of the others are told afterwards.
+
+All of this ran on one machine, with namespaces as nodes and jobs of up to 32 processes. Check it on your own storage:
+`slicewise campaign DIR` makes such tables from any folder of profiles. How well `slicewise blame` tells lost time is
+[below](#lost-time-and-blame).
+"""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What is asked about. recordings: that show it; is_in: which of their times count; is_placed: whether it is known
+    which file is on which server.
+    """
+
+    what: str
+    recordings: tuple[str, ...]
+    is_in: Callable[[Told], bool] = lambda one: not one.has_bystander
+    is_placed: bool = False
+
+
+GROUNDS = (
+    Ground(
+        "jobs that write all the time on one server, TCP and clients as they come",
+        ("usual-nodes", "usual-shared", "usual-seeks", "usual-large"),
+    ),
+    Ground("readers beside readers and writers", ("usual-reads",)),
+    Ground("calls of 4 KiB beside calls of 64 KiB and 4 MiB", ("usual-sizes",)),
+    Ground("jobs that compute between checkpoints", ("usual-checkpoints",)),
+    Ground("a server with a slow disk that is written at once", ("usual-synced",)),
+    Ground("the same, but the server takes writes into memory first", ("usual-disk",)),
+    Ground("files spread over two servers", ("usual-servers",)),
+    Ground("the same, with the server of each file known", ("usual-servers",), is_placed=True),
+    Ground("beside a job that nobody profiled", ("usual-nodes", "usual-shared"), lambda one: one.has_bystander),
+)
+
+
+def short(campaigns: Path) -> list[str]:
+    """The half page's parts; none without recordings."""
+    rows = []
+    for ground in GROUNDS:
+        there = [campaigns / name for name in ground.recordings if (campaigns / name).is_dir()]
+        by = {
+            "model": [one for each in there if each.name in SHARED_OUT for one in shared_out(each)],
+            "foretell": [one for each in there for one in foretold_runs(each)[0]],
+        }
+        if ground.is_placed:
+            by = {"campaign --placement": [one for each in there for one in by_servers(each)]}
+        for which, found in by.items():
+            told = [one for one in found if ground.is_in(one)]
+            if told:
+                rows.append([ground.what, which, *_figures(told)])
+    headings = [
+        "jobs side by side", "asked", "times", "off by, mean", "off by, most", "within the 95 % interval",
+        "outside, told before the end", "so trust",
+    ]  # fmt: skip
+    return [INTRO, table(headings, rows), OUTRO] if rows else []
+
+
+def _figures(told: list[Told]) -> list[str]:
+    found = figures_of_told(told, MOST)
+    if not Aims(MOST, MEAN).missed(told):
+        trust = "the time"
+    else:
+        trust = "the interval" if found.is_as_intervals_say else "neither"
+    return [
+        str(found.count),
+        words.percent(found.mean),
+        words.percent(found.largest),
+        f"{found.within} of {found.count}",
+        f"{found.of_outside.in_time} of {found.outside}" if found.outside else "",
+        trust,
+    ]
