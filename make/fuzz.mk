@@ -2,19 +2,27 @@
 # FUZZ_SECONDS: how long each target runs. What is found lies in $(BUILD)/fuzz/found-TARGET-*: run the target's program on it to see it again.
 
 FUZZ_SECONDS ?= 5
-FUZZ_TARGETS = proc processes segment elf connections reader
+FUZZ_TARGETS = proc processes segment elf connections reader coordinator advised stack_texts settings
 FUZZ_CC ?= clang
 FUZZ_FLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 FUZZ_SOURCES = $(filter-out libprofiler/engine.c libprofiler/notice.c,$(wildcard store/*.c libprofiler/*.c)) $(filter-out collector/main.c,$(wildcard collector/*.c)) \
   tests/unit/fake_engine.c tests/unit/fake_system.c wrappers/mpi_pending.c
 FUZZ_READER_OBJECTS = $(patsubst %.c,$(BUILD)/fuzz/objects/%.o,$(wildcard reader/*.c))
+FUZZ_INCLUDED = $(patsubst %,$(BUILD)/fuzz/objects/collector/%.o,stacks stack_walk coordinator coordinator_options)
 FUZZ_OBJECTS = $(FUZZ_SOURCES:%.c=$(BUILD)/fuzz/objects/%.o)
 
 $(BUILD)/fuzz/objects/%.o: %.c $(GENERATED)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(filter-out -O2 -W%,$(C_FLAGS)) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -Itests/unit -Icollector -Iwrappers -Ireader -c $< -o $@
 
+$(BUILD)/fuzz/objects/collector/bpf.o: $(BUILD)/generated/moved_bpf.inc
+
 $(BUILD)/fuzz/%: $(BUILD)/fuzz/objects/tests/fuzz/%.o $(FUZZ_OBJECTS)
+	$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(ZSTD_ARCHIVE) $(UNIT_WRAPS) -ldl -lpthread
+
+# They include the sources whose functions of their own they call.
+$(BUILD)/fuzz/stack_texts $(BUILD)/fuzz/coordinator: $(BUILD)/fuzz/%: $(BUILD)/fuzz/objects/tests/fuzz/%.o \
+  $(filter-out $(FUZZ_INCLUDED),$(FUZZ_OBJECTS))
 	$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(ZSTD_ARCHIVE) $(UNIT_WRAPS) -ldl -lpthread
 
 $(BUILD)/fuzz/reader: $(BUILD)/fuzz/objects/tests/fuzz/reader.o $(FUZZ_READER_OBJECTS)

@@ -14,7 +14,9 @@ import pytest
 from support.programs import BUILD
 
 ROOT = Path(__file__).resolve().parents[2]
-TARGETS = ("proc", "processes", "segment", "elf", "connections", "reader")
+TARGETS = (
+    "proc", "processes", "segment", "elf", "connections", "reader", "coordinator", "advised", "stack_texts", "settings",
+)  # fmt: skip
 SECONDS = os.environ.get("SLICEWISE_FUZZ_SECONDS", "5")
 LEAST = b"int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size) { return size > 0 && *data > 255; }"
 
