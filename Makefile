@@ -69,6 +69,13 @@ $(BUILD)/generated/exports.map: $(BUILD)/generate
 	@mkdir -p $(@D)
 	$< exports > $@
 
+# For `slicewise-collect node --bpf`; without clang and libbpf's headers the collector says that it has none.
+$(BUILD)/generated/moved_bpf.inc: collector/bpf/moved.bpf.c collector/bpf/key.h make/bpf
+	@mkdir -p $(@D)
+	make/bpf $< $@
+
+$(BUILD)/objects/collector/bpf.o: $(BUILD)/generated/moved_bpf.inc
+
 $(BUILD)/objects/%.o: %.c $(GENERATED)
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) -c $< -o $@
@@ -201,7 +208,7 @@ install-native: $(LINKED)/lib/libslicewise.so $(LINKED)/lib/libslicewise-coordin
 include make/analyzer.mk
 
 .PHONY: docs
-docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made from schema/
+docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made from schema/ and from the code
 	$< counters > docs/counters.md
 	$< coverage > docs/coverage.md
 	$< contract > analyzer/slicewise/contract.json
@@ -209,6 +216,7 @@ docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made fro
 	$(VENV)/bin/python -m slicewise.catalog.describe > docs/catalog.md
 	$(VENV)/bin/python -m slicewise.digest.describe python > docs/python.md
 	$(VENV)/bin/python -m slicewise.text.glossary > docs/glossary.md
+	COLUMNS=100 $(VENV)/bin/python make/options_page > docs/options.md
 
 .PHONY: man
 man: $(VENV)/.installed  ## make man pages of the help: build/share/man
@@ -221,6 +229,7 @@ docs-check: $(BUILD)/generate $(VENV)/.installed
 	$(VENV)/bin/python -m slicewise.catalog.describe | diff docs/catalog.md - || { echo "run make docs" >&2; exit 1; }
 	$(VENV)/bin/python -m slicewise.digest.describe python | diff docs/python.md - || { echo "run make docs" >&2; exit 1; }
 	$(VENV)/bin/python -m slicewise.text.glossary | diff docs/glossary.md - || { echo "run make docs" >&2; exit 1; }
+	COLUMNS=100 $(VENV)/bin/python make/options_page | diff docs/options.md - || { echo "run make docs" >&2; exit 1; }
 
 .PHONY: clean
 clean:  ## remove what was built

@@ -8,6 +8,8 @@ $(BUILD)/aarch64/%.o: %.c $(GENERATED)
 	@mkdir -p $(@D)
 	$(AARCH64_CC) $(C_FLAGS) -Werror=implicit -Werror=int-conversion -Werror=incompatible-pointer-types -idirafter /usr/include -c $< -o $@
 
+$(BUILD)/aarch64/collector/bpf.o: $(BUILD)/generated/moved_bpf.inc
+
 .PHONY: aarch64
 aarch64: $(AARCH64_OBJECTS)  ## compile the library's objects for aarch64 (needs gcc-aarch64-linux-gnu)
 

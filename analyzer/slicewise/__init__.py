@@ -25,9 +25,9 @@ def read(path: str | Path, *, distributions: bool = False) -> Digest:
     """One job: its directory, or one node's `.swz` file of it.
 
     distributions: whether the sizes and latencies of calls are wanted, too (`Digest.distributions`).
-    Damage costs the frames that it touches, and is told in `Digest.damage`. Raises UserError where there is nothing to
-    tell: no such file, not a profile, another format, several jobs or slice lengths, no sound frame, or a clock that
-    was set so that slices lie on no axis.
+    If a file is damaged, only the frames with damage are missing; `Digest.damage` names them. Raises
+    `slicewise.UserError` if there is nothing to read: no such file, not a profile, another format, several jobs or
+    slice lengths, no sound frame, or a clock that was set during the run, so that slices have no order in time.
     """
     from slicewise.digest.digest import read_digest
 
@@ -37,8 +37,8 @@ def read(path: str | Path, *, distributions: bool = False) -> Digest:
 def read_jobs(paths: Iterable[str | Path]) -> list[Digest]:
     """Several jobs, each once: directories and files as `read` takes them, and directories that hold such directories.
 
-    Of jobs with one name the later ones have a number behind it. Raises UserError as `read` does, and where there is no
-    profile at all.
+    If several jobs have one name, the later ones get a number behind it. Raises UserError as `read` does, and if there
+    is no profile at all.
     """
     from pathlib import Path
 
@@ -53,12 +53,14 @@ def read_tables(
     tables: Iterable[str],
     columns: Mapping[str, Collection[str]] | None = None,
 ) -> Reading:
-    """The raw tables of any number of jobs as one set of frames, where the digest's are too much, or not enough.
+    """The raw tables of any number of jobs as one set of frames. Use it if the digest's frames hold too much, or lack
+    something.
 
-    tables: names of a profile's tables, as docs/format.md lists them. columns: by table, those that are wanted besides
-    the keys; else all but bins. `Reading.tables` has a frame by table's name, whose column `profile` is a place in
-    `Reading.sources`. Nothing is decided here: rows are of all processes and all layers of the I/O stack. Raises
-    UserError as `read` does.
+    tables: names of a profile's tables, as docs/counters.md lists them. columns: for a table's name, the columns that
+    are wanted besides the keys; without it, all columns but bins. `Reading.tables` has a frame for each name. Its
+    column `profile` is an index into `Reading.sources`, and says which file a row is from. The rows are of all
+    processes and all layers of the I/O stack: nothing is left out or added up as in the digest. Raises UserError as
+    `read` does.
     """
     from slicewise.profile.reading import read
 

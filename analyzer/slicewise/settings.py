@@ -1,9 +1,11 @@
 """Settings of whoever runs the command line: a file of one's own, below the environment and above the defaults.
 
 `~/.config/slicewise/config.toml` (below XDG_CONFIG_HOME where that is set) has a line `slice = 2` for
-SLICEWISE_SLICE=2, and so for each setting. The library reads the environment alone: `apply` puts there what the file
-says and the environment does not, so that commands, and what they start, find it. cli.py calls it once. A mistake in
-the file stops the commands that settings matter to, by `require`; help and `slicewise config` work all the same.
+SLICEWISE_SLICE=2, and so for each setting. The library reads the environment alone, since no application should read a
+file of a home directory at each start: `apply` puts there what the file says and the environment does not, so that
+commands, and what they start, find it. cli.py calls it once; the module file does the same by `slicewise config
+--export`. A mistake in the file stops the commands that settings matter to, by `require`; help and `slicewise config`
+work all the same.
 """
 
 from __future__ import annotations
@@ -100,6 +102,11 @@ def settings() -> Iterator[Setting]:
         )  # fmt: skip
 
 
+def from_file() -> dict[str, str]:
+    """What the user's file says and the environment does not: by variable, as `apply` found it."""
+    return {variable: os.environ[variable] for variable in _from_file}
+
+
 def _known() -> dict[str, dict[str, Any]]:
     return settings_of_the_library() | OWN_SETTINGS
 
@@ -125,7 +132,7 @@ def _read(file: Path) -> tuple[dict[str, str], list[str]]:
         return {}, []
     except (OSError, UnicodeDecodeError) as error:
         return {}, [f"{file}: cannot be read: {getattr(error, 'strerror', None) or 'is no text'}"]
-    import tomllib  # most users have no file
+    from slicewise.toml import tomllib  # most users have no file
 
     try:
         given = tomllib.loads(text)
@@ -160,8 +167,9 @@ def _checked(file: Path, key: str, value: Any) -> tuple[str, str]:
     if not _is_right(row, value):
         raise UserError(f"{file}: {key} = {value}: give {_takes(row)}")
     text = f"{value:g}" if isinstance(value, float) else str(value)
-    if "\0" in text:
-        raise UserError(f"{file}: {key}: holds a zero byte, which no setting can")
+    if "\0" in text or "\n" in text:
+        what = "zero byte" if "\0" in text else "line break"
+        raise UserError(f"{file}: {key}: holds a {what}, which no setting can")
     if known[key] in DIRECTORIES:
         text = os.path.expanduser(text)
     return known[key], text

@@ -16,6 +16,7 @@ Exit status: 0 when nothing differs, 1 when something does, 2 when the call was 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import re
 import shlex
@@ -70,9 +71,16 @@ def run(command: list[str], added: Mapping[str, str], seconds: float) -> tuple[s
         return outcome, output.read().decode(errors="replace")
 
 
-def each(command: list[str], tests: list[str], added: Mapping[str, str], seconds: float, jobs: int) -> Outcomes:
+def each(
+    command: list[str], tests: list[str], added: Mapping[str, str], seconds: float, jobs: int, kept: Path | None
+) -> Outcomes:
     def outcome(test: str) -> str:
-        return run([*command, *shlex.split(test)], added, seconds)[0]
+        status, output = run([*command, *shlex.split(test)], added, seconds)
+        if kept is None:
+            return status
+        told = hashlib.sha256(output.encode()).hexdigest()[:8]
+        (kept / f"{test.replace('/', '_')}.{told}").write_text(output)
+        return f"{status} {told}"
 
     with ThreadPoolExecutor(jobs) as pool:
         return dict(zip(tests, pool.map(outcome, tests), strict=True))
@@ -103,6 +111,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--each", type=Path, help="file with one test a line: words appended to the command")
     parser.add_argument("--outcome", type=re.compile, help="regular expression with the groups `test` and `outcome`")
+    parser.add_argument(
+        "--output", type=Path, help="with --each: what is printed counts too, and is kept in this folder"
+    )
     parser.add_argument("--again", type=int, default=3, help="how often a test that differs is run again (3)")
     parser.add_argument("--seconds", type=float, default=60, help="time limit of a command (60)")
     parser.add_argument("--jobs", type=int, default=1, help="with --each: tests at a time (1)")
@@ -121,7 +132,7 @@ def main() -> int:
             tests = [line for line in chosen.each.read_text().splitlines() if line.strip() and not line.startswith("#")]
 
             def once(way: str, names: list[str]) -> Outcomes:
-                return each(chosen.command, names, environments[way], chosen.seconds, chosen.jobs)
+                return each(chosen.command, names, environments[way], chosen.seconds, chosen.jobs, chosen.output)
         else:
             tests = []
 
@@ -140,7 +151,7 @@ def main() -> int:
         print("DIFFERS " if test in differs else "unstable", f" {test} ", outcomes_by_way(seen, test))
     counts = f"{len(differs)} differ, {len(doubtful) - len(differs)} are unstable"
     if chosen.each is not None:
-        failing = sum(seen[BARE][0].get(test) != "0" for test in tests)
+        failing = sum(seen[BARE][0].get(test, GONE).split()[0] != "0" for test in tests)
         counts += f", {failing} do not end with status 0 bare either"
     print(f"{len(tests)} tests in {len(environments)} ways: {counts}")
     return 1 if differs else 0

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -170,6 +171,25 @@ def test_without_python_or_an_index_make_says_what_the_command_lacks(tmp_path):
     assert said.returncode == 0
     assert "PIP_NO_INDEX=1 PIP_FIND_LINKS=DIRECTORY make" in said.stderr
     assert run("make", "--dry-run", "native", cwd=ROOT).stdout.count("python") == 0
+
+
+def test_where_the_sources_lie_is_in_no_package(tmp_path):
+    """Compiled in two folders, and stripped as in a package, objects are the same to the byte."""
+    made = []
+    for folder in ("one", "another/and-a-longer-one"):
+        tree = tmp_path / folder
+        for part in ("collector", "schema", "store", "libprofiler", "make", "interface"):
+            shutil.copytree(ROOT / part, tree / part)
+        shutil.copy(ROOT / "Makefile", tree)
+        objects = [
+            tree / "build" / "objects" / name for name in ("collector/bpf.o", "collector/main.o", "store/pack.o")
+        ]
+        done = run("make", "--no-print-directory", *(it.relative_to(tree) for it in objects), cwd=tree)
+        assert done.returncode == 0, done.stderr
+        for one in objects:
+            assert run("objcopy", "--strip-debug", one).returncode == 0
+        made.append([one.read_bytes() for one in objects])
+    assert made[0] == made[1]
 
 
 def test_a_missing_compiler_is_named_with_what_installs_it():

@@ -25,9 +25,24 @@ def test_the_version_is_the_one(recipe):
     assert set(named) == {slicewise.__version__}
 
 
+# Where else the version stands, and what it stands in there.
+ELSEWHERE = {
+    "schema/format.h": r'SLICEWISE_VERSION "(.+)"',
+    "CITATION.cff": r"^version: (.+)$",
+    "CHANGELOG.md": r"\A# .+\n\n## (\S+)",
+    "docs/installing.md": r"slicewise(?:-runtime)?[-_](\d+\.\d+\.\d+)\b",
+    "docs/operating.md": r"MODULEPATH/slicewise/(\d+\.\d+\.\d+)",
+}
+
+
+@pytest.mark.parametrize(("path", "pattern"), ELSEWHERE.items(), ids=ELSEWHERE)
+def test_the_version_is_the_same_everywhere(path, pattern):
+    assert set(re.findall(pattern, (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)) == {slicewise.__version__}
+
+
 def test_conda_runs_with_what_the_wheel_needs():
     project = tomllib.loads((ROOT / "analyzer/pyproject.toml").read_text(encoding="utf-8"))["project"]
-    needed = {re.sub(r"(>=)", r" \1", need) for need in project["dependencies"]}
+    needed = {re.sub(r"(>=)", r" \1", need.partition(";")[0]) for need in project["dependencies"]}
     needed.add(f"python {project['requires-python']}")
     (run,) = re.findall(r"^  run:\n((?:    - .+\n)+)", text("conda/meta.yaml"), re.MULTILINE)
     assert set(re.findall(r"- (.+)", run)) == needed

@@ -70,7 +70,7 @@ def _track(place: int, number: int = 0) -> int:
 
 
 def _process(row: Mapping[str, Any]) -> bytes:
-    rank = f"rank {row['rank']} on {row['node']}" if row["rank"] >= 0 else f"process on {row['node']}"
+    rank = row["label"] if row["rank"] >= 0 else f"process on {row['node']}"
     described = _field(1, row["order"] + 1) + _field(6, utf8(f"{rank} ({row['program']}, pid {row['pid']})"))
     return _packet(_field(60, _field(1, _track(row["order"])) + _field(3, described)))
 

@@ -82,7 +82,6 @@ class _Job:
     mounts: Numbered[Mount] = field(default_factory=Numbered)
     paths: Numbered[str] = field(default_factory=Numbered)
     unsized: int = 0
-    lacks_end: bool = False
     notes: list[str] = field(default_factory=list)
 
 

@@ -12,8 +12,10 @@ def time_ns(text: str | None, option: str) -> int | None:
     """An instant, in ISO 8601: in the reader's time zone where it names none. Raises UserError."""
     if text is None:
         return None
+    # Python 3.10 takes no Z for UTC.
+    iso = f"{text[:-1]}+00:00" if text.endswith("Z") else text
     try:
-        return round(datetime.fromisoformat(text).astimezone().timestamp()) * 1_000_000_000
+        return round(datetime.fromisoformat(iso).astimezone().timestamp()) * 1_000_000_000
     except (ValueError, OverflowError) as error:
         raise UserError(f"{option} {text}: is no time; give one such as 2026-11-22 or 2026-11-22T10:30") from error
 

@@ -29,18 +29,18 @@ class Term:
 TERMS = (
     Term(
         "alone",
-        "With nobody else on the same file system. The time alone is measured in a standalone run, or estimated "
-        "as the page says.",
+        "Without other jobs on the same file system. A standalone run measures the time that a job takes alone. "
+        "Without such a run Slicewise estimates that time, and says how.",
     ),
     Term(
         "asymmetry index",
-        "How differently two equal jobs fare when they overlap. 0: the file system shares fairly, whoever comes "
-        "first. 1: one job waits until the other is done.",
+        "How much more one of two equal jobs loses than the other while both run. 0: both lose the same, whichever "
+        "starts first. 1: one job waits until the other has ended.",
     ),
     Term(
         "call site",
-        "The place in a program from which an I/O call was made, as a chain of functions. Slicewise takes a "
-        "sample of it each time a thread has spent another 10 ms in I/O calls.",
+        "The place in a program that made an I/O call: the chain of functions that called each other. Slicewise "
+        "records one each time that a thread has spent another 10 ms in I/O calls.",
         ("call sites",),
     ),
     Term(
@@ -49,50 +49,58 @@ TERMS = (
     ),
     Term(
         "catalog",
-        "A directory of Parquet files that has the digests of many jobs.",
+        "A directory of Parquet files that holds the figures of many jobs, for instance of all jobs of a site.",
         is_marked=False,
     ),
     Term(
         "collector",
-        "`slicewise-collect`, a small program beside the jobs of a node. It samples the node, finishes the "
-        "profiles of killed processes, and names processes that no library profiles.",
+        "`slicewise-collect`, a small program that runs on a node beside its jobs. It records what the node as a "
+        "whole does, completes the profiles of killed processes, and counts processes without the library.",
         is_marked=False,
     ),
     Term(
         "confidence",
-        "How sure a result is. High: decide by it. Medium: probably right, an interval says how far off it may "
-        "be. Low: a hint. Unknown: the profiles cannot tell.",
+        "How sure a result is. High: you can act on it. Medium: it is probably right, and its interval says how far "
+        "off it may be. Low: it is a hint. Unknown: the profiles cannot tell.",
     ),
     Term(
         "contention",
-        "Two jobs use one file system at the same time, and at least one of them waits longer for that.",
+        "Two jobs use one file system at the same time, and at least one of them waits longer because of the other.",
         is_marked=False,
     ),
     Term(
         "coverage",
-        "The share of the kernel's own count of bytes that the library saw.",
+        "How much of a job's I/O Slicewise saw: the bytes that the library counted, over the bytes that the kernel "
+        "counted. At less than 95 % look at what Slicewise cannot see (docs/limits.md).",
         is_marked=False,
     ),
     Term(
         "Delta-graph",
-        "A chart of what two jobs lose to each other, against how long after the one the other starts.",
+        "A chart for two jobs: how long each took, over how long after the first job the second one started.",
         ("Delta-graphs",),
     ),
     Term(
+        "digest",
+        "The tables that Slicewise makes from a job's profile. All commands compute with these tables.",
+        is_marked=False,
+    ),
+    Term(
         "fair share",
-        "The part of the bytes that a job would get if the file system gave every process (or every node) the same.",
+        "The part of the bandwidth that a job would get if the file system served every process (or every node) "
+        "equally.",
         ("fair shares",),
     ),
     Term(
         "full slice",
-        "A slice, neither the first nor the last of a job, in which at least 90 % of the processes that ever "
-        "moved bytes did. Only such slices tell how fast a job is.",
+        "A slice in which at least 90 % of a job's reading or writing processes moved bytes. A job's first and last "
+        "slice with bytes do not count, since the job may fill them in part only. Only full slices tell how fast a "
+        "job is.",
         ("full slices",),
     ),
     Term(
         "I/O calls",
-        "Calls that read, write, look up, open, close or sync files. Time in I/O calls is time that a process "
-        "waited for them.",
+        "Calls that read, write, look up, open, close or sync files. While a process is in such a call it waits and "
+        "does not compute.",
         (
             "in I/O calls",
             "in I/O",
@@ -100,7 +108,8 @@ TERMS = (
     ),
     Term(
         "interference factor",
-        "How many times as long the I/O took as alone. 1: nothing was lost. 2: it took twice as long.",
+        "How many times as long the I/O took beside other jobs as it takes alone. 1: the I/O lost nothing. 2: it took "
+        "twice as long.",
         (
             "interference factors",
             "interference",
@@ -108,23 +117,25 @@ TERMS = (
     ),
     Term(
         "interval",
-        "The true value lies in it, as far as the measurements tell. It is written in brackets.",
+        "Two numbers in brackets. The true value lies between them, as far as the measurements tell.",
         ("intervals",),
     ),
     Term(
         "Jain's index",
-        "How evenly processes were served. 1: all moved the same. 1 divided by their number: one process moved "
-        "everything.",
+        "How evenly the file system served a job's processes. 1: all moved the same number of bytes. 1/N, with N "
+        "processes: one process moved all bytes.",
     ),
     Term(
         "IO500 phase",
-        "One benchmark of IO500, such as ior-easy-write. Each runs by itself and is timed by itself. Easy phases move "
-        "large pieces, each process in files of its own; hard phases move small ones in a file or directory of all.",
+        "One of the benchmarks of IO500, such as ior-easy-write. Phases run one after the other, and each is timed. In "
+        "easy phases each process moves large pieces in its own files. In hard phases all processes move small pieces "
+        "in one shared file or directory.",
         ("IO500 phases", "hard phase", "hard phases", "easy phase", "easy phases"),
     ),
     Term(
         "lane",
-        "One thread's counters of the open slice.",
+        "The place in memory where one thread counts during the present slice. No other thread writes there, so "
+        "counting needs no lock.",
         is_marked=False,
     ),
     Term(
@@ -134,23 +145,36 @@ TERMS = (
     ),
     Term(
         "layer",
-        "Where in the I/O stack a call was seen: POSIX, stdio, MPI-IO. One lies on the other, so layers are not "
-        "simply added up.",
+        "The interface by which a program does I/O: POSIX (`write`), stdio (`fwrite`) or MPI-IO (`MPI_File_write`). "
+        "MPI-IO calls POSIX underneath: whoever adds both counts these bytes twice.",
         is_marked=False,
     ),
     Term(
         "load balance",
-        "How evenly ranks compute: the mean of their times outside MPI and I/O, over that of the rank with most. 100 %:"
-        " all compute equally long. It is one of the efficiencies of the POP project.",
+        "How evenly ranks compute: the mean computing time of all ranks, divided by the computing time of the rank "
+        "that "
+        "computes longest. 100 %: all compute equally long. The POP project defined this efficiency.",
+    ),
+    Term(
+        "makespan",
+        "From the start of the first of several jobs to the end of the last one.",
+        is_marked=False,
     ),
     Term(
         "mean process",
-        "The average over the job's processes: its seconds are their sum divided by their number.",
+        "The average of the job's processes: their seconds in sum, divided by their number.",
     ),
     Term(
         "metadata call",
-        "A call that opens, closes, creates, looks up or removes files, and moves no bytes of theirs.",
+        "A call that opens, closes, creates, looks up or removes a file. It moves no bytes of the file.",
         ("metadata calls",),
+    ),
+    Term(
+        "mishap",
+        "Something that went wrong while Slicewise counted, for instance a full table. The profile counts mishaps, and "
+        "`slicewise info` lists them with advice.",
+        ("mishaps",),
+        is_marked=False,
     ),
     Term(
         "neighbour",
@@ -159,7 +183,7 @@ TERMS = (
     ),
     Term(
         "not profiled",
-        "Traffic that the nodes or servers counted and that belongs to no job with a profile.",
+        "Traffic that nodes or file servers counted, and that no profiled job caused.",
     ),
     Term(
         "phase",
@@ -168,7 +192,7 @@ TERMS = (
     ),
     Term(
         "profile",
-        "What is known of one job: a directory with a file for each node.",
+        "What Slicewise recorded of one job: a directory with one file for each node. It has the job's name.",
         is_marked=False,
     ),
     Term(
@@ -177,13 +201,18 @@ TERMS = (
         is_marked=False,
     ),
     Term(
+        "rate",
+        "Bytes per second, in MiB/s unless it says otherwise. 1 MiB is 1,048,576 bytes.",
+        is_marked=False,
+    ),
+    Term(
         "RE",
-        "Relative error: predicted time minus observed time, over observed time.",
+        "Relative error of a prediction: (predicted time - observed time) / observed time.",
     ),
     Term(
         "region",
-        "The longest stretch of slices in which every process of every job moved bytes. There the jobs really "
-        "competed.",
+        "The longest stretch of slices in which all jobs moved bytes with all their processes. In the region the jobs "
+        "really competed.",
         (
             "regions",
             "active overlapping region",
@@ -191,7 +220,8 @@ TERMS = (
     ),
     Term(
         "RSD",
-        "Relative standard deviation: how much values differ from each other, in per cent of their mean.",
+        "Relative standard deviation: how much repeated measurements differ from each other, in per cent of their "
+        "mean.",
     ),
     Term(
         "runtime",
@@ -199,7 +229,9 @@ TERMS = (
     ),
     Term(
         "segment",
-        "A process's counts in shared memory. It outlives the process.",
+        "The piece of shared memory where a process keeps its counts. It remains when the process is killed, so that "
+        "its "
+        "counts are not lost.",
         is_marked=False,
     ),
     Term(
@@ -210,7 +242,7 @@ TERMS = (
     ),
     Term(
         "slowdown",
-        "How many times as long as alone the job took.",
+        "How many times as long the job took as it takes alone. 1.5: it took half as long again.",
     ),
     Term(
         "standalone run",
@@ -219,13 +251,14 @@ TERMS = (
     ),
     Term(
         "storage",
-        "A file system, on whichever nodes it is mounted.",
+        "One file system. A network file system is the same storage on all nodes; a node's own disk is another one on "
+        "each node.",
         is_marked=False,
     ),
     Term(
         "storage's time",
-        "What a job moved in a slice, over the most that the file system can move in it. At 100 % the file system"
-        " is full.",
+        "How busy a job kept a file system: the bytes that the job moved in a slice, over the most bytes that the file "
+        "system can move in a slice. At 100 % the file system can serve nobody else.",
     ),
     Term(
         "sync call",
@@ -239,7 +272,7 @@ TERMS = (
     ),
     Term(
         "unexplained",
-        "Time that the job lost and that no neighbour and nothing that was measured accounts for.",
+        "Time that the job lost, and for which neither a neighbour nor any other measurement gives a reason.",
     ),
     Term(
         "waiting for its turn",
@@ -247,7 +280,7 @@ TERMS = (
     ),
     Term(
         "weight",
-        "By what the file system shares itself out among jobs: by their processes, or by their nodes.",
+        "What decides how much of a file system a job gets: the number of its processes, or the number of its nodes.",
         ("weights",),
     ),
 )
@@ -271,8 +304,8 @@ def page() -> str:
     lines = [
         "# Glossary",
         "",
-        "The terms of Slicewise. Its pages explain them where the mouse or the keyboard stops at a dotted word.",
-        "`make docs` makes this page from `analyzer/slicewise/text/glossary.py`.",
+        "What Slicewise's words mean. On its pages, point at a dotted word or go there with the keyboard: the",
+        "meaning appears. `make docs` makes this page from `analyzer/slicewise/text/glossary.py`.",
     ]
     for term in TERMS:
         lines += ["", f"#### {term.name[:1].upper()}{term.name[1:]}", *textwrap.wrap(term.meaning, 100)]

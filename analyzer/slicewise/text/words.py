@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 from slicewise.estimate import Estimate
 
@@ -191,7 +191,7 @@ def seconds_between(start: str | None, end: str | None) -> float | None:
 
 def iso_time(time_ns: int) -> str:
     """An instant for machines: ISO 8601 in UTC, to the microsecond."""
-    return datetime.fromtimestamp(time_ns / 1e9, UTC).isoformat(timespec="microseconds")
+    return datetime.fromtimestamp(time_ns / 1e9, timezone.utc).isoformat(timespec="microseconds")
 
 
 def date_and_zone(time_ns: int) -> str:

@@ -1,0 +1,97 @@
+"""What scripts rely on, and no later version of the same MAJOR takes away: keys of JSON, options, settings, functions
+and columns of the Python API. Read from the pages that are made from the code, or whose keys tests compare with it.
+
+    python -m golden.surface > tests/golden/surface-VERSION.json
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+from pathlib import Path
+
+from slicewise.digest.describe import MODULES, public_functions
+from slicewise.digest.digest import Digest
+from slicewise.digest.schema import FRAMES
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = re.compile(r"^##+ (slicewise(?:-[a-z]+)?(?: [a-z][a-z-]*)*)", re.MULTILINE)
+NAME = re.compile(r"`([A-Za-z_][A-Za-z0-9_.-]*)`")
+READERS = ("read", "read_jobs", "read_tables")
+
+
+def surface() -> dict[str, dict[str, list[str]]]:
+    """keys: by command; options: by command; settings; columns: by frame; parameters: by function, in their order."""
+    settings = re.findall(r'^SETTING\(\w+,\s*"(\w+)"', _text("schema/settings.def"), re.MULTILINE)
+    return {
+        "keys": {command: _keys(text) for command, text in _sections("docs/commands.md").items()},
+        "options": {command: _options(text) for command, text in _sections("docs/options.md").items()},
+        "settings": {"": sorted(settings)},
+        "columns": {name: list(frame.columns) for name, frame in FRAMES.items()},
+        "parameters": dict(_functions()),
+    }
+
+
+def missing(now: dict[str, dict[str, list[str]]], before: dict[str, dict[str, list[str]]]) -> list[str]:
+    """What was there before and is there no more. A function may have more parameters, behind those it had."""
+    gone = []
+    for kind, groups in before.items():
+        for group, names in groups.items():
+            has = now[kind].get(group)
+            if has is None:
+                gone.append(f"{kind}: {group}")
+            elif kind == "parameters":
+                gone += [] if has[: len(names)] == names else [f"{kind}: {group}({', '.join(names)})"]
+            else:
+                gone += [f"{kind}: {group} {name}".replace("  ", " ") for name in names if name not in has]
+    return gone
+
+
+def _functions() -> list[tuple[str, list[str]]]:
+    package = importlib.import_module("slicewise")
+    answers = importlib.import_module("slicewise.answers")
+    named = [(f"slicewise.{name}", getattr(package, name)) for name in READERS]
+    named += [(f"slicewise.answers.{function.__name__}", function) for function in public_functions(answers)]
+    named += [
+        (f"{module.__name__}.{function.__name__}", function)
+        for module in MODULES
+        for function in public_functions(module)
+    ]
+    members = [(f"Digest.{name}", member) for name, member in vars(Digest).items() if not name.startswith("_")]
+    found = [(name, list(inspect.signature(function).parameters)) for name, function in named]
+    return found + [
+        (name, list(inspect.signature(member).parameters) if inspect.isfunction(member) else [])
+        for name, member in members
+    ]
+
+
+def _text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def _sections(path: str) -> dict[str, str]:
+    text = _text(path)
+    begins = list(COMMAND.finditer(text))
+    ends = [each.start() for each in begins[1:]] + [len(text)]
+    sections: dict[str, str] = {}
+    for begin, end in zip(begins, ends, strict=True):
+        sections[begin.group(1)] = sections.get(begin.group(1), "") + text[begin.end() : end]
+    return sections
+
+
+def _first_cells(text: str) -> list[str]:
+    return [line.split("|")[1] for line in text.splitlines() if line.startswith("| ")]
+
+
+def _keys(text: str) -> list[str]:
+    return sorted({name for cell in _first_cells(text) for name in NAME.findall(cell)})
+
+
+def _options(text: str) -> list[str]:
+    return sorted({name for cell in _first_cells(text) for name in re.findall(r"--[a-z][a-z-]*|\b-[a-z]\b", cell)})
+
+
+if __name__ == "__main__":
+    print(json.dumps(surface(), indent=1))

@@ -1,0 +1,57 @@
+"""What scripts rely on is not taken away (docs/compatibility.md): what each released version had, this one has."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+import slicewise
+from golden.surface import missing, surface
+
+HERE = Path(__file__).parent
+VERSIONS = sorted(HERE.glob("surface-*.json"))
+
+
+def _major(path: Path) -> str:
+    return path.stem.removeprefix("surface-").split(".")[0]
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda path: path.stem)
+def test_nothing_of_a_released_version_is_gone(version: Path):
+    """Within a MAJOR version. Until 1.0.0 a MINOR one may take away; then the file is made anew with it."""
+    if _major(version) != slicewise.__version__.split(".")[0]:
+        return
+    assert missing(surface(), json.loads(version.read_text(encoding="utf-8"))) == []
+
+
+def test_there_is_a_file_of_this_version():
+    minor = ".".join(slicewise.__version__.split(".")[:2])
+    assert HERE / f"surface-{minor}.json" in VERSIONS
+
+
+def test_what_is_taken_away_is_named():
+    now = surface()
+    assert all(
+        len(now[kind]) >= least for kind, least in (("keys", 40), ("options", 40), ("columns", 15), ("parameters", 40))
+    )
+    assert len(now["settings"][""]) >= 25
+    less = copy.deepcopy(now)
+    less["keys"]["slicewise info"].remove("slice_seconds")
+    del less["options"]["slicewise run"]
+    less["settings"][""].remove("SLICEWISE_DIR")
+    less["columns"]["processes"].remove("label")
+    less["parameters"]["slicewise.read"].insert(0, "new")
+    gone = missing(less, now)
+    assert [line.split("(")[0] for line in gone] == [
+        "keys: slicewise info slice_seconds",
+        "options: slicewise run",
+        "settings: SLICEWISE_DIR",
+        "columns: processes label",
+        "parameters: slicewise.read",
+    ]
+    more = copy.deepcopy(now)
+    more["keys"]["slicewise info"].append("another")
+    more["parameters"]["slicewise.read"].append("another")
+    assert missing(more, now) == []
