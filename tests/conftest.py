@@ -5,10 +5,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from support.programs import Apps, Job, job_in
 
 pytest_plugins = ["support.skips"]
+
+# What a property takes on a loaded machine says nothing about the property.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:

@@ -192,10 +192,11 @@ static struct load parse(int argc, char **argv, int rank)
             MPI_Finalize();
             exit(0);
         case 'C': load.compute_seconds = seconds_of(optarg); break;
-        default: refuse("no such option, or one without its value\n%s", usage);
+        default: refuse("no such option, or one without its value; see slicewise-load --help");
         }
     if (optind != argc - 1)
-        refuse("%s\n%s", optind == argc ? "PATH is missing" : "give one PATH, after the options", usage);
+        refuse("%s, as in: slicewise-load --volume 1G FILE; all options: slicewise-load --help",
+               optind == argc ? "PATH is missing" : "give one PATH, after the options");
     load.path = argv[optind];
     load.is_synced &= !load.is_reading;
     return load;

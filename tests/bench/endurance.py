@@ -38,6 +38,7 @@ class Look:
     writes: int
     cpu_ns_a_write: float
     rss_kib: int
+    written_kib: int
 
 
 @dataclass(frozen=True)
@@ -51,15 +52,17 @@ class Life:
 
     @property
     def growth_kib(self) -> int:
-        """Resident memory's growth from the first look to the last."""
-        return self.looks[-1].rss_kib - self.looks[0].rss_kib
+        """What the memory that the process wrote grew by from the first look to the last."""
+        return self.looks[-1].written_kib - self.looks[0].written_kib
 
     def lines(self) -> list[str]:
         """About LINES looks, from first to last."""
         step = max(1, len(self.looks) // LINES)
         shown = [*self.looks[:-1:step], self.looks[-1]]
         return [
-            f"{look.seconds:>9.1f} s {look.cpu_ns_a_write:>9.1f} ns a write {look.rss_kib:>9} KiB" for look in shown
+            f"{look.seconds:>9.1f} s {look.cpu_ns_a_write:>9.1f} ns a write {look.rss_kib:>9} KiB resident"
+            f" {look.written_kib:>9} KiB of it written"
+            for look in shown
         ]
 
 
@@ -98,7 +101,7 @@ def live(program: Path, library: Library, load: Load, directory: Path, *, is_sho
     if done.returncode != 0:
         raise RuntimeError(f"{program} under {library.name} ended with {done.returncode}: {done.stderr[-2000:]}")
     *looks, total = (line.split() for line in done.stdout.splitlines())
-    seen = [Look(float(of[1]), int(of[3]), float(of[5]), int(of[7])) for of in looks]
+    seen = [Look(float(of[1]), int(of[3]), float(of[5]), int(of[7]), int(of[9])) for of in looks]
     if library.name != OURS:
         return Life(seen, int(total[1]))
     profile = read_profile(profiles / "endure")
@@ -113,9 +116,9 @@ def faults(life: Life, bare: Life, load: Load) -> list[str]:
     found = []
     if life.growth_kib > MOST_GROWTH_KIB:
         found.append(f"memory grew by {life.growth_kib} KiB, over {MOST_GROWTH_KIB}")
-    extra = life.looks[-1].rss_kib - bare.looks[-1].rss_kib
+    extra = life.looks[-1].written_kib - bare.looks[-1].written_kib
     if extra > (most := MOST_KIB + MOST_KIB_A_THREAD * load.threads):
-        found.append(f"memory is {extra} KiB more than bare, over {most}")
+        found.append(f"it wrote {extra} KiB more of memory than bare, over {most}")
     missing, dropped = life.made - life.profiled, life.mishaps.get("calls_dropped", 0)
     if not 0 <= missing <= dropped:
         found.append(f"{life.made} calls were made, {life.profiled} are in the profile, {dropped} were dropped")

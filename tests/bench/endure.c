@@ -2,7 +2,9 @@
  *     endure SECONDS THREADS FILES ROOM DIR...
  * Threads share the files and take the directories in turn. ROOM: bytes of addresses that may still be mapped once all threads are there
  * (0: no limit). Once every thread has been through its files, prints about each second what was since the line before, `seconds NUMBER
- * writes NUMBER cpu_ns_a_write NUMBER rss_kib NUMBER`, and at the end the number of calls that wrote, `total NUMBER`. */
+ * writes NUMBER cpu_ns_a_write NUMBER rss_kib NUMBER written_kib NUMBER`, and at the end the number of calls that wrote, `total
+ * NUMBER`. `written_kib`: of what is resident, what the process wrote. The rest are pages of files, which the kernel maps around a fault
+ * as many as it has at hand. */
 #include "measure.h"
 
 #include <fcntl.h>
@@ -139,8 +141,10 @@ int main(int argc, char **argv)
         double cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
         long writes = total(workers, threads), new = writes - writes_before;
         double ns = new > 0 ? (cpu - cpu_before) / (double)new : 0.0;
-        long kib = number_after("/proc/self/smaps_rollup", "Rss:");
-        printf("seconds %.1f writes %ld cpu_ns_a_write %.1f rss_kib %ld\n", passed, new, ns, kib);
+        const char *memory = "/proc/self/smaps_rollup";
+        long resident = number_after(memory, "Rss:");
+        long written = number_after(memory, "Private_Dirty:") + number_after(memory, "Shared_Dirty:") + number_after(memory, "Swap:");
+        printf("seconds %.1f writes %ld cpu_ns_a_write %.1f rss_kib %ld written_kib %ld\n", passed, new, ns, resident, written);
         cpu_before = cpu;
         writes_before = writes;
     }

@@ -1,7 +1,8 @@
-"""The commands in docs/ do what the pages say: blocks of shell are run, all other command lines are understood.
+"""The commands in the pages do what the pages say: blocks of shell are run, or say why not, and then are understood.
 
-A block that cannot run in CI has a comment before it, `<!-- not run: why -->`. Blocks of one page run in order, in one
-directory that has the profiles which the pages speak of.
+A block that cannot run in CI has a comment before it, `<!-- not run: why -->`: its commands have the options, and its
+make targets exist. No command stands outside a block of shell. Blocks of one page run in order, in one directory that
+has the profiles which the pages speak of.
 """
 
 from __future__ import annotations
@@ -20,11 +21,19 @@ from support.jobs import write_competing_jobs_and_runs_alone
 from support.programs import ROOT
 
 DOCS = sorted((ROOT / "docs").glob("*.md"))
-SHELL = re.compile(r"^(?P<why><!-- not run: .+ -->\n)?```sh\n(?P<lines>.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "docs/gallery/README.md", *DOCS]
+SHELL = re.compile(r"^(?P<why><!-- not run: [^\n]+ -->\n)?```sh\n(?P<lines>.*?)^```$", re.MULTILINE | re.DOTALL)
 PYTHON = re.compile(r"^```python\n(?P<lines>import slicewise\n.*?)^```$", re.MULTILINE | re.DOTALL)
-INDENTED = re.compile(r"^    (?:\$ )?(slicewise .*)$", re.MULTILINE)
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# A command line of ours where it is none of a block of shell. Tables of what is printed begin with other words.
+COMMAND = re.compile(r"^(?:    )?(?:\$ )?((?:slicewise|slicewise-collect|make|python3?|pip) [a-z-].*)$", re.MULTILINE)
 # What stands for something of the reader's own, or for several words: not to be understood by the command itself.
-PLACEHOLDER = re.compile(r"\.\.\.|\[|\$\(|…|\\$")
+PLACEHOLDER = re.compile(r"\.\.\.|\[|\$\(|…")
+TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
 
 
 def blocks(page: Path) -> list[tuple[str, bool]]:
@@ -32,7 +41,7 @@ def blocks(page: Path) -> list[tuple[str, bool]]:
     return [(found["lines"], not found["why"]) for found in SHELL.finditer(page.read_text(encoding="utf-8"))]
 
 
-RUN = [page for page in DOCS if any(can_run for _, can_run in blocks(page))]
+RUN = [page for page in PAGES if any(can_run for _, can_run in blocks(page))]
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +54,13 @@ def profiles(tmp_path_factory):
 
 @pytest.fixture
 def here(profiles, tmp_path):
-    """A directory with the profiles in it."""
-    return Path(shutil.copytree(profiles, tmp_path / "here"))
+    """A directory with the profiles in it, and the same below slicewise/, where `slicewise run` puts them."""
+    directory = Path(shutil.copytree(profiles, tmp_path / "here"))
+    shutil.copytree(profiles, directory / "slicewise")
+    return directory
 
 
-@pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", RUN, ids=name_of)
 def test_blocks_of_shell_run(page, here):
     script = "\n".join(lines for lines, can_run in blocks(page) if can_run)
     environment = {
@@ -96,17 +107,53 @@ def test_python_that_the_how_tos_show(page, here):
         assert done.returncode == 0, done.stderr
 
 
-def lines_of(page: Path) -> list[str]:
-    """Command lines in a page's blocks, without what follows the command."""
-    text = page.read_text(encoding="utf-8")
-    found = INDENTED.findall(text) + [line for lines, _ in blocks(page) for line in lines.splitlines()]
-    return [line.partition("  #")[0].strip() for line in found if line.startswith("slicewise ")]
+def lines_of(page: Path, *begin: str) -> list[str]:
+    """Command lines in a page's blocks of shell, those that go on made one, without what follows the command."""
+    whole = "\n".join(lines for lines, _ in blocks(page)).replace("\\\n", " ")
+    parts = [part.strip() for line in whole.splitlines() for part in re.split(r" && |; ", line.partition("  #")[0])]
+    return [line for line in parts if line.startswith(begin)]
 
 
-@pytest.mark.parametrize("page", [page for page in DOCS if lines_of(page)], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if lines_of(page, "slicewise ")], ids=name_of)
 def test_every_command_line_is_understood(page):
-    wrong = [f"{line}: {why}" for line in lines_of(page) if (why := misunderstood(line))]
+    wrong = [f"{line}: {why}" for line in lines_of(page, "slicewise ") if (why := misunderstood(line))]
     assert not wrong, "\n".join(wrong)
+
+
+def test_every_line_of_the_collector_is_understood():
+    lines = [line for page in PAGES for line in lines_of(page, "slicewise-collect ")]
+    assert lines
+    for line in lines:
+        words = shlex.split(line.partition(" &")[0])
+        told = subprocess.run(
+            [ROOT / "build/bin/slicewise-collect", words[1], "--help"], capture_output=True, text=True, check=False
+        )
+        options = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert {option for option in options if option not in told.stdout + told.stderr} == set(), line
+
+
+def test_every_target_of_make_exists():
+    known = {
+        target
+        for file in (ROOT / "Makefile", *(ROOT / "make").glob("*.mk"))
+        for target in TARGET.findall(file.read_text(encoding="utf-8"))
+    }
+    named = {word for page in PAGES for line in lines_of(page, "make ") for word in line.split()[1:] if "=" not in word}
+    assert named
+    assert named <= known
+
+
+# What a page shows without asking anybody to run it: a command's form, or a command with what it answered.
+SHOWN = ("text", "bash", "toml", "json", "sql")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_command_stands_outside_a_block_of_shell(page):
+    text = page.read_text(encoding="utf-8")
+    outside = [found for found in COMMAND.findall(FENCED.sub("", text)) if f"    {found}" in text]
+    unmarked = [found for kind, lines in FENCED.findall(text) if kind == "" for found in COMMAND.findall(lines)]
+    assert not outside + unmarked
+    assert {kind for kind, _ in FENCED.findall(text)} <= {"", "sh", "python", "mermaid", *SHOWN}
 
 
 def misunderstood(line: str) -> str:
@@ -138,7 +185,7 @@ def test_each_page_is_in_the_navigation_once():
     assert sorted(listed) == sorted(page.name for page in DOCS)
 
 
-@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page):
     text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):

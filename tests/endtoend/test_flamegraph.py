@@ -100,6 +100,19 @@ def test_widths_are_shares_of_what_a_click_chooses(profile, tmp_path, window, co
 
 
 @needs_browser
+def test_a_box_without_room_for_a_name_shows_no_letter_of_it(profile, tmp_path, window):
+    page = tmp_path / "page.html"
+    assert slicewise("flamegraph", profile, "--html", page).returncode == 0
+    window.resize(1400, 1000)
+    window.open(page, DRAWN)
+    tiny = "[...document.querySelectorAll('.flame-box.tiny')].map((box) => box.dataset.name)"
+    assert window.evaluate(tiny) == []
+    window.evaluate("document.querySelector('.flame-body').style.width = '120px'")
+    window.wait_for("document.querySelector('.flame-box.tiny')")
+    assert set(window.evaluate(tiny)) == {"load", NASTY, "pwrite"}
+
+
+@needs_browser
 def test_zooming_a_chart_limits_the_flame_graph(profile, tmp_path, window):
     page = tmp_path / "page.html"
     assert slicewise("report", profile, "--html", page).returncode == 0

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile, read_profile
-from support.programs import BUILD, ROOT, Apps, need, total
+from support.programs import BUILD, LIBRARY, ROOT, Apps, need, need_built, total
 from testbed.slurm import NoCluster, Slurm, cluster
 
 TALLY = struct.Struct("6Q16x")
@@ -157,18 +157,44 @@ def test_a_job_that_hits_its_time_limit(site: Site) -> None:
     assert "killed" in profile.processes["ending"].to_list()
 
 
-def test_module_file(tmp_path: Path) -> None:
-    """`module load` sets the paths, and nothing that profiles by itself."""
+def modules(tmp_path: Path, script: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """A script of a shell that knows `module load`, with our module file."""
     found = [*Path("/usr/lib").glob("*/modulecmd.tcl"), *Path("/usr/share/modules").glob("libexec/modulecmd.tcl")]
     if not found:
         pytest.skip("not installed: environment-modules")
     (tmp_path / "modules").mkdir()
     shutil.copy(installed(tmp_path, "modulefile"), tmp_path / "modules" / "slicewise")
-    environment = {"PATH": "/usr/bin:/bin", "MODULEPATH": str(tmp_path / "modules")}
-    command = ["tclsh", found[0], "sh", "load", "slicewise"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    script = f'{done.stdout}\necho "$PATH"; echo "$SLICEWISE_LIBRARY"; echo "$LD_PRELOAD"'
-    shown = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
+    environment = {"PATH": "/usr/bin:/bin", "MODULEPATH": str(tmp_path / "modules"), **more}
+    script = f'module() {{ eval "$(tclsh {found[0]} sh "$@")"; }}\n{script}'
+    return subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
+
+
+def test_module_file(tmp_path: Path) -> None:
+    """`module load` sets the paths, and nothing that profiles by itself."""
+    shown = modules(tmp_path, 'module load slicewise; echo "$PATH"; echo "$SLICEWISE_LIBRARY"; echo "$LD_PRELOAD"')
     path, library, preloaded = shown.stdout.splitlines()[-3:]
     assert path.startswith(f"{tmp_path}/bin:")
     assert (library, preloaded) == (f"{tmp_path}/lib/libslicewise.so", "")
+    assert shown.stderr == ""
+
+
+def test_module_file_hands_the_users_settings_to_the_library(tmp_path: Path) -> None:
+    """And takes them back; what the environment said goes before the file; a mistake is told, and stops nothing."""
+    need_built(BUILD / "bin" / "slicewise")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "slicewise").symlink_to(BUILD / "bin" / "slicewise")
+    (tmp_path / "lib").mkdir(exist_ok=True)
+    (tmp_path / "lib" / "libslicewise.so").symlink_to(LIBRARY)
+    file = tmp_path / ".config" / "slicewise" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"slice = 0.5\nsite_ms = 20\nslcie = 3\ndir = \"{tmp_path}/my 'profiles'; $HOME [exit 1]\"\n")
+    script = """module load slicewise
+        LD_PRELOAD=$SLICEWISE_LIBRARY /bin/cat /etc/passwd > /dev/null
+        echo "loaded $SLICEWISE_SLICE $SLICEWISE_SITE_MS"
+        module unload slicewise
+        echo "unloaded $SLICEWISE_SLICE $SLICEWISE_SITE_MS$SLICEWISE_DIR$SLICEWISE_LIBRARY"; env | grep -c FROM_FILE"""
+    shown = modules(tmp_path, f"{script} || true", HOME=str(tmp_path), SLICEWISE_SLICE="0.25")
+    assert shown.stdout.splitlines() == ["loaded 0.25 20", "unloaded 0.25 ", "0"]
+    assert "slcie: no such setting; did you mean slice?" in shown.stderr
+    (job,) = (tmp_path / "my 'profiles'; $HOME [exit 1]").iterdir()
+    assert read_profile(job).slice_ns == 250_000_000

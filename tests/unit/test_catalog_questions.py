@@ -145,7 +145,7 @@ def test_quality_names_what_is_missing(jobs, catalog, tmp_path):
     (row,) = told("catalog", "quality", opened.path)
     assert (row["job"], row["is_good"], row["damage"]) == ("48213", False, 1)
     assert row["missing_ranks"] >= 36
-    assert "1 job of 1 lack" in slicewise_command("catalog", "quality", opened.path).text
+    assert "1 job of 1 is incomplete" in slicewise_command("catalog", "quality", opened.path).text
 
 
 @pytest.mark.parametrize(("unseen", "is_good"), [(200 << 10, True), (300 << 10, False)])
@@ -234,7 +234,7 @@ def test_worst_names_who_lost_and_who_cost(catalog):
     assert [line.split()[:2] for line in text.splitlines()[1:]] == [
         ["program", "jobs"], ["simulation", "1"], ["postproc", "1"],
     ]  # fmt: skip
-    assert "2 jobs used a storage at one time with another; blame was asked of all of them." in text
+    assert "2 jobs shared a file system with another job at the same time; each was asked who slowed it down." in text
 
 
 def test_who_lost_most_is_told_beside_who_cost_most():

@@ -14,6 +14,7 @@ from slicewise.analysis.nodes.causes import (
     evidence,
     evidence_of,
     node_signals,
+    preferring,
     request_signals,
     window_of,
 )
@@ -85,6 +86,35 @@ def test_what_is_full_alone_is_named_though_it_does_not_move():
     )
     limits = {row[1].text: row[-1].text for row in evidence_table(table).rows}
     assert limits == {"TCP zero windows": "yes", "CPU stall": "no", "disk busy": "no", "network sent": ""}
+
+
+@pytest.mark.parametrize(
+    ("alone", "together", "said"), [(0.847, 0.767, "nearly"), (0.847, 0.7, "no"), (0.7, 0.767, "no")]
+)
+def test_what_was_full_alone_is_still_full_where_it_is_nearly_so(alone, together, said):
+    """A link of 100 Mbit/s, whose jobs have more slices that they begin or end in beside each other."""
+    table = evidence(
+        signals(ALONE, connection_network_limited=alone), signals(TOGETHER, connection_network_limited=together)
+    )
+    assert evidence_table(table).rows[0][-1].text == said
+    assert table["full"].item() == (said == "nearly")
+    assert ("At its limit alone, and nearly so together: link" in evidence_words(table)) == (said == "nearly")
+
+
+@pytest.mark.parametrize(
+    ("own", "asymmetry", "cause"),
+    [
+        ({"disk_busy": 0.97, "tcp_zero_windows": 40.0}, 0.8, "server and flow control"),
+        ({"disk_busy": 0.97, "tcp_zero_windows": 40.0}, 0.1, None),
+        ({"disk_busy": 0.97, "tcp_zero_windows": 40.0}, None, None),
+        ({"disk_busy": 0.97, "tcp_zero_windows": 0.0}, 0.8, None),
+        ({"tcp_timeouts": 5.0, "connection_network_limited": 0.9}, 0.8, "incast"),
+        ({"tcp_timeouts": 0.0, "connection_network_limited": 0.9}, 0.8, "link"),
+    ],
+)
+def test_what_prefers_one_job_need_not_be_what_both_compete_for(own, asymmetry, cause):
+    table = evidence(signals(ALONE, **own), signals(TOGETHER, **own), asymmetry)
+    assert preferring(table, asymmetry) == cause
 
 
 def test_what_is_full_comes_before_what_moved():

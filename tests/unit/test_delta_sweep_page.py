@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 from slicewise.analysis.delta import RESOURCES_SCHEMA, DeltaGraph, delta_graph, who_gains
 from slicewise.analysis.nodes.causes import EVIDENCE_SCHEMA, SIGNALS_SCHEMA, evidence
-from slicewise.report.delta.delta_page import verdict
+from slicewise.report.delta.delta_page import advantage, verdict
 from slicewise.report.delta.sweep_page import Panel, sweep_page, sweep_table
 from slicewise.report.page import html_of
 from unit.test_delta import OFFSETS, jobs_of, times_by_shares, times_in_turn
@@ -41,15 +41,27 @@ def test_the_cause_is_what_is_at_its_limit_or_changed():
 def test_the_index_has_no_sign_and_the_words_have():
     _, unfair = graphs()
     assert who_gains(unfair.points) == "first"
-    assert verdict(unfair).endswith("who comes first wins.")
+    assert verdict(unfair).endswith("who comes first wins (asymmetry index 1.00).")
     turned = replace(unfair, points=unfair.points.with_columns(dt=-pl.col("dt"), point=-pl.col("point")))
     assert who_gains(turned.points) == "second"
-    assert verdict(turned).endswith("who comes second wins.")
+    assert verdict(turned).endswith("who comes second wins (asymmetry index 1.00).")
+
+
+def test_what_lets_one_job_go_first_is_told_beside_what_both_compete_for():
+    fair, unfair = graphs()
+    windows = signals(disk_busy=0.97, tcp_zero_windows=40.0)
+    found = evidence(windows, windows, unfair.asymmetry)
+    assert Panel("device", unfair, found, NO_LEVELS).cause == "device"
+    assert advantage(unfair, found) == [
+        "What may prefer the job that comes first is server and flow control: the server closed receive windows of "
+        "connections, so that some wait while others send."
+    ]
+    assert advantage(fair, found) == []
 
 
 def test_a_row_and_a_section_a_panel():
     fair, unfair = graphs()
-    full = evidence(signals(disk_busy=0.97), signals(disk_busy=0.99))
+    full = evidence(signals(disk_busy=0.97, tcp_timeouts=0.0), signals(disk_busy=0.99, tcp_timeouts=0.0))
     levels = pl.DataFrame(
         [
             (signal, run, dt, 0.98, 0.97)
@@ -69,6 +81,11 @@ def test_a_row_and_a_section_a_panel():
     assert [section.heading for section in page.sections] == [
         "All panels", "device: memory", "device: disk", "Disk busy of disk",
     ]  # fmt: skip
+    [table] = page.sections[2].tables
+    assert [row[1].text for row in table.rows] == ["disk busy"]
     assert page.sentences[0] == "Whoever comes first gains most in disk: asymmetry 1.00."
+    assert sweep_page("The device", panels[:1], [], []).sentences[0] == (
+        "Nobody gains much by coming first or second: asymmetry 0.00 at most, in memory."
+    )
     assert list(page.unseen) == ["throttled: not recorded yet", "A: saw 60 % of the bytes"]
     assert "device: disk" in html_of(page)

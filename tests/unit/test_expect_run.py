@@ -1,6 +1,7 @@
 """Campaigns of `slicewise expect run`: which benchmark, its commands, what it prints, and when it ends."""
 
 import itertools
+from datetime import datetime, timezone
 
 import pytest
 from slicewise.analysis.expect.expectation import box_of
@@ -78,7 +79,7 @@ def test_a_run_is_kept_with_its_label(tmp_path):
     phases = {name: Phase(name, 1.5, 2.0) for name in PHASES}
     start = read_results([tmp_path])
     assert start.runs == []
-    run = own_campaign.OwnRun(phases, "POSIX", expect_campaign.datetime.now(expect_campaign.UTC), "x (not IO500)", 2)
+    run = own_campaign.OwnRun(phases, "POSIX", datetime.now(timezone.utc), "x (not IO500)", 2)
     (tmp_path / "run-01").mkdir()
     (tmp_path / "run-01" / own_campaign.RUN_FILE).write_text(own_campaign.run_text(run))
     (found,) = read_results([tmp_path]).runs

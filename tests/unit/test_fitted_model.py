@@ -146,7 +146,7 @@ def test_the_published_question_is_answered_by_runs_that_the_fit_has_not_seen():
     jobs, slices = jobs_of("private"), slices_of("private")
     model = with_held_out(fit_model(jobs, slices), cross_check(jobs, slices))
     assert (model.weight.chosen.kind, model.weight.possible) == ("nodes", ["nodes", "mounts"])
-    assert "to compute nodes" in answer(model.weight)
+    assert "is fair to nodes" in answer(model.weight)
     assert model.held_out.combinations == 6
     # Table 3 by node weights, capacity by clients and all else from other rows: no worse than from standalone times.
     assert cross_check(jobs, slices, None)["weight"].unique().to_list() == ["nodes"]
@@ -168,6 +168,21 @@ def test_capacity_that_falls_with_clients_is_seen():
     assert model.capacity.line.per_client / model.capacity.line.seconds == pytest.approx(0.01, rel=0.05)
     # 96 clients, when left out, lie beyond all others.
     assert cross_check(jobs, slices)["relative_error"].abs().max() < 0.05
+
+
+def test_capacity_that_falls_with_the_square_of_clients_is_told_from_one_that_falls_with_clients():
+    sizes = [[Size(1), Size(12)], [Size(12), Size(36)], [Size(36), Size(60)], [Size(1), Size(60)], [Size(12), Size(60)]]
+    for power, each in ((1, 1 / 100), (2, 1 / 5000)):
+        jobs, slices = campaign(
+            sizes,
+            Weighting("processes"),
+            capacity=lambda processes, power=power, each=each: 100.0 * MIB / (1 + each * processes**power),
+        )
+        line = fit_model(jobs, slices).capacity.line
+        assert line.power == power
+        assert line.per_client / line.seconds == pytest.approx(each, rel=0.05)
+        assert line.at(96) == pytest.approx(100 * MIB / (1 + each * 96**power), rel=0.03)
+        assert cross_check(jobs, slices)["relative_error"].abs().max() < 0.06
 
 
 def test_beyond_all_points_a_curve_goes_on_as_the_line_of_costs():

@@ -4,6 +4,8 @@ import json
 import math
 
 import pytest
+from slicewise.analysis.foretell import halfway
+from slicewise.analysis.foretell.afterwards import misfits_seen
 from slicewise.analysis.foretell.foretold import alone_run as run_alone
 from slicewise.analysis.foretell.foretold import foretell, seen_runs, serves, timeline, tried_on
 from slicewise.analysis.foretell.halfway import runs_off
@@ -11,6 +13,7 @@ from slicewise.analysis.foretell.laws import LAWS, laws_of
 from slicewise.analysis.foretell.side_by_side import Beside, Rules, Segment, ends, speeds
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
+from slicewise.estimate import Estimate
 from slicewise.profile.reader import read_profile
 from slicewise.report.foretell import foretell_words
 from support.command_line import slicewise_command
@@ -68,10 +71,25 @@ def test_metadata_calls_wait_behind_what_others_write():
     """A call of 1 ms beside writes of 9 ms that are always under way; what it does itself is not behind itself."""
     files = Segment(10.0, (0.0, 0.0, 0.1), (0.0, 0.0, 0.5))
     rules = Rules(32, is_one_queue=True)
-    slow, writes = speeds([(files, 1), (WRITES, 4)], rules, [(0.005, 0.001), (0.009, 0.0)])
+    slow, writes = speeds([(files, 1), (WRITES, 4)], rules, [(0.005, 0.001, 0.0), (0.009, 0.0, 0.0)])
     assert slow == pytest.approx(1 / (0.5 + 0.5 * 10), rel=1e-6)
     assert writes == pytest.approx(1)
-    assert speeds([(files, 1), (READS, 4)], rules, [(0.005, 0.001), (0.0, 0.0)]) == pytest.approx([1, 1])
+    assert speeds([(files, 1), (READS, 4)], rules, [(0.005, 0.001, 0.0), (0.0, 0.0, 0.0)]) == pytest.approx([1, 1])
+
+
+def test_reads_wait_behind_what_others_write_where_one_queue_serves_both():
+    """Reads of 10 ms beside writes of 5 ms that are always under way, on a device that has room for both: 15 ms."""
+    queues = [(0.0, 0.0, 0.01), (0.005, 0.0, 0.0)]
+    apart = speeds([(READS, 1), (WRITES, 1)], Rules(32, is_one_queue=True), queues)
+    queued = speeds([(READS, 1), (WRITES, 1)], Rules(32, is_one_queue=True, are_reads_queued=True), queues)
+    assert apart == pytest.approx([1, 1])
+    assert queued == pytest.approx([1 / 1.5, 1])
+    # A job's reads do not wait behind its own writes, nor behind reads.
+    rules = Rules(32, is_one_queue=True, are_reads_queued=True)
+    assert speeds([(READS, 1), (READS, 1)], rules, [(0.0, 0.0, 0.01)] * 2) == pytest.approx([0.5, 0.5])
+    assert ends([Beside(0, 1, (READS,), read=0.01), Beside(0, 1, (WRITES, WRITES), under_way=0.005)], rules) == (
+        pytest.approx([15, 20])
+    )
 
 
 def test_ends_of_jobs_that_come_later():
@@ -197,6 +215,64 @@ def test_a_run_beside_somebody_without_a_profile_is_named(campaign, tmp_path):
     )
 
 
+def test_a_storage_that_stands_still_is_told_of_though_most_was_moved(campaign, tmp_path):
+    """Both wait for 20 s in calls that give nothing, when nine tenths of all bytes have been moved."""
+    late = [
+        job(tmp_path, "late-large", 9000, [(26, 25, 0.999), (1, 50 / 3, 0.667)], 3),
+        job(tmp_path, "late-small", 9000, [(26, 25, 0.999), (11, 100, 0.999), (20, 1, 0.999), (2, 100, 0.999)]),
+    ]
+    found = foretell([(campaign[0], 0.0), (campaign[1], 0.0)], [*campaign[2:], *late])
+    assert runs_off(found) == ["late-large + late-small"]
+    assert [one.job for one in misfits_seen(found)] == ["late-small"]
+
+
+def test_what_took_another_time_is_told_afterwards_with_what_it_did_otherwise(campaign, tmp_path):
+    """Equal shares where all others have 3 : 1; and one run for which the storage gave half."""
+    jobs, alone = campaign[2:], [(campaign[0], 0.0), (campaign[1], 0.0)]
+    assert misfits_seen(foretell(alone, jobs)) == []
+    equal = [
+        job(tmp_path, "equal-large", 9000, [(39, 50 / 3, 0.999), (1, 50 / 3, 0.999)], 3),
+        job(tmp_path, "equal-small", 9000, [(40, 50, 0.999)]),
+    ]
+    found = foretell(alone, [*jobs, *equal])
+    [large] = misfits_seen(found)
+    assert (large.job, large.kind) == ("equal-large", "other shares")
+    assert (large.own_share, large.model_share) == (pytest.approx(0.5, abs=0.01), pytest.approx(0.75))
+    assert large.with_own_shares == pytest.approx(40, rel=0.01)
+    assert "1 of 10 jobs that ran side by side took another time" in foretell_words.lines(found, [], [large])[-1]
+    slow = [
+        job(tmp_path, "half-large", 9000, [(53, 12.5, 0.999), (1, 5 / 6, 0.999)], 3),
+        job(tmp_path, "half-small", 9000, [(53, 12.5, 0.999), (27, 50, 0.999)]),
+    ]
+    large, small = misfits_seen(foretell(alone, [*jobs, *slow]))
+    assert {large.kind, small.kind} == {"no share law"}
+    assert large.capacity_ratio == pytest.approx(0.5, rel=0.01)
+
+
+def test_what_a_servers_memory_takes_at_first_is_a_doubt(campaign, tmp_path):
+    """60 % of the bytes in the first two seconds; then the disk."""
+    burst = job(tmp_path, "burst", 300, [(2, 360, 0.5), (16, 30, 0.999)])
+    found = foretell([(burst, 0.0), (campaign[1], 0.0)])
+    assert found.jobs[0].doubt.startswith("memory on the way took what it wrote at first: ")
+    assert found.jobs[1].doubt.startswith("memory on the way took what burst wrote at first: ")
+    assert not foretell([(campaign[0], 0.0), (campaign[1], 0.0)]).jobs[0].doubt
+
+
+def test_what_memory_took_first_is_not_what_the_storage_serves(tmp_path):
+    """720 MiB in the first two seconds and 60 in each of the next eight: 1200 MiB in 10 s, and no slice shows 120. With
+    less at first, slices tell it.
+    """
+    storage = job(tmp_path, "one", 0, [(4, 100, 0.999)]).process_slices["storage"][0]
+    burst = run_alone(job(tmp_path, "burst", 300, [(2, 360, 0.999), (8, 60, 0.999)]), storage)
+    assert burst.stored() == pytest.approx((120 * MIB, (720 / 120 - 2) / 10), rel=0.01)
+    assert serves([burst]) == pytest.approx({"write": 120 * MIB}, rel=0.01)
+    # Pauses are none of the time in which the storage stores.
+    paused = run_alone(job(tmp_path, "paused", 400, [(2, 360, 0.999), (5, 0, 0), (8, 60, 0.999)]), storage)
+    assert paused.stored()[0] == pytest.approx(120 * MIB, rel=0.01)
+    little = run_alone(job(tmp_path, "little", 500, [(1, 150, 0.999), (9, 100, 0.999)]), storage)
+    assert serves([little]) == pytest.approx({"write": 100 * MIB}, rel=0.01)
+
+
 def test_what_cannot_be_foretold_is_said(campaign, tmp_path):
     with pytest.raises(UserError, match="two or more jobs"):
         foretell([(campaign[0], 0.0)])
@@ -239,6 +315,24 @@ def test_storage_that_gets_slower_with_nodes_is_recognised(tmp_path):
     assert found.laws.chosen.rules.crowding == 0.4
     assert [one.seconds.value for one in found.jobs] == pytest.approx([56, 56], rel=0.01)
     assert "a byte costs 40 % more for each further node" in " ".join(foretell_words.lines(found))
+
+
+def test_repeats_do_not_make_intervals_narrower():
+    """The same three combinations once and four times: the error of each is there again in its repeats."""
+    once = {law: [[0.1], [-0.1], [0.1]] for law in LAWS[:2]}
+    often = {law: 4 * runs for law, runs in once.items()}
+    few, many = laws_of(once, "abc"), laws_of(often, 4 * "abc")
+    assert (len(few.errors), len(many.errors), few.combinations, many.combinations) == (3, 12, 3, 3)
+    assert few.estimate(100, [100], 0.1).high == pytest.approx(many.estimate(100, [100], 0.1).high)
+    # Student's t of three: 3.182.
+    assert many.estimate(100, [100], 0.0).high == pytest.approx(100 * math.exp(0.3182), rel=1e-3)
+
+
+def test_a_look_while_jobs_run_counts_by_the_part_that_is_done():
+    """Of an interval of a factor 1.5625 to both sides a quarter of the run can have had 1.25."""
+    told = Estimate(100, 64, 156.25, "")
+    assert [halfway.is_within(time, told, 0.25) for time in (79, 81, 124, 126)] == [False, True, True, False]
+    assert [halfway.is_within(time, told, 1.0) for time in (63, 65, 156, 157)] == [False, True, True, False]
 
 
 def test_intervals_are_wide_where_a_time_depends_on_the_law():

@@ -132,7 +132,14 @@ def test_where_files_cannot_be_copied_by_the_file_system(job_dir: Path, monkeypa
     def no_copy_file_range(*_: object, **__: object) -> int:
         raise OSError(38, "Function not implemented")
 
-    monkeypatch.setattr(os, "copy_file_range", no_copy_file_range)
+    monkeypatch.setattr(os, "copy_file_range", no_copy_file_range, raising=False)
+    output = job_dir.with_name("merged.swz")
+    merging.merge(profile_files(job_dir), output)
+    assert_same(job_dir, output)
+
+
+def test_where_python_was_built_for_an_old_glibc(job_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "copy_file_range", raising=False)
     output = job_dir.with_name("merged.swz")
     merging.merge(profile_files(job_dir), output)
     assert_same(job_dir, output)

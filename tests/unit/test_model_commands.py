@@ -90,7 +90,7 @@ def test_fit_check_predict_and_invert(profiles, tmp_path):
     done = model("fit", profiles, "-o", fitted)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("A job's share goes by its processes:")
-    assert "Fairness is addressed to processes, not to compute nodes." in done.stdout
+    assert "The file system is fair to processes, not to nodes." in done.stdout
     kept = json.loads(fitted.read_text())
     assert (kept["weight"]["chosen"]["kind"], kept["capacity"]["by"]) == ("processes", "constant")
     assert len(kept["provenance"]["profiles"]) == 10

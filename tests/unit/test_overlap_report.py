@@ -119,6 +119,13 @@ def test_ratios_are_told_from_the_side_of_the_job_that_got_more(profiles):
     assert who.startswith("While both wrote, 48213 got 4.4 times the bandwidth of 48190 (83.1 against 19.0 MiB/s).")
 
 
+def test_ranks_that_moved_nothing_are_not_passed_over(profiles):
+    write = overlap(profiles).directions["write"]
+    of_two = [dataclasses.replace(write.jobs[0], processes=2, idle_processes=58, nodes=1), *write.jobs[1:]]
+    assert " moved bytes there, on 1 node, and " in overlap_words.who_got_what(dataclasses.replace(write, jobs=of_two))
+    assert " moved bytes there" not in overlap_words.who_got_what(write)
+
+
 def test_a_direction_without_bytes_says_so_and_no_more(result):
     reads = result.directions["read"]
     assert overlap_words.opening(result, reads) == [reads.not_applicable.rstrip(".") + "."]
@@ -129,7 +136,7 @@ def test_a_direction_without_bytes_says_so_and_no_more(result):
     ("contended", "verdict"),
     [
         (True, "There was contention: the evidence."),
-        (False, "There was no contention to be had: the evidence."),
+        (False, "There was no contention: the evidence."),
         (None, "Unknown whether they slowed each other down: the evidence."),
     ],
 )

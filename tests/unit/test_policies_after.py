@@ -92,7 +92,7 @@ def test_the_command_takes_jobs_without_a_name_of_its_own(pair, alone, tmp_path)
     jobs = [str(digest.path) for digest in pair]
     runs = [word for digest in alone for word in ("--alone", str(digest.path))]
     done = slicewise_command("policy", *jobs, *runs, "--html", page)
-    assert done.text.startswith("interrupt costs least: its CPU seconds in I/O would be ")
+    assert done.text.startswith("The policy interrupt costs least: CPU seconds in I/O ")
     assert "Check of the simulation: simulated as they ran" in done.text
     assert "Does the simulation fit what happened?" in page.read_text()
     record = json.loads(

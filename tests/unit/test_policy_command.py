@@ -40,7 +40,7 @@ def test_amounts_may_have_units_and_the_metric_may_be_chosen():
         "--job", "A,volume=20GiB,processes=8,start=0", "--job", "B,volume=5GiB,processes=8,start=5,cap=2GiB/s",
     )  # fmt: skip
     assert done.status == 0
-    assert "worst slowdown would be" in done.text
+    assert "costs least: worst slowdown 1.250 instead of" in done.text
 
 
 def test_the_page_is_written_where_asked(tmp_path):

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-ANALYZER = Path(__file__).resolve().parents[2] / "analyzer"
+TREE = Path(__file__).resolve().parents[2]
+ANALYZER = TREE / "analyzer"
+UNMAPPED = {"build", "docs"}  # what is made, and the pages themselves
+NO_ROOMS = {"vendor", "templates", "plans", "__pycache__"}  # files without code of ours
+
+
+def folders(place: Path) -> set[str]:
+    return {it.name for it in place.iterdir() if it.is_dir() and not it.name.startswith(".")} - NO_ROOMS
 
 
 def runs(*command: str) -> subprocess.CompletedProcess[str]:
@@ -29,3 +37,13 @@ def test_the_rooms_would_be_missed(tmp_path):
     done = runs("lint-imports", "--no-cache", "--config", str(tmp_path / "pyproject.toml"))
     assert done.returncode == 1
     assert "slicewise.analysis is not allowed to import slicewise.catalog" in done.stdout
+
+
+def test_every_folder_is_on_the_map():
+    map_ = (TREE / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows, _, rooms = map_.partition("## Rooms of the analyzer")
+    rooms = rooms.partition("### ")[0]
+    assert {name for name in folders(TREE) - UNMAPPED if f"| `{name}/" not in rows} == set()
+    package = ANALYZER / "slicewise"
+    inner = folders(package) | folders(package / "analysis") | folders(package / "report")
+    assert {name for name in inner if not re.search(rf"\b{name}\b", rooms)} == set()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from slicewise.errors import UserError
 from slicewise.running.delta_sweep import SweepPlan, read_plan, shipped_plans
+from support.command_line import run_slicewise
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = set(re.findall(r"^    \"  (--[a-z-]+)", (ROOT / "workload/load.c").read_text(), re.MULTILINE))
@@ -37,6 +38,15 @@ def test_a_shipped_plan_is_one(name):
         assert panel.plan.a != panel.plan.b
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_plan_is_printed_as_it_is(name, tmp_path):
+    """`slicewise delta plan NAME > NAME.toml` is a file to adapt, and `-o` the same."""
+    text = shipped_plans()[name].read_text()
+    assert run_slicewise("delta", "plan", name, directory=tmp_path).stdout == text
+    assert run_slicewise("delta", "plan", name, "-o", "it.toml", directory=tmp_path).returncode == 0
+    assert (tmp_path / "it.toml").read_text() == text
+
+
 def in_panel(plan: SweepPlan, name: str) -> list[str]:
     panel = next(panel for panel in plan.panels if panel.name == name)
     return [panel.plan.a, panel.plan.b, panel.setup]
@@ -54,5 +64,22 @@ def test_settings_are_given_in_place_of_a_plans_own():
     command = in_panel(plan, "request-64k-sync-on")[0]
     assert "-n 4 slicewise-load" in command
     assert command.endswith("--start-at {start} --remove /scratch/me/a")
-    with pytest.raises(UserError, match="has no setting folder; it has directory, hosts_a"):
+    with pytest.raises(UserError, match="has no setting folder; it has directory, from, hosts_a"):
         read_plan(Path("request"), {"folder": "/scratch"})
+
+
+def test_offsets_repeats_and_slices_are_given_likewise():
+    given = {"from": "-2", "to": "2", "step": "2", "repeat": "3", "slice": "0.5"}
+    for panel in read_plan(Path("request"), given).panels:
+        assert panel.plan.offsets == [-2, 0, 2]
+        assert (panel.plan.repeats, panel.plan.slice_seconds) == (3, 0.5)
+    for text in ("x", "inf"):
+        with pytest.raises(UserError, match=f"--set step={text}: is no number; give for instance step=5"):
+            read_plan(Path("request"), {"step": text})
+
+
+def test_a_panel_may_give_each_job_a_file_system_of_its_own():
+    a, b, setup = in_panel(read_plan(Path("servers")), "file-system-each")
+    assert a.endswith("/mnt/scratch/file-system-each/a/file")
+    assert b.endswith("/mnt/scratch2/file-system-each/b/file")
+    assert shlex.split(setup)[-2:] == ["/mnt/scratch/file-system-each/a", "/mnt/scratch2/file-system-each/b"]

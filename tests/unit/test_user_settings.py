@@ -63,6 +63,7 @@ def test_the_file_sets_what_the_environment_does_not(user_file):
         (f"slice = 1{'0' * 400}", "0: give 0.1 to 60 seconds"),
         ("slice = nan", "slice = nan: give 0.1 to 60 seconds"),
         (r'dir = "\u0000"', "dir: holds a zero byte, which no setting can"),
+        ('dir = "a\\nb"', "dir: holds a line break, which no setting can"),
         (b"\xff", "cannot be read: is no text"),
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else None,
@@ -115,6 +116,24 @@ def test_config_says_what_holds_and_why(user_file, tmp_path):
     assert sources["slice"] == ("2", told["file"])
     assert sources["group"] == ("1", "environment")
     assert sources["site_ms"] == ("10", "default")
+
+
+def test_export_has_what_the_file_alone_sets(user_file, tmp_path):
+    """As a shell reads it, whatever is in a value."""
+    user_file('slice = 2\nsite_ms = 20\nnames_key = "it\'s $HOME `id`; \\"x\\""\nslcie = 3\n')
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "SLICEWISE_SITE_MS": "5"}
+    command = [sys.executable, "-m", "slicewise", "config", "--export"]
+    done = subprocess.run([*command, "env"], env=environment, capture_output=True, text=True, check=True)
+    key = 'it\'s $HOME `id`; "x"'
+    assert done.stdout.splitlines() == ["SLICEWISE_SLICE=2", f"SLICEWISE_NAMES_KEY={key}"]
+    assert done.stderr.endswith("slcie: no such setting; did you mean slice?\n")
+    done = subprocess.run([*command, "sh"], env=environment, capture_output=True, text=True, check=True)
+    script = f'{done.stdout}\nprintf "%s|%s|%s" "$SLICEWISE_SLICE" "$SLICEWISE_SITE_MS" "$SLICEWISE_NAMES_KEY"'
+    shown = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert shown.stdout == f"2|5|{key}"
+    nowhere = {**environment, "XDG_CONFIG_HOME": "/nonexistent"}
+    without = subprocess.run([*command, "sh"], env=nowhere, capture_output=True, check=False)
+    assert (without.returncode, without.stdout) == (0, b"")
 
 
 def test_help_settings_has_every_setting_of_the_one_list():

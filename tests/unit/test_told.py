@@ -1,0 +1,63 @@
+"""Times that were told held against those that were taken: by hand."""
+
+import polars as pl
+import pytest
+from slicewise.analysis.campaign.figures import FIGURES_SCHEMA, coverage_missed, missed_by
+from slicewise.analysis.campaign.told import Aims, Told, counts_within, figures_of_told, off_clock
+from slicewise.estimate import Estimate
+
+
+def told(took: float, value: float, half: float, *, runs: str = "1+2", jobs: int = 2, doubt: str = "", **said: bool):
+    is_warned, is_off = said.get("is_warned", False), said.get("is_off_in_time", False)
+    return Told(runs, "1", jobs, took, Estimate(value, value - half, value + half, ""), doubt, is_warned, is_off)
+
+
+TIMES = [
+    told(100, 110, 20, doubt="metadata"),
+    told(120, 110, 20),
+    told(100, 130, 20, runs="1+2+3", jobs=3, is_off_in_time=True),
+    told(200, 100, 20, runs="2+3", is_warned=True),
+]
+
+
+def test_figures_of_times():
+    found = figures_of_told(TIMES, 0.2)
+    assert found.mean == pytest.approx((10 / 100 + 10 / 120 + 30 / 100 + 100 / 200) / 4)
+    assert found.largest == pytest.approx(0.5)
+    assert found.bias == pytest.approx((10 / 100 - 10 / 120 + 30 / 100 - 100 / 200) / 4)
+    assert (found.within, found.outside, found.within_share) == (2, 2, 0.5)
+    # The first two are repeats: 100 and 120 s lie 10 s off their mean of 110 s, which is told exactly.
+    assert found.apart == pytest.approx(10 / 110)
+    assert found.largest_of_means == pytest.approx(0.5)
+    outside, within = found.of_outside, found.of_within
+    assert (outside.beforehand, outside.running, outside.afterwards, outside.in_time, outside.at_all) == (0, 1, 1, 1, 2)
+    assert (within.beforehand, within.running, within.in_time) == (1, 0, 1)
+    assert (found.bad, found.bad_covered) == (2, 0)
+    assert not found.is_as_intervals_say
+
+
+def test_aims_are_missed_by_times_and_by_the_means_of_repeats():
+    aims = Aims(0.2, 0.07, 0.15)
+    assert aims.missed(TIMES) == ["largest", "mean", "largest of more jobs"]
+    assert aims.missed(TIMES[:2]) == ["mean"]
+    # As far as repeats lie apart, no law can mend it.
+    assert aims.missed_by_means(TIMES[:2]) == []
+    assert Aims(0.6, None).missed(TIMES) == []
+
+
+def test_coverage_that_is_missed_says_whether_that_may_be_chance():
+    rows = [{"count": 15, "within": 1.0}, {"count": 100, "within": 0.95}, {"count": 100, "within": 0.8}]
+    missed = coverage_missed(pl.DataFrame(rows, schema_overrides=FIGURES_SCHEMA), (0.9, 0.98))
+    assert missed.select("count", "may_be_chance").rows() == [(15, True), (100, False)]
+    assert counts_within((0.9, 0.98), 20) == (18, 19)
+
+
+def test_by_how_much_aims_are_missed():
+    assert missed_by({"largest": 0.3, "mean": 0.05}, 0.2, 0.07) == pytest.approx([0.1])
+    assert missed_by({"largest": 0.3, "mean": 0.09}, 0.2, 0.07) == pytest.approx([0.1, 0.02])
+    assert missed_by({"largest": 0.3, "mean": 0.09}, 0.4, None) == []
+
+
+def test_times_are_held_against_the_clocks_that_jobs_kept():
+    off = off_clock([("a", 11.0), ("b", 9.5), ("c", 1.0)], {"a": 10.0, "b": 10.0})
+    assert (off.count, off.mean, off.largest) == (2, pytest.approx(0.075), pytest.approx(0.1))
