@@ -27,6 +27,7 @@ ATTEMPTS = 4
 LINE = re.compile(r"rank (\d+) mpi (\S+) io (\S+) all (\S+) calls (\d+) bytes (\d+)")
 NOT_TIMED = ("life", "file")  # what the programs' clocks of MPI leave out
 CALLS = ("posix", "stdio")
+PROGRAMS = ("ping-pong", "halo", "collectives", "io", "mpi-io")
 pytestmark = pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
 
 
@@ -111,15 +112,19 @@ def launched_until(
     raise AssertionError(f"{splits} is not {[classes(profile, rank) for rank in splits]}")
 
 
-@pytest.mark.parametrize("program", ["ping-pong", "halo", "collectives", "io", "mpi-io"])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_the_split_is_that_of_the_programs_own_clock(
     mpi: Mpi, build: Callable[..., Path], job: Job, program: str
 ) -> None:
     launched_until(is_split, mpi, job, build(mpi, "mpi_split.c", "-pthread"), program, job.data)
 
 
-def test_the_split_of_a_fortran_program(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
-    launched_until(is_split, mpi, job, build(mpi, "mpi_split_fortran.f90"), "all", job.data)
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("interface", ["-DMPI", "-DMPIF", "-DF08"])
+def test_the_split_of_a_fortran_program(
+    mpi: Mpi, interface: str, build: Callable[..., Path], job: Job, program: str
+) -> None:
+    launched_until(is_split, mpi, job, build(mpi, "mpi_split_fortran.f90", "-cpp", interface), program, job.data)
 
 
 @pytest.mark.parametrize("way", ["barrier", "collective", "receive", "wait"])
