@@ -43,11 +43,17 @@ def test_two_panels_are_run_once_and_drawn_from_what_was_recorded(tmp_path):
     python = f"python = {json.dumps(sys.executable)}\n"
     (tmp_path / "plan.toml").write_text(python + PLAN + PANELS)
     arguments = ("delta", "sweep", "plan.toml", "--dir", "swept", "--html", "page.html", "--json")
+    first = run_slicewise(*arguments, "--panel", "one", directory=tmp_path)
+    assert [panel["panel"] for panel in json.loads(first.stdout)["panels"]] == ["one"], first.stderr
+    assert json.loads(first.stdout)["missing"] == ["two"]
+    unknown = run_slicewise(*arguments, "--panel", "three", directory=tmp_path)
+    assert (unknown.returncode, "the plan has no panel three; it has one and two" in unknown.stderr) == (2, True)
+
     done = run_slicewise(*arguments, directory=tmp_path)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert [(panel["sweep"], panel["panel"]) for panel in told["panels"]] == [("size", "one"), ("size", "two")]
-    assert all(set(panel["peak"]) == {"A", "B"} for panel in told["panels"])
+    assert all(set(panel["peak"]) == {"A", "B"} and "hints" in panel for panel in told["panels"])
     assert told["missing"] == []
     for around in ("set-up", "torn-down"):
         assert (tmp_path / around).read_text().split() == ["1", "2"]

@@ -167,10 +167,7 @@ class Cluster:
         run("ip", "link", "set", "lo", "up")
         run("ip", "link", "add", "switch", "type", "bridge")
         run("ip", "link", "set", "switch", "up")
-        self.servers = [
-            Node(f"server{number or ''}", _address(_host(SERVER_ADDRESS) + number), network.tcp)
-            for number in range(servers)
-        ]
+        self.servers = [Node(f"server{number or ''}", server_address(number), network.tcp) for number in range(servers)]
         self.server = self.servers[0]
         self.nodes = [Node(f"n{number + 1}", _address(FIRST_NODE + number), network.tcp) for number in range(count)]
         self._limit = ("tbf", "rate", link, *network.queue)
@@ -205,6 +202,11 @@ class Cluster:
             'exec nsenter -t "$pid" -n -m -u sh -c "$*"\n'
         )
         self.agent.chmod(0o755)
+
+
+def server_address(number: int) -> str:
+    """Of a server by its number, from 0."""
+    return _address(_host(SERVER_ADDRESS) + number)
 
 
 def _host(address: str) -> int:

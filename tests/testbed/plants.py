@@ -102,12 +102,13 @@ def _devices(scratch: Path, case: Case) -> Iterator[list[str]]:
     """A block device over a file for each server, which its control group may slow down; none where none is planted."""
     with contextlib.ExitStack() as made:
         wanted = case.servers if case.has_device else 0
-        yield [made.enter_context(_device(scratch / f"image-{number}")) for number in range(wanted)]
+        yield [made.enter_context(device(scratch / f"image-{number}")) for number in range(wanted)]
 
 
 @contextlib.contextmanager
-def _device(image: Path) -> Iterator[str]:
-    nodes.run("fallocate", "-l", f"{DEVICE_MIB}M", image)
+def device(image: Path, mib: int = DEVICE_MIB) -> Iterator[str]:
+    """A loop device with an empty file system; the control group of whoever writes there may be slowed down."""
+    nodes.run("fallocate", "-l", f"{mib}M", image)
     found = subprocess.run(
         ["losetup", "-f", "--show", "--direct-io=on", str(image)], capture_output=True, text=True, check=True
     )

@@ -279,7 +279,7 @@ def _flat(found: list[Found]) -> str:
 
 
 def _evidence(one: Found) -> str:
-    panel = Panel("", one.graph, one.evidence, pl.DataFrame())
+    panel = Panel("", one.graph, one.evidence, pl.DataFrame(), SLICE_SECONDS)
     shown = one.evidence.filter((pl.col("together") > 0) | (pl.col("alone") > 0))
     told = table(
         ["cause", "signal", "alone", "together", "moved", "at its limit"],

@@ -113,31 +113,45 @@ def start_glusterfs(cluster: Cluster, layers: Sequence[str] = (), disk: Sequence
     """GlusterFS by bare volume files: no glusterd. layers: of performance, that clients have. disk: options of mount
     for the disk of `slow_disk`, which the (only) server's files are on; without any they are in memory.
     """
-    log = cluster.folder / "glusterfs.log"
+    ends = []
     for server in cluster.servers:
-        export, file = cluster.folder / f"export-{server.name}", cluster.folder / f"{server.name}.vol"
+        export = cluster.folder / f"export-{server.name}"
         export.mkdir()
         if disk:
             server.run("mount", *disk, os.environ[slow_disk.DEVICE], export)
-        file.write_text(BRICK.format(export=export, port=GLUSTER_PORT))
-        server.start(log, "glusterfsd", "-N", "-f", file, "-l", cluster.folder / f"{server.name}.log")
-        wait_for_port(server, GLUSTER_PORT)
-    (cluster.folder / "client.vol").write_text(_client(cluster, layers))
+        start_brick(cluster, server, export, GLUSTER_PORT)
+        ends.append((server.address, GLUSTER_PORT))
+    file = cluster.folder / "client.vol"
+    file.write_text(client(ends, layers))
     for node in cluster.nodes:
-        mounting = ["glusterfs", "-N", "-f", cluster.folder / "client.vol", "-l", cluster.folder / f"{node.name}.log"]
         _own_mount_point(node)
-        node.start(log, *mounting, MOUNT_POINT)
-        wait_for_mount(node, MOUNT_POINT, "fuse.glusterfs")
+        mount_glusterfs(cluster, node, file, MOUNT_POINT)
 
 
-def _client(cluster: Cluster, layers: Sequence[str]) -> str:
-    """What a client is made of: a connection to each server, whole files going to one of them by their names."""
-    parts = [
-        CLIENT.format(number=number, server=server.address, port=GLUSTER_PORT)
-        for number, server in enumerate(cluster.servers)
-    ]
+def start_brick(cluster: Cluster, server: Node, export: Path, port: int) -> None:
+    """A server of GlusterFS for a directory, on a port of its own."""
+    name, log = f"{server.name}-{port}", cluster.folder / "glusterfs.log"
+    file = cluster.folder / f"{name}.vol"
+    file.write_text(BRICK.format(export=export, port=port))
+    server.start(log, "glusterfsd", "-N", "-f", file, "-l", cluster.folder / f"{name}.log")
+    wait_for_port(server, port)
+
+
+def mount_glusterfs(cluster: Cluster, node: Node, file: Path, point: Path) -> None:
+    """A client, of which `file` says what it is made of."""
+    node.run("mkdir", "-p", point)
+    log = cluster.folder / f"{node.name}-{file.stem}.log"
+    node.start(cluster.folder / "glusterfs.log", "glusterfs", "-N", "-f", file, "-l", log, point)
+    wait_for_mount(node, point, "fuse.glusterfs")
+
+
+def client(ends: Sequence[tuple[str, int]], layers: Sequence[str], *, is_distributed: bool = False) -> str:
+    """What a client is made of: a connection to each server's address and port, whole files going to one of them by
+    their names. is_distributed: also where there is one server.
+    """
+    parts = [CLIENT.format(number=number, server=server, port=port) for number, (server, port) in enumerate(ends)]
     below = [f"client{number}" for number in range(len(parts))]
-    if len(parts) > 1:
+    if len(parts) > 1 or is_distributed:
         layers = ["distribute", *layers]
     for layer in layers:
         kind = f"cluster/{layer}" if layer == "distribute" else f"performance/{layer}"

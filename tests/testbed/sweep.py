@@ -1,55 +1,123 @@
-"""Runs a plan of `slicewise delta sweep` as it is shipped, on nodes n1 to n4 and a file server that are namespaces.
+"""Runs a plan of `slicewise delta sweep` as it is shipped, on nodes n1 to n4 and file servers that are namespaces.
 
-`python -m testbed.sweep BUILD DIR SERVER PLAN [--set WORD=VALUE ...]`: as `slicewise delta sweep PLAN --dir DIR` on
-node n1, with the directory, the launcher and ssh of the testbed. SERVER: one of `servers.SERVERS`.
+`python -m testbed.sweep BUILD DIR SERVER PLAN [--link RATE] [OPTION...]`: as `slicewise delta sweep PLAN --dir DIR
+OPTION...` on node n1, with the directory, the launcher and ssh of the testbed. RATE: of each server's link, as tc takes
+it. SERVER: one of `servers.SERVERS`, or
+
+- two-disks: GlusterFS whose /mnt/memory is in the server's memory and /mnt/scratch on a disk of it, which
+  /mnt/group/blkio.throttle.write_bps_device of the server slows down (`echo MAJOR:MINOR BYTES`);
+- striped: GlusterFS on four servers, and a command `lfs setstripe` as the plans call it: it spreads a directory's files
+  over servers in blocks that are 64 times as large as those it is told of, since GlusterFS has none below 4 MiB. Below
+  /mnt/scratch2 there is a file system of its own, on a fifth server.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import os
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from support.workload import MPIRUN
 
 from testbed import nodes, plants, servers
+from testbed.disk import block_device
 
 NODES = 4
 LINK = "4gbit"
 TIMEOUT_SECONDS = 1800
+TWO_DISKS, STRIPED = "two-disks", "striped"
+STRIPED_SERVERS = 4
+BLOCK_FACTOR = 64
+MEMORY, DISK, OTHER = Path("/mnt/memory"), Path("/mnt/scratch"), Path("/mnt/scratch2")
+GROUP = Path("/mnt/group")
+SHARD = """
+volume shard
+  type features/shard
+  option shard-block-size {block}
+  subvolumes distribute
+end-volume
+"""
+LFS = """\
+#!/usr/bin/python3
+import os, subprocess, sys
+sys.path[:0] = {path}
+from testbed import sweep
+sweep.set_stripe({folder!r}, {nodes!r}, sys.argv[1:])
+"""
 
 
 def main() -> None:
     """Runs it; exits with its status, or with 1 and one line where the testbed cannot."""
     if nodes.is_isolated():
-        build, directory, folder, server, *words = sys.argv[1:]
-        sys.exit(_sweep(Path(build), Path(directory), Path(folder), server, words))
-    build, directory = (Path(word).resolve() for word in sys.argv[1:3])
-    server, *words = sys.argv[3:]
+        build, directory, folder, server, link, *words = sys.argv[1:]
+        sys.exit(_sweep(Path(build), Path(directory), Path(folder), server, link, words))
+    parser = argparse.ArgumentParser(prog="testbed.sweep")
+    parser.add_argument("build", type=Path)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("server", choices=[*servers.SERVERS, TWO_DISKS, STRIPED])
+    parser.add_argument("plan")
+    parser.add_argument("--link", default=LINK)
+    given, words = parser.parse_known_args()
+    build, directory = given.build.resolve(), given.directory.resolve()
     try:
-        nodes.require(MPIRUN[0], *servers.needs(server), str(build / "bin" / "slicewise-load"))
+        needed = servers.needs("glusterfs" if given.server in (TWO_DISKS, STRIPED) else given.server)
+        nodes.require(MPIRUN[0], *needed, str(build / "bin" / "slicewise-load"))
     except nodes.Missing as reason:
         sys.exit(f"testbed: {reason}")
-    with tempfile.TemporaryDirectory(prefix="slicewise-testbed-") as folder, plants.groups() as made:
-        os.environ |= made.told()
-        arguments = (str(build), str(directory), folder, server, *words)
+    with contextlib.ExitStack() as made:
+        folder = made.enter_context(tempfile.TemporaryDirectory(prefix="slicewise-testbed-"))
+        os.environ |= made.enter_context(plants.groups()).told()
+        if given.server == TWO_DISKS:
+            scratch = made.enter_context(tempfile.TemporaryDirectory(prefix="slicewise-device-", dir=build))
+            os.environ[plants.DEVICES] = made.enter_context(plants.device(Path(scratch) / "image"))
+        arguments = (
+            str(build),
+            str(directory),
+            folder,
+            given.server,
+            given.link,
+            given.plan,
+            *words,
+        )
         sys.exit(nodes.isolated("testbed.sweep", *arguments, timeout=TIMEOUT_SECONDS))
 
 
-def _sweep(build: Path, directory: Path, folder: Path, server: str, words: list[str]) -> int:
-    cluster = nodes.Cluster(folder, NODES, LINK, nodes.NETWORKS["usual"])
+def _sweep(
+    build: Path,
+    directory: Path,
+    folder: Path,
+    server: str,
+    link: str,
+    words: Sequence[str],
+) -> int:
+    count = STRIPED_SERVERS + 1 if server == STRIPED else 1
+    cluster = nodes.Cluster(folder, NODES, link, nodes.NETWORKS["usual"], count)
     made = plants.Groups.found()
     for node in (*cluster.servers, *cluster.nodes):
         node.__class__ = plants.Planted
         node.groups = {}
-        node.take(made.of(node.name), is_disk_shown=False)
-    servers.SERVERS[server](cluster)
+        node.take(
+            made.of(node.name),
+            is_disk_shown=server == TWO_DISKS and node in cluster.servers,
+        )
+        node.run("mount", "-t", "tmpfs", "testbed", "/dev/shm")  # segments of one node are none of another's
     commands = folder / "bin"
     commands.mkdir()
+    directory_of_jobs = servers.MOUNT_POINT
+    if server == TWO_DISKS:
+        _start_two_disks(cluster, build)
+        directory_of_jobs = DISK
+    elif server == STRIPED:
+        _start_striped(cluster, commands)
+    else:
+        servers.SERVERS[server](cluster)
     launcher = shutil.which(MPIRUN[0])
     assert launcher is not None
     (commands / "mpirun").symlink_to(launcher)
@@ -59,15 +127,105 @@ def _sweep(build: Path, directory: Path, folder: Path, server: str, words: list[
         "oob_tcp_if_include": "eth0", "mpi_yield_when_idle": "1", "rmaps_base_oversubscribe": "1",
     }  # fmt: skip
     environment = os.environ | {f"OMPI_MCA_{name}": value for name, value in of_launcher.items()}
-    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    environment |= {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    }
+    environment["SLICEWISE_STORAGE_PORTS"] = plants.STORAGE_PORTS
     environment["PATH"] = os.pathsep.join([str(commands), str(build / "bin"), environment["PATH"]])
-    own = ["--set", f"directory={servers.MOUNT_POINT}", "--dir", directory]
-    command = [build / "bin" / "slicewise", "delta", "sweep", *words, *own]
+    plan, *options = words
+    own = ["--dir", directory]
+    # The plan of devices says for each panel where that is.
+    if plan != "device":
+        own += ["--set", f"directory={directory_of_jobs}"]
+    used = cluster.servers[:STRIPED_SERVERS]
+    own += [
+        "--set",
+        f"{'server' if plan in ('network', 'device') else 'servers'}={','.join(s.name for s in used)}",
+    ]
+    command = [build / "bin" / "slicewise", "delta", "sweep", plan, *own, *options]
     return subprocess.run(cluster.nodes[0].command(*command), env=environment, check=False).returncode
 
 
+def _start_two_disks(cluster: nodes.Cluster, build: Path) -> None:
+    """A file system in the server's memory, and one on a disk whose writes the server's control group may limit."""
+    server = cluster.server
+    server.run("mount", "-t", "tmpfs", "-o", "size=1m", "testbed-mnt", "/mnt")
+    server.run("mkdir", GROUP)
+    server.run("mount", "--bind", server.groups["blkio"], GROUP)
+    disk = block_device(build)
+    if disk is None:
+        raise RuntimeError(f"{build} is on no disk that could be slowed down")
+    print(f"The disk to slow down is {disk[0]}:{disk[1]}", flush=True)
+    for node in cluster.nodes:
+        node.run("mount", "-t", "tmpfs", "-o", "size=1m", "testbed-mnt", "/mnt")
+    for place, point in enumerate((MEMORY, DISK)):
+        export = cluster.folder / f"export-{place}"
+        export.mkdir()
+        if point == DISK:
+            # A flush of this device would be one of the disk below, on which others write too.
+            server.run("mount", "-o", "nobarrier", os.environ[plants.DEVICES], export)
+        port = servers.GLUSTER_PORT if place == 0 else plants.plant_cases.FIRST_BRICK_PORT
+        servers.start_brick(cluster, server, export, port)
+        client = cluster.folder / f"client-{place}.vol"
+        client.write_text(servers.client([(server.address, port)], ()))
+        for node in cluster.nodes:
+            servers.mount_glusterfs(cluster, node, client, point)
+
+
+def _start_striped(cluster: nodes.Cluster, commands: Path) -> None:
+    """Four servers whose files go to one of them each, a fifth with a file system of its own, and `lfs`."""
+    for node in cluster.nodes:
+        node.run("mount", "-t", "tmpfs", "-o", "size=1m", "testbed-mnt", "/mnt")
+    for server in cluster.servers:
+        export = cluster.folder / f"export-{server.name}"
+        export.mkdir()
+        servers.start_brick(cluster, server, export, servers.GLUSTER_PORT)
+    ends = [(server.address, servers.GLUSTER_PORT) for server in cluster.servers]
+    for name, used, point in (
+        ("all", ends[:-1], servers.MOUNT_POINT),
+        ("other", ends[-1:], OTHER),
+    ):
+        client = cluster.folder / f"client-{name}.vol"
+        client.write_text(servers.client(used, ()))
+        for node in cluster.nodes:
+            servers.mount_glusterfs(cluster, node, client, point)
+    path = [entry for entry in sys.path if entry]
+    own = {node.name: node.command() for node in cluster.nodes}
+    (commands / "lfs").write_text(LFS.format(path=path, folder=str(cluster.folder), nodes=own))
+    (commands / "lfs").chmod(0o755)
+
+
+def set_stripe(folder: str, own: dict[str, list[str]], words: Sequence[str]) -> None:
+    """`lfs setstripe`: mounts over the directory, on all nodes, a client that spreads files over the servers.
+
+    own: what begins a command on each node, by its name.
+    """
+    parser = argparse.ArgumentParser(prog="lfs setstripe")
+    parser.add_argument("command", choices=["setstripe"])
+    parser.add_argument("-o", dest="servers")
+    parser.add_argument("--stripe-count", type=int)
+    parser.add_argument("--stripe-size", default="64k")
+    parser.add_argument("directory", type=Path)
+    given = parser.parse_args(words)
+    numbers = [int(word) for word in given.servers.split(",")] if given.servers else list(range(STRIPED_SERVERS))
+    block = int(given.stripe_size.removesuffix("k")) * BLOCK_FACTOR
+    ends = [(nodes.server_address(number), servers.GLUSTER_PORT) for number in numbers]
+    client = Path(folder) / f"client-{str(given.directory).replace('/', '_')}.vol"
+    text = servers.client(ends, (), is_distributed=True) + SHARD.format(block=f"{block}KB")
+    client.write_text(text)
+    for name, command in own.items():
+        log = Path(folder) / f"{name}-{client.stem}.log"
+        subprocess.run(
+            [*command, "glusterfs", "-f", client, "-l", log, given.directory],
+            check=True,
+        )
+
+
 def _write_ssh(cluster: nodes.Cluster, ssh: Path) -> None:
-    """What a plan calls to set up the server, and mpirun to start ranks: [OPTIONS] [USER@]NAME COMMAND..."""
+    """What a plan calls to set up the server, mpirun to start ranks, and a sweep to sample nodes: [OPTIONS] [USER@]NAME
+    COMMAND...
+    """
     cases = []
     for node in (*cluster.servers, *cluster.nodes):
         own = shlex.join(node.command())

@@ -187,6 +187,18 @@ def test_a_server_is_a_node_without_processes_of_the_job(tmp_path):
     assert not {"cpu_stall", "memory_stall", "network_sent"} & set(found)
 
 
+def test_a_node_on_which_only_a_launcher_ran_is_neither_client_nor_server(tmp_path):
+    """mpirun waits on a node of its own: what others did there says nothing of a file server."""
+    span = {"start_ns": EPOCH * TAU_NS, "end_ns": (EPOCH + 3) * TAU_NS}
+    processes = [{"process": 1} | span, {"process": 2, "host": "login"} | span]
+    slices = [{"process": 1, "slice": EPOCH + place, "write_bytes": 4 << 20, "write_ops": 1} for place in range(3)]
+    rows = [{"process": 9, "slice": EPOCH, "sampled_ns": TAU_NS, "cpu_stall_ns": TAU_NS}]
+    collected = {"nodes": [{"process": 9, "host": "login", "slice_ns": TAU_NS}], "node_slices": rows}
+    digest = Digest(read_profile(build_profile(tmp_path / "job", processes, slices, collected=collected)))
+    assert set(digest.node_samples["node"]) == {"login"}
+    assert node_signals(digest).is_empty()
+
+
 def test_a_window_is_from_the_first_to_the_last_slice_of_the_jobs_io(tmp_path):
     """A trickle before and after is none of it, and a pause within it is."""
     window = window_of(write_job(tmp_path / "job", [[0.01, 4, 0, 4, 0.01]]))

@@ -8,7 +8,7 @@ import polars as pl
 from slicewise.analysis.delta import RESOURCES_SCHEMA, DeltaGraph, delta_graph, who_gains
 from slicewise.analysis.nodes.causes import EVIDENCE_SCHEMA, SIGNALS_SCHEMA, evidence
 from slicewise.report.delta.delta_page import advantage, verdict
-from slicewise.report.delta.sweep_page import Panel, sweep_page, sweep_table
+from slicewise.report.delta.sweep_page import Panel, hints, sweep_page, sweep_table
 from slicewise.report.page import html_of
 from unit.test_delta import OFFSETS, jobs_of, times_by_shares, times_in_turn
 
@@ -34,7 +34,7 @@ def test_the_cause_is_what_is_at_its_limit_or_changed():
     still = evidence(signals(**calm), signals(**calm))
     full = evidence(signals(cpu_stall=0.0, disk_busy=0.97), signals(cpu_stall=0.4, disk_busy=0.99))
     moved = evidence(signals(**calm), signals(cpu_stall=0.2, disk_busy=0.3))
-    causes = [Panel("device", fair, found, NO_LEVELS).cause for found in (NOTHING, still, full, moved)]
+    causes = [Panel("device", fair, found, NO_LEVELS, 0.1).cause for found in (NOTHING, still, full, moved)]
     assert causes == [None, None, "device", "client processors"]
 
 
@@ -51,7 +51,7 @@ def test_what_lets_one_job_go_first_is_told_beside_what_both_compete_for():
     fair, unfair = graphs()
     windows = signals(disk_busy=0.97, tcp_zero_windows=40.0)
     found = evidence(windows, windows, unfair.asymmetry)
-    assert Panel("device", unfair, found, NO_LEVELS).cause == "device"
+    assert Panel("device", unfair, found, NO_LEVELS, 0.1).cause == "device"
     assert advantage(unfair, found) == [
         "What may prefer the job that comes first is server and flow control: the server closed receive windows of "
         "connections, so that some wait while others send."
@@ -71,7 +71,7 @@ def test_a_row_and_a_section_a_panel():
         schema=RESOURCES_SCHEMA,
         orient="row",
     )
-    panels = [Panel("device", fair, NOTHING, NO_LEVELS), Panel("device", unfair, full, levels)]
+    panels = [Panel("device", fair, NOTHING, NO_LEVELS, 0.1), Panel("device", unfair, full, levels, 0.1)]
     rows = [[getattr(cell, "text", cell) for cell in row] for row in sweep_table(panels).rows]
     assert rows == [
         ["device", "memory", "0.00", "2.00", "2.00", "2.00", "none"],
@@ -89,3 +89,17 @@ def test_a_row_and_a_section_a_panel():
     )
     assert list(page.unseen) == ["throttled: not recorded yet", "A: saw 60 % of the bytes"]
     assert "device: disk" in html_of(page)
+
+
+def test_a_panel_of_short_jobs_says_so():
+    fair, _ = graphs()
+    alone = min(fair.alone_seconds.values())
+    assert hints(Panel("device", fair, NOTHING, NO_LEVELS, alone / 6)) == []
+    [said] = hints(Panel("device", fair, NOTHING, NO_LEVELS, alone / 4))
+    assert said == (
+        f"memory: a job alone takes {alone:.1f} s, which is less than 5 slices of {alone / 4:g} s: take a larger "
+        "volume or shorter slices."
+    )
+    spread = replace(fair, points=fair.points.with_columns(pl.col("dt", "point") * 10))
+    [said] = hints(Panel("device", spread, NOTHING, NO_LEVELS, alone / 6))
+    assert said.startswith("memory: the jobs meet at 1 of 5 offsets, since the first one has ended")

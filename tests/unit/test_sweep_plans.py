@@ -36,6 +36,10 @@ def test_a_shipped_plan_is_one(name):
             assert {word for word in load if word.startswith("--")} <= OPTIONS
             assert name in re.split(r"[/-]", load[-1])
         assert panel.plan.a != panel.plan.b
+        assert panel.plan.slice_seconds is not None
+        for nodes, command in ((panel.plan.nodes_a, panel.plan.a), (panel.plan.nodes_b, panel.plan.b)):
+            assert f"--host {nodes} " in command
+        assert panel.plan.servers in {"root@server1", "server1"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -83,3 +87,18 @@ def test_a_panel_may_give_each_job_a_file_system_of_its_own():
     assert a.endswith("/mnt/scratch/file-system-each/a/file")
     assert b.endswith("/mnt/scratch2/file-system-each/b/file")
     assert shlex.split(setup)[-2:] == ["/mnt/scratch/file-system-each/a", "/mnt/scratch2/file-system-each/b"]
+
+
+def test_whom_collectors_sample_is_a_setting_of_every_plan(tmp_path):
+    given = {"nodes_a": "", "servers": "oss1,oss2"}
+    for panel in read_plan(Path("writers"), given).panels:
+        assert (panel.plan.nodes_a, panel.plan.servers) == ("", "oss1,oss2")
+        assert panel.plan.nodes_b.startswith("n3:")
+    bare = tmp_path / "bare.toml"
+    bare.write_text('a = "x"\nb = "y"\nfrom = 0\nto = 0\nstep = 1\n[[panel]]\nname = "one"\n')
+    [panel] = read_plan(bare).panels
+    assert (panel.plan.nodes_a, panel.plan.nodes_b, panel.plan.servers) == ("", "", "")
+    assert read_plan(bare, {"servers": "oss1"}).panels[0].plan.servers == "oss1"
+    bare.write_text(bare.read_text() + "servers = 1\n")
+    with pytest.raises(UserError, match="panel one: servers is no list of nodes; give it as servers = 'HOST,HOST'"):
+        read_plan(bare)

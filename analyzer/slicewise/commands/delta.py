@@ -19,7 +19,7 @@ from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.delta.delta_page import advantage, delta_page, peaks, points_table, verdict
-from slicewise.report.delta.sweep_page import Panel, sweep_page, sweep_table
+from slicewise.report.delta.sweep_page import Panel, hints, sweep_page, sweep_table
 from slicewise.report.model import outlier_words
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
@@ -103,6 +103,9 @@ def sweep(
         list[str] | None,
         typer.Option("--set", metavar="WORD=VALUE", help="A setting in place of the plan's own, in all panels."),
     ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--panel", metavar="NAME", help="Run only this panel; may be given repeatedly.")
+    ] = None,
     directory: Annotated[
         Path, typer.Option("--dir", metavar="DIR", help="Where the profiles go; give the same DIR to continue.")
     ] = Path("slicewise-sweep"),
@@ -126,9 +129,8 @@ def sweep(
     if (plan is None) == (recorded is None):
         raise UserError("give either a PLAN to run, or --page DIR of a recorded sweep")
     if plan is not None:
-        run_sweep(
-            read_plan(plan, _given(settings or [])), directory, lambda line: print(visible(line), file=sys.stderr)
-        )
+        read = read_plan(plan, _given(settings or []))
+        run_sweep(read, directory, lambda line: print(visible(line), file=sys.stderr), only or [])
     folder = recorded or directory
     described = read_recorded(folder)
     present = [panel for panel in described.panels if is_recorded(panel, folder)]
@@ -139,7 +141,9 @@ def sweep(
     panels = []
     for panel in present:
         graph, evidence = graph_and_evidence(panel.name, campaigns[panel.name], Weighting(weight))
-        panels.append(Panel(panel.sweep, graph, evidence, resources(graph, campaigns[panel.name])))
+        data = campaigns[panel.name]
+        slice_seconds = max(digest.slice_ns for digest in data.digests) / 1e9
+        panels.append(Panel(panel.sweep, graph, evidence, resources(graph, data), slice_seconds))
     unseen = [
         f"{name}: {line}" for name, data in campaigns.items() for line in least_seen_lines(data.digests, data.direction)
     ]
@@ -149,7 +153,7 @@ def sweep(
         told = [_sweep_record(panel) for panel in panels]
         write_json({"title": described.title, "panels": told, "missing": missing, "page": page}, output)
         return
-    lines = [f"{name}: not recorded yet" for name in missing]
+    lines = [f"{name}: not recorded yet" for name in missing] + [line for panel in panels for line in hints(panel)]
     write_text([for_terminal(sweep_table(panels)), "", *lines, f"Page: {page}"], output)
 
 
@@ -207,6 +211,7 @@ def _sweep_record(panel: Panel) -> dict[str, Any]:
         "apart": graph.apart or None,
         "cause": panel.cause,
         "preferring": preferring(panel.evidence, graph.asymmetry),
+        "hints": hints(panel),
         "points": graph.points.to_dicts(),
         "evidence": panel.evidence.to_dicts(),
         "resources": panel.levels.to_dicts(),

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from slicewise.errors import UserError
+from slicewise.running.node_collectors import hosts_of, sampled
 from slicewise.running.started import IN_ITS_OWN_GROUP, started
 from slicewise.text import words
 
@@ -27,13 +28,19 @@ SECONDS_TO_START = 3.0  # of commands that are told when
 
 @dataclass(frozen=True)
 class DeltaPlan:
-    """Commands A and B as one line each, the offsets of B (s), repeats, and the slice (s; None: the default)."""
+    """Commands A and B as one line each, the offsets of B (s), repeats, and the slice (s; None: the default).
+
+    nodes_a, nodes_b, servers: nodes of A, of B, and file servers, which a collector samples over ssh (see `hosts_of`).
+    """
 
     a: str
     b: str
     offsets: list[float]
     repeats: int
     slice_seconds: float | None
+    nodes_a: str = ""
+    nodes_b: str = ""
+    servers: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,11 +83,18 @@ def run_campaign(plan: DeltaPlan, directory: Path, say: Callable[[str], None]) -
     if done:
         say(f"{words.count(done, 'run')} done already; {len(left)} to go")
     took: list[float] = []
+    told: set[str] = set()
+
+    def say_once(line: str) -> None:
+        if line not in told:
+            told.add(line)
+            say(line)
+
     for place, run in enumerate(left):
         remaining = words.duration(sum(took) / len(took) * (len(left) - place)) if took else "unknown"
         say(f"{done + place + 1}/{done + len(left)}  {run.name}  (time left: {remaining})")
         began = time.monotonic()
-        _run_one(plan, run, directory)
+        _run_one(plan, run, directory, say_once)
         took.append(time.monotonic() - began)
         with (directory / "done").open("a", encoding="utf-8") as log:
             log.write(run.name + "\n")
@@ -92,7 +106,7 @@ def _open_campaign(plan: DeltaPlan, directory: Path) -> set[str]:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if described.exists():
-            if json.loads(described.read_text(encoding="utf-8")) != asdict(plan):
+            if DeltaPlan(**json.loads(described.read_text(encoding="utf-8"))) != plan:
                 raise UserError(f"{directory}: holds a campaign of other commands or offsets; choose another --dir")
         elif any(directory.iterdir()):
             raise UserError(f"{directory}: holds other files; choose another --dir")
@@ -103,16 +117,16 @@ def _open_campaign(plan: DeltaPlan, directory: Path) -> set[str]:
         return set(log.read_text(encoding="utf-8").split()) if log.exists() else set()
     except OSError as error:
         raise UserError(f"{directory}: cannot be used: {error.strerror}; choose another --dir") from error
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise UserError(f"{described}: is damaged; choose another --dir") from error
 
 
-def _run_one(plan: DeltaPlan, run: DeltaRun, directory: Path) -> None:
+def _run_one(plan: DeltaPlan, run: DeltaRun, directory: Path, say: Callable[[str], None]) -> None:
     for job in run.jobs:
         shutil.rmtree(directory / job, ignore_errors=True)
     is_told = any(START in command for command, _ in run.jobs.values())
     start_at = time.time() + (SECONDS_TO_START if is_told else 0.0)
-    with contextlib.ExitStack() as running:
+    with sampled(_sampled_hosts(plan, run), directory, plan.slice_seconds, say), contextlib.ExitStack() as running:
         processes = {}
         for job, (command, delay) in sorted(run.jobs.items(), key=lambda item: item[1][1]):
             if START not in command:
@@ -124,6 +138,15 @@ def _run_one(plan: DeltaPlan, run: DeltaRun, directory: Path) -> None:
             if status != 0:
                 output = directory / "output" / job
                 raise UserError(f"{run.jobs[job][0]}: ended with status {status}; its output is in {output}")
+
+
+def _sampled_hosts(plan: DeltaPlan, run: DeltaRun) -> dict[str, list[str]]:
+    """Whom collectors sample for each job of a run: its own nodes and the servers."""
+    found = {}
+    for job in run.jobs:
+        is_of_b = job.endswith("-b") or job.startswith("b-")
+        found[job] = hosts_of(f"{plan.nodes_b if is_of_b else plan.nodes_a},{plan.servers}")
+    return found
 
 
 def _profiled(plan: DeltaPlan, job: str, directory: Path, command: Sequence[str]) -> list[str]:

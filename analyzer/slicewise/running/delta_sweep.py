@@ -27,6 +27,8 @@ SHIPPED = Path(__file__).parent / "plans"
 PANEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@=-]{0,63}")
 SETTING = re.compile(r"\{(\w+)\}")
 TEXTS = ("setup", "teardown", "a", "b")
+# Whom collectors sample over ssh.
+NODES = ("nodes_a", "nodes_b", "servers")
 NUMBERS = ("from", "to", "step", "slice", "repeat")
 MOST_OFFSETS = 1000
 
@@ -86,9 +88,9 @@ def read_plan(path: Path, given: Mapping[str, str] | None = None) -> SweepPlan:
 
 
 def _settings(told: Mapping[str, Any], listed: Sequence[Mapping[str, Any]]) -> set[str]:
-    """What may be given from outside: what a plan's commands may name, and its offsets, repeats and slice."""
+    """What may be given from outside: what a plan's commands may name, its offsets, repeats and slice, and nodes."""
     of_sweep = {"name", "sweep", *TEXTS}
-    return {name for settings in (told, *listed) for name in settings} - of_sweep | set(NUMBERS)
+    return {name for settings in (told, *listed) for name in settings} - of_sweep | {*NUMBERS, *NODES}
 
 
 def _as_number(word: str, value: str) -> float:
@@ -108,8 +110,10 @@ def _panel(path: Path, settings: Mapping[str, Any]) -> SweepPanel:
         raise UserError(f"{path}: the panel name {name!r} is no word of letters, digits and . _ + @ = -; mend it")
     where = f"{path}: panel {name}"
     texts = {}
-    for key in TEXTS:
+    for key in (*TEXTS, *NODES):
         text = settings.get(key, "")
+        if key in NODES and not isinstance(text, str):
+            raise UserError(f"{where}: {key} is no list of nodes; give it as {key} = 'HOST,HOST'")
         if not isinstance(text, str) or (key in ("a", "b") and not text):
             raise UserError(f"{where}: {key} is no command; give it as {key} = 'COMMAND'")
         texts[key] = SETTING.sub(lambda found: _filled(where, settings, found), text)
@@ -124,7 +128,8 @@ def _panel(path: Path, settings: Mapping[str, Any]) -> SweepPanel:
     if not (step > 0 and last >= first and (last - first) / step < MOST_OFFSETS and repeats >= 1):
         raise UserError(f"{where}: from {first} to {last} by {step} are no offsets; give for instance -20, 20 and 5")
     offsets = [float(first + place * step) for place in range(int((last - first) / step + 1e-9) + 1)]
-    plan = DeltaPlan(texts["a"], texts["b"], offsets, int(repeats), numbers["slice"])
+    nodes = {key: texts[key] for key in NODES}
+    plan = DeltaPlan(texts["a"], texts["b"], offsets, int(repeats), numbers["slice"], **nodes)
     return SweepPanel(name, str(settings.get("sweep", "")), texts["setup"], texts["teardown"], plan)
 
 
@@ -137,13 +142,20 @@ def _filled(where: str, settings: Mapping[str, Any], found: re.Match[str]) -> st
     return str(value)
 
 
-def run_sweep(plan: SweepPlan, directory: Path, say: Callable[[str], None]) -> None:
+def run_sweep(plan: SweepPlan, directory: Path, say: Callable[[str], None], only: Sequence[str] = ()) -> None:
     """Do all runs of all panels that are not done yet; a panel that is recorded is not set up again.
 
-    Raises UserError where the directory holds other panels, or a command fails; the same call goes on.
+    only: names of the panels to run; all, if there is none. Raises UserError where the directory holds other panels,
+    the plan has no such panel, or a command fails; the same call goes on.
     """
+    names = [panel.name for panel in plan.panels]
+    for name in only:
+        if name not in names:
+            raise UserError(f"the plan has no panel {name}; it has {words.listing(names)}")
     _describe(plan, directory)
     for place, panel in enumerate(plan.panels, start=1):
+        if only and panel.name not in only:
+            continue
         where = f"panel {place}/{len(plan.panels)}, {panel.name}"
         left = runs_left(panel.plan, directory / panel.name)
         if not left:

@@ -24,10 +24,16 @@ def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
     try:
         yield process
     finally:
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(SECONDS_TO_END)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        end(process)
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """Asks a command that still runs to end, and kills it if it does not."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -166,7 +166,8 @@ def _within(signals: pl.DataFrame, window: Window, slice_ns: int) -> pl.DataFram
 
 def node_signals(digest: Digest) -> pl.DataFrame:
     """The signals of `EVIDENCE` of each node and slice that was sampled (`SIGNALS_SCHEMA`), zeros included. Signals of
-    connections to storage are left out where no connection was sampled: nobody knows that they were 0.
+    connections to storage are left out where no connection was sampled: nobody knows that they were 0. So are nodes on
+    which only such processes of the job ran that do not matter, as mpirun: these are neither clients nor servers.
     """
     has_connections = "connection" in digest.node_slices["kind"]
     told = [
@@ -181,8 +182,10 @@ def node_signals(digest: Digest) -> pl.DataFrame:
     )
     clients = pl.concat([members(digest)["node"], digest.sampled_processes["node"]]).unique()
     is_client = pl.col("node").is_in(clients.implode())
+    present = pl.concat([clients, digest.processes["node"], digest.launches["node"]]).unique()
+    is_server = ~pl.col("node").is_in(present.implode())
     signal = pl.when(is_client).then(pl.col("signal")).otherwise(pl.col("signal").replace(OF_SERVERS))
-    by_role = found.filter(is_client | ~pl.col("signal").is_in(OF_CLIENTS)).with_columns(signal=signal)
+    by_role = found.filter(is_client | (is_server & ~pl.col("signal").is_in(OF_CLIENTS))).with_columns(signal=signal)
     return _typed(by_role.with_columns(pl.col("value").fill_null(0.0))).sort("signal", "node", "slice")
 
 

@@ -15,6 +15,9 @@ from slicewise.report.page import Page, Section
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
+# A job alone of fewer slices, or that meets the other one at fewer offsets, shows little.
+LEAST_SLICES = 5
+LEAST_MEETING = 3
 # So many of a panel's signals that are evidence are drawn; the table has all.
 MOST_SIGNALS = 4
 
@@ -22,19 +25,41 @@ MOST_SIGNALS = 4
 @dataclass(frozen=True)
 class Panel:
     """One panel of a sweep: its Delta-graph, the evidence for causes (`causes.EVIDENCE_SCHEMA`), and what the nodes'
-    signals were by offset (`delta.RESOURCES_SCHEMA`).
+    signals were by offset (`delta.RESOURCES_SCHEMA`). slice_seconds: of its profiles.
     """
 
     sweep: str
     graph: DeltaGraph
     evidence: pl.DataFrame
     levels: pl.DataFrame
+    slice_seconds: float
 
     @property
     def cause(self) -> str | None:
         """The cause that the evidence names first; None where it names none."""
         named = self.evidence.filter(pl.col("full") | pl.col("counts"))
         return str(named["cause"][0]) if len(named) else None
+
+
+def hints(panel: Panel) -> list[str]:
+    """What makes a panel show little, and what to do about it: a sentence each."""
+    name, alone = panel.graph.configuration, panel.graph.alone_seconds
+    said = []
+    shortest = min(alone.values())
+    if shortest < LEAST_SLICES * panel.slice_seconds:
+        said.append(
+            f"{name}: a job alone takes {words.number(shortest)} s, which is less than {LEAST_SLICES} slices of "
+            f"{panel.slice_seconds:g} s: take a larger volume or shorter slices."
+        )
+    offsets = panel.graph.points["point"].unique().to_list()
+    # The one that begins first, and has ended before the other begins.
+    meeting = sum(abs(offset) < alone["A" if offset > 0 else "B"] for offset in offsets)
+    if meeting < min(LEAST_MEETING, len(offsets)):
+        said.append(
+            f"{name}: the jobs meet at {meeting} of {len(offsets)} offsets, since the first one has ended before the "
+            "other begins: take a larger volume or smaller offsets."
+        )
+    return said
 
 
 def sweep_table(panels: Sequence[Panel]) -> Table:
@@ -101,6 +126,7 @@ def _graph_section(panel: Panel) -> Section:
             verdict(graph),
             peaks(graph),
             *advantage(graph, panel.evidence),
+            *hints(panel),
             *([evidence_words(panel.evidence)] if has_evidence else []),
         ],
         chart=charts.over_offset(
