@@ -1,8 +1,9 @@
 """Runs a plan of `slicewise delta sweep` as it is shipped, on nodes n1 to n4 and file servers that are namespaces.
 
-`python -m testbed.sweep BUILD DIR SERVER PLAN [--link RATE] [OPTION...]`: as `slicewise delta sweep PLAN --dir DIR
-OPTION...` on node n1, with the directory, the launcher and ssh of the testbed. RATE: of each server's link, as tc takes
-it. SERVER: one of `servers.SERVERS`, or
+`python -m testbed.sweep BUILD DIR SERVER PLAN [--link RATE] [--disk-mib-s N] [OPTION...]`: as `slicewise delta sweep
+PLAN --dir DIR OPTION...` on node n1, with the directory, the launcher and ssh of the testbed; PLAN may be a file that
+is named as the plan that it was made from. RATE: of each server's link, as tc takes it. N: of the disk of two-disks,
+from the start. SERVER: one of `servers.SERVERS`, or
 
 - two-disks: GlusterFS whose /mnt/memory is in the server's memory and /mnt/scratch on a disk of it, which
   /mnt/group/blkio.throttle.write_bps_device of the server slows down (`echo MAJOR:MINOR BYTES`);
@@ -27,12 +28,14 @@ from pathlib import Path
 from support.workload import MPIRUN
 
 from testbed import nodes, plants, servers
+from testbed.cgroup import limit_blkio
 from testbed.disk import block_device
 
 NODES = 4
 LINK = "4gbit"
 TIMEOUT_SECONDS = 1800
 TWO_DISKS, STRIPED = "two-disks", "striped"
+DISK_MIB = 2304
 STRIPED_SERVERS = 4
 BLOCK_FACTOR = 64
 MEMORY, DISK, OTHER = Path("/mnt/memory"), Path("/mnt/scratch"), Path("/mnt/scratch2")
@@ -56,14 +59,15 @@ sweep.set_stripe({folder!r}, {nodes!r}, sys.argv[1:])
 def main() -> None:
     """Runs it; exits with its status, or with 1 and one line where the testbed cannot."""
     if nodes.is_isolated():
-        build, directory, folder, server, link, *words = sys.argv[1:]
-        sys.exit(_sweep(Path(build), Path(directory), Path(folder), server, link, words))
+        build, directory, folder, server, link, disk_mib_s, *words = sys.argv[1:]
+        sys.exit(_sweep(Path(build), Path(directory), Path(folder), server, link, float(disk_mib_s), words))
     parser = argparse.ArgumentParser(prog="testbed.sweep")
     parser.add_argument("build", type=Path)
     parser.add_argument("directory", type=Path)
     parser.add_argument("server", choices=[*servers.SERVERS, TWO_DISKS, STRIPED])
     parser.add_argument("plan")
     parser.add_argument("--link", default=LINK)
+    parser.add_argument("--disk-mib-s", default="0")
     given, words = parser.parse_known_args()
     build, directory = given.build.resolve(), given.directory.resolve()
     try:
@@ -76,26 +80,14 @@ def main() -> None:
         os.environ |= made.enter_context(plants.groups()).told()
         if given.server == TWO_DISKS:
             scratch = made.enter_context(tempfile.TemporaryDirectory(prefix="slicewise-device-", dir=build))
-            os.environ[plants.DEVICES] = made.enter_context(plants.device(Path(scratch) / "image"))
-        arguments = (
-            str(build),
-            str(directory),
-            folder,
-            given.server,
-            given.link,
-            given.plan,
-            *words,
-        )
+            os.environ[plants.DEVICES] = made.enter_context(plants.device(Path(scratch) / "image", DISK_MIB))
+        of_testbed = (str(build), str(directory), folder, given.server, given.link, given.disk_mib_s)
+        arguments = (*of_testbed, given.plan, *words)
         sys.exit(nodes.isolated("testbed.sweep", *arguments, timeout=TIMEOUT_SECONDS))
 
 
 def _sweep(
-    build: Path,
-    directory: Path,
-    folder: Path,
-    server: str,
-    link: str,
-    words: Sequence[str],
+    build: Path, directory: Path, folder: Path, server: str, link: str, mib_s: float, words: Sequence[str]
 ) -> int:
     count = STRIPED_SERVERS + 1 if server == STRIPED else 1
     cluster = nodes.Cluster(folder, NODES, link, nodes.NETWORKS["usual"], count)
@@ -103,16 +95,13 @@ def _sweep(
     for node in (*cluster.servers, *cluster.nodes):
         node.__class__ = plants.Planted
         node.groups = {}
-        node.take(
-            made.of(node.name),
-            is_disk_shown=server == TWO_DISKS and node in cluster.servers,
-        )
+        node.take(made.of(node.name), is_disk_shown=server == TWO_DISKS and node in cluster.servers)
         node.run("mount", "-t", "tmpfs", "testbed", "/dev/shm")  # segments of one node are none of another's
     commands = folder / "bin"
     commands.mkdir()
     directory_of_jobs = servers.MOUNT_POINT
     if server == TWO_DISKS:
-        _start_two_disks(cluster, build)
+        _start_two_disks(cluster, build, mib_s)
         directory_of_jobs = DISK
     elif server == STRIPED:
         _start_striped(cluster, commands)
@@ -127,27 +116,22 @@ def _sweep(
         "oob_tcp_if_include": "eth0", "mpi_yield_when_idle": "1", "rmaps_base_oversubscribe": "1",
     }  # fmt: skip
     environment = os.environ | {f"OMPI_MCA_{name}": value for name, value in of_launcher.items()}
-    environment |= {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    }
+    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     environment["SLICEWISE_STORAGE_PORTS"] = plants.STORAGE_PORTS
     environment["PATH"] = os.pathsep.join([str(commands), str(build / "bin"), environment["PATH"]])
     plan, *options = words
     own = ["--dir", directory]
+    name = Path(plan).stem
     # The plan of devices says for each panel where that is.
-    if plan != "device":
+    if name != "device":
         own += ["--set", f"directory={directory_of_jobs}"]
     used = cluster.servers[:STRIPED_SERVERS]
-    own += [
-        "--set",
-        f"{'server' if plan in ('network', 'device') else 'servers'}={','.join(s.name for s in used)}",
-    ]
+    own += ["--set", f"{'server' if name in ('network', 'device') else 'servers'}={','.join(s.name for s in used)}"]
     command = [build / "bin" / "slicewise", "delta", "sweep", plan, *own, *options]
     return subprocess.run(cluster.nodes[0].command(*command), env=environment, check=False).returncode
 
 
-def _start_two_disks(cluster: nodes.Cluster, build: Path) -> None:
+def _start_two_disks(cluster: nodes.Cluster, build: Path, mib_s: float) -> None:
     """A file system in the server's memory, and one on a disk whose writes the server's control group may limit."""
     server = cluster.server
     server.run("mount", "-t", "tmpfs", "-o", "size=1m", "testbed-mnt", "/mnt")
@@ -157,6 +141,8 @@ def _start_two_disks(cluster: nodes.Cluster, build: Path) -> None:
     if disk is None:
         raise RuntimeError(f"{build} is on no disk that could be slowed down")
     print(f"The disk to slow down is {disk[0]}:{disk[1]}", flush=True)
+    if mib_s:
+        limit_blkio(server.groups["blkio"], disk, round(mib_s * (1 << 20)), ("write",))
     for node in cluster.nodes:
         node.run("mount", "-t", "tmpfs", "-o", "size=1m", "testbed-mnt", "/mnt")
     for place, point in enumerate((MEMORY, DISK)):
@@ -182,10 +168,7 @@ def _start_striped(cluster: nodes.Cluster, commands: Path) -> None:
         export.mkdir()
         servers.start_brick(cluster, server, export, servers.GLUSTER_PORT)
     ends = [(server.address, servers.GLUSTER_PORT) for server in cluster.servers]
-    for name, used, point in (
-        ("all", ends[:-1], servers.MOUNT_POINT),
-        ("other", ends[-1:], OTHER),
-    ):
+    for name, used, point in (("all", ends[:-1], servers.MOUNT_POINT), ("other", ends[-1:], OTHER)):
         client = cluster.folder / f"client-{name}.vol"
         client.write_text(servers.client(used, ()))
         for node in cluster.nodes:
@@ -216,10 +199,7 @@ def set_stripe(folder: str, own: dict[str, list[str]], words: Sequence[str]) -> 
     client.write_text(text)
     for name, command in own.items():
         log = Path(folder) / f"{name}-{client.stem}.log"
-        subprocess.run(
-            [*command, "glusterfs", "-f", client, "-l", log, given.directory],
-            check=True,
-        )
+        subprocess.run([*command, "glusterfs", "-f", client, "-l", log, given.directory], check=True)
 
 
 def _write_ssh(cluster: nodes.Cluster, ssh: Path) -> None:

@@ -41,8 +41,7 @@ def nodes(tmp_path, monkeypatch) -> Path:
         path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
     monkeypatch.setattr(
-        "slicewise.running.node_collectors.find_installation",
-        lambda: type("", (), {"collector": collector}),
+        "slicewise.running.node_collectors.find_installation", lambda: type("", (), {"collector": collector})
     )
     return tmp_path
 
@@ -64,10 +63,7 @@ def test_what_a_node_counted_is_fetched_and_nothing_is_left_there(nodes):
 
 
 def test_an_interrupted_run_leaves_nothing_on_the_node(nodes):
-    with (
-        contextlib.suppress(KeyboardInterrupt),
-        sampled({"a": ["server"]}, nodes, None, print),
-    ):
+    with contextlib.suppress(KeyboardInterrupt), sampled({"a": ["server"]}, nodes, None, print):
         folder = Path(wait_for(nodes / "told").split()[-1])
         raise KeyboardInterrupt
     assert not (nodes / "a").exists()
@@ -101,7 +97,4 @@ def test_an_archive_writes_nowhere_else(nodes):
     (nodes / "bin" / "ssh").write_text(f"#!/bin/sh\ncat > /dev/null; cat {nodes}/sent\n")
     with sampled({"a": ["server"]}, nodes, None, print):
         pass
-    assert sorted(path.name for path in (nodes / "a").iterdir()) == [
-        "sampled-0-escaped.swz",
-        "sampled-1-escaped.swz",
-    ]
+    assert sorted(path.name for path in (nodes / "a").iterdir()) == ["sampled-0-escaped.swz", "sampled-1-escaped.swz"]
