@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from slicewise.analysis.foretell import foretold
 from slicewise.analysis.foretell.foretold import AloneRun, SeenJob, SeenRun
 from slicewise.analysis.foretell.held_out import held_out
 from slicewise.analysis.foretell.laws import Laws
+from slicewise.digest.describe import folded
 from slicewise.report.foretell.foretell_words import law_words
 from slicewise.text import words
 
@@ -32,21 +32,40 @@ AIMS = Aims(*AIM)
 COVERAGE_AIM = (0.90, 0.98)
 TITLE = """# Foretold runs, measured
 
-How well `slicewise foretell` tells what jobs take side by side, from a run of each alone. The jobs are those of
-the recordings that `slicewise blame` is held against ([validation.md](validation.md) says how they were made): about a
-minute each alone, default settings of the clients, reads and writes, calls of 16 KiB to 1 MiB, jobs that compute in
-between or come in bursts, a data loader, a storm of small files, fio, IOR and tar; two or three at a time, in slices of
-1 s and of 4 s, on GlusterFS and sshfs behind a link of 200 Mbit/s, and on a disk whose reads and writes are limited
-apart. Each run is foretold by a law that has not seen these jobs together: neither this run nor a repeat of it.
-What a storage serves at most is taken from runs alone. How wide intervals are follows a formula that was chosen
-among nine on these recordings and those of [validation.md](validation.md#as-users-meet-it), and combinations counted
-as degrees of freedom by the first six of those: its form is not held out.
+How well does `slicewise foretell` predict what jobs take side by side, from a run of each job alone? This page compares
+its predictions with recorded runs, those that `slicewise blame` is compared with, too. [validation.md](validation.md)
+says how they were made.
 
-What a job took is by its own clock where it has one, else its I/O time span in the profile. RE is (foretold - took) /
-took. All runs are here of which each job was recorded alone on the same file system. Six are left out for want of
-that: on GlusterFS a reader beside a job that hardly does anything; on the disk those of a second day (three jobs at a
-time, two that keep a pace, two that read), when its file system had been made anew. `make foretold-page` writes this
-page from the packed recordings (`tests/golden/campaigns`).
+- *Which jobs?* They take about a minute each alone, with the default settings of the clients. They read and write, in
+  calls of 16 KiB to 1 MiB. Some compute in between, or come in bursts. There are a data loader, a storm of small files,
+  fio, IOR and tar.
+- *How many at a time?* Two or three, in slices of 1 s and of 4 s.
+- *On which storage?* GlusterFS and sshfs behind a link of 200 Mbit/s, and a disk whose reads and writes are limited
+  apart.
+- *What had a prediction seen?* Each run is foretold by a law that has seen neither this run nor a repeat of it: these
+  jobs are left out when the law is chosen. What a storage serves at most is taken from runs alone.
+- *What is not held out?* The formula for the width of intervals. It was chosen among nine on these recordings and those
+  of [validation.md](validation.md#as-users-meet-it). Its degrees of freedom count combinations of jobs; that was chosen
+  by the first six recordings there.
+- *How long did a job take?* By its own clock where it has one, otherwise by its I/O time span in the profile.
+- *Which runs are missing?* Those with a job of which there is no run alone on the same file system. These are six: on
+  GlusterFS a reader beside a job that hardly does anything; on the disk those of a second day, when its file system had
+  been made anew (three jobs at a time, two that keep a pace, two that read).
+
+`make foretold-page` writes this page from the packed recordings (`tests/golden/campaigns`).
+
+## How do I read the tables?
+
+| column | meaning |
+|---|---|
+| foretold | the predicted time |
+| between | its interval. **outside**: the job took less or more than that |
+| RE | the relative error: (foretold - took) / took. The bias is its mean |
+| doubt told beforehand | before the run, `foretell` says why its prediction may be wrong. *metadata*: much of the \
+time in calls is in metadata calls, which the laws hardly describe. *no law fits*: any other doubt. The best law \
+explains badly what was seen on this storage, too little was seen there to tell, or memory takes the first writes |
+| told while it ran | a look at the run before its end showed that the prediction would be wrong |
+| told afterwards | the finished run itself shows that the law did not hold |
 """
 
 
@@ -122,7 +141,7 @@ def page(campaigns: Path) -> str:
     parts = [TITLE, "## In short\n", _summary(by_storage), _aims(by_storage)]
     for storage, found in by_storage.items():
         parts += [f"## {storage}\n", _laws(found), _jobs(found)]
-    return "\n".join(parts)
+    return folded("\n".join(parts))
 
 
 def _summary(by_storage: dict[str, list[Outcome]]) -> str:
@@ -150,28 +169,30 @@ def _row(storage: str, which: str, found: list[Outcome]) -> list[str]:
 def _aims(by_storage: dict[str, list[Outcome]]) -> str:
     low, high = COVERAGE_AIM
     lines = [
-        f"Aimed at are {100 * AIM[1]:.0f} % in the mean, {100 * AIM[0]:.0f} % at most, and "
-        f"{100 * low:.0f} to {100 * high:.0f} % within the interval."
+        f"The aims are an error of {100 * AIM[1]:.0f} % in the mean and {100 * AIM[0]:.0f} % at most, and "
+        f"{100 * low:.0f} to {100 * high:.0f} % of the times within their intervals:\n"
     ]
     for storage, found in by_storage.items():
         of_them = AIMS.missed(found)
         within = figures_of_told(found, AIMS.largest).within_share
         missed = [
-            *(["the mean"] if "mean" in of_them else []),
-            *(["the largest"] if "largest" in of_them else []),
-            *([] if low <= within <= high else [f"the interval ({_in_words(found)})"]),
+            *(["the mean error"] if "mean" in of_them else []),
+            *(["the largest error"] if "largest" in of_them else []),
+            *([] if low <= within <= high else [f"the share within the intervals: {_in_words(found)}"]),
         ]
-        lines.append(f"{storage}: {'missed by ' + words.listing(missed) if missed else 'met'}.")
+        lines.append(f"- {storage}: {'missed by ' + words.listing(missed) if missed else 'met'}.")
     every = figures_of_told([one for found in by_storage.values() for one in found], AIMS.largest)
     outside, within_them = every.of_outside, every.of_within
-    told = (
-        f"{every.outside} of {every.count} times lie outside of their intervals. {outside.in_time} of them came with a "
-        f"warning before the job ended (aim 9 in 10): {outside.beforehand} with a doubt beforehand, {outside.running} "
-        f"while it ran; {outside.afterwards} were told afterwards. False warnings, of {every.within} times within: "
-        f"{within_them.beforehand} beforehand, {within_them.running} while it ran. When a run is looked at was chosen "
-        "on the recordings of validation.md, with these in view."
-    )
-    lines.append(textwrap.fill(told, 120))
+    lines += [
+        "",
+        f"{every.outside} of {every.count} times lie outside of their intervals. Was that told?\n",
+        f"- Before the job ended, {outside.in_time} of these {every.outside} came with a warning (the aim is 9 in 10): "
+        f"{outside.beforehand} with a doubt beforehand, {outside.running} while the job ran. Afterwards "
+        f"{outside.afterwards} were told.",
+        f"- False warnings: of the {every.within} times within their intervals, {within_them.beforehand} were doubted "
+        f"beforehand, and {within_them.running} were warned of while the job ran.",
+        "- *Not held out:* when to look at a run was chosen on the recordings of validation.md, with these in view.",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -179,15 +200,13 @@ def _in_words(found: list[Outcome]) -> str:
     """How many of how many are within, and how many would be as aimed at."""
     fewest, most = counts_within(COVERAGE_AIM, len(found))
     figures = figures_of_told(found, AIMS.largest)
-    chance = ", but where intervals hold 95 % that may be chance" if figures.is_as_intervals_say else ""
-    return f"{figures.within} of {len(found)}; {fewest} to {most} would be as aimed at{chance}"
+    chance = ". That may be chance if intervals hold 95 % of the times" if figures.is_as_intervals_say else ""
+    return f"{figures.within} of {len(found)}, where {fewest} to {most} are the aim{chance}"
 
 
 def _laws(found: list[Outcome]) -> str:
     laws = sorted({law_words(one.laws.chosen) for one in found})
-    return "\n".join(
-        ["Laws taken:\n", *(textwrap.fill(law, 120, initial_indent="- ", subsequent_indent="  ") for law in laws), ""]
-    )
+    return "\n".join(["Laws taken:\n", *(f"- {law}" for law in laws), ""])
 
 
 def _jobs(found: list[Outcome]) -> str:

@@ -43,63 +43,81 @@ AIM = 0.9
 
 TITLE = """# Planted causes
 
-Two equal jobs compete on a testbed of network namespaces (`tests/testbed/plants.py`) in which one resource is made
-the bottleneck, and all others are far from theirs. Is that resource what `slicewise delta` names first? Every figure
-here is computed from the recorded profiles (`tests/golden/planted.tar.xz`), and CI computes them anew.
+Does `slicewise delta` find the bottleneck that we planted? Two equal jobs compete on a testbed of network namespaces
+(`tests/testbed/plants.py`). In each case one resource is made the bottleneck, and all others are far from their limits.
+The case counts as found if `slicewise delta` names that resource first. Every figure here is computed from the recorded
+profiles (`tests/golden/planted.tar.xz`), and CI computes them anew.
+"""
+FOUND = """**{right} of {all}** planted causes are named first (the aim is {aim:.0%}). Of the blind cases these are
+{right_blind} of {blind}. A case is blind if it was recorded after all limits had been set.
+"""
+CAUSES_WORDS = """*Signal* is the strongest sign of the cause that is named first. *Alone* and *together* are its
+figures when a job runs alone, and when both jobs run. *Next* is the cause that is named second.
 """
 CONDITIONS = f"""## Under which conditions?
 
-- One machine with 2 cores; jobs, servers and links are namespaces of it. Each job writes on a node of its own, unless
-  the table says that both are on one. Slices are {SLICE_SECONDS:g} s, a job alone takes 1 to 16 s, and each point
-  was run once, those of `flow-pool` and `flow-pool-few-writers` twice: these are recordings for causes, not for times.
-- Processor time is limited by a control group (quota), a device by a control group under a loop device, a link by
-  `tc`'s token bucket. Pressure is that of each node's own control group. Where no device is planted, no disk is seen.
-- A collector samples the servers as well (`slicewise-collect node --samples`). Without that, a server's processors and
-  devices cannot be named: what is left then is *server and flow control*.
-- Six cases (`blind-`) are blind: they were written down and committed when all limits stood, and recorded then. That
-  what is at its limit alone counts so together from 90 % of the limit on was added after all recordings, for a link
-  of a sweep; it changes no cause that is named first here.
-- The others are not blind. The limit of a busy device (70 %, first 90 %) was set after `device-sshfs`, whose device was
-  busy 81 to 83 % of the time and was missed, and before the other two devices. A limit on segments sent again was
-  dropped, and incast put before the server's processors, after recordings were seen; the other limits are from before
-  the cases that they decide. Some cases were recorded again, with other volumes or after they took too long, and a
-  case of dropped segments was never completed: it is in no row.
-- The machine had other work while the `flow-pool`, `flat-` and `blind-` cases were recorded: jobs took longer than
-  their volume and limit explain, some by a third, and some of 16 writers began up to 4 s late. Offsets are measured.
-- GlusterFS and sshfs alone, writes alone, two jobs, one cause at a time. What the evidence says where two causes are
-  near their limits at once was not tried.
+- *Where:* one machine with 2 cores. Jobs, servers and links are namespaces of it. Each job writes on a node of its own,
+  unless the table says that both are on one node.
+- *How long, how often:* slices are {SLICE_SECONDS:g} s, and a job alone takes 1 to 16 s. Each point was run once, those
+  of `flow-pool` and `flow-pool-few-writers` twice. So these recordings tell causes, and no exact times.
+- *How a resource is limited:* processor time by the quota of a control group, a device by a control group under a loop
+  device, a link by `tc`'s token bucket. Pressure (time in which tasks wait for a resource) is that of each node's own
+  control group. Where no device is planted, no disk is seen.
+- *What is sampled:* a collector samples the servers as well (`slicewise-collect node --samples`). Without it, a
+  server's processors and devices cannot be named. The answer is then *server and flow control*.
+- *Blind cases:* six cases (`blind-`). They were written down and committed when all limits had been set, and recorded
+  after that. One rule was added after all recordings, because of a link in a sweep: if a signal is at its limit while a
+  job is alone, 90 % of that limit is enough when both jobs run. It changes no cause that is named first here.
+- *Cases that are not blind:* all others. The limit of a busy device was 90 % at first. So `device-sshfs` was missed:
+  its device was busy 81 to 83 % of the time. Then the limit was set to 70 %, before the other two devices were
+  recorded. After recordings had been seen, a limit on segments sent again was dropped, and incast was put before the
+  server's processors. The other limits are older than the cases that they decide. Some cases were recorded again, with
+  other volumes or because they took too long. One case, of dropped segments, was never completed: it is in no row.
+- *Other work:* the machine had some while the `flow-pool`, `flat-` and `blind-` cases were recorded. So jobs
+  took longer than their volume and limit explain, some by a third, and some of the 16 writers began up to 4 s late. The
+  offsets in the tables are those that were measured.
+- *Not tried:* other file systems than GlusterFS and sshfs, reads, more than two jobs, and two causes that are near
+  their limits at once.
 """
 
 
 FLOW_WORDS = """## Does who comes first win?
 
-Jobs are the same, and flow control differs. All of it is sshfs, whose clients write back, so that what a job has under
-way is what its connections' windows let through. An asymmetry of 0 is fair sharing, of 1 first come, first served;
-without a figure, the jobs lost no time to each other. B begins before A, with it, and after it, by 2 to 4 s.
+Here the jobs are the same in all cases, and flow control differs. All cases use sshfs. Its clients write back: the
+windows of a job's connections decide how much data the job has under way. Job B begins 2 to 4 s before A, with A, and
+2 to 4 s after A.
+
+An *asymmetry* of 0 means fair sharing, and 1 that one job is served before the other: first come, first served. *Who
+gains* says whether that is the job that began first or second. Without a figure, the jobs lost no time to each other.
+*Peak* is how many times as long as alone a job took at most. *May prefer* names what may be the reason that one of the
+jobs gains.
 """
-SEEN = """- **A slow device and many connections**, as in Yildiz 2016 (`flow-pool`): a server with 8 threads, each of
-  which keeps the connection that it has until that has been quiet for half a second (`--workers` of
-  `tests/testbed/sftp.py`, a server made for this). The device is slow, so there always is more to read. Who comes
-  first holds all threads, and the receive windows of the other job's connections stay closed. The device is named as
-  what both compete for, and *server and flow control* as what may prefer who comes first.
-- **It goes away with fewer writers a node** (`flow-pool-few-writers`): both jobs' connections have a thread then, and
-  all else is the same. The same signals are at their limit, so that what may prefer somebody is told only where
-  somebody is preferred.
-- **It goes away with servers of one's own** (`flow-pool-servers`, two servers that both jobs use, and
-  `flow-pool-partitioned`, one for each). A job alone then has half of the servers.
-- **TCP alone does it the other way round, or by chance.** On sshfs a queue that is long, short, or never overflows gave
-  0.49 at most, and not always to the first. A queue of some packets (`blind-incast-bricks`) gave more, to the second.
-  Memory for TCP at the server that 32 connections exhaust (1 to 6 MiB, each tried once or twice and not kept) made
-  them lose segments and wait for timers, 10 to 51/s; it slowed down both jobs, and gave 0.2 at most with what a job
-  alone could live with, to the second.
+SEEN = """- **The first job wins on a slow device with many connections** (`flow-pool`), as in Yildiz 2016. The server
+  has 8 threads. A thread keeps its connection until that connection has been quiet for half a second (`--workers` of
+  `tests/testbed/sftp.py`, a server made for this). The device is slow, so there always is more to read. So the job that
+  comes first holds all threads, and the receive windows of the other job's connections stay closed. Slicewise names the
+  device as what both compete for, and *server and flow control* as what may prefer the job that comes first.
+- **This goes away with fewer writers a node** (`flow-pool-few-writers`): then both jobs' connections have a thread. All
+  else is the same, and the same signals are at their limit. So Slicewise names what may prefer a job only where a job
+  is preferred.
+- **This goes away with servers of one's own.** In `flow-pool-servers` both jobs use two servers, and the first job
+  still wins. In `flow-pool-partitioned` each job has one server for itself, and nobody wins; a job alone then has half
+  of the servers.
+- **TCP alone prefers the second job, or either by chance.** On sshfs a queue that is long, short, or never overflows
+  gave an asymmetry of 0.49 at most, and not always to the first job. A queue of some packets (`blind-incast-bricks`)
+  gave more, to the second job. We also tried a server whose memory for TCP (1 to 6 MiB) is too small for 32
+  connections; each size was tried once or twice, and not kept. The connections lost segments and waited for timers, 10
+  to 51 times a second. That slowed down both jobs. With sizes on which a job alone could live, the asymmetry was 0.2 at
+  most, to the second job.
 """
 FLAT_WORDS = """## Is a flat graph a good sign?
 
-No. Where each node's own port is the limit, jobs do not slow each other down, whatever the device behind the server is:
-memory, a disk, or a slow one. `flat-not` is `flat-memory` without that limit, with more to write: jobs slow each other
-down, and are many times as fast. It was first recorded with a slow device in place of memory: its small synced
-writes got 5.0 MiB/s, the peak was 1.21, and flow control was named. That case shows nothing of the port, and is in no
-row.
+No. A flat graph means that the jobs do not slow each other down. This is so if each node's own port is the limit,
+whatever the device behind the server is: memory, a disk, or a slow disk. `flat-not` is `flat-memory` without that
+limit, with more to write. There jobs slow each other down, and yet they are many times as fast.
+
+`flat-not` was first recorded with a slow device in place of memory. Its small synced writes got 5.0 MiB/s, the peak was
+1.21, and flow control was named. That case shows nothing about ports, and is in no row.
 """
 
 
@@ -174,11 +192,10 @@ def page(found: list[Found]) -> str:
         "\n".join(
             [
                 TITLE,
-                f"**{right} of {len(planted)}** planted causes are named first (aimed at are {AIM:.0%}); of the blind "
-                f"cases {right_blind} of {len(blind)}.\n",
+                FOUND.format(right=right, all=len(planted), aim=AIM, right_blind=right_blind, blind=len(blind)),
                 CONDITIONS,
                 "## Which cause is named first?\n",
-                "*Alone* and *together* are the figures of the strongest signal; *next* is what is named after it.\n",
+                CAUSES_WORDS,
                 _causes(planted),
                 *([FLOW_WORDS, _flow(flow), SEEN] if flow else []),
                 *([FLAT_WORDS, _flat(flat)] if flat else []),
