@@ -15,38 +15,45 @@ NOTES = "BLAME.md"
 HEADING = "## Lost time and blame"
 TITLE = f"""{HEADING}
 
-Jobs alone and in company under `slicewise run`, alone about a minute long (`python -m testbed.blame_campaign`), on
-GlusterFS and sshfs behind a link of 200 Mbit/s, and on a disk whose reading and writing a control group limits to 23
-MiB/s each. A run is named by its jobs (`tests/testbed/blame_plans.py`); `four@20` begins 20 s later. What a job truly
-lost is the difference to its standalone runs by the job's own clock: of its runtime, and of the time in calls of the
-process with most. Nothing of the profiles is in that. Errors are in per cent of the true loss in calls, for losses of
-20 % of the time in calls and more; all runs are here, and every source that did not refuse. Without standalone runs:
-what is told when they are withheld, by the source that is chosen then.
+Does `slicewise blame` find the time that a job lost? Jobs ran alone and in company under `slicewise run`, alone for
+about a minute (`python -m testbed.blame_campaign`): on GlusterFS and sshfs behind a link of 200 Mbit/s, and on a disk
+whose reads and writes a control group limits to 23 MiB/s each. A run has the names of its jobs
+(`tests/testbed/blame_plans.py`); `four@20` begins 20 s later than the first job.
+
+- *What did a job truly lose?* The difference to its standalone runs, by the job's own clock: in its runtime, and in the
+  time in calls of the process that spent most time in calls. The true loss takes nothing from the profiles.
+- *What is an error?* It is in percent of the true loss in calls, for losses of 20 % of the time in calls and more. All
+  runs are here, and every source that did not refuse.
+- *Without standalone runs* means: they are withheld from `blame`, and it takes the best of the other sources.
 """
 
 # A job with fewer whole slices of its own than that cannot say what it is like alone.
 FEWEST_QUIET = 5
 CHAIN = """### What is chosen without standalone runs
 
-The best source that does not refuse is chosen. Where all refuse, nothing is told; a refusal is right at least where the
-job had hardly a slice without company by the jobs' own clocks, for then nothing of the run shows what it is like alone.
+The best source that does not refuse is chosen. If all refuse, `blame` gives no figure. To refuse is right at least if
+the job, by the jobs' own clocks, had hardly a slice without company: then nothing in the run shows what the job is like
+alone.
 """
 OF_NEIGHBOURS = """### Whose it is
 
-The part of a loss that is ascribed to a neighbour, and the part that is gone in the runs without that neighbour, both
-in per cent of the true loss. Each is in the tables below; where the loss is refused, its parts are.
+Two numbers are compared, both in percent of the true loss: the part of the loss that `blame` gives to a neighbour, and
+the part that is gone in the runs without that neighbour. The tables below have each of them. If `blame` refuses the
+loss, it also refuses its parts.
 """
 QUIET = f"""### Silence where nobody hurt
 
-Jobs that were alone, or had company on another storage only. Each was asked about twice. Counted are those for which a
-loss of more than {100 * LEAST_CLAIM:g} % of the I/O time was claimed: the aim is for high and medium confidence.
+These jobs were alone, or had company on another storage only. `blame` was asked twice about each: with and without its
+other standalone runs. A job counts as claimed if `blame` tells a loss of more than {100 * LEAST_CLAIM:g} % of its I/O
+time. The aim holds for claims with high and medium confidence: there should be none.
 """
 CLAIMED = "Each of them:\n"
 UNPROFILED = f"""### A neighbour without a profile
 
-Pairs whose other profile is withheld: what the neighbour moved while the job ran, and what is told as traffic without a
-profile (aim {UNPROFILED_AIM} %). Only a disk's counters, and those of a server that a collector samples, show it: the
-nodes of the testbed do not see each other's bytes.
+The profile of one job of each pair is withheld. The table compares what this neighbour moved while the other job ran
+with what `blame` tells as traffic without a profile (the aim is an error of {UNPROFILED_AIM} % at most). Only the
+counters of a disk, and those of a server that a collector samples, show such traffic: the nodes of the testbed do not
+see each other's bytes.
 """
 
 
@@ -186,8 +193,8 @@ def _quiet(found: list[Path]) -> str:
         return "\n".join([QUIET, table(headings, rows)])
     slower = sum(one.slower is not None and one.slower > 0 for one in runs if one.is_told)
     said = (
-        f"By its own clock {slower} of these {len(claimed)} were slower than those runs: the loss is there, but it is "
-        "no neighbour's, and no neighbour is named.\n"
+        f"By their own clocks {slower} of these {len(claimed)} jobs were indeed slower than their other runs. So the "
+        "loss is real, but no neighbour caused it, and `blame` names none.\n"
     )
     return "\n".join([QUIET, table(headings, rows), CLAIMED, table(columns, claimed), said])
 

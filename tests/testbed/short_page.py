@@ -19,28 +19,36 @@ from testbed.usual_page import SHARED_OUT, Told, by_servers, foretold_runs, shar
 MOST, MEAN = 0.20, 0.07
 INTRO = """## In short
 
-How long will my jobs take side by side? `slicewise model` answers for jobs that all write, or all read, all the time.
-`slicewise foretell` answers for others too: readers beside writers, mixed sizes of calls, jobs that compute in between.
-Both were asked about runs that they had not seen, and nothing is left out here. A job that takes 100 s where 93 s were
-told is off by 7 %.
+How long will my jobs take side by side? Two commands answer that. `slicewise model` is for jobs that all write, or all
+read, all the time. `slicewise foretell` is for other jobs, too: readers beside writers, mixed sizes of calls, jobs that
+compute in between. Both were asked about runs that they had not seen. Nothing is left out here.
+
+- *Times:* how many runtimes of jobs were predicted.
+- *Off by:* a job that takes 100 s where 93 s were predicted is off by 7 %.
+- *Within the 95 % interval:* how many of the runtimes lie in the interval that was predicted with the time.
+- *Outside, told before the end:* of the runtimes outside of their intervals, those for which Slicewise gave a warning
+  beforehand or while the job ran.
+- *So trust:* what to rely on, as the list below the table says.
 """
 OUTRO = """\
-- **Trust the time** where the last column says so: it is off by 20 % at most, and 7 % in the mean. Where all
-  is kind to a model (short jobs, nobody else, a queue that never drops) it is off by half a percent to two in the mean:
-  see [kind conditions](#kind-conditions).
-- **Trust the interval**, and not the time, where it says that. With TCP as it comes, connections share unequally for
-  seconds and more. So the very same run, repeated, differs by a tenth, sometimes by a third: no model foretells that.
-- **Trust neither** beside a job that nobody profiled. Slicewise cannot know it beforehand; it says so while the run
-  goes on. Profile all jobs of a storage, or let the collector sample the others.
-- **Say where files lie** on a storage of several servers: with that known errors are a fifth of those without.
-- **Expect doubts** where writes go into memory first, the client's (sshfs) or the server's: whose data are stored first
-  is then no matter of shares. `foretell` says beforehand that it does not know.
-- **Where it is wrong**, it mostly says so: the column before the last counts the times outside of their intervals that
-  were told beforehand or while the job ran. Nearly all of the others are told afterwards.
+- **The time:** the predicted time is off by 20 % at most, and by 7 % in the mean. Under conditions that are kind to a
+  model (short jobs, nobody else, a queue that never drops) it is off by half a percent to two in the mean: see [kind
+  conditions](#kind-conditions).
+- **The interval**, and not the time: with TCP as it comes, connections share unequally for seconds and more. So the
+  very same run, repeated, differs by a tenth, sometimes by a third. No model predicts that.
+- **Neither:** this holds beside a job that nobody profiled. Slicewise cannot know of that job beforehand, and says so
+  while the run goes on. Profile all jobs of a storage, or let the collector sample the others.
+
+Three things to know beside that:
+
+- **Say where files lie** if a storage has several servers. If that is known, errors are a fifth of those without.
+- **Expect doubts** where writes go into memory first, the client's (sshfs) or the server's. Whose data are stored first
+  does not depend on shares then. `foretell` says beforehand that it does not know.
+- **If a prediction is wrong**, Slicewise mostly says so before the job ends. It tells nearly all others after the run.
 
 All of this ran on one machine, with namespaces as nodes and jobs of up to 32 processes. Check it on your own storage:
-`slicewise campaign DIR` makes such tables from any folder of profiles. How well `slicewise blame` tells lost time is
-[below](#lost-time-and-blame).
+`slicewise campaign DIR` makes such tables from any directory of profiles. How well `slicewise blame`
+finds the time that a job lost is [below](#lost-time-and-blame).
 """
 
 

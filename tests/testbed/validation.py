@@ -87,43 +87,59 @@ How far predicted runtimes can be trusted, and where not. `make validation` wrot
 """
 SUMMARY = """## Kind conditions
 
-Real contention on one machine: network namespaces as compute nodes, a file server behind one link of 400 Mbit/s, jobs
-of `slicewise-load` under `slicewise run`, each alone and together, round robin (`tests/testbed`). They write all the
-time, on a storage that shares its time fairly by process or by node. Runtimes are predicted by models that have not
-seen the combination of jobs that they predict: weight, capacity and all are fitted to the other runs. RE is (predicted
-/ observed) minus 1; all figures are those of `slicewise campaign`.
+The jobs of this section really compete, on one machine (`tests/testbed`): network namespaces are the compute nodes, and
+a file server lies behind one link of 400 Mbit/s. The jobs are `slicewise-load` under `slicewise run`. Each job ran
+alone, and jobs ran together, round robin. The jobs write all the time, on a storage that shares its time fairly by
+process or by node.
 
-The rows *share at stake* are the ones to look at: jobs that end while others go on, so that what they take depends on
-their share. What all other jobs take only says that no capacity lay idle, which makes means look better. Nothing is
+Each runtime is predicted by a model that has not seen its combination of jobs: weight, capacity and all else are fitted
+to the other runs. RE, the relative error, is (predicted / observed) minus 1. All figures are those of `slicewise
+campaign`.
+
+Look at the rows *share at stake*. They have the jobs that end while others go on: how long these take depends on their
+share. The times of all other jobs only show that no capacity lay idle, which makes the means look better. Nothing is
 left out here, outliers included.
 """
 LIMITS = """What these figures do not show:
 
-- Jobs here take 3 to 11 s and move 64 to 192 MiB in calls of 256 KiB, seen in slices of 0.25 s, and all of them write,
-  all the time. For readers, mixed directions and sizes and jobs that compute in between ask `slicewise foretell`,
-  a wider model: [foretold.md](foretold.md) holds it against runs of a minute and more in slices of 1 and 4 s.
-  [As users meet it](#as-users-meet-it) has jobs of half a minute and of a minute, with TCP and clients as they come:
+- *Other jobs.* The jobs here take 3 to 11 s and move 64 to 192 MiB in calls of 256 KiB, in slices of 0.25 s. All of
+  them write all the time. For readers, mixed directions and sizes, and jobs that compute in between, ask `slicewise
+  foretell`, a wider model: [foretold.md](foretold.md) compares it with runs of a minute and more, in slices of 1 and 4
+  s. [As users meet it](#as-users-meet-it) has jobs of half a minute and of a minute, with TCP and clients as they come:
   errors are ten times as large there.
-- The server keeps data in memory behind a link with a queue that never drops. On real disks with a shared file, where
-  capacity falls with clients, the published pairs below are off by {published}.
-- Three and four jobs on sshfs sit on a node each, so shares by node and equal shares are the same there; with a shared
-  file there are never more than two jobs. (There are, as users meet it.)
-- Three combinations alone tell the share of jobs on several nodes on sshfs with a shared file. So intervals are wide
+- *Disks.* The server keeps data in memory, behind a link with a queue that never drops. The published pairs below are
+  of real disks with a shared file, where capacity falls with the number of clients. There the model is off by
+  {published}.
+- *More than two jobs.* On sshfs three and four jobs have a node each, so shares by node and equal shares are the same
+  there. With a shared file there are never more than two jobs here. [As users meet it](#as-users-meet-it) there are.
+- *Jobs on several nodes, on sshfs with a shared file.* Only three combinations show their share. So intervals are wide
   there.
-- A stalled connection, as in one GlusterFS run, is in no model. It is told afterwards.
+- *A stalled connection*, as in one GlusterFS run. No model has it; Slicewise tells it after the run.
 """
-PUBLISHED = """All by the other pairs: weight, capacity and the wait at the end are fitted without the pair that they
-are held against. In shared mode capacity falls with processes, beyond those of the other pairs as a line of costs says.
-The pair of 36 and 60 processes contradicts itself there: {inside:.1f} MiB/s while both wrote, {overall:.1f} MiB/s over
-all, though both ended together. No share law gives both figures, so the row without that pair stands apart.
+PUBLISHED = """*All by the other pairs* means: weight, capacity and the wait at the end are fitted without the pair
+that they predict. In shared mode capacity falls with the number of processes. For more processes than the other
+pairs have, it goes on as a line of costs says.
 
-Forms of capacity by processes that were tried, each fitted to the other pairs (mean and largest error of the 12
-runtimes; the same without that pair): a line of costs, 9.1 and 29.0 % (5.2 and 18.7); costs with the square of
-processes, 6.2 and 21.8 % (3.1 and 5.3); the universal scalability law C n / (1 + a (n - 1) + b n (n - 1)), 9.1 and 25.0
-% (5.9 and 24.5), without its b 15.9 and 36.9 % (11.8 and 36.4); exponential, 7.7 and 27.2 % (3.8 and 12.8); isotonic,
-8.3 and 32.8 % (3.5 and 11.0); a power law, 13.7 and 35.3 % (9.8 and 35.3). With jobs alone in the fit, and by nodes in
-place of processes, most are worse. What is in the table chooses between the first two by what they are off for
-combinations that they have not seen.
+The pair of 36 and 60 processes contradicts itself in shared mode: {inside:.1f} MiB/s while both wrote, but
+{overall:.1f} MiB/s over all, though both ended together. No share law gives both figures. So there is a row without
+that pair, too.
+
+How does capacity depend on processes? These forms were tried, each fitted to the other pairs. The figures are the mean
+and the largest error of the 12 runtimes, in percent:
+
+| form | all pairs: mean, largest | without 36 and 60: mean, largest |
+|---|---|---|
+| a line of costs | 9.1, 29.0 | 5.2, 18.7 |
+| costs with the square of processes | 6.2, 21.8 | 3.1, 5.3 |
+| the universal scalability law C n / (1 + a (n - 1) + b n (n - 1)) | 9.1, 25.0 | 5.9, 24.5 |
+| the same without its b | 15.9, 36.9 | 11.8, 36.4 |
+| exponential | 7.7, 27.2 | 3.8, 12.8 |
+| isotonic | 8.3, 32.8 | 3.5, 11.0 |
+| a power law | 13.7, 35.3 | 9.8, 35.3 |
+
+Most are worse if jobs alone are in the fit, too, or if capacity goes by nodes in place of processes. The model of the
+table at the end of this section chooses between the first two forms: it takes the one that is off by less for
+combinations that it has not seen.
 """
 # The pair of Kuo's that contradicts itself.
 ODD_PAIR = (36, 60)
@@ -279,11 +295,11 @@ def _summary(campaigns: Path) -> str:
     off = pl.concat(outside)
     kinds = words.listing(f"{count} as {kind}" for kind, count in off["misfit"].value_counts(sort=True).iter_rows())
     said = (
-        f"{len(off)} times lie outside of their intervals, and each is told so: {kinds}. That warning compares the "
-        "time that was observed, so it misses none; it comes after the run, not before it.\n"
+        f"{len(off)} times lie outside of their intervals, and Slicewise says so of each: {kinds}. This warning "
+        "compares the prediction with the time that was observed. So it misses none, but it comes only after the run.\n"
     )
     low, high = (f"{100 * share:.0f}" for share in COVERAGE_AIM)
-    held = f"Aimed at are {low} to {high} % within the interval. {_held(coverage)}\n"
+    held = f"The aim is {low} to {high} % of the times within the interval. {_held(coverage)}\n"
     limits = LIMITS.format(published=_published_errors())
     return "\n".join([SUMMARY, table(["all runs, held out", *map(safe, FIGURES)], rows), held, said, limits])
 
@@ -303,9 +319,9 @@ def _held(coverage: list[tuple[str, bool]]) -> str:
     """Of which rows coverage is not as aimed at, those apart whose count is too small to tell."""
     by_chance, others = ([name for name, is_chance in coverage if is_chance == is_so] for is_so in (True, False))
     return " ".join([
-        f"Not met by {words.listing(others)}." if others else "No row misses that by more than chance.",
+        f"Not met by {words.listing(others)}." if others else "No row misses this aim by more than chance.",
         *(
-            [f"Too few to tell, where intervals hold 95 % (binomial, 2.5 % to each side): {words.listing(by_chance)}."]
+            [f"These rows miss it, but are too few to tell (binomial, 2.5 % to each side): {words.listing(by_chance)}."]
             if by_chance else []
         ),
     ])  # fmt: skip
