@@ -76,17 +76,26 @@ $(BUILD)/generated/moved_bpf.inc: collector/bpf/moved.bpf.c collector/bpf/key.h 
 
 $(BUILD)/objects/collector/bpf.o: $(BUILD)/generated/moved_bpf.inc
 
+# Of zstd's compressor what store/pack.c uses.
+$(BUILD)/generated/zstd_unused.c: make/zstd_unused $(ZSTD_ARCHIVE)
+	@mkdir -p $(@D)
+	make/zstd_unused $(ZSTD_ARCHIVE) $@
+
+$(BUILD)/objects/zstd_unused.o: $(BUILD)/generated/zstd_unused.c
+	@mkdir -p $(@D)
+	$(CC) $(C_FLAGS) -c $< -o $@
+
 $(BUILD)/objects/%.o: %.c $(GENERATED)
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) -c $< -o $@
 
-$(LINKED)/lib/libslicewise.so: $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(BUILD)/generated/exports.map
+$(LINKED)/lib/libslicewise.so: $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(BUILD)/objects/zstd_unused.o $(BUILD)/generated/exports.map
 	@mkdir -p $(@D)
-	$(CC) -shared -nostartfiles -o $@ $(FIRST_WRAPPERS) $(ENGINE_OBJECTS) $(filter-out $(FIRST_WRAPPERS),$(WRAPPER_OBJECTS)) $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--version-script=$(BUILD)/generated/exports.map \
+	$(CC) -shared -nostartfiles -o $@ $(FIRST_WRAPPERS) $(ENGINE_OBJECTS) $(filter-out $(FIRST_WRAPPERS),$(WRAPPER_OBJECTS)) $(BUILD)/objects/zstd_unused.o $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--version-script=$(BUILD)/generated/exports.map \
 	  -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--sort-section=name -Wl,-z,noseparate-code -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -ldl -lpthread
 
 # That this links shows that the store needs nothing of the engine; and the collector has no constructor that would profile the collector itself.
-$(LINKED)/bin/slicewise-collect: $(COLLECTOR_OBJECTS) $(STORE_OBJECTS)
+$(LINKED)/bin/slicewise-collect: $(COLLECTOR_OBJECTS) $(STORE_OBJECTS) $(BUILD)/objects/zstd_unused.o
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -pie -Wl,-z,relro,-z,now -ldl -lpthread
 
