@@ -88,8 +88,9 @@ def test_blocks_of_shell_run(page, here):
 
 
 def form(line: str) -> str:
-    """A line of an answer without its figures, and without whom it names."""
-    return re.sub(r"\d[\d.]*(?: (?:ms|s|min)\b)?", "0", line.partition(", because of")[0])
+    """A line of an answer without its figures, how many times in words of either kind, and without whom it names."""
+    figures = re.sub(r"\d[\d.]*(?: (?:ms|s|min)\b)?", "0", line.partition("]")[0])
+    return re.sub(r"(?:0|many) times as long as|0 % longer than", "0 times as long as", figures)
 
 
 # The other pages' examples are tested where they are made: unit/test_python_api.py.
