@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -62,3 +65,35 @@ def test_spacks_recipe_is_a_class_that_builds_what_needs_no_python():
     (recipe,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
     assert recipe.name == "SlicewiseRuntime"
     assert "install-native" in text("spack/package.py")
+
+
+# How CONTRIBUTING.md signs a release, by each kind of key.
+KEYS = {
+    "GnuPG": "gpg --batch --quiet --passphrase '' --quick-generate-key release@example.org default default 1d",
+    "ssh": "mkdir ~/.ssh && ssh-keygen -q -t ed25519 -N '' -C release@example.org -f ~/.ssh/id_ed25519",
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_a_release_is_signed_as_the_page_says(kind, tmp_path):
+    if shutil.which(KEYS[kind].partition(" ")[0]) is None or shutil.which("ssh-keygen") is None:
+        pytest.skip(f"no {kind}")
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## How do I make a release?")[2]
+    gpg, ssh, sign, _ = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    key = (gpg if kind == "GnuPG" else ssh).replace(" KEY ", " release@example.org ")
+    home = tmp_path / "home"
+    (home / ".gnupg").mkdir(parents=True, mode=0o700)
+    script = f"""
+        git init -q . && git config user.email release@example.org && git config user.name Release
+        git commit -q --allow-empty -m release
+        {KEYS[kind]}
+        {key}
+        {sign}
+    """
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    done = subprocess.run(
+        ["bash", "-ec", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    subprocess.run(["gpgconf", "--kill", "all"], env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 'ood "git" signature' in done.stderr or "Good signature" in done.stderr
