@@ -70,7 +70,8 @@ def page_of_pictures() -> str:
     """docs/gallery/README.md."""
     lines = [
         "# Gallery", "",
-        "Pages that Slicewise writes, of two jobs that shared GlusterFS. `make gallery` makes the pictures anew.",
+        "Pages that Slicewise writes, of two jobs that shared GlusterFS. `make gallery` makes the pictures",
+        "anew.",
     ]  # fmt: skip
     for picture in PICTURES:
         typed = f"slicewise {' '.join(picture.command)}"

@@ -1,4 +1,4 @@
-"""The demo on a busy machine: it notices, says so, and measures again."""
+"""The demo on a busy machine: it notices, says so, and measures again. And the page that `make gallery` writes."""
 
 import importlib.util
 import json
@@ -13,13 +13,19 @@ NOISY = [{"contended": None, "contention": {"evidence": "Alone they got as littl
 UNSURE = [CLEAR[0], {"confidence": "low", "unknown_because": None}]
 
 
+def loaded(name, monkeypatch):
+    """A module of demo/."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"demo/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.fixture
 def demo(monkeypatch, tmp_path):
     """The demo, whose runs take no time, and a function that says what each attempt's commands will say."""
-    spec = importlib.util.spec_from_file_location("interference", ROOT / "demo/interference.py")
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "interference", module)
-    spec.loader.exec_module(module)
+    module = loaded("interference", monkeypatch)
     module.attempts = []
 
     def measured(build, is_first):
@@ -56,3 +62,10 @@ def test_a_busy_machine_is_measured_again(demo, capsys):
 def test_it_does_not_go_on_for_ever(demo, capsys):
     assert demo(NOISY, NOISY, NOISY) == [True, False, False]
     assert "The figures below are of the last attempt." in capsys.readouterr().out
+
+
+def test_the_gallerys_page_is_the_one_that_is_made(monkeypatch):
+    gallery = loaded("gallery", monkeypatch)
+    committed = ROOT / "docs/gallery"
+    assert gallery.page_of_pictures() == (committed / "README.md").read_text(encoding="utf-8")
+    assert {path.stem for path in committed.glob("*.webp")} == {picture.name for picture in gallery.PICTURES}
