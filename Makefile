@@ -124,6 +124,14 @@ $(BUILD)/peers/.installed: tests/peers.lock
 	$(@D)/bin/python -I -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
 	touch $@
 
+# Prometheus's checker of rules: the one program out of Debian's package, whose installation would start a server. Tests say so where it cannot be had.
+.PHONY: promtool
+promtool: $(BUILD)/promtool/promtool
+$(BUILD)/promtool/promtool:
+	@mkdir -p $(@D)
+	cd $(@D) && { apt-get download -qq -o APT::Sandbox::User=root prometheus || { apt-get update -qq && apt-get download -qq -o APT::Sandbox::User=root prometheus; }; }
+	cd $(@D) && dpkg-deb --extract prometheus_*.deb package && mv package/usr/bin/promtool . && rm -r package prometheus_*.deb
+
 # The workload of campaigns belongs to the MPI that it was built with: it is built where one is there, and not needed elsewhere.
 $(BUILD)/bin/slicewise-%: workload/%.c workload/common.h
 	@mkdir -p $(@D)
@@ -167,6 +175,7 @@ test:  ## run all tests, the engine's under sanitizers too, and lint
 	make/setup test
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all $(BUILD)/bin/unit $(BUILD)/peers/.installed
 	-$(MAKE) --no-print-directory axe
+	-$(MAKE) --no-print-directory promtool
 	$(MAKE) --no-print-directory unit
 	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize
 	$(PYTEST) $(PYTEST_OPTIONS) -n $$(($(PROCESSORS) + 1)) --dist loadgroup $(patsubst %,--ignore=%,$(ALONE) $(TESTBED)) tests; side_by_side=$$?; \
