@@ -5,6 +5,7 @@ BUILD ?= build
 # Where the libraries and the collector are linked: elsewhere for packages, from the same objects (make/packages.mk).
 LINKED ?= $(BUILD)
 PREFIX ?= /usr/local
+MANDIR ?= $(PREFIX)/share/man
 PROCESSORS = $(shell nproc 2> /dev/null || echo 1)
 VENV = $(BUILD)/venv
 MPICC ?= $(firstword $(foreach name,mpicc.openmpi mpicc,$(shell command -v $(name))))
@@ -199,12 +200,15 @@ soak:  ## what takes long: fuzzing, endurance, stress, and each fault SOAK_ROUND
 	  echo "soak: round $$round of $(SOAK_ROUNDS)"; $(PYTEST) -q tests/fault tests/endtoend/test_real_stress.py tests/endtoend/test_life_starts.py || exit; \
 	done
 
-.PHONY: install install-native
-install: all $(BUILD)/bin/slicewise install-native  ## install below PREFIX (/usr/local); the clone is not needed afterwards
+.PHONY: install install-man install-native
+install: all $(BUILD)/bin/slicewise install-man install-native  ## install below PREFIX (/usr/local); the clone is not needed afterwards
 	make/wheel $(BUILD)
 	make/environment $(DESTDIR)$(PREFIX)/lib/slicewise/venv $(BUILD)/wheel/*.whl
 	sed 's|@VENV@|../lib/slicewise/venv|' bin/slicewise.in > $(BUILD)/wheel/slicewise
 	install -m 755 $(BUILD)/wheel/slicewise $(DESTDIR)$(PREFIX)/bin/slicewise
+
+install-man: $(VENV)/.installed
+	$(VENV)/bin/python make/man_pages $(DESTDIR)$(MANDIR)
 
 # What is not Python. INSTALL_MPI: the workload of campaigns, where there is an MPI compiler.
 INSTALL_MPI = $(if $(MPICC),$(WORKLOAD))
@@ -215,7 +219,8 @@ install-native: $(LINKED)/lib/libslicewise.so $(LINKED)/lib/libslicewise-coordin
 	install -D -m 644 interface/slicewise_coordinate.f90 $(DESTDIR)$(PREFIX)/include/slicewise/slicewise_coordinate.f90
 	make/keep_collector $(DESTDIR)$(PREFIX) $(LINKED)/bin/slicewise-collect
 	install -D -m 755 $(LINKED)/bin/slicewise-collect $(DESTDIR)$(PREFIX)/bin/slicewise-collect
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/slicewise
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/slicewise $(DESTDIR)$(MANDIR)/man1
+	make/collector_page $(LINKED)/bin/slicewise-collect > $(DESTDIR)$(MANDIR)/man1/slicewise-collect.1
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' packaging/slicewise.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/slicewise.pc
 	for file in $(SCHEDULER_FILES); do \
 	  sed 's|@PREFIX@|$(PREFIX)|' scheduler/$$file.in > $(DESTDIR)$(PREFIX)/share/slicewise/$$file || exit; \
@@ -238,6 +243,7 @@ docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made fro
 
 .PHONY: man
 man: $(VENV)/.installed  ## make man pages of the help: build/share/man
+	rm -rf $(BUILD)/share/man
 	$(VENV)/bin/python make/man_pages $(BUILD)/share/man
 
 .PHONY: docs-check

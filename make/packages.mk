@@ -22,9 +22,9 @@ ARCHITECTURE = $(shell uname -m)
 RUNTIME = slicewise-runtime-$(VERSION)-$(ARCHITECTURE)
 
 .PHONY: dist
-dist: portable $(VENV)/.installed  ## make the wheel (library, collector, reader, command) and the tarball for compute nodes, in dist/
+dist: portable man  ## make the wheel (library, collector, reader, command) and the tarball for compute nodes, in dist/
 	make/wheel $(BUILD)
-	$(VENV)/bin/python make/pack_wheel $(BUILD)/wheel/*.whl $(PORTABLE) $(ARCHITECTURE) $(OLDEST_GLIBC) $(DIST)
+	$(VENV)/bin/python make/pack_wheel $(BUILD)/wheel/*.whl $(PORTABLE) $(BUILD)/share/man $(ARCHITECTURE) $(OLDEST_GLIBC) $(DIST)
 	$(MAKE) --no-print-directory runtime sbom
 
 ZSTD_VERSION = $(shell printf '\043include <zstd.h>\nZSTD_VERSION_MAJOR ZSTD_VERSION_MINOR ZSTD_VERSION_RELEASE\n' | $(CC) -E -P - | tail -1 | tr ' ' .)
@@ -46,7 +46,7 @@ runtime: portable
 .PHONY: deb
 deb: native  ## make a Debian package of library and collector, in dist/
 	rm -rf $(BUILD)/deb
-	$(MAKE) --no-print-directory install-native DESTDIR=$(abspath $(BUILD))/deb PREFIX=/usr/lib/slicewise INSTALL_MPI=
+	$(MAKE) --no-print-directory install-native DESTDIR=$(abspath $(BUILD))/deb PREFIX=/usr/lib/slicewise MANDIR=/usr/share/man INSTALL_MPI=
 	make/deb $(BUILD)/deb $(VERSION) $(DIST)
 
 # What a site without a package index needs, in one directory: pip installs from it alone.

@@ -12,4 +12,4 @@ printf '#!/bin/sh\nexec "%s" "$@"\n' "$PYTHON" > "$build/venv/bin/python"
 chmod +x "$build/venv/bin/python"
 make/wheel "$build"
 "$PYTHON" -m pip install --no-deps --no-build-isolation --no-index "$build"/wheel/*.whl
-make install-native BUILD="$build" PREFIX="$SP_DIR/slicewise/native" INSTALL_MPI=
+make install-native BUILD="$build" PREFIX="$SP_DIR/slicewise/native" MANDIR="$PREFIX/share/man" INSTALL_MPI=

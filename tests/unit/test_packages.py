@@ -68,11 +68,14 @@ def packed(portable, directory):
     made = run("make/wheel", directory, cwd=ROOT, env=environment)
     assert made.returncode == 0, made.stderr
     (base,) = (directory / "wheel").glob("*.whl")
+    written = run(sys.executable, "make/man_pages", directory / "man", cwd=ROOT)
+    assert written.returncode == 0, written.stderr
     made = run(
         sys.executable,
         "make/pack_wheel",
         base,
         portable,
+        directory / "man",
         "x86_64",
         "2.28",
         directory / "dist",
@@ -155,6 +158,36 @@ def test_without_extras_the_first_answers_are_there(command, tmp_path):
     ):
         done = run(*command, *arguments, cwd=tmp_path)
         assert done.returncode == 0, (arguments, done.stderr)
+
+
+def manual(place, name):
+    """What `man` shows of a program to somebody whose PATH has it."""
+    return run("man", name, env={**os.environ, "PATH": f"{place / 'bin'}:{os.environ['PATH']}", "MANPATH": ""})
+
+
+def test_the_wheel_brings_man_pages_that_man_finds(wheel, tmp_path):
+    need("man")
+    pip = (sys.executable, "-I", "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--ignore-installed")
+    done = run(*pip, "--prefix", tmp_path, wheel)
+    assert done.returncode == 0, done.stderr
+    for name, words in (("slicewise", "slicewise run"), ("slicewise-blame", "DESCRIPTION"), ("slicewise-settings", "")):
+        shown = manual(tmp_path, name)
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert words in shown.stdout
+        assert f"slicewise {slicewise.__version__}" in shown.stdout
+
+
+def test_make_install_brings_man_pages_that_man_finds(tmp_path):
+    need("man")
+    made = run("make", "--no-print-directory", "install-man", "install-native", f"PREFIX={tmp_path}", cwd=ROOT)
+    assert made.returncode == 0, made.stderr
+    for name, words in (("slicewise", "slicewise run"), ("slicewise-collect", "slicewise-collect recover")):
+        shown = manual(tmp_path, name)
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert words in shown.stdout
+        assert f"slicewise {slicewise.__version__}" in shown.stdout
+    whole = run("make", "--dry-run", "install", f"PREFIX={tmp_path}", cwd=ROOT).stdout
+    assert f"make/man_pages {tmp_path}/share/man" in whole
 
 
 def test_without_python_or_an_index_make_says_what_the_command_lacks(tmp_path):
