@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -177,6 +178,33 @@ def test_metrics(job: Job, running: subprocess.Popen[bytes]) -> None:
     assert re.search(r'slicewise_moved_bytes_total\{job="job",.*kind="write"\} [1-9]', text)
     assert text.endswith("# EOF\n")
     assert str(running.pid) not in text
+
+
+def test_metrics_at_a_unix_socket(job: Job, tmp_path: Path) -> None:
+    path = tmp_path / "metrics"
+    command = [SLICEWISE, "serve-metrics", "--bind", f"unix:{path}"]
+    with subprocess.Popen(command, env=environment(job), stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout.readline() == (
+            f"slicewise: unix:{path}   (curl --unix-socket {path} http://localhost/metrics)\n"
+        )
+        assert path.stat().st_mode & 0o007 == 0
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            assert client.makefile("rb").read().endswith(b"# EOF\n")
+        server.terminate()
+    assert server.returncode == 0
+    assert not path.exists()
+
+
+def test_metrics_beyond_this_machine_need_a_certificate(job: Job) -> None:
+    command = [SLICEWISE, "serve-metrics", "--bind", "192.0.2.1"]
+    done = subprocess.run(command, env=environment(job), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "slicewise: --bind 192.0.2.1: other machines can reach it, and nothing would be encrypted; give --certificate "
+        "FILE --key FILE, or --bind unix:/PATH and let a proxy serve that\n"
+    )
 
 
 def test_looking_touches_nothing(job: Job, running: subprocess.Popen[bytes]) -> None:

@@ -6,14 +6,17 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
+from slicewise.commands.serve_metrics import DEFAULT_PORT
 from slicewise.report.live.open_metrics import Metrics
 from support.programs import ROOT
 from unit.test_live import SCRATCH, look, process
 
 FILES = ROOT / "packaging/metrics"
 RULES, DASHBOARD = FILES / "slicewise-rules.yml", FILES / "grafana-dashboard.json"
+SCRAPE = FILES / "slicewise-scrape.yml"
 
 
 def expressions() -> list[str]:
@@ -34,9 +37,15 @@ def test_every_metric_and_label_is_one_that_is_served() -> None:
             assert set(asked.split(", ")) <= labels
 
 
-def test_promtool_finds_the_rules_sound() -> None:
+def test_the_port_that_prometheus_reads_is_the_standard_one() -> None:
+    scrape = SCRAPE.read_text()
+    assert set(re.findall(r'"node\d:(\d+)"', scrape)) == {str(DEFAULT_PORT)}
+
+
+@pytest.mark.parametrize("command", [("rules", RULES), ("config", "--syntax-only", SCRAPE)], ids=lambda words: words[0])
+def test_promtool_finds_the_files_sound(command: tuple[str | Path, ...]) -> None:
     promtool = shutil.which("promtool") or shutil.which(ROOT / "build/promtool/promtool")
     if promtool is None:
-        pytest.skip("no promtool: the rules' syntax is not looked at (make promtool needs apt-get)")
-    done = subprocess.run([promtool, "check", "rules", RULES], capture_output=True, text=True, check=False)
+        pytest.skip("no promtool: the files' syntax is not looked at (make promtool needs apt-get)")
+    done = subprocess.run([promtool, "check", *command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -2,31 +2,51 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from slicewise.errors import UserError
 from slicewise.live import looks
-from slicewise.report.live.open_metrics import CONTENT_TYPE, Metrics
+from slicewise.report.live.open_metrics import Metrics
 from slicewise.running.installation import find_installation
+from slicewise.running.metrics_server import PATH, UNIX, MetricsServer, encryption
 from slicewise.text.safe_text import visible
 
 DEFAULT_PORT = 9469
-PATH = "/metrics"
 
 
 def serve_metrics(
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="0: any that is free.")] = DEFAULT_PORT,
     bind: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen. Whoever can reach it can read all jobs' figures.")
+        str,
+        typer.Option(
+            metavar="ADDRESS|unix:/PATH",
+            help="Where to listen. Whoever can reach it can read all jobs' figures. What other machines reach needs "
+            "--certificate. At a Unix socket its owner reads, and with SLICEWISE_GROUP=1 its group.",
+        ),
     ] = "127.0.0.1",
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Serve by TLS with this certificate (PEM).")
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The certificate's key (PEM, without a password).")
+    ] = None,
+    client_ca: Annotated[
+        Path | None,
+        typer.Option(
+            "--client-ca", metavar="FILE", help="Serve only clients with a certificate that one of these signed (PEM)."
+        ),
+    ] = None,
     every: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="How often to look at the processes.")] = 1.0,
     all_users: Annotated[bool, typer.Option("--all-users", help="Show all users' jobs; root alone may.")] = False,
 ) -> None:
-    """Serve OpenMetrics of this node's jobs, by job and mount: http://ADDRESS:PORT/metrics. Ends with Ctrl-C.
+    """Serve OpenMetrics of this node's jobs, by job and mount: http://ADDRESS:PORT/metrics. Ends with Ctrl-C or
+    SIGTERM.
 
     Example: slicewise serve-metrics --port 9469
     """
@@ -34,28 +54,11 @@ def serve_metrics(
     metrics, lock = Metrics(), threading.Lock()
     failed: list[UserError] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if self.path != PATH:
-                self.send_error(404, f"see {PATH}")
-                return
-            with lock:
-                body = metrics.text().encode()
-            self.send_response(200)
-            self.send_header("Content-Type", CONTENT_TYPE)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def text() -> str:
+        with lock:
+            return metrics.text()
 
-        def log_message(self, *_: object) -> None:
-            """A scrape is nothing to tell."""
-
-    try:
-        server = ThreadingHTTPServer((bind, port), Handler)
-    except OSError as error:
-        raise UserError(
-            f"{bind}:{port}: cannot listen there ({error.strerror}); choose another --port or --bind"
-        ) from error
+    server = MetricsServer(bind, port, text, encryption(certificate, key, client_ca))
 
     def look_on() -> None:
         try:
@@ -66,9 +69,13 @@ def serve_metrics(
             failed.append(error)
             server.shutdown()
 
-    threading.Thread(target=look_on, daemon=True).start()
-    print(f"slicewise: http://{visible(bind)}:{server.server_address[1]}{PATH}", flush=True)
     with server:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        threading.Thread(target=look_on, daemon=True).start()
+        path = server.address.removeprefix(UNIX)
+        is_unix = path != server.address
+        reading = f"   (curl --unix-socket {path} http://localhost{PATH})" if is_unix else ""
+        print(visible(f"slicewise: {server.address}{reading}"), flush=True)
         server.serve_forever()
     if failed:
         raise failed[0]
