@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import re
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from socketserver import BaseRequestHandler, TCPServer, ThreadingMixIn
 from typing import Any
 
 import polars as pl
@@ -80,6 +85,49 @@ def test_over_a_network_with_a_secret(job: Job, apps: Apps, tmp_path: Path) -> N
         )
         assert len(service.events()) == events
     assert_replays(service)
+
+
+class Listener(ThreadingMixIn, TCPServer):
+    """The end of a tunnel, by which connections reach a coordinator; it keeps all that they carry."""
+
+    daemon_threads = True
+
+    def __init__(self, coordinator: tuple[str, int]) -> None:
+        super().__init__(("127.0.0.1", 0), BaseRequestHandler)
+        self.coordinator, self.heard = coordinator, bytearray()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        with socket.create_connection(self.coordinator) as onward:
+            back = threading.Thread(target=self.carry, args=(onward, request), daemon=True)
+            back.start()
+            self.carry(request, onward)
+            back.join()
+
+    def carry(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while some := source.recv(1 << 16):
+                self.heard += some
+                sink.sendall(some)
+            sink.shutdown(socket.SHUT_WR)
+
+
+def test_through_a_tunnel_and_what_a_listener_hears(job: Job, apps: Apps, tmp_path: Path) -> None:
+    """Neither the secret, in plain or as keys are made of it, nor names."""
+    secret = tmp_path / "secret"
+    secret.write_text(SECRET)
+    secret.chmod(0o600)
+    with (
+        coordinator(tmp_path, "--secret-file", str(secret), listen="tcp:127.0.0.1:17644") as service,
+        Listener(("127.0.0.1", 17644)) as tunnel,
+    ):
+        threading.Thread(target=tunnel.serve_forever, daemon=True).start()
+        service.address = f"tcp:127.0.0.1:{tunnel.server_address[1]}"
+        write_in_turns(job, apps, service, "fcfs", SLICEWISE_COORDINATE_SECRET=str(secret))
+        tunnel.shutdown()
+    assert service.jobs() == 2
+    assert len(tunnel.heard) > 128
+    for hidden in (SECRET.encode(), hashlib.sha256(SECRET.encode()).digest(), b"first", b"second"):
+        assert hidden not in tunnel.heard
 
 
 @pytest.mark.parametrize(
