@@ -7,6 +7,8 @@ import re
 from dataclasses import replace
 
 import pytest
+from slicewise.analysis.blame.waiting_cost import cost_by_waiting
+from slicewise.analysis.job.split import split
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.blame.anonymous import anonymous
@@ -14,8 +16,9 @@ from slicewise.report.blame.blame_page import _axis, _selection, blame_page
 from slicewise.report.blame.chosen_time import chosen_time
 from slicewise.report.page import html_of
 from support import browser
-from support.blames import blame, each_other, estimate, neighbour, unknown
+from support.blames import SECOND, START_NS, blame, each_other, estimate, neighbour, unknown
 from support.jobs import write_competing_jobs
+from support.ranks import digest_of
 
 DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
 LINKED = "[...document.querySelectorAll('[data-linked]')]"
@@ -43,9 +46,9 @@ def cases():
 
 @pytest.fixture
 def opened(window, tmp_path):
-    def show(result, width=1400):
+    def show(result, width=1400, own=None):
         page = tmp_path / "blame.html"
-        page.write_text(html_of(blame_page(result, ["all was seen"])), encoding="utf-8")
+        page.write_text(html_of(blame_page(result, ["all was seen"], own=own)), encoding="utf-8")
         window.requests.clear()
         window.troubles.clear()
         window.resize(width, 1000)
@@ -135,6 +138,61 @@ def test_a_chosen_time_recomputes_the_figures_and_gives_them_back(opened):
     window.evaluate(f"void Plotly.relayout({LINKED}[0], {{'xaxis.autorange': true}})")
     window.wait_for("document.getElementById('chosen').textContent.startsWith('Drag')")
     assert [text_of(window, what) for what in ("#slowdown", "#runtime", "#lost-0", "#chosen")] == before
+
+
+def of_ranks(result):
+    """The blame of a job of two ranks, rank 1 of which waits for rank 0's writes; and the job's digest."""
+    calls = [(rank, number, "barrier", seconds) for number in range(22) for rank, seconds in ((0, 0.1), (1, 0.6))]
+    calls += [(rank, -2, "life", 0.5) for rank in (0, 1)]
+    calls += [(0, number, "message", 0.0) for number in range(22)]
+    writes = [(0, number, "write", 0.3) for number in range(22)]
+    own = digest_of(24, calls, writes, first=START_NS // SECOND)
+    return replace(result, by_waiting=cost_by_waiting(split(own), SECOND, result.slices, SECOND)), own
+
+
+RANKS = "[...document.querySelectorAll('figure.table')].find((each) => each.textContent.includes('begin and end'))"
+
+
+def told_of_ranks(window):
+    """A row a rank: its cells by their headings."""
+    rows = window.evaluate(
+        f"[...{RANKS}.querySelectorAll('tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+    return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1400, 600])
+def test_ranks_are_told_of_a_chosen_time(opened, width):
+    told, own = of_ranks(blame())
+    window = opened(told, width, own)
+    before = told_of_ranks(window)
+    assert [row["MPI"] for row in before] == ["2.20 s", "13.2 s"]
+    window.evaluate(
+        f"void Plotly.relayout({LINKED}[1], {{'xaxis.range': ['2023-11-14 22:13:33', '2023-11-14 22:13:37']}})"
+    )
+    window.wait_for("document.getElementById('chosen').textContent.startsWith('From')")
+    first, second = told_of_ranks(window)
+    assert (first["MPI"], first["writes"], first["begin and end"]) == ("400 ms", "1.20 s", "0 s")
+    assert (second["MPI"], second["of that waiting"]) == ("2.40 s", "2.00 s")
+    assert (first["computing"], second["runtime"]) == (before[0]["computing"], "24.0 s")
+    # What is of the whole run says so: the bar of the mean rank, and columns that no slice has.
+    headings = "[...document.querySelectorAll('h2.of-whole')].map((heading) => heading.textContent)"
+    assert window.evaluate(headings) == ["Where the mean rank's time went"]
+    whole = f"[...{RANKS}.querySelectorAll('th.of-whole')].map((heading) => heading.textContent)"
+    assert {"runtime", "computing", "idle, at least"} <= set(window.evaluate(whole))
+    assert window.evaluate("document.querySelectorAll('.legend .scrollbar[height]:not([height=\"0\"])').length") == 0
+    assert window.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    window.evaluate(f"void Plotly.relayout({LINKED}[0], {{'xaxis.autorange': true}})")
+    window.wait_for("document.getElementById('chosen').textContent.startsWith('Drag')")
+    assert told_of_ranks(window) == before
+
+
+@needs_browser
+def test_a_runtime_of_which_nothing_is_known_alone_says_that_it_is_of_the_whole_run(opened):
+    window = opened(unknown())
+    headings = "[...document.querySelectorAll('h2.of-whole')].map((heading) => heading.textContent)"
+    assert window.evaluate(headings) == ["Where the runtime went"]
 
 
 @needs_browser

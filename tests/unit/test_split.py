@@ -10,58 +10,9 @@ import pytest
 from slicewise.analysis.blame.waiting_cost import cost_by_waiting
 from slicewise.analysis.job.split import by_slice, split
 from slicewise.digest.processes import with_world
-from slicewise.digest.schema import FRAMES
-from slicewise.report.blame.waiting_words import waiting_lines, waiting_sections
+from slicewise.report.blame.waiting_words import ranks_by_slice, waiting_lines, waiting_sections
 from slicewise.report.split.split_words import critical_table, split_lines, split_record, split_table
-
-SECOND = 1_000_000_000
-KINDS = ("read", "write", "meta", "sync")
-
-
-def digest_of(
-    runtime: float, calls: list[tuple[int, int, str, float]], io: list[tuple[int, int, str, float]], ranks: int = 2
-) -> SimpleNamespace:
-    """A digest of ranks of one runtime. calls: rank, slice, class of MPI, seconds; io: rank, slice, kind, seconds. Each
-    rank had a processor all the time.
-    """
-    sums = {kind: [sum(s for r, _, k, s in io if r == rank and k == kind) for rank in range(ranks)] for kind in KINDS}
-    processes = pl.DataFrame(
-        {
-            "process": pl.Series(range(ranks), dtype=pl.UInt64),
-            "rank": list(range(ranks)),
-            "ranks": [ranks] * ranks,
-            "label": [f"rank {rank} on n" for rank in range(ranks)],
-            "start_ns": [0] * ranks,
-            "end_ns": [int(runtime * SECOND)] * ranks,
-            "is_of_job": [True] * ranks,
-            **{f"{kind}_ns": [int(seconds * SECOND) for seconds in sums[kind]] for kind in KINDS},
-        }
-    )
-    slices = pl.DataFrame(
-        [
-            (rank, number, *(int(seconds * SECOND) if kind == one else 0 for one in KINDS))
-            for rank, number, kind, seconds in io
-        ],
-        schema={"process": pl.UInt64, "slice": pl.Int64, **{f"{kind}_ns": pl.Int64 for kind in KINDS}},
-        orient="row",
-    )
-    communication = pl.DataFrame(
-        [(rank, number, name, 1, int(seconds * SECOND), 0) for rank, number, name, seconds in calls],
-        schema=FRAMES["communication"].polars_schema,
-        orient="row",
-    )
-    usage = pl.DataFrame(
-        {"process": processes["process"], "slice": [0] * ranks, "sampled_ns": processes["end_ns"]},
-        schema_overrides={"slice": pl.Int64},
-    ).with_columns(user_ns=pl.col("sampled_ns"), system_ns=pl.lit(0))
-    return SimpleNamespace(
-        processes=processes,
-        process_slices=slices,
-        communication=communication,
-        usage=usage,
-        not_kept={},
-        slice_ns=SECOND,
-    )
+from support.ranks import SECOND, digest_of
 
 
 def test_the_parts_of_a_runtime_add_up_to_it():
@@ -241,8 +192,9 @@ def test_what_a_second_lost_in_io_cost_by_waiting():
     assert lines[3].startswith("Parallel efficiency ")
     assert "load balance" in lines[3]
     assert lines[4].endswith("each second lost there cost 3.0 s of waiting.")
-    ranks, critical = waiting_sections(cost)
-    assert "MPI, waiting for I/O of others" in ranks.chart.to_json()
+    mean, ranks, critical = waiting_sections(cost)
+    assert "MPI, waiting for I/O of others" in mean.chart.to_json()
+    assert [row[0].text for row in ranks.tables[0].rows] == [f"rank {rank} on n" for rank in range(4)]
     assert critical.tables[0].rows[0][2].text == "rank 0 on n"
     assert cost_by_waiting(found, SECOND, None, SECOND).lost_io_seconds is None
     coarse = pl.DataFrame({"slice": [0], "lost_seconds": [0.2], "seconds": [0.4]})
@@ -267,6 +219,27 @@ def test_ranks_are_told_of_a_chosen_time_by_what_they_counted_in_its_slices():
     ]  # fmt: skip
     # Parts that are in no slice of the axis: such a figure is of the whole run alone.
     assert not any(cell.over_time for cell in split_table(found, by_slice(digest, found, 2), range(1, 3)).rows[1][2:6])
+
+
+def test_a_blames_ranks_are_told_of_a_chosen_time_in_slices_of_its_grid():
+    calls = [(0, number, "barrier", 0.25) for number in range(6)] + [(1, 1, "barrier", 0.5), (1, 5, "life", 0.125)]
+    digest = digest_of(6, calls, [(0, 1, "write", 0.5), (0, 2, "write", 0.25)])
+    cost = cost_by_waiting(split(digest), SECOND, None, 2 * SECOND)
+    ranks = waiting_sections(cost, ranks_by_slice(cost, digest, 2 * SECOND), range(-1, 3))[1].tables[0]
+    told = [
+        {
+            column.heading: list(cell.over_time.values[0])
+            for column, cell in zip(ranks.columns, row, strict=True)
+            if cell.over_time
+        }
+        for row in ranks.rows
+    ]
+    assert told == [
+        {"MPI": [0, 0.5, 0.5, 0.5], "of that waiting": [0, 0.25, 0.5, 0.5], "writes": [0, 0.5, 0.25, 0]},
+        {"MPI": [0, 0.5, 0, 0], "of that waiting": [0, 0.25, 0, 0], "begin and end": [0, 0, 0, 0.125]},
+    ]
+    many = digest_of(30_000, [(0, 0, "barrier", 1.0), (1, 29_999, "barrier", 1.0)], [])
+    assert ranks_by_slice(cost_by_waiting(split(many), SECOND, None, SECOND), many, SECOND) is None
 
 
 def test_efficiencies_are_those_of_pop():

@@ -24,7 +24,11 @@ REGION_FILL = "rgba(125, 135, 150, 0.13)"
 
 CHART_MARGIN = {"l": 66, "r": 18, "t": 34, "b": 38}
 CLOCK_MARGIN_LEFT = 84
-LEGEND = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom", "traceorder": "normal"}
+# maxheight: without it a legend that is more than half as high as its chart gets a scroll bar, though there is room.
+LEGEND = {
+    "orientation": "h", "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom", "traceorder": "normal",
+    "maxheight": 1,
+}  # fmt: skip
 
 
 def colours_of(names: Iterable[str]) -> dict[str, str]:

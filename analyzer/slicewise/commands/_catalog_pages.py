@@ -44,7 +44,7 @@ def pages_of(catalog: Catalog, found: Summary, most: int, where: Path) -> dict[t
 
 def _of_job(catalog: Catalog, key: str) -> Page:
     case, _ = kept_case(catalog, find_job(catalog, key))
-    page = blame_page(case.result(), unseen_lines([case.job]))
+    page = blame_page(case.result(), unseen_lines([case.job]), own=case.job)
     return replace(page, sections=with_marks(page.sections, {case.job.job: coverage(case.job)}))
 
 

@@ -13,6 +13,7 @@ from slicewise.analysis.blame.result import Blame, Confidence, Neighbour
 from slicewise.charts import blame as charts
 from slicewise.charts import style
 from slicewise.charts.blame import Load, Part
+from slicewise.digest.digest import Digest
 from slicewise.report.blame.blame_tables import WAITING, neighbour_colours, neighbours_table, sources_table
 from slicewise.report.blame.blame_words import (
     baseline_line,
@@ -27,9 +28,10 @@ from slicewise.report.blame.blame_words import (
 )
 from slicewise.report.blame.chosen_time import runtime_factor
 from slicewise.report.blame.explained import explanation
-from slicewise.report.blame.waiting_words import waiting_sections
+from slicewise.report.blame.waiting_words import ranks_by_slice, waiting_sections
 from slicewise.report.over_time import TimeAxis
 from slicewise.report.page import Fact, Page, Section, Step, command
+from slicewise.scalars import whole
 from slicewise.text import words
 
 CONFIDENCE_COLOURS: dict[Confidence, str] = {
@@ -43,9 +45,18 @@ DIGITS = 6
 DRAG = "Drag in a chart below to choose a time: the figures above, this bar and this line are then of that time."
 
 
-def blame_page(blame: Blame, unseen: Sequence[str], paths: Mapping[str, Path] = MappingProxyType({})) -> Page:
-    """The page. unseen: lines on what the job's profile could not see or has lost."""
+def blame_page(
+    blame: Blame,
+    unseen: Sequence[str],
+    paths: Mapping[str, Path] = MappingProxyType({}),
+    own: Digest | None = None,
+) -> Page:
+    """The page. unseen: lines on what the job's profile could not see or has lost. own: the job's digest, so that its
+    ranks' figures can be told of a chosen time.
+    """
     slices = _axis(blame)
+    ranks = ranks_by_slice(blame.by_waiting, own, blame.slice_ns) if own and blame.by_waiting and slices else None
+    told = slices if ranks is None else _with(slices, ranks["slice"])
     return Page(
         title=f"Who slowed down {blame.job.job}",
         kicker=f"Slicewise blame of {blame.job.job}, {blame.job.program}, {words.date_and_zone(blame.job.start_ns)}",
@@ -55,13 +66,13 @@ def blame_page(blame: Blame, unseen: Sequence[str], paths: Mapping[str, Path] = 
         sections=[
             _bar_section(blame),
             *(_over_time(blame, slices) if slices else []),
-            *_neighbours_section(blame),
-            *(waiting_sections(blame.by_waiting) if blame.by_waiting else []),
+            *_neighbours_section(blame, told),
+            *(waiting_sections(blame.by_waiting, ranks, told) if blame.by_waiting else []),
             _explained_section(blame),
         ],
         unseen=unseen,
         steps=_steps(blame, paths),
-        axis=TimeAxis(slices, blame.slice_ns) if slices else None,
+        axis=TimeAxis(told, blame.slice_ns) if slices else None,
         selection=_selection(blame, slices) if slices and blame.lost else None,
     )
 
@@ -161,8 +172,13 @@ def _axis(blame: Blame) -> range:
     numbers = blame.slices["slice"]
     if blame.turn is not None:
         numbers = pl.concat([numbers, blame.turn.slices["slice"]])
-    first, last = (int(number) for number in (numbers.min(), numbers.max()))  # type: ignore[arg-type]
-    return range(first, last + 1)
+    return range(whole(numbers.min()), whole(numbers.max()) + 1)
+
+
+def _with(slices: range, numbers: pl.Series) -> range:
+    """The slices, and around them those with these numbers: ranks are in calls of MPI before and after their I/O."""
+    first, last = whole(numbers.min()), whole(numbers.max())
+    return range(min(slices.start, first), max(slices.stop, last + 1))
 
 
 def _over_time(blame: Blame, slices: range) -> list[Section]:
@@ -265,10 +281,10 @@ def _losses(blame: Blame) -> list[Load]:
     return [*loads, Load("unexplained", charts.UNEXPLAINED, rest)]
 
 
-def _neighbours_section(blame: Blame) -> list[Section]:
+def _neighbours_section(blame: Blame, told: range) -> list[Section]:
     if not blame.neighbours:
         return []
-    return [Section("Neighbour by neighbour", tables=[neighbours_table(blame, MOST_ROWS, _axis(blame) or None)])]
+    return [Section("Neighbour by neighbour", tables=[neighbours_table(blame, MOST_ROWS, told or None)])]
 
 
 def _explained_section(blame: Blame) -> Section:

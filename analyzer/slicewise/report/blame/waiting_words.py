@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import polars as pl
+
 from slicewise.analysis.blame.result import CostByWaiting
+from slicewise.analysis.job.split import by_slice
 from slicewise.charts import blame as charts
 from slicewise.charts import style
 from slicewise.charts.blame import Part
+from slicewise.digest.digest import Digest
 from slicewise.report.page import Section
 from slicewise.report.split.split_words import (
     CRITICAL,
     CRITICAL_NOTE,
     DOES,
     LEAST_SECONDS,
+    MOST_RANK_SLICES,
+    MOST_ROWS,
+    NO_SLICES,
     NOTE,
     critical_lines,
     critical_table,
@@ -22,7 +29,7 @@ from slicewise.report.split.split_words import (
     shares_line,
     split_table,
 )
-from slicewise.scalars import real
+from slicewise.scalars import real, whole
 from slicewise.text import words
 
 MOST_HOLDS, MOST_PHASES = 2, 1
@@ -49,17 +56,28 @@ def waiting_lines(cost: CostByWaiting) -> Iterator[str]:
     )
 
 
-def waiting_sections(cost: CostByWaiting) -> list[Section]:
-    """The mean rank's time as one bar with all ranks' table, and the critical ranks of phases, if there are any."""
-    ranks = Section(
-        "Computing, communicating and I/O",
-        text=["The bar is the mean rank's time."],
-        chart=charts.runtime_bar(_parts(cost)),
-        tables=[split_table(cost.split)],
-        note=NOTE,
-    )
+def ranks_by_slice(cost: CostByWaiting, own: Digest, grid_ns: int) -> pl.DataFrame | None:
+    """Ranks' seconds as analysis.job.split.by_slice gives them, in slices of the grid. None where there are none, or
+    too many for a page. own: the job's digest.
+    """
+    slices = pl.col("slice") // (grid_ns // own.slice_ns)
+    rows = by_slice(own, cost.split, MOST_ROWS).with_columns(slices)
+    if rows.is_empty():
+        return None
+    length = whole(rows["slice"].max()) - whole(rows["slice"].min()) + 1
+    return rows if length * rows["process"].n_unique() <= MOST_RANK_SLICES else None
+
+
+def waiting_sections(cost: CostByWaiting, ranks: pl.DataFrame | None = None, axis: range = NO_SLICES) -> list[Section]:
+    """The mean rank's time as one bar, all ranks' table, and the critical ranks of phases, if there are any. ranks:
+    what `ranks_by_slice` gives, for figures of a chosen time; axis: the slices of the page.
+    """
     critical = critical_table(cost.split)
-    return [ranks, *([Section(CRITICAL, tables=[critical], note=CRITICAL_NOTE)] if critical.rows else [])]
+    return [
+        Section("Where the mean rank's time went", chart=charts.runtime_bar(_parts(cost))),
+        Section("Computing, communicating and I/O", tables=[split_table(cost.split, ranks, axis)], note=NOTE),
+        *([Section(CRITICAL, tables=[critical], note=CRITICAL_NOTE)] if critical.rows else []),
+    ]
 
 
 def _parts(cost: CostByWaiting) -> list[Part]:

@@ -18,5 +18,5 @@ def blame_report(case: Case, is_anonymous: bool) -> tuple[Blame, Page]:
     result, paths = case.result(), {one.job: one.path for one in (case.job, *case.neighbours)}
     if is_anonymous or case.hides_names:
         result, paths = anonymous(result, case.job, case.others(), case.unread), {}
-    page = blame_page(result, unseen_lines([case.job]), paths)
+    page = blame_page(result, unseen_lines([case.job]), paths, case.job)
     return result, replace(page, sections=with_marks(page.sections, {case.job.job: coverage(case.job)}))

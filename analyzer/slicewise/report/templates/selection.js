@@ -47,6 +47,7 @@ const selection = (() => {
     const note = document.getElementById("chosen"), bar = document.getElementById("bar");
     const tiles = [...document.querySelectorAll(".facts div[id]")].map((tile) => ({ id: tile.id, name: tile.querySelector("dt"), said: tile.querySelector("dd") }));
     for (const { id } of tiles) document.getElementById(id).classList.add("of-time");
+    bar.dataset.told = "";
     let isChosen = false;
     const names = new Map(tiles.map(({ id, name }) => [id, [...name.childNodes]]));
     const whole = { note: note.textContent, bar: bar.data.map((trace) => trace.x), tiles: Object.fromEntries(tiles.map(({ id, name, said }) => [id, [name.textContent, said.textContent]])) };

@@ -66,7 +66,7 @@ const chosenTime = (() => {
       else for (const heading of figure.querySelectorAll("th.figure"))
         heading.classList.toggle("of-whole", !figure.querySelector(`td:nth-child(${heading.cellIndex + 1})[data-sum]`));
     }
-    for (const chart of document.querySelectorAll(".chart:not([data-linked]):not(#bar)")) chart.closest("section").querySelector("h2").classList.add("of-whole");
+    for (const chart of document.querySelectorAll(".chart:not([data-linked]):not([data-told])")) chart.closest("section").querySelector("h2").classList.add("of-whole");
   }
 
   /* charts: linked ones, drawn; limited: what else can be limited to a time, with limit(range or null) and perhaps extent(). */
