@@ -226,7 +226,21 @@ def main() -> None:
         # Whoever read our output has seen enough; Python must not fail once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except BaseException as error:
+        line = _damage_behind(error)
+        if line is None:
+            raise
+        _fail(line)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _damage_behind(error: BaseException) -> str | None:
+    """The line about a damaged file of a catalog that made another library fail. None: the error is a defect."""
+    if "slicewise.catalog.store" not in sys.modules:
+        return None
+    from slicewise.catalog.check import damage_behind  # no command without a catalog waits for it
+
+    return damage_behind(error)
 
 
 def _fail(line: str) -> None:

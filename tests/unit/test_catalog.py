@@ -22,7 +22,7 @@ from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import KeptDigest, find_job
 from slicewise.catalog.prune import prune_older
 from slicewise.catalog.schema import FRAMES, NAMES
-from slicewise.catalog.store import NS_A_DAY, Catalog, Journal, Writing, day_of, in_order, number_of_name
+from slicewise.catalog.store import NS_A_DAY, Catalog, Journal, Writing, day_of, in_order, number_of_name, opened_here
 from slicewise.digest.digest import read_digest, read_digests
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
 from slicewise.errors import UserError
@@ -173,6 +173,67 @@ def test_a_batch_that_is_damaged_is_told(undisturbed, tmp_path):
     file.write_bytes(file.read_bytes()[:-100])
     (wrong,) = check(catalog)
     assert "process_slices.parquet cannot be read" in wrong["what"]
+
+
+@pytest.fixture(scope="module")
+def damaged(undisturbed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog of whose batch with the job 48190 no Parquet file can be read."""
+    catalog = Path(shutil.copytree(undisturbed, tmp_path_factory.mktemp("damaged") / "catalog"))
+    for file in find_job(Catalog(catalog), "48190").batch.place.glob("*.parquet"):
+        file.write_bytes(file.read_bytes()[:-100])
+    return catalog
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "list CATALOG", "show CATALOG 48190", "overlaps CATALOG --since 2020-01-01", "overlaps CATALOG 48190",
+        "worst CATALOG --since 2020-01-01", "quality CATALOG", "page CATALOG --since 2020-01-01 --html PAGE",
+        "ingest CATALOG JOBS",
+    ],
+)  # fmt: skip
+def test_a_damaged_file_is_one_line_and_nothing_is_lost(words, damaged, jobs, tmp_path):
+    before = {file: file.read_bytes() for file in damaged.rglob("*.parquet")}
+    places = {"CATALOG": damaged, "JOBS": jobs, "PAGE": tmp_path / "page.html"}
+    done = slicewise_command("catalog", *(places.get(word, word) for word in words.split()))
+    assert (done.status, done.text) == (2, "")
+    file, _, told = done.errors.removeprefix("slicewise: ").partition(": ")
+    assert Path(file) in before
+    assert told.startswith("cannot be read: ")
+    assert told.endswith(f"; see: slicewise catalog verify {damaged}\n")
+    assert not (tmp_path / "page.html").exists()
+    assert all(file.read_bytes() == content for file, content in before.items())
+
+
+@pytest.mark.parametrize("words", ["info 48190", "report 48190 --html PAGE", "blame 48190 --html PAGE"])
+def test_a_kept_job_in_a_damaged_file_is_one_line(words, damaged, tmp_path, monkeypatch):
+    monkeypatch.setenv("SLICEWISE_CATALOG", str(damaged))
+    monkeypatch.chdir(tmp_path)
+    done = slicewise_command(*words.split())
+    assert (done.status, done.text, done.errors.count("\n")) == (2, "", 1)
+    assert ".parquet: cannot be read: " in done.errors
+
+
+def test_the_way_out_of_damage_that_verify_names_is_one(damaged, undisturbed, jobs, tmp_path):
+    catalog = Path(shutil.copytree(damaged, tmp_path / "catalog"))
+    done = slicewise_command("catalog", "verify", catalog, "--json")
+    assert done.status == 1
+    wrong = json.loads(done.text)
+    assert all("remove this directory and ingest again" in one["what"] for one in wrong)
+    (place,) = {one["place"] for one in wrong}
+    shutil.rmtree(place)
+    slicewise_command("catalog", "ingest", catalog, jobs)
+    assert_equal(contents(catalog), contents(undisturbed))
+
+
+def test_an_error_that_no_damage_explains_is_a_defect(undisturbed, monkeypatch):
+    def fails(self, name, batches=None):
+        return pl.LazyFrame().select("no such column")
+
+    opened_here.clear()  # other tests' catalogs of this process
+    monkeypatch.setattr(Catalog, "scan", fails)
+    with pytest.raises(pl.exceptions.ColumnNotFoundError):
+        slicewise_command("catalog", "list", undisturbed)
 
 
 def test_what_a_journal_says_counts_as_done(undisturbed, tmp_path):

@@ -7,8 +7,12 @@ from typing import TypedDict
 import polars as pl
 
 from slicewise.catalog.schema import FRAMES, KEY
-from slicewise.catalog.store import Batch, Catalog
+from slicewise.catalog.store import Batch, Catalog, opened_here
 from slicewise.digest.slices import SUMS
+
+# What polars raises where a file is damaged: its own errors, or that its code gave up.
+OF_POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+WAY_OUT = "remove this directory and ingest again"
 
 
 class Wrong(TypedDict):
@@ -34,17 +38,47 @@ def check(catalog: Catalog) -> list[Wrong]:
     return wrong
 
 
+def damage_behind(error: BaseException) -> str | None:
+    """The line about a damaged file of a catalog that this process has opened, if that can be what polars raised.
+
+    Queries run long after their files were named, and polars does not say which file it was. So all files of the
+    catalogs are read until one fails. None: all are sound, and the error is a defect.
+    """
+    if not isinstance(error, OF_POLARS):
+        return None
+    for path in sorted(opened_here):
+        for batch in Catalog(path).batches():
+            for name in batch.rows:
+                reason = _unreadable(batch, name)
+                if reason:
+                    return f"{batch.file(name)}: {reason}; see: slicewise catalog verify {path}"
+    return None
+
+
+def _unreadable(batch: Batch, name: str) -> str:
+    """Why a frame of a batch cannot be read as docs/catalog.md has it; nothing if it can."""
+    try:
+        frame = batch.read(name)
+    except (OSError, *OF_POLARS) as error:
+        return f"cannot be read: {_reason(error)}"
+    return "" if frame.schema == FRAMES[name].polars_schema else "has other columns than docs/catalog.md lists"
+
+
+def _reason(error: BaseException) -> str:
+    return str(error).partition("\n")[0].removeprefix("parquet: ").removeprefix("File out of specification: ")
+
+
 def _of_batch(batch: Batch) -> list[str]:
     wrong = []
     frames: dict[str, pl.DataFrame] = {}
     for name, rows in batch.rows.items():
         try:
             frames[name] = batch.read(name)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            wrong.append(f"{name}.parquet cannot be read: {str(error).splitlines()[0]}; ingest its jobs again")
+        except (OSError, *OF_POLARS) as error:
+            wrong.append(f"{name}.parquet cannot be read: {_reason(error)}; {WAY_OUT}")
             continue
         if frames[name].height != rows:
-            wrong.append(f"{name}.parquet has {frames[name].height:,} rows of {rows:,}; ingest its jobs again")
+            wrong.append(f"{name}.parquet has {frames[name].height:,} rows of {rows:,}; {WAY_OUT}")
         elif frames[name].schema != FRAMES[name].polars_schema:
             wrong.append(f"{name}.parquet has other columns than docs/catalog.md lists")
     if wrong:

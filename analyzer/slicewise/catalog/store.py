@@ -45,6 +45,8 @@ NS_A_DAY = 86_400_000_000_000
 ROWS_A_GROUP = {"jobs": 16_384, "job_slices": 65_536}
 ROWS_A_GROUP_OF_OTHERS = 131_072
 OWNER_ALONE = 0o700
+# Catalogs that this process has opened: where to look for the file whose damage made a library fail.
+opened_here: set[Path] = set()
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Batch:
 
                 found = ((number, bisect.bisect_left(places, number, key=at)) for number in numbers)
                 return any(place < len(places) and at(place) == number for number, place in found)
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # no bytes are no map
             return True
 
     def read(self, name: str) -> pl.DataFrame:
@@ -118,6 +120,7 @@ class Catalog:
             raise UserError(f"{path / ABOUT}: cannot be read: {error}; ask the catalog's owner") from error
         if about.get("format") != FORMAT:
             raise UserError(f"{path}: is a catalog of format {about.get('format')}, and this slicewise reads {FORMAT}")
+        opened_here.add(self.path)
         self.has_names = about.get("names") != "hash"
         self._shows_names = bool(about.get("shows_names"))
         self._batches: dict[Path, Batch] = {}  # as they were read: a batch never changes
