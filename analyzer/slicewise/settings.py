@@ -10,7 +10,6 @@ work all the same.
 
 from __future__ import annotations
 
-import difflib
 import os
 import stat
 from collections.abc import Iterator, MutableMapping
@@ -22,6 +21,7 @@ from slicewise.contract import settings_of_the_library
 from slicewise.errors import UserError
 from slicewise.kinds import POLICIES
 from slicewise.text.masked import FORMS
+from slicewise.text.suggestions import nearest
 
 PREFIX = "SLICEWISE_"
 CATALOG = "SLICEWISE_CATALOG"
@@ -155,8 +155,8 @@ def _checked(file: Path, key: str, value: Any) -> tuple[str, str]:
     """A variable and its text, of a key and its value in the file."""
     known = {_key(variable): variable for variable in _known() if variable not in NOT_IN_A_FILE}
     if key not in known:
-        meant = difflib.get_close_matches(key, known, 1, 0.6)
-        hint = f"did you mean {meant[0]}?" if meant else "see: slicewise help settings"
+        meant = nearest(key, known)
+        hint = f"did you mean {meant}?" if meant else "see: slicewise help settings"
         why = "is a name of one job alone; give --job NAME" if f"{PREFIX}{key.upper()}" in NOT_IN_A_FILE else ""
         raise UserError(f"{file}: {key}: {why or f'no such setting; {hint}'}")
     row = _known()[known[key]]

@@ -120,6 +120,16 @@ COMPLAINTS = {
     "import xyz": "xyz: no such command; choose one of csv, darshan, dftracer, recorder",
     "--versoin": "--versoin: no such option; did you mean --version?",
     "overlap a b --alon c": "overlap: --alon: no such option; did you mean --alone?",
+    "catalog prune c --keep 3d": "catalog prune: --keep: no such option; see: slicewise catalog prune --help",
+    "export a --to b": "export: --to: no such option; see: slicewise export --help",
+    "export a --form csv": "export: --form: no such option; did you mean --format?",
+    "help sett": "sett: no such topic; did you mean: slicewise help settings",
+    "help blaem": "blaem: no such command; did you mean: slicewise blame",
+    "expo": "expo: no such command; did you mean: slicewise export",
+    "co": "co: no such command; see: slicewise --help",
+    "config slic": "config: slic: no such setting; did you mean slice?",
+    "list /no/such/place": "/no/such/place: does not exist; "
+    "give a directory with profiles in it or anywhere below, such as SLICEWISE_DIR",
     "info -z": "info: -z: no such option; see: slicewise info --help",
     "overlap a b --alone": "overlap: --alone: has no value; give --alone JOBDIR",
     "info --json=3 a": "info: --json: takes no value; give --json alone",
@@ -132,6 +142,16 @@ COMPLAINTS = {
     "run --slice 61 true": "run: --slice 61: give a number, 0.1 to 60",
     "run": "run: COMMAND is missing; the form is: slicewise run [options] COMMAND...",
 }
+
+
+def test_a_list_of_no_profile_has_a_complaint_and_no_table(tmp_path):
+    (tmp_path / "bad.csv").write_text("a,b\n")
+    done = slicewise_command("list", tmp_path / "bad.csv")
+    assert (done.status, done.text, done.errors.count("\n")) == (1, "", 1)
+    assert f"{tmp_path / 'bad.csv'}: " in done.errors
+    empty = slicewise_command("list", tmp_path)
+    assert (empty.status, empty.text) == (2, "")
+    assert "give a directory with profiles in it or anywhere below" in empty.errors
 
 
 @pytest.mark.parametrize("line", COMPLAINTS)

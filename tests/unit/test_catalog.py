@@ -381,7 +381,7 @@ def test_the_command_names_what_it_leaves_out(jobs, tmp_path):
     [
         (("verify", "nowhere"), "nowhere: is no catalog; make one with: slicewise catalog ingest nowhere PROFILE..."),
         (("ingest", "full", "jobs"), "full: holds other files and is no catalog; name an empty or a new directory"),
-        (("ingest", "new", "nothing"), "nothing: there is no .swz file in it or below; give a job's directory"),
+        (("ingest", "new", "nothing"), "nothing: there is no .swz file in it or below; give a directory with profiles"),
         (("prune", "nowhere", "--older-than", "soon"), "--older-than soon: is no age; give one such as 90d, 12w or 2y"),
     ],
 )

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slicewise.errors import UserError
-from slicewise.profile.files import SUFFIX, WAY_OUT, unreadable
+from slicewise.profile.files import SUFFIX, unreadable
 
 # Profiles that are read together.
 BYTES_AT_ONCE, JOBS_AT_ONCE = 16 << 20, 512
+WAY_OUT = "give a directory with profiles in it or anywhere below, such as SLICEWISE_DIR"
 
 
 @dataclass(frozen=True)

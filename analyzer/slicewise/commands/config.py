@@ -13,7 +13,7 @@ from slicewise.errors import UserError
 from slicewise.report.tables import Column, Table, for_terminal
 from slicewise.settings import PREFIX, config_file, from_file, mistakes, settings
 from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
-from slicewise.terminal.values import nearest
+from slicewise.text.suggestions import nearest
 
 WHERE_IT_HOLDS = (
     "It holds for what slicewise starts, and after `module load slicewise`. In a script that sets LD_PRELOAD itself:",

@@ -9,6 +9,7 @@ import typer
 from slicewise.errors import UserError
 from slicewise.terminal.complaints import no_such_command
 from slicewise.terminal.settings_text import settings_text
+from slicewise.text.suggestions import nearest
 
 SETTINGS = "settings"
 
@@ -27,6 +28,9 @@ def help(
         typer.echo(settings_text())
         return
     found: Any = context.find_root()
+    names = found.command.list_commands(found)
+    if topic and topic[0] not in names and nearest(topic[0], [*names, SETTINGS]) == SETTINGS:
+        raise UserError(f"{' '.join(topic)}: no such topic; did you mean: slicewise help {SETTINGS}")
     for name in topic or ():
         names = found.command.list_commands(found) if hasattr(found.command, "list_commands") else []
         if name not in names:

@@ -36,7 +36,7 @@ def list_(
             say(line)
     if json:
         write_json(records(found), output)
-    else:
+    elif found.height or not any(unread for _, unread in told):
         write_text([for_terminal(jobs_table(found.iter_rows(named=True)))], output)
     if any(unread for _, unread in told):
         raise typer.Exit(SOME_UNREAD)

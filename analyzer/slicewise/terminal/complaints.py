@@ -7,7 +7,8 @@ from typing import Any
 from typer._click.exceptions import BadOptionUsage, MissingParameter, NoSuchOption
 
 from slicewise.terminal.help_text import form_of
-from slicewise.terminal.values import nearest, option_of, value_name
+from slicewise.terminal.values import option_of, value_name
+from slicewise.text.suggestions import nearest
 
 
 def complaint(error: Any) -> str:

@@ -6,12 +6,12 @@ a programmer would.
 
 from __future__ import annotations
 
-import difflib
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args
 
 from slicewise.errors import UserError
+from slicewise.text.suggestions import nearest
 
 # What a value is called in help and in complaints where the command does not say.
 NAMES_OF_TYPES: dict[Any, str] = {int: "N", float: "NUMBER", Path: "PATH"}
@@ -49,12 +49,6 @@ def range_of(param: Any) -> str:
     return "" if param.max is None else f"at most {param.max:g}"
 
 
-def nearest(typed: str, known: list[str]) -> str:
-    """The name that was probably meant, or nothing."""
-    found = difflib.get_close_matches(typed, known, 1, 0.6)
-    return found[0] if found else ""
-
-
 def option_of(param: Any) -> str:
     """How complaints name the parameter: its longest option, or the argument's name."""
     return max(param.opts, key=len) if param.param_type_name == "option" else value_name(param)
@@ -85,7 +79,7 @@ def _choice(value: Any, choices: tuple[Any, ...], param: Any, ctx: Any) -> Any:
     by_name = {_shown(choice): choice for choice in choices}
     if _shown(value) in by_name:
         return by_name[_shown(value)]
-    meant = nearest(str(value), list(by_name))
+    meant = nearest(str(value), by_name)
     hint = f"; did you mean {meant}?" if meant else ""
     raise UserError(f"{_where(param, ctx)} {value}: choose one of {', '.join(by_name)}{hint}")
 
