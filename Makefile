@@ -174,7 +174,7 @@ check: all $(BUILD)/bin/unit $(BUILD)/peers/.installed  ## for daily work: unit 
 .PHONY: test
 test:  ## run all tests, the engine's under sanitizers too, and lint
 	make/setup test
-	$(MAKE) --no-print-directory -j$(PROCESSORS) all $(BUILD)/bin/unit $(BUILD)/peers/.installed
+	$(MAKE) --no-print-directory -j$(PROCESSORS) all $(BUILD)/bin/unit $(BUILD)/peers/.installed $(BUILD)/site_tools/.installed
 	-$(MAKE) --no-print-directory axe
 	-$(MAKE) --no-print-directory promtool
 	$(MAKE) --no-print-directory unit

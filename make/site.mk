@@ -20,8 +20,10 @@ $(BUILD)/mermaid/mermaid.min.js:
 	rm $(@D)/$(MERMAID)
 	touch $@
 
+# With --quiet, --strict would count no warning.
 .PHONY: site
 site: $(BUILD)/site_tools/.installed  ## make the documentation as a site that needs no network: build/site/index.html
 	@$(MAKE) --no-print-directory --silent mermaid || true
-	NO_MKDOCS_2_WARNING=1 $(BUILD)/site_tools/bin/mkdocs build --strict --quiet --config-file packaging/site/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(BUILD)/site_tools/bin/mkdocs build --strict --config-file packaging/site/mkdocs.yml > $(BUILD)/site.log 2>&1 \
+	  || { grep -vE '^(INFO|  -)' $(BUILD)/site.log >&2; exit 1; }
 	@echo "site: $(BUILD)/site/index.html"
