@@ -104,6 +104,15 @@ class Browser:
                     ticks += sum(map(int, (task / "stat").read_text().rpartition(") ")[2].split()[11:13]))
         return ticks / os.sysconf("SC_CLK_TCK")
 
+    def main_thread_seconds(self) -> float:
+        """What the main thread of the page's process has had of a processor, once it has nothing left to do. Pages
+        that were in the same process before are in it, too.
+        """
+        self._call("Performance.enable")
+        self.evaluate("new Promise((done) => requestIdleCallback(() => done()))")
+        metrics = self._call("Performance.getMetrics")["metrics"]
+        return next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime")
+
     def wait_for(self, expression: str) -> None:
         deadline = time.monotonic() + self.timeout
         while not self.evaluate(f"Boolean({expression})"):
