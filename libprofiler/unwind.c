@@ -4,13 +4,15 @@
 #include "peek.h"
 #include "raw.h"
 
+#include <signal.h>
 #include <string.h>
+#include <ucontext.h>
 
 #if defined(__x86_64__)
-enum { FRAME_POINTER = 6, STACK_POINTER = 7 };
+enum { FRAME_POINTER = 6, STACK_POINTER = 7, IS_CALL_ON_STACK = 1 };
 #define CODE_ADDRESS(address) (address)
 #else
-enum { FRAME_POINTER = 29, STACK_POINTER = 31 };
+enum { FRAME_POINTER = 29, STACK_POINTER = 31, IS_CALL_ON_STACK = 0 };
 #define CODE_ADDRESS(address) ((address) & 0xffffffffffff) /* without the signature that some processors put into it */
 #endif
 
@@ -496,6 +498,31 @@ static bool follow_frame_pointer(struct unwind_state *state)
     return module_of(state->pc) != NULL;
 }
 
+#if defined(__aarch64__)
+/* The kernel's code to which a signal handler returns has no unwind entry on this processor. It is known by what it does, a system call, and what was
+ * interrupted by where the kernel has put its registers. */
+static bool leave_handler(struct unwind_state *state)
+{
+    static const uint32_t sigreturn[] = { 0xd2801168, 0xd4000001 }; /* mov x8, 139; svc 0 */
+    enum { GENERAL = 31, STACK_AND_PLACE = 2 };
+    uint32_t code[sizeof sigreturn / sizeof *sigreturn];
+    uint64_t registers[GENERAL + STACK_AND_PLACE];
+    uint64_t from = state->value[STACK_POINTER] + sizeof(siginfo_t) + offsetof(ucontext_t, uc_mcontext.regs);
+    if (!peek(state->pc, code, sizeof code) || memcmp(code, sigreturn, sizeof code) != 0 || !peek(from, registers, sizeof registers))
+        return false;
+    memcpy(state->value, registers, (GENERAL + 1) * sizeof *registers);
+    state->pc = registers[GENERAL + 1];
+    state->is_exact = true;
+    return true;
+}
+#else
+static bool leave_handler(struct unwind_state *state)
+{
+    (void)state; /* libc's own code, or the kernel's, with an unwind entry */
+    return false;
+}
+#endif
+
 /* One frame outwards. Says where the function of `pc` begins. Returns false at the end of the stack. */
 static bool step(struct unwind_state *state, uint64_t pc, uint64_t *function)
 {
@@ -510,8 +537,10 @@ static bool step(struct unwind_state *state, uint64_t pc, uint64_t *function)
     const struct module *module = module_of(pc);
     struct entry entry;
     if (module == NULL)
-        return false;
+        return leave_handler(state);
     if (!find_entry(module, pc, &entry)) {
+        if (leave_handler(state))
+            return true;
         /* A return address that no call wrote, such as that of a context's first function: it is where its own entry begins. */
         if (!state->is_exact && find_entry(module, pc + 1, &entry) && entry.begin == pc + 1) {
             *function = entry.begin;
@@ -541,12 +570,12 @@ unsigned unwind(struct unwind_state *state, struct unwind_frame *frames, unsigne
     state->is_exact = true;
     while (count < most && state->pc != 0) {
         uint64_t pc = state->is_exact ? state->pc : state->pc - 1, stack = state->value[STACK_POINTER];
-        bool may_jump = false;
+        bool may_stay = !IS_CALL_ON_STACK && state->is_exact; /* a function that calls nobody may have no stack */
         frames[count].pc = pc;
         bool goes_on = step(state, pc, &frames[count].function);
-        may_jump = state->is_exact; /* a handler may have a stack of its own */
+        bool may_jump = state->is_exact; /* a handler may have a stack of its own */
         count++;
-        if (!goes_on || (state->value[STACK_POINTER] <= stack && !may_jump))
+        if (!goes_on || (!may_jump && state->value[STACK_POINTER] < stack + !may_stay))
             break;
     }
     return count;

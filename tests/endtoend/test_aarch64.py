@@ -87,9 +87,10 @@ def test_it_counts_what_is_counted_here(made: Path, apps: Apps, job: Job, name: 
 
 
 @needs_emulation
+@pytest.mark.flaky(reruns=2)  # samples are a matter of chance
 def test_it_walks_stacks_to_their_end(made: Path, job: Job) -> None:
-    """Of the program, of a thread, of forked children; of a deep one what there is room for."""
-    ended = emulated(made, job, "site_odd", "fork", "deep", SLICEWISE_SITE_MS="1")
+    """Of the program, of a thread, of forked children, beyond a signal; of a deep one what there is room for."""
+    ended = emulated(made, job, "site_odd", "signal", "fork", "deep", SLICEWISE_SITE_MS="1")
     assert (ended.status, ended.errors) == (0, "")
     found = sites(Digest(job.profile()))
     stacks = {number: [place.function for place in stack] for number, stack in enumerate(found.stacks)}
@@ -99,5 +100,7 @@ def test_it_walks_stacks_to_their_end(made: Path, job: Job) -> None:
     of_main = re.compile(r"_start __libc_start_main \S+ main fork_beside_threads wait_in_read read")
     numbers = [number for stack, number in told.items() if of_main.fullmatch(stack)]
     assert found.samples.filter(pl.col("stack").is_in(numbers))["process"].n_unique() == 21
+    of_handler = re.compile(r"_start __libc_start_main \S+ main be_interrupted .+ in_handler wait_in_read read")
+    assert any(of_handler.fullmatch(stack) for stack in told)
     (deep,) = [stack for stack in stacks.values() if "go_deep" in stack and stack[-1] == "read"]
     assert (set(deep[:-2]), len(deep)) == ({"go_deep"}, 65)
