@@ -6,26 +6,25 @@ list of all commands is made without importing any, and without rich, which take
 
 from __future__ import annotations
 
-import ast
 import atexit
 import functools
 import gc
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from slicewise import __version__, commands, settings
+from slicewise import __version__, commands, overview, settings
 from slicewise.errors import UserError
+from slicewise.overview import WELCOME, all_commands, files, groups
 from slicewise.terminal.complaints import complaint, no_such_command
 from slicewise.terminal.deferred import load_declaration
-from slicewise.terminal.help_text import filled, help_text, section, summary_of
+from slicewise.terminal.help_text import help_text
 from slicewise.terminal.values import OwnValues
 from slicewise.text.safe_text import say
 
@@ -33,19 +32,6 @@ from slicewise.text.safe_text import say
 GARBAGE_THRESHOLD = 50_000
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
-OTHERS = "Others"
-WELCOME = """\
-Slicewise says who slowed a job down, by how much, and what it would have taken alone. Step by step:
-
-  slicewise doctor                       check that profiling works here
-  slicewise run -- ./program             profile a job; in a batch script: slicewise run -- srun ./program
-  slicewise list slicewise               list what has been profiled
-  slicewise report slicewise/JOB         show one job's I/O: a page, and a summary here
-  slicewise blame slicewise/JOB          say who slowed it down, by how much, how sure that is
-  slicewise overlap JOBDIR JOBDIR        lay several jobs on one time axis
-
-All commands: slicewise --help    One of them: slicewise blame --help    Settings: slicewise help settings"""
-
 Command = TyperCommand | TyperGroup
 
 
@@ -53,50 +39,20 @@ class CommandFiles(TyperGroup):
     """The group of all commands: one for each module of `slicewise.commands`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [name for names in _groups().values() for name in names]
+        return [name for names in groups().values() for name in names]
 
     def get_command(self, ctx: Any, name: str) -> Command | None:
-        return _load(name) if name in _files() else None
+        return _load(name) if name in files() else None
 
     def summary(self, name: str) -> str:
         """What a command does, without importing it."""
-        return _summary(name)
-
-
-def _files() -> dict[str, Path]:
-    """The commands' files by the commands' names: NAME.py, or NAME_.py where the name is a Python keyword. A file whose
-    name begins with _ is a part of other commands.
-    """
-    return {file.stem.rstrip("_").replace("_", "-"): file for file in _modules() if not file.stem.startswith("_")}
-
-
-def _modules() -> Iterator[Path]:
-    for place in commands.__path__:
-        yield from Path(place).glob("*.py")
-
-
-def _groups() -> dict[str, list[str]]:
-    """The commands' names by what users want of them."""
-    files = _files()
-    found = {title: [name for name in names if name in files] for title, names in commands.GROUPS.items()}
-    grouped = {name for names in found.values() for name in names}
-    others = sorted(set(files) - grouped)
-    return found | ({OTHERS: others} if others else {})
-
-
-def _summary(name: str) -> str:
-    """What the command's own help says first, read from its source."""
-    module = ast.parse(_files()[name].read_bytes())
-    function = name.replace("-", "_")
-    bodies = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == function]
-    texts = [*(ast.get_docstring(body) for body in bodies), ast.get_docstring(module)]
-    return summary_of(next((text for text in texts if text), ""))
+        return overview.summary(name)
 
 
 def _load(name: str) -> Command:
     """The command in its file."""
     function = name.replace("-", "_")
-    file = _files()[name]
+    file = files()[name]
     module, load_rest = load_declaration(f"{commands.__name__}.{file.stem}", file, function)
     application = getattr(module, "app", None)
     if application is None:
@@ -165,20 +121,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _all_commands(context: Any) -> str:
-    """The help of all: every command in its group, by the first sentence of its own."""
-    groups = {title: [(name, _summary(name)) for name in names] for title, names in _groups().items()}
-    widest = max(len(name) for rows in groups.values() for name, _ in rows)
-    return "\n\n".join([
-        "Usage: slicewise COMMAND ...",
-        filled("Who slowed my job down, by how much, and what would it have taken alone?"),
-        *(section(title, rows, widest) for title, rows in groups.items()),
-        section("Options", [("--version", "Print the version."), ("--help", "Show this help.")], widest),
-        "Example:\n  slicewise run -- ./program",
-        filled("One command's options and an example: slicewise COMMAND --help"),
-    ])  # fmt: skip
-
-
 def _application() -> TyperGroup:
     """The command line as a whole."""
     application = typer.Typer(
@@ -199,7 +141,7 @@ def _application() -> TyperGroup:
 
     whole: TyperGroup = get_command(application)  # type: ignore[assignment]
     _make_own(whole, lambda: None)
-    whole.get_help = _all_commands  # type: ignore[assignment, method-assign]
+    whole.get_help = lambda _: all_commands()  # type: ignore[assignment, method-assign]
     return whole
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from slicewise import cli
+from slicewise import cli, overview
 from slicewise.commands import GROUPS
 from slicewise.terminal.help_text import parts_of
 from support.command_line import slicewise_command
@@ -24,10 +24,10 @@ def leaves(command, path):
     return [leaf for name, part in parts.items() for leaf in leaves(part, [*path, name])]
 
 
-ALL = {" ".join(path): command for name in cli._files() for path, command in leaves(cli._load(name), [name])}
+ALL = {" ".join(path): command for name in overview.files() for path, command in leaves(cli._load(name), [name])}
 
 
-@pytest.mark.parametrize("name", [*sorted(cli._files()), *sorted(ALL)])
+@pytest.mark.parametrize("name", [*sorted(overview.files()), *sorted(ALL)])
 def test_help(name):
     done = slicewise_command(*name.split(), "--help")
     assert (done.status, done.errors) == (0, "")
@@ -37,12 +37,12 @@ def test_help(name):
 
 
 def test_no_part_of_a_command_is_listed():
-    assert not {"catalog-pages", "-catalog-pages"} & set(cli._files())
+    assert not {"catalog-pages", "-catalog-pages"} & set(overview.files())
 
 
 def test_every_command_is_in_one_group():
     listed = [name for names in GROUPS.values() for name in names]
-    assert sorted(listed) == sorted(cli._files()), "commands/__init__.py: GROUPS"
+    assert sorted(listed) == sorted(overview.files()), "commands/__init__.py: GROUPS"
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
@@ -64,7 +64,7 @@ def test_the_example_is_understood(name):
 @pytest.mark.parametrize("width", WIDTHS)
 def test_help_fits_and_breaks_no_word(monkeypatch, width):
     monkeypatch.setenv("COLUMNS", "100")
-    names = [(), *((name,) for name in sorted(cli._files()))]
+    names = [(), *((name,) for name in sorted(overview.files()))]
     before = {name: set(slicewise_command(*name, "--help").text.split()) for name in names}
     monkeypatch.setenv("COLUMNS", str(width))
     for name in names:
@@ -93,10 +93,21 @@ def test_help_is_soon_there():
     assert seconds("-m", "slicewise", "catalog", "worst", "--help") - bare < MOST_SECONDS
 
 
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_what_one_asks_first_is_answered_alike_without_the_command_line(arguments, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    program = (
+        "import sys; from slicewise.__main__ import main; main()\n"
+        "assert not {'typer', 'slicewise.cli'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", program, *arguments], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (slicewise_command(*arguments).text, "")
+
+
 def test_help_imports_nothing_large():
     program = (
-        "import sys; from slicewise import cli\n"
-        "for name in cli._files():\n"
+        "import sys; from slicewise import cli, overview\n"
+        "for name in overview.files():\n"
         "    cli._load(name)\n"
         "print(*sorted({'polars', 'numpy', 'plotly', 'rich', 'pydantic', 'slicewise.analysis'} & set(sys.modules)))"
     )
@@ -110,7 +121,7 @@ def test_alone_it_says_what_one_can_do_in_ten_lines():
     assert len(done.text.splitlines()) <= 10
     told = [line.split()[1] for line in done.text.splitlines() if line.startswith("  slicewise")]
     assert told
-    assert set(told) <= set(cli._files())
+    assert set(told) <= set(overview.files())
 
 
 COMPLAINTS = {

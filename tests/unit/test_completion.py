@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from slicewise import cli
+from slicewise import cli, overview
 from support.command_line import slicewise_command
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +69,7 @@ def test_every_command_has_a_man_page_that_troff_takes(tmp_path):
     subprocess.run([sys.executable, ROOT / "make/man_pages", tmp_path], check=True)
     pages = {page.name for page in tmp_path.glob("man?/*")}
     assert {"slicewise.1", "slicewise-settings.7", "slicewise-catalog-worst.1"} <= pages
-    assert {f"slicewise-{name}.1" for name in cli._files()} <= pages
+    assert {f"slicewise-{name}.1" for name in overview.files()} <= pages
     page = (tmp_path / "man1/slicewise-overlap.1").read_text()
     assert "\n.TP\n.B \\-\\-direction auto|read|write\n" in page
     for page in tmp_path.glob("man?/*"):
