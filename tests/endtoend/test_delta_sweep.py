@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from endtoend.test_delta_run import PROGRAM
 from slicewise.errors import UserError
+from slicewise.profile.reader import read_profile
 from slicewise.running.delta_sweep import read_plan
 from support.command_line import run_slicewise
 
@@ -73,6 +75,32 @@ def test_two_panels_are_run_once_and_drawn_from_what_was_recorded(tmp_path):
     other = run_slicewise(*arguments, directory=tmp_path)
     assert other.returncode == 2
     assert "its panel two is another one" in other.stderr
+
+
+def test_a_server_is_sampled_over_ssh_for_as_long_as_a_job_runs(tmp_path, monkeypatch):
+    """With a collector as it is; only ssh is a shell here, and the server's segments lie apart as on another node."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    for folder in ("data", "segments", "temporary", "bin"):
+        (tmp_path / folder).mkdir()
+    ssh = tmp_path / "bin" / "ssh"
+    own = f"SLICEWISE_SEGMENT_DIR={tmp_path}/segments TMPDIR={tmp_path}/temporary"
+    ssh.write_text(f'#!/bin/sh\n[ "$3" = away ] && {{ echo no such host >&2; exit 255; }}\nexec env {own} sh -c "$4"\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{ssh.parent}:{os.environ['PATH']}")
+    python = f"python = {json.dumps(sys.executable)}\n"
+    (tmp_path / "plan.toml").write_text(python + 'servers = "server1,away"\n' + PLAN + PANELS)
+    done = run_slicewise("delta", "sweep", "plan.toml", "--panel", "one", "--dir", "swept", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("away: was not sampled: no such host") == 1
+    jobs = [path for path in (tmp_path / "swept" / "one").iterdir() if path.is_dir() and path.name != "output"]
+    assert len(jobs) == 4
+    for job in jobs:
+        [fetched] = job.glob("sampled-*.swz")
+        nodes = read_profile(job).nodes
+        # Its own node has a collector of `slicewise run`; both count slices as the job does.
+        assert (len(nodes), set(nodes["slice_ns"])) == (2, {100_000_000})
+        assert fetched.stat().st_size > 0
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def plan_of(tmp_path: Path, text: str) -> Path:

@@ -48,11 +48,11 @@ volume shard
 end-volume
 """
 LFS = """\
-#!/usr/bin/python3
-import os, subprocess, sys
+#!{python}
+import sys
 sys.path[:0] = {path}
 from testbed import sweep
-sweep.set_stripe({folder!r}, {nodes!r}, sys.argv[1:])
+sweep.set_stripe({folder!r}, {servers!r}, {nodes!r}, sys.argv[1:])
 """
 
 
@@ -174,15 +174,19 @@ def _start_striped(cluster: nodes.Cluster, commands: Path) -> None:
         for node in cluster.nodes:
             servers.mount_glusterfs(cluster, node, client, point)
     path = [entry for entry in sys.path if entry]
-    own = {node.name: node.command() for node in cluster.nodes}
-    (commands / "lfs").write_text(LFS.format(path=path, folder=str(cluster.folder), nodes=own))
+    own = [{node.name: node.command() for node in group} for group in (cluster.servers[:-1], cluster.nodes)]
+    text = LFS.format(python=sys.executable, path=path, folder=str(cluster.folder), servers=own[0], nodes=own[1])
+    (commands / "lfs").write_text(text)
     (commands / "lfs").chmod(0o755)
 
 
-def set_stripe(folder: str, own: dict[str, list[str]], words: Sequence[str]) -> None:
-    """`lfs setstripe`: mounts over the directory, on all nodes, a client that spreads files over the servers.
+def set_stripe(
+    folder: str, of_servers: dict[str, list[str]], of_nodes: dict[str, list[str]], words: Sequence[str]
+) -> None:
+    """`lfs setstripe`: mounts over the directory, on all nodes, a client that spreads files over the servers, each of
+    which has a directory of its own for that.
 
-    own: what begins a command on each node, by its name.
+    of_servers, of_nodes: what begins a command on each, by its name.
     """
     parser = argparse.ArgumentParser(prog="lfs setstripe")
     parser.add_argument("command", choices=["setstripe"])
@@ -193,13 +197,22 @@ def set_stripe(folder: str, own: dict[str, list[str]], words: Sequence[str]) -> 
     given = parser.parse_args(words)
     numbers = [int(word) for word in given.servers.split(",")] if given.servers else list(range(STRIPED_SERVERS))
     block = int(given.stripe_size.removesuffix("k")) * BLOCK_FACTOR
-    ends = [(nodes.server_address(number), servers.GLUSTER_PORT) for number in numbers]
-    client = Path(folder) / f"client-{str(given.directory).replace('/', '_')}.vol"
-    text = servers.client(ends, (), is_distributed=True) + SHARD.format(block=f"{block}KB")
-    client.write_text(text)
-    for name, command in own.items():
-        log = Path(folder) / f"{name}-{client.stem}.log"
-        subprocess.run([*command, "glusterfs", "-f", client, "-l", log, given.directory], check=True)
+    stripes = Path(folder) / "stripes"
+    stripes.mkdir(exist_ok=True)
+    port = plants.plant_cases.FIRST_BRICK_PORT + len(list(stripes.iterdir()))
+    own = stripes / str(port)
+    own.mkdir()
+    for number in numbers:
+        name, command = list(of_servers.items())[number]
+        export, file = own / name, own / f"{name}.vol"
+        export.mkdir()
+        file.write_text(servers.BRICK.format(export=export, port=port))
+        subprocess.run([*command, "glusterfsd", "-f", file, "-l", own / f"{name}.log"], check=True)
+    ends = [(nodes.server_address(number), port) for number in numbers]
+    client = own / "client.vol"
+    client.write_text(servers.client(ends, (), is_distributed=True) + SHARD.format(block=f"{block}KB"))
+    for name, command in of_nodes.items():
+        subprocess.run([*command, "glusterfs", "-f", client, "-l", own / f"{name}.log", given.directory], check=True)
 
 
 def _write_ssh(cluster: nodes.Cluster, ssh: Path) -> None:
