@@ -83,7 +83,13 @@ def test_a_row_and_a_section_a_panel():
     ]  # fmt: skip
     [table] = page.sections[2].tables
     assert [row[1].text for row in table.rows] == ["disk busy"]
-    assert page.sentences[0] == "Whoever comes first gains most in disk: asymmetry 1.00."
+    assert page.sentences == [
+        "Whoever comes first gains most in disk: asymmetry 1.00.", "The device: 2 panels, a Delta-graph each."
+    ]  # fmt: skip
+    untold = Panel("device", replace(fair, asymmetry=None, asymmetry_reason="none"), NOTHING, NO_LEVELS, 0.1)
+    assert sweep_page("The device", [*panels, untold], [], []).sentences[-1] == (
+        "1 panel of 3 cannot tell who gains; sections say why."
+    )
     assert sweep_page("The device", panels[:1], [], []).sentences[0] == (
         "Nobody gains much by coming first or second: asymmetry 0.00 at most, in memory."
     )
@@ -100,6 +106,10 @@ def test_a_panel_of_short_jobs_says_so():
         f"memory: a job alone takes {alone:.1f} s, which is less than 5 slices of {alone / 4:g} s: take a larger "
         "volume or shorter slices."
     )
+    slow_alone = replace(fair, points=fair.points.with_columns(pl.col("interference") * 0.5))
+    [said] = hints(Panel("device", slow_alone, NOTHING, NO_LEVELS, alone / 6))
+    assert said.startswith("memory: at ")
+    assert "something else probably slowed the standalone run down" in said
     spread = replace(fair, points=fair.points.with_columns(pl.col("dt", "point") * 10))
     [said] = hints(Panel("device", spread, NOTHING, NO_LEVELS, alone / 6))
     assert said.startswith("memory: the jobs meet at 1 of 5 offsets, since the first one has ended")

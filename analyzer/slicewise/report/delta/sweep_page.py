@@ -18,6 +18,9 @@ from slicewise.text import words
 # A job alone of fewer slices, or that meets the other one at fewer offsets, shows little.
 LEAST_SLICES = 5
 LEAST_MEETING = 3
+# Beside another job nobody gets faster. Where one took less than this part of its time alone, something else had
+# slowed it down there.
+LEAST_INTERFERENCE = 0.9
 # So many of a panel's signals that are evidence are drawn; the table has all.
 MOST_SIGNALS = 4
 
@@ -59,6 +62,13 @@ def hints(panel: Panel) -> list[str]:
             f"{name}: the jobs meet at {meeting} of {len(offsets)} offsets, since the first one has ended before the "
             "other begins: take a larger volume or smaller offsets."
         )
+    fastest = panel.graph.points.sort("interference").row(0, named=True)
+    if fastest["interference"] < LEAST_INTERFERENCE:
+        said.append(
+            f"{name}: at {fastest['dt']:.1f} s, {fastest['name']} took {fastest['interference']:.2f} times as long as "
+            "alone: something else probably slowed the standalone run down. Do not trust peak and cause; repeat the "
+            "runs on a calm machine."
+        )
     return said
 
 
@@ -82,11 +92,15 @@ def sweep_table(panels: Sequence[Panel]) -> Table:
 
 def sweep_page(title: str, panels: Sequence[Panel], missing: Sequence[str], unseen: Sequence[str]) -> Page:
     """The page; missing: names of panels that are not recorded yet; unseen: what profiles lack, a line each."""
-    unfair = [panel.graph for panel in panels if panel.graph.asymmetry is not None]
+    # A panel that shows little says nothing of all.
+    unfair = [panel.graph for panel in panels if panel.graph.asymmetry is not None and not hints(panel)]
     worst = max(unfair, key=lambda graph: graph.asymmetry or 0.0, default=None)
     sentences = [f"{title}: {words.count(len(panels), 'panel')}, a Delta-graph each."]
     if worst is not None:
         sentences.insert(0, _opening(worst))
+        if len(unfair) < len(panels):
+            untold = words.count(len(panels) - len(unfair), "panel")
+            sentences.append(f"{untold} of {len(panels)} cannot tell who gains; sections say why.")
     note = "An asymmetry of 0 is fair sharing, of 1 first come, first served; a peak is the time over the time alone."
     return Page(
         title=title,
