@@ -49,30 +49,51 @@ The case counts as found if `slicewise delta` names that resource first. Every f
 profiles (`tests/golden/planted.tar.xz`), and CI computes them anew.
 """
 FOUND = """**{right} of {all}** planted causes are named first (the aim is {aim:.0%}). Of the blind cases these are
-{right_blind} of {blind}. A case is blind if it was recorded after all limits had been set.
+{right_blind} of {blind}. A case is blind if it was recorded after all thresholds of `slicewise delta` had been set.
+From its threshold on a signal says that a resource is at its limit: a disk that is busy for 70 % of the time, for
+instance.
 """
 CAUSES_WORDS = """*Signal* is the strongest sign of the cause that is named first. *Alone* and *together* are its
-figures when a job runs alone, and when both jobs run. *Next* is the cause that is named second.
+figures when a job runs alone, and when both jobs run. They may be alike: a disk that is busy for 92 % of the time is
+the bottleneck of one job as well as of two. *Next* is the cause that is named second.
+
+*Incast* means that many connections send to one port at once, and its short queue drops what does not fit. Senders then
+wait for TCP's timers.
+"""
+EVIDENCE_WORDS = """Two things are evidence for a cause: that a signal of it moved, and that it is at its limit.
+
+| column | meaning |
+|---|---|
+| alone, together | the signal's mean when a job runs alone, and when both jobs run |
+| moved | whether the signal grew when both jobs ran: by a fifth or more, and by more than it scatters. *by itself no \
+evidence*: it did, but counts only together with other signs |
+| at its limit | whether the signal is above its threshold when both jobs run. *yes*: also when a job is alone. \
+*together*: not when a job is alone. *nearly*: it is when a job is alone, and a little below the threshold when both \
+run. *no*: below it. Empty: the signal has no threshold |
 """
 CONDITIONS = f"""## Under which conditions?
 
 - *Where:* one machine with 2 cores. Jobs, servers and links are namespaces of it. Each job writes on a node of its own,
   unless the table says that both are on one node.
-- *How long, how often:* slices are {SLICE_SECONDS:g} s, and a job alone takes 1 to 16 s. Each point was run once, those
-  of `flow-pool` and `flow-pool-few-writers` twice. So these recordings tell causes, and no exact times.
+- *How long, how often:* slices are {SLICE_SECONDS:g} s, and a job alone takes 1 to 16 s. Each offset between the jobs'
+  starts was recorded once, those of `flow-pool` and `flow-pool-few-writers` twice. So these recordings tell causes,
+  and no exact times.
 - *How a resource is limited:* processor time by the quota of a control group, a device by a control group under a loop
   device, a link by `tc`'s token bucket. Pressure (time in which tasks wait for a resource) is that of each node's own
   control group. Where no device is planted, no disk is seen.
 - *What is sampled:* a collector samples the servers as well (`slicewise-collect node --samples`). Without it, a
   server's processors and devices cannot be named. The answer is then *server and flow control*.
-- *Blind cases:* six cases (`blind-`). They were written down and committed when all limits had been set, and recorded
-  after that. One rule was added after all recordings, because of a link in a sweep: if a signal is at its limit while a
-  job is alone, 90 % of that limit is enough when both jobs run. It changes no cause that is named first here.
-- *Cases that are not blind:* all others. The limit of a busy device was 90 % at first. So `device-sshfs` was missed:
-  its device was busy 81 to 83 % of the time. Then the limit was set to 70 %, before the other two devices were
-  recorded. After recordings had been seen, a limit on segments sent again was dropped, and incast was put before the
-  server's processors. The other limits are older than the cases that they decide. Some cases were recorded again, with
-  other volumes or because they took too long. One case, of dropped segments, was never completed: it is in no row.
+- *Blind cases:* six cases (`blind-`). They were written down and committed when all thresholds had been set, and
+  recorded after that. One rule was added after all recordings, because of a link in a sweep. It is about a signal that
+  reaches its threshold already while a job is alone: when both jobs run, 90 % of the threshold is then enough. The rule
+  changes no cause that is named first here.
+- *Cases that are not blind:* all others. What was changed after recordings had been seen: (1) A disk counted as at its
+  limit from 90 % busy on at first. So `device-sshfs` was missed: its device was busy 81 to 83 % of the time. Then the
+  threshold was set to 70 %, before the other two devices were recorded. (2) A threshold on segments sent again was
+  dropped. (3) If both incast and the server's processors are at their limit, incast is now named first. All other
+  thresholds are older than the cases that they decide.
+- *Done again:* some cases, with other volumes or because they took too long. One case, of dropped segments, was never
+  completed: it is in no row.
 - *Other work:* the machine had some while the `flow-pool`, `flat-` and `blind-` cases were recorded. So jobs
   took longer than their volume and limit explain, some by a third, and some of the 16 writers began up to 4 s late. The
   offsets in the tables are those that were measured.
@@ -83,14 +104,18 @@ CONDITIONS = f"""## Under which conditions?
 
 FLOW_WORDS = """## Does who comes first win?
 
-Here the jobs are the same in all cases, and flow control differs. All cases use sshfs. Its clients write back: the
-windows of a job's connections decide how much data the job has under way. Job B begins 2 to 4 s before A, with A, and
-2 to 4 s after A.
+Here the jobs are the same in all cases, and flow control differs. All cases use sshfs. Its clients take writes into
+memory and send them later. How much of a job's data is under way then depends on the windows of its connections: the
+bytes that a receiver is ready to take. Job B begins 2 to 4 s before A, with A, and 2 to 4 s after A.
 
-An *asymmetry* of 0 means fair sharing, and 1 that one job is served before the other: first come, first served. *Who
-gains* says whether that is the job that began first or second. Without a figure, the jobs lost no time to each other.
-*Peak* is how many times as long as alone a job took at most. *May prefer* names what may be the reason that one of the
-jobs gains.
+| column | meaning |
+|---|---|
+| asymmetry | 0: both jobs lose as much. 1: one job has all of the loss, and waits for the other. Empty: the jobs \
+lost no time to each other |
+| who gains | whether the job that began first or the one that began second loses less |
+| peak | how many times as long as alone a job took at most |
+| named first | the cause that slows both jobs |
+| may prefer | what may let one of the jobs go first |
 """
 SEEN = """- **The first job wins on a slow device with many connections** (`flow-pool`), as in Yildiz 2016. The server
   has 8 threads. A thread keeps its connection until that connection has been quiet for half a second (`--workers` of
@@ -101,20 +126,28 @@ SEEN = """- **The first job wins on a slow device with many connections** (`flow
   else is the same, and the same signals are at their limit. So Slicewise names what may prefer a job only where a job
   is preferred.
 - **This goes away with servers of one's own.** In `flow-pool-servers` both jobs use two servers, and the first job
-  still wins. In `flow-pool-partitioned` each job has one server for itself, and nobody wins; a job alone then has half
-  of the servers.
-- **TCP alone prefers the second job, or either by chance.** On sshfs a queue that is long, short, or never overflows
-  gave an asymmetry of 0.49 at most, and not always to the first job. A queue of some packets (`blind-incast-bricks`)
-  gave more, to the second job. We also tried a server whose memory for TCP (1 to 6 MiB) is too small for 32
-  connections; each size was tried once or twice, and not kept. The connections lost segments and waited for timers, 10
-  to 51 times a second. That slowed down both jobs. With sizes on which a job alone could live, the asymmetry was 0.2 at
-  most, to the second job.
+  still wins. In `flow-pool-partitioned` each job has one server for itself, and nobody wins. A job has only half of the
+  servers then, also when it is alone: so it takes long alone, and no longer beside the other job. (It even took less
+  there: these are single runs.)
+
+**Without such threads, TCP prefers either job.** Three other things were tried:
+
+- *Queues on sshfs* that are long, short, or never overflow (`flow-long-queue` to `flow-one-writer`): an asymmetry of
+  0.49 at most, now for the first job and now for the second.
+- *A queue of some packets*, on GlusterFS (`blind-incast-bricks`, in the tables above and below): more than that, for
+  the second job.
+- *A server whose memory for TCP* (1 to 6 MiB) is too small for 32 connections. Each size was tried once or twice, and
+  not kept. The connections lost segments and waited for timers, 10 to 51 times a second. That slowed down both jobs.
+  With sizes on which a job alone could live, the asymmetry was 0.2 at most, for the second job.
 """
 FLAT_WORDS = """## Is a flat graph a good sign?
 
-No. A flat graph means that the jobs do not slow each other down. This is so if each node's own port is the limit,
-whatever the device behind the server is: memory, a disk, or a slow disk. `flat-not` is `flat-memory` without that
-limit, with more to write. There jobs slow each other down, and yet they are many times as fast.
+No. A flat graph means only that the jobs do not slow each other down. If each node's own port is slow, neither job can
+reach more than its port gives, and the graph is flat. What lies behind the server does not matter then: memory, a disk,
+or a slow disk (the first three rows).
+
+In `flat-not` the ports are not limited, and jobs write more; all else is as in `flat-memory`. Its graph is not flat:
+the jobs slow each other down. Yet each of them is many times as fast as the jobs of the flat graphs.
 
 `flat-not` was first recorded with a slow device in place of memory. Its small synced writes got 5.0 MiB/s, the peak was
 1.21, and flow control was named. That case shows nothing about ports, and is in no row.
@@ -200,6 +233,7 @@ def page(found: list[Found]) -> str:
                 *([FLOW_WORDS, _flow(flow), SEEN] if flow else []),
                 *([FLAT_WORDS, _flat(flat)] if flat else []),
                 "## All evidence\n",
+                EVIDENCE_WORDS,
                 *(f"### {one.name}\n\n{_evidence(one)}" for one in found),
             ]
         )
