@@ -17,43 +17,59 @@ TITLE = f"""{HEADING}
 
 Does `slicewise blame` find the time that a job lost? Jobs ran alone and in company under `slicewise run`, alone for
 about a minute (`python -m testbed.blame_campaign`): on GlusterFS and sshfs behind a link of 200 Mbit/s, and on a disk
-whose reads and writes a control group limits to 23 MiB/s each. A run has the names of its jobs
-(`tests/testbed/blame_plans.py`); `four@20` begins 20 s later than the first job.
+whose reads and writes a control group limits to 23 MiB/s each. A run is named by its jobs
+(`tests/testbed/blame_plans.py`): in `four + four@20` two jobs named `four` ran, and the second began 20 s after the
+first.
 
-- *What did a job truly lose?* The difference to its standalone runs, by the job's own clock: in its runtime, and in the
-  time in calls of the process that spent most time in calls. The true loss takes nothing from the profiles.
-- *What is an error?* It is in percent of the true loss in calls, for losses of 20 % of the time in calls and more. All
-  runs are here, and every source that did not refuse.
-- *Without standalone runs* means: they are withheld from `blame`, and it takes the best of the other sources.
+- *What did a job truly lose?* Its own clock says how much longer it took than its standalone runs. There are two such
+  losses: of its runtime, and of its time in calls (of the process that spent most time in calls). The true losses take
+  nothing from the profiles.
+- *What is an error?* By how much `blame` is off the true loss of time in calls, in percent of this loss. Small losses
+  are left out: those below 20 % of the time in calls. All runs are here.
+- *What is a source?* What tells `blame` how long the job takes alone. A source refuses if it cannot tell.
+  [models.md](models.md) has the rules of each:
+
+| source | how it knows what the job is like alone |
+|---|---|
+| standalone runs | other runs of the same job without company |
+| quiet slices | the slices of this run in which no neighbour was active |
+| line | the more its neighbours move, the slower the job is: a straight line through these points is read off where \
+neighbours move nothing |
+| envelope | the most that the storage gave to all jobs together: a job that fills the storage would get all of it \
+alone |
+
+If the standalone runs are withheld from `blame` (*without standalone runs*), it takes the best of the other sources.
 """
 
 # A job with fewer whole slices of its own than that cannot say what it is like alone.
 FEWEST_QUIET = 5
-CHAIN = """### What is chosen without standalone runs
+CHAIN = f"""### What is chosen without standalone runs
 
-The best source that does not refuse is chosen. If all refuse, `blame` gives no figure. To refuse is right at least if
-the job, by the jobs' own clocks, had hardly a slice without company: then nothing in the run shows what the job is like
-alone.
+The best source that does not refuse is chosen. If all refuse, `blame` gives no figure. The second table has all reasons
+for that, one of each source. A refusal is right if the job had fewer than {FEWEST_QUIET} slices without company (by the
+jobs' own clocks): then nothing in the run shows what the job is like alone. The other refusals may be too careful.
 """
 OF_NEIGHBOURS = """### Whose it is
 
-Two numbers are compared, both in percent of the true loss: the part of the loss that `blame` gives to a neighbour, and
-the part that is gone in the runs without that neighbour. The tables below have each of them. If `blame` refuses the
-loss, it also refuses its parts.
+Which part of a loss does a neighbour cause? `blame` tells one part. A run of the same jobs without this neighbour
+shows the true part: what the job loses less there. Both are in percent of the true loss. *Points apart* is how far the
+two are from each other. If `blame` refuses the loss, it tells no parts either. The tables of each recording have all
+parts.
 """
 QUIET = f"""### Silence where nobody hurt
 
-These jobs were alone, or had company on another storage only. `blame` was asked twice about each: with and without its
-other standalone runs. A job counts as claimed if `blame` tells a loss of more than {100 * LEAST_CLAIM:g} % of its I/O
-time. The aim holds for claims with high and medium confidence: there should be none.
+These jobs were alone, or had company on another storage only. `blame` was asked about each of them without its other
+standalone runs, and once more with them if there are any. A job counts as claimed if `blame` tells a loss of more than
+{100 * LEAST_CLAIM:g} % of its I/O time. The aim holds for claims with high and medium confidence: there should be
+none.
 """
 CLAIMED = "Each of them:\n"
 UNPROFILED = f"""### A neighbour without a profile
 
-The profile of one job of each pair is withheld. The table compares what this neighbour moved while the other job ran
-with what `blame` tells as traffic without a profile (the aim is an error of {UNPROFILED_AIM} % at most). Only the
-counters of a disk, and those of a server that a collector samples, show such traffic: the nodes of the testbed do not
-see each other's bytes.
+The profile of one job of each pair is withheld. The table compares two numbers: what this neighbour moved while the
+other job ran, and what `blame` tells as traffic without a profile (the aim is an error of {UNPROFILED_AIM} % at most).
+Only the counters of a disk, and those of a server that a collector samples, show such traffic: the nodes of the
+testbed do not see each other's bytes.
 """
 
 

@@ -97,8 +97,9 @@ to the other runs. RE, the relative error, is (predicted / observed) minus 1. Al
 campaign`.
 
 Look at the rows *share at stake*. They have the jobs that end while others go on: how long these take depends on their
-share. The times of all other jobs only show that no capacity lay idle, which makes the means look better. Nothing is
-left out here, outliers included.
+share. All other jobs end last in their run. Such a job takes as long as the storage takes for the bytes of all,
+whatever the shares are. That is easy to predict, so these jobs make the means look better. Nothing is left out here,
+outliers included.
 """
 LIMITS = """What these figures do not show:
 
@@ -116,9 +117,44 @@ LIMITS = """What these figures do not show:
   there.
 - *A stalled connection*, as in one GlusterFS run. No model has it; Slicewise tells it after the run.
 """
-PUBLISHED = """*All by the other pairs* means: weight, capacity and the wait at the end are fitted without the pair
-that they predict. In shared mode capacity falls with the number of processes. For more processes than the other
-pairs have, it goes on as a line of costs says.
+READING = """## How do I read the next sections?
+
+**Shares.** By what does a file system share itself out among jobs? A line such as "A job's share goes by its processes:
+held-out shares are off by 0.2 %, by nodes 63.5 %, ..." compares six answers. The first one is the best. The figure
+behind each says how far it is off the shares of runs that it has not seen:
+
+| word | a job gets a share in proportion to |
+|---|---|
+| processes | the number of its processes |
+| nodes | the number of its compute nodes |
+| mounts | the number of its mounts of the storage |
+| equal | nothing: each job gets as much |
+| outstanding | the bytes of its calls that are under way |
+| processes^beta | a power of the number of its processes. The line has this exponent and its interval |
+
+"These data do not tell it from ..." names answers that fit so nearly as well that chance may decide. If answers for
+processes and for nodes are both among these, the line ends with "cannot tell whether the file system is fair to
+processes or to nodes", although one of them comes first.
+
+**Columns of the recordings.**
+
+| column | meaning |
+|---|---|
+| runs, left out | how many runs there are, and how many of them stand out and are left out |
+| overall, ratio | bytes of a job over its time, and this rate over that of the first job |
+| in the overlap, ratio there | the same in the time in which both jobs did I/O |
+| RSD over ... | the relative standard deviation of throughput: over repeats of the run, over the job's processes, or \
+over the processes of all jobs |
+
+**Delta-graphs.** Two jobs begin at different offsets. "A takes up to 2.00 times as long as alone (sharing explains
+2.00)" means: the second number is what A would take if both shared the storage fairly. The tables of causes have the
+columns that [causes-measured.md](causes-measured.md#all-evidence) explains. "At its limit alone and together" means
+that this resource is the bottleneck already when one job is alone.
+"""
+PUBLISHED = """*All by the other pairs* means that the model has not seen the pair that it predicts. Three things are
+fitted to the other pairs: weight, capacity, and how long a job's last calls wait behind those of the other job. In
+shared mode capacity falls with the number of processes. For more processes than the other pairs have, the fit is
+extended.
 
 The pair of 36 and 60 processes contradicts itself in shared mode: {inside:.1f} MiB/s while both wrote, but
 {overall:.1f} MiB/s over all, though both ended together. No share law gives both figures. So there is a row without
@@ -129,8 +165,8 @@ and the largest error of the 12 runtimes, in percent:
 
 | form | all pairs: mean, largest | without 36 and 60: mean, largest |
 |---|---|---|
-| a line of costs | 9.1, 29.0 | 5.2, 18.7 |
-| costs with the square of processes | 6.2, 21.8 | 3.1, 5.3 |
+| a line: the time for a byte grows with the number of processes | 9.1, 29.0 | 5.2, 18.7 |
+| the same, and grows with the square of this number | 6.2, 21.8 | 3.1, 5.3 |
 | the universal scalability law C n / (1 + a (n - 1) + b n (n - 1)) | 9.1, 25.0 | 5.9, 24.5 |
 | the same without its b | 15.9, 36.9 | 11.8, 36.4 |
 | exponential | 7.7, 27.2 | 3.8, 12.8 |
@@ -223,7 +259,7 @@ def short(campaigns: Path) -> str:
 
 def sharing(campaigns: Path) -> str:
     """The share model, held against the campaigns of `PLANS`."""
-    parts = [_summary(campaigns), *_notes(campaigns), _published()]
+    parts = [_summary(campaigns), *_notes(campaigns), READING, _published()]
     for name in PLANS:
         directory = campaigns / name
         if not directory.is_dir():
@@ -293,10 +329,13 @@ def _summary(campaigns: Path) -> str:
     if not rows:
         return ""
     off = pl.concat(outside)
-    kinds = words.listing(f"{count} as {kind}" for kind, count in off["misfit"].value_counts(sort=True).iter_rows())
+    kinds = dict(off["misfit"].value_counts().iter_rows())
     said = (
-        f"{len(off)} times lie outside of their intervals, and Slicewise says so of each: {kinds}. This warning "
-        "compares the prediction with the time that was observed. So it misses none, but it comes only after the run.\n"
+        f"{len(off)} times lie outside of their intervals, and Slicewise says so of each. It also says of which kind "
+        f"the error is: {kinds.get('other shares', 0)} times are as the model says if jobs have the shares that were "
+        f"observed (*other shares*). {kinds.get('no share law', 0)} are not (*no share law*): time was lost in some "
+        "other way. This warning compares the prediction with the time that was observed. So it misses none, but it "
+        "comes only after the run.\n"
     )
     low, high = (f"{100 * share:.0f}" for share in COVERAGE_AIM)
     held = f"The aim is {low} to {high} % of the times within the interval. {_held(coverage)}\n"
@@ -318,12 +357,18 @@ def _coverage_missed(name: str, checked: pl.DataFrame) -> list[tuple[str, bool]]
 def _held(coverage: list[tuple[str, bool]]) -> str:
     """Of which rows coverage is not as aimed at, those apart whose count is too small to tell."""
     by_chance, others = ([name for name, is_chance in coverage if is_chance == is_so] for is_so in (True, False))
+    if not coverage:
+        return "All rows meet it."
     return " ".join([
-        f"Not met by {words.listing(others)}." if others else "No row misses this aim by more than chance.",
+        *([f"Not met by {words.listing(others)}."] if others else []),
         *(
-            [f"These rows miss it, but are too few to tell (binomial, 2.5 % to each side): {words.listing(by_chance)}."]
+            [
+                f"Outside of it are {words.listing(by_chance)}. These rows have so few times that this may be chance "
+                "(binomial, 2.5 % to each side)."
+            ]
             if by_chance else []
         ),
+        "All other rows meet it.",
     ])  # fmt: skip
 
 
