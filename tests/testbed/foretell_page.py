@@ -188,7 +188,7 @@ def _aims(by_storage: dict[str, list[Outcome]]) -> str:
             *(["the largest error"] if "largest" in of_them else []),
             *([] if low <= within <= high else [f"the share within the intervals, {_in_words(found)}"]),
         ]
-        lines.append(f"- {storage}: {'missed is the aim for ' + words.listing(missed) if missed else 'met'}.")
+        lines.append(f"- {storage} {'misses the aim for ' + words.listing(missed) if missed else 'meets the aims'}.")
         doubted, told = ([abs(one.error) for one in found if bool(one.doubt) == is_so] for is_so in (True, False))
         if doubted and told and statistics.mean(told) > statistics.mean(doubted):
             lines.append("  Times without a doubt are off by more there than doubted ones: the doubts do not help.")
