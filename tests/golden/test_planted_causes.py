@@ -43,7 +43,7 @@ def test_a_slow_device_and_many_connections_prefer_who_comes_first():
     for name in ("flow-pool", "flow-pool-servers"):
         one = flow[name]
         assert one.graph.asymmetry > 0.5
-        assert who_gains(one.graph.points) == "first"
+        assert who_gains(one.graph.points, one.graph.alone_seconds) == "first"
         assert preferring(one.evidence, one.graph.asymmetry) == "server and flow control"
     assert flow["flow-pool-few-writers"].graph.asymmetry < 0.2
     partitioned = flow["flow-pool-partitioned"].graph

@@ -292,7 +292,7 @@ def _flow(found: list[Found]) -> str:
             [
                 one.name, _conditions(one.case), f"{max(one.graph.alone_seconds.values()):.1f}",
                 "" if one.graph.asymmetry is None else f"{one.graph.asymmetry:.2f}",
-                "" if one.graph.asymmetry is None else who_gains(one.graph.points),
+                "" if one.graph.asymmetry is None else who_gains(one.graph.points, one.graph.alone_seconds),
                 f"{max(one.graph.peak.values()):.2f}", f"{levels['tcp_zero_windows']:.1f}",
                 f"{levels['tcp_timeouts']:.2f}",
                 words.percent(levels["tcp_resent_share"]), one.named[0] if one.named else "none",

@@ -40,10 +40,10 @@ def test_the_cause_is_what_is_at_its_limit_or_changed():
 
 def test_the_index_has_no_sign_and_the_words_have():
     _, unfair = graphs()
-    assert who_gains(unfair.points) == "first"
+    assert who_gains(unfair.points, unfair.alone_seconds) == "first"
     assert verdict(unfair).endswith("who comes first wins (asymmetry index 1.00).")
     turned = replace(unfair, points=unfair.points.with_columns(dt=-pl.col("dt"), point=-pl.col("point")))
-    assert who_gains(turned.points) == "second"
+    assert who_gains(turned.points, turned.alone_seconds) == "second"
     assert verdict(turned).endswith("who comes second wins (asymmetry index 1.00).")
 
 

@@ -189,28 +189,35 @@ def expected_curve(
 
 def asymmetry_index(points: pl.DataFrame, alone: dict[str, float]) -> tuple[float | None, str]:
     """Who comes first wins: sum |T_first - T_second| / sum (T_first + T_second - 2 T_alone), over the runs in which one
-    of two equal jobs began clearly before the other; with the reason where there is none.
+    of two equal jobs began clearly before the other, which began before the first would have ended alone; with the
+    reason where there is none.
     """
     times = [alone[name] for name in NAMES]
     if max(times) > (1 + EQUAL_TIMES) * min(times):
         return None, "the jobs are not equal: alone they take " + " and ".join(f"{time:.3g} s" for time in times)
     each = sum(times) / 2
     runs = (
-        points.filter(~pl.col("is_outlier"), pl.col("point").abs() > SAME_OFFSET)
+        _one_after_the_other(points, alone)
         .group_by("run")
         .agg(apart=(pl.col("seconds").max() - pl.col("seconds").min()), both=pl.col("seconds").sum())
     )
     lost = float((runs["both"] - 2 * each).clip(0.0).sum()) if len(runs) else 0.0
     if lost <= LEAST_LOST * each:
-        return None, "no run in which one job began clearly before the other lost time"
+        return None, "no run in which one job began clearly before the other, and met it, lost time"
     return float(runs["apart"].sum()) / lost, ""
 
 
-def who_gains(points: pl.DataFrame) -> Literal["first", "second"]:
+def _one_after_the_other(points: pl.DataFrame, alone: dict[str, float]) -> pl.DataFrame:
+    """The points at which one of two equal jobs begins clearly before the other, and has not ended by then."""
+    ends = sum(alone[name] for name in NAMES) / len(NAMES)
+    return points.filter(~pl.col("is_outlier"), pl.col("point").abs().is_between(SAME_OFFSET, ends, closed="none"))
+
+
+def who_gains(points: pl.DataFrame, alone: dict[str, float]) -> Literal["first", "second"]:
     """Which of two equal jobs took less time in sum, the one that began first or the other, over the runs of the index
     of asymmetry, which has no sign.
     """
-    apart = points.filter(~pl.col("is_outlier"), pl.col("point").abs() > SAME_OFFSET)
+    apart = _one_after_the_other(points, alone)
     is_first = (pl.col("dt") > 0) == (pl.col("name") == "A")
     first, second = (real(apart.filter(which)["seconds"].sum()) for which in (is_first, ~is_first))
     return "first" if first <= second else "second"

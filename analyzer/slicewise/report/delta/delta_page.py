@@ -43,7 +43,7 @@ def _fairness(graph: DeltaGraph) -> str:
     index = f"asymmetry index {graph.asymmetry:.2f}"
     if graph.asymmetry <= FAIR:
         return f"the jobs share, whoever comes first ({index})."
-    who = who_gains(graph.points)
+    who = who_gains(graph.points, graph.alone_seconds)
     if graph.asymmetry >= UNFAIR:
         return f"who comes {who} wins ({index})."
     return f"who comes {who} has some advantage ({index})."
@@ -61,7 +61,8 @@ def advantage(graph: DeltaGraph, evidence: pl.DataFrame) -> list[str]:
     cause = preferring(evidence, graph.asymmetry)
     if cause is None:
         return []
-    return [f"What may prefer the job that comes {who_gains(graph.points)} is {cause}: {HOW_PREFERRED[cause]}."]
+    who = who_gains(graph.points, graph.alone_seconds)
+    return [f"What may prefer the job that comes {who} is {cause}: {HOW_PREFERRED[cause]}."]
 
 
 def peaks(graph: DeltaGraph) -> str:

@@ -119,7 +119,7 @@ def _opening(worst: DeltaGraph) -> str:
     most = f"asymmetry {worst.asymmetry or 0.0:.2f}"
     if (worst.asymmetry or 0.0) <= FAIR:
         return f"Nobody gains much by coming first or second: {most} at most, in {worst.configuration}."
-    return f"Whoever comes {who_gains(worst.points)} gains most in {worst.configuration}: {most}."
+    return f"Whoever comes {who_gains(worst.points, worst.alone_seconds)} gains most in {worst.configuration}: {most}."
 
 
 def _sections(panel: Panel) -> Iterator[Section]:
