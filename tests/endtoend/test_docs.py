@@ -74,7 +74,7 @@ def test_blocks_of_shell_run(page, here):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
