@@ -67,7 +67,7 @@ def _settings(group: Path, folder: Path) -> dict[str, str]:
     segments = folder / "segments"
     segments.mkdir(exist_ok=True)
     return os.environ | {
-        "SLICEWISE_DIR": str(folder / "profiles"), "SLICEWISE_JOB": "job", "SLICEWISE_SLICE": "0.5",
+        "SLICEWISE_DIR": str(folder / "profiles"), "SLICEWISE_JOB": group.name, "SLICEWISE_SLICE": "0.5",
         "SLICEWISE_CGROUP": f"/{group.name}", "SLICEWISE_SEGMENT_DIR": str(segments), "SLICEWISE_QUIET": "1",
         "GROUP": str(group), "COLLECTOR": str(COLLECTOR), "LIBRARY": str(LIBRARY),
     }  # fmt: skip
@@ -89,7 +89,7 @@ def test_bytes_by_group_and_file_system(group, tmp_path, others):
     _need_kernel(ended.stderr)
     assert ended.returncode == 0, ended.stderr
     assert "--bpf" not in ended.stderr
-    profile = read_profile(tmp_path / "profiles" / "job")
+    profile = read_profile(tmp_path / "profiles" / group.name)
     rows = profile.node_cgroup_mounts.join(profile.node_devices, on=["process", "device"])
     moved = rows.group_by("kind", "name", "source").agg(
         pl.col("read_bytes", "write_bytes", "read_ops", "write_ops").sum()
@@ -136,11 +136,14 @@ def test_a_killed_collector_leaves_no_program_behind(group, tmp_path):
     said = tmp_path / "said"
     with said.open("w") as errors, subprocess.Popen(words, env=settings, cwd="/", stderr=errors) as collector:
         try:
-            time.sleep(1.5)
-            _need_kernel(said.read_text())
+            program, until = None, time.monotonic() + 20
+            while program is None and collector.poll() is None and time.monotonic() < until:
+                time.sleep(0.1)
+                _need_kernel(said.read_text())
+                program = _program_of(collector.pid)
+            time.sleep(1.0)  # for the first look
             assert "--bpf" not in said.read_text()
             assert f"\nUid:\t{SOMEBODY}\t{SOMEBODY}" in Path(f"/proc/{collector.pid}/status").read_text()
-            program = _program_of(collector.pid)
             assert program is not None
             assert _is_loaded(program)
         finally:

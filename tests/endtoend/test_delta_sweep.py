@@ -15,6 +15,9 @@ from slicewise.profile.reader import read_profile
 from slicewise.running.delta_sweep import read_plan
 from support.command_line import run_slicewise
 
+# A node has one collector a job, and these jobs have the same names.
+pytestmark = pytest.mark.xdist_group("sweeps")
+
 PLAN = """
 title = "Two tiny panels"
 a = "{python} program.py a b data"
