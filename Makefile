@@ -80,7 +80,7 @@ $(BUILD)/generated/moved_bpf.inc: collector/bpf/moved.bpf.c collector/bpf/key.h 
 
 $(BUILD)/objects/collector/bpf.o: $(BUILD)/generated/moved_bpf.inc
 
-# Of zstd's compressor what store/pack.c uses.
+# Keeps out what store/pack.c does not use of zstd's compressor.
 $(BUILD)/generated/zstd_unused.c: make/zstd_unused $(ZSTD_ARCHIVE) | $(BUILD)/.tools
 	@mkdir -p $(@D)
 	make/zstd_unused $(ZSTD_ARCHIVE) $@

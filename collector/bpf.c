@@ -1,6 +1,7 @@
 #include "bpf.h"
 
 #include "bpf/key.h"
+#include "mount.h"
 #include "raw.h"
 
 #include <dirent.h>
@@ -142,24 +143,6 @@ int bpf_begin(const struct cgroup *job, bool is_named, const char **why)
     return made < 0 ? (int)made : map;
 }
 
-static unsigned escaped(const char *at)
-{
-    return (unsigned)(at[1] - '0') * 64 + (unsigned)(at[2] - '0') * 8 + (unsigned)(at[3] - '0');
-}
-
-/* A field of mountinfo without its octal escapes. */
-static void take_field(const char *field, char *name, size_t room)
-{
-    size_t used = 0;
-    for (size_t length = strcspn(field, " \n"); length > 0 && used + 1 < room; length--, field++) {
-        bool is_escape = field[0] == '\\' && length >= 4;
-        name[used++] = is_escape ? (char)escaped(field) : field[0];
-        if (is_escape)
-            field += 3, length -= 3;
-    }
-    name[used] = '\0';
-}
-
 void bpf_mount_of(const char *mountinfo, uint32_t device, char *name, size_t room)
 {
     enum { MINOR_BITS = 20 };
@@ -174,8 +157,11 @@ void bpf_mount_of(const char *mountinfo, uint32_t device, char *name, size_t roo
         if (found < 2 || point <= root || line + point >= end || has_major != major || has_minor != minor)
             continue;
         is_root = strncmp(line + root, "/ ", 2) == 0;
-        if (is_root || name[0] != '/')
-            take_field(line + point, name, room);
+        if (is_root || name[0] != '/') {
+            char *field = name;
+            snprintf(name, room, "%.*s", (int)strcspn(line + point, " \n"), line + point);
+            mount_next_field(&field);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ enum {
     MOVED_NAME_BYTES = 256,
 };
 
-/* Of the job or of others on a file system: counts since the program was loaded. */
+/* What the job, or what others, moved on a file system since the program was loaded. */
 struct moved_slot {
     bool is_of_job;
     uint64_t group;

@@ -388,7 +388,7 @@ static void read_moved(struct reading *reading)
         struct device *device = device_of(reading, kind, slot->name, strlen(slot->name), slot->source, strlen(slot->source));
         if (device == NULL)
             continue;
-        /* It counts from 0 when the program is loaded. Of one name there may be several: file systems that have no mount here. */
+        /* It counts from 0 when the program is loaded. File systems that have no mount here may share a name: these are added up. */
         if (!device->is_present)
             memset(device->now, 0, sizeof device->now);
         device->is_present = device->was_present = true;

@@ -6,7 +6,7 @@ $(BUILD)/site_tools/.installed: packaging/site/requirements.lock
 	$(@D)/bin/python -I -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
 	touch $@
 
-# Of one version and with a known sum. Without it diagrams are text.
+# One version, with a known sum. Without it diagrams are text.
 MERMAID = mermaid-11.4.1.tgz
 MERMAID_SHA256 = ec7b61b391aaa24bf666fd20e48d0a626eeb4a95b95bc6b3016a122d7f0bc2af
 

@@ -37,8 +37,7 @@ enum object object_of_mode(uint32_t mode)
     }
 }
 
-/* Ends the field at `*at` and moves on to the next one; undoes mountinfo's octal escapes. Returns the field. */
-static char *next_field(char **at)
+char *mount_next_field(char **at)
 {
     char *field = *at, *out = *at, *in = *at;
     while (*in != ' ' && *in != '\0') {
@@ -58,21 +57,21 @@ static char *next_field(char **at)
 static bool parse_line(char *line, struct system_mount *mount)
 {
     char *at = line;
-    next_field(&at);
-    next_field(&at);
-    char *numbers = next_field(&at), *end;
+    mount_next_field(&at);
+    mount_next_field(&at);
+    char *numbers = mount_next_field(&at), *end;
     unsigned major_number = (unsigned)strtoul(numbers, &end, 10);
     if (*end != ':')
         return false;
     mount->device = makedev(major_number, (unsigned)strtoul(end + 1, NULL, 10));
-    next_field(&at);
-    mount->point = next_field(&at);
-    while (*at != '\0' && strcmp(next_field(&at), "-") != 0)
+    mount_next_field(&at);
+    mount->point = mount_next_field(&at);
+    while (*at != '\0' && strcmp(mount_next_field(&at), "-") != 0)
         ;
     if (*at == '\0')
         return false;
-    mount->type = next_field(&at);
-    mount->source = next_field(&at);
+    mount->type = mount_next_field(&at);
+    mount->source = mount_next_field(&at);
     return true;
 }
 

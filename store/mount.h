@@ -27,6 +27,9 @@ uint32_t mount_enter_seen(struct segment_home *home, const struct statx *status)
 /* The mount of an absolute path, by the longest mount point that it begins with. */
 uint32_t mount_enter_path(struct segment_home *home, const char *path);
 
+/* Ends the field of mountinfo at `*at`, undoes its octal escapes, and moves on to the next one. Returns the field. */
+char *mount_next_field(char **at);
+
 /* What an st_mode says a thing is. */
 enum object object_of_mode(uint32_t mode);
 

@@ -22,8 +22,8 @@
      TEXT_BYTES + RECORDS_MAX * sizeof(struct record) * 2 + SITE_MODULES_MAX * (size_t)512 + (16 << 10) + \
      (SITE_FRAMES_UNPACKED_MAX + SITE_DEPTH_MAX) * (FRAME_COLUMNS * sizeof(uint64_t) + PYTHON_NAME_BYTES + PYTHON_FILE_BYTES))
 
-/* A small window and small tables: the context costs the application some tens of kilobytes while it packs, and none afterwards. Of zstd's
- * strategies this one alone is linked (make/zstd_unused). */
+/* A small window and small tables: the context costs the application some tens of kilobytes while it packs, and none afterwards. No
+ * other strategy of zstd is linked (make/zstd_unused). */
 /* clang-format off */
 static const ZSTD_compressionParameters packing = {
     .windowLog = 17, .chainLog = 12, .hashLog = 12, .searchLog = 1, .minMatch = 4, .targetLength = 0, .strategy = ZSTD_fast,

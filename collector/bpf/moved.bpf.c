@@ -17,7 +17,7 @@ enum { KEYS_MAX = 4096, LEVELS_MAX = 12, KIND = 0170000, REGULAR = 0100000, BLOC
 /* linux/magic.h */
 enum { PROC = 0x9fa0, SYSFS = 0x62656572, CGROUP = 0x27e0eb, CGROUP2 = 0x63677270, DEBUGFS = 0x64626720, TRACEFS = 0x74726163 };
 
-/* Of the kernel's records what is used; where it lies is found when the program is loaded. */
+/* The members of the kernel's records that are used here; where they lie is found when the program is loaded. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct super_block {
     unsigned s_dev;

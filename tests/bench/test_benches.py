@@ -83,7 +83,7 @@ def test_a_reports_memory_and_page_are_bounded(tmp_path: Path) -> None:
     browser.executable() is None, reason="no Chromium that runs: no page is opened (apt-get install chromium)"
 )
 def test_the_page_of_a_large_job_is_small_and_soon_there(tmp_path: Path) -> None:
-    """Of processor time, and the better of two openings: the first is slowed down by the browser's own start."""
+    """In processor time, the better of two openings: the first is slowed down by the browser's own start."""
     page = tmp_path / "page.html"
     (job,) = build(tmp_path, OPENED)
     commands.run(commands.REPORT, job, page)

@@ -205,7 +205,7 @@ class Cluster:
 
 
 def server_address(number: int) -> str:
-    """Of a server by its number, from 0."""
+    """The address of a server by its number, from 0."""
     return _address(_host(SERVER_ADDRESS) + number)
 
 

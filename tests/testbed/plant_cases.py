@@ -82,7 +82,7 @@ def _glusterfs(case: Case, cluster: Cluster, export: Path, *, is_written_behind:
 
 
 def _own(case: Case, cluster: Cluster, node: Node, every: Sequence[_Any]) -> Sequence[_Any]:
-    """Of servers or bricks those that a node's mounts use: all, or a part of its own."""
+    """The servers or bricks that a node's mounts use: all, or a part of its own."""
     if not case.is_partitioned:
         return every
     place, count = cluster.nodes.index(node), len(cluster.nodes)

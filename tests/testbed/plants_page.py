@@ -48,9 +48,9 @@ Does `slicewise delta` find the bottleneck that we planted? Two equal jobs compe
 The case counts as found if `slicewise delta` names that resource first. Every figure here is computed from the recorded
 profiles (`tests/golden/planted.tar.xz`), and CI computes them anew.
 """
-FOUND = """**{right} of {all}** planted causes are named first (the aim is {aim:.0%}). Of the blind cases these are
-{right_blind} of {blind}. A case is blind if it was recorded after all thresholds of `slicewise delta` had been set.
-From its threshold on a signal says that a resource is at its limit: a disk that is busy for 70 % of the time, for
+FOUND = """**{right} of {all}** planted causes are named first (the aim is {aim:.0%}). {right_blind} of the
+{blind} blind cases are among them. A case is blind if it was recorded after all thresholds of `slicewise delta` had
+been set. From its threshold on a signal says that a resource is at its limit: a disk that is busy for 70 % of the time, for
 instance.
 """
 CAUSES_WORDS = """*Signal* is the strongest sign of the cause that is named first. *Alone* and *together* are its

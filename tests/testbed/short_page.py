@@ -40,7 +40,7 @@ OUTRO = """\
 - **Neither** stands where fewer lie within. There are two reasons for it here:
   a job that nobody profiled, and files that lie on one of several servers. Slicewise cannot know beforehand of a job
   without a profile, and says so while the run goes on. Profile all jobs of a storage, or let the collector sample the
-  others. Of several servers the next list has more.
+  others. The next list says more about several servers.
 
 Three things to know beside that:
 

@@ -405,7 +405,7 @@ def _warnings(found: ToldFigures) -> str:
 
 
 def _row(name: str, which: str, told: list[Told]) -> tuple[list[str], list[str]]:
-    """Of the table of errors, and of that of intervals and warnings."""
+    """A row of the table of errors, and of that of intervals and warnings."""
     found = figures_of_told(told, BAD)
     outside = found.of_outside
     which_times = [name, which, str(len(told))]

@@ -355,7 +355,7 @@ def _coverage_missed(name: str, checked: pl.DataFrame) -> list[tuple[str, bool]]
 
 
 def _held(coverage: list[tuple[str, bool]]) -> str:
-    """Of which rows coverage is not as aimed at, those apart whose count is too small to tell."""
+    """The rows whose coverage is not as aimed at, those apart whose count is too small to tell."""
     by_chance, others = ([name for name, is_chance in coverage if is_chance == is_so] for is_so in (True, False))
     if not coverage:
         return "All rows meet it."

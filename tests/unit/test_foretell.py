@@ -329,7 +329,7 @@ def test_repeats_do_not_make_intervals_narrower():
 
 
 def test_a_look_while_jobs_run_counts_by_the_part_that_is_done():
-    """Of an interval of a factor 1.5625 to both sides a quarter of the run can have had 1.25."""
+    """A quarter of the run can have had 1.25 of an interval of a factor 1.5625 to both sides."""
     told = Estimate(100, 64, 156.25, "")
     assert [halfway.is_within(time, told, 0.25) for time in (79, 81, 124, 126)] == [False, True, True, False]
     assert [halfway.is_within(time, told, 1.0) for time in (63, 65, 156, 157)] == [False, True, True, False]

@@ -78,7 +78,7 @@ def is_within(time: float, told: Estimate, part: float) -> bool:
 
 
 def off_while_running(run: SeenRun, served: Mapping[Kind, float], law: Law, told: Sequence[Estimate]) -> list[bool]:
-    """Of each job, whether its run was seen to be off before the job ended."""
+    """Whether a run was seen to be off before the job ended, for each of its jobs."""
     looks = [look for look in (halfway(run, served, law, told, part) for part in LOOKS) if look.is_off]
     still = _stood_still(run, served)
     return [

@@ -21,7 +21,7 @@ from slicewise.scalars import real
 @dataclass(frozen=True)
 class Efficiency:
     """POP's, with I/O as a factor of its own (docs/models.md): each from 0 to 1, and None where nothing was computed.
-    parallel is the product of the other three. Of a job with several worlds of MPI nothing is told.
+    parallel is the product of the other three. A job with several worlds of MPI has none of these.
     """
 
     load_balance: float | None

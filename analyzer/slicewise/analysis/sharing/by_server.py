@@ -68,7 +68,7 @@ def _of_job(parts: pl.DataFrame, found: dict[str, ModelledRuntime], shown: dict[
     if low <= observed <= high:
         return row
     shares = ("own_seconds", "own_share", "model_share", "capacity_ratio")
-    # Of a part that had its server to itself, or was as predicted, nothing shows a share.
+    # Nothing shows the share of a part that had its server to itself, or was as predicted.
     return row | {"misfit": said.get("misfit") or "no share law"} | {name: said.get(name) for name in shares}
 
 

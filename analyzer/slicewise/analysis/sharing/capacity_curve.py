@@ -20,7 +20,7 @@ from slicewise.estimate import Estimate
 Clients = Literal["constant", "processes", "nodes", "mounts", "jobs"]
 # The simplest first: a later one is taken where it is better by more than this fraction of the error, and of the rate.
 CLIENTS: tuple[Clients, ...] = ("constant", "jobs", "processes", "nodes", "mounts")
-# Of clients in a line of costs. A form of a curve: by which clients, and such a power or 0 (`curve_of`).
+# The powers of clients in a line of costs. A form of a curve: by which clients, and such a power or 0 (`curve_of`).
 POWERS = (1, 2)
 Form = tuple[Clients, int]
 WORTH_A_CURVE = 0.2
@@ -140,7 +140,7 @@ def fit_capacity(rates: pl.DataFrame) -> CapacityCurve | None:
         return None
     # A line of costs is simpler than a point for each number of clients.
     lines = {by: [_held_out(rates, (by, power)) for power in POWERS] for by in CLIENTS[1:]}
-    # Of two lines by the same clients neither is simpler: the better counts.
+    # Neither of two lines by the same clients is simpler: the better counts.
     tried = [
         _held_out(rates, (CLIENTS[0], 0)),
         *(min(of, key=lambda one: math.inf if one[1] is None else one[1]) for of in lines.values()),

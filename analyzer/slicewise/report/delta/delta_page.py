@@ -22,7 +22,7 @@ HOW_PREFERRED: dict[Cause, str] = {
     "incast": "some connections wait for timers of TCP while others send",
     "link": "a connection gets as much of a link as it has under way there",
 }
-# Of a chart's axis: 0.0002 of the segments or 0.00004 s cannot be read.
+# The units of a chart's axis: 0.0002 of the segments or 0.00004 s cannot be read.
 SHOWN_UNITS = {
     "share of the time": ("% of the time", 100.0),
     "share of segments": ("% of the segments", 100.0),

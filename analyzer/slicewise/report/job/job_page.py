@@ -56,9 +56,9 @@ FILES_NOTE = (
     "column says how much it can have moved in all."
 )
 MORE = "more"
-# Of the bytes of the other direction: a job that wrote gigabytes has read some libraries too, which is no news.
+# A part of the other direction's bytes: a job that wrote gigabytes has read some libraries too, which is no news.
 WORTH_A_CHART = 0.001
-# Of the bytes of the other direction: a job that wrote gigabytes has read some libraries too, which is no news.
+# A part of the other direction's bytes: a job that wrote gigabytes has read some libraries too, which is no news.
 WORTH_A_CHART = 0.001
 WAITED = (
     "Shaded in a colour of its own: how long the job waited for its turn at I/O in each slice. No call's time holds it."
