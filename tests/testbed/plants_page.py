@@ -50,8 +50,8 @@ profiles (`tests/golden/planted.tar.xz`), and CI computes them anew.
 """
 FOUND = """**{right} of {all}** planted causes are named first (the aim is {aim:.0%}). {right_blind} of the
 {blind} blind cases are among them. A case is blind if it was recorded after all thresholds of `slicewise delta` had
-been set. From its threshold on a signal says that a resource is at its limit: a disk that is busy for 70 % of the time, for
-instance.
+been set. From its threshold on a signal says that a resource is at its limit: a disk that is busy for 70 % of the
+time, for instance.
 """
 CAUSES_WORDS = """*Signal* is the strongest sign of the cause that is named first. *Alone* and *together* are its
 figures when a job runs alone, and when both jobs run. They may be alike: a disk that is busy for 92 % of the time is
