@@ -575,7 +575,7 @@ unsigned unwind(struct unwind_state *state, struct unwind_frame *frames, unsigne
         bool goes_on = step(state, pc, &frames[count].function);
         bool may_jump = state->is_exact; /* a handler may have a stack of its own */
         count++;
-        if (!goes_on || (!may_jump && state->value[STACK_POINTER] < stack + !may_stay))
+        if (!goes_on || (state->value[STACK_POINTER] <= stack && !may_jump && !(may_stay && state->value[STACK_POINTER] == stack)))
             break;
     }
     return count;
