@@ -338,6 +338,23 @@ static void print_exports(FILE *out)
     fprintf(out, "local:\n    *;\n};\n");
 }
 
+/* The next of the words of a list, which `at` moves along. Returns its length, 0 at the end. */
+static size_t next_word(const char **at)
+{
+    *at += strspn(*at, " ");
+    return strcspn(*at, " ");
+}
+
+/* A histogram's lower edges, with their unit. */
+static void print_edges(FILE *out, const struct row *row)
+{
+    size_t length;
+    const char *edges = edges_in_file(row->edges);
+    fprintf(out, "; lower edges in %s:", strcmp(row->edges, "sizes") == 0 ? "bytes" : "ns");
+    for (const char *at = edges; (length = next_word(&at)) > 0; at += length)
+        fprintf(out, "%s %.*s", at == edges ? "" : ",", (int)length, at);
+}
+
 static void print_row_in_words(FILE *out, const struct row *row)
 {
     char name[64];
@@ -345,8 +362,10 @@ static void print_row_in_words(FILE *out, const struct row *row)
         snprintf(name, sizeof name, "%s_0..%d", row->name, row->bins - 1);
     else
         snprintf(name, sizeof name, "%s", row->name);
-    fprintf(out, "| `%s` | %s | %s | %s%s%s%s |\n", name, unit_in_file(row->unit), row->merge, row->meaning, row->bins > 0 ? "; lower edges: " : "",
-            row->bins > 0 ? edges_in_file(row->edges) : "", "");
+    fprintf(out, "| `%s` | %s | %s | %s", name, unit_in_file(row->unit), row->merge, row->meaning);
+    if (row->bins > 0)
+        print_edges(out, row);
+    fprintf(out, " |\n");
 }
 
 enum { PAGE_COLUMNS = 100 };
@@ -369,18 +388,23 @@ static size_t print_wrapped(FILE *out, const char *text, size_t column, const ch
 static void print_counters_page(FILE *out)
 {
     fprintf(out, "# Tables, counters and names\n\n"
-                 "What a profile counts: its tables with their columns, then the names that it numbers, such as\n"
-                 "layers, mishaps and operations. `slicewise export` writes most of these tables.\n"
-                 "[digest.md](digest.md) has the tables that analyses use. Made from `schema/` by `make docs`; do not\n"
-                 "edit.\n\n"
+                 "The tables that a profile holds, with their columns. Then come the names for which a profile has\n"
+                 "numbers: layers, mishaps and others. In a hurry? [digest.md](digest.md) has the tables that analyses\n"
+                 "use, and [names of mishaps](#names-of-mishaps) says what to do about what went wrong.\n\n"
+                 "The library writes the tables of processes. A collector writes `nodes` and all tables that begin\n"
+                 "with `node_`; two of them need root, as they say. `slicewise export --table` writes some tables as\n"
+                 "CSV or Parquet, and `slicewise.profile.read_tables` reads all of them in Python\n"
+                 "([python.md](python.md)). This page is made from `schema/` by `make docs`; do not edit it.\n\n"
                  "| word | meaning |\n|---|---|\n"
-                 "| rows: ADD | rows of one process with the same key add up, each column as its merge rule says |\n"
-                 "| rows: LAST | a row grows while the process runs; a later row replaces an earlier one with the same key |\n"
-                 "| KEY | a column that says what the row is about: together with the process, the keys name a row |\n"
-                 "| SUM, MAX, LAST | how two rows become one: by the sum, by the larger, or by the later value |\n"
+                 "| process | every row belongs to one process, which the file names by an id that no two processes share |\n"
+                 "| KEY | a column that, with the process, tells a row from the others of its table |\n"
+                 "| SUM, MAX, LAST | how the values of two rows with the same keys become one: their sum, the larger, or the later |\n"
+                 "| rows: ADD | rows with the same keys are parts of one: add them up, each column as its merge rule says |\n"
+                 "| rows: LAST | a row is written again as it grows: the latest row with the same keys replaces the earlier ones |\n"
                  "| layer | the interface by which a program did I/O: POSIX, stdio or MPI-IO |\n"
                  "| ns, ps | nanoseconds, and thousandths of these |\n"
-                 "| `_0..9` | columns of one kind: the bins of a histogram, with the lower edges that the meaning lists |\n");
+                 "| `_0..9` | columns of one kind: the bins of a histogram, with the lower edges that the meaning lists |\n"
+                 "| 0, 128, doubling | lower edges: 0, 128, 256, 512 and so on |\n");
     const char *table = NULL;
     for (size_t i = 0; i < COUNT_OF(table_rows); i++) {
         const struct row *row = &table_rows[i];
@@ -406,17 +430,8 @@ static void print_counters_page(FILE *out)
             fprintf(out, "| `%s` | %s |%s%s%s\n", enumerations[e].entries[i].name, enumerations[e].entries[i].meaning, is_advised ? " " : "",
                     is_advised ? advices[i] : "", is_advised ? " |" : "");
     }
-    fprintf(out, "\n## Names of operations\n\n| name | layer | kind | symbols that count as it |\n|---|---|---|---|\n");
-    for (size_t i = 0; i < COUNT_OF(operations); i++)
-        fprintf(out, "| `%s` | %s | %s | %s%s |\n", operations[i].name, operations[i].layer, operations[i].kind, operations[i].symbols,
-                strncmp(operations[i].name, "MPI_", 4) == 0 ? " and the Fortran names" : "");
-}
-
-/* The next of the words of a list, which `at` moves along. Returns its length, 0 at the end. */
-static size_t next_word(const char **at)
-{
-    *at += strspn(*at, " ");
-    return strcspn(*at, " ");
+    fprintf(out, "\n## Names of operations\n\n[coverage.md](coverage.md#function-by-function) lists them, each with its layer, its kind and\n"
+                 "the symbols that count as it.\n");
 }
 
 static bool has_word(const char *list, const char *word, size_t length)
@@ -470,34 +485,43 @@ static const char *print_class(FILE *out, const char *class)
 
 static void print_coverage_page(FILE *out)
 {
-    size_t length, symbols = 0, shared[COUNT_OF(wraps)] = { 0 }, theirs[COUNT_OF(wraps)] = { 0 };
-    for (size_t i = 0; i < COUNT_OF(operations); i++)
+    size_t length, symbols = 0, requests = 0, shared[COUNT_OF(wraps)] = { 0 }, theirs[COUNT_OF(wraps)] = { 0 };
+    for (size_t i = 0; i < COUNT_OF(operations); i++) {
+        requests += operations[i].symbols[0] == '\0';
         for (const char *at = operations[i].symbols; (length = next_word(&at)) > 0; at += length) {
             symbols++;
             for (size_t peer = 0; peer < COUNT_OF(wraps); peer++)
                 shared[peer] += has_word(wraps[peer].symbols, at, length);
         }
+    }
     for (size_t peer = 0; peer < COUNT_OF(wraps); peer++)
         for (const char *at = wraps[peer].symbols; (length = next_word(&at)) > 0; at += length)
             theirs[peer]++;
 
     fprintf(out,
-            "# Functions that are seen\n\nMade from `schema/` by `make docs`; do not edit.\n\n"
-            "Slicewise intercepts %zu functions. A function may have several names in the C library (`open`,\n"
-            "`open64`, ...): these are its *symbols*, %zu in all. An MPI function is intercepted by its Fortran\n"
-            "names, too. The kernel counts bytes as well, and so shows what these functions did not see: that is\n"
-            "the *coverage* which `slicewise info`, `report` and `run` tell. This table says how many symbols\n"
-            "other profilers intercept, according to their sources:\n\n"
-            "| | version | symbols | of them also here | its list | to be known |\n|---|---|---|---|---|---|\n",
-            COUNT_OF(operations), symbols);
+            "# Functions that are seen\n\n"
+            "Is your program seen? Programs that call the C library, C++'s streams, MPI-IO in C or Fortran, or a\n"
+            "library such as HDF5 on top of these are. Not seen are static programs, Go programs, set-user-ID\n"
+            "programs and system calls that a program makes by itself ([what no function\n"
+            "shows](#what-no-function-shows)). How do you notice? The kernel counts each process's bytes, too.\n"
+            "`slicewise info`, `report` and `run` say what share of these bytes Slicewise saw: the\n"
+            "[coverage](glossary.md#coverage). This page is made from `schema/` by `make docs`; do not edit it.\n\n"
+            "Slicewise knows %zu functions for I/O, besides those for [communication of\n"
+            "MPI](#communication-of-mpi). %zu of them it intercepts; the others are kinds of asynchronous\n"
+            "requests, which it counts when they are complete. A function may have several names in the C library\n"
+            "(`open`, `open64`, ...): these are its *symbols*, %zu in all. A function of MPI-IO is intercepted by\n"
+            "its Fortran names, too. This table says how many symbols other profilers intercept, according to\n"
+            "their sources:\n\n"
+            "| | version | symbols | how many of them Slicewise has | its list | remarks |\n|---|---|---|---|---|---|\n",
+            COUNT_OF(operations), COUNT_OF(operations) - requests, symbols);
     for (size_t peer = 0; peer < COUNT_OF(peers); peer++)
         fprintf(out, "| %s | %s | %zu | %zu | %s | %s |\n", peers[peer].name, peers[peer].version, theirs[peer], shared[peer], peers[peer].source,
                 peers[peer].note);
 
     fprintf(out,
             "\n## Function by function\n\nThe last columns say which of the symbols another profiler intercepts, too. \"3 of 6\" means three of\n"
-            "the six, whose names follow; \"-\" means none. A function without symbols stands for requests, which\n"
-            "count when they are complete. [counters.md](counters.md#names-of-layers) explains the layers.\n\n"
+            "the six, whose names follow; \"-\" means none. A function without symbols is a kind of asynchronous\n"
+            "request. [counters.md](counters.md#names-of-layers) explains the layers.\n\n"
             "| kind | a call of this kind |\n|---|---|\n");
     for (size_t kind = 0; kind < COUNT_OF(call_kinds); kind++)
         fprintf(out, "| %s | %s |\n", call_kinds[kind].name, call_kinds[kind].meaning);
@@ -533,12 +557,12 @@ static void print_coverage_page(FILE *out)
             fprintf(out, " |\n");
     }
 
-    fprintf(out, "\n## What no function shows\n\n| calls | whose, and why | what tells of them |\n|---|---|---|\n");
+    fprintf(out, "\n## What no function shows\n\n| what is not seen | why | what shows it all the same |\n|---|---|---|\n");
 #define UNSEEN(calls, why, told_by) fprintf(out, "| %s | %s | %s |\n", calls, why, told_by);
 #include "unseen.def"
 
     fprintf(out, "\n## Seen elsewhere, not here\n\nSymbols that another profiler intercepts and Slicewise does not.\n"
-                 "The kernel's count has their bytes nevertheless.\n\n");
+                 "None of them moves bytes.\n\n");
     for (size_t peer = 0; peer < COUNT_OF(wraps); peer++) {
         size_t column = (size_t)fprintf(out, "- %s:", peers[peer].name), missing = 0;
         for (const char *at = wraps[peer].symbols; (length = next_word(&at)) > 0; at += length)

@@ -27,7 +27,7 @@ def read(path: str | Path, *, distributions: bool = False) -> Digest:
     distributions: whether the sizes and latencies of calls are wanted, too (`Digest.distributions`).
     If a file is damaged, only the frames with damage are missing; `Digest.damage` names them. Raises
     `slicewise.UserError` if there is nothing to read: no such file, not a profile, another format, several jobs or
-    slice lengths, no sound frame, or a clock that was set during the run, so that slices have no order in time.
+    slice lengths, nothing that is undamaged, or slices that lie days apart, since the clock was set while the job ran.
     """
     from slicewise.digest.digest import read_digest
 

@@ -61,7 +61,7 @@ def test_table_and_file(tmp_path):
     assert a.split()[-1] == "1.60"
 
 
-FORM = "the form is NAME,volume=V,processes=P,nodes=N,start=S[,cap=D][,weight=W]"
+FORM = "the form is NAME,volume=V[,processes=P][,nodes=N][,start=S][,cap=D][,weight=W]"
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from slicewise.catalog.schema import FRAMES, NAMES
+from slicewise.catalog.schema import FRAMES, NAMES, NOT_KEPT
 from slicewise.digest.describe import folded, sections
 
 OPENING = """# The catalog
 
-A catalog holds all jobs of a site in one directory of Parquet files. It keeps the frames of [digest.md](digest.md) for
-every job. There is no server. Slicewise, polars, DuckDB and Spark read the files as they are.
+A catalog holds all jobs of a site in one directory of Parquet files. It keeps most tables of a job's
+[digest](digest.md), here called frames. There is no server. Slicewise, polars, DuckDB and Spark read the files as they
+are.
 
 ## How do I fill one?
 
@@ -18,9 +19,9 @@ slicewise catalog ingest /site/catalog /home/*/slicewise
 ```
 
 The command makes the catalog if there is none. It searches the directories and everything below them. Each job comes
-in once, even if its profile lies in several places, since its processes have unique ids. If there are two profiles
-of one job, the catalog keeps the more complete one. So you may ingest a job while it runs, and again when it has
-ended. A profile whose files have not changed is not read again.
+in once, even if copies of its profile lie in several places: Slicewise knows a process again by an id that no other
+process has. If there are two profiles of one job, the catalog keeps the more complete one. So you may ingest a job
+while it runs, and again when it has ended. A profile whose files have not changed is not read again.
 
 - **A profile that cannot be read** is left out. A line on standard error names it, and the exit status is 1. If only
   a part is damaged, the rest comes in, and the table `damage` says what is missing.
@@ -38,10 +39,11 @@ ended. A profile whose files have not changed is not read again.
   systems are preferred.
 - Several jobs may have one name. Then use a job's key: the 16 hexadecimal digits that `list --json` and `show` give.
 
-A catalog does not keep everything of a profile. It leaves out: sizes and latencies of calls, calls that failed,
-counters of single layers, counters of pipes, sockets and devices, and the meanings of counters. If the profile still
+A catalog does not keep everything of a profile. It leaves out these frames: {left_out}. It also
+leaves out calls that failed, counters by layer, counters of pipes, sockets and devices, and the texts that explain
+counters. If the profile still
 exists and has not changed, commands read these figures from the profile. Otherwise `info` and `report` say that the
-figures are missing; they show no zeros instead. `size`, and `export` of a profile's tables, always need the profile.
+figures are missing; they show no zeros instead. `slicewise size` and `slicewise export` always need the profile.
 
 ## What lies where?
 
@@ -54,8 +56,8 @@ CATALOG/day=2026-11-22/batch=1f.../_jobs.index              which names and keys
 ```
 
 All rows of a job lie under the day (UTC) on which the job began. The column `key` says which job a row belongs to, in
-every frame. A batch holds the jobs that one ingest brought. When a day has more than eight batches, they are merged.
-Rows are sorted by key; rows of `jobs` and `job_slices` are sorted by time.
+every frame. A batch holds the jobs that one ingest brought. When a day has more than eight batches, the next ingest
+merges them. Rows of `jobs` and `job_slices` are sorted by time, rows of all other frames by key.
 
 ## How do I read it without Slicewise?
 
@@ -77,15 +79,15 @@ Spark reads the same pattern with `spark.read.option("basePath", "CATALOG").parq
 ## Who may read it?
 
 Only the owner can read a new catalog (mode 700). With `--names hash`, given when the catalog is made, it stores hashes
-in place of names in these columns: {names}. The names of the programs that a job's profiled processes ran, of nodes
-and of file systems stay.
+in place of users, job names and paths in these columns: {names}. A user's number becomes another number, everything
+else a text. Not hashed are: programs' names without their paths, nodes and file systems.
 
-The hashes are salted. The salt lies in the catalog with mode 600. Who can read the salt can check whether a name that
-they know is in the catalog. A user who may read the salt can ask for a job by its name, other users by the job's key.
+The hashes are salted. The salt lies in the catalog with mode 600, so only the owner can ask for a job by its name, and
+check whether a name that they know is in the catalog. Other users ask by the job's key.
 
 The owner may let others read the files. Then `blame` and `compare` tell them what their jobs' neighbours did, but not
-who the neighbours were. A catalog that was made with `--show-names` tells that, too. This protects against curiosity
-only: who can read the files can read the names in them, if they are not hashed.
+who the neighbours were, unless the catalog was made with `--show-names`. That holds back the curious only: whoever can
+read the files can read all names in them that are not hashed.
 
 ## Which columns are there?
 
@@ -97,7 +99,9 @@ are on files unless a frame says otherwise. This page is made by `make docs`.
 def page() -> str:
     """The page: what a catalog is, and a table of columns for each frame."""
     names = ", ".join(f"`{frame}.{column}`" for frame, columns in NAMES.items() for column in columns)
-    return folded("\n".join([OPENING.replace("{names}", names), *sections(FRAMES)]))
+    left_out = ", ".join(f"`{name}` ({what})" for name, what in NOT_KEPT.items())
+    opening = OPENING.replace("{names}", names).replace("{left_out}", left_out)
+    return folded("\n".join([opening, *sections(FRAMES)]))
 
 
 if __name__ == "__main__":

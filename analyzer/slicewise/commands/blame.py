@@ -29,7 +29,11 @@ def blame(
     job: Annotated[Path, typer.Argument(metavar="JOB", help="The job's directory, or one of its .swz files.")],
     neighbours: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="NEIGHBOUR...", help="Jobs that may have slowed it down; else they are looked for."),
+        typer.Argument(
+            metavar="NEIGHBOUR...",
+            help="Jobs that may have slowed it down. If you give none, Slicewise looks beside the profile and in the "
+            "catalog.",
+        ),
     ] = None,
     alone: Annotated[
         list[Path] | None,

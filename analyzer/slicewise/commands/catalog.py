@@ -100,7 +100,7 @@ def ingest(
     show_names: Annotated[
         bool,
         typer.Option(
-            "--show-names", help="In a new catalog: tell all users the names of their neighbours, not its owner alone."
+            "--show-names", help="In a new catalog: tell all users the names of their neighbours, not only its owner."
         ),
     ] = False,
     dask: Dask = None,
@@ -235,7 +235,9 @@ def list_(
     storage: Storage = None,
     slowdown: Annotated[
         float | None,
-        typer.Option(min=1, help="Only jobs that took so many times as long as alone, by blame. Asks each job."),
+        typer.Option(
+            min=1, help="Only jobs that took at least this many times as long as alone. Asks blame for each job."
+        ),
     ] = None,
     json: AsJson = False,
     output: OutputFile = None,
@@ -311,7 +313,7 @@ def overlaps(
 ) -> None:
     """List which jobs used a file system at the same time, and for how long. Without times: on the catalog's last day.
 
-    Where all jobs are too many, the pairs of those that moved most are told, and how many these are.
+    If there are too many jobs, it compares those that moved most, and says how many these are.
 
     Example: slicewise catalog overlaps /site/catalog --since 2026-11-22T08:00 --until 2026-11-22T12:00
     """
@@ -385,8 +387,8 @@ def worst(
 ) -> None:
     """Say who lost most time to others, and who cost others most. Without times: on the catalog's last day.
 
-    More than 200 jobs are asked all at once; with --ask N the N jobs that can have lost most, one by one. Answers are
-    kept in the catalog.
+    More than 200 jobs are asked all at once, which is quick and a little less sure. With --ask N the N jobs that can
+    have lost most are asked one by one. Answers are kept in the catalog.
 
     Example: slicewise catalog worst /site/catalog --since 2026-11-22 --ask 1000 --by program
     """

@@ -28,7 +28,8 @@ def compare(
         typer.Option(
             "--neighbour",
             metavar="PROFILE",
-            help="A job that may have slowed one of them down; else they are looked for. May be repeated.",
+            help="A job that may have slowed one of them down; may be repeated. If you give none, Slicewise looks "
+            "beside the profiles and in the catalog.",
         ),
     ] = None,
     html: PageFile = None,

@@ -16,10 +16,10 @@ def completion(
     context: typer.Context,
     what: Annotated[
         Literal["bash", "zsh", "fish", "words"],
-        typer.Argument(metavar="SHELL", help="bash, zsh or fish; words: what these ask for."),
+        typer.Argument(metavar="SHELL", help="bash, zsh or fish. The scripts for these shells call `words`."),
     ],
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[WORD...]", help="After words: those typed so far.")
+        list[str] | None, typer.Argument(metavar="[WORD...]", help="After `words`: what has been typed so far.")
     ] = None,
 ) -> None:
     """Print what makes a shell complete commands and options by the tab key.

@@ -25,7 +25,7 @@ def config(
     name: Annotated[str | None, typer.Argument(metavar="SETTING", help="Only this setting, as slice.")] = None,
     export: Annotated[
         Literal["sh", "env"] | None,
-        typer.Option(help="Print what your file alone sets, as `export` lines for a shell, or as NAME=value lines."),
+        typer.Option(help="Print only what your file sets: as `export` lines for a shell, or as NAME=value lines."),
     ] = None,
     json: AsJson = False,
     output: OutputFile = None,

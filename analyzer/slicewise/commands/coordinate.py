@@ -37,7 +37,7 @@ def coordinate(
         Path | None, typer.Option(metavar="FILE", help="The secret of a coordinator at tcp:.")
     ] = None,
     volume: Annotated[
-        float, typer.Option("--bytes", metavar="N", help="Bytes that the command will move, as far as you know.")
+        float, typer.Option("--bytes", metavar="N", help="How many bytes the command will move, as far as you know.")
     ] = 1e9,
     seconds: Annotated[float, typer.Option(metavar="S", help="Seconds that it takes alone, if you know.")] = 0.0,
     processes: Annotated[int, typer.Option(metavar="N", help="Processes that do its I/O.")] = 1,

@@ -35,7 +35,9 @@ app = typer.Typer(add_completion=False, invoke_without_command=True)
 
 MOST_OFFSETS = 1000
 CurveKind = Literal["processes", "nodes", "mounts", "equal"]
-Weight = Annotated[CurveKind, typer.Option(help="What a job's share is proportional to in the expected curve.")]
+Weight = Annotated[
+    CurveKind, typer.Option(help="The expected curve gives each job a share of the bandwidth in proportion to this.")
+]
 
 
 @app.callback()
@@ -48,7 +50,14 @@ def _delta(context: typer.Context) -> None:
 @app.command()
 def run(
     a: Annotated[str, typer.Option("--a", metavar="CMD", help="Job A: a command, quoted as one word.")],
-    b: Annotated[str, typer.Option("--b", metavar="CMD", help="Job B, likewise; {start}: the second to begin at.")],
+    b: Annotated[
+        str,
+        typer.Option(
+            "--b",
+            metavar="CMD",
+            help="Job B, likewise. {start} stands for the time at which it is to begin, in seconds.",
+        ),
+    ],
     first: Annotated[float, typer.Option("--from", metavar="S", help="First offset: seconds from A's start to B's.")],
     last: Annotated[float, typer.Option("--to", metavar="S", help="The last offset.")],
     step: Annotated[float, typer.Option(metavar="S", help="From one offset to the next.")],
@@ -87,7 +96,7 @@ def read(
 ) -> None:
     """Draw the Delta-graph of profiles: of two jobs together, and of each alone; several directories side by side.
 
-    A is the job of a run whose name comes first. Offsets are measured, from first byte to first byte.
+    In each run, A is the job whose name sorts first. An offset is the time from A's first byte to B's.
 
     Example: slicewise delta read slicewise-delta
     """
@@ -110,7 +119,8 @@ def sweep(
         Path, typer.Option("--dir", metavar="DIR", help="Where the profiles go; give the same DIR to continue.")
     ] = Path("slicewise-sweep"),
     recorded: Annotated[
-        Path | None, typer.Option("--page", metavar="DIR", help="Run nothing: the page of a DIR that was recorded.")
+        Path | None,
+        typer.Option("--page", metavar="DIR", help="Run nothing. Write the page of what this DIR has recorded."),
     ] = None,
     weight: Weight = "processes",
     html: PageFile = None,
@@ -120,9 +130,8 @@ def sweep(
     """Measure the Delta-graphs of all configurations in a plan, and draw them on one page. Panels
     that are recorded are not run again.
 
-    A plan in TOML, {word} standing for the setting of that name:
-    a = "write {size}"; b = "write {size}"; from = -10; to = 10; step = 5; setup = "mount-it {device}";
-    [[panel]] name = "disk"; sweep = "device"; device = "sda"; size = 4
+    A plan is a file in TOML. `slicewise delta plans` lists the shipped ones; docs/commands.md explains
+    the keys.
 
     Example: slicewise delta sweep plan.toml
     """

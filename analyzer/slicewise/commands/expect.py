@@ -60,14 +60,15 @@ def box(
         ),
     ],
     point: Annotated[
-        str | None, typer.Option(metavar="B,M", help="A point to test: GiB/s and kIOPS, such as 2,5.")
+        str | None,
+        typer.Option(metavar="B,M", help="A point to test: GiB/s, a comma, and kIOPS. 2,5: 2 GiB/s and 5 kIOPS."),
     ] = None,
     against: Against = None,
     html: PageFile = None,
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Show the box of what to expect: from the hard phases of IO500 to the easy ones, over all runs.
+    """Show which rates to expect (the box): from the hard phases of IO500 to the easy ones, over all runs.
 
     Example: slicewise expect box io500/results --point 2,5
     """
@@ -150,7 +151,7 @@ def run(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Measure what to expect where no IO500 is at hand, until the box stops growing.
+    """Measure what to expect without IO500. It stops when the box of rates stops growing.
 
     Example: slicewise expect run /scratch/me/expect -n 16
     """

@@ -25,7 +25,7 @@ from slicewise.text import words
 def flamegraph(
     profile: Annotated[Path, typer.Argument(metavar="PROFILE", help="A job's directory, or one of its .swz files.")],
     slices: Annotated[
-        str, typer.Option(metavar="FIRST:END", help="Only the slices from FIRST up to END, without END.")
+        str, typer.Option(metavar="FIRST:END", help="Only the slices with numbers from FIRST up to the one before END.")
     ] = "",
     symbols: Annotated[
         list[Path] | None,

@@ -25,11 +25,17 @@ START = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
 def foretell(
     job: Annotated[
         list[str],
-        typer.Argument(metavar="JOB[@SECONDS]...", help="A run alone of each job, and when its I/O begins (0)."),
+        typer.Argument(
+            metavar="JOB[@SECONDS]...",
+            help="The profile of a run alone of each job, and after how many seconds the job's I/O begins (0).",
+        ),
     ],
     seen: Annotated[
         list[Path] | None,
-        typer.Option(metavar="DIR", help="Profiles of jobs that ran side by side there, and of each alone."),
+        typer.Option(
+            metavar="DIR",
+            help="Profiles of jobs that ran side by side on the same file system, and of each of them alone.",
+        ),
     ] = None,
     json: AsJson = False,
     output: OutputFile = None,

@@ -73,7 +73,10 @@ def darshan(
     mount: Mounts = None,
     shift: Annotated[
         float,
-        typer.Option(metavar="SECONDS", help="How much the clock of the logs' machine was slow."),
+        typer.Option(
+            metavar="SECONDS",
+            help="How many seconds the clock of the logs' machine was behind: Slicewise adds them to all times.",
+        ),
     ] = 0.0,
     into: Into = DEFAULT_INTO,
     slice_seconds: SliceSeconds = None,

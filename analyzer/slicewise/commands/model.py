@@ -33,7 +33,7 @@ app = typer.Typer(add_completion=False, invoke_without_command=True)
 
 PredictWeight = Literal["processes", "nodes", "given"]
 AnyWeight = Literal["processes", "nodes", "mounts", "equal"]
-JOB_FORM = "NAME,volume=V,processes=P,nodes=N,start=S[,cap=D][,weight=W]"
+JOB_FORM = "NAME,volume=V[,processes=P][,nodes=N][,start=S][,cap=D][,weight=W]"
 JOB_KEYS = ("volume", "processes", "nodes", "start", "cap", "weight")
 FITTED_FORM = "NAME,volume=V,processes=P[,nodes=N][,mounts=M][,outstanding=B][,start=S][,cap=D]"
 FITTED_KEYS = ("volume", "processes", "nodes", "mounts", "outstanding", "start", "cap")
@@ -95,9 +95,9 @@ def predict(
         list[str],
         typer.Option(
             metavar="JOB",
-            help=f"{JOB_FORM}; with --fitted {FITTED_FORM}; once a job. Volume and cap (the rate that it reaches "
-            "alone) have units, as 16GiB and 80MiB/s, where the capacity has, and are plain numbers where it is one; "
-            "with --fitted they have units. Start in seconds.",
+            help=f"{JOB_FORM}; with --fitted {FITTED_FORM}. Give it once for each job. cap: the rate that the job "
+            "reaches alone. start: in seconds. If the capacity has a unit, volume and cap have one, too: "
+            "16GiB, 80MiB/s.",
         ),
     ],
     capacity: Annotated[
@@ -155,7 +155,7 @@ def invert(
 ) -> None:
     """Estimate what jobs that ran together would have taken alone, from when each began and ended.
 
-    Every job is taken to be able to fill the storage by itself.
+    It assumes that each job could fill the storage by itself.
 
     Example: slicewise model invert slicewise/48213 slicewise/48190
     """
@@ -198,7 +198,7 @@ def check(
 ) -> None:
     """Compare predicted with observed runtimes, for every run of a campaign.
 
-    By a fitted model, or, without one, each combination of jobs by a fit that has not seen it.
+    With --fitted it checks that model. Else it predicts each combination of jobs by a fit that has not seen it.
 
     Example: slicewise model check slicewise --fitted model.json
     """

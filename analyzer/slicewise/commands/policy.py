@@ -59,10 +59,19 @@ Only = Annotated[
     list[str] | None,
     typer.Option("--policy", metavar="P", help=f"Only this policy; may be repeated: {', '.join(POLICIES)}."),
 ]
-MetricOption = Annotated[Metric, typer.Option(help="By which figure of the whole machine a policy is judged.")]
+MetricOption = Annotated[
+    Metric,
+    typer.Option(
+        help="By which sum over all jobs a policy is judged. cpu_seconds: processes x seconds in I/O, waiting included."
+    ),
+]
 Delay = Annotated[
     float | None,
-    typer.Option(metavar="SECONDS", min=0.0, help="How long `delay` lets a job wait; else the best of 20 is taken."),
+    typer.Option(
+        metavar="SECONDS",
+        min=0.0,
+        help="How long `delay` lets a job wait. If it is not given, the best of 20 waits is taken.",
+    ),
 ]
 
 
@@ -153,8 +162,9 @@ def simulate(
         list[str],
         typer.Option(
             metavar="JOB",
-            help=f"{JOB_FORM}, once a job. Cap: the rate that it reaches alone; unit: it can be interrupted only after "
-            "each so much (a call, a file). Amounts have units where the capacity has.",
+            help=f"{JOB_FORM}, once a job. Cap: the rate that it reaches alone; unit: how many bytes it writes "
+            "between two moments at which it can be interrupted (a call, a file). If the capacity has a unit, amounts "
+            "have one, too.",
         ),
     ],
     policy: Only = None,
@@ -226,7 +236,7 @@ def probability(
     json: AsJson = False,
     output: OutputFile = None,
 ) -> None:
-    """Say how often somebody else does I/O while a job does: as expected, and as the slices show.
+    """Say how often somebody else does I/O while a job does: what is expected, and what the slices show.
 
     Example: slicewise policy probability slicewise/  or  slicewise policy probability --swf machine.swf --io-share 5
     """

@@ -36,7 +36,7 @@ def top(
 ) -> None:
     """Show what jobs and processes on this node do now: throughput, calls, latency, shares of file systems.
 
-    The jobs do not notice: only what is in memory already is read.
+    It does not disturb the jobs: it reads the memory in which they count, and asks them nothing.
 
     Example: slicewise top --every 2
     """

@@ -18,31 +18,41 @@ from slicewise.digest.schema import FRAMES, Frame
 
 OPENING = """# The digest
 
-A digest is a job's profile as a set of tables (polars frames), the *frames* below. `slicewise.read(PATH)` gives one.
-Each frame is made when it is first asked for. All analyses, charts and exports read these frames, and none reads the
-files of a profile. So a question about a job has one answer everywhere.
+A digest is a job's profile as a set of tables. In Python each table is a polars data frame, and so these pages call it
+a *frame*. `slicewise.read(PATH)` gives a digest ([python.md](python.md)). All analyses, charts and exports read these
+frames, and none reads the files of a profile. So a question about a job has one answer everywhere.
 
-The digest alone decides these questions:
+Begin with these:
 
-| question | decided in |
+| you want | frame |
 |---|---|
-| who the job's processes are, and which of them matter | `digest/processes.py` |
-| which layers of the I/O stack add up | `digest/layers.py` |
-| which mounts are one storage | `digest/storages.py` |
-| what a job did in a slice | `digest/slices.py` |
-| which slices a job filled | `digest/full.py` |
-| which signals of nodes there are | `digest/nodes.py` |
-| how well an imported job's slices are known | `digest/quality.py` |
+| a job's sums | [jobs](#jobs) |
+| each process's sums and its time in I/O | [processes](#processes) |
+| what a job did when | [process_slices](#process_slices) |
+| its file systems | [storages](#storages) |
+| its files | [files](#files) |
+| how much of its I/O was seen | [coverage](#coverage) |
+| what went wrong | [mishaps](#mishaps) |
 
-Bytes, calls and times are those on files, unless a frame says otherwise. Slice k is the time from k to k + 1 times
-`slice_ns`, by the node's clock. Each section says what a row of the frame is, and which columns tell its rows apart
-(the key). This page is made by `make docs`.
+- Bytes, calls and times are those on files, unless a frame says otherwise.
+- A slice's number is the time at which it begins, in ns since 1970, divided by `slice_ns`.
+- `process` is an id that no two processes of any jobs and nodes share. It is not the process id (`pid`).
+- Each section says what a row of the frame is, and which columns tell its rows apart (the key).
+- This page is made by `make docs`. How each frame is made: [architecture.md](architecture.md).
 """
 
 
 def page() -> str:
     """The page: what the digest is, and a table of columns for each frame."""
-    return folded("\n".join([OPENING, *sections(FRAMES)]))
+    return folded("\n".join([OPENING, *sections(FRAMES), *_signals()]))
+
+
+def _signals() -> Iterator[str]:
+    """The list of what nodes' collectors sample."""
+    yield "## Signals\n"
+    yield "What `node_slices` holds, by the name in its column `signal`. A value is `amount` divided by `per`.\n"
+    rows = [f"| `{name}` | {signal.unit} | {signal.meaning} |" for name, signal in nodes.SIGNALS.items()]
+    yield "\n".join(["| signal | unit of its value | meaning |", "|---|---|---|", *rows]) + "\n"
 
 
 def sections(frames: Mapping[str, Frame]) -> Iterator[str]:
@@ -59,8 +69,8 @@ def sections(frames: Mapping[str, Frame]) -> Iterator[str]:
 
 PYTHON_OPENING = """# Slicewise in Python
 
-Everything that `slicewise report` shows comes from a few polars frames, and they are yours to ask: `slicewise.read`
-gives a job as a digest, whose frames [digest.md](digest.md) describes column by column. The package has type hints.
+`slicewise.read` gives a job as a digest: a set of tables, each a polars data frame. [digest.md](digest.md) describes
+them column by column. Everything that `slicewise report` shows comes from them. The package has type hints.
 
 ```python
 import polars as pl
@@ -81,9 +91,9 @@ jobs = pl.concat(job.jobs for job in slicewise.read_jobs(["profiles"]))
 totals = jobs.select("job", "program", "nodes", "read_bytes", "write_bytes")
 ```
 
-A frame is made when it is first asked for, and then kept. Do not ask a job's files again where a frame has the answer:
-who the job's processes are, which of them matter and which layers add up is decided in the digest (see
-[models.md](models.md)).
+A frame is made when you first ask for it, and then kept. Take figures from the frames, not from the profile's files:
+the digest has decided who the job's processes are, which of them matter, and which layers add up
+([models.md](models.md) says how).
 
 In a notebook a job shows itself when a cell ends in it, and so do answers: `answers.report`, `answers.blame` and
 `answers.overlap` say what the commands of these names say. [notebook.ipynb](notebook.ipynb) is one to begin with.

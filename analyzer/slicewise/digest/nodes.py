@@ -138,8 +138,12 @@ SIGNALS: dict[str, Signal] = {
         "node_cgroups", "all tasks of the job's control group waited for I/O", SHARE, _seconds("io_full_stall_ns")
     ),
     "cgroup_file_bytes": Signal("node_cgroups", "page cache of the job's control group", "bytes", _level("file_bytes")),
-    "cgroup_dirty_bytes": Signal("node_cgroups", "of that to be written", "bytes", _level("dirty_bytes")),
-    "cgroup_writeback_bytes": Signal("node_cgroups", "of that being written", "bytes", _level("writeback_bytes")),
+    "cgroup_dirty_bytes": Signal(
+        "node_cgroups", "page cache of the job's control group to be written", "bytes", _level("dirty_bytes")
+    ),
+    "cgroup_writeback_bytes": Signal(
+        "node_cgroups", "page cache of the job's control group being written", "bytes", _level("writeback_bytes")
+    ),
     "cgroup_file_refaults": Signal(
         "node_cgroups", "pages of files fetched again after they had been evicted", "times/s", pl.col("file_refaults")
     ),

@@ -52,14 +52,20 @@ def _number(unit: Unit, meaning: str) -> Column:
     return Column(pl.Int64(), unit, meaning)
 
 
-CLOCK_ERROR = _number("ns", "how far its slices may be off the clock; 0: they were counted by the clock itself")
-SPREAD_AT_MOST = _number("slices", "over how many slices its bytes were spread at most; above 1 in imported jobs alone")
+CLOCK_ERROR = _number(
+    "ns", "how far its slices may be off the clock; 0 in profiles of Slicewise, more in some imported jobs"
+)
+SPREAD_AT_MOST = _number(
+    "slices",
+    "the longest stretch of slices over which bytes were spread evenly, since the log does not say more; 1: each byte "
+    "is in its slice. Only imported jobs have more than 1",
+)
 JOB = _name("the job's name; of several jobs with one name the later ones have a number behind it")
 PROCESS = Column(pl.UInt64(), "", "unique id of the process's run; it tells processes of all jobs and nodes apart")
 STORAGE = Column(pl.UInt64(), "", "which file system: one number for the same storage, on all nodes and in all jobs")
-SLICE = _number("", "number of the slice: slice k is [k, k + 1) times the job's slice_ns of the clock")
+SLICE = _number("", "number of the slice; it begins at slice * slice_ns, in ns since 1970")
 NODE = _name("the node's name")
-NODE_SLICE = _number("", "number of the slice, of the digest's node_slice_ns")
+NODE_SLICE = _number("", "number of the slice; it begins at slice * node_slice_ns (of the digest), in ns since 1970")
 CALLS = {"read": "read calls", "write": "write calls", "meta": "metadata calls", "sync": "sync calls"}
 
 
@@ -83,9 +89,13 @@ SEEN_AND_COUNTED: tuple[tuple[str, Unit, str], ...] = (
     ("kernel", "bytes", "bytes that the kernel counted"),
     ("calls_seen", "calls", "calls that were seen"),
     ("calls_kernel", "calls", "calls that the kernel counted"),
-    ("storage", "bytes", "bytes that the kernel fetched from or sent to storage"),
+    ("storage", "bytes", "bytes that the kernel moved between storage and memory in that direction"),
     ("requested", "bytes", "bytes of requests that were seen and are not in the kernel's count"),
-    ("touches", "calls", "calls and requests around which the kernel may have counted one more page each"),
+    (
+        "touches",
+        "calls",
+        "how many calls and requests may each have made the kernel count one page more than they moved",
+    ),
 )
 
 DISTRIBUTION = {
@@ -98,12 +108,12 @@ DISTRIBUTION = {
 }
 
 SAMPLED_COUNTS = {
-    "read_bytes": _number("bytes", "bytes that it read"),
-    "write_bytes": _number("bytes", "bytes that it wrote"),
-    "read_ops": _number("calls", "its read calls"),
-    "write_ops": _number("calls", "its write calls"),
-    "storage_read_bytes": _number("bytes", "bytes that the kernel fetched from storage for it"),
-    "storage_write_bytes": _number("bytes", "bytes that the kernel sent to storage for it"),
+    "read_bytes": _number("bytes", "bytes read"),
+    "write_bytes": _number("bytes", "bytes written"),
+    "read_ops": _number("calls", "read calls"),
+    "write_ops": _number("calls", "write calls"),
+    "storage_read_bytes": _number("bytes", "bytes that the kernel fetched from storage"),
+    "storage_write_bytes": _number("bytes", "bytes that the kernel sent to storage"),
 }
 
 FRAMES: dict[str, Frame] = {
@@ -177,7 +187,8 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "process_slices": Frame(
-        "one row for each process, storage and slice with any call on files; layers that lie on each other count once",
+        "one row for each process, storage and slice with any call on files; bytes that pass through several layers "
+        "count once",
         ("process", "storage", "slice"),
         {
             "process": PROCESS,
@@ -186,7 +197,7 @@ FRAMES: dict[str, Frame] = {
             **_of_kinds("in the slice"),
             "threads": _number("threads", "threads whose calls ended in the slice; at least 1"),
             "spread": _number(
-                "slices", "over how many slices its bytes were spread; 1: they were counted in this very slice"
+                "slices", "over how many slices its bytes were spread evenly; 1: they were moved in this very slice"
             ),
         },
     ),
@@ -218,10 +229,10 @@ FRAMES: dict[str, Frame] = {
             "write_ns": _number("ns", "time in write calls"),
             "error_bytes": _number(
                 "bytes",
-                "at most so many bytes are missing here, which the file moved before it had a row; "
-                "in the row without a path: the most that any single file without a row moved",
+                "the most bytes that the file can have moved before it had a row: they are missing here. "
+                "In the row without a path: the most that any one file without a row can have moved",
             ),
-            "error_ns": _number("ns", "the same of the time in read and write calls"),
+            "error_ns": _number("ns", "the same for the time in read and write calls"),
         },
     ),
     "coverage": Frame(
@@ -234,7 +245,7 @@ FRAMES: dict[str, Frame] = {
                 for way in ("read", "write")
                 for what, unit, meaning in SEEN_AND_COUNTED
             },
-            "has_stdio": _yes_or_no("it used stdio, of whose calls underneath only the bytes are known"),
+            "has_stdio": _yes_or_no("it used stdio: of the calls that stdio makes by itself, only the bytes are known"),
             "mapped": _number("bytes", "bytes of files on storage that it mapped into memory; null: not known"),
         },
     ),
@@ -249,7 +260,7 @@ FRAMES: dict[str, Frame] = {
         {"process": PROCESS, "mishap": _name("what happened"), "count": _number("", "how often")},
     ),
     "unprofiled": Frame(
-        "one row for each process and program that it began and that could not be profiled",
+        "one row for each program that could not be profiled, and process that began it",
         ("process", "program", "pid"),
         {
             "process": PROCESS,
@@ -275,7 +286,7 @@ FRAMES: dict[str, Frame] = {
     ),
     "sampled_processes": Frame(
         "one row for each process of the job that no library profiled and that its node's collector sampled from "
-        "outside; its counts are the kernel's, of descriptors of any kind, and in no other frame's sums",
+        "outside; its counts are the kernel's, of descriptors of any kind; no other frame includes them",
         ("process", "nth"),
         {
             "process": Column(
@@ -310,25 +321,25 @@ FRAMES: dict[str, Frame] = {
             **SAMPLED_COUNTS,
             "unsure_ns": _number(
                 "ns",
-                "doubt about the slice's edges: what was moved in so much time may belong to the slice before or "
+                "doubt about the slice's edges: what was moved within this many ns may belong to the slice before or "
                 "after, since the collector did not look exactly at the edges",
             ),
         },
     ),
     "others": Frame(
-        "one row for each node, user and slice in which other processes of the user moved anything while the job ran: "
-        "those that are not the job's and have no profile. Root's collector sampled them, where a site asks for that. "
-        "Counts are the kernel's, of descriptors of any kind, and in no other frame's sums",
+        "one row for each node, user and slice in which other processes of the user moved anything while the job ran. "
+        "Processes of the job and processes with a profile are left out. Root's collector samples them if a site asks "
+        "for it. Counts are the kernel's, of descriptors of any kind; no other frame includes them",
         ("node", "user", "slice"),
         {
             "node": NODE,
             "user": _number("", "numeric user id; null: all users whom the site does not name, together"),
             "slice": NODE_SLICE,
-            "processes": _number("processes", "the user's processes without a profile, at most"),
+            "processes": _number("processes", "the most processes of the user without a profile at one time"),
             **SAMPLED_COUNTS,
             "unsure_ns": _number(
                 "ns",
-                "doubt about the slice's edges: what was moved in so much time may belong to the slice before or "
+                "doubt about the slice's edges: what was moved within this many ns may belong to the slice before or "
                 "after, since the collector did not look exactly at the edges",
             ),
         },
@@ -352,7 +363,7 @@ FRAMES: dict[str, Frame] = {
             "calls": _number("calls", "how many, requests included"),
             "bytes": _number("bytes", "bytes that they moved"),
             "sequential": _number("calls", "calls that began at or after the end of the thread's last one on the file"),
-            "consecutive": _number("calls", "calls that began exactly there"),
+            "consecutive": _number("calls", "calls that began exactly at that end"),
         },
     ),
     "events": Frame(
@@ -375,7 +386,7 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "waits": Frame(
-        "one row for each process and slice in which it waited for its turn at I/O; that time is in no call's",
+        "one row for each process and slice in which it waited for its turn at I/O; no call's time includes that time",
         ("process", "slice"),
         {
             "process": PROCESS,
@@ -390,15 +401,15 @@ FRAMES: dict[str, Frame] = {
         {
             "process": PROCESS,
             "slice": SLICE,
-            "class": _name("what the calls are for, as the profile names it"),
+            "class": _name("what the calls are for; [counters.md](counters.md#names-of-mpi_classes) lists the classes"),
             "calls": _number("calls", "calls that ended in the slice"),
             "ns": _number("ns", "time in calls in the slice"),
             "bytes": _number("bytes", "bytes that the calls' arguments name"),
         },
     ),
     "usage": Frame(
-        "one row for each process and slice in which the kernel's counts of it were looked at: what came until the "
-        "next look",
+        "one row for each process and slice in which Slicewise looked at the kernel's counts of the process: what the "
+        "kernel counted until the next look",
         ("process", "slice"),
         {
             "process": PROCESS,
@@ -412,7 +423,7 @@ FRAMES: dict[str, Frame] = {
             "voluntary_switches": _number("", "times that a thread gave its processor up"),
             "involuntary_switches": _number("", "times that a thread's processor was taken away"),
             "minor_faults": _number("", "page faults without I/O"),
-            "major_faults": _number("", "page faults that read a page from storage"),
+            "major_faults": _number("", "page faults that read from storage"),
             "peak_bytes": _number("bytes", "the most memory that the process had until the end of that time"),
         },
     ),
@@ -458,11 +469,14 @@ FRAMES: dict[str, Frame] = {
             "node": NODE,
             "kind": _name("what it is counted of: node, or what the device is"),
             "device": _name("the device's name; empty: the node"),
-            "signal": _name("which signal (see digest/nodes.py)"),
+            "signal": _name("which signal; [signals](digest.md#signals) lists them"),
             "slice": NODE_SLICE,
             "amount": _amount("", "how much, added up over the slice's samples"),
             "per": _amount(
-                "", "the signal's value is amount / per: seconds sampled for a rate, what a mean is over for a mean"
+                "",
+                "what to divide the amount by to get the signal's value: seconds for a rate or a share of the time, "
+                "the "
+                "number of requests for a time per request",
             ),
         },
     ),

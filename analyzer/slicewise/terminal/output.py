@@ -26,7 +26,12 @@ OutputFile = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to FILE instead of the terminal.")
 ]
 PageFile = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Where to write the page; else beside the profile.")
+    Path | None,
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        help="Where to write the page. If it is not given, the last line of the output says where the page is.",
+    ),
 ]
 # Where there is no terminal, nothing wraps: a line of text stays one line for grep.
 UNWRAPPED_WIDTH = 10_000

@@ -29,7 +29,7 @@ class Term:
 TERMS = (
     Term(
         "alone",
-        "Without other jobs on the same file system. A standalone run measures the time that a job takes alone. "
+        "A job runs alone if no other job uses its file system. A standalone run measures how long it takes then. "
         "Without such a run Slicewise estimates that time, and says how.",
     ),
     Term(
@@ -40,7 +40,7 @@ TERMS = (
     Term(
         "call site",
         "The place in a program that made an I/O call: the chain of functions that called each other. Slicewise "
-        "records one each time that a thread has spent another 10 ms in I/O calls.",
+        "records the call site each time that a thread has spent another 10 ms in I/O calls.",
         ("call sites",),
     ),
     Term(
@@ -71,12 +71,14 @@ TERMS = (
     Term(
         "coverage",
         "How much of a job's I/O Slicewise saw: the bytes that the library counted, over the bytes that the kernel "
-        "counted. At less than 95 % look at what Slicewise cannot see (docs/limits.md).",
+        "counted. If it is less than 95 %, the figures are a lower bound: docs/limits.md says what Slicewise cannot "
+        "see.",
         is_marked=False,
     ),
     Term(
         "Delta-graph",
-        "A chart for two jobs: how long each took, over how long after the first job the second one started.",
+        "A chart for two jobs. From left to right: how long after the first job the second one started. Upwards: how "
+        "long each of them took.",
         ("Delta-graphs",),
     ),
     Term(
@@ -91,6 +93,12 @@ TERMS = (
         ("fair shares",),
     ),
     Term(
+        "frame",
+        "In Python and in a catalog: one of the tables of a job. In a profile's file: one of the pieces that the file "
+        "consists of. In a call stack: one of the functions.",
+        is_marked=False,
+    ),
+    Term(
         "full slice",
         "A slice in which at least 90 % of a job's reading or writing processes moved bytes. A job's first and last "
         "slice with bytes do not count, since the job may fill them in part only. Only full slices tell how fast a "
@@ -99,7 +107,7 @@ TERMS = (
     ),
     Term(
         "I/O calls",
-        "Calls that read, write, look up, open, close or sync files. While a process is in such a call it waits and "
+        "Calls that read, write, look up, open, close or sync files. While a thread is in such a call it waits and "
         "does not compute.",
         (
             "in I/O calls",
@@ -117,7 +125,8 @@ TERMS = (
     ),
     Term(
         "interval",
-        "Two numbers in brackets. The true value lies between them, as far as the measurements tell.",
+        "Two numbers in brackets. The true value lies between them in 95 of 100 cases, as far as the measurements "
+        "tell.",
         ("intervals",),
     ),
     Term(
@@ -162,11 +171,13 @@ TERMS = (
     ),
     Term(
         "mean process",
-        "The average of the job's processes: their seconds in sum, divided by their number.",
+        "The average over the job's processes: their seconds in I/O calls, added up, divided by the number of "
+        "processes.",
     ),
     Term(
         "metadata call",
-        "A call that opens, closes, creates, looks up or removes a file. It moves no bytes of the file.",
+        "A call that opens, closes, creates, looks up or removes a file, or moves the position in it. It reads and "
+        "writes no bytes of the file.",
         ("metadata calls",),
     ),
     Term(
@@ -183,7 +194,8 @@ TERMS = (
     ),
     Term(
         "not profiled",
-        "Traffic that nodes or file servers counted, and that no profiled job caused.",
+        "Traffic that nodes or file servers counted, and that no profiled job caused. Profile the jobs of others, "
+        "too, to learn whose it is.",
     ),
     Term(
         "phase",
@@ -193,6 +205,12 @@ TERMS = (
     Term(
         "profile",
         "What Slicewise recorded of one job: a directory with one file for each node. It has the job's name.",
+        is_marked=False,
+    ),
+    Term(
+        "quiet run",
+        "A past run of the same program, with about as many bytes in calls of about the same size, while nobody else "
+        "used its file systems. It stands in for a standalone run.",
         is_marked=False,
     ),
     Term(
@@ -211,8 +229,8 @@ TERMS = (
     ),
     Term(
         "region",
-        "The longest stretch of slices in which all jobs moved bytes with all their processes. In the region the jobs "
-        "really competed.",
+        "The longest stretch of time in which all of the compared jobs moved bytes with all their processes. There "
+        "they really competed.",
         (
             "regions",
             "active overlapping region",
@@ -235,6 +253,11 @@ TERMS = (
         is_marked=False,
     ),
     Term(
+        "signal",
+        "A figure of a node or of one of its devices, such as how busy a disk is, by slice. Collectors sample signals.",
+        is_marked=False,
+    ),
+    Term(
         "slice",
         "A short stretch of the clock, 4 s unless set otherwise. Slices begin at the same moments on all nodes, "
         "so profiles of different jobs line up.",
@@ -251,18 +274,19 @@ TERMS = (
     ),
     Term(
         "storage",
-        "One file system. A network file system is the same storage on all nodes; a node's own disk is another one on "
-        "each node.",
+        "One file system. A network file system is the same storage on all nodes. The disks of two nodes are two "
+        "storages.",
         is_marked=False,
     ),
     Term(
         "storage's time",
-        "How busy a job kept a file system: the bytes that the job moved in a slice, over the most bytes that the file "
-        "system can move in a slice. At 100 % the file system can serve nobody else.",
+        "The share of a slice in which the file system was busy with a job: the bytes that the job moved, over "
+        "the most bytes that the file system can move in a slice. At 100 % the file system can serve nobody else.",
     ),
     Term(
         "sync call",
-        "A call that waits until data are on stable storage, such as fsync.",
+        "A call that waits until data are on stable storage, such as fsync. Calls that submit or await asynchronous "
+        "requests count here, too.",
         ("sync calls",),
     ),
     Term(
@@ -280,7 +304,8 @@ TERMS = (
     ),
     Term(
         "weight",
-        "What decides how much of a file system a job gets: the number of its processes, or the number of its nodes.",
+        "What decides how much of a file system a job gets: mostly the number of its processes or of its nodes. On "
+        "some file systems it is the number of its mounts, or each job gets the same.",
         ("weights",),
     ),
 )
@@ -304,8 +329,9 @@ def page() -> str:
     lines = [
         "# Glossary",
         "",
-        "What Slicewise's words mean. On its pages, point at a dotted word or go there with the keyboard: the",
-        "meaning appears. `make docs` makes this page from `analyzer/slicewise/text/glossary.py`.",
+        "What Slicewise's words mean. In the HTML pages that Slicewise writes, point at a dotted word or go",
+        "there with the keyboard: its meaning appears. `make docs` makes this page from",
+        "`analyzer/slicewise/text/glossary.py`.",
     ]
     for term in TERMS:
         lines += ["", f"#### {term.name[:1].upper()}{term.name[1:]}", *textwrap.wrap(term.meaning, 100)]
