@@ -1,6 +1,6 @@
 """The digest's frames as data: every column's type, unit and meaning, once.
 
-Documentation and tooltips are made from this list, and `conform` holds every frame to it.
+Documentation is made from this list, and `conform` holds every frame to it.
 """
 
 from __future__ import annotations
