@@ -29,15 +29,35 @@ SMALL_BESIDE_LARGE = ("large-small", "write-back")
 LINE_POINTS = 61
 TITLE = f"""# Policies, measured
 
-Two jobs that really took turns at a file server by a real coordinator (`slicewise-collect coordinate`), under each
-policy and at each dt, beside what `slicewise policy` simulates for them. Both are `slicewise-load` under `slicewise
-run` with SLICEWISE_COORDINATE set, and know nothing of turns. A writes first; B begins dt seconds later (below 0:
-earlier). Each job is launched once for a policy and works in phases: the first has no company, and is what a phase
-takes alone; each further one is one dt. All times are by the jobs' own clocks, from the first process's beginning of a
-phase to the last one's end. The interference factor is that time over the time alone. The simulation knows volumes,
-numbers of processes, the times alone, and when each phase began; one capacity follows from these. Shares go by
-processes on GlusterFS (equal, large-small, four-to-one), and by mount on sshfs with write-back (write-back).
-`make policies-page` writes this page from the recorded figures (`tests/golden/campaigns`).
+What do two jobs gain and lose if they take turns at a file server? This page has measured answers, and compares them
+with what `slicewise policy` simulates. [policy.md](policy.md) explains the policies, and
+[coordination.md](coordination.md) how to let jobs take turns.
+
+| policy | what it does with two jobs |
+|---|---|
+| `interfere` (in tables: sharing) | both write at the same time |
+| `fcfs` | the job that comes second waits until the first one is done |
+| `interrupt` | the job that comes second goes first; the other one waits meanwhile |
+| `delay` | the job that comes second waits for some seconds, then both write |
+| `dynamic` | the coordinator predicts what each of these costs, and takes the cheapest; a metric says what counts |
+
+| word | meaning |
+|---|---|
+| A, B, dt | job A begins to write first, and job B dt seconds later; if dt is below 0, B begins first |
+| alone | how long a job's I/O takes without the other job |
+| interference factor | how long a job's I/O takes, divided by its time alone; waiting for a turn counts |
+| CPU seconds | a metric: each job's seconds of I/O times its processes, added up; waiting counts |
+| sum of interference factors | another metric, in which all jobs count the same |
+
+The jobs are `slicewise-load` under `slicewise run`, with a real coordinator (`slicewise-collect coordinate`). For each
+policy a job starts once and writes in phases. The first phase runs without the other job: it is the time alone. In each
+further phase both jobs write, with another dt. Times are by the jobs' own clocks, from the moment at which the first
+process begins a phase to the moment at which the last one ends it.
+
+The simulation knows how much each job writes, with how many processes, its time alone, and when each phase began. While
+both jobs write, each gets a part of the bandwidth that goes by its number of processes (on GlusterFS: scenarios equal,
+large-small and four-to-one) or is the same for each mount (on sshfs with write-back: scenario write-back).
+`make policies-page` makes this page from the recorded figures (`tests/golden/campaigns`).
 
 ![Interference factors over dt]({DRAWING})
 """
@@ -60,6 +80,7 @@ def page(archives: Path) -> str:
     return "\n".join(
         [
             TITLE,
+            *_in_short(archives),
             *_conditions(archives),
             *_aims(archives),
             *([notes.read_text(encoding="utf-8")] if notes.exists() else []),
@@ -99,10 +120,11 @@ def _conditions(archives: Path) -> list[str]:
                 ]
             )  # fmt: skip
     headings = [
-        "scenario", "job", "processes", "MiB", "alone, s: middle (range)", "runs", "changes at the coordinator",
-        "its decisions", "changes after which `policy replay` decides the same",
+        "scenario", "job", "processes", "MiB", "alone, s: middle (range)", "runs", "entries in its coordinator's log",
+        "decisions", "entries after which `policy replay` decides the same",
     ]  # fmt: skip
-    return ["## What ran\n", table(headings, rows)]
+    said = "## What ran\n\nThe last three columns are of a scenario, so both of its jobs have the same figures.\n"
+    return [said, table(headings, rows)]
 
 
 def _aims(archives: Path) -> list[str]:
@@ -114,17 +136,17 @@ def _aims(archives: Path) -> list[str]:
             after = [pair.interference[1] for pair in alone]
             rows.append(
                 [
-                    f"{scenario.name}: the small job's interference factor where it may interrupt (dt above 0)",
+                    f"{scenario.name}: the small job's interference factor under `interrupt`, if it comes second",
                     f"under {MOST_INTERFERENCE:g}",
                     f"{max(after):.2f} at most, {statistics.mean(after):.2f} in the mean "
-                    f"(sharing: {_range(before, '.1f')})",
+                    f"(sharing: {_range(before, '.2f')})",
                     _met(max(after) < MOST_INTERFERENCE),
                 ]
             )
             cost = max(pair.interference[0] - 1 for pair in alone)
             rows.append(
                 [
-                    f"{scenario.name}: what that costs the large job, of its time alone",
+                    f"{scenario.name}: how much longer the large job's I/O takes then than alone",
                     f"under {MOST_COST:.0%}", f"{_percent(cost)} at most", _met(cost < MOST_COST),
                 ]
             )  # fmt: skip
@@ -135,8 +157,8 @@ def _aims(archives: Path) -> list[str]:
             [
                 f"{scenario}: dynamic over the better of fcfs and interrupt, in {METRIC_WORDS[metric]}",
                 f"at most {MOST_DEARER:.0%}",
-                f"{_percent(most)} at most in one of {sum(len(one.runs) for one in of)} pairs of phases, "
-                f"{_percent(max(one.by for one in of))} at most in the mean over repeats",
+                f"{_percent(most)} at most, of {sum(len(one.runs) for one in of)} pairs of phases; in the mean over "
+                f"repeats {_percent(max(one.by for one in of))} at most",
                 _met(most <= MOST_DEARER),
             ]
         )  # fmt: skip
@@ -152,6 +174,40 @@ def _aims(archives: Path) -> list[str]:
             ]
         )
     return ["## Aims\n", table(["what", "aim", "measured", ""], rows)]
+
+
+def _in_short(archives: Path) -> list[str]:
+    """What to do with it, in figures."""
+    lines = ["## In short\n"]
+    for scenario in _scenarios(archives):
+        if scenario.name not in SMALL_BESIDE_LARGE:
+            continue
+        through = [pair.interference for pair in _later(archives, scenario, "interrupt")]
+        lines.append(
+            f"- *{scenario.name}:* with `interrupt`, a small job that comes second takes "
+            f"{_range((small for _, small in through), '.2f')} times as long as alone, and the large one "
+            f"{_range((large for large, _ in through), '.2f')} times."
+        )
+        first = [pair for pair in _of(archives, scenario) if pair.run.turns.policy == "interrupt" and pair.dt < 0]
+        if first:
+            lines[-1] += (
+                " If the small job comes first, the large one interrupts it, and it takes "
+                f"{max(pair.interference[1] for pair in first):.1f} times as long: let only small jobs interrupt."
+            )
+        for name in dict.fromkeys(pair.run.turns.name for pair in _later(archives, scenario, "dynamic")):
+            of = [pair for pair in _later(archives, scenario, "dynamic") if pair.run.turns.name == name]
+            lines[-1] += (
+                f" Under `{name}` the small job takes {_range((pair.interference[1] for pair in of), '.2f')} times as "
+                "long."
+            )
+    errors = [abs(error) for pair in recorded.pairs(archives) for error in pair.errors]
+    close = sum(error <= MOST_ERROR / 2 for error in errors)
+    lines.append(
+        f"- *The simulation* is off by {_percent(statistics.mean(errors))} in the mean and by "
+        f"{_percent(max(errors))} at most; {close} of {len(errors)} times are within {MOST_ERROR / 2:.0%}. What is "
+        "further off is explained below."
+    )
+    return [*lines, ""]
 
 
 def _later(archives: Path, scenario: Scenario, policy: str) -> list[Pair]:
@@ -175,8 +231,8 @@ def _small_that_interrupts(archives: Path) -> list[str]:
     for policy in ("sharing", "fcfs", "interrupt"):
         headings += [f"{policy}: small", f"{policy}: large"]
     said = (
-        "## A small job beside a large one\n\nInterference factors, in the mean over repeats. Below 0 the small job "
-        "comes first: under `interrupt` the large one then interrupts it.\n"
+        "## A small job beside a large one\n\nInterference factors, in the mean over repeats. If dt is below 0, the "
+        "small job comes first, and under\n`interrupt` the large one interrupts it.\n"
     )
     return [said, table(headings, rows)] if rows else []
 
@@ -196,12 +252,13 @@ def _dynamic(archives: Path) -> list[str]:
         "fcfs",
         "interrupt",
         "dynamic",
-        "over the better of the two",
-        "dearest run",
+        "dynamic over the better of fcfs and interrupt",
+        "dearest run of dynamic over it",
     ]
     return [
-        "## Does dynamic choose well?\n\nThe metric, in the mean over repeats; last, how far the dearest run of "
-        "dynamic is over the better of the two.\n",
+        "## Does dynamic choose well?\n\nEach row compares what `dynamic` cost with what `fcfs` and `interrupt` cost, "
+        "in the mean over repeats. Its\naim is never to cost more than the better of these two. The last column is for "
+        "the run of `dynamic` that cost most.\n",
         table(headings, rows),
     ]
 
@@ -222,9 +279,10 @@ def _foretold(archives: Path) -> list[str]:
     for name in JOBS:
         headings += [f"{name}, s", "foretold, s", "error"]
     said = (
-        "## Foretold from profiles\n\nAt one dt, what `slicewise policy` foretells of each policy from the profiles of "
-        "a run of its own in\nwhich nobody took turns (the second job wrote once before without company), beside what "
-        "came of it in the mean over\nrepeats.\n"
+        "## Foretold from profiles\n\nHere `slicewise policy` read profiles of a further run, in which both jobs wrote "
+        "when they wanted. It\nforetold how long each job's I/O takes under each policy. The table compares that with "
+        "what was measured, in the mean\nover repeats. B had written once alone before, so that its time alone was "
+        "known.\n"
     )
     return [said, table(headings, rows)] if rows else []
 
@@ -241,7 +299,12 @@ def unpacked(archives: Path, scenario: str) -> Path | None:
 
 
 def _all_runs(archives: Path) -> list[str]:
-    parts = ["## All runs\n"]
+    parts = [
+        "## All runs\n",
+        "For each job: the seconds of its I/O; these seconds as simulated; by how much the simulation is off (above 0: "
+        "it\nsaid more than was measured); and the measured interference factor. `dynamic` is by CPU seconds unless "
+        "its name says\notherwise.\n",
+    ]
     for scenario in _scenarios(archives):
         rows = [
             [
