@@ -20,8 +20,9 @@ from pathlib import Path
 import polars as pl
 import zstandard
 from slicewise.analysis.delta import DeltaGraph, who_gains
-from slicewise.analysis.nodes.causes import preferring
+from slicewise.analysis.nodes.causes import EVIDENCE, LEAST_DEVIATIONS, LEAST_FACTOR, UNITS, preferring
 from slicewise.digest.describe import folded
+from slicewise.digest.nodes import SHARE
 from slicewise.report.delta.sweep_page import Panel
 from slicewise.report.nodes.evidence import evidence_table, signal_name
 from slicewise.text import words
@@ -49,24 +50,37 @@ The case counts as found if `slicewise delta` names that resource first. Every f
 profiles (`tests/golden/planted.tar.xz`), and CI computes them anew.
 """
 FOUND = """**{right} of {all}** planted causes are named first (the aim is {aim:.0%}). {right_blind} of the
-{blind} blind cases are among them. A case is blind if it was recorded after all thresholds of `slicewise delta` had
-been set. From its threshold on a signal says that a resource is at its limit: a disk that is busy for 70 % of the
-time, for instance.
+{blind} blind cases are among them: these were recorded after all thresholds of `slicewise delta` had been set. One rule
+was added even later; it changes no cause that is named first here (see below).
+
+- *What you need:* collectors on the file servers, too (`slicewise-collect node --samples`). Without them Slicewise
+  cannot name a server's device or its processors. It then says *server and flow control*.
+- *How far to trust it:* these are planted causes on one machine, recorded once each. On your system the cause that is
+  named first is where to look first, and no proof.
+
+A *signal* is a figure of a node or of one of its devices, such as how busy a disk is. From its threshold on, a signal
+says that a resource is at its limit:
+
+{thresholds}
 """
 CAUSES_WORDS = """*Signal* is the strongest sign of the cause that is named first. *Alone* and *together* are its
-figures when a job runs alone, and when both jobs run. They may be alike: a disk that is busy for 92 % of the time is
-the bottleneck of one job as well as of two. *Next* is the cause that is named second.
+figures when a job runs alone, and when both jobs run. They may be alike: a disk that is busy for 92 % of the time with
+one job has no room for a second one. So each job takes longer, and the disk is as busy as before. *Next* is the cause
+that is named second.
 
 *Incast* means that many connections send to one port at once, and its short queue drops what does not fit. Senders then
 wait for TCP's timers.
 """
-EVIDENCE_WORDS = """Two things are evidence for a cause: that a signal of it moved, and that it is at its limit.
+EVIDENCE_WORDS = f"""Two things are evidence for a cause: one of its signals moved, or one is at its limit. In
+{{unmoved}} of the {{planted}} planted cases no signal of the named cause moved: being at the limit decided.
 
 | column | meaning |
 |---|---|
 | alone, together | the signal's mean when a job runs alone, and when both jobs run |
-| moved | whether the signal grew when both jobs ran: by a fifth or more, and by more than it scatters. *by itself no \
-evidence*: it did, but counts only together with other signs |
+| moved | whether the signal grew when both jobs ran: by {100 * LEAST_FACTOR - 100:.0f} % or more, and by more than \
+{LEAST_DEVIATIONS:g} times the standard deviation of the slices in which a job ran alone. A signal that varies much \
+from slice to slice can double without having moved. *yes, by itself no evidence*: it moved, but counts only together \
+with other signs |
 | at its limit | whether the signal is above its threshold when both jobs run. *yes*: also when a job is alone. \
 *together*: not when a job is alone. *nearly*: it is when a job is alone, and a little below the threshold when both \
 run. *no*: below it. Empty: the signal has no threshold |
@@ -75,23 +89,23 @@ CONDITIONS = f"""## Under which conditions?
 
 - *Where:* one machine with 2 cores. Jobs, servers and links are namespaces of it. Each job writes on a node of its own,
   unless the table says that both are on one node.
-- *How long, how often:* slices are {SLICE_SECONDS:g} s, and a job alone takes 1 to 16 s. Each offset between the jobs'
-  starts was recorded once, those of `flow-pool` and `flow-pool-few-writers` twice. So these recordings tell causes,
+- *How long, how often:* slices are {SLICE_SECONDS:g} s. A job alone takes 0.4 s (`flat-not`) to 16 s. Each offset
+  between the jobs' starts was recorded once, those of `flow-pool` and `flow-pool-few-writers` twice. So these recordings tell causes,
   and no exact times.
 - *How a resource is limited:* processor time by the quota of a control group, a device by a control group under a loop
   device, a link by `tc`'s token bucket. Pressure (time in which tasks wait for a resource) is that of each node's own
-  control group. Where no device is planted, no disk is seen.
+  control group. If a case has no planted device, its files are in memory, and there is no disk.
 - *What is sampled:* a collector samples the servers as well (`slicewise-collect node --samples`). Without it, a
   server's processors and devices cannot be named. The answer is then *server and flow control*.
 - *Blind cases:* six cases (`blind-`). They were written down and committed when all thresholds had been set, and
-  recorded after that. One rule was added after all recordings, because of a link in a sweep. It is about a signal that
-  reaches its threshold already while a job is alone: when both jobs run, 90 % of the threshold is then enough. The rule
-  changes no cause that is named first here.
-- *Cases that are not blind:* all others. What was changed after recordings had been seen: (1) A disk counted as at its
-  limit from 90 % busy on at first. So `device-sshfs` was missed: its device was busy 81 to 83 % of the time. Then the
-  threshold was set to 70 %, before the other two devices were recorded. (2) A threshold on segments sent again was
-  dropped. (3) If both incast and the server's processors are at their limit, incast is now named first. All other
-  thresholds are older than the cases that they decide.
+  recorded after that. One rule was added after all recordings, because of another measurement: if a signal reaches
+  its threshold while a job is alone, then 90 % of the threshold is enough when both jobs run. The rule changes no cause
+  that is named first here.
+- *Cases that are not blind:* all others. Three things were changed after recordings had been seen. The threshold of a
+  busy disk was 90 % at first, and `device-sshfs`, busy for 81 to 83 % of the time, was missed; it was set to 70 %
+  before the other two devices were recorded. A threshold on segments sent again was dropped. And if both incast and the
+  server's processors are at their limit, incast is now named first. All other thresholds are older than the cases that
+  they decide.
 - *Done again:* some cases, with other volumes or because they took too long. One case, of dropped segments, was never
   completed: it is in no row.
 - *Other work:* the machine had some while the `flow-pool`, `flat-` and `blind-` cases were recorded. So jobs
@@ -104,9 +118,10 @@ CONDITIONS = f"""## Under which conditions?
 
 FLOW_WORDS = """## Does who comes first win?
 
-Here the jobs are the same in all cases, and flow control differs. All cases use sshfs. Its clients take writes into
-memory and send them later. How much of a job's data is under way then depends on the windows of its connections: the
-bytes that a receiver is ready to take. Job B begins 2 to 4 s before A, with A, and 2 to 4 s after A.
+Here both jobs are alike, and what differs is how the server lets data in. All cases use sshfs, whose clients take
+writes into memory and send them later, unless the table says otherwise. How much of a job's data is then under way
+depends on the windows of its connections: how many bytes a receiver says it can take. Job B begins 2 to 4 s before A,
+with A, and 2 to 4 s after A.
 
 | column | meaning |
 |---|---|
@@ -114,7 +129,10 @@ bytes that a receiver is ready to take. Job B begins 2 to 4 s before A, with A, 
 lost no time to each other |
 | who gains | whether the job that began first or the one that began second loses less |
 | peak | how many times as long as alone a job took at most |
-| named first | the cause that slows both jobs |
+| closed windows/s | how often a second a receiver said that it can take no more |
+| timeouts/s | how often a second a sender waited in vain for an answer, until TCP's timer ran out |
+| resent share | the part of all segments that had to be sent again |
+| named first | the cause that both jobs compete for |
 | may prefer | what may let one of the jobs go first |
 """
 SEEN = """- **The first job wins on a slow device with many connections** (`flow-pool`), as in Yildiz 2016. The server
@@ -123,28 +141,28 @@ SEEN = """- **The first job wins on a slow device with many connections** (`flow
   comes first holds all threads, and the receive windows of the other job's connections stay closed. Slicewise names the
   device as what both compete for, and *server and flow control* as what may prefer the job that comes first.
 - **This goes away with fewer writers a node** (`flow-pool-few-writers`): then both jobs' connections have a thread. All
-  else is the same, and the same signals are at their limit. So Slicewise names what may prefer a job only where a job
-  is preferred.
-- **This goes away with servers of one's own.** In `flow-pool-servers` both jobs use two servers, and the first job
-  still wins. In `flow-pool-partitioned` each job has one server for itself, and nobody wins. A job has only half of the
-  servers then, also when it is alone: so it takes long alone, and no longer beside the other job. (It even took less
-  there: these are single runs.)
+  else is the same, and the same signals are at their limit. So these signals alone do not show that a job is preferred:
+  Slicewise says what may prefer a job only if the asymmetry shows that one is.
+- **Two servers for both jobs do not help** (`flow-pool-servers`): the first job still wins. **A server for each job
+  does** (`flow-pool-partitioned`): nobody wins. A job has only half of the servers then, also when it is alone: so it
+  takes long alone, and no longer beside the other job. (It even took 15 % less there: these are single runs, and so
+  much do they vary.)
 
-**Without such threads, TCP prefers either job.** Three other things were tried:
+**Without such threads, TCP prefers now the first job and now the second.** Three other things were tried:
 
 - *Queues on sshfs* that are long, short, or never overflow (`flow-long-queue` to `flow-one-writer`): an asymmetry of
-  0.49 at most, now for the first job and now for the second.
-- *A queue of some packets*, on GlusterFS (`blind-incast-bricks`, in the tables above and below): more than that, for
-  the second job.
+  0.49 at most.
+- *A queue of some packets*, on GlusterFS (`blind-incast-bricks`, in the tables above and below): an asymmetry of
+  {bricks:.2f}, for the {bricks_gains} job.
 - *A server whose memory for TCP* (1 to 6 MiB) is too small for 32 connections. Each size was tried once or twice, and
   not kept. The connections lost segments and waited for timers, 10 to 51 times a second. That slowed down both jobs.
-  With sizes on which a job alone could live, the asymmetry was 0.2 at most, for the second job.
+  With sizes that were enough for one job alone, the asymmetry was 0.2 at most, for the second job.
 """
 FLAT_WORDS = """## Is a flat graph a good sign?
 
 No. A flat graph means only that the jobs do not slow each other down. If each node's own port is slow, neither job can
 reach more than its port gives, and the graph is flat. What lies behind the server does not matter then: memory, a disk,
-or a slow disk (the first three rows).
+or a slow disk (the first three rows of the table).
 
 In `flat-not` the ports are not limited, and jobs write more; all else is as in `flat-memory`. Its graph is not flat:
 the jobs slow each other down. Yet each of them is many times as fast as the jobs of the flat graphs.
@@ -167,6 +185,11 @@ class Found:
     def is_right(self) -> bool:
         """Whether the planted cause is named first."""
         return self.named[:1] == [self.case.cause]
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether a signal of the cause that is named first moved."""
+        return not self.evidence.filter(pl.col("cause").is_in(self.named[:1]) & pl.col("counts")).is_empty()
 
     @property
     def named(self) -> list[str]:
@@ -225,19 +248,49 @@ def page(found: list[Found]) -> str:
         "\n".join(
             [
                 TITLE,
-                FOUND.format(right=right, all=len(planted), aim=AIM, right_blind=right_blind, blind=len(blind)),
+                FOUND.format(
+                    right=right,
+                    all=len(planted),
+                    aim=AIM,
+                    right_blind=right_blind,
+                    blind=len(blind),
+                    thresholds=_thresholds(),
+                ),
                 CONDITIONS,
                 "## Which cause is named first?\n",
                 CAUSES_WORDS,
                 _causes(planted),
-                *([FLOW_WORDS, _flow(flow), SEEN] if flow else []),
+                *([FLOW_WORDS, _flow(flow), _seen(planted)] if flow else []),
                 *([FLAT_WORDS, _flat(flat)] if flat else []),
                 "## All evidence\n",
-                EVIDENCE_WORDS,
+                EVIDENCE_WORDS.format(unmoved=sum(not one.has_moved for one in planted), planted=len(planted)),
                 *(f"### {one.name}\n\n{_evidence(one)}" for one in found),
             ]
         )
     )
+
+
+def _thresholds() -> str:
+    signs = ((name, sign, UNITS[name]) for name, sign in EVIDENCE.items() if sign.full is not None)
+    return table(
+        ["signal", "a sign of", "at its limit from"],
+        [
+            [
+                signal_name(name),
+                sign.cause,
+                f"{100 * sign.full:g} % of the time" if unit == SHARE else f"{sign.full:g} a second",
+            ]
+            for name, sign, unit in signs
+        ],
+    )
+
+
+def _seen(planted: list[Found]) -> str:
+    bricks = next((one for one in planted if one.name == "blind-incast-bricks"), None)
+    if bricks is None or bricks.graph.asymmetry is None:
+        return SEEN
+    gains = who_gains(bricks.graph.points, bricks.graph.alone_seconds)
+    return SEEN.format(bricks=bricks.graph.asymmetry, bricks_gains=gains)
 
 
 def of_kind(found: list[Found], kind: str) -> list[Found]:
