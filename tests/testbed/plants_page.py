@@ -90,8 +90,8 @@ CONDITIONS = f"""## Under which conditions?
 - *Where:* one machine with 2 cores. Jobs, servers and links are namespaces of it. Each job writes on a node of its own,
   unless the table says that both are on one node.
 - *How long, how often:* slices are {SLICE_SECONDS:g} s. A job alone takes 0.4 s (`flat-not`) to 16 s. Each offset
-  between the jobs' starts was recorded once, those of `flow-pool` and `flow-pool-few-writers` twice. So these recordings tell causes,
-  and no exact times.
+  between the jobs' starts was recorded once, those of `flow-pool` and `flow-pool-few-writers` twice. So these
+  recordings tell causes, and no exact times.
 - *How a resource is limited:* processor time by the quota of a control group, a device by a control group under a loop
   device, a link by `tc`'s token bucket. Pressure (time in which tasks wait for a resource) is that of each node's own
   control group. If a case has no planted device, its files are in memory, and there is no disk.
