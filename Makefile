@@ -121,7 +121,7 @@ $(BUILD)/bin/slicewise: bin/slicewise.in $(VENV)/.installed
 	sed 's|@VENV@|../venv|' $< > $@
 	chmod 755 $@
 
-# The tools that exports are for, in an environment of their own: tests open what we write with them.
+# The tools that exports and the dashboard are for, in an environment of their own: tests open what we write with them.
 $(BUILD)/peers/.installed: tests/peers.lock
 	$$(make/python) -m venv --clear $(@D)
 	$(@D)/bin/python -I -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
@@ -134,6 +134,12 @@ $(BUILD)/promtool/promtool:
 	@mkdir -p $(@D)
 	cd $(@D) && { apt-get download -qq -o APT::Sandbox::User=root prometheus || { apt-get update -qq && apt-get download -qq -o APT::Sandbox::User=root prometheus; }; }
 	cd $(@D) && dpkg-deb --extract prometheus_*.deb package && mv package/usr/bin/promtool . && rm -r package prometheus_*.deb
+
+# By hand: no package has this checker, and it takes minutes to compile. tests/unit/test_metrics_files.py looks for the most important of what it asks.
+.PHONY: dashboard-lint
+dashboard-lint:  ## check the Grafana dashboard by Grafana's dashboard-linter, if you have it
+	@command -v dashboard-linter > /dev/null || { echo "dashboard-linter is not in PATH: take it from the releases of github.com/grafana/dashboard-linter" >&2; exit 1; }
+	dashboard-linter lint --strict packaging/metrics/grafana-dashboard.json
 
 # The workload of campaigns belongs to the MPI that it was built with: it is built where one is there, and not needed elsewhere.
 $(BUILD)/bin/slicewise-%: workload/%.c workload/common.h
