@@ -187,7 +187,7 @@ def test_another_job_of_the_same_name_is_not_overwritten(tmp_path):
 
 
 def event(
-    name: str, at_us: int, length_us: int, category: str = "POSIX", pid: int = 5, phase: str = "X", **arguments
+    name: str, at_us: int, length_us: int, category: str = "POSIX", pid: int = 5, phase: str | int = "X", **arguments
 ) -> str:
     body = {"id": 1, "name": name, "cat": category, "pid": 5, "tid": 5, "ts": START * 10**6 + at_us,
             "dur": length_us, "ph": phase, "args": {"hhash": 9, **arguments}}  # fmt: skip
@@ -227,13 +227,37 @@ def test_a_dftracer_trace(tmp_path, suffix):
     assert digest.storages.select("type", "source", "node", "point").row(0) == ("lustre", "mds:/s", "", "/scratch")
 
 
+NUMBERS = {"X": 1, "M": 4}
+
+
+@pytest.mark.parametrize(("unit", "times"), [("US", 1), ("NS", 1000)])
+def test_a_trace_of_dftracer_2_2(tmp_path, unit, times):
+    """It has numbers for letters, and may tell the unit of its times."""
+    lines = [json.loads(line) for line in TRACE if line.startswith("{")]
+    for line in lines:
+        line |= {"ph": NUMBERS[line["ph"]], "type": 3}
+        line |= {name: line[name] * times for name in ("ts", "dur") if name in line}
+    told_unit = {"hhash": 9, "name": "time_metric", "value": unit}
+    about = {"name": "CM", "cat": "dftracer", "pid": 5, "ph": 4, "args": told_unit}
+    file = tmp_path / "new.pfw"
+    file.write_text("\n".join(json.dumps(line) for line in (about, *lines)))
+    (job,) = told("dftracer", file, "--mount", "/scratch=lustre,mds:/s", "--into", tmp_path / "jobs")
+    assert (job["read_bytes"], job["write_bytes"], job["notes"]) == (15, 1003, [])
+    digest = read_digest(job["profile"])
+    assert digest.processes.select("node", "program").row(0) == ("n7", "cm1.exe")
+    assert digest.process_slices["write_bytes"].to_list() == [500, 500]
+
+
 def test_damaged_traces_are_named(tmp_path):
+    coarse = {"name": "CM", "cat": "dftracer", "pid": 5, "ph": 4, "args": {"name": "time_metric", "value": "MS"}}
     whole = "\n".join(TRACE)
     for name, content, wrong in (
         ("tail.pfw", whole[:-60].encode(), "its end is damaged: line 12 is no JSON"),
         ("tail.pfw.gz", gzip.compress(whole.encode())[:-20], "its end is damaged: it does not unpack further"),
         ("middle.pfw", whole.replace('"open"', '"open').encode(), "line 6 is no JSON"),
-        ("sums.pfw", "\n".join([event("read", 0, 1, phase="C", ret=1)]).encode(), "holds calls in sum"),
+        ("sums.pfw", event("read", 0, 1, phase="C", ret=1).encode(), "holds calls in sum"),
+        ("newer_sums.pfw", event("read", 0, 1, phase=3, ret=1).encode(), "holds calls in sum"),
+        ("coarse.pfw", f"{json.dumps(coarse)}\n{event('read', 0, 1, ret=1)}".encode(), "has times in MS, too coarse"),
         ("unsized.pfw", event("read", 0, 1).encode(), "1 read or write says not how many bytes"),
         ("nothing.pfw", b"[\n]\n", "holds no calls"),
         ("strange.pfw", b"[1, 2]\n", "is no event of DFTracer"),

@@ -1,4 +1,4 @@
-"""DFTracer's traces (.pfw, .pfw.gz) as jobs: a JSON object a line, each a call with its begin in us of UNIX time.
+"""DFTracer's traces (.pfw, .pfw.gz) as jobs: a JSON object a line, each a call with its begin in UNIX time.
 
 The traced calls of POSIX and stdio count. What the program itself told (epochs, batches) says nothing about files and
 is left out. A trace whose end is missing is refused, for nobody knows what it lacks, unless that is asked for.
@@ -41,10 +41,13 @@ WRITES = {
 SYNCS = {"fsync", "fdatasync", "sync", "syncfs", "msync", "fflush", "sync_file_range"}
 # What these give back is a number of items, of the size that is among their arguments.
 OF_ITEMS = {"fread", "fwrite"}
-CALL, ABOUT, COUNTER = "X", "M", "C"
+# What a line is: older releases write a letter, 2.2.0 (its core is 4.3) a number.
+CALL, ABOUT, SUM = ("X", 1), ("M", 4), ("C", "A", 3)
 OWN = "dftracer"
 NAMES_OF = {"FH": "files", "HH": "hosts", "SH": "texts"}
-US = 1000
+# A process may tell the unit of its times, by a line of its own (DFTRACER_TIME_METRIC); else it is us.
+UNITS = {"US": 1000, "NS": 1}
+US = "US"
 GZIP = b"\x1f\x8b"
 MOST_NAMED = 3
 UNKNOWN = "unknown"
@@ -103,7 +106,7 @@ def read_traces(
 
 
 def _read(file: Path, job: _Job, may_be_cut: bool) -> None:
-    names: dict[str, dict[str, str]] = {kind: {} for kind in NAMES_OF.values()}
+    names: dict[str, dict[str, str]] = {kind: {} for kind in (*NAMES_OF.values(), "units")}
     bad: list[str] = []
     count = 0
     lines = _lines(file)
@@ -166,16 +169,22 @@ def _lines(file: Path) -> Iterator[str]:
 
 def _take(event: Any, names: dict[str, dict[str, str]], job: _Job) -> None:
     arguments, category, kind = event.get("args") or {}, event["cat"], event["ph"]
-    if kind == ABOUT:
+    process = f"{arguments.get('hhash', '')} {event['pid']}"
+    if kind in ABOUT:
         if event["name"] in NAMES_OF:
             names[NAMES_OF[event["name"]]][str(arguments["value"])] = str(arguments["name"])
+        elif event["name"] == "CM" and arguments["name"] == "time_metric":
+            names["units"][process] = str(arguments["value"])
         return
-    if kind == COUNTER and category in LAYERS:
+    if kind in SUM and category in LAYERS:
         raise _BadLine("holds calls in sum (DFTRACER_ENABLE_AGGREGATION), which are not imported; trace without it")
-    if kind != CALL or (category not in LAYERS and category != OWN):
+    if kind not in CALL or (category not in LAYERS and category != OWN):
         return
+    unit = names["units"].get(process) or names["units"].get(f" {event['pid']}", US)
+    if unit not in UNITS:
+        raise _BadLine(f"has times in {unit}, too coarse for slices; trace with DFTRACER_TIME_METRIC=US")
     host = names["hosts"].get(str(arguments.get("hhash", "")), arguments.get("hostname", UNKNOWN))
-    begin_ns, length_ns = int(event["ts"]) * US, int(event["dur"]) * US
+    begin_ns, length_ns = int(event["ts"]) * UNITS[unit], int(event["dur"]) * UNITS[unit]
     if begin_ns < 0 or length_ns < 0 or begin_ns + length_ns > MOST_NS:
         raise _BadLine(f"was at no time that a clock tells ({event['ts']})")
     pid, end_ns = int(event["pid"]), begin_ns + length_ns
