@@ -185,8 +185,7 @@ test:  ## run all tests, the engine's under sanitizers too, and lint
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all $(BUILD)/bin/unit $(BUILD)/peers/.installed $(BUILD)/site_tools/.installed
 	-$(MAKE) --no-print-directory axe
 	-$(MAKE) --no-print-directory promtool
-	$(MAKE) --no-print-directory unit
-	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize
+	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize unit
 	$(PYTEST) $(PYTEST_OPTIONS) -n $$(($(PROCESSORS) + 1)) --dist loadgroup $(patsubst %,--ignore=%,$(ALONE) $(TESTBED)) tests; side_by_side=$$?; \
 	  nice -n 19 $(MAKE) --no-print-directory lint > $(BUILD)/lint.log 2>&1 & linting=$$!; \
 	  $(PYTEST) $(PYTEST_OPTIONS) -n 2 $(TESTBED); two=$$?; \
