@@ -212,6 +212,22 @@ def test_a_heat_map_takes_the_place_of_a_cut_trace_where_asked(monkeypatch):
     assert "the heat map of POSIX has 70 of 100 bytes" in imported(lacking, monkeypatch, heat_maps=True)[1][0]
 
 
+def test_a_killed_job_is_imported_if_its_logs_are_joined(monkeypatch):
+    whole = a_log([a_record(BYTES_WRITTEN=1, WRITES=1)], [a_trace([1], [0], [1])], ranks=2)
+    joined = replace(whole, has_end=False)
+    ((job,), refused) = imported(joined, monkeypatch)
+    assert (len(job.processes), refused) == (2, [])
+    assert "1 log has no end" in job.notes[0]
+    one_rank = replace(joined, place=Path("0_sim_id7_mmap-log-9-0.darshan"))
+    assert "darshan-merge" in imported(one_rank, monkeypatch)[1][0]
+    alone = replace(one_rank, ranks=1)
+    assert imported(alone, monkeypatch)[1] == []
+    monkeypatch.setattr(darshan, "load", lambda place: joined)
+    jobs, (line,) = darshan.read_logs([Path("a"), Path("b")], 4 * S, False, {})
+    assert jobs == []
+    assert "darshan-merge" in line
+
+
 def test_a_job_is_not_imported_without_one_of_its_logs(monkeypatch):
     good = a_log([a_record(BYTES_WRITTEN=1, WRITES=1)], [a_trace([1], [0], [1])])
     bad = replace(good, place=Path("other.darshan"), partial=["POSIX"])

@@ -52,6 +52,8 @@ OF_A_NODE = {
     "none",
 }  # fmt: skip
 NON_MPI = -1
+# What the name of a mapped log has: Darshan removes it as the process ends.
+MAPPED = "mmap-log"
 NEITHER = (
     "has neither DXT nor heat maps, so it does not say when anything was moved; run the program with "
     "DXT_ENABLE_IO_TRACE=1, or with Darshan 3.4 or newer"
@@ -95,6 +97,7 @@ def read_logs(
             refused += [f"{log.place}: {NEITHER}" for log in own]
         else:
             try:
+                _require_joined(own)
                 jobs.append(_Job(own, slice_ns, heat_maps, known).made())
             except UserError as error:
                 refused.append(str(error))
@@ -127,6 +130,16 @@ def _require_times(log: Log, heat_maps: bool) -> None:
         raise UserError(f"{log.place}: {NEITHER}")
     if takes_traces(log, heat_maps):
         _require_whole_trace(log)
+
+
+def _require_joined(logs: Sequence[Log]) -> None:
+    """Raises UserError where a log is that of one rank of a killed job: it says how many ranks there were, too."""
+    endless = [log for log in logs if log.ranks > 1 and not log.has_end]
+    if len(endless) > 1 or any(MAPPED in log.place.name for log in endless):
+        raise UserError(
+            f"{endless[0].place}: its job was killed and left a mapped log for each rank; join them and import the "
+            "result: darshan-merge --output job.darshan LOG..."
+        )
 
 
 def takes_traces(log: Log, heat_maps: bool) -> bool:
@@ -201,7 +214,15 @@ class _Job:
             events=events.events(self.rows),
             moved=dict(self.moved),
             opens=self.opens,
+            notes=self._notes(),
         )
+
+    def _notes(self) -> list[str]:
+        endless = sum(not log.has_end for log in self.logs)
+        if not endless:
+            return []
+        have = "1 log has" if endless == 1 else f"{endless:,} logs have"
+        return [f"{have} no end: its process was killed, perhaps, and the last known call is taken for its end"]
 
     def _take(self, log: Log, first: int) -> None:
         by_module: dict[str, list[Record]] = defaultdict(list)

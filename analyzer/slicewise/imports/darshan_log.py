@@ -79,7 +79,8 @@ class Heat:
 class Log:
     """One log. job: the scheduler's id, else that of a process. digest: tells this log from all others. pid: 0 where
     its name does not say it. partial: modules that ran out of room. hosts: by rank, as far as known. object_bytes:
-    moved on object stores. shift_ns: by so much its times were set forward.
+    moved on object stores. shift_ns: by so much its times were set forward. has_end: False where the process was
+    killed, and left its mapped log.
     """
 
     place: Path
@@ -103,6 +104,7 @@ class Log:
     hosts: Mapping[int, str]
     object_bytes: int
     shift_ns: int = 0
+    has_end: bool = True
 
 
 def load(place: Path) -> Log:
@@ -145,6 +147,7 @@ def _loaded(place: Path, digest: str, package: Any, log: Any) -> Log:
         user=max(0, int(job["uid"])),
         program=program,
         start_ns=start_ns,
+        has_end=end_ns > 0,
         end_ns=max(end_ns, start_ns + round(_last_seconds(records, traces) * NS)),
         clock_error_ns=0 if knows_ns else NS,
         ranks=ranks,
