@@ -6,9 +6,11 @@ time, so that the pictures show what commands write today.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 import tempfile
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +29,7 @@ class Picture:
 
     name: str
     said: str
+    seen: str  # what it shows, for those who cannot see it as well
     command: tuple[str, ...]
     width: int = 1400
     colours: str = "light"
@@ -35,26 +38,60 @@ class Picture:
 
 JOB, NEIGHBOUR, ALONE = "four+fourafter20-1s-1-1", "four+fourafter20-1s-1-2", "four-1s-1-1"
 PICTURES = (
-    Picture("blame", "Who slowed a job down, by how much, and what to do", ("blame", JOB)),
-    Picture("blame-time", "Seconds lost in each slice, in dark colours", ("blame", JOB), colours="dark", at="#s2"),
-    Picture("blame-phone", "The same answer on a small screen", ("blame", JOB), width=400),
-    Picture("overlap", "Two jobs on one time axis", ("overlap", JOB, NEIGHBOUR, "--alone", ALONE)),
-    Picture("report", "What one job did", ("report", JOB), at="#s1"),
-    Picture("compare", "Why two runs took another time", ("compare", ALONE, JOB)),
-)
+    Picture(
+        "blame", "Who slowed a job down, by how much, and what to do",
+        "The first screen has the answer: how many times as long as alone the job took, because of whom, how sure that "
+        "is, and what to do next. The bar below says where the runtime went.",
+        ("blame", JOB),
+    ),
+    Picture(
+        "blame-time", "When it lost the time, in dark colours",
+        "From above: what the job moved, and what it would have moved alone (dashed); how busy its neighbour kept the "
+        "storage; and the seconds lost in each slice. The loss begins when the neighbour does.",
+        ("blame", JOB), colours="dark", at="#s2",
+    ),
+    Picture(
+        "blame-phone", "The same answer on a small screen",
+        "Nothing is cut off, and nothing scrolls sideways.", ("blame", JOB), width=400,
+    ),
+    Picture(
+        "overlap", "Two jobs on one time axis",
+        "What both jobs wrote in each second, one upon the other. While both write, each gets half of the capacity "
+        "(dashed line).",
+        ("overlap", JOB, NEIGHBOUR, "--alone", ALONE),
+    ),
+    Picture(
+        "report", "What one job did",
+        "Its throughput, its metadata calls, and how long tasks of its node waited, all over the same time axis.",
+        ("report", JOB), at="#s1",
+    ),
+    Picture(
+        "compare", "Why one run took longer than another",
+        "From the runtime of one run to that of the other: each bar is a part of the difference. Here it is the time "
+        "lost to a neighbour.",
+        ("compare", ALONE, JOB),
+    ),
+)  # fmt: skip
+# The jobs of one testbed: others ran on other testbeds at the same time, whose storages have the same names.
+SHOWN = ("four+fourafter20-1s-1-", "four-1s-")
 
 
 def main(folder: Path) -> None:
     """Write the pictures and the page that shows them."""
     with tempfile.TemporaryDirectory(prefix="slicewise-gallery-") as scratch, Browser(timeout=120) as window:
         shutil.unpack_archive(CAMPAIGNS / "blame-glusterfs.tar.xz", scratch)
-        jobs = Path(scratch) / "blame-glusterfs"
+        jobs = Path(scratch) / "slicewise"
+        jobs.mkdir()
+        for place in (Path(scratch) / "blame-glusterfs").iterdir():
+            if place.name.startswith(SHOWN):
+                place.rename(jobs / place.name)
+        folder = folder.resolve()
         folder.mkdir(parents=True, exist_ok=True)
         for picture in PICTURES:
             page = Path(scratch) / f"{picture.name}.html"
             command, *rest = picture.command
-            names = [word if word.startswith("-") else jobs / word for word in rest]
-            done = slicewise_command(command, *names, "--html", page)
+            with contextlib.chdir(jobs):  # so pages name the jobs as whoever types the command does
+                done = slicewise_command(command, *rest, "--html", page)
             if done.status != 0:
                 sys.exit(f"gallery: {done.errors}")
             window.resize(picture.width, HEIGHT)
@@ -70,12 +107,14 @@ def page_of_pictures() -> str:
     """docs/gallery/README.md."""
     lines = [
         "# Gallery", "",
-        "Pages that Slicewise writes, of two jobs that shared GlusterFS. `make gallery` makes the pictures",
-        "anew.",
+        "Pages that Slicewise writes. Two equal jobs of 4 processes wrote to one GlusterFS server. The second",
+        "one began 20 s after the first. The commands were typed in the directory of the profiles, and the",
+        "pictures are the first screens of the pages that they wrote. `make gallery` makes the pictures anew.",
     ]  # fmt: skip
     for picture in PICTURES:
         typed = f"slicewise {' '.join(picture.command)}"
-        lines += ["", f"## {picture.said}", "", f"`{typed}`", "", f"![{picture.said}]({picture.name}.webp)"]
+        seen = textwrap.wrap(picture.seen, 100)
+        lines += ["", f"## {picture.said}", "", f"`{typed}`", "", *seen, "", f"![{picture.seen}]({picture.name}.webp)"]
     return "\n".join(lines) + "\n"
 
 

@@ -79,8 +79,13 @@ class Step:
 
 
 def command(*parts: object) -> str:
-    """A command of ours as it is typed."""
-    return shlex.join(["slicewise", *map(str, parts)])
+    """A command of ours as it is typed where this one was: what lies below that directory is named from there."""
+    return shlex.join(["slicewise", *(str(_from_here(part)) for part in parts)])
+
+
+def _from_here(part: object) -> object:
+    here = Path.cwd()
+    return part.relative_to(here) if isinstance(part, Path) and part.is_relative_to(here) else part
 
 
 @dataclass(frozen=True)

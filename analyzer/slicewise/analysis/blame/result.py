@@ -70,7 +70,8 @@ class Neighbour:
 class Traffic:
     """What a storage moved while the job ran, in bytes. counted: by the counters of nodes and mounts; None where there
     are none. profiled: by all jobs given. exponent: of the storage's capacity region, from `mixed` slices: 1 where
-    reads, writes and metadata take turns, large where they do not meet; None where no slices tell.
+    reads, writes and metadata take turns, large where they do not meet; None where no slices tell. own_ns: what the
+    job's own calls there took, all its processes together.
     """
 
     storage: Storage
@@ -79,6 +80,7 @@ class Traffic:
     counter: str
     exponent: float | None = None
     mixed: int = 0
+    own_ns: int = 0
 
     @property
     def covered(self) -> float | None:

@@ -16,14 +16,13 @@ from slicewise.analysis.blame.result import Traffic
 from slicewise.analysis.blame.storage_time import Capacities
 from slicewise.analysis.blame.timeline import AMOUNTS, SECONDS, job_rows
 from slicewise.analysis.runs.storage import Storage
-from slicewise.digest.activity import DIRECTIONS
 from slicewise.digest.digest import Digest
+from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES
 from slicewise.digest.storages import NETWORK_TYPES
 
 # A counter holds journals, headers and what was sent again, too: so much more than the profiles is nobody's.
 MARGIN = 0.05
 LEAST_BYTES = 16 << 20
-BYTES = tuple(f"{direction}_bytes" for direction in DIRECTIONS)
 # Traffic that came and went takes nothing from jobs whose speed together stayed within MOST_CHANGE meanwhile. It was
 # there in slices in which it moved LEAST_CHANGE more, of what the jobs reach at most, than in the slice in the middle.
 # Of the jobs' speeds the fifths at both ends are left out.
@@ -105,12 +104,17 @@ def unprofiled(
     job = digest.jobs.row(0, named=True)
     first, last = job["start_ns"] // grid_ns, job["end_ns"] // grid_ns
     traffic, rests = [], []
+    own = digest.process_slices.group_by("storage").agg(
+        pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()).alias("ns")
+    )
+    own_ns = dict(own.select("storage", "ns").iter_rows())
     for storage in storages:
+        in_calls = own_ns.get(storage.number, 0)
         while_it_ran = (pl.col("storage") == storage.number) & pl.col("slice").is_between(first, last)
         total = int(rows.filter(while_it_ran).select(pl.sum_horizontal(BYTES).sum()).item())
         counter = counter_of(storage, digest)
         if counter is None:
-            traffic.append(Traffic(storage, total, None, ""))
+            traffic.append(Traffic(storage, total, None, "", own_ns=in_calls))
             continue
         # The counter of a mount sees what its node did, and nothing of neighbours elsewhere.
         seen = rows if counter.node is not None else job_rows([digest, *neighbours], grid_ns, _sampled_nodes(digest))
@@ -121,7 +125,13 @@ def unprofiled(
             pl.lit(storage.number, pl.UInt64).alias("storage"), "slice", *(_rest(name) for name in BYTES)
         ).filter(pl.sum_horizontal(BYTES) > 0)
         traffic.append(
-            Traffic(storage, total, total + int(rest.select(pl.sum_horizontal(BYTES).sum()).item()), counter.what)
+            Traffic(
+                storage,
+                total,
+                total + int(rest.select(pl.sum_horizontal(BYTES).sum()).item()),
+                counter.what,
+                own_ns=in_calls,
+            )
         )
         rests.append(rest)
     schema = {"storage": pl.UInt64, "slice": pl.Int64} | dict.fromkeys(BYTES, pl.Int64)

@@ -243,9 +243,15 @@ def own_processes_line(blame: Blame) -> str:
 
 
 def worth_telling(traffic: Sequence[Traffic]) -> list[Traffic]:
-    """The storages that moved more than a trifle of what the job's storages moved."""
+    """The storages with more than a trifle of the job's time in calls; where none took time, of what was moved."""
     moved = [max(each.profiled, each.counted or 0) for each in traffic]
-    return [each for each, size in zip(traffic, moved, strict=True) if size and size >= WORTH_A_STORAGE * sum(moved)]
+    times = [each.own_ns for each in traffic]
+    shares = times if any(times) else moved
+    return [
+        each
+        for each, size, share in zip(traffic, moved, shares, strict=True)
+        if size and share >= WORTH_A_STORAGE * sum(shares)
+    ]
 
 
 def missing_lines(blame: Blame) -> list[str]:
