@@ -177,7 +177,7 @@ def main() -> None:
 
 
 def _damage_behind(error: BaseException) -> str | None:
-    """The line about a damaged file of a catalog that made another library fail. None: the error is a defect."""
+    """The line about a file of a catalog that made another library fail. None: the error is a defect."""
     if "slicewise.catalog.store" not in sys.modules:
         return None
     from slicewise.catalog.check import damage_behind  # no command without a catalog waits for it

@@ -172,12 +172,12 @@ def test_a_batch_that_is_damaged_is_told(undisturbed, tmp_path):
     file = catalog.batches()[0].file("process_slices")
     file.write_bytes(file.read_bytes()[:-100])
     (wrong,) = check(catalog)
-    assert "process_slices.parquet cannot be read" in wrong["what"]
+    assert "process_slices.parquet is damaged: it has " in wrong["what"]
 
 
 @pytest.fixture(scope="module")
 def damaged(undisturbed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A catalog of whose batch with the job 48190 no Parquet file can be read."""
+    """A catalog of whose batch with the job 48190 every Parquet file is cut off."""
     catalog = Path(shutil.copytree(undisturbed, tmp_path_factory.mktemp("damaged") / "catalog"))
     for file in find_job(Catalog(catalog), "48190").batch.place.glob("*.parquet"):
         file.write_bytes(file.read_bytes()[:-100])
@@ -199,7 +199,7 @@ def test_a_damaged_file_is_one_line_and_nothing_is_lost(words, damaged, jobs, tm
     assert (done.status, done.text) == (2, "")
     file, _, told = done.errors.removeprefix("slicewise: ").partition(": ")
     assert Path(file) in before
-    assert told.startswith("cannot be read: ")
+    assert told.startswith("is damaged: it has ")
     assert told.endswith(f"; see: slicewise catalog verify {damaged}\n")
     assert not (tmp_path / "page.html").exists()
     assert all(file.read_bytes() == content for file, content in before.items())
@@ -211,7 +211,7 @@ def test_a_kept_job_in_a_damaged_file_is_one_line(words, damaged, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     done = slicewise_command(*words.split())
     assert (done.status, done.text, done.errors.count("\n")) == (2, "", 1)
-    assert ".parquet: cannot be read: " in done.errors
+    assert ".parquet: is damaged: it has " in done.errors
 
 
 def test_the_way_out_of_damage_that_verify_names_is_one(damaged, undisturbed, jobs, tmp_path):
@@ -219,7 +219,7 @@ def test_the_way_out_of_damage_that_verify_names_is_one(damaged, undisturbed, jo
     done = slicewise_command("catalog", "verify", catalog, "--json")
     assert done.status == 1
     wrong = json.loads(done.text)
-    assert all("remove this directory and ingest again" in one["what"] for one in wrong)
+    assert all("move this directory out of the catalog and ingest again" in one["what"] for one in wrong)
     (place,) = {one["place"] for one in wrong}
     shutil.rmtree(place)
     slicewise_command("catalog", "ingest", catalog, jobs)

@@ -19,6 +19,7 @@ from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import find_job
 from slicewise.catalog.store import Catalog
 from support.command_line import slicewise_command
+from support.earlier_catalogs import without_sums
 from support.jobs import write_competing_jobs, write_job
 from support.site_days import SLICE_NS, write_days
 
@@ -151,6 +152,7 @@ def test_quality_names_what_is_missing(jobs, catalog, tmp_path):
 @pytest.mark.parametrize(("unseen", "is_good"), [(200 << 10, True), (300 << 10, False)])
 def test_what_the_loader_reads_for_itself_makes_no_job_a_bad_one(catalog, tmp_path, unseen, is_good):
     opened = Catalog(shutil.copytree(catalog.path, tmp_path / "catalog"))
+    without_sums(opened.path)
     for file in opened.path.rglob("coverage.parquet"):
         unseen_reads = pl.lit(unseen, pl.UInt64), pl.lit(0, pl.UInt64)
         columns = [value.alias(name) for value, name in zip(unseen_reads, ("read_kernel", "read_seen"), strict=True)]

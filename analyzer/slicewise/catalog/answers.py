@@ -1,15 +1,17 @@
 """Answers about a catalog's jobs that took long to find: kept beside its batches, and good while those that they are
 about stay the same.
 
-They lie in CATALOG/.answers, a Parquet file each. Whoever may not write there finds them anew each time; they are never
-what a figure is made of alone, and may be removed at any time.
+They lie in CATALOG/.answers, a Parquet file each behind its CRC-32. Whoever may not write there finds them anew each
+time; they are never what a figure is made of alone, and may be removed at any time.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
+import zlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,9 +19,10 @@ from pathlib import Path
 import polars as pl
 
 import slicewise
-from slicewise.catalog.store import Batch, Catalog, write_frame
+from slicewise.catalog.store import Batch, Catalog
 
-ANSWERS = ".answers"
+ANSWERS, SUFFIX = ".answers", ".answer"
+CRC32_BYTES = 4
 MOST_KEPT = 500
 
 
@@ -35,7 +38,10 @@ class Answers:
     def read(self, name: str) -> pl.DataFrame | None:
         """The answer of that name; None where none is kept, or the catalog's jobs or the program are others by now."""
         try:
-            return pl.read_parquet(self._file(name), hive_partitioning=False)
+            content = memoryview(self._file(name).read_bytes())
+            if int.from_bytes(content[:CRC32_BYTES], "little") != zlib.crc32(content[CRC32_BYTES:]):
+                return None
+            return pl.read_parquet(io.BytesIO(content[CRC32_BYTES:]), hive_partitioning=False)
         except (OSError, pl.exceptions.PolarsError):
             return None
 
@@ -45,11 +51,14 @@ class Answers:
         aside = self._directory / f".{os.getpid()}-{file.name}"
         with contextlib.suppress(OSError):
             self._directory.mkdir(exist_ok=True, mode=0o700)
-            write_frame(frame, aside)
+            content = io.BytesIO()
+            frame.write_parquet(content, compression="zstd")
+            found = zlib.crc32(content.getbuffer())
+            aside.write_bytes(found.to_bytes(CRC32_BYTES, "little") + content.getbuffer())
             aside.replace(file)
             # The last answer to each question is kept, and no more answers than MOST_KEPT: the newest.
-            others = [other for other in self._directory.glob(f"{name}-*.parquet") if other != file]
-            newest = sorted(self._directory.glob("*.parquet"), key=lambda one: one.stat().st_mtime_ns, reverse=True)
+            others = [other for other in self._directory.glob(f"{name}-*") if other != file]
+            newest = sorted(self._directory.glob("[!.]*"), key=lambda one: one.stat().st_mtime_ns, reverse=True)
             for other in (*others, *newest[MOST_KEPT:]):
                 other.unlink(missing_ok=True)
 
@@ -62,7 +71,7 @@ class Answers:
         return kept
 
     def _file(self, name: str) -> Path:
-        return self._directory / f"{name}-{self._state}.parquet"
+        return self._directory / f"{name}-{self._state}{SUFFIX}"
 
 
 @cache

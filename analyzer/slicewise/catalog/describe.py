@@ -51,13 +51,39 @@ figures are missing; they show no zeros instead. `slicewise size` and `slicewise
 CATALOG/catalog.json                                        the format's number, and whether names are hashed
 CATALOG/day=2026-11-22/batch=1f.../jobs.parquet             one file a frame; a frame without rows has none
 CATALOG/day=2026-11-22/batch=1f.../process_slices.parquet
-CATALOG/day=2026-11-22/batch=1f.../_batch.json              how many rows they have, and when its jobs ran
+CATALOG/day=2026-11-22/batch=1f.../_batch.json              their rows and checksums, and when its jobs ran
 CATALOG/day=2026-11-22/batch=1f.../_jobs.index              which names and keys are in it
 ```
 
 All rows of a job lie under the day (UTC) on which the job began. The column `key` says which job a row belongs to, in
 every frame. A batch holds the jobs that one ingest brought. When a day has more than eight batches, the next ingest
 merges them. Rows of `jobs` and `job_slices` are sorted by time, rows of all other frames by key.
+
+If `catalog.json` is damaged, write it anew, with `"hash"` if the catalog was made with `--names hash`, and `true` if it
+was made with `--show-names`:
+
+```json
+{"format": 1, "names": "plain", "shows_names": false}
+```
+
+## What if a bit changes on the disk?
+
+Slicewise finds it and shows no number from the damaged file: the command ends with exit status 2 and one line that
+names the file. To find it, `_batch.json` holds the CRC-32 of each other file of its batch, and one of itself. They are
+the CRC-32 of gzip and zlib, in hexadecimal digits.
+
+- **Each command** compares the checksums of the files that it needs. For that it reads them as a whole, so it remembers
+  which files were sound, for one user and until midnight (UTC), in `~/.cache/slicewise/checked`. A file that was
+  written, copied or moved since then is compared again. If a bit changes on the disk without a write, commands of the
+  same day can miss it.
+- **`slicewise catalog verify`** remembers nothing: it compares every file, lists all that are damaged, and says what to
+  do about each.
+- **`slicewise catalog ingest`** compares what it copies from older batches to new ones each time. So damage never gets
+  a checksum that fits.
+- **Catalogs of early builds** have no checksums. Commands read them as before, and `verify` says how many batches have
+  none.
+
+polars, DuckDB and Spark compare none of these checksums. Run `verify` before you read the files with them.
 
 ## How do I read it without Slicewise?
 

@@ -15,7 +15,8 @@ import polars as pl
 from slicewise.catalog.find import places
 from slicewise.catalog.rows import hashed_name, hashed_user
 from slicewise.catalog.schema import FRAMES, KEY, NAMES, NOT_KEPT
-from slicewise.catalog.store import Batch, Catalog, number_of_name
+from slicewise.catalog.store import Batch, Catalog, checked, number_of_name
+from slicewise.catalog.sums import Damaged
 from slicewise.digest.digest import Digest, read_digest
 from slicewise.digest.layers import ALL_LAYERS
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
@@ -272,8 +273,12 @@ def _of_name(catalog: Catalog, name: str) -> list[KeptJob]:
     batches = catalog.batches()
     names = [name]
     if not catalog.has_names:
-        with contextlib.suppress(UserError):  # whoever may not read the salt gives a key, or the hash
+        try:
             names.append(str(hashed(catalog, name)))
+        except Damaged:
+            raise
+        except UserError:  # whoever may not read the salt gives a key, or the hash
+            pass
     numbers = [number_of_name(one) for one in names]
     rows = _rows([batch for batch in batches if batch.may_have(numbers)], pl.col("job").is_in(names))
     if not rows and len(name) == 16 and set(name) <= set("0123456789abcdef"):
@@ -289,7 +294,7 @@ def hashed(catalog: Catalog, name: str | int) -> str | int:
 
 def _rows(batches: Sequence[Batch], condition: pl.Expr) -> list[KeptJob]:
     """The jobs for which a condition holds. Few columns are looked through first."""
-    files = {str(batch.file("jobs")): batch for batch in batches}
+    files = {str(file): batch for file, batch in zip(checked(batches, "jobs"), batches, strict=True)}
     if not files:
         return []
     found = (

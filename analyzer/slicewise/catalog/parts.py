@@ -10,8 +10,9 @@ from pathlib import Path
 
 import polars as pl
 
-from slicewise.catalog.schema import KEY, conform
+from slicewise.catalog.schema import FRAMES, KEY, conform
 from slicewise.catalog.store import ASIDE, BATCH_PREFIX, Batch, write_batch, write_frame
+from slicewise.errors import UserError
 
 PART_PREFIX = "part-"
 
@@ -72,7 +73,15 @@ class Piece:
 
     def names(self) -> list[str]:
         """The frames that it has."""
-        return self.source.names() if isinstance(self.source, Part) else list(self.source.rows)
+        if isinstance(self.source, Part):
+            return self.source.names()
+        unknown = sorted(set(self.source.rows) - set(FRAMES))
+        if unknown:
+            raise UserError(
+                f"{self.source.place}: has a table {unknown[0]} that this slicewise does not know and would lose; "
+                "use the newer one that wrote it"
+            )
+        return list(self.source.rows)
 
     def frame(self, name: str) -> pl.DataFrame:
         """The jobs' rows of a frame."""

@@ -22,8 +22,9 @@ import re
 import secrets
 import shutil
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,24 @@ from typing import Any
 import polars as pl
 
 from slicewise.catalog.find import number_of
+from slicewise.catalog.records import (
+    FORMAT,
+    Record,
+    crc32_text,
+    fault_of_batch,
+    fault_of_catalog,
+    fault_of_journal,
+    read_record,
+    record_bytes,
+)
 from slicewise.catalog.schema import FRAMES, KEY, conform, order_of
+from slicewise.catalog.sums import MISSING, Damaged, Written, crc32_of, damaged, first_unsound, unsound
 from slicewise.errors import UserError
 
-FORMAT = 1
 ABOUT, SALT, LOCK, JOURNAL, ASIDE = "catalog.json", ".salt", ".lock", ".journal.json", ".aside"
 BATCH_ABOUT, INDEX = "_batch.json", "_jobs.index"
+SALT_BYTES = 32
+LOST = "is damaged: it speaks of a batch that is nowhere"
 # Bytes of a number in an index.
 WORD = 8
 DAY_PREFIX, BATCH_PREFIX = "day=", "batch="
@@ -53,6 +66,8 @@ opened_here: set[Path] = set()
 class Batch:
     """Jobs that came in together and began on one day. start_ns, end_ns: from the first one's start to the last one's
     end. rows: by frame; a frame without rows has no file. place: the directory. written_ns: when it was written.
+
+    sizes: bytes by frame; crc32: checksums by file. Batches of earlier builds have none.
     """
 
     place: Path
@@ -62,6 +77,8 @@ class Batch:
     end_ns: int
     rows: Mapping[str, int]
     written_ns: int
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    crc32: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def slice_records(self) -> int:
@@ -71,11 +88,26 @@ class Batch:
         """Where a frame is."""
         return self.place / f"{name}.parquet"
 
+    def written(self, name: str) -> Written:
+        """A frame's file as it was written."""
+        return self._written(self.file(name), self.sizes.get(name))
+
+    @property
+    def index(self) -> Written:
+        """Its index as it was written."""
+        return self._written(self.place / INDEX, None)
+
+    def _written(self, file: Path, size: int | None) -> Written:
+        text = self.crc32.get(file.name)
+        return Written(file, size, None if text is None else int(text, 16))
+
     def may_have(self, numbers: Sequence[int]) -> bool:
         """Whether a job with one of these numbers (`number_of_name`, or a key) can be in it: looked up in its index, of
-        which few pages are read. A batch of an older version has no index, and must be asked itself.
+        which few pages are read. A batch without a sound one must be asked itself.
         """
         try:
+            if first_unsound([self.index]):
+                return True
             with (self.place / INDEX).open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
                 places = range(len(content) // WORD)
 
@@ -88,10 +120,28 @@ class Batch:
             return True
 
     def read(self, name: str) -> pl.DataFrame:
-        """A frame of it."""
+        """A whole frame of it, compared with its checksum each time. Raises Damaged."""
         if name not in self.rows:
             return pl.DataFrame(schema=FRAMES[name].polars_schema)
+        reason = unsound(self.written(name))
+        if reason:
+            raise damaged(self.file(name), reason, self.place.parents[1])
+        return self.read_unchecked(name)
+
+    def read_unchecked(self, name: str) -> pl.DataFrame:
+        """A frame that it has, for whoever compared its file with the checksum before."""
         return pl.read_parquet(self.file(name), hive_partitioning=False, glob=False)
+
+
+def checked(batches: Iterable[Batch], name: str) -> list[Path]:
+    """The files of a frame, of those batches that have it. Raises Damaged where one is not as it was written, and
+    FileNotFoundError.
+    """
+    files = [batch.written(name) for batch in batches if name in batch.rows]
+    found = first_unsound(files)
+    if found is not None:
+        raise damaged(*found, found[0].parents[2])
+    return [file.path for file in files]
 
 
 def number_of_name(name: str) -> int:
@@ -111,18 +161,20 @@ class Catalog:
         """Open a catalog that is there. Raises UserError where there is none."""
         self.path = path.absolute()  # workers may be elsewhere
         try:
-            about = json.loads((path / ABOUT).read_bytes())
+            about, fault = read_record(path / ABOUT, fault_of_catalog)
         except FileNotFoundError as error:
             raise UserError(
                 f"{path}: is no catalog; make one with: slicewise catalog ingest {path} PROFILE..."
             ) from error
-        except (OSError, ValueError) as error:
-            raise UserError(f"{path / ABOUT}: cannot be read: {error}; ask the catalog's owner") from error
-        if about.get("format") != FORMAT:
-            raise UserError(f"{path}: is a catalog of format {about.get('format')}, and this slicewise reads {FORMAT}")
+        if fault:
+            way_out = "docs/catalog.md says how to write it anew" if "damaged" in fault else "ask the catalog's owner"
+            raise UserError(f"{path / ABOUT}: {fault}; {way_out}")
+        if about["format"] != FORMAT:
+            raise UserError(f"{path}: is a catalog of format {about['format']}, and this slicewise reads {FORMAT}")
         opened_here.add(self.path)
         self.has_names = about.get("names") != "hash"
         self._shows_names = bool(about.get("shows_names"))
+        self._salt_crc32 = about.get("salt_crc32")
         self._batches: dict[Path, Batch] = {}  # as they were read: a batch never changes
 
     @property
@@ -142,10 +194,11 @@ class Catalog:
                 raise UserError(f"{path}: holds other files and is no catalog; name an empty or a new directory")
             with _locked(path):
                 if hashes_names and not (path / SALT).exists():
-                    _write_whole(path / SALT, secrets.token_bytes(32), mode=0o600)
+                    _write_whole(path / SALT, secrets.token_bytes(SALT_BYTES), mode=0o600)
                 if not (path / ABOUT).exists():
                     about = {"format": FORMAT, "names": "hash" if hashes_names else "plain", "shows_names": shows_names}
-                    _write_whole(path / ABOUT, json.dumps(about).encode())
+                    salted = {"salt_crc32": crc32_text(crc32_of(path / SALT))} if hashes_names else {}
+                    _write_whole(path / ABOUT, json.dumps(about | salted).encode())
         except OSError as error:
             raise UserError(f"{path}: cannot be made: {error.strerror}; name another directory") from error
         return cls(path)
@@ -155,10 +208,15 @@ class Catalog:
         """What names are hashed with; of a catalog with plain names, nothing. Raises UserError."""
         if self.has_names:
             return b""
+        file = self.path / SALT
         try:
-            return (self.path / SALT).read_bytes()
+            salt = file.read_bytes()
         except OSError as error:
-            raise UserError(f"{self.path / SALT}: cannot be read: {error.strerror}; its owner alone may") from error
+            raise UserError(f"{file}: cannot be read: {error.strerror}; its owner alone may") from error
+        if len(salt) != SALT_BYTES or self._salt_crc32 not in (None, crc32_text(zlib.crc32(salt))):
+            # Another salt would give each job another key, and let it in once more.
+            raise Damaged(f"{file}: is damaged: it is not the one of this catalog; fetch it from a backup", file)
+        return salt
 
     def days(self) -> list[str]:
         """The days of which there is anything, in order."""
@@ -166,8 +224,11 @@ class Catalog:
             found = {entry.name.removeprefix(DAY_PREFIX) for entry in entries if entry.name.startswith(DAY_PREFIX)}
         return sorted(found | {Path(place).parent.name.removeprefix(DAY_PREFIX) for place in self._journal().installs})
 
-    def batches(self, days: Iterable[str] | None = None) -> list[Batch]:
-        """The batches of some days, or of all, in order. What a journal says counts as done."""
+    def batches(self, days: Iterable[str] | None = None, wrong: list[Damaged] | None = None) -> list[Batch]:
+        """The batches of some days, or of all, in order. What a journal says counts as done.
+
+        wrong: takes the damage of batches that cannot be told. Without it the first of them raises Damaged.
+        """
         journal = self._journal()
         removed = {self.path / place for place in journal.removes}
         found: dict[Path, Path] = {}
@@ -179,8 +240,25 @@ class Catalog:
             for target, aside in journal.installs.items():
                 if (self.path / target).parent == directory and self.path / target not in found:
                     found[self.path / target] = self.path / aside
-        batches = (self._batch(target, place) for target, place in sorted(found.items()))
-        return [batch for batch in batches if batch is not None]
+        batches = []
+        for own, lies in sorted(found.items()):
+            try:
+                batch = self._batch(own, lies)
+            except Damaged as error:
+                if wrong is None:
+                    raise
+                wrong.append(error)
+                continue
+            except FileNotFoundError:
+                if wrong is None or not own.exists():
+                    raise
+                wrong.append(damaged(own / BATCH_ABOUT, MISSING, self.path))
+                continue
+            if batch is not None:
+                batches.append(batch)
+            elif journal.has_lost(self.path) and self._journal() == journal:
+                raise damaged(self.path / JOURNAL, LOST, self.path)
+        return batches
 
     def state(self) -> tuple[Path, ...]:
         """What is another one as soon as the catalog's batches are others."""
@@ -188,7 +266,7 @@ class Catalog:
 
     def _batch(self, target: Path, place: Path) -> Batch | None:
         if target not in self._batches or place != target:
-            batch = _batch(target, place)
+            batch = _batch(target, place, self.path)
             if batch is None or batch.place != target:
                 return batch
             self._batches[target] = batch
@@ -201,9 +279,8 @@ class Catalog:
         return [batch for batch in self.batches(days) if batch.start_ns <= end_ns and batch.end_ns >= start_ns]
 
     def scan(self, name: str, batches: Sequence[Batch] | None = None) -> pl.LazyFrame:
-        """A frame of some batches, or of all."""
-        chosen = self.batches() if batches is None else batches
-        files = [batch.file(name) for batch in chosen if name in batch.rows]
+        """A frame of some batches, or of all. Raises Damaged."""
+        files = checked(self.batches() if batches is None else batches, name)
         if not files:
             return pl.LazyFrame(schema=FRAMES[name].polars_schema)
         return pl.scan_parquet(files, hive_partitioning=False, glob=False)
@@ -225,10 +302,14 @@ class Catalog:
                     writing.clear()
 
     def _journal(self) -> Journal:
+        file = self.path / JOURNAL
         try:
-            return Journal(**json.loads((self.path / JOURNAL).read_bytes()))
+            journal, fault = read_record(file, fault_of_journal)
         except FileNotFoundError:
             return Journal({}, [])
+        if fault:
+            raise damaged(file, fault, self.path)
+        return Journal(**journal)
 
 
 @dataclass(frozen=True)
@@ -237,6 +318,12 @@ class Journal:
 
     installs: dict[str, str]
     removes: list[str]
+
+    def has_lost(self, catalog: Path) -> bool:
+        """Whether a batch that is to come is nowhere: what goes must stay then."""
+        return any(
+            not (catalog / aside).exists() and not (catalog / one).exists() for one, aside in self.installs.items()
+        )
 
 
 class Writing:
@@ -249,6 +336,8 @@ class Writing:
         """Do what a journal says."""
         path = self.catalog.path
         journal = self.catalog._journal()
+        if journal.has_lost(path):
+            raise damaged(path / JOURNAL, LOST, path)
         (path / ASIDE).mkdir(exist_ok=True)
         # What goes goes first: a reader that knows no journal may miss rows for an instant, and never counts any twice.
         for place in journal.removes:
@@ -291,14 +380,14 @@ class Writing:
                 _sync((path / place).parent)
             return
         journal = Journal(installs, [str(batch.place.relative_to(path)) for batch in removes])
-        _write_whole(path / JOURNAL, json.dumps(asdict(journal)).encode())
+        _write_whole(path / JOURNAL, record_bytes(asdict(journal)))
         self.finish()
 
 
 def write_batch(place: Path, frames: Mapping[str, pl.DataFrame]) -> None:
     """Write a batch's frames, sorted, to a directory, and have them on the disk."""
     place.mkdir(parents=True)
-    rows = {}
+    rows, sums = {}, {}
     for name, frame in frames.items():
         if frame.is_empty():
             continue
@@ -307,8 +396,10 @@ def write_batch(place: Path, frames: Mapping[str, pl.DataFrame]) -> None:
         ordered = in_order(conform(name, frame), order_of(name))
         write_frame(ordered, file, compression_level=1, row_group_size=ROWS_A_GROUP.get(name, ROWS_A_GROUP_OF_OTHERS))
         _sync(file)
+        sums[file.name] = crc32_text(crc32_of(file))
     jobs = frames["jobs"]
-    _write_index(place / INDEX, jobs)
+    _write_whole(place / INDEX, index_bytes(jobs))
+    sums[INDEX] = crc32_text(crc32_of(place / INDEX))
     about = {
         "jobs": jobs.height,
         "start_ns": jobs["start_ns"].min(),
@@ -316,8 +407,9 @@ def write_batch(place: Path, frames: Mapping[str, pl.DataFrame]) -> None:
         "rows": rows,
         "written_ns": time.time_ns(),
         "bytes": {name: (place / f"{name}.parquet").stat().st_size for name in rows},
+        "crc32": sums,
     }
-    _write_whole(place / BATCH_ABOUT, json.dumps(about).encode())
+    _write_whole(place / BATCH_ABOUT, record_bytes(about))
     _sync(place)
 
 
@@ -342,22 +434,32 @@ def write_frame(frame: pl.DataFrame, file: Path, compression: Any = "zstd", **op
         raise OSError(int(number[1]), os.strerror(int(number[1])), str(file)) from error
 
 
-def _write_index(file: Path, jobs: pl.DataFrame) -> None:
+def index_bytes(jobs: pl.DataFrame) -> bytes:
+    """The index of a batch with these jobs."""
     numbers = sorted({*map(number_of_name, jobs["job"]), *jobs[KEY]})
-    _write_whole(file, b"".join(number.to_bytes(WORD, "little") for number in numbers))
+    return b"".join(number.to_bytes(WORD, "little") for number in numbers)
 
 
-def _batch(target: Path, place: Path) -> Batch | None:
-    """A batch by its directory; None if it has just gone."""
+def _batch(target: Path, place: Path, catalog: Path) -> Batch | None:
+    """A batch by its directory; None if it has just gone. Raises Damaged, and FileNotFoundError."""
     try:
-        about = json.loads((place / BATCH_ABOUT).read_bytes())
+        about = _about(place, catalog)
     except FileNotFoundError:
         if not target.exists():
             return None
-        about = json.loads((target / BATCH_ABOUT).read_bytes())
+        about = _about(target, catalog)
         place = target
     day = target.parent.name.removeprefix(DAY_PREFIX)
-    return Batch(place, day, about["jobs"], about["start_ns"], about["end_ns"], about["rows"], about["written_ns"])
+    times = (about["start_ns"], about["end_ns"])
+    sizes, sums = about.get("bytes", {}), about.get("crc32", {})
+    return Batch(place, day, about["jobs"], *times, about["rows"], about["written_ns"], sizes, sums)
+
+
+def _about(place: Path, catalog: Path) -> Record:
+    about, fault = read_record(place / BATCH_ABOUT, fault_of_batch)
+    if fault:
+        raise damaged(place / BATCH_ABOUT, fault, catalog)
+    return about
 
 
 @contextlib.contextmanager

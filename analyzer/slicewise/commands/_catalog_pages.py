@@ -12,6 +12,7 @@ from slicewise.analysis.site.summary import Summary
 from slicewise.catalog.kept import KeptDigest, KeptJob, find_job
 from slicewise.catalog.sources import with_names_of_their_own
 from slicewise.catalog.store import Catalog
+from slicewise.catalog.sums import Damaged
 from slicewise.errors import UserError
 from slicewise.report.blame.blame_page import blame_page
 from slicewise.report.coverage.unseen import unseen_lines, with_marks
@@ -34,6 +35,8 @@ def pages_of(catalog: Catalog, found: Summary, most: int, where: Path) -> dict[t
     for keys in [*((key, "") for key in jobs[:count]), *pairs[: most - min(count, len(jobs))]]:
         try:
             page = _of_pair(catalog, *keys) if keys[1] else _of_job(catalog, keys[0])
+        except Damaged:
+            raise
         except UserError:  # what a catalog keeps of a job may be too little
             continue
         name = f"{'-'.join(key for key in keys if key)}.html"

@@ -16,7 +16,7 @@ import typer
 from slicewise.analysis.site.jobs import LAST_NS, Wanted, list_jobs, named
 from slicewise.analysis.site.quality import quality as site_quality
 from slicewise.catalog.beside import partners
-from slicewise.catalog.check import check
+from slicewise.catalog.check import changes, check, missing_file, without_sums
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest as take_in
 from slicewise.catalog.kept import KeptDigest, KeptJob, find_job, key_text
@@ -47,6 +47,11 @@ MOST_ROWS = 20
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 # So often a question is asked again whose files somebody has put together with others meanwhile.
 TIMES = 3
+# What verify says of what it could not compare.
+UNSUMMED = (
+    "{catalog}: no checksums in {batches}, which an early build wrote: a bit that changed there is not found; "
+    "for checksums, ingest the profiles into a new catalog"
+)
 CatalogPath = Annotated[Path, typer.Argument(metavar="CATALOG", help="The catalog's directory.")]
 
 
@@ -74,7 +79,7 @@ def _steady(command: Command) -> Command:
         try:
             return command(*arguments, **options)
         except FileNotFoundError as error:
-            raise UserError(f"the catalog changes while it is read ({error}); run the command again later") from error
+            raise UserError(missing_file() or changes(error)) from error
 
     return again
 
@@ -199,6 +204,10 @@ def verify(catalog: CatalogPath, json: AsJson = False, output: OutputFile = None
     """
     opened = Catalog(catalog)
     wrong = check(opened)
+    if not wrong:
+        unsummed = without_sums(opened.batches())
+        if unsummed:
+            say(UNSUMMED.format(catalog=catalog, batches=words.count(unsummed, "batch")))
     if json:
         write_json(wrong, output)
     elif wrong:

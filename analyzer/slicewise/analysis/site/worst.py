@@ -30,6 +30,7 @@ from slicewise.catalog.beside import LEAST_GRID_NS, Around, on_grid
 from slicewise.catalog.kept import KeptJob, key_text
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
+from slicewise.catalog.sums import Damaged
 from slicewise.catalog.workers import OneByOne, Workers
 from slicewise.errors import UserError
 
@@ -364,6 +365,8 @@ def _asked(around: Around, rows: Rows, job: KeptJob) -> tuple[Blame | None, dict
     case, neighbours = kept_case(around.catalog, job, around=around)
     try:
         return case.losses(rows), neighbours
+    except Damaged:
+        raise
     except UserError:  # slices that fit no common grid
         return None, neighbours
 

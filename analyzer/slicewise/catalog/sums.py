@@ -1,0 +1,181 @@
+"""Checksums of a catalog's files: taken when a batch is written, and compared before its files are read.
+
+polars compares none of its own, so a bit that changed on a disk could be read as another value. A checksum needs the
+whole file, and a question often needs little of it. So each user's cache remembers for a day which files were sound.
+What is copied into another batch is compared each time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import threading
+import time
+import zlib
+from array import array
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from slicewise.errors import UserError
+
+# What is read at once: it stays in the processor's cache until it is summed.
+PIECE_BYTES = 1 << 18
+# From so many bytes on several threads are worth their start.
+BYTES_FOR_THREADS = 8 << 20
+SECONDS_A_DAY = 86_400
+CACHE_FILE = "checked"
+MISSING = "is missing"
+
+
+class Damaged(UserError):
+    """A file of a catalog is not as it was written. reason: what is wrong with it, without its name."""
+
+    def __init__(self, line: str, file: Path | None = None, reason: str = "") -> None:
+        super().__init__(line)
+        self.file, self.reason = file, reason
+
+
+def damaged(file: Path, reason: str, catalog: Path) -> Damaged:
+    """The error about a file of a catalog."""
+    return Damaged(f"{file}: {reason}; see: slicewise catalog verify {catalog}", file, reason)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file as it was written. size, crc32: None in catalogs of builds that did not write them down."""
+
+    path: Path
+    size: int | None
+    crc32: int | None
+
+
+def crc32_of(file: Path) -> int:
+    """The CRC-32 of a file, as zlib has it. Raises OSError."""
+    buffer = memoryview(bytearray(PIECE_BYTES))
+    found = 0
+    with file.open("rb", buffering=0) as content:
+        while count := content.readinto(buffer):
+            found = zlib.crc32(buffer[:count], found)
+    return found
+
+
+def unsound(file: Written) -> str:
+    """How a file differs from what was written; nothing if it does not. All of it is read.
+
+    Raises FileNotFoundError.
+    """
+    try:
+        size = file.path.stat().st_size
+        if file.size not in (None, size):
+            return f"is damaged: it has {size:,} bytes, and was written with {file.size:,}"
+        if file.crc32 not in (None, crc32_of(file.path)):
+            return "is damaged: its checksum is not the one with which it was written"
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return ""
+
+
+def first_unsound(files: Sequence[Written]) -> tuple[Path, str] | None:
+    """The first of some files that is not as it was written, and how it differs. Files that this user's commands found
+    sound today, and that have not changed since, are not read again. Raises FileNotFoundError.
+    """
+    known = _remembered()
+    fresh = {}
+    for file in files:
+        if file.size is None and file.crc32 is None:
+            continue
+        number = _number(file, file.path.stat())
+        if number not in known:
+            fresh[number] = file
+    if not fresh:
+        return None
+    for file, reason in zip(fresh.values(), _reasons(list(fresh.values())), strict=True):
+        if reason:
+            return file.path, reason
+    _remember(set(fresh))
+    return None
+
+
+def _reasons(files: Sequence[Written]) -> list[str]:
+    if len(files) > 1 and sum(file.size or 0 for file in files) >= BYTES_FOR_THREADS:
+        with ThreadPoolExecutor(min(len(files), len(os.sched_getaffinity(0)))) as pool:
+            return list(pool.map(unsound, files))
+    return [unsound(file) for file in files]
+
+
+def _number(file: Written, stat: os.stat_result) -> int:
+    """A number that is another one as soon as the file is."""
+    parts = (stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, file.size, file.crc32)
+    text = os.fsencode(file.path) + repr(parts).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+# Files that were sound: the day, and their numbers.
+_sound: tuple[int, set[int]] = (0, set())
+_lock = threading.Lock()
+
+
+def _today() -> int:
+    return int(time.time()) // SECONDS_A_DAY
+
+
+def _remembered() -> set[int]:
+    """The numbers of files that were sound today, from this process and from the user's cache."""
+    global _sound
+    day = _today()
+    if _sound[0] != day:
+        _sound = (day, _read_cache(day))
+    return _sound[1]
+
+
+def _remember(numbers: set[int]) -> None:
+    """Keep what was sound, where that is allowed and there is room. Another process may keep its own at the same time;
+    then one of the two is forgotten, and checked once more.
+    """
+    day, known = _sound
+    directory = _cache_directory()
+    with _lock, contextlib.suppress(OSError):
+        known |= numbers
+        if directory is None:
+            return
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if directory.lstat().st_uid != os.geteuid():  # a root that has a user's HOME
+            return
+        known |= _read_cache(day)
+        descriptor, aside = tempfile.mkstemp(dir=directory, prefix=f".{CACHE_FILE}-")
+        try:
+            with os.fdopen(descriptor, "wb") as out:
+                out.write(array("Q", [day, *known]).tobytes())
+            os.replace(aside, directory / CACHE_FILE)
+        except OSError:
+            os.unlink(aside)
+
+
+def _read_cache(day: int) -> set[int]:
+    """What the user's cache has of a day. It holds numbers of 64 bits: the day, and one for each file."""
+    directory = _cache_directory()
+    if directory is None:
+        return set()
+    with contextlib.suppress(OSError), (directory / CACHE_FILE).open("rb") as file:
+        if os.fstat(file.fileno()).st_uid == os.geteuid():
+            content = file.read()
+            numbers = array("Q", content[: len(content) // 8 * 8])
+            if numbers and numbers[0] == day:
+                return set(numbers[1:])
+    return set()
+
+
+def _cache_directory() -> Path | None:
+    """Where the user's programs keep what they can find again; None without a home."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(named):
+        return Path(named) / "slicewise"
+    with contextlib.suppress(RuntimeError):
+        return Path.home() / ".cache" / "slicewise"
+    return None
