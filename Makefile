@@ -170,7 +170,7 @@ ALONE = $(addprefix tests/,bench \
 TESTBED = tests/endtoend/test_testbed.py
 
 # What `make check` leaves to `make test`: it takes long.
-NOT_DAILY = tests/unit/test_skips.py tests/property/test_hostile_names.py
+NOT_DAILY = tests/unit/test_pythons.py tests/unit/test_skips.py tests/property/test_hostile_names.py
 
 .PHONY: check
 check: all $(BUILD)/bin/unit $(BUILD)/peers/.installed  ## for daily work: unit and property tests, lint of what changed

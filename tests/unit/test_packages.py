@@ -4,19 +4,17 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 import slicewise
+from support.packages import ROOT, packed, portable_parts, run, wheel_of
 from support.programs import need
 
-# One build directory of names of the old glibc.
+# They share build/deb and what modules' fixtures make.
 pytestmark = pytest.mark.xdist_group("packages")
 
-ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 CHECK = ROOT / "packaging" / "old_glibc" / "check"
 NATIVE = (
@@ -41,49 +39,14 @@ EXTRAS = (
 )
 
 
-def run(*command, **options):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
-
-
 @pytest.fixture(scope="module")
 def portable(tmp_path_factory):
-    """Linked from the build's objects, elsewhere: other tests use what lies in build/."""
-    directory = tmp_path_factory.mktemp("portable")
-    made = run("make", "--no-print-directory", "portable", f"PORTABLE={directory}", cwd=ROOT)
-    assert made.returncode == 0, made.stderr
-    return directory
+    return portable_parts(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
-def wheel(portable, tmp_path_factory):
-    return packed(portable, tmp_path_factory.mktemp("wheel"))
-
-
-def packed(portable, directory):
-    """A wheel, made as `make dist` makes it, with its bytes independent of the time."""
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
-    (directory / "lib").mkdir()
-    (directory / "lib" / "libslicewise-reader.so").symlink_to(portable / "lib" / "libslicewise-reader.so")
-    (directory / "venv").symlink_to(ROOT / "build" / "venv")
-    made = run("make/wheel", directory, cwd=ROOT, env=environment)
-    assert made.returncode == 0, made.stderr
-    (base,) = (directory / "wheel").glob("*.whl")
-    written = run(sys.executable, "make/man_pages", directory / "man", cwd=ROOT)
-    assert written.returncode == 0, written.stderr
-    made = run(
-        sys.executable,
-        "make/pack_wheel",
-        base,
-        portable,
-        directory / "man",
-        "x86_64",
-        "2.28",
-        directory / "dist",
-        cwd=ROOT,
-        env=environment,
-    )
-    assert made.returncode == 0, made.stderr
-    return Path(made.stdout.strip())
+def wheel(tmp_path_factory):
+    return wheel_of(tmp_path_factory)
 
 
 def test_no_file_asks_for_a_younger_glibc_or_another_library(portable):
