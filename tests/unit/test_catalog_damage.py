@@ -225,8 +225,9 @@ def test_a_missing_file_is_told_as_missing(name, catalog, monkeypatch):
     assert f"{batch.place}: {name} is missing; move this directory out of the catalog" in done.text
 
 
-def test_a_catalog_of_an_earlier_build_is_read_and_what_is_unchecked_is_told(catalog, answer, jobs, tmp_path):
+def test_a_catalog_of_an_earlier_build_is_read_and_what_is_unchecked_is_told(catalog, answer, monkeypatch):
     without_sums(catalog)
+    monkeypatch.setattr(sums, "crc32_of", lambda file: pytest.fail(f"{file}: there is nothing to compare"))
     assert (asked(catalog).output, asked(catalog).errors) == (answer, "")
     done = slicewise_command("catalog", "verify", catalog)
     assert (done.status, done.errors.count("\n")) == (0, 1)

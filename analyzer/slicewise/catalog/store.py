@@ -3,6 +3,7 @@
     CATALOG/catalog.json                         the format's number, and whether names are hashed
     CATALOG/day=2026-11-22/batch=1f.../*.parquet  a frame each, of jobs that began on that day (UTC)
     CATALOG/day=2026-11-22/batch=1f.../_jobs.index  numbers of the names and keys of its jobs, in order
+    CATALOG/day=2026-11-22/batch=1f.../_batch.json  its rows, its times, and the checksums of its files (sums.py)
     CATALOG/.salt .lock .journal.json .aside/ .answers/
 
 A batch is written aside and renamed. What takes more than one renaming (a batch in place of others) is written down in

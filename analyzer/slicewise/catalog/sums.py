@@ -64,7 +64,7 @@ def crc32_of(file: Path) -> int:
 
 
 def unsound(file: Written) -> str:
-    """How a file differs from what was written; nothing if it does not. All of it is read.
+    """How a file differs from what was written; nothing if it does not. All of it is read, if it has a checksum.
 
     Raises FileNotFoundError.
     """
@@ -72,7 +72,7 @@ def unsound(file: Written) -> str:
         size = file.path.stat().st_size
         if file.size not in (None, size):
             return f"is damaged: it has {size:,} bytes, and was written with {file.size:,}"
-        if file.crc32 not in (None, crc32_of(file.path)):
+        if file.crc32 is not None and crc32_of(file.path) != file.crc32:
             return "is damaged: its checksum is not the one with which it was written"
     except FileNotFoundError:
         raise
