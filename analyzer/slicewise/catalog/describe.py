@@ -13,9 +13,8 @@ are.
 
 ## How do I fill one?
 
-<!-- not run: the paths are your site's -->
 ```sh
-slicewise catalog ingest /site/catalog /home/*/slicewise
+slicewise catalog ingest /site/catalog /scratch/*/slicewise
 ```
 
 The command makes the catalog if there is none. It searches the directories and everything below them. Each job comes
