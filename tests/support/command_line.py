@@ -47,3 +47,9 @@ def slicewise_command(*arguments: object) -> Done:
         except SystemExit as ended:
             status = ended.code if isinstance(ended.code, int) else 0
     return Done(status, output.getvalue(), errors.getvalue().decode())
+
+
+def completed(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run `slicewise ARGUMENTS` as slicewise_command() does, and tell what came of it as subprocess.run() does."""
+    done = slicewise_command(*arguments)
+    return subprocess.CompletedProcess(["slicewise", *map(str, arguments)], done.status, done.text, done.errors)

@@ -1,8 +1,6 @@
 """A storage of two servers: each shares itself out, and a job ends with the last of its parts. By hand."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from slicewise.analysis.runs.servers import AT, by_server
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile
+from support.command_line import slicewise_command
 from support.swz import build_profile
 from support.tabled_jobs import EPOCH, MIB
 from testbed.placement import name_hash
@@ -129,17 +128,14 @@ def test_the_command_reads_where_files_are(recorded, tmp_path):
     table = tmp_path / "placement.csv"
     table.write_text("".join(f"{path},{server}\n" for path, server in placed.items()))
 
-    def run(*options: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "slicewise", "campaign", str(folder), "--html", str(tmp_path / "page.html")]
-        return subprocess.run([*command, *options], capture_output=True, text=True, check=False)
-
-    done = run("--placement", str(table), "--json")
-    assert done.returncode == 0, done.stderr
-    assert max(row["largest"] for row in json.loads(done.stdout)["figures"]) < 0.03
+    command = ("campaign", folder, "--html", tmp_path / "page.html", "--placement", table)
+    done = slicewise_command(*command, "--json")
+    assert done.status == 0, done.errors
+    assert max(row["largest"] for row in json.loads(done.output)["figures"]) < 0.03
     table.write_text("/mnt/volume/x\n")
-    refused = run("--placement", str(table))
-    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-    assert "placement.csv:1" in refused.stderr
+    refused = slicewise_command(*command)
+    assert (refused.status, refused.errors.count("\n")) == (2, 1)
+    assert "placement.csv:1" in refused.errors
 
 
 def test_names_have_the_hash_of_glusterfs():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -23,6 +21,7 @@ from slicewise.report.campaign.campaign_tables import figures_table, tables
 from slicewise.report.campaign.campaign_words import opening
 from slicewise.report.page import html_of
 from slicewise.report.tables import Cell, Column, Table
+from support.command_line import slicewise_command
 from support.swz import build_profile
 from support.tabled_jobs import EPOCH, MIB, write_job
 
@@ -197,10 +196,10 @@ def test_the_opening_tells_the_worst_first(result):
 
 
 def test_the_command_writes_tables_page_and_json(profiles, tmp_path, result):
-    command = [sys.executable, "-m", "slicewise", "campaign", profiles, "--html", tmp_path / "page.html"]
-    command += ["--csv", tmp_path / "tables", "--json"]
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=120, check=True)
-    record = json.loads(done.stdout)
+    options = ("--html", tmp_path / "page.html", "--csv", tmp_path / "tables", "--json")
+    done = slicewise_command("campaign", profiles, *options)
+    assert done.status == 0, done.errors
+    record = json.loads(done.output)
     assert [row["overlap"] for row in record["together"]] == result.together["overlap"].to_list()
     assert record["alone"][1]["overall"] == pytest.approx(20 * MIB)
     assert (tmp_path / "page.html").read_text().startswith("<!")
@@ -218,9 +217,6 @@ def test_no_name_is_a_formula_to_a_spreadsheet():
 
 
 def test_mistakes_are_one_line(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "slicewise", "campaign", str(tmp_path / "nowhere")],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "nowhere" in done.stderr
+    done = slicewise_command("campaign", tmp_path / "nowhere")
+    assert (done.status, done.text, done.errors.count("\n")) == (2, "", 1)
+    assert "nowhere" in done.errors

@@ -8,11 +8,11 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
+from support.command_line import slicewise_command
 from support.programs import BUILD, need_built
 from support.swz import build_profile
 
@@ -66,8 +66,9 @@ def profile(tmp_path_factory) -> Path:
 
 
 def export(profile: Path, *arguments: object) -> bytes:
-    command = [sys.executable, "-m", "slicewise", "export", str(profile), *map(str, arguments)]
-    return subprocess.run(command, check=True, capture_output=True, timeout=120).stdout
+    done = slicewise_command("export", profile, *arguments)
+    assert done.status == 0, done.errors
+    return done.output
 
 
 @pytest.mark.usefixtures("_needs_peers")
@@ -197,10 +198,9 @@ def test_hardware_counters_are_columns_of_their_own(profile):
     ],
 )
 def test_mistakes_are_one_line(profile, arguments, said):
-    command = [sys.executable, "-m", "slicewise", "export", str(profile), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert said in done.stderr
+    done = slicewise_command("export", profile, *arguments)
+    assert (done.status, done.errors.count("\n")) == (2, 1)
+    assert said in done.errors
 
 
 def test_a_profile_without_call_sites_or_events_exports_to_every_format(tmp_path):

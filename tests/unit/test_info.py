@@ -15,16 +15,11 @@ from slicewise.analysis.job.totals import summarize
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import count_processes
 from slicewise.profile.reader import read_profile
+from support.command_line import completed as run
 from support.swz import START_NS, Writer, build_profile
 
 FIRST = START_NS // 4_000_000_000
 SECOND_NS = 1_000_000_000
-
-
-def run(*arguments: object) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "slicewise", *map(str, arguments)], capture_output=True, text=True, timeout=60
-    )
 
 
 @pytest.fixture

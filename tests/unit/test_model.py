@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 
 import pytest
+from support.command_line import completed
 
 THREE_JOBS = [
     "--job=A,volume=1000,processes=50,nodes=5,start=0",
@@ -15,10 +15,8 @@ THREE_JOBS = [
 ]
 
 
-def predict(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "slicewise", "model", "predict", *arguments], capture_output=True, text=True, timeout=60
-    )
+def predict(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return completed("model", "predict", *arguments)
 
 
 def predicted(*arguments: str) -> dict:

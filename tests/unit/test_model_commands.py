@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from itertools import count
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from slicewise.analysis.runs.campaign import campaign
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
+from support.command_line import completed
 from support.tabled_jobs import EPOCH, MIB, write_job
 
 CAPACITY_MIB = 120.0  # a slice of 4 s
@@ -62,8 +62,7 @@ def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def model(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "slicewise", "model", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return completed("model", *arguments)
 
 
 def record(*arguments: object) -> dict:

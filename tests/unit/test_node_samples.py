@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from slicewise.profile.reader import read_profile
 from slicewise.report.job.job_page import job_page, job_report
 from slicewise.report.nodes.node_sections import node_sections
 from slicewise.report.nodes.node_words import MOST_DEVICES, MOST_NODES, node_lines, nodes_table
+from support.command_line import slicewise_command
 from support.swz import build_profile
 
 S = 1_000_000_000
@@ -210,25 +209,22 @@ def test_without_samples_there_is_nothing(tmp_path):
     assert moved(samples).is_empty()
     assert node_lines(moved(samples)) == []
     assert node_sections(samples, range(FIRST, FIRST + 4), TAU_NS) == []
-    said = subprocess.run(
-        [sys.executable, "-m", "slicewise", "info", directory], capture_output=True, text=True, check=True
-    )
-    assert "whole node" not in said.stdout
+    said = slicewise_command("info", directory)
+    assert said.status == 0
+    assert "whole node" not in said.text
 
 
 def test_commands_have_it(tmp_path):
     directory = job(tmp_path / "job", busy())
     for command in (["info"], ["report", "--html", tmp_path / "page.html"]):
-        arguments = [sys.executable, "-m", "slicewise", command[0], directory, *command[1:], "--json"]
-        record = json.loads(subprocess.run(arguments, capture_output=True, text=True, check=True).stdout)
+        record = json.loads(slicewise_command(command[0], directory, *command[1:], "--json").output)
         assert {one["signal"] for one in record["nodes"]} > {"io_stall", "disk_busy"}
         documented = (Path(__file__).resolve().parents[2] / "docs/commands.md").read_text()
         for key in record["nodes"][0]:
             assert f"`{key}`" in documented, key
-    said = subprocess.run(
-        [sys.executable, "-m", "slicewise", "info", directory], capture_output=True, text=True, check=True
-    )
-    assert "Of the whole node, with all that ran there besides this job:" in said.stdout
+    said = slicewise_command("info", directory)
+    assert said.status == 0
+    assert "Of the whole node, with all that ran there besides this job:" in said.text
 
 
 def test_a_line_has_gaps_where_nothing_was_sampled(profile):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 from slicewise.analysis.job.phases import phases
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
+from support.command_line import slicewise_command
 from support.swz import build_profile
 from support.tabled_jobs import EPOCH, MIB, TAU_NS, write_job
 
@@ -96,8 +95,9 @@ def test_info_and_report_say_them(tmp_path):
     page = tmp_path / "page.html"
 
     def run(*arguments):
-        command = [sys.executable, "-m", "slicewise", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+        done = slicewise_command(*arguments)
+        assert done.status == 0, done.errors
+        return done.text
 
     info, told = run("info", job, "--phases"), run("report", job, "--html", page)
     for text in (info, told, re.sub("<[^>]+>", "", page.read_text())):
