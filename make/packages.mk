@@ -49,6 +49,10 @@ deb: native  ## make a Debian package of library and collector, in dist/
 	$(MAKE) --no-print-directory install-native DESTDIR=$(abspath $(BUILD))/deb PREFIX=/usr/lib/slicewise MANDIR=/usr/share/man INSTALL_MPI=
 	make/deb $(BUILD)/deb $(VERSION) $(DIST)
 
+.PHONY: deb-check
+deb-check: deb  ## check the Debian package with lintian and autopkgtest, which installs it and removes it again
+	make/deb_check $(DIST)/slicewise-runtime_$(VERSION)_$(shell dpkg --print-architecture).deb
+
 # What a site without a package index needs, in one directory: pip installs from it alone.
 .PHONY: bundle
 bundle: dist  ## make dist/, with all packages that the wheel needs, for sites without a package index
