@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import slicewise
@@ -60,11 +61,74 @@ def test_an_image_is_made_of_sources_that_are_there():
     assert compiled <= sources
 
 
-def test_spacks_recipe_is_a_class_that_builds_what_needs_no_python():
-    tree = ast.parse(text("spack/package.py"))
-    (recipe,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
-    assert recipe.name == "SlicewiseRuntime"
+class MakefilePackage:
+    """Stands in for Spack's class. Its own default for the callbacks is `make test`."""
+
+    build_time_test_callbacks = ("check",)
+
+
+def loaded_by_spack(monkeypatch, is_older_than_1):
+    """The recipe's class, and its dependencies with their types. Since Spack 1.0 MakefilePackage is in spack_repo."""
+    dependencies = {}
+    package = ModuleType("spack.package")
+    for directive in ("license", "version", "run_after", "on_package_attributes"):
+        setattr(package, directive, lambda *_, **__: lambda function: function)
+    package.depends_on = lambda spec, type=("build", "link"): dependencies.update({spec.partition(" ")[0]: type})
+    makefile = ModuleType("spack_repo.builtin.build_systems.makefile")
+    (package if is_older_than_1 else makefile).MakefilePackage = MakefilePackage
+    monkeypatch.setitem(sys.modules, "spack", ModuleType("spack"))
+    monkeypatch.setitem(sys.modules, "spack.package", package)
+    for name in ("spack_repo", "spack_repo.builtin", "spack_repo.builtin.build_systems", makefile.__name__):
+        monkeypatch.setitem(sys.modules, name, None if is_older_than_1 else makefile)
+    scope = {}
+    exec(compile(text("spack/package.py"), "package.py", "exec"), scope)
+    return scope["SlicewiseRuntime"], dependencies
+
+
+@pytest.mark.parametrize("is_older_than_1", [False, True], ids=["1.0", "0.23"])
+def test_spack_builds_what_needs_no_python(is_older_than_1, monkeypatch):
+    recipe, dependencies = loaded_by_spack(monkeypatch, is_older_than_1)
+    assert issubclass(recipe, MakefilePackage)
+    # Spack shows the compiler the headers of those dependencies alone that are linked.
+    assert "link" in dependencies["zstd"]
+    # Else `spack install --test=root` runs `make test`, and that installs packages of the system.
+    assert list(recipe.build_time_test_callbacks) == []
+    assert recipe.build_targets[0] == "native"
     assert "install-native" in text("spack/package.py")
+
+
+@pytest.mark.parametrize("recipe", ["spack/package.py", "conda/build.sh"])
+def test_a_recipe_takes_no_mpi_compiler_from_the_path(recipe):
+    assert "MPICC=" in text(recipe)
+
+
+def test_the_build_needs_no_program_named_cc(tmp_path):
+    """In an environment of conda's the compiler is x86_64-conda-linux-gnu-cc."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "uname").symlink_to(shutil.which("uname"))
+    made = tmp_path / "moved_bpf.inc"
+    done = subprocess.run(
+        ["/bin/sh", ROOT / "make/bpf", "moved.bpf.c", made],
+        env={"PATH": str(programs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr, made.read_text()) == (0, "", "0\n")
+
+
+def test_a_check_of_the_debian_package_without_its_tools_fails_and_names_them(tmp_path):
+    done = subprocess.run(
+        ["/bin/sh", ROOT / "make/deb_check", "none.deb"],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "not run, since not installed: lintian autopkgtest." in done.stderr
+    assert done.stdout == ""
 
 
 # How CONTRIBUTING.md signs a release, by each kind of key.
