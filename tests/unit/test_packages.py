@@ -85,7 +85,7 @@ def test_the_version_is_the_same_in_c_in_python_and_for_who_cites():
 
 @pytest.fixture(scope="module")
 def command(wheel, tmp_path_factory):
-    """The command of the wheel, far from the clone, where importing an extra fails as if it were not installed."""
+    """Runs commands of the wheel in one process, far from the clone, where an extra is as if it were not installed."""
     directory = tmp_path_factory.mktemp("installed")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(directory)
@@ -93,19 +93,29 @@ def command(wheel, tmp_path_factory):
             (directory / entry.filename).chmod(entry.external_attr >> 16)
     script = directory / "command.py"
     script.write_text(
-        f"import sys\nsys.path.insert(0, {str(directory)!r})\n"
+        f"import json, sys\nsys.path.insert(0, {str(directory)!r})\n"
         f"for name in {EXTRAS!r}:\n    sys.modules[name] = None\n"
-        "from slicewise.cli import main\nmain()\n"
+        "from slicewise.cli import main\n"
+        "for arguments in json.loads(sys.argv[1]):\n"
+        "    sys.argv = ['slicewise', *arguments]\n"
+        "    try:\n        main()\n"
+        "    except SystemExit as ended:\n        if ended.code:\n            raise\n"
     )
-    return sys.executable, "-I", script
+
+    def command(*commands, **options):
+        words = [[str(word) for word in arguments] for arguments in commands]
+        return run(sys.executable, "-I", script, json.dumps(words), **options)
+
+    return command
 
 
 def test_the_wheel_profiles_a_command_with_the_library_that_it_carries(command, tmp_path):
     environment = {**os.environ, "SLICEWISE_DIR": str(tmp_path / "profiles")}
-    done = run(*command, "run", "--", "dd", "if=/dev/zero", "of=f", "bs=1M", "count=3", cwd=tmp_path, env=environment)
+    program = ("dd", "if=/dev/zero", "of=f", "bs=1M", "count=3")
+    done = command(["run", "--", *program], cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     (job,) = (tmp_path / "profiles").iterdir()
-    told = run(*command, "info", job, "--json", cwd=tmp_path)
+    told = command(["info", job, "--json"], cwd=tmp_path)
     assert json.loads(told.stdout)["totals"]["posix"]["write_bytes"] == 3 << 20
 
 
@@ -113,14 +123,15 @@ def test_without_extras_the_first_answers_are_there(command, tmp_path):
     run("tar", "--extract", "--file", GOLDEN / "campaigns" / "policies-large-small.tar.xz", cwd=tmp_path)
     jobs = sorted(tmp_path.glob("large-small-once-interfere-1-*"))
     assert len(jobs) == 2
-    for arguments in (
+    done = command(
         ["report", jobs[0], "--html", "report.html"],
         ["blame", jobs[1], "--html", "blame.html"],
         ["overlap", *jobs, "--html", "overlap.html"],
         ["catalog", "ingest", "catalog", *jobs],
-    ):
-        done = run(*command, *arguments, cwd=tmp_path)
-        assert done.returncode == 0, (arguments, done.stderr)
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert {"report.html", "blame.html", "overlap.html", "catalog"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def manual(place, name):
