@@ -60,16 +60,6 @@ bool turns_may_go(const struct job *job)
     return job->is_present && job->present.is_going;
 }
 
-uint64_t turns_id(const struct job *job)
-{
-    return job->id;
-}
-
-unsigned turns_present(const struct turns *turns)
-{
-    return turns->present_used;
-}
-
 static void log_event(const struct turns *turns, const char *event, const struct job *job, const char *why)
 {
     if (turns->log == NULL)

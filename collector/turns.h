@@ -71,10 +71,8 @@ void turns_release(struct turns *turns, struct member *member, uint64_t remainin
 /* Does what is due by now. Returns in how many seconds something will be; below 0: nothing. */
 double turns_tick(struct turns *turns, uint64_t now_ns);
 
-/* The members of a job, whether it may go, and what it is called in the log. */
+/* The members of a job, and whether it may go. */
 struct member *turns_members(const struct job *job);
 bool turns_may_go(const struct job *job);
-uint64_t turns_id(const struct job *job);
-unsigned turns_present(const struct turns *turns);
 
 #endif

@@ -11,8 +11,6 @@ import polars as pl
 import pytest
 from support.programs import COLLECTOR, LIBRARY, Apps, Job, need, total
 
-HELLO = b"hello\n"
-
 
 def assert_recovered(job: Job) -> None:
     assert len(job.segments()) == 1

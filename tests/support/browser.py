@@ -145,19 +145,10 @@ class Browser:
             self._mouse("mouseMoved", tuple(a + (b - a) * step for a, b in zip(start, end, strict=True)), 1)
         self._mouse("mouseReleased", end, 0)
 
-    def screenshot(self, path: Path) -> None:
-        """The whole page, not only what the window shows."""
-        answer = self._call("Page.captureScreenshot", captureBeyondViewport=True, clip=self._page_box())
-        path.write_bytes(base64.b64decode(answer["data"]))
-
     def picture(self, path: Path, quality: int) -> None:
         """What the window shows, as webp."""
         answer = self._call("Page.captureScreenshot", format="webp", quality=quality)
         path.write_bytes(base64.b64decode(answer["data"]))
-
-    def _page_box(self) -> dict[str, float]:
-        size = self._call("Page.getLayoutMetrics")["cssContentSize"]
-        return {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
 
     def _mouse(self, kind: str, at: tuple[float, float], buttons: int) -> None:
         self._call(

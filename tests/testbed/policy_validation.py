@@ -77,10 +77,6 @@ class Pair:
         return _over(self.measured, self.alone)
 
     @property
-    def simulated_interference(self) -> tuple[float, float]:
-        return _over(self.simulated, self.alone)
-
-    @property
     def errors(self) -> tuple[float, float]:
         """How far each job's simulated time is off."""
         first, second = _over(self.simulated, self.measured)
@@ -88,17 +84,11 @@ class Pair:
 
     def cost(self, metric: Metric) -> float:
         """Of the machine, as it was."""
-        return self._cost(metric, self.measured)
-
-    def simulated_cost(self, metric: Metric) -> float:
-        return self._cost(metric, self.simulated)
-
-    def _cost(self, metric: Metric, seconds: tuple[float, float]) -> float:
         if metric == "cpu_seconds":
             processes = self.run.scenario.first.processes, self.run.scenario.second.processes
-            return sum(count * each for count, each in zip(processes, seconds, strict=True))
+            return sum(count * each for count, each in zip(processes, self.measured, strict=True))
         assert metric == "sum_interference"
-        return sum(_over(seconds, self.alone))
+        return sum(_over(self.measured, self.alone))
 
 
 def _over(one: Sequence[float], other: Sequence[float]) -> tuple[float, float]:

@@ -6,8 +6,6 @@ as far as slices show.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import polars as pl
 
@@ -16,7 +14,6 @@ from slicewise.analysis.job.period import runs_above
 from slicewise.digest.digest import Digest
 from slicewise.kinds import KINDS
 
-Sureness = Literal["high", "medium", "low", "unknown"]
 IO_KINDS = (*KINDS, "mpi_io")
 # What a rank does while it keeps others waiting. mpi: moving data, not waiting.
 PARTS = ("computing", *IO_KINDS, "mpi")
