@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 
+from slicewise.analysis.blame.result import Blame, Source
+from slicewise.analysis.blame.sources import SURE
+from slicewise.estimate import Estimate
+from slicewise.text import words
+
 from testbed import blame_validation as recorded
-from testbed.blame_validation import AIMS, LEAST_CLAIM, POINTS_AIM, UNPROFILED_AIM, Case, cases, quiet, shares
+from testbed.blame_validation import (
+    AIMS,
+    LEAST_CLAIM,
+    LEAST_LOSS,
+    POINTS_AIM,
+    UNPROFILED_AIM,
+    Case,
+    cases,
+    quiet,
+    shares,
+)
 from testbed.markdown import table
 
 MIB = 1 << 20
@@ -17,44 +33,80 @@ TITLE = f"""{HEADING}
 
 Does `slicewise blame` find the time that a job lost? Jobs ran alone and in company under `slicewise run`, alone for
 about a minute (`python -m testbed.blame_campaign`): on GlusterFS and sshfs behind a link of 200 Mbit/s, and on a disk
-whose reads and writes a control group limits to 23 MiB/s each. A run is named by its jobs
-(`tests/testbed/blame_plans.py`): in `four + four@20` two jobs named `four` ran, and the second began 20 s after the
-first.
+whose reads and writes a control group limits to 23 MiB/s each. The links are kind: their queues never drop, TCP does
+not slow down by itself, and GlusterFS has no write-behind. A run is named by its jobs (`tests/testbed/blame_plans.py`):
+in `four + four@20` two jobs named `four` ran, and the second began 20 s after the first.
 
-- *What did a job truly lose?* Its own clock says how much longer it took than its standalone runs. There are two such
-  losses: of its runtime, and of its time in calls (of the process that spent most time in calls). The true losses take
-  nothing from the profiles.
-- *What is an error?* By how much `blame` is off the true loss of time in calls, in percent of this loss. Small losses
-  are left out: those below 20 % of the time in calls. All runs are here.
-- *What is a source?* What tells `blame` how long the job takes alone. A source refuses if it cannot tell.
-  [models.md](models.md) has the rules of each:
+- *What did a job truly lose?* Its own clock says how much longer it took than its standalone runs. There are two true
+  losses: of its runtime, and of its time in calls (of the process that spent most time in calls). Nothing of a profile
+  is in them.
+- *What does `blame` tell?* Lost runtime, with a confidence. The first section says how far that is off, for every job
+  in company.
+- *What is a source?* What tells `blame` how long the job's calls take alone. A source refuses if it cannot tell.
+  [models.md](models.md) has the rules of each. The aims are for sources: for the error of the lost time in calls, in
+  percent of the true loss in calls. There, losses below {100 * LEAST_LOSS:g} % of the time in calls do not count: a
+  percent of a small loss says little.
 
 | source | how it knows what the job is like alone |
 |---|---|
 | standalone runs | other runs of the same job without company |
 | quiet slices | the slices of this run in which no neighbour was active |
-| line | the more its neighbours move, the slower the job is: a straight line through these points is read off where \
-neighbours move nothing |
+| line | a straight line through the slices: the more the neighbours move, the slower the job. The line says how fast \
+the job is if they move nothing |
 | envelope | the most that the storage gave to all jobs together: a job that fills the storage would get all of it \
 alone |
 
 If the standalone runs are withheld from `blame` (*without standalone runs*), it takes the best of the other sources.
 """
+RUNTIME = """### In short: how far off is the lost runtime that is told?
 
+The table has all jobs that had company, those with small losses, too. *Off* is by how many seconds the lost runtime
+that `blame` tells is off the true one, as the tables by run have them.
+
+Some rows leave out jobs that keep a pace: `paced` and `steady` wait between their calls so that they move so many bytes
+a second. If a call takes longer, they wait for less. So they lose time in calls and no runtime. `blame` does not know
+of the pace, and tells a loss of runtime for them. No confidence is a warning of that.
+"""
+ANSWERED = f"""Is there an answer at all? Of the losses of {100 * LEAST_LOSS:g} % of the time in calls or more:
+"""
+# Jobs that wait as long as their calls leave them.
+PACED = ("paced", "steady")
+# Standalone runs repeat if the longest is no longer than the shortest by this share.
+REPEATS_TO = 0.02
 # A job with fewer whole slices of its own than that cannot say what it is like alone.
 FEWEST_QUIET = 5
 CHAIN = f"""### What is chosen without standalone runs
 
-The best source that does not refuse is chosen. If all refuse, `blame` gives no figure. The second table has all reasons
-for that, one of each source. A refusal is right if the job had fewer than {FEWEST_QUIET} slices without company (by the
-jobs' own clocks): then nothing in the run shows what the job is like alone. The other refusals may be too careful.
-"""
-OF_NEIGHBOURS = """### Whose it is
+The best source that does not refuse is chosen. If all refuse, `blame` gives no figure. The errors of the first table
+are of the lost time in calls.
 
-Which part of a loss does a neighbour cause? `blame` tells one part. A run of the same jobs without this neighbour
-shows the true part: what the job loses less there. Both are in percent of the true loss. *Points apart* is how far the
-two are from each other. If `blame` refuses the loss, it tells no parts either. The tables of each recording have all
-parts.
+The second table has the reasons of refusals, one of each source: of quiet slices, of the line and of the envelope.
+*Right to refuse* counts the losses of jobs that had fewer than {FEWEST_QUIET} slices without company, by the jobs' own
+clocks: nothing in such a run shows what the job is like alone. The other refusals may be too careful.
+"""
+MISSED = """### Which errors are larger than aimed at?
+
+{counts}
+"""
+REMARKS = """Reasons that are known:
+
+- `steady` beside `paced`: processes that keep a pace drift apart during a run. So their calls cost less late in a run
+  than early, also if the job is alone.
+- `phases` beside `four` on the disk: speeds scatter with what serves the disk.
+- Parts of the neighbours of `loader`: standalone runs of `loader` differ a lot (see
+  [how standalone runs repeat](#how-well-do-standalone-runs-repeat)).
+"""
+REPEATS = """### How well do standalone runs repeat?
+
+A true loss is known no better than standalone runs repeat. The table has the runtimes of all jobs of which standalone
+runs differ by more than 2 %, in their runtime or in their time in calls.
+"""
+OF_NEIGHBOURS = """### Which neighbour caused it?
+
+`blame` tells for each neighbour which part of the loss it caused. A run of the same jobs without this neighbour shows
+the true part: what the job loses less there. Both are in percent of the true loss in calls. *Points apart* is how far
+the two are from each other. If `blame` refuses the loss, it tells no parts either. The tables of each recording have
+all parts.
 """
 QUIET = f"""### Silence where nobody hurt
 
@@ -69,7 +121,29 @@ UNPROFILED = f"""### A neighbour without a profile
 The profile of one job of each pair is withheld. The table compares two numbers: what this neighbour moved while the
 other job ran, and what `blame` tells as traffic without a profile (the aim is an error of {UNPROFILED_AIM} % at most).
 Only the counters of a disk, and those of a server that a collector samples, show such traffic: the nodes of the
-testbed do not see each other's bytes.
+testbed do not see each other's bytes. The disk reads ahead of what jobs ask for, and the counters have that, too.
+"""
+# The first clause of every refusal where standalone runs are withheld.
+WITHHELD = "no standalone run of the same program and size is known; "
+BY_RUN = f"""### How do I read the tables by run?
+
+Each recording has three tables: what `blame` tells with the standalone runs, what it tells without them, and the parts
+of the neighbours. A run that was recorded twice has a row for each repeat. The tables have all jobs in company, also
+those with small losses, whose errors are in no other table.
+
+| column | meaning |
+|---|---|
+| slices | how long a slice was. The default of `slicewise run` is 4 s |
+| runtime, lost | how long the job took, and how much longer than its standalone runs, by its own clock |
+| told | the lost runtime that `blame` tells: compare it with *lost*. Empty: `blame` tells none |
+| confidence | how sure `blame` says it is of the lost runtime |
+| lost in calls, part of the calls | the true loss of time in calls, and how much of the time in calls this is. Below \
+0: calls took less time than alone |
+| error in calls by ... | the error of the lost time in calls, as this source tells it, in percent of the true loss in \
+calls. Empty: the true loss is below {100 * LEAST_LOSS:g} % |
+| told by | the source that was chosen. A number in brackets: all sources refuse, for the reasons below the table |
+| its part, told | what `blame` tells of this neighbour, in percent of the true loss in calls |
+| its true part | the same by the run without this neighbour |
 """
 
 
@@ -81,14 +155,18 @@ def section(campaigns: Path) -> list[str]:
     notes = [(campaigns / NOTES).read_text(encoding="utf-8")] if (campaigns / NOTES).exists() else []
     return [
         TITLE,
-        *notes,
-        _conditions(found),
+        _in_short(found),
         _by_source(found),
+        _beyond(found),
         _by_slices(found),
         _by_chain(found),
         _of_neighbours(found),
         _quiet(found),
         _unprofiled(found),
+        *notes,
+        _conditions(found),
+        _standalone(found),
+        BY_RUN,
         *map(_recording, found),
     ]
 
@@ -115,8 +193,112 @@ def _conditions(found: list[Path]) -> str:
     return f"### What was recorded\n\n{table(headings, rows)}"
 
 
+def _in_company(found: list[Path]) -> list[Case]:
+    return [case for directory in found for case in cases(directory)]
+
+
 def _counted(found: list[Path]) -> list[Case]:
-    return [case for directory in found for case in cases(directory) if case.is_counted]
+    return [case for case in _in_company(found) if case.is_counted]
+
+
+def _in_short(found: list[Path]) -> str:
+    """How far the lost runtime that is told is off, by what was given and how sure it says it is; and who is told."""
+    rows, answers = [], []
+    for given, told_of in (("given", _told_with), ("withheld", _told_without)):
+        for confidence in ("high", "medium", "low"):
+            sure = [
+                case for case in _in_company(found) if told_of(case).lost and told_of(case).confidence == confidence
+            ]
+            unpaced = [case for case in sure if case.job.job not in PACED]
+            kinds = {"all": sure, "all but those that keep a pace": unpaced if len(unpaced) < len(sure) else []}
+            rows += [[given, confidence, which, *_off_runtime(some, told_of)] for which, some in kinds.items() if some]
+        refused = sum(told_of(case).lost is None for case in _in_company(found))
+        rows += [[given, "no answer", "all", str(refused), "", "", ""]] if refused else []
+        for length in sorted({case.run.slice_seconds for case in _counted(found)}):
+            asked = [told_of(case) for case in _counted(found) if case.run.slice_seconds == length]
+            told = [one for one in asked if one.lost is not None]
+            counts = (len(asked), len(told), sum(one.confidence in SURE for one in told), len(asked) - len(told))
+            answers.append([given, f"{length:g} s", *map(str, counts)])
+    headings = [
+        "standalone runs", "confidence", "jobs", "how many", "off, mean", "off, most", "off, most, of the runtime",
+    ]  # fmt: skip
+    answered = ["standalone runs", "slices", "losses", "told", "of these with high or medium confidence", "no answer"]
+    return "\n".join([RUNTIME, table(headings, rows), ANSWERED, table(answered, answers)])
+
+
+def _told_with(case: Case) -> Blame:
+    return case.told
+
+
+def _told_without(case: Case) -> Blame:
+    return case.told_without
+
+
+def _off_runtime(some: list[Case], told_of: Callable[[Case], Blame]) -> list[str]:
+    """How many jobs; by how much the lost runtime that is told is off, by the figures of the tables by run."""
+    off = [
+        (abs(_shown(lost.value) - _shown(case.lost)), _shown(case.job.seconds))
+        for case in some
+        if (lost := told_of(case).lost) is not None
+    ]
+    seconds = [one for one, _ in off]
+    most = max(100 * one / runtime for one, runtime in off)
+    return [str(len(some)), f"{statistics.mean(seconds):.2f} s", f"{max(seconds):.2f} s", f"{most:.1f} %"]
+
+
+def _shown(seconds: float) -> float:
+    return float(f"{seconds:.2f}")
+
+
+def _beyond(found: list[Path]) -> str:
+    """Each error above its aim."""
+    rows, counts = [], []
+    for source, (_, most) in AIMS.items():
+        told = [(case, error) for case in _counted(found) if (error := case.error(source)) is not None]
+        off = [(case, error) for case, error in told if abs(error) > most]
+        by = source if source.endswith("s") else f"the {source}"
+        counts.append(f"{len(off)} of the {len(told)} that are told by {by}")
+        rows += [
+            [source, case.run.storage, case.run.text, f"{case.run.slice_seconds:g} s", case.job.job, f"{error:+.1f} %",
+             f"{most} %"]
+            for case, error in off
+        ]  # fmt: skip
+    parts = [share for directory in found for share in shares(directory)]
+    apart = [share for share in parts if abs(share.points) > POINTS_AIM]
+    counts.append(f"{len(apart)} of the {len(parts)} parts of neighbours")
+    rows += [
+        [f"part of {share.neighbour}", share.case.run.storage, share.case.run.text,
+         f"{share.case.run.slice_seconds:g} s", share.case.job.job, f"{share.points:+.0f} points",
+         f"{POINTS_AIM} points"]
+        for share in apart
+    ]  # fmt: skip
+    headings = ["told by", "storage", "run", "slices", "job", "error", "aim, most"]
+    said = MISSED.format(counts=f"Larger are {words.listing(counts)}.")
+    return "\n".join([said, table(headings, rows), REMARKS])
+
+
+def _standalone(found: list[Path]) -> str:
+    """Runtimes of standalone runs that differ, and how many jobs repeat."""
+    rows, alike = [], 0
+    for directory in found:
+        jobs = dict.fromkeys(run.jobs[0].job for run in recorded.runs_of(directory) if len(run.jobs) == 1)
+        for job in jobs:
+            alone = recorded.alone_of(directory, job)
+            if len(alone) < 2:
+                continue
+            seconds = [one.seconds for one in alone]
+            in_calls = [one.in_calls for one in alone if one.in_calls is not None]
+            if all(_is_alike(values) for values in (seconds, in_calls)):
+                alike += 1
+                continue
+            columns = (", ".join(f"{one:.2f}" for one in values) for values in (seconds, in_calls))
+            rows.append([directory.name, job, *columns])
+    said = f"The other {alike} jobs repeat to 2 % or better. (A job counts once for each recording.)\n"
+    return "\n".join([REPEATS, table(["recording", "job", "runtime, s", "in calls, s"], rows), said])
+
+
+def _is_alike(values: list[float]) -> bool:
+    return not values or max(values) <= (1 + REPEATS_TO) * min(values)
 
 
 def _errors(off: list[float]) -> list[str]:
@@ -143,23 +325,23 @@ def _by_chain(found: list[Path]) -> str:
         if off:
             rows.append([source, str(len(off)), *_errors(off)])
     refused = [case for case in _counted(found) if case.told_without.lost is None]
-    rows.append(["none: refused", str(len(refused)), "", ""])
+    rows.append(["none: all refuse", str(len(refused)), "", ""])
     why: dict[str, list[Case]] = {}
     for case in refused:
-        why.setdefault(case.told_without.unknown_because, []).append(case)
+        why.setdefault(_why(case), []).append(case)
     reasons = [
         [reason, str(len(of)), str(sum(case.quiet_seconds < FEWEST_QUIET * case.run.slice_seconds for case in of)),
          f"{max(case.quiet_seconds for case in of):.0f} s"]
         for reason, of in why.items()
     ]  # fmt: skip
+    columns = ["refused because", "losses", "right to refuse", "most time without company"]
     headings = ["chosen source", "losses", "error, mean", "error, most"]
-    columns = [
-        "refused because",
-        "losses",
-        f"fewer than {FEWEST_QUIET} slices without company",
-        "most time without company",
-    ]
     return "\n".join([CHAIN, table(headings, rows), table(columns, reasons)])
+
+
+def _why(case: Case) -> str:
+    """Why all sources refuse where standalone runs are withheld."""
+    return case.told_without.unknown_because.removeprefix(WITHHELD)
 
 
 def _by_source(found: list[Path]) -> str:
@@ -209,8 +391,8 @@ def _quiet(found: list[Path]) -> str:
         return "\n".join([QUIET, table(headings, rows)])
     slower = sum(one.slower is not None and one.slower > 0 for one in runs if one.is_told)
     said = (
-        f"By their own clocks {slower} of these {len(claimed)} jobs were indeed slower than their other runs. So the "
-        "loss is real, but no neighbour caused it, and `blame` names none.\n"
+        f"By their own clocks {slower} of these {words.count(len(claimed), 'job')} were indeed slower than their other "
+        "runs. So the loss is real, but no neighbour caused it.\n"
     )
     return "\n".join([QUIET, table(headings, rows), CLAIMED, table(columns, claimed), said])
 
@@ -229,32 +411,32 @@ def _unprofiled(found: list[Path]) -> str:
 
 
 def _recording(directory: Path) -> str:
+    """What is told of each job with standalone runs, what without, and of whom."""
     why: dict[str, int] = {}
-    rows = []
+    given, withheld = [], []
     for case in cases(directory):
-        without = case.told_without
+        which = [case.run.text, f"{case.run.slice_seconds:g} s", case.job.job]
+        told, without = case.told, case.told_without
+        given.append([
+            *which, f"{case.job.seconds:.2f}", f"{case.lost:.2f}", _seconds(told.lost), told.confidence,
+            "" if case.io_lost is None else f"{case.io_lost:.2f}", case.part_of_calls, _error(case, "standalone runs"),
+        ])  # fmt: skip
         if without.lost is None:
-            number = why.setdefault(without.unknown_because, len(why) + 1)
-            told = ["refused", f"({number})", "", ""]
+            by, confidence = f"({why.setdefault(_why(case), len(why) + 1)})", ""
         else:
-            base = without.baseline.source if without.baseline else ""
-            off = _percent(100 * (without.lost.value / case.io_lost - 1)) if case.is_counted and case.io_lost else ""
-            told = [base, f"{without.lost.value:.2f}", off, without.confidence]
-        rows.append(
-            [
-                case.run.text, f"{case.run.slice_seconds:g} s", case.job.job, f"{case.job.seconds:.2f}",
-                f"{case.lost:.2f}", "" if case.io_lost is None else f"{case.io_lost:.2f}",
-                case.part_of_calls,
-                "" if case.told.lost is None else f"{case.told.lost.value:.2f}", case.told.confidence,
-                *(_percent(case.error(source)) if case.is_counted else "" for source in AIMS), *told,
-            ]
-        )  # fmt: skip
+            by, confidence = without.baseline.source if without.baseline else "", without.confidence
+        withheld.append([
+            *which, f"{case.lost:.2f}", _seconds(without.lost), confidence, by,
+            *(_error(case, source) for source in AIMS if source != "standalone runs"),
+        ])  # fmt: skip
     headings = [
-        "run", "slices", "job", "runtime, s", "lost, s", "lost in calls, s", "of the time in calls", "told, s",
-        "confidence", *(f"error by {source}" for source in AIMS), "without standalone runs by", "told, s",
-        "error", "confidence",
+        "run", "slices", "job", "runtime, s", "lost, s", "told, s", "confidence", "lost in calls, s",
+        "part of the calls", "error in calls by standalone runs",
     ]  # fmt: skip
-    parts = [f"### {directory.name}\n", table(headings, rows)]
+    sources = (f"error in calls by {source}" for source in AIMS if source != "standalone runs")
+    columns = ["run", "slices", "job", "lost, s", "told, s", "confidence", "told by", *sources]
+    parts = [f"### {directory.name}\n", "With the standalone runs:\n", table(headings, given)]
+    parts += ["Without the standalone runs:\n", table(columns, withheld)]
     parts += [f"({number}) {text}.\n" for text, number in why.items()]
     of_neighbours = [
         [
@@ -264,9 +446,17 @@ def _recording(directory: Path) -> str:
         for share in shares(directory)
     ]  # fmt: skip
     if of_neighbours:
-        headings = ["run", "slices", "job", "neighbour", "its part, told", "by the run without it", "points apart"]
-        parts.append(table(headings, of_neighbours))
+        headings = ["run", "slices", "job", "neighbour", "its part, told", "its true part", "points apart"]
+        parts += ["Parts of the neighbours:\n", table(headings, of_neighbours)]
     return "\n".join(parts)
+
+
+def _seconds(lost: Estimate | None) -> str:
+    return "" if lost is None else f"{lost.value:.2f}"
+
+
+def _error(case: Case, source: Source) -> str:
+    return _percent(case.error(source)) if case.is_counted else ""
 
 
 def _percent(error: float | None) -> str:

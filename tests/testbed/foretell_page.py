@@ -35,46 +35,65 @@ COVERAGE_AIM = (0.90, 0.98)
 TITLE = """# Foretold runs, measured
 
 How well does `slicewise foretell` predict what jobs take side by side, from a run of each job alone? This page compares
-its predictions with recorded runs. They are the runs with which validation.md also compares `slicewise blame`:
-[lost time and blame](validation.md#lost-time-and-blame) says how they were made.
+its predictions with recorded runs. `slicewise blame` is compared with the same runs in
+[validation.md](validation.md#lost-time-and-blame), which also says how they were made.
 
-- *Which jobs?* They take about a minute each alone, with the default settings of the clients. They read and write, in
-  calls of 16 KiB to 1 MiB. Some compute in between, or come in bursts. There are a data loader, a storm of small files,
-  fio, IOR and tar.
-- *How many at a time?* Two or three, in slices of 1 s and of 4 s.
-- *On which storage?* GlusterFS and sshfs behind a link of 200 Mbit/s, and a disk whose reads and writes are limited
-  apart.
-- *What had a prediction seen?* A law says how jobs share a storage. Several laws are known, and the one that explains
-  the recorded runs best is taken. For each prediction the law is chosen anew, without the run that is predicted, and
-  without its repeats. What a storage serves at most is taken from runs alone.
-- *What is not held out?* The formula for the width of intervals. It was chosen among nine with these recordings and
-  those of [validation.md](validation.md#as-users-meet-it) in view. One part of it (repeats of a combination of jobs
-  count once) was chosen with only the first six recordings of that page in view.
-- *How long did a job take?* By its own clock where it has one, otherwise by its I/O time span in the profile.
-- *Which runs are missing?* Those with a job of which there is no run alone on the same file system: on GlusterFS a
-  reader beside a job that hardly does anything; on the disk the runs of a second session, whose file system was another
-  one (three jobs at a time, two that keep a pace, two that read).
+- *Which jobs?* They take {alone} each alone. They read and write, in calls of 16 KiB to 1 MiB. Some compute in between,
+  or come in bursts. There are a data loader, a storm of small files, fio, IOR and tar.
+- *How many at a time?* Two or three, in slices of 1 s and of 4 s. The default of `slicewise run` is 4 s.
 - *What are the names?* `four + four@20` are two jobs named `four`, of which the second begins 20 s after the first. The
   jobs are defined in `tests/testbed/blame_plans.py`: `four` and `twelve` write with 4 and 12 processes, `reader` reads
   with 4, `computing` and `phases` compute in between, `loader` is the data loader, `storm` the storm of small files.
+- *On which storage?* Lustre, GPFS and BeeGFS were not tried. The storages are:
+
+| storage | what it is |
+|---|---|
+| glusterfs | GlusterFS behind a link of 200 Mbit/s, without write-behind: each process has one request under way |
+| sshfs | sshfs behind such a link, as it comes: the client takes writes into its memory first |
+| sshfs-sync | the same, but the client waits for the answer to each write |
+| disk | a file system in memory, whose reads and whose writes a control group limits to 23 MiB/s each |
+
+The links are kind: their queues never drop, and TCP does not slow down by itself (`steady` in
+`tests/testbed/nodes.py`). With links and clients as they come, errors are larger:
+[as users meet it](validation.md#as-users-meet-it).
 
 `make foretold-page` writes this page from the packed recordings (`tests/golden/campaigns`).
-
-## How do I read the tables?
+"""
+READING = """## How do I read the tables?
 
 | column | meaning |
 |---|---|
+| alone | what a run of this job alone took: the first one with slices of this length. The time of another run alone \
+may differ: [how well they repeat](validation.md#how-well-do-standalone-runs-repeat) |
+| took | what the job took beside the others: by its own clock; for fio, IOR and tar, which have none, by the I/O time \
+span of its profile |
 | foretold | the predicted time |
 | between | its interval, which shall hold 95 % of the times. **outside**: the job took less or more than that |
 | RE | the relative error: (foretold - took) / took. The bias is its mean |
 | doubt told beforehand | before the run, `foretell` says why its prediction may be wrong. A doubt is about the run: \
 all of its jobs have it. *metadata*: a job spends much of its time in metadata calls, which the laws hardly describe. \
-*law*: one of three reasons. The best law explains badly what was seen on this storage, too little was seen there to \
-tell, or memory takes the first writes |
+*law*: the best law explains badly what was seen on this storage, or too little was seen there to tell, or memory \
+takes the first writes |
 | told while it ran | a look at the run before its end showed that the prediction would be wrong. If the time is \
 within its interval all the same, the warning was false |
 | told afterwards | the finished run itself shows that the law did not hold |
+
+## What had a prediction seen?
+
+- *Runs alone*, of each job. What a storage serves at most is taken from them.
+- *Other runs of several jobs*, for the law. A law says how jobs share a storage. There are several, and the one that
+  explains these runs best is taken. For each prediction the law is chosen anew: from the runs of this storage without
+  the predicted run and its repeats. So a storage may have several laws on this page. In their words, reads and writes
+  *do not meet* if neither takes anything from the other.
+- *Not held out* is how wide intervals are. This was chosen among nine ways with these recordings and those of
+  [validation.md](validation.md#as-users-meet-it) in view. When to look at a run was chosen on the recordings of
+  validation.md, with these in view.
+- *Missing* are the runs with a job of which there is no run alone on the same file system. On GlusterFS that is a
+  reader beside a job that hardly does anything. On the disk these are the runs of a second session, which had a file
+  system of its own (three jobs at a time, two that keep a pace, two that read).
 """
+# What of a time's doubt is seen in its words.
+DOUBTS = {"metadata": lambda doubt: "metadata" in doubt, "law": lambda doubt: doubt and "metadata" not in doubt}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +165,9 @@ def _seen(directory: Path) -> tuple[list[Recorded], list[SeenRun], dict[foretold
 def page(campaigns: Path) -> str:
     """The page's text."""
     by_storage = {storage: outcomes(campaigns / recording_of(storage)) for storage in STORAGES}
-    parts = [TITLE, "## In short\n", _summary(by_storage), _aims(by_storage)]
+    alone = [one.alone for found in by_storage.values() for one in found]
+    title = TITLE.replace("{alone}", f"{min(alone):.0f} to {max(alone):.0f} s")
+    parts = [title, "## In short\n", _summary(by_storage), _aims(by_storage), READING]
     for storage, found in by_storage.items():
         parts += [f"## {storage}\n", _laws(found), _jobs(found)]
     return folded("\n".join(parts))
@@ -155,9 +176,11 @@ def page(campaigns: Path) -> str:
 def _summary(by_storage: dict[str, list[Outcome]]) -> str:
     rows = []
     for storage, found in by_storage.items():
-        told = [one for one in found if not one.doubt]
-        rows += [_row(storage, "all", found)]
-        rows += [_row(storage, "without a doubt told beforehand", told)] if told and len(told) < len(found) else []
+        kinds = {
+            "all": found,
+            "without a doubt told beforehand": [one for one in found if not one.doubt],
+        }
+        rows += [_row(storage, which, some) for which, some in kinds.items() if some]
     return table(["storage", "jobs", "count", "mean \\|RE\\|", "largest \\|RE\\|", "bias", "within the interval"], rows)
 
 
@@ -170,15 +193,20 @@ def _row(storage: str, which: str, found: list[Outcome]) -> list[str]:
         words.percent(figures.mean),
         words.percent(figures.largest),
         words.signed_percent(figures.bias),
-        words.percent(figures.within_share),
+        f"{figures.within} of {figures.count}",
     ]
 
 
 def _aims(by_storage: dict[str, list[Outcome]]) -> str:
     low, high = COVERAGE_AIM
     lines = [
+        "What to do with that:\n",
+        "- Where the table has large errors, plan by the interval and not by the time alone.",
+        *_of_doubts(by_storage),
+        "",
         f"The aims are an error of {100 * AIM[1]:.0f} % in the mean and {100 * AIM[0]:.0f} % at most, and "
-        f"{100 * low:.0f} to {100 * high:.0f} % of the times within their intervals:\n"
+        f"{100 * low:.0f} to {100 * high:.0f} % of the times within their intervals. All times count, those with a "
+        "doubt, too:\n",
     ]
     for storage, found in by_storage.items():
         of_them = AIMS.missed(found)
@@ -186,34 +214,65 @@ def _aims(by_storage: dict[str, list[Outcome]]) -> str:
         missed = [
             *(["the mean error"] if "mean" in of_them else []),
             *(["the largest error"] if "largest" in of_them else []),
-            *([] if low <= within <= high else [f"the share within the intervals, {_in_words(found)}"]),
+            *([] if low <= within <= high else [f"the share within the intervals{_in_words(found)}"]),
         ]
         lines.append(f"- {storage} {'misses the aim for ' + words.listing(missed) if missed else 'meets the aims'}.")
-        doubted, told = ([abs(one.error) for one in found if bool(one.doubt) == is_so] for is_so in (True, False))
-        if doubted and told and statistics.mean(told) > statistics.mean(doubted):
-            lines.append("  Times without a doubt are off by more there than doubted ones: the doubts do not help.")
     every = figures_of_told([one for found in by_storage.values() for one in found], AIMS.largest)
     outside, within_them = every.of_outside, every.of_within
     lines += [
         "",
         f"{every.outside} of {every.count} times lie outside of their intervals. Was that told?\n",
-        f"- Before the job ended, {outside.in_time} of these {every.outside} came with a warning (the aim is 9 in 10). "
-        f"A time may have both kinds of warnings: {outside.beforehand} had a doubt beforehand, and {outside.running} a "
-        f"warning while the job ran. Afterwards {outside.afterwards} were told.",
-        f"- False warnings: of the {every.within} times within their intervals, {within_them.beforehand} were doubted "
-        f"beforehand, and {within_them.running} were warned of while the job ran.",
-        "- *Not held out:* when to look at a run was chosen on the recordings of validation.md, with these in view.",
+        f"- Before the job ended, {outside.in_time} of these {every.outside} came with a warning (the aim is 9 in 10): "
+        f"{outside.beforehand} with a doubt beforehand, {outside.running} with a warning while the job ran. (A time "
+        "may have both.)",
+        f"- The finished runs showed {outside.afterwards} of these {every.outside}.",
+        f"- False warnings, of the {every.within} times within their intervals: {within_them.beforehand} beforehand, "
+        f"{within_them.running} while the job ran.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _of_doubts(by_storage: dict[str, list[Outcome]]) -> list[str]:
+    """What doubts told beforehand are worth."""
+    every = [one for found in by_storage.values() for one in found]
+    lines = []
+    for kind, is_it in DOUBTS.items():
+        if doubted := [one for one in every if is_it(one.doubt)]:
+            lines.append(f"- A doubt about *{kind}* beforehand: {_off_of(doubted)}")
+    lines.append(f"- No doubt: {_off_of([one for one in every if not one.doubt])}")
+    worse = [
+        storage
+        for storage, found in by_storage.items()
+        if (doubted := [abs(one.error) for one in found if one.doubt])
+        and (told := [abs(one.error) for one in found if not one.doubt])
+        and statistics.mean(told) > statistics.mean(doubted)
+    ]
+    if worse:
+        where = words.listing(worse)
+        lines.append(
+            f"- On {where}, times without a doubt are off by more than doubted ones. Doubts do not help there."
+        )
+    return lines
+
+
+def _off_of(some: list[Outcome]) -> str:
+    """How many of these times are off, in a sentence."""
+    off, far = sum(not one.is_within for one in some), sum(abs(one.error) > AIMS.largest for one in some)
+    return (
+        f"{words.count(len(some), 'time')}; {off or 'none'} of them outside of the interval, {far or 'none'} off by "
+        f"more than {100 * AIMS.largest:.0f} %."
+    )
 
 
 def _in_words(found: list[Outcome]) -> str:
     """How many of how many are within, and how many would be as aimed at."""
     fewest, most = counts_within(COVERAGE_AIM, len(found))
     figures = figures_of_told(found, AIMS.largest)
-    how = "more" if figures.within > most else "fewer"
+    how = "too many" if figures.within > most else "too few"
+    wide = ", so the intervals may be wider than they need be" if figures.within > most else ""
     chance = ". That may be chance if intervals hold 95 % of the times" if figures.is_as_intervals_say else ""
-    return f"{how} than it asks for: {figures.within} of {len(found)} in place of {fewest} to {most}{chance}"
+    asked = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    return f": {how} lie within, {figures.within} of {len(found)} in place of {asked}{wide}{chance}"
 
 
 def _laws(found: list[Outcome]) -> str:

@@ -21,11 +21,12 @@ import polars as pl
 from slicewise.analysis.campaign.figures import ALL_JOBS, ALL_RUNS, coverage_missed, figures_of_all, missed_by
 from slicewise.analysis.campaign.figures import MORE as MORE_JOBS
 from slicewise.analysis.campaign.figures import PAIRS as PAIRS_OF_JOBS
-from slicewise.analysis.campaign.result import CampaignResult, result_of
+from slicewise.analysis.campaign.result import CampaignResult, Conditions, result_of
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence
 from slicewise.analysis.runs.campaign import Campaign, campaign
+from slicewise.analysis.runs.outliers import MOST_DEVIATIONS
 from slicewise.analysis.sharing.fitted_model import check, cross_check, fit_model, misfit_of
-from slicewise.analysis.sharing.weights import Weighting
+from slicewise.analysis.sharing.weights import ABOUT_AS_GOOD, NEGLIGIBLE_ERROR, Weighting
 from slicewise.digest.describe import folded
 from slicewise.digest.digest import several
 from slicewise.profile.many import read_profiles
@@ -93,35 +94,36 @@ alone, and jobs ran together, round robin. The jobs write all the time, on a sto
 process or by node.
 
 Each runtime is predicted by a model that has not seen its combination of jobs: weight, capacity and all else are fitted
-to the other runs. RE, the relative error, is (predicted / observed) minus 1. All figures are those of `slicewise
+to the other runs. RE, the relative error, is (predicted - observed) / observed. All figures are those of `slicewise
 campaign`.
 
 Look at the rows *share at stake*. They have the jobs that end while others go on: how long these take depends on their
 share. All other jobs end last in their run. Such a job takes as long as the storage takes for the bytes of all,
-whatever the shares are. That is easy to predict, so these jobs make the means look better. Nothing is left out here,
-outliers included.
+whatever the shares are. That is easy to predict, so these jobs make the means look better. This table has every runtime
+of jobs that ran together, outliers included.
 """
 LIMITS = """What these figures do not show:
 
-- *Other jobs.* The jobs here take 3 to 11 s and move 64 to 192 MiB in calls of 256 KiB, in slices of 0.25 s. All of
-  them write all the time. For readers, mixed directions and sizes, and jobs that compute in between, ask `slicewise
-  foretell`, a wider model: [foretold.md](foretold.md) compares it with runs of a minute and more, in slices of 1 and 4
-  s. [As users meet it](#as-users-meet-it) has jobs of half a minute and of a minute, with TCP and clients as they come:
-  errors are ten times as large there.
+- *Other jobs.* The jobs here take {alone} alone and {together} beside others. They move {moved} in calls of 256 KiB, in
+  slices of 0.25 s. All of them write all the time. For readers, mixed directions and sizes, and jobs that compute in
+  between, ask `slicewise foretell`, a wider model: [foretold.md](foretold.md) compares it with runs of a minute and
+  more, in slices of 1 and 4 s.
+- *TCP and clients as they come.* Errors are much larger then: [as users meet it](#as-users-meet-it).
 - *Disks.* The server keeps data in memory, behind a link with a queue that never drops. The published pairs below are
   of real disks with a shared file, where capacity falls with the number of clients. There the model is off by
   {published}.
 - *More than two jobs.* On sshfs three and four jobs have a node each, so shares by node and equal shares are the same
   there. With a shared file there are never more than two jobs here. [As users meet it](#as-users-meet-it) there are.
-- *Jobs on several nodes, on sshfs with a shared file.* Only three combinations show their share. So intervals are wide
-  there.
+- *Jobs on several nodes, on sshfs with a shared file.* Few combinations show their share. So intervals are wide there.
 - *A stalled connection*, as in one GlusterFS run. No model has it; Slicewise tells it after the run.
 """
-READING = """## How do I read the next sections?
+READING = f"""## How do I read the next sections?
 
 **Shares.** By what does a file system share itself out among jobs? A line such as "A job's share goes by its processes:
-held-out shares are off by 0.2 %, by nodes 63.5 %, ..." compares six answers. The first one is the best. The figure
-behind each says how far it is off the shares of runs that it has not seen:
+held-out shares are off by 0.2 %, by nodes 63.5 %, ..." compares six answers. The figure behind each says how far it is
+off the shares of runs that it has not seen. The first answer is the one that the model takes. Its error need not be the
+smallest. The answers are tried in the order of the following table, and the model takes the first one whose error is
+about as small as the smallest (up to {ABOUT_AS_GOOD:g} times as large, or {100 * NEGLIGIBLE_ERROR:g} point more):
 
 | word | a job gets a share in proportion to |
 |---|---|
@@ -140,18 +142,40 @@ processes or to nodes", although one of them comes first.
 
 | column | meaning |
 |---|---|
-| runs, left out | how many runs there are, and how many of them stand out and are left out |
-| overall, ratio | bytes of a job over its time, and this rate over that of the first job |
+| runs that stood out | runs in which a job took much more or less than in the repeats ({MOST_DEVIATIONS:g} standard \
+deviations). They count in the rows *all*, and not in the rows *without outliers* |
+| runs, left out | how many runs the means of this row are of, and how many that stood out they leave out |
+| overall | bytes of a job over its time |
+| ratio | this rate over that of the first job |
 | in the overlap, ratio there | the same in the time in which both jobs did I/O |
-| RSD over ... | the relative standard deviation of throughput: over repeats of the run, over the job's processes, or \
-over the processes of all jobs |
+| RSD over runs | the relative standard deviation of throughput over repeats of the run |
+| over its processes, over all processes | the same over the job's processes, and over the processes of all jobs |
+| alone | what the job's bytes take alone: its bytes, over the mean rate of jobs alone with as many processes. A job \
+that moves half the bytes (in 2 + 4 + 6 + 10 the one of 4 processes) has half the time |
+| largest outside | the largest error of the times outside of their intervals |
+| of these told afterwards, told halfway | the part of the times outside of which the finished run shows that they \
+are off, and of which that was seen when half of the bytes had been moved |
+| told halfway, but within | the part of the times within with such a warning: false ones |
 
-**Delta-graphs.** Two jobs begin at different offsets. "A takes up to 2.00 times as long as alone (sharing explains
-2.00)" means: the second number is what A would take if both shared the storage fairly. The tables of causes have the
-columns that [causes-measured.md](causes-measured.md#all-evidence) explains. "At its limit alone and together" means
-that this resource is the bottleneck already when one job is alone.
+**Names.** `2on1+6on3-1-2` is a job of the run of 2 processes on 1 node beside 6 processes on 3 nodes: of its first
+repeat, the second job.
+
+**Lines below a table of conditions.** *Capacity* is what the storage serves. *Runtimes of ... combinations of jobs* has
+the errors without the runs that stood out. *Left out: 1 run in which the storage gave less ...*: the model is fitted
+without this run.
+
+**Delta-graphs.** Two equal jobs begin at different offsets. "A takes up to 1.62 times as long as alone (sharing
+explains 2.00)": the second number is what A would take if both shared the storage fairly. If the first number is
+smaller, A lost less than its fair share costs. The asymmetry index is 0 if both jobs lose as much, and 1 if one job has
+all of the loss.
+The tables of causes have the columns that [causes-measured.md](causes-measured.md#all-evidence) explains. A counter has
+"changed" if it grew. "At its limit alone and together" means that this resource is the bottleneck already when one job
+is alone. Its counter may even fall when two jobs run.
 """
-PUBLISHED = """*All by the other pairs* means that the model has not seen the pair that it predicts. Three things are
+PUBLISHED = """The pairs are those of Kuo 2013 ([models.md](models.md) has the reference): two jobs that wrote a file a
+process (*private mode*), or one file a job (*shared mode*).
+
+*All by the other pairs* means that the model has not seen the pair that it predicts. Three things are
 fitted to the other pairs: weight, capacity, and how long a job's last calls wait behind those of the other job. In
 shared mode capacity falls with the number of processes. For more processes than the other pairs have, the fit is
 extended.
@@ -160,22 +184,31 @@ The pair of 36 and 60 processes contradicts itself in shared mode: {inside:.1f} 
 {overall:.1f} MiB/s over all, though both ended together. No share law gives both figures. So there is a row without
 that pair, too.
 
-How does capacity depend on processes? These forms were tried, each fitted to the other pairs. The figures are the mean
-and the largest error of the 12 runtimes, in percent:
-
-| form | all pairs: mean, largest | without 36 and 60: mean, largest |
-|---|---|---|
-| a line: the time for a byte grows with the number of processes | 9.1, 29.0 | 5.2, 18.7 |
-| the same, and grows with the square of this number | 6.2, 21.8 | 3.1, 5.3 |
-| the universal scalability law C n / (1 + a (n - 1) + b n (n - 1)) | 9.1, 25.0 | 5.9, 24.5 |
-| the same without its b | 15.9, 36.9 | 11.8, 36.4 |
-| exponential | 7.7, 27.2 | 3.8, 12.8 |
-| isotonic | 8.3, 32.8 | 3.5, 11.0 |
-| a power law | 13.7, 35.3 | 9.8, 35.3 |
-
-Most are worse if jobs alone are in the fit, too, or if capacity goes by nodes in place of processes. The model of the
-table at the end of this section chooses between the first two forms: it takes the one that is off by less for
-combinations that it has not seen.
+How does capacity depend on processes? The model chooses between two forms: the time for a byte grows with the number of
+processes, or with its square, too. It takes the form that is off by less for combinations that it has not seen. Here
+that is the second one. Some others were tried and were no better than the second: the universal scalability law, with
+both terms and with one, an exponential and a power law, and isotonic regression.
+"""
+# What each recording of `PLANS` is.
+WHAT = {
+    "glusterfs": "GlusterFS without write-behind: each process has one request under way. A file a process.\n",
+    "sshfs": "sshfs as it comes: its clients take writes into memory first. A file a process.\n",
+    "glusterfs-shared": "GlusterFS without write-behind. All processes of a job write one file.\n",
+    "sshfs-shared": "sshfs as it comes. All processes of a job write one file.\n",
+    "one-size": ("A campaign that is too small: all jobs are alike, so nothing tells by what the storage is shared.\n"),
+    "delta-glusterfs": "Two jobs of 4 processes on GlusterFS without write-behind: the jobs share.\n",
+    "delta-turns": (
+        "Two jobs of 4 processes on sshfs, whose server serves one connection after the other: first come, first "
+        "served.\n"
+    ),
+    "delta-slow": (
+        "Two jobs of 4 processes on sshfs, whose server reads no faster than a slow device behind it. So the TCP "
+        "windows close.\n"
+    ),
+    "cephfs": ("CephFS with an object store in memory, and clients that take little into memory. A file a process.\n"),
+}
+CLOSED = """If a server takes data more slowly than they come, it closes the window of a connection: the sender must
+wait. How often did that happen in the recordings of delta-graphs, with one job alone and with two together?
 """
 # The pair of Kuo's that contradicts itself.
 ODD_PAIR = (36, 60)
@@ -316,7 +349,7 @@ def _figures_rows(name: str, checked: pl.DataFrame) -> list[list[str]]:
 
 def _summary(campaigns: Path) -> str:
     """Where predictions can be trusted, where not, by how much: all runs of each campaign, nothing left out."""
-    rows, outside, coverage = [], [], list[tuple[str, bool]]()
+    rows, outside, coverage, conditions = [], [], list[tuple[str, bool]](), list[Conditions]()
     for name in PLANS:
         directory = campaigns / name
         if name.startswith("delta-") or not directory.is_dir():
@@ -324,6 +357,7 @@ def _summary(campaigns: Path) -> str:
         result = read_result(directory)
         if result.model.weight.chosen is not None:
             rows += _figures_rows(name, result.checked)
+            conditions.append(result.conditions)
             coverage += _coverage_missed(name, result.checked)
             outside.append(result.checked.filter(pl.col("misfit").is_not_null()))
     if not rows:
@@ -331,16 +365,28 @@ def _summary(campaigns: Path) -> str:
     off = pl.concat(outside)
     kinds = dict(off["misfit"].value_counts().iter_rows())
     said = (
-        f"{len(off)} times lie outside of their intervals, and Slicewise says so of each. It also says of which kind "
-        f"the error is: {kinds.get('other shares', 0)} times are as the model says if jobs have the shares that were "
-        f"observed (*other shares*). {kinds.get('no share law', 0)} are not (*no share law*): time was lost in some "
-        "other way. This warning compares the prediction with the time that was observed. So it misses none, but it "
-        "comes only after the run.\n"
+        f"{len(off)} times lie outside of their intervals. Slicewise says so of each, but only after the run: it "
+        "compares the prediction with the time that was observed. It also says what is wrong about it. "
+        f"*Other shares* ({kinds.get('other shares', 0)} times): the prediction is right if jobs get the shares that "
+        f"were observed. *No share law* ({kinds.get('no share law', 0)} times): it is wrong even then, so time was "
+        "lost in some other way.\n"
     )
     low, high = (f"{100 * share:.0f}" for share in COVERAGE_AIM)
     held = f"The aim is {low} to {high} % of the times within the interval. {_held(coverage)}\n"
-    limits = LIMITS.format(published=_published_errors())
+    limits = LIMITS.format(published=_published_errors(), **_sizes(conditions))
     return "\n".join([SUMMARY, table(["all runs, held out", *map(safe, FIGURES)], rows), held, said, limits])
+
+
+def _sizes(conditions: list[Conditions]) -> dict[str, str]:
+    """How long the jobs of some campaigns took, and what they moved: from, to."""
+    alone = [seconds for one in conditions for seconds in one.seconds_alone or ()]
+    together = [seconds for one in conditions for seconds in one.seconds_together or ()]
+    moved = [moved for one in conditions for moved in one.bytes]
+    return {
+        "alone": f"{words.seconds(min(alone))} to {words.seconds(max(alone))}",
+        "together": f"{words.seconds(min(together))} to {words.seconds(max(together))}",
+        "moved": f"{words.size(min(moved))} to {words.size(max(moved))}",
+    }
 
 
 def _coverage_missed(name: str, checked: pl.DataFrame) -> list[tuple[str, bool]]:
@@ -358,17 +404,17 @@ def _held(coverage: list[tuple[str, bool]]) -> str:
     """The rows whose coverage is not as aimed at, those apart whose count is too small to tell."""
     by_chance, others = ([name for name, is_chance in coverage if is_chance == is_so] for is_so in (True, False))
     if not coverage:
-        return "All rows meet it."
+        return "All rows meet the aim."
     return " ".join([
         *([f"Not met by {words.listing(others)}."] if others else []),
         *(
             [
-                f"Outside of it are {words.listing(by_chance)}. These rows have so few times that this may be chance "
-                "(binomial, 2.5 % to each side)."
+                f"These rows do not meet it, but have so few times that this may be chance (binomial, 2.5 % to each "
+                f"side): {words.listing(by_chance)}."
             ]
             if by_chance else []
         ),
-        "All other rows meet it.",
+        "All other rows meet the aim.",
     ])  # fmt: skip
 
 
@@ -400,7 +446,7 @@ def read_delta(directory: Path) -> tuple[DeltaGraph, pl.DataFrame]:
 def _shares(name: str, directory: Path) -> str:
     result = read_result(directory)
     shown = report.tables(result)
-    parts = [f"## {name}\n", of_report(shown["conditions"])]
+    parts = [f"## {name}\n", WHAT[name], of_report(shown["conditions"])]
     parts += [f"{done_again(directory)} {own_clock(directory, result.data.jobs)}\n"]
     parts += [f"{answer(result.model.weight)}\n", "\n".join(capacity_lines(result.model)) + "\n"]
     parts += [
@@ -419,7 +465,7 @@ def _judged(name: str, found: pl.DataFrame) -> list[str]:
         for row in found.filter(pl.col("group") == group, pl.col("jobs") == ALL_JOBS).iter_rows(named=True):
             if largest is None:
                 continue
-            missed = [words.percent(by) for by in missed_by(row, largest, mean)]
+            missed = [f"{100 * by:.3g} points" for by in missed_by(row, largest, mean)]
             of_runs = "all runs" if row["runs"] == ALL_RUNS else row["runs"]
             of_mean = f" (aim {words.percent(mean)})" if mean is not None else ""
             lines.append(
@@ -446,7 +492,7 @@ def _delta(name: str, directory: Path) -> str:
     alone = ", ".join(f"{job} {seconds:.2f} s" for job, seconds in graph.alone_seconds.items())
     shown = of_report(points_table([graph]), ["configuration"])
     said = f"{verdict(graph)} {peaks(graph)} Alone: {alone}."
-    parts = [f"## {name}\n", f"{said}\n", shown, server_counters(directory)]
+    parts = [f"## {name}\n", WHAT[name], f"{said}\n", shown, server_counters(directory)]
     if len(evidence):
         parts += [f"{evidence_words(evidence)}\n", of_report(evidence_table(evidence))]
     return "\n".join(parts)
@@ -462,7 +508,7 @@ def _closed_windows(campaigns: Path) -> list[str]:
         for found in evidence.filter(pl.col("signal") == "tcp_zero_windows").iter_rows(named=True):
             rows.append([name, f"{found['alone']:.1f}", f"{found['together']:.1f}"])
     shown = table(["windows closed, opened or wanted closed, times/s", "alone", "together"], rows)
-    return ["## Closed windows\n", shown] if rows else []
+    return ["## Closed windows\n", CLOSED, shown] if rows else []
 
 
 if __name__ == "__main__":
