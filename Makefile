@@ -61,29 +61,32 @@ $(BUILD)/generate: schema/generate.c schema/format.h $(wildcard schema/*.def) | 
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O1 $(WARNINGS) -Ischema $< -o $@ $(ZSTD_ARCHIVE)
 
-$(BUILD)/generated/schema_frame.inc: $(BUILD)/generate
+# It runs here, so that files for another machine are made with this machine's (make/cross.mk).
+GENERATE ?= $(BUILD)/generate
+
+$(BUILD)/generated/schema_frame.inc: $(GENERATE)
 	@mkdir -p $(@D)
 	$< frame > $@
 
-$(BUILD)/generated/size_bins.inc: $(BUILD)/generate
+$(BUILD)/generated/size_bins.inc: $(GENERATE)
 	@mkdir -p $(@D)
 	$< bins > $@
 
-$(BUILD)/generated/exports.map: $(BUILD)/generate
+$(BUILD)/generated/exports.map: $(GENERATE)
 	@mkdir -p $(@D)
 	$< exports > $@
 
 # For `slicewise-collect node --bpf`; without clang and libbpf's headers the collector says that it has none.
 $(BUILD)/generated/moved_bpf.inc: collector/bpf/moved.bpf.c collector/bpf/key.h make/bpf
 	@mkdir -p $(@D)
-	make/bpf $< $@
+	CC="$(CC)" make/bpf $< $@
 
 $(BUILD)/objects/collector/bpf.o: $(BUILD)/generated/moved_bpf.inc
 
 # Keeps out what store/pack.c does not use of zstd's compressor.
 $(BUILD)/generated/zstd_unused.c: make/zstd_unused $(ZSTD_ARCHIVE) | $(BUILD)/.tools
 	@mkdir -p $(@D)
-	make/zstd_unused $(ZSTD_ARCHIVE) $@
+	CC="$(CC)" make/zstd_unused $(ZSTD_ARCHIVE) $@
 
 $(BUILD)/objects/zstd_unused.o: $(BUILD)/generated/zstd_unused.c
 	@mkdir -p $(@D)
@@ -227,7 +230,7 @@ install-native: $(LINKED)/lib/libslicewise.so $(LINKED)/lib/libslicewise-coordin
 	make/keep_collector $(DESTDIR)$(PREFIX) $(LINKED)/bin/slicewise-collect
 	install -D -m 755 $(LINKED)/bin/slicewise-collect $(DESTDIR)$(PREFIX)/bin/slicewise-collect
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/slicewise $(DESTDIR)$(MANDIR)/man1
-	make/collector_page $(LINKED)/bin/slicewise-collect > $(DESTDIR)$(MANDIR)/man1/slicewise-collect.1
+	make/collector_page $(or $(COLLECTOR_HERE),$(LINKED)/bin/slicewise-collect) > $(DESTDIR)$(MANDIR)/man1/slicewise-collect.1
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' packaging/slicewise.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/slicewise.pc
 	for file in $(SCHEDULER_FILES); do \
 	  sed 's|@PREFIX@|$(PREFIX)|' scheduler/$$file.in > $(DESTDIR)$(PREFIX)/share/slicewise/$$file || exit; \

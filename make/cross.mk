@@ -1,32 +1,40 @@
-# The library's objects for aarch64, by Debian's cross compiler: what is written for its counter and its system calls must compile.
-# zstd's header alone is needed, which is the same for every architecture. Included by Makefile.
+# Files for another processor than this machine's, by Debian's cross compiler: packages (make dist ARCHITECTURE=aarch64), and what tests look
+# at. Another make makes them, in build/aarch64, to which that processor is this machine's. It takes from here what runs while it builds,
+# and the header of zstd, which is the same for every processor. Included by Makefile.
 
-AARCH64_CC ?= aarch64-linux-gnu-gcc
-AARCH64_OBJECTS = $(patsubst %.c,$(BUILD)/aarch64/%.o,$(wildcard store/*.c libprofiler/*.c wrappers/*.c collector/*.c))
+CROSS_ZSTD_ARCHIVE ?= /usr/lib/$(1)-linux-gnu/libzstd.a
+CROSS = $(MAKE) --no-print-directory BUILD=$(BUILD)/$(1) MACHINE=$(1) ARCHITECTURE=$(1) CC="$(1)-linux-gnu-gcc -idirafter /usr/include" \
+  WARNINGS="$(WARNINGS) -Werror=implicit -Werror=int-conversion -Werror=incompatible-pointer-types" ZSTD_ARCHIVE=$(call CROSS_ZSTD_ARCHIVE,$(1)) \
+  MPICC= GENERATE=$(BUILD)/generate COLLECTOR_HERE=$(BUILD)/bin/slicewise-collect
 
-$(BUILD)/aarch64/%.o: %.c $(GENERATED)
-	@mkdir -p $(@D)
-	$(AARCH64_CC) $(C_FLAGS) -Werror=implicit -Werror=int-conversion -Werror=incompatible-pointer-types -idirafter /usr/include -c $< -o $@
+ifneq ($(ARCHITECTURE),$(MACHINE))
+PORTABLE = $(BUILD)/$(ARCHITECTURE)/portable
+portable runtime: $(BUILD)/generate
+	@ZSTD_ARCHIVE=$(call CROSS_ZSTD_ARCHIVE,$(ARCHITECTURE)) make/setup --check $(ARCHITECTURE)
+	+$(call CROSS,$(ARCHITECTURE)) $@
+runtime: $(BUILD)/bin/slicewise-collect
+endif
 
-$(BUILD)/aarch64/collector/bpf.o: $(BUILD)/generated/moved_bpf.inc
+.PHONY: objects
+objects: $(LIBRARY_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS)
 
 # The library for tests under qemu, with stand-ins for zstd, and for the system call that qemu does not know: these objects make it.
-AARCH64_EMULATED = $(addprefix $(BUILD)/aarch64/,store/peek.o libprofiler/guard.o)
-AARCH64_STAND_INS = $(addprefix $(BUILD)/aarch64/tests/apps/,zstd_stand_in.o qemu_stand_in.o)
+EMULATED = $(BUILD)/emulated
+EMULATED_OBJECTS = $(addprefix $(EMULATED)/,store/peek.o libprofiler/guard.o)
+STAND_INS = $(addprefix $(EMULATED)/tests/apps/,zstd_stand_in.o qemu_stand_in.o)
 
-$(AARCH64_EMULATED:$(BUILD)/aarch64/%=$(BUILD)/aarch64/emulated/%): $(BUILD)/aarch64/emulated/%: $(BUILD)/aarch64/%
+$(EMULATED_OBJECTS): $(EMULATED)/%.o: $(BUILD)/objects/%.o
 	@mkdir -p $(@D)
-	$(AARCH64_CC:gcc=objcopy) --redefine-sym syscall=syscall_of_qemu $< $@
+	$(shell $(CC) -print-prog-name=objcopy) --redefine-sym syscall=syscall_of_qemu $< $@
 
-$(AARCH64_STAND_INS): $(BUILD)/aarch64/%.o: %.c
+$(STAND_INS): $(EMULATED)/%.o: %.c
 	@mkdir -p $(@D)
-	$(AARCH64_CC) -O1 -fPIC -fvisibility=hidden -c $< -o $@
+	$(CC) -O1 -fPIC -fvisibility=hidden -c $< -o $@
 
-$(BUILD)/aarch64/lib/libslicewise.so: $(LIBRARY_OBJECTS:$(BUILD)/objects/%=$(BUILD)/aarch64/%) $(AARCH64_EMULATED:$(BUILD)/aarch64/%=$(BUILD)/aarch64/emulated/%) $(AARCH64_STAND_INS)
+$(EMULATED)/libslicewise.so: $(LIBRARY_OBJECTS) $(EMULATED_OBJECTS) $(STAND_INS)
 	@mkdir -p $(@D)
-	$(AARCH64_CC) -shared -nostartfiles -o $@ $(filter-out $(AARCH64_EMULATED),$^) $(LIBRARY_LINK)
+	$(CC) -shared -nostartfiles -o $@ $(filter-out $(EMULATED_OBJECTS:$(EMULATED)/%=$(BUILD)/objects/%),$^) $(LIBRARY_LINK)
 
 .PHONY: aarch64
-aarch64: $(AARCH64_OBJECTS)  ## compile the library's objects for aarch64 (needs gcc-aarch64-linux-gnu)
-
--include $(AARCH64_OBJECTS:.o=.d)
+aarch64: $(BUILD)/generate  ## compile all for aarch64, and link the library for tests under qemu (needs gcc-aarch64-linux-gnu)
+	+$(call CROSS,aarch64) objects $(BUILD)/aarch64/emulated/libslicewise.so

@@ -13,13 +13,26 @@ PORTABLE = $(BUILD)/portable
 $(BUILD)/old_glibc/libc.so: packaging/old_glibc/stubs packaging/old_glibc/stat.c
 	CC="$(CC)" packaging/old_glibc/stubs $(abspath $(@D)) $(OLDEST_GLIBC)
 
-.PHONY: portable
+# The processor that packages are for. One that is not this machine's has its own rules (make/cross.mk): make dist ARCHITECTURE=aarch64.
+MACHINE := $(shell uname -m)
+ARCHITECTURE = $(MACHINE)
+RUNTIME = slicewise-runtime-$(VERSION)-$(ARCHITECTURE)
+
+.PHONY: portable runtime
+ifeq ($(ARCHITECTURE),$(MACHINE))
 portable: $(BUILD)/old_glibc/libc.so
 	$(MAKE) --no-print-directory LINKED=$(PORTABLE) LDFLAGS="-L$(abspath $(BUILD)/old_glibc) -Wl,--strip-all" $(NATIVE:%=$(PORTABLE)/%)
 	packaging/old_glibc/check $(OLDEST_GLIBC) $(NATIVE:%=$(PORTABLE)/%)
 
-ARCHITECTURE = $(shell uname -m)
-RUNTIME = slicewise-runtime-$(VERSION)-$(ARCHITECTURE)
+# Library and collector alone. In the scripts the prefix is /opt/slicewise.
+runtime: portable
+	rm -rf $(BUILD)/runtime && mkdir -p $(DIST)
+	$(MAKE) --no-print-directory install-native LINKED=$(PORTABLE) DESTDIR=$(abspath $(BUILD))/runtime PREFIX=/opt/slicewise INSTALL_MPI=
+	install -m 644 LICENSE packaging/LICENSE.zstd $(BUILD)/runtime/opt/slicewise/share/slicewise
+	tar --create --directory $(BUILD)/runtime/opt --sort=name --mtime=@$(SOURCE_DATE_EPOCH) --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w \
+	  --transform 's|^slicewise|$(RUNTIME)|' slicewise | gzip -n9 > $(DIST)/$(RUNTIME).tar.gz
+	@ls -l $(DIST)/$(RUNTIME).tar.gz
+endif
 
 .PHONY: dist
 dist: portable man  ## make the wheel (library, collector, reader, command) and the tarball for compute nodes, in dist/
@@ -31,16 +44,6 @@ ZSTD_VERSION = $(shell printf '\043include <zstd.h>\nZSTD_VERSION_MAJOR ZSTD_VER
 .PHONY: sbom
 sbom: $(VENV)/.installed  ## make a bill of materials (CycloneDX) of what an installation has, in dist/
 	$(VENV)/bin/python make/sbom analyzer/requirements.lock $(VERSION) $(ZSTD_VERSION) $(DIST)/slicewise-$(VERSION).cdx.json
-
-# Library and collector alone. In the scripts the prefix is /opt/slicewise.
-.PHONY: runtime
-runtime: portable
-	rm -rf $(BUILD)/runtime && mkdir -p $(DIST)
-	$(MAKE) --no-print-directory install-native LINKED=$(PORTABLE) DESTDIR=$(abspath $(BUILD))/runtime PREFIX=/opt/slicewise INSTALL_MPI=
-	install -m 644 LICENSE packaging/LICENSE.zstd $(BUILD)/runtime/opt/slicewise/share/slicewise
-	tar --create --directory $(BUILD)/runtime/opt --sort=name --mtime=@$(SOURCE_DATE_EPOCH) --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w \
-	  --transform 's|^slicewise|$(RUNTIME)|' slicewise | gzip -n9 > $(DIST)/$(RUNTIME).tar.gz
-	@ls -l $(DIST)/$(RUNTIME).tar.gz
 
 # For this system's glibc, and so without what younger systems have for old programs alone.
 .PHONY: deb

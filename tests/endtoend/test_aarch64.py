@@ -16,6 +16,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import slicewise
 from slicewise.analysis.job.sites import sites
 from slicewise.digest.digest import Digest
 from support.programs import APPS, ROOT, Apps, Ended, Job, calls, need, total
@@ -33,19 +34,38 @@ def make_objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the objects and the library are, apart from the build's own, which a test must not write to."""
     need(COMPILER, "aarch64-linux-gnu-objdump")
     folder = tmp_path_factory.mktemp("aarch64")
-    library = folder / "aarch64/lib/libslicewise.so"
-    make = ["make", "--no-print-directory", f"-j{os.cpu_count()}", "aarch64", library, f"BUILD={folder}", "CFLAGS=-O1"]
+    make = ["make", "--no-print-directory", f"-j{os.cpu_count()}", "aarch64", f"BUILD={folder}", "CFLAGS=-O1"]
     done = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     assert done.returncode == 0, done.stderr
     return folder
 
 
 def test_objects_compile_and_read_the_counter(made: Path) -> None:
-    objects = {path.stem: path for path in made.glob("aarch64/*/*.o")}
+    objects = {path.stem: path for path in made.glob("aarch64/objects/*/*.o")}
     assert {"call", "clock", "posix", "main"} <= objects.keys()
     disassemble = ["aarch64-linux-gnu-objdump", "-d", objects["posix"], objects["call"]]
     code = subprocess.run(disassemble, capture_output=True, text=True, check=True).stdout
     assert re.search(r"mrs\s+\w+, cntvct_el0", code)
+
+
+def test_it_links_for_the_oldest_glibc(made: Path) -> None:
+    """As `make dist ARCHITECTURE=aarch64` does, which then looks at the versions; with a stand-in for zstd."""
+    archive = made / "libzstd.a"
+    stand_in = made / "aarch64/emulated/tests/apps/zstd_stand_in.o"
+    subprocess.run(["aarch64-linux-gnu-ar", "rc", archive, stand_in], check=True)
+    parts = ("lib/libslicewise.so", "lib/libslicewise-coordinate.so", "bin/slicewise-collect")
+    make = ["make", "--no-print-directory", "portable", "ARCHITECTURE=aarch64", f"BUILD={made}", "CFLAGS=-O1"]
+    make += [f"CROSS_ZSTD_ARCHIVE={archive}", f"NATIVE={' '.join(parts)}"]
+    done = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    assert done.returncode == 0, done.stderr
+    linked = [made / "aarch64/portable" / part for part in parts]
+    headers = subprocess.run(["readelf", "--file-header", *linked], capture_output=True, text=True, check=True).stdout
+    assert len(re.findall(r"Machine: +AArch64", headers)) == len(parts)
+    if platform.machine() == "x86_64":
+        need("qemu-aarch64")
+        ask = ["qemu-aarch64", "-L", SYSROOT, linked[-1], "--version"]
+        said = subprocess.run(ask, capture_output=True, text=True, check=True).stdout
+        assert said == f"slicewise-collect {slicewise.__version__}\n"
 
 
 def emulated(made: Path, job: Job, name: str, *arguments: str | Path, **settings: str) -> Ended:
@@ -54,7 +74,7 @@ def emulated(made: Path, job: Job, name: str, *arguments: str | Path, **settings
     program = made / name
     options = ["-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-pthread"]
     subprocess.run([COMPILER, *options, APPS / f"{name}.c", "-o", program], check=True)
-    library = made / "aarch64/lib/libslicewise.so"
+    library = made / "aarch64/emulated/libslicewise.so"
     command = ["qemu-aarch64", "-L", SYSROOT, "-E", f"LD_PRELOAD={library}", program, *arguments]
     return job.run_plainly(command, **settings)
 

@@ -66,6 +66,37 @@ def test_the_check_names_what_is_too_young(tmp_path):
     assert (checked.returncode, checked.stderr) == (1, f"{young} needs glibc 2.14\n")
 
 
+WAS_IN = {
+    "shm_open": "librt",
+    "aio_read": "librt",
+    "openpty": "libutil",
+    "pthread_create": "libpthread",
+    "dlopen": "libdl",
+}
+
+
+@pytest.mark.parametrize("name", WAS_IN)
+@pytest.mark.usefixtures("portable")
+def test_what_was_no_part_of_the_old_libc_is_not_linked_from_it(name, tmp_path):
+    """Its name and version are in today's libc: a program that found it there would not start with the old one."""
+    source = tmp_path / "calls.c"
+    source.write_text(f"int {name}(); int main(void) {{ return {name}(0, 0, 0, 0, 0); }}\n")
+    stubs = ROOT / "build" / "old_glibc"
+    linked = run("gcc", "-w", "-std=gnu17", "-fno-builtin", source, "-L", stubs, "-o", tmp_path / "calls")
+    assert f"undefined reference to `{name}'" in linked.stderr, WAS_IN[name]
+
+
+def test_programs_have_no_constructors():
+    """A program that is linked here has its constructors run by glibc 2.34 and later alone."""
+    objects = [
+        *(ROOT / "build" / "objects" / "collector").glob("*.o"),
+        *(ROOT / "build" / "objects" / "store").glob("*.o"),
+    ]
+    assert len(objects) > 20
+    sections = run("readelf", "--section-headers", "--wide", *objects).stdout
+    assert not re.findall(r"\.(?:preinit_array|init_array|fini_array|ctors|dtors)", sections)
+
+
 def test_two_wheels_of_one_commit_are_equal(portable, wheel, tmp_path):
     again = packed(portable, tmp_path)
     assert again.name == wheel.name == f"slicewise-{slicewise.__version__}-py3-none-manylinux_2_28_x86_64.whl"
