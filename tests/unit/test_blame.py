@@ -19,7 +19,6 @@ from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.storage_time import (
     Capacities,
     capacities,
-    rates_together,
     storage_seconds,
 )
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, SECONDS, slice_rows
@@ -119,15 +118,6 @@ def test_ranks_lose_what_the_slowest_of_each_phase_loses() -> None:
     assert decisive(lost, "ranks") == 5
     assert decisive(lost, "processes") == 3
     assert lost.sum() / 2 == 3
-
-
-@pytest.mark.parametrize(
-    ("exponent", "read", "write"),
-    [(1, 50.0, 40.0), (2, 70.710678, 56.568542), (4, 84.089642, 67.271713)],
-)
-def test_the_capacity_region(exponent: float, read: float, write: float) -> None:
-    rates = rates_together({"read": 100.0, "write": 80.0}, {"read": 1.0, "write": 1.0}, exponent)
-    assert rates == pytest.approx({"read": read, "write": write})
 
 
 @pytest.mark.parametrize(("beside", "exponent"), [(80, 32.0), (60, None)])

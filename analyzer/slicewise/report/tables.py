@@ -95,13 +95,6 @@ class Table:
         rows: list[Sequence[Cell]] = [[row[place] for place in kept] for row in self.rows]
         return Table([self.columns[place] for place in kept], rows, self.title, self.greyed, self.times)
 
-    def copied_rows(self) -> list[list[str]]:
-        """Headings and rows as they are copied."""
-        return [
-            [column.copied_heading for column in self.columns],
-            *([cell.copied for cell in row] for row in self.rows),
-        ]
-
     def csv_rows(self) -> list[list[str]]:
         """Headings and rows for a file of CSV."""
         return [

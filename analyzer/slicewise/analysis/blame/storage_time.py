@@ -50,15 +50,6 @@ class Capacities:
         return 0.0 if p >= EXPONENTS[1] else 1.0 / p
 
 
-def rates_together(most: Mapping[Kind, float], weights: Mapping[Kind, float], exponent: float) -> dict[Kind, float]:
-    """The rates at which a saturated storage serves kinds whose shares of its time are as their weights.
-
-    (w_k x)^p added up over the kinds is 1, and a kind's rate is C_k w_k x.
-    """
-    x = sum(weight**exponent for weight in weights.values()) ** (-1 / exponent)
-    return {kind: most[kind] * weight * x for kind, weight in weights.items()}
-
-
 def capacities(rows: pl.DataFrame, grid_ns: int) -> dict[int, Capacities]:
     """The capacities of each storage from what all jobs did there (`timeline.job_rows`), standalone runs included."""
     seconds = grid_ns / 1e9
