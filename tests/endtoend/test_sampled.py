@@ -175,6 +175,15 @@ def test_a_job_of_a_static_program_alone_is_kept_as_it_was_sampled(tmp_path, sta
     assert static_program.name in told["list"]
 
 
+def test_a_setting_turns_it_off(tmp_path, static_program, monkeypatch):
+    monkeypatch.setenv("SLICEWISE_SAMPLE_PROCESSES", "0")
+    script = f"dd if=/dev/zero of=other bs=1M count=1 2>/dev/null; {static_program} 2 data"
+    _run(tmp_path, "--slice", "0.5", "--", "sh", "-c", script)
+    profile = read_profile(tmp_path / "profiles" / "job")
+    assert profile.node_slices["slice"].n_unique() > 2
+    assert profile.node_processes.is_empty()
+
+
 def _told(command: str, place: Path) -> str:
     options = ["--html", str(place.parent / "page.html")] if command == "report" else []
     words = [SLICEWISE, command, str(place), *options]
