@@ -106,11 +106,13 @@ def test_the_build_needs_no_program_named_cc(tmp_path):
     """In an environment of conda's the compiler is x86_64-conda-linux-gnu-cc."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    (programs / "uname").symlink_to(shutil.which("uname"))
+    compiler = programs / "x86_64-conda-linux-gnu-cc"
+    compiler.write_text("#!/bin/sh\ntest $1 = -dumpmachine && echo x86_64-conda-linux-gnu\n")
+    compiler.chmod(0o755)
     made = tmp_path / "moved_bpf.inc"
     done = subprocess.run(
         ["/bin/sh", ROOT / "make/bpf", "moved.bpf.c", made],
-        env={"PATH": str(programs)},
+        env={"PATH": str(programs), "CC": compiler.name},
         capture_output=True,
         text=True,
         check=False,
