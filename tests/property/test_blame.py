@@ -34,6 +34,8 @@ AIMS = {"standalone runs": (1.5, 8), "quiet slices": (4, 10.5), "line": (6, 12),
 SURE = ("high", "medium")
 # Write-back has no speed of its own beside which a slice could be slow.
 IN_BURSTS = "bursts of writes"
+# Each scenario is worked out once a process, so one process has them all.
+pytestmark = pytest.mark.xdist_group("scenarios of blame")
 
 
 @functools.cache
