@@ -86,6 +86,19 @@ def test_what_was_no_part_of_the_old_libc_is_not_linked_from_it(name, tmp_path):
     assert f"undefined reference to `{name}'" in linked.stderr, WAS_IN[name]
 
 
+def test_the_library_calls_nothing_that_the_old_libc_lacks(portable):
+    """By a name that it stands in front of: the linker finds its own, and that one would lead nowhere."""
+    objects = [
+        file for part in ("libprofiler", "store", "wrappers") for file in (ROOT / "build/objects" / part).glob("*.o")
+    ]
+    called = set(re.findall(r" U (\S+)$", run("nm", "--undefined-only", *objects).stdout, re.MULTILINE))
+    assert {"fork", "setsid"} <= called
+    own = set(re.findall(r" T (\S+)$", run("nm", "--dynamic", portable / NATIVE[0]).stdout, re.MULTILINE))
+    lists = [ROOT / "build/old_glibc" / f"{name}.names" for name in ("libc.so.6", "libpthread.so.0", "libdl.so.2")]
+    known = {line.split()[0] for file in lists for line in file.read_text().splitlines()}
+    assert called & own - known == set()
+
+
 def test_programs_have_no_constructors():
     """A program that is linked here has its constructors run by glibc 2.34 and later alone."""
     objects = [
