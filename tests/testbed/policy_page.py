@@ -10,6 +10,7 @@ import shutil
 import statistics
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -178,7 +179,7 @@ def _aims(archives: Path) -> list[str]:
 
 def _in_short(archives: Path) -> list[str]:
     """What to do with it, in figures."""
-    lines = ["## In short\n"]
+    lines = []
     for scenario in _scenarios(archives):
         if scenario.name not in SMALL_BESIDE_LARGE:
             continue
@@ -207,7 +208,8 @@ def _in_short(archives: Path) -> list[str]:
         f"{_percent(max(errors))} at most; {close} of {len(errors)} times are within {MOST_ERROR / 2:.0%}. What is "
         "further off is explained below."
     )
-    return [*lines, ""]
+    wrapped = (line for text in lines for line in textwrap.wrap(text, 118, subsequent_indent="  "))
+    return ["## In short\n", *wrapped, ""]
 
 
 def _later(archives: Path, scenario: Scenario, policy: str) -> list[Pair]:
