@@ -136,11 +136,12 @@ def _outro(campaigns: Path, told_of: dict[str, list[Told]]) -> str:
         outside, within = figures.of_outside, figures.of_within
         is_covered, is_warned = figures.within_share >= COVERAGE_AIM, outside.in_time >= WARNED_AIM * figures.outside
         both = " (some had both)" if within.beforehand + within.running > within.in_time else ""
+        split = f": {within.beforehand} beforehand, {within.running} while the job ran{both}" if within.in_time else ""
         aims.append(
-            f"- `{which}`: {words.percent(figures.within_share)} are within ({_met(is_covered)}). Of "
-            f"{words.count(figures.outside, 'time')} outside, {outside.in_time} came with a warning before the job "
-            f"ended ({_met(is_warned)}). Of the {figures.within} within, {within.in_time} had a false warning: "
-            f"{within.beforehand} beforehand, {within.running} while the job ran{both}."
+            f"- `{which}`: {words.percent(figures.within_share)} are within ({_met(is_covered)}). "
+            f"{outside.in_time or 'None'} of the {words.count(figures.outside, 'time')} outside came with a warning "
+            f"before the job ended ({_met(is_warned)}). {within.in_time or 'None'} of the "
+            f"{words.count(figures.within, 'time')} within had a false warning{split}."
         )
     recordings = [campaigns / name for name in PLANS if (campaigns / name).is_dir()]
     unknown = [one for each in recordings if each.name in SEVERAL_SERVERS for one in shared_out(each)]
@@ -149,9 +150,9 @@ def _outro(campaigns: Path, told_of: dict[str, list[Told]]) -> str:
         known = found[PLACED]
         placed = (
             f"If that is known, the model is off by {words.percent(known.mean)} in the mean, where it was "
-            f"{words.percent(figures_of_told(unknown, MOST).mean)}. But too few times are within: {known.within} of "
-            f"{known.count}. Of the {known.outside} outside, {known.of_outside.in_time} came with a warning before the "
-            "job ended."
+            f"{words.percent(figures_of_told(unknown, MOST).mean)}. {known.within} of {known.count} times are within, "
+            f"which is too few. {known.of_outside.in_time or 'None'} of the other {known.outside} came with a warning "
+            "before the job ended."
         )
     afterwards = words.listing(
         f"`{which}` told {figures.of_outside.afterwards} of {figures.outside}" for which, figures in found.items()

@@ -101,7 +101,7 @@ are no true test of these four:
   view. So the second repeats and the last recording are the test of the warnings.
 
 Before the second and the third of these changes, 70 of the 80 times of the last four recordings were within their
-intervals: 87.5 %, where the aim is {100 * COVERAGE_AIM:.0f} % or more. Of the other 10, 7 came with a warning before
+intervals: 87.5 %, where the aim is {100 * COVERAGE_AIM:.0f} % or more. 7 of the other 10 came with a warning before
 the job ended, where the aim is {100 * WARNED_AIM:.0f} %. So both aims were missed when these recordings were new.
 """
 NOTATION = """**How are runs named?** `2+6/3+4@10!` are three jobs that run together, divided by `+`:
@@ -447,7 +447,7 @@ def _in_all(every: list[Told]) -> str:
         f"{100 * COVERAGE_AIM:.0f} % or more: {_met(found.within_share >= COVERAGE_AIM)})."
     )
     warned = (
-        f" Of the {found.outside} outside, {outside.in_time} came with a warning before the job ended (the aim is "
+        f" {outside.in_time} of the {found.outside} outside came with a warning before the job ended (the aim is "
         f"{100 * WARNED_AIM:.0f} %: {_met(outside.in_time >= WARNED_AIM * found.outside)})."
         if found.outside else ""
     )  # fmt: skip
