@@ -56,7 +56,7 @@ def measure(build: Path, directory: Path) -> dict[str, dict[str, float]]:
     compared = {name: library for name, library in libraries(build, directory).items() if name in (BARE, OURS)}
     bench = Bench(build, compared, directory)
     measures = {"instructions": instructions.added(bench.programs, compared, directory)[OURS]}
-    for row in [*bench.memory(rounds=3), *bench.disk(), *bench.faults()]:
+    for row in [*bench.memory(rounds=3), *bench.disk(rounds=3), *bench.faults()]:
         measures.setdefault(row.unit, {})[row.name] = row.least_added(OURS)
     return measures
 

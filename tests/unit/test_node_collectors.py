@@ -72,15 +72,23 @@ def test_an_interrupted_run_leaves_nothing_on_the_node(nodes):
 
 
 def test_a_node_that_is_not_sampled_costs_no_run(nodes):
-    (nodes / "slicewise-collect").write_text("#!/bin/sh\necho no such job >&2\nexit 2\n")
+    (nodes / "slicewise-collect").write_text(f"#!/bin/sh\necho no such job >&2\necho . > {nodes}/told\nexit 2\n")
     said: list[str] = []
     with sampled({"a": ["server"]}, nodes, None, said.append):
-        pass
+        wait_for(nodes / "told")
     assert said == ["server: was not sampled: no such job"]
     (nodes / "bin" / "ssh").write_text("#!/bin/sh\necho 'Permission denied (publickey).' >&2\nexit 255\n")
     with sampled({"a": ["server"]}, nodes, None, said.append):
         pass
     assert said[1:] == ["server: was not sampled: Permission denied (publickey)."]
+
+
+def test_a_run_that_ends_before_its_collector_begins_says_so(nodes):
+    (nodes / "slicewise-collect").write_text("#!/bin/sh\nexec sleep 100\n")
+    said: list[str] = []
+    with sampled({"a": ["server"]}, nodes, None, said.append):
+        pass
+    assert said == ["server: was not sampled: the run ended before it began"]
 
 
 def test_an_archive_writes_nowhere_else(nodes):

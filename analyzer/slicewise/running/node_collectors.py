@@ -32,7 +32,7 @@ folder=$(mktemp -d) || exit 1
 {settings} SLICEWISE_DIR="$folder" "$collector" node --samples --job {job} >&2 &
 cat > /dev/null
 kill $! 2> /dev/null
-wait $!
+{{ wait $!; }} 2> /dev/null
 tar -cf - -C "$folder" .
 rm -rf "$folder"
 """
@@ -139,4 +139,6 @@ def _fetched(process: subprocess.Popen[bytes], archive: IO[bytes], words: IO[byt
         return ""
     words.seek(0)
     said = words.read().decode(errors="replace").strip().splitlines()
-    return said[-1] if said else f"ssh ended with status {process.returncode}"
+    if said:
+        return said[-1]
+    return f"ssh ended with status {process.returncode}" if process.returncode else "the run ended before it began"
