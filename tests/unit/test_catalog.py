@@ -127,6 +127,17 @@ def test_what_is_there_already_is_not_read_again(jobs, undisturbed, monkeypatch)
     assert_equal(before, contents(undisturbed))
 
 
+def test_a_copy_is_not_called_fuller(jobs, tmp_path):
+    """Whichever of the two stays: a catalog is the same in whatever order copies come in."""
+    for name in ("first", "zuletzt"):
+        shutil.copytree(jobs / "anna" / "48213", tmp_path / name / "48213")
+    both = Catalog.make(tmp_path / "both")
+    assert ingest(both, places([tmp_path / "zuletzt"])).added == 1
+    done = ingest(both, places([tmp_path / "first"]))
+    assert (done.added, done.known, done.replaced) == (0, 1, 0)
+    assert Path(find_job(both, "48213").row["path"]).parent.name == "first"
+
+
 def test_a_fuller_profile_takes_the_place_of_one_that_lacks_a_node(jobs, tmp_path):
     whole = jobs / "anna" / "48213"
     part = tmp_path / "part" / "48213"

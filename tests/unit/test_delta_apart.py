@@ -120,6 +120,14 @@ def test_other_commands_still_want_a_common_file_system(tmp_path):
         campaign(several([read_profile(path) for path in sorted(tmp_path.iterdir())]))
 
 
+def test_the_job_that_used_another_file_system_is_named(tmp_path):
+    write_runs(tmp_path, {"a": "s1", "b": "s1"})
+    write_job(tmp_path / "stranger", ALONE, first_slice=EPOCH + 3000, mount=served_by("s2"))
+    said = r"^stranger: moved no bytes on /mnt/0 \(fuse.sshfs, s1:/export\), as the other 4 jobs did; leave out"
+    with pytest.raises(UserError, match=said):
+        campaign(several([read_profile(path) for path in sorted(tmp_path.iterdir())]))
+
+
 def test_the_command_draws_them(tmp_path):
     write_runs(tmp_path / "partitioned", {"a": "s1", "b": "s2"})
     done = run_slicewise("delta", "read", "partitioned", "--html", "page.html", directory=tmp_path)

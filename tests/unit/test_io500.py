@@ -103,7 +103,7 @@ def test_directories_are_searched_and_all_that_is_not_read_is_listed(tmp_path):
     reasons = {Path(entry.path).relative_to(tmp_path).as_posix(): entry.reason for entry in results.unreadable}
     assert "AppleDouble" in reasons["b/._result_summary.txt"]
     assert reasons["c/result_summary.txt"].startswith(
-        "ior-easy-read, ior-hard-write, ior-hard-read and 7 more are miss"
+        "ior-easy-read, ior-hard-write, ior-hard-read, mdtest-easy-write and 6 more are missing"
     )
     assert reasons["nowhere"] == "there is no such file or directory"
     assert len(reasons) == 3

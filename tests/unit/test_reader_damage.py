@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from slicewise.errors import UserError
+from slicewise.profile.files import unreadable
 from slicewise.profile.reader import read_profile
 from support.swz import LAST_FRAME, Frames, Writer, build_profile, schema_text
 
@@ -283,12 +285,21 @@ def test_a_file_without_permission():
         directory.chmod(0o755)
         file.chmod(0)
         os.seteuid(65534)
-        assert "cannot be read: Permission denied" in error_of(file)
+        assert error_of(file).endswith("cannot be read: Permission denied; ask its owner for permission to read it")
         with pytest.raises(UserError, match="Permission denied"):
             read_profile(file.parent)
     finally:
         os.seteuid(0)
         shutil.rmtree(directory)
+
+
+@pytest.mark.parametrize(
+    ("error", "way_out"),
+    [(errno.EPERM, "ask its owner"), (errno.ESTALE, "it is there no longer"), (errno.EIO, "try again")],
+)
+def test_what_is_to_be_done_follows_from_why_a_file_is_not_read(error, way_out):
+    assert f"{os.strerror(error)}; {way_out}" in unreadable(Path("n1.swz"), error)
+    assert unreadable(Path("n1.swz"), OSError(error, "")) == unreadable(Path("n1.swz"), error)
 
 
 def test_a_torn_frame_that_was_written_again_is_no_loss(tmp_path):

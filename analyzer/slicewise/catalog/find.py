@@ -81,7 +81,7 @@ def _places(path: Path, real: str, is_named: bool = False) -> Iterator[Place]:
                     directories.append(entry.name)
     except OSError as error:
         if is_named:
-            raise UserError(unreadable(path, error.strerror or str(error))) from error
+            raise UserError(unreadable(path, error)) from error
         return
     if files:
         yield Place(Path(os.path.abspath(path)), sorted(files), real)

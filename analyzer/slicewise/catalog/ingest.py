@@ -163,7 +163,9 @@ class _Ingest:
                 continue
             for other in same:
                 self._forget(row["job"], other)
-            self.done.replaced += bool(same)
+            is_copy = any(one.fullness == other.fullness for other in same)
+            self.done.known += is_copy
+            self.done.replaced += bool(same) and not is_copy
             self.done.added += not same
             self.waiting.setdefault(row["job"], []).append(one)
             self.processes[one.key] = processes[one.key]

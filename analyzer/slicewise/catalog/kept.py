@@ -25,8 +25,8 @@ from slicewise.kinds import KINDS
 from slicewise.profile.damage import Damage
 from slicewise.profile.schema import Column
 from slicewise.scalars import whole
+from slicewise.text import words
 
-MOST_NAMED = 4
 # Of the frame `jobs`, what one asks for by name.
 HASHED_COLUMNS = tuple(column for column in NAMES["jobs"] if column != "path")
 
@@ -263,9 +263,8 @@ def find_job(catalog: Catalog, name: str) -> KeptJob:
             f"{name}: no such job in the catalog {catalog.path}; see: slicewise catalog list {catalog.path}"
         )
     if len(found) > 1:
-        keys = ", ".join(key_text(one.key) for one in found[:MOST_NAMED])
-        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-        raise UserError(f"{name}: {len(found)} jobs of the catalog have this name; give one by its key: {keys}{more}")
+        keys = words.some(key_text(one.key) for one in found)
+        raise UserError(f"{name}: {len(found)} jobs of the catalog have this name; give one by its key: {keys}")
     return found[0]
 
 

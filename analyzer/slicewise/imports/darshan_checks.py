@@ -40,7 +40,7 @@ def require_sound(place: Path) -> bytes:
     try:
         log = place.read_bytes()
     except OSError as error:
-        raise UserError(unreadable(place, error.strerror or str(error))) from error
+        raise UserError(unreadable(place, error)) from error
     if not log:
         raise UserError(f"{place}: is empty; {TAKE_ANOTHER}")
     version = log[:8].rstrip(b"\0")

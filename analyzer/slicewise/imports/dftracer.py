@@ -164,7 +164,7 @@ def _lines(file: Path) -> Iterator[str]:
     except UnicodeDecodeError as error:
         raise UserError(f"{file}: is no trace of DFTracer: {error}") from error
     except OSError as error:
-        raise UserError(unreadable(file, error.strerror or str(error))) from error
+        raise UserError(unreadable(file, error)) from error
 
 
 def _take(event: Any, names: dict[str, dict[str, str]], job: _Job) -> None:

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
+from slicewise.text import words
+
 APPLE_DOUBLE = b"\x00\x05\x16\x07"
 
 EASY_WRITE, EASY_READ = "ior-easy-write", "ior-easy-read"
@@ -90,10 +92,10 @@ def require_phases(phases: Mapping[str, Phase], trouble: tuple[str, ...] = ()) -
     missing = [name for name in PHASES if name not in phases]
     if missing:
         because = f" ({trouble[0]})" if trouble else ""
-        raise Unreadable(f"{_some(missing)} {'is' if len(missing) == 1 else 'are'} missing{because}")
+        raise Unreadable(f"{words.some(missing)} {'is' if len(missing) == 1 else 'are'} missing{because}")
     useless = [name for name in PHASES if not (math.isfinite(phases[name].rate) and phases[name].rate > 0)]
     if useless:
-        raise Unreadable(f"{_some(useless)} {'has' if len(useless) == 1 else 'have'} no rate above 0")
+        raise Unreadable(f"{words.some(useless)} {'has' if len(useless) == 1 else 'have'} no rate above 0")
 
 
 def api_name(text: str) -> str:
@@ -181,8 +183,3 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - 3
-    return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")

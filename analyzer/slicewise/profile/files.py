@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from slicewise.errors import UserError
+from slicewise.text import words
 
 SUFFIX = ".swz"
 WAY_OUT = f"give a job's directory (SLICEWISE_DIR/JOB) or a {SUFFIX} file"
@@ -24,9 +26,9 @@ def profile_files(path: Path) -> list[Path]:
         files = sorted(_own_files(path))
         below = [] if files else sorted({str(file.parent) for file in path.glob(f"*/*{SUFFIX}")})
     except OSError as error:
-        raise UserError(unreadable(path, error.strerror or str(error))) from error
+        raise UserError(unreadable(path, error)) from error
     if below:
-        raise UserError(f"{path}: holds jobs, not a job; give one of {some(below)}")
+        raise UserError(f"{path}: holds jobs, not a job; give one of {words.some(below, MOST_NAMED_JOBS)}")
     if not files:
         raise UserError(
             f"{path}: there is no {SUFFIX} file in it; a job that still runs, or was killed, is completed by: "
@@ -61,12 +63,14 @@ def _own_files(directory: Path) -> Iterator[Path]:
                 yield directory / entry.name
 
 
-def unreadable(path: Path, why: str) -> str:
-    """The line for a file or directory that cannot be read."""
-    return f"{path}: cannot be read: {why}; ask its owner for permission to read it"
-
-
-def some(names: list[str]) -> str:
-    """The names, or the first of many."""
-    more = len(names) - MOST_NAMED_JOBS
-    return ", ".join(names[:MOST_NAMED_JOBS]) + (f" and {more} more" if more > 0 else "")
+def unreadable(path: Path, error: OSError | int) -> str:
+    """The line for a file or directory that cannot be read. error: an errno too."""
+    number = error if isinstance(error, int) else error.errno
+    why = str(error) if number is None else os.strerror(number)
+    if number in {errno.EACCES, errno.EPERM}:
+        way_out = "ask its owner for permission to read it"
+    elif number in {errno.ENOENT, errno.ESTALE}:
+        way_out = "it is there no longer; give the place where it is now"
+    else:
+        way_out = "try again when its file system is well"
+    return f"{path}: cannot be read: {why}; {way_out}"

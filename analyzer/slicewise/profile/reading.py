@@ -17,12 +17,13 @@ import polars as pl
 from slicewise.errors import UserError
 from slicewise.profile import damage, native, plan, sampled_only
 from slicewise.profile.damage import Damage, Loss
-from slicewise.profile.files import WAY_OUT, job_places, profile_files, some, unreadable
+from slicewise.profile.files import WAY_OUT, job_places, profile_files, unreadable
 from slicewise.profile.plan import Want
 from slicewise.profile.plausible import require_plausible
 from slicewise.profile.sampled_only import with_stand_ins
 from slicewise.profile.schema import FORMAT_VERSION, BadSchema, Schema, UnsupportedFormat, parse_schema
 from slicewise.profile.source import Source
+from slicewise.text import words
 
 SEARCHED_BYTES = 1 << 20
 FEW_PROCESSES = 1000
@@ -156,7 +157,7 @@ class _Loading:
         self.states = decoder.load([(os.fsencode(file), source) for file, source in self.flat], self._meet)
         for (file, _), state in zip(self.flat, self.states, strict=True):
             if state.error:
-                raise UserError(unreadable(file, os.strerror(state.error)))
+                raise UserError(unreadable(file, state.error))
             if state.marker and chr(state.marker) != str(FORMAT_VERSION):
                 raise UserError(_other_format(file, chr(state.marker)))
         if self.refusal is not None:
@@ -206,7 +207,7 @@ def _sources(loading: _Loading, decoder: native.Decoder, identity: pl.DataFrame)
             raise UserError(f"{path}: none of its sound frames describes a process; take an undamaged copy")
         names, lengths = sorted(jobs[source][0]), sorted(jobs[source][1])
         if len(names) > 1:
-            listed = some(names)
+            listed = words.some(names)
             raise UserError(f"{path}: holds several jobs ({listed}); keep each job's files in a directory of its own")
         if len(lengths) > 1 or lengths[0] == 0:
             listed = ", ".join(f"{length / 1e9:g} s" for length in lengths)

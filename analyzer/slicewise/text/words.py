@@ -18,6 +18,7 @@ TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 MIB = 1 << 20
 # Of the other direction's bytes.
 TRIVIAL_SHARE = 0.001
+MOST_NAMED = 4
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -151,6 +152,13 @@ def listing(items: Iterable[str]) -> str:
     if len(items) <= 1:
         return "".join(items)
     return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def some(names: Iterable[str], most: int = MOST_NAMED) -> str:
+    """The names, or the first of many: "A, B, C, D and 2 more"."""
+    names = list(names)
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def sentence(text: str) -> str:

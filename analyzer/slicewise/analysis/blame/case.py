@@ -60,8 +60,7 @@ class Case:
         """Which jobs of the catalog were taken."""
         runs = words.listing([run.job for run in self.found])
         near = [other.job for other in self.neighbours]
-        more = f" and {len(near) - MOST_NAMED:,} more" if len(near) > MOST_NAMED else ""
-        beside = f"beside it {', '.join(near[:MOST_NAMED])}{more}" if near else "nobody beside it"
+        beside = f"beside it {words.some(near, MOST_NAMED)}" if near else "nobody beside it"
         quiet = f"standalone runs {runs}" if runs else "no standalone run of the same program"
         return f"From the catalog {self.catalog}: {beside}, and {quiet}"
 

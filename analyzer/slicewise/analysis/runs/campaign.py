@@ -31,6 +31,7 @@ from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.kinds import CampaignDirection
 from slicewise.scalars import whole
+from slicewise.text import words
 
 # Which jobs ran together: those whose I/O overlapped in time; these, and those whose names say so; or all of them.
 Together = Literal["by time", "by name", "all"]
@@ -147,10 +148,23 @@ def campaign(
     if key is not None:
         return campaign_of([on_storage(run, key, chosen) for run in runs], key, chosen, grid_ns, together)
     if not may_be_apart:
-        raise UserError("there is no file system on which all of these jobs moved bytes; give jobs that share one")
+        raise UserError(_no_common_storage(moved, digests))
     keys = {name: int(own["storage"][0]) for name, own in moved.items()}
     found = campaign_of([on_storage(run, keys[run.name], chosen) for run in runs], keys, chosen, grid_ns, together)
     return replace(found, apart={run.name: storage.describe(keys[run.name], [run.digest]) for run in runs})
+
+
+def _no_common_storage(moved: Mapping[str, pl.DataFrame], digests: Sequence[Digest]) -> str:
+    """Why jobs are no campaign, with those to leave out where they are the fewer."""
+    found = storage.apart_from_most(moved)
+    if found is None:
+        return "there is no file system on which all of these jobs moved bytes; give jobs that share one"
+    most, others = found
+    where = storage.describe(most, digests)
+    return (
+        f"{words.some(others)}: moved no bytes on {where.point} ({where.type}, {where.source}), as the other "
+        f"{len(moved) - len(others)} jobs did; leave out what used another file system"
+    )
 
 
 def campaign_of(

@@ -53,6 +53,17 @@ def shared_storage(moved: Mapping[str, pl.DataFrame], least_share: float = 0.0) 
     return None if common.is_empty() else int(common["storage"][0])
 
 
+def apart_from_most(moved: Mapping[str, pl.DataFrame]) -> tuple[int, list[str]] | None:
+    """The storage that most jobs moved bytes on, and those that moved none there, where most did (moved: see
+    `shared_storage`).
+    """
+    each = pl.concat(moved.values()).group_by("storage").agg(pl.len().alias("jobs"), pl.col("bytes").sum())
+    storage, jobs, _ = each.sort("jobs", "bytes", "storage", descending=[True, True, False]).row(0)
+    if 2 * jobs <= len(moved):
+        return None
+    return storage, [name for name, own in moved.items() if storage not in own["storage"]]
+
+
 def describe(storage: int, digests: Sequence[Digest]) -> Storage:
     """What a storage is, and where it is mounted: where most bytes of all jobs went through."""
     known = pl.concat([digest.storages for digest in digests]).filter(pl.col("storage") == storage)

@@ -20,7 +20,6 @@ ONLY_BELOW = 0.5
 # Of the other direction's bytes.
 TRIVIAL_SHARE = 0.01
 LOADERS = " (the rest were small reads of the loader and libc)"
-MOST_NAMED = 4
 MOST_SAMPLED = 3
 NOTHING_COUNTED = "had nothing to compare with, for the kernel counted no bytes"
 REASONS = {
@@ -152,8 +151,7 @@ def could_not_be_profiled(unprofiled: Iterable[Unprofiled]) -> str:
     times = words.count(sum(program.times for program in unprofiled), "process")
     reasons = words.listing(dict.fromkeys(REASONS.get(program.reason, program.reason) for program in unprofiled))
     names = list(dict.fromkeys(Path(program.program).name or "not known which" for program in unprofiled))
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    said = f"{times} could not be profiled ({reasons}): {', '.join(names[:MOST_NAMED])}{more}"
+    said = f"{times} could not be profiled ({reasons}): {words.some(names)}"
     return f"{said}; {waiting}" if unheard else said
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,6 @@ from slicewise.text import words
 if TYPE_CHECKING:  # numpy would come along
     from slicewise.analysis.job.phases import Phases
 
-MOST_NAMED = 4
 MOST_MOUNTS = 8
 LAYER_TITLES = {"posix": "POSIX", "stdio": "stdio", "async": "requests", "mpiio": "MPI-IO", ALL_LAYERS: "all layers"}
 
@@ -60,9 +59,9 @@ def info_lines(digest: Digest, summary: Summary, phases: Phases | None) -> list[
 
 
 def _job(digest: Digest, summary: Summary) -> Iterator[RenderableType]:
-    programs = _some(dict.fromkeys(Path(program).name for program in summary.programs))
+    programs = words.some(dict.fromkeys(Path(program).name for program in summary.programs))
     where = words.processes_on_nodes(summary.processes, len(summary.hosts))
-    parts = [f": {programs}, {where} ({_some(summary.hosts)})"]
+    parts = [f": {programs}, {where} ({words.some(summary.hosts)})"]
     if summary.ranks:
         world = f" of {summary.ranks_of:,}" if summary.ranks_of > summary.ranks else ""
         parts.append(f", {summary.ranks:,}{world} MPI ranks")
@@ -79,12 +78,6 @@ def _job(digest: Digest, summary: Summary) -> Iterator[RenderableType]:
     slices = words.slices_of(summary.slices, digest.slice_ns)
     yield f"{words.date_and_zone(start_ns)}, {when}; I/O in {slices}"
     yield from turn_lines(summary)
-
-
-def _some(names: Iterable[str]) -> str:
-    names = list(names)
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _totals_table(summary: Summary) -> Table:
