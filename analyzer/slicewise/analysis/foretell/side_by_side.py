@@ -22,7 +22,8 @@ APART = 16.0
 TOGETHER = 1.1
 ALWAYS = 0.97
 FREE = 1e9
-BISECTIONS = 40
+MOST_STEPS = 100
+EXACT = 1e-11
 ROUNDS = 25
 SETTLED = 1e-4
 SHORT = 1e-9
@@ -230,7 +231,9 @@ def _shares(jobs: Sequence[tuple[Segment, float, float]], exponent: float) -> li
                 total[k] += often * time / in_all * min(alone, weight * shares[k])
         return total
 
-    return _largest(used, exponent, is_mixed=any(len(kinds) > 1 for _, _, kinds in made))
+    enough = max((alone / weight for weight, _, kinds in made for _, _, alone in kinds), default=0.0)
+    bounds = Bounds(sum(weight for weight, _, _ in made), enough)
+    return _largest(used, exponent, bounds, is_mixed=any(len(kinds) > 1 for _, _, kinds in made))
 
 
 def _behind(jobs: Sequence[tuple[Segment, float]], rules: Rules) -> list[float]:
@@ -240,11 +243,22 @@ def _behind(jobs: Sequence[tuple[Segment, float]], rules: Rules) -> list[float]:
     def used(shares: Sequence[float]) -> list[float]:
         return _added(tuple(speed(one, weight, shares) * use for use in one.use) for one, weight in jobs)
 
-    shares = _largest(used, rules.exponent)
+    enough = max(use / weight for one, weight in jobs for use in one.use)
+    shares = _largest(used, rules.exponent, Bounds(sum(weight for _, weight in jobs), enough))
     return [speed(segment, weight, shares) for segment, weight in jobs]
 
 
-def _largest(used: Callable[[Sequence[float]], list[float]], exponent: float, *, is_mixed: bool = True) -> list[float]:
+@dataclass(frozen=True)
+class Bounds:
+    """weights: of all jobs in sum. enough: the share of a weight of 1 with which no job is slower than alone."""
+
+    weights: float
+    enough: float
+
+
+def _largest(
+    used: Callable[[Sequence[float]], list[float]], exponent: float, bounds: Bounds, *, is_mixed: bool = True
+) -> list[float]:
     """The largest shares of a weight of 1 with which what is used fits the storage. is_mixed: a job makes several
     kinds, and so what it uses of one goes by its share of the others.
     """
@@ -252,31 +266,50 @@ def _largest(used: Callable[[Sequence[float]], list[float]], exponent: float, *,
     if _fits(used(shares), exponent):
         return shares
     if exponent < APART:
-        common = _highest(lambda share: _fits(used([share] * len(KINDS)), exponent))
+        common = _highest(lambda share: _room_taken(used([share] * len(KINDS)), exponent), bounds)
         return [common] * len(KINDS)
     for _ in range(3 if is_mixed else 1):  # kinds meet in the jobs that make both
         for k in range(len(KINDS)):
 
-            def of_kind(share: float, k: int = k) -> bool:
-                return used([*shares[:k], share, *shares[k + 1 :]])[k] <= 1
+            def of_kind(share: float, k: int = k) -> float:
+                return used([*shares[:k], share, *shares[k + 1 :]])[k]
 
-            shares[k] = FREE if of_kind(FREE) else _highest(of_kind)
+            shares[k] = FREE if of_kind(FREE) <= 1 else _highest(of_kind, bounds)
     return shares
 
 
-def _highest(is_possible: Callable[[float], bool]) -> float:
-    low, high = 1e-9, FREE
-    for _ in range(BISECTIONS):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if is_possible(middle) else (low, middle)
-    return low
+def _highest(taken: Callable[[float], float], bounds: Bounds) -> float:
+    """The highest share of a weight of 1 with which no more than 1 is taken; more is where each has enough.
+
+    What is taken grows with the share, in logarithms by nearly straight pieces: the false position (the Illinois
+    method) finds it in some eight steps.
+    """
+    # No job takes more of a kind than its weight allows, so that this is never too much.
+    low, high = -math.log(len(KINDS) * bounds.weights), math.log(bounds.enough)
+    under, over = (math.log(taken(math.exp(place))) for place in (low, high))
+    kept = 0
+    for _ in range(MOST_STEPS):
+        if high - low < EXACT or under > -EXACT:
+            break
+        place = (low * over - high * under) / (over - under)
+        found = math.log(taken(math.exp(place)))
+        if found <= 0:
+            low, under = place, found
+            over, kept = (over / 2 if kept < 0 else over), -1
+        else:
+            high, over = place, found
+            under, kept = (under / 2 if kept > 0 else under), 1
+    return math.exp(low)
 
 
 def _added(each: Iterable[Sequence[float]]) -> list[float]:
     return [sum(column) for column in zip(*each, strict=True)]
 
 
+def _room_taken(use: Sequence[float], exponent: float) -> float:
+    """How much of the storage is taken by so much storage time of each kind; no more than 1 fits."""
+    return max(use) if exponent >= APART else float(sum(one**exponent for one in use))
+
+
 def _fits(use: Sequence[float], exponent: float) -> bool:
-    if exponent >= APART:
-        return max(use) <= 1
-    return bool(sum(one**exponent for one in use) <= 1)
+    return _room_taken(use, exponent) <= 1
