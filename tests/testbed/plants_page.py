@@ -20,7 +20,15 @@ from pathlib import Path
 import polars as pl
 import zstandard
 from slicewise.analysis.delta import DeltaGraph, who_gains
-from slicewise.analysis.nodes.causes import EVIDENCE, LEAST_DEVIATIONS, LEAST_FACTOR, UNITS, preferring
+from slicewise.analysis.nodes.causes import (
+    EVIDENCE,
+    EXPLAINING,
+    LEAST_ASYMMETRY,
+    LEAST_DEVIATIONS,
+    LEAST_FACTOR,
+    UNITS,
+    preferring,
+)
 from slicewise.digest.describe import folded
 from slicewise.digest.nodes import SHARE
 from slicewise.report.delta.sweep_page import Panel
@@ -38,6 +46,18 @@ CLIENTS = {
     "sshfs-pool": "sshfs to a server with few threads",
 }
 ENVELOPE = struct.Struct("<II4sIQIIII")
+# What signals with a threshold are, in words.
+MEANINGS = {
+    "cpu_stall": "some task of a job's node waited for a processor (the kernel's pressure)",
+    "memory_stall": "some task of a job's node waited for memory (pressure)",
+    "server_cpu_stall": "the same on a server, for a processor",
+    "server_memory_stall": "the same on a server, for memory",
+    "tcp_zero_windows": "a node's connections announced a window of 0, announced that it opened, or asked for that",
+    "tcp_timeouts": "a sender's timer ran out before an answer came",
+    "connection_window_limited": "the receiver's window kept a connection from sending (the kernel's TCP_INFO)",
+    "connection_network_limited": "a connection had data under way, and room at the receiver (TCP_INFO)",
+    "disk_busy": "a disk had a request to serve",
+}
 FLOW = "flow-"
 FLAT = "flat-"
 AIM = 0.9
@@ -46,12 +66,14 @@ TITLE = """# Planted causes
 
 Does `slicewise delta` find the bottleneck that we planted? Two equal jobs compete on a testbed of network namespaces
 (`tests/testbed/plants.py`). In each case one resource is made the bottleneck, and all others are far from their limits.
-The case counts as found if `slicewise delta` names that resource first. Every figure here is computed from the recorded
-profiles (`tests/golden/planted.tar.xz`), and CI computes them anew.
+The case counts as found if `slicewise delta` names that resource first. All tables are computed from the recorded
+profiles (`tests/golden/planted.tar.xz`), and CI computes them anew. Figures of runs that were not kept say so.
+[models.md](models.md#evidence-for-causes-nodescausespy-yildiz-2016) has all rules.
 """
 FOUND = """**{right} of {all}** planted causes are named first (the aim is {aim:.0%}). {right_blind} of the
-{blind} blind cases are among them: these were recorded after all thresholds of `slicewise delta` had been set. One rule
-was added even later; it changes no cause that is named first here (see below).
+{blind} blind cases are among them: these were recorded after all thresholds of `slicewise delta` had been set (one rule
+came later: [under which conditions?](#under-which-conditions)). Every case has a bottleneck. So nothing here shows how
+often Slicewise names a cause where there is none.
 
 - *What you need:* collectors on the file servers, too (`slicewise-collect node --samples`). Without them Slicewise
   cannot name a server's device or its processors. It then says *server and flow control*.
@@ -62,6 +84,10 @@ A *signal* is a figure of a node or of one of its devices, such as how busy a di
 says that a resource is at its limit:
 
 {thresholds}
+*Which cause is named first if several resources are at their limits?* The first of these: {order}. The order is fixed:
+an earlier one explains the later ones. For instance, a server that waits for its device closes windows, and a queue
+that drops leaves senders waiting for the network. Causes of which no signal is at its limit follow, by how far theirs
+moved.
 """
 CAUSES_WORDS = """*Signal* is the strongest sign of the cause that is named first. *Alone* and *together* are its
 figures when a job runs alone, and when both jobs run. They may be alike: a disk that is busy for 92 % of the time with
@@ -69,18 +95,19 @@ one job has no room for a second one. So each job takes longer, and the disk is 
 that is named second.
 
 *Incast* means that many connections send to one port at once, and its short queue drops what does not fit. Senders then
-wait for TCP's timers.
+wait for TCP's timers. Where the table names no file system, the case's name does (`blind-incast`: sshfs).
 """
 EVIDENCE_WORDS = f"""Two things are evidence for a cause: one of its signals moved, or one is at its limit. In
 {{unmoved}} of the {{planted}} planted cases no signal of the named cause moved: being at the limit decided.
 
 | column | meaning |
 |---|---|
-| alone, together | the signal's mean when a job runs alone, and when both jobs run |
+| alone, together | the signal's mean over the slices in which a job that is alone does I/O, and over those in which \
+either of two jobs does. In each slice the node with the highest figure counts. So the figures of both jobs' nodes are \
+not added up, and jobs may send more than a link or a device takes as long as memory takes the rest |
 | moved | whether the signal grew when both jobs ran: by {100 * LEAST_FACTOR - 100:.0f} % or more, and by more than \
 {LEAST_DEVIATIONS:g} times the standard deviation of the slices in which a job ran alone. A signal that varies much \
-from slice to slice can double without having moved. *yes, by itself no evidence*: it moved, but counts only together \
-with other signs |
+from slice to slice can double without having moved |
 | at its limit | whether the signal is above its threshold when both jobs run. *yes*: also when a job is alone. \
 *together*: not when a job is alone. *nearly*: it is when a job is alone, and a little below the threshold when both \
 run. *no*: below it. Empty: the signal has no threshold |
@@ -103,32 +130,34 @@ CONDITIONS = f"""## Under which conditions?
   that is named first here.
 - *Cases that are not blind:* all others. Three things were changed after recordings had been seen. The threshold of a
   busy disk was 90 % at first, and `device-sshfs`, busy for 81 to 83 % of the time, was missed; it was set to 70 %
-  before the other two devices were recorded. A threshold on segments sent again was dropped. And if both incast and the
+  before the other two devices were recorded. A threshold on retransmissions was dropped. And if both incast and the
   server's processors are at their limit, incast is now named first. All other thresholds are older than the cases that
   they decide.
 - *Done again:* some cases, with other volumes or because they took too long. One case, of dropped segments, was never
   completed: it is in no row.
 - *Other work:* the machine had some while the `flow-pool`, `flat-` and `blind-` cases were recorded. So jobs
-  took longer than their volume and limit explain, some by a third, and some of the 16 writers began up to 4 s late. The
-  offsets in the tables are those that were measured.
-- *Not tried:* other file systems than GlusterFS and sshfs, reads, more than two jobs, and two causes that are near
-  their limits at once.
+  took longer than their volume and limit explain, some by a third, and some of the 16 writers began up to 4 s late.
+- *Not tried:* other file systems than GlusterFS and sshfs, reads, more than two jobs, two causes that are near their
+  limits at once, and a case without any bottleneck. No case plants the causes *client network interface*, *small
+  requests* and *shared file*, or a lack of memory.
 """
 
 
-FLOW_WORDS = """## Does who comes first win?
+FLOW_WORDS = f"""## Does who comes first win?
 
-Here both jobs are alike, and what differs is how the server lets data in. All cases use sshfs, whose clients take
-writes into memory and send them later, unless the table says otherwise. How much of a job's data is then under way
-depends on the windows of its connections: how many bytes a receiver says it can take. Job B begins 2 to 4 s before A,
+Here both jobs are alike, and what differs is the way from the clients into the server. All cases use sshfs, whose
+clients take writes into memory and send them later, unless the table says otherwise. A connection's window is how many
+bytes its receiver says it can take. It limits how much of a job's data is under way. Job B begins 2 to 4 s before A,
 with A, and 2 to 4 s after A.
 
 | column | meaning |
 |---|---|
 | asymmetry | 0: both jobs lose as much. 1: one job has all of the loss, and waits for the other. Empty: the jobs \
 lost no time to each other |
-| who gains | whether the job that began first or the one that began second loses less |
-| peak | how many times as long as alone a job took at most |
+| who gains | whether the job that began first or the one that began second loses less. *Neither*: the asymmetry is \
+below {LEAST_ASYMMETRY:g}, from which on Slicewise says that one of the jobs is preferred |
+| peak | how many times as long as alone a job took at most. If two jobs only share, it is at most 2. What is lost \
+above that is not explained here |
 | closed windows/s | how often a second a receiver said that it can take no more |
 | timeouts/s | how often a second a sender waited in vain for an answer, until TCP's timer ran out |
 | resent share | the part of all segments that had to be sent again |
@@ -144,31 +173,33 @@ SEEN = """- **The first job wins on a slow device with many connections** (`flow
   else is the same, and the same signals are at their limit. So these signals alone do not show that a job is preferred:
   Slicewise says what may prefer a job only if the asymmetry shows that one is.
 - **Two servers for both jobs do not help** (`flow-pool-servers`): the first job still wins. **A server for each job
-  does** (`flow-pool-partitioned`): nobody wins. A job has only half of the servers then, also when it is alone: so it
-  takes long alone, and no longer beside the other job. (It even took 15 % less there: these are single runs, and so
+  does** (`flow-pool-partitioned`): nobody wins. A job has only half of the servers then, also when it is alone. So it
+  takes long alone, and just as long beside the other job. (It even took 15 % less there: these are single runs, and so
   much do they vary.)
 
-**Without such threads, TCP prefers now the first job and now the second.** Three other things were tried:
+**Without such threads, TCP sometimes prefers the first job and sometimes the second.** Three other things were tried:
 
 - *Queues on sshfs* that are long, short, or never overflow (`flow-long-queue` to `flow-one-writer`): an asymmetry of
   0.49 at most.
-- *A queue of some packets*, on GlusterFS (`blind-incast-bricks`, in the tables above and below): an asymmetry of
-  {bricks:.2f}, for the {bricks_gains} job.
-- *A server whose memory for TCP* (1 to 6 MiB) is too small for 32 connections. Each size was tried once or twice, and
-  not kept. The connections lost segments and waited for timers, 10 to 51 times a second. That slowed down both jobs.
-  With sizes that were enough for one job alone, the asymmetry was 0.2 at most, for the second job.
+- *A queue of some packets*, on GlusterFS (`blind-incast-bricks`, in [the table of
+  causes](#which-cause-is-named-first)): an asymmetry of {bricks:.2f}, for the {bricks_gains} job.
+- *A server whose memory for TCP* (1 to 6 MiB) is too small for 32 connections. Each size was tried once or twice. These
+  runs were not kept, so the next figures cannot be computed anew. The connections lost segments and waited for timers,
+  10 to 51 times a second. That slowed down both jobs. With sizes that were enough for one job alone, the asymmetry was
+  0.2 at most, for the second job.
 """
 FLAT_WORDS = """## Is a flat graph a good sign?
 
 No. A flat graph means only that the jobs do not slow each other down. If each node's own port is slow, neither job can
-reach more than its port gives, and the graph is flat. What lies behind the server does not matter then: memory, a disk,
-or a slow disk (the first three rows of the table).
+reach more than its port gives, and the graph is flat: with memory, a disk or a slow disk behind the server (the first
+three rows of the table). With the slow disk, jobs take longer, alone and together alike. Why was not looked for; the
+machine had other work meanwhile.
 
 In `flat-not` the ports are not limited, and jobs write more; all else is as in `flat-memory`. Its graph is not flat:
 the jobs slow each other down. Yet each of them is many times as fast as the jobs of the flat graphs.
 
-`flat-not` was first recorded with a slow device in place of memory. Its small synced writes got 5.0 MiB/s, the peak was
-1.21, and flow control was named. That case shows nothing about ports, and is in no row.
+`flat-not` was first recorded with a slow device in place of memory. These runs were not kept, and are in no row. Its
+small synced writes got 5.0 MiB/s, the peak was 1.21, and flow control was named. That shows nothing about ports.
 """
 
 
@@ -255,6 +286,7 @@ def page(found: list[Found]) -> str:
                     right_blind=right_blind,
                     blind=len(blind),
                     thresholds=_thresholds(),
+                    order=", ".join(EXPLAINING),
                 ),
                 CONDITIONS,
                 "## Which cause is named first?\n",
@@ -273,10 +305,11 @@ def page(found: list[Found]) -> str:
 def _thresholds() -> str:
     signs = ((name, sign, UNITS[name]) for name, sign in EVIDENCE.items() if sign.full is not None)
     return table(
-        ["signal", "a sign of", "at its limit from"],
+        ["signal", "what it is", "a sign of", "at its limit from"],
         [
             [
                 signal_name(name),
+                MEANINGS[name],
                 sign.cause,
                 f"{100 * sign.full:g} % of the time" if unit == SHARE else f"{sign.full:g} a second",
             ]
@@ -319,7 +352,7 @@ def _conditions(case: Case) -> str:
         else "",
         f"servers have {case.server_processor:g} of a processor" if case.server_processor else "",
         f"the jobs' node has {case.client_processor:g} of a processor" if case.client_processor else "",
-        f"a port of {case.queue[2].removesuffix('mbit')} Mbit/s, its queue {case.queue[6].upper()}"
+        f"the server's port of {case.queue[2].removesuffix('mbit')} Mbit/s, its queue {case.queue[6].upper()}"
         if case.queue
         else "",
         f"each node's own port of {case.client_queue[2].removesuffix('mbit')} Mbit/s" if case.client_queue else "",
@@ -345,7 +378,7 @@ def _flow(found: list[Found]) -> str:
             [
                 one.name, _conditions(one.case), f"{max(one.graph.alone_seconds.values()):.1f}",
                 "" if one.graph.asymmetry is None else f"{one.graph.asymmetry:.2f}",
-                "" if one.graph.asymmetry is None else who_gains(one.graph.points, one.graph.alone_seconds),
+                _who_gains(one.graph),
                 f"{max(one.graph.peak.values()):.2f}", f"{levels['tcp_zero_windows']:.1f}",
                 f"{levels['tcp_timeouts']:.2f}",
                 words.percent(levels["tcp_resent_share"]), one.named[0] if one.named else "none",
@@ -366,6 +399,12 @@ def _flow(found: list[Found]) -> str:
         "may prefer",
     ]
     return table(headings, rows)
+
+
+def _who_gains(graph: DeltaGraph) -> str:
+    if graph.asymmetry is None:
+        return ""
+    return "neither" if graph.asymmetry < LEAST_ASYMMETRY else who_gains(graph.points, graph.alone_seconds)
 
 
 def _flat(found: list[Found]) -> str:

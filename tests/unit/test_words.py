@@ -83,6 +83,8 @@ def test_relative_errors_carry_their_sign(error, said):
 def test_rates_are_in_mebibytes_a_second_whatever_their_size():
     assert words.rate(83.1 * MIB) == "83.1 MiB/s"
     assert words.rate(2150 * MIB) == "2,150 MiB/s"
+    assert words.rate(5) == "under 0.0001 MiB/s"
+    assert words.rate(0) == "0 MiB/s"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 LEAST_IN_SECONDS = 0.01
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 MIB = 1 << 20
+# MiB/s, below which nobody cares how much it is.
+LEAST_RATE = 1e-4
 # Of the other direction's bytes.
 TRIVIAL_SHARE = 0.001
 MOST_NAMED = 4
@@ -72,7 +74,8 @@ def rate(bytes_per_second: float | None) -> str:
     """A throughput in MiB/s, the unit of all of Slicewise's throughputs: "83.1 MiB/s"."""
     if bytes_per_second is None:
         return UNKNOWN
-    return f"{number(bytes_per_second / MIB)} MiB/s"
+    mib = bytes_per_second / MIB
+    return f"under {LEAST_RATE:g} MiB/s" if 0 < mib < LEAST_RATE else f"{number(mib)} MiB/s"
 
 
 def duration(seconds: float | None) -> str:
