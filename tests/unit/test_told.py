@@ -1,5 +1,7 @@
 """Times that were told held against those that were taken: by hand."""
 
+import math
+
 import polars as pl
 import pytest
 from slicewise.analysis.campaign.figures import FIGURES_SCHEMA, coverage_missed, missed_by
@@ -33,6 +35,9 @@ def test_figures_of_times():
     assert (outside.beforehand, outside.running, outside.afterwards, outside.in_time, outside.at_all) == (0, 1, 1, 1, 2)
     assert (within.beforehand, within.running, within.in_time) == (1, 0, 1)
     assert (found.bad, found.bad_covered) == (2, 0)
+    # 90 to 130 s twice, 110 to 150 s, 80 to 120 s.
+    assert (found.width, found.widest) == (pytest.approx(13 / 9), 1.5)
+    assert figures_of_told([told(1, 1, 1)], 0.2).width == math.inf
     assert not found.is_as_intervals_say
 
 

@@ -46,6 +46,11 @@ class Told:
         return self.seconds.low <= self.took <= self.seconds.high
 
     @property
+    def width(self) -> float:
+        """The interval's upper end over its lower end."""
+        return self.seconds.high / self.seconds.low if self.seconds.low > 0 else math.inf
+
+    @property
     def is_told_in_time(self) -> bool:
         """Whether a warning came before the job ended."""
         return bool(self.doubt) or self.is_off_in_time
@@ -67,7 +72,8 @@ class ToldFigures:
     """mean, largest: of |relative error|; bias: mean of the relative error. apart: the most that a time is off the mean
     of its repeats; largest_of_means: the largest |error| for these means. within, outside: how many lie in their
     intervals, and how many do not; of_outside, of_within: those that were warned of. bad: how many are off by more than
-    was asked; bad_covered: those of them within an interval as wide, or doubted beforehand.
+    was asked; bad_covered: those of them within an interval as wide, or doubted beforehand. width, widest: of intervals
+    (`Told.width`), the median and the largest.
     """
 
     count: int
@@ -82,6 +88,8 @@ class ToldFigures:
     of_within: Warned
     bad: int
     bad_covered: int
+    width: float
+    widest: float
 
     @property
     def within_share(self) -> float:
@@ -152,6 +160,8 @@ def figures_of_told(told: Sequence[Told], bad: float) -> ToldFigures:
         of_within=_warned(within),
         bad=len(off),
         bad_covered=sum(bool(one.doubt) or one.is_within for one in off),
+        width=statistics.median(one.width for one in told),
+        widest=max(one.width for one in told),
     )
 
 
