@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from slicewise import cli, overview
@@ -24,6 +25,7 @@ def leaves(command, path):
     return [leaf for name, part in parts.items() for leaf in leaves(part, [*path, name])]
 
 
+OPTIONS_PAGE = (Path(__file__).parents[2] / "docs" / "options.md").read_text(encoding="utf-8")
 ALL = {" ".join(path): command for name in overview.files() for path, command in leaves(cli._load(name), [name])}
 
 
@@ -34,6 +36,8 @@ def test_help(name):
     assert f"Usage: slicewise {name}" in " ".join(done.text.split())
     assert "<" not in done.text, "typer's own words"
     assert "OPTIONS" not in done.text, "typer's own words"
+    form = " ".join(done.text.partition("\n\n")[0].split()).removeprefix("Usage: ")
+    assert name not in ALL or f"```text\n{form}\n```" in OPTIONS_PAGE, "docs/options.md calls it otherwise"
 
 
 def test_no_part_of_a_command_is_listed():

@@ -41,8 +41,8 @@ def campaign(
 ) -> None:
     """Tabulate a folder of runs: throughput alone and together, slowdown, and how well it is predicted.
 
-    Jobs whose I/O overlapped in time count as one run, others as standalone runs. Repeats of one combination of
-    jobs are averaged.
+    Jobs whose I/O overlapped in time are one run together. A job that overlapped no other is a standalone run.
+    Repeats of one combination of jobs are averaged.
 
     Example: slicewise campaign profiles/ --csv tables/
     """

@@ -396,8 +396,8 @@ def worst(
 ) -> None:
     """Say who lost most time to others, and who cost others most. Without times: on the catalog's last day.
 
-    More than 200 jobs are asked all at once, which is quick and a little less sure. With --ask N the N jobs that can
-    have lost most are asked one by one. Answers are kept in the catalog.
+    For more than 200 jobs one estimate of all takes the place of blame for each (docs/models.md says how far the two
+    differ). With --ask N blame is asked about the N jobs that can have lost most. Answers are kept in the catalog.
 
     Example: slicewise catalog worst /site/catalog --since 2026-11-22 --ask 1000 --by program
     """

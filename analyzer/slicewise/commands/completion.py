@@ -16,7 +16,7 @@ def completion(
     context: typer.Context,
     what: Annotated[
         Literal["bash", "zsh", "fish", "words"],
-        typer.Argument(metavar="SHELL", help="bash, zsh or fish. The scripts for these shells call `words`."),
+        typer.Argument(metavar="SHELL", help="bash, zsh or fish. What is printed calls this command again, with `words`."),
     ],
     words: Annotated[
         list[str] | None, typer.Argument(metavar="[WORD...]", help="After `words`: what has been typed so far.")
@@ -24,7 +24,9 @@ def completion(
 ) -> None:
     """Print what makes a shell complete commands and options by the tab key.
 
-    Example: slicewise completion bash >> ~/.bash_completion
+    For bash: a line  eval "$(slicewise completion bash)"  in ~/.bashrc.
+
+    Example: slicewise completion bash
     """
     if what in SCRIPTS:
         typer.echo(SCRIPTS[what])

@@ -33,7 +33,7 @@ def config(
     """Show each setting: its value, where that comes from (the default, your file or the environment), its meaning.
 
     The file is ~/.config/slicewise/config.toml (below XDG_CONFIG_HOME where that is set), with a line `slice = 2` for
-    SLICEWISE_SLICE=2. The environment goes before the file, and an option of a command before both. Your file
+    SLICEWISE_SLICE=2. The environment overrides the file, and an option of a command overrides both. Your file
     holds for what slicewise itself starts, and after `module load slicewise`. The preloaded library reads the
     environment alone: a script that sets LD_PRELOAD by itself needs  eval "$(slicewise config --export sh)"  before.
 

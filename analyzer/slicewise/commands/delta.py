@@ -55,10 +55,10 @@ def run(
         typer.Option(
             "--b",
             metavar="CMD",
-            help="Job B, likewise. {start} stands for the time at which it is to begin, in seconds.",
+            help="Job B, likewise. {start} in a command becomes its time to begin, in seconds since 1970.",
         ),
     ],
-    first: Annotated[float, typer.Option("--from", metavar="S", help="First offset: seconds from A's start to B's.")],
+    first: Annotated[float, typer.Option("--from", metavar="S", help="The first offset: by how many seconds B starts later than A.")],
     last: Annotated[float, typer.Option("--to", metavar="S", help="The last offset.")],
     step: Annotated[float, typer.Option(metavar="S", help="From one offset to the next.")],
     repeat: Annotated[int, typer.Option(metavar="N", min=1, help="How often every run is done.")] = 1,
@@ -96,7 +96,7 @@ def read(
 ) -> None:
     """Draw the Delta-graph of profiles: of two jobs together, and of each alone; several directories side by side.
 
-    In each run, A is the job whose name sorts first. An offset is the time from A's first byte to B's.
+    In each run, A is the job whose name sorts first. An offset is measured here: from A's first byte to B's.
 
     Example: slicewise delta read slicewise-delta
     """
@@ -130,7 +130,7 @@ def sweep(
     """Measure the Delta-graphs of all configurations in a plan, and draw them on one page. Panels
     that are recorded are not run again.
 
-    A plan is a file in TOML. `slicewise delta plans` lists the shipped ones; docs/commands.md explains
+    A plan is a file in TOML. `slicewise delta plan` lists the shipped ones; docs/commands.md explains
     the keys.
 
     Example: slicewise delta sweep plan.toml

@@ -122,9 +122,9 @@ def recorder(
 ) -> None:
     """Say why Recorder's traces are not read. They need a library of Recorder's own installation.
 
-    Print them with its recorder2text and import them as CSV (docs/imports.md).
+    Print them with its recorder2text, make CSV of them, and import that (docs/imports.md).
 
-    Example: recorder2text TRACES; slicewise import csv calls.csv
+    Example: slicewise import csv calls.csv
     """
     raise UserError(
         f"{directories[0]}: Recorder's traces are read by libreader.so of its own installation alone, which no Python "

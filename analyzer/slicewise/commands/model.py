@@ -95,9 +95,9 @@ def predict(
         list[str],
         typer.Option(
             metavar="JOB",
-            help=f"{JOB_FORM}; with --fitted {FITTED_FORM}. Give it once for each job. cap: the rate that the job "
-            "reaches alone. start: in seconds. If the capacity has a unit, volume and cap have one, too: "
-            "16GiB, 80MiB/s.",
+            help=f"{JOB_FORM}; with --fitted {FITTED_FORM}. Give it once for each job. D: the rate that the job "
+            "reaches alone. B: the bytes that it has under way at a moment. S: in seconds. If the capacity has a unit, "
+            "V, D and B have one, too: 16GiB, 80MiB/s.",
         ),
     ],
     capacity: Annotated[

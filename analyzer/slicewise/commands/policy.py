@@ -57,12 +57,12 @@ class PolicyCommands(TyperGroup):
 app = typer.Typer(cls=PolicyCommands, add_completion=False, invoke_without_command=True)
 Only = Annotated[
     list[str] | None,
-    typer.Option("--policy", metavar="P", help=f"Only this policy; may be repeated: {', '.join(POLICIES)}."),
+    typer.Option("--policy", metavar="P", help=f"One of {', '.join(POLICIES)} (docs/policy.md); may be repeated. Else all."),
 ]
 MetricOption = Annotated[
     Metric,
     typer.Option(
-        help="By which sum over all jobs a policy is judged. cpu_seconds: processes x seconds in I/O, waiting included."
+        help="By which figure of all jobs a policy is judged. cpu_seconds: processes x seconds in I/O, waiting included."
     ),
 ]
 Delay = Annotated[
@@ -238,7 +238,7 @@ def probability(
 ) -> None:
     """Say how often somebody else does I/O while a job does: what is expected, and what the slices show.
 
-    Example: slicewise policy probability slicewise/  or  slicewise policy probability --swf machine.swf --io-share 5
+    Example: slicewise policy probability --swf machine.swf --io-share 5
     """
     places = job_places(profiles or [])
     digests = read_digests(places)

@@ -27,7 +27,7 @@ def serve_metrics(
         typer.Option(
             metavar="ADDRESS|unix:/PATH",
             help="Where to listen. Whoever can reach it can read all jobs' figures. What other machines reach needs "
-            "--certificate. At a Unix socket its owner reads, and with SLICEWISE_GROUP=1 its group.",
+            "--certificate. A Unix socket is its owner's alone; with SLICEWISE_GROUP=1 its group's, too.",
         ),
     ] = "127.0.0.1",
     certificate: Annotated[

@@ -13,7 +13,7 @@ def settings_text() -> str:
     opening = (
         "Each setting is an environment variable, which the preloaded library reads at a process's start. In your file "
         "(slicewise config says where) its name is a key: slice = 2 is SLICEWISE_SLICE=2. The file holds for what "
-        "slicewise starts; the environment goes before it, and an option before both."
+        "slicewise starts; the environment overrides it, and an option overrides both."
     )
     return "\n\n".join([filled(opening), *(_about(setting) for setting in settings())])
 
