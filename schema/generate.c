@@ -391,17 +391,21 @@ static void print_counters_page(FILE *out)
                  "The tables that a profile holds, with their columns. Then come the names for which a profile has\n"
                  "numbers: layers, mishaps and others. In a hurry? [digest.md](digest.md) has the tables that analyses\n"
                  "use, and [names of mishaps](#names-of-mishaps) says what to do about what went wrong.\n\n"
-                 "The library writes the tables of processes. A collector writes `nodes` and all tables that begin\n"
-                 "with `node_`; two of them need root, as they say. `slicewise export --table` writes some tables as\n"
-                 "CSV or Parquet, and `slicewise.profile.read_tables` reads all of them in Python\n"
-                 "([python.md](python.md)). This page is made from `schema/` by `make docs`; do not edit it.\n\n"
+                 "The library writes the tables of processes, `slicewise run` writes `launches`. A collector writes\n"
+                 "`nodes` and all tables that begin with `node_`; two of them need root, as they say. `slicewise\n"
+                 "export --table` writes some tables as CSV or Parquet, and `slicewise.read_tables` reads all of them\n"
+                 "in Python ([python.md](python.md)). `make docs` makes this page from `schema/`.\n\n"
                  "| word | meaning |\n|---|---|\n"
                  "| process | every row belongs to one process, which the file names by an id that no two processes share |\n"
                  "| KEY | a column that, with the process, tells a row from the others of its table |\n"
-                 "| SUM, MAX, LAST | how the values of two rows with the same keys become one: their sum, the larger, or the later |\n"
                  "| rows: ADD | rows with the same keys are parts of one: add them up, each column as its merge rule says |\n"
-                 "| rows: LAST | a row is written again as it grows: the latest row with the same keys replaces the earlier ones |\n"
-                 "| layer | the interface by which a program did I/O: POSIX, stdio or MPI-IO |\n"
+                 "| rows: LAST | a row is written again as it grows: of rows with the same keys the latest replaces the others, whatever the merge "
+                 "rules say. If the key is `number`, a slice may have several rows with different numbers: these add up |\n"
+                 "| SUM, MAX, LAST | the merge rules, how two values become one: their sum, the larger, or the later |\n"
+                 "| a call that spans slices | has its bytes and its time in each of them, in proportion to time. All else of it (that it is a call, "
+                 "how long it took as a whole, its bins) is in the slice in which it ended |\n"
+                 "| a look | one reading of a process's counts, by the collector in `/proc/PID/io`, by the library in its own process |\n"
+                 "| layer | the interface by which a program did I/O. Do not add all layers: [format.md](format.md#slices) says which add up |\n"
                  "| ns, ps | nanoseconds, and thousandths of these |\n"
                  "| `_0..9` | columns of one kind: the bins of a histogram, with the lower edges that the meaning lists |\n"
                  "| 0, 128, doubling | lower edges: 0, 128, 256, 512 and so on |\n");
@@ -501,22 +505,28 @@ static void print_coverage_page(FILE *out)
     fprintf(out,
             "# Functions that are seen\n\n"
             "Is your program seen? Programs that call the C library, C++'s streams, MPI-IO in C or Fortran, or a\n"
-            "library such as HDF5 on top of these are. Not seen are static programs, Go programs, set-user-ID\n"
-            "programs and system calls that a program makes by itself ([what no function\n"
-            "shows](#what-no-function-shows)). How do you notice? The kernel counts each process's bytes, too.\n"
-            "`slicewise info`, `report` and `run` say what share of these bytes Slicewise saw: the\n"
-            "[coverage](glossary.md#coverage). This page is made from `schema/` by `make docs`; do not edit it.\n\n"
-            "Slicewise knows %zu functions for I/O, besides those for [communication of\n"
-            "MPI](#communication-of-mpi). %zu of them it intercepts; the others are kinds of asynchronous\n"
-            "requests, which it counts when they are complete. A function may have several names in the C library\n"
-            "(`open`, `open64`, ...): these are its *symbols*, %zu in all. A function of MPI-IO is intercepted by\n"
-            "its Fortran names, too. This table says how many symbols other profilers intercept, according to\n"
-            "their sources:\n\n"
-            "| | version | symbols | how many of them Slicewise has | its list | remarks |\n|---|---|---|---|---|---|\n",
-            COUNT_OF(operations), COUNT_OF(operations) - requests, symbols);
+            "library such as HDF5 on top of these are. Not seen are static programs, most Go programs,\n"
+            "set-user-ID programs, pages of mapped files, and system calls that a program makes by itself ([what\n"
+            "no function shows](#what-no-function-shows)). How do you notice? The kernel counts each process's\n"
+            "bytes, too. `slicewise info`, `report` and `run` say what share of these bytes Slicewise saw: the\n"
+            "[coverage](glossary.md#coverage). Bytes of mapped files and of io_uring are not in that count: they\n"
+            "have lines of their own. `make docs` makes this page from `schema/`.\n\n"
+            "Slicewise intercepts %zu functions: those of I/O, and those that begin or end processes, threads and\n"
+            "MPI. [Communication of MPI](#communication-of-mpi) comes on top. %zu more rows are kinds of\n"
+            "asynchronous requests, which are counted when they are complete. A function may have several names\n"
+            "in the C library (`open`, `open64`, ...): these are its *symbols*, %zu in all. A function of MPI-IO\n"
+            "is intercepted by its Fortran names, too. This table says how many symbols other profilers\n"
+            "intercept, according to their sources. It compares names, not shares of I/O: usual programs use few\n"
+            "of these functions.\n\n"
+            "| profiler | version | its symbols | of these Slicewise has | its list | remarks |\n|---|---|---|---|---|---|\n",
+            COUNT_OF(operations) - requests, requests, symbols);
     for (size_t peer = 0; peer < COUNT_OF(peers); peer++)
         fprintf(out, "| %s | %s | %zu | %zu | %s | %s |\n", peers[peer].name, peers[peer].version, theirs[peer], shared[peer], peers[peer].source,
                 peers[peer].note);
+
+    fprintf(out, "\n## What no function shows\n\n| what is not seen | why | what shows it all the same |\n|---|---|---|\n");
+#define UNSEEN(calls, why, told_by) fprintf(out, "| %s | %s | %s |\n", calls, why, told_by);
+#include "unseen.def"
 
     fprintf(out,
             "\n## Function by function\n\nThe last columns say which of the symbols another profiler intercepts, too. \"3 of 6\" means three of\n"
@@ -556,10 +566,6 @@ static void print_coverage_page(FILE *out)
         if (functions > 0)
             fprintf(out, " |\n");
     }
-
-    fprintf(out, "\n## What no function shows\n\n| what is not seen | why | what shows it all the same |\n|---|---|---|\n");
-#define UNSEEN(calls, why, told_by) fprintf(out, "| %s | %s | %s |\n", calls, why, told_by);
-#include "unseen.def"
 
     fprintf(out, "\n## Seen elsewhere, not here\n\nSymbols that another profiler intercepts and Slicewise does not.\n"
                  "None of them moves bytes.\n\n");
