@@ -34,8 +34,8 @@ TERMS = (
     ),
     Term(
         "asymmetry index",
-        "How much more one of two equal jobs loses than the other while both run. 0: both lose the same, whichever "
-        "starts first. 1: one job waits until the other has ended.",
+        "How much more one of two equal jobs loses than the other while both run. It does not say which of them. 0: "
+        "both lose the same, whichever starts first. 1: one job waits until the other has ended.",
     ),
     Term(
         "call site",
@@ -60,8 +60,8 @@ TERMS = (
     ),
     Term(
         "confidence",
-        "How sure a result is. High: you can act on it. Medium: it is probably right, and its interval says how far "
-        "off it may be. Low: it is a hint. Unknown: the profiles cannot tell.",
+        "How sure a result is. High: you can act on it. Medium: it is probably right, within its interval. Low: it is "
+        "a hint, since it rests on something that these runs cannot check. Unknown: the profiles cannot tell.",
     ),
     Term(
         "contention",
@@ -70,15 +70,15 @@ TERMS = (
     ),
     Term(
         "coverage",
-        "How much of a job's I/O Slicewise saw: the bytes that the library counted, over the bytes that the kernel "
-        "counted. If it is less than 95 %, the figures are a lower bound: docs/limits.md says what Slicewise cannot "
-        "see.",
+        "How much of a job's I/O Slicewise saw: what share of the bytes that the kernel counted. Killed processes, "
+        "mapped files and io_uring are not in it. Below 95 % take the figures for a lower bound: docs/limits.md says "
+        "what Slicewise cannot see.",
         is_marked=False,
     ),
     Term(
         "Delta-graph",
-        "A chart for two jobs. From left to right: how long after the first job the second one started. Upwards: how "
-        "long each of them took.",
+        "A chart for two jobs, A and B. From left to right: how long after A's start B started (negative: before it). "
+        "Upwards: how long each of them took.",
         ("Delta-graphs",),
     ),
     Term(
@@ -94,8 +94,8 @@ TERMS = (
     ),
     Term(
         "frame",
-        "In Python and in a catalog: one of the tables of a job. In a profile's file: one of the pieces that the file "
-        "consists of. In a call stack: one of the functions.",
+        "A word with three meanings. In Python and in a catalog: one of a job's tables (a data frame). In a profile's "
+        "file, and in messages about its damage: a piece of the file. In a call stack: one of the functions.",
         is_marked=False,
     ),
     Term(
@@ -107,8 +107,8 @@ TERMS = (
     ),
     Term(
         "I/O calls",
-        "Calls that read, write, look up, open, close or sync files. While a thread is in such a call it waits and "
-        "does not compute.",
+        "Calls that read, write, look up, open, close or sync files. All time in such a call counts as I/O, also "
+        "where the processor only copies memory.",
         (
             "in I/O calls",
             "in I/O",
@@ -116,8 +116,8 @@ TERMS = (
     ),
     Term(
         "interference factor",
-        "How many times as long the I/O took beside other jobs as it takes alone. 1: the I/O lost nothing. 2: it took "
-        "twice as long.",
+        "Of the time in I/O: how many times as long it took beside other jobs as it takes alone. 1: nothing was lost. "
+        "2: it took twice as long.",
         (
             "interference factors",
             "interference",
@@ -161,8 +161,12 @@ TERMS = (
     Term(
         "load balance",
         "How evenly ranks compute: the mean computing time of all ranks, divided by the computing time of the rank "
-        "that "
-        "computes longest. 100 %: all compute equally long. The POP project defined this efficiency.",
+        "that computes longest. 100 %: all compute equally long.",
+    ),
+    Term(
+        "lost",
+        "By how many seconds the job ran longer than it runs alone. Of one process or of I/O only where that is said.",
+        is_marked=False,
     ),
     Term(
         "makespan",
@@ -176,8 +180,8 @@ TERMS = (
     ),
     Term(
         "metadata call",
-        "A call that opens, closes, creates, looks up or removes a file, or moves the position in it. It reads and "
-        "writes no bytes of the file.",
+        "A call that works on names, attributes, descriptors or positions of files, such as open, stat, seek or "
+        "truncate. No bytes are counted with it.",
         ("metadata calls",),
     ),
     Term(
@@ -203,14 +207,20 @@ TERMS = (
         ("phases",),
     ),
     Term(
+        "process that matters",
+        "A process of the job that moved at least 1 % of what the busiest one moved, or spent at least 5 % of the time "
+        "in calls that the busiest one spent, and 1 % of the runtime. Only such processes are counted and compared.",
+        is_marked=False,
+    ),
+    Term(
         "profile",
         "What Slicewise recorded of one job: a directory with one file for each node. It has the job's name.",
         is_marked=False,
     ),
     Term(
         "quiet run",
-        "A past run of the same program, with about as many bytes in calls of about the same size, while nobody else "
-        "used its file systems. It stands in for a standalone run.",
+        "A past run of the same program, with as many bytes and calls of the same size, both within a factor of 2, "
+        "while nobody else used its file systems. It stands in for a standalone run.",
         is_marked=False,
     ),
     Term(
@@ -220,7 +230,8 @@ TERMS = (
     ),
     Term(
         "rate",
-        "Bytes per second, in MiB/s unless it says otherwise. 1 MiB is 1,048,576 bytes.",
+        "Bytes per second, in MiB/s unless it says otherwise. 1 MiB is 1,048,576 bytes. Throughput is the same; "
+        "bandwidth is what a file system gives.",
         is_marked=False,
     ),
     Term(
@@ -230,11 +241,17 @@ TERMS = (
     Term(
         "region",
         "The longest stretch of time in which all of the compared jobs moved bytes with all their processes. There "
-        "they really competed.",
+        "they really competed. If there is none: with at least one process of each, and the report says so.",
         (
             "regions",
             "active overlapping region",
         ),
+    ),
+    Term(
+        "request",
+        "Asynchronous I/O (POSIX aio, libaio, io_uring): a program submits it, goes on, and asks later what became of "
+        "it. Its time overlaps with other requests and with computing.",
+        is_marked=False,
     ),
     Term(
         "RSD",
@@ -254,7 +271,8 @@ TERMS = (
     ),
     Term(
         "signal",
-        "A figure of a node or of one of its devices, such as how busy a disk is, by slice. Collectors sample signals.",
+        "A figure of a node or of one of its devices, such as how busy a disk is, by slice. Collectors sample signals. "
+        "(SIGTERM and the like are signals of Unix.)",
         is_marked=False,
     ),
     Term(
@@ -265,7 +283,7 @@ TERMS = (
     ),
     Term(
         "slowdown",
-        "How many times as long the job took as it takes alone. 1.5: it took half as long again.",
+        "Of the whole runtime: how many times as long the job took as it takes alone. 1.5: it took 50 % longer.",
     ),
     Term(
         "standalone run",
@@ -300,12 +318,13 @@ TERMS = (
     ),
     Term(
         "waiting for its turn",
-        "Time in which Slicewise's coordinator let another job go first. No I/O call was running.",
+        "Time in which Slicewise's coordinator, a program that lets jobs do I/O one after another, let another job go "
+        "first. No I/O call was running.",
     ),
     Term(
         "weight",
         "What decides how much of a file system a job gets: mostly the number of its processes or of its nodes. On "
-        "some file systems it is the number of its mounts, or each job gets the same.",
+        "some file systems it is the number of its mounts; on others all jobs have the same weight.",
         ("weights",),
     ),
 )
