@@ -25,7 +25,7 @@ def read(path: str | Path, *, distributions: bool = False) -> Digest:
     """One job: its directory, or one node's `.swz` file of it.
 
     distributions: whether the sizes and latencies of calls are wanted, too (`Digest.distributions`).
-    If a file is damaged, only the frames with damage are missing; `Digest.damage` names them. Raises
+    If a file is damaged, only the damaged pieces of it are missing; `Digest.damage` names them. Raises
     `slicewise.UserError` if there is nothing to read: no such file, not a profile, another format, several jobs or
     slice lengths, nothing that is undamaged, or slices that lie days apart, since the clock was set while the job ran.
     """

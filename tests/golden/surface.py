@@ -12,7 +12,7 @@ import json
 import re
 from pathlib import Path
 
-from slicewise.digest.describe import MODULES, public_functions
+from slicewise.digest.describe import FUNCTIONS, public_functions
 from slicewise.digest.digest import Digest
 from slicewise.digest.schema import FRAMES
 
@@ -54,11 +54,7 @@ def _functions() -> list[tuple[str, list[str]]]:
     answers = importlib.import_module("slicewise.answers")
     named = [(f"slicewise.{name}", getattr(package, name)) for name in READERS]
     named += [(f"slicewise.answers.{function.__name__}", function) for function in public_functions(answers)]
-    named += [
-        (f"{module.__name__}.{function.__name__}", function)
-        for module in MODULES
-        for function in public_functions(module)
-    ]
+    named += [(f"{function.__module__}.{function.__name__}", function) for function in FUNCTIONS]
     members = [(f"Digest.{name}", member) for name, member in vars(Digest).items() if not name.startswith("_")]
     found = [(name, list(inspect.signature(function).parameters)) for name, function in named]
     return found + [

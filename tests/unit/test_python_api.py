@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import slicewise
+from slicewise import answers
 from slicewise.digest import describe
 from slicewise.digest.digest import Digest
 from support.tabled_jobs import write_job
@@ -57,15 +58,11 @@ def test_what_is_no_profile_is_refused_in_one_line(tmp_path):
 
 
 def test_every_public_function_and_frame_is_documented():
-    functions = [function for module in describe.MODULES for function in describe.public_functions(module)]
+    functions = [*describe.FUNCTIONS, *describe.public_functions(answers)]
     members = [member for name, member in inspect.getmembers(Digest) if not name.startswith("_")]
     offered = [getattr(slicewise, name) for name in slicewise.__all__]
     undocumented = [each for each in (*functions, *members, *offered) if not inspect.getdoc(each)]
     assert not undocumented
-    modules = {path.stem for path in Path(describe.__file__).parent.glob("*.py")}
-    not_for_others = {"__init__", "describe", "schema", "digest", "coverage", "beside", "outlines", "jobs", "sampled"}
-    not_for_others |= {"together", "shown", "others"}
-    assert modules - not_for_others <= {module.__name__.rpartition(".")[2] for module in describe.MODULES}
 
 
 def test_the_package_is_typed_and_imports_nothing_large():

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from slicewise.catalog.schema import FRAMES, NAMES, NOT_KEPT
+from dataclasses import replace
+
+from slicewise.catalog.schema import FRAMES, KEY_COLUMN, MORE_OF_JOBS, MORE_OF_STORAGES, NAMES, NOT_KEPT
 from slicewise.digest.describe import folded, sections
+from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
+from slicewise.digest.schema import Frame
 
 OPENING = """# The catalog
 
@@ -18,8 +22,8 @@ slicewise catalog ingest /site/catalog /scratch/*/slicewise
 ```
 
 The command makes the catalog if there is none. It searches the directories and everything below them. Each job comes
-in once, even if copies of its profile lie in several places: Slicewise knows a process again by an id that no other
-process has. If there are two profiles of one job, the catalog keeps the more complete one. So you may ingest a job
+in once, even if copies of its profile lie in several places: their processes have the same unique ids. If there are two
+profiles of one job, the catalog keeps the more complete one. So you may ingest a job
 while it runs, and again when it has ended. A profile whose files have not changed is not read again.
 
 - **A profile that cannot be read** is left out. A line on standard error names it, and the exit status is 1. If only
@@ -29,14 +33,18 @@ while it runs, and again when it has ended. A profile whose files have not chang
 
 ## How do I ask it?
 
-- `slicewise catalog list`, `show`, `overlaps`, `worst` and `quality`: [commands.md](commands.md) has their options.
+- `slicewise catalog list`, `show`, `overlaps`, `worst`, `quality` and `page`:
+  [options.md](options.md#slicewise-catalog) has their options. `prune` removes old jobs.
+  [operating.md](operating.md#keep-all-jobs-in-a-catalog) says how large a
+  catalog gets, and how fast it answers.
 - With `SLICEWISE_CATALOG=/site/catalog`, every command that takes a PROFILE takes the name of a job as well, for
-  instance `slicewise blame 48213`. `blame`, `compare` and others then look in the catalog for neighbours and for
-  quiet runs. `blame` says which runs it found.
+  instance `slicewise blame 48213`. `blame` then looks in the catalog for neighbours and for quiet runs, and says which
+  it found. So do `compare`, `report`, `size` and `expect`.
 - A quiet run stands in for a standalone run. It is a run of the same program, with calls of about the same size and
   about as many bytes, while nobody else used its file systems. If there are several, those on the job's own file
   systems are preferred.
 - Several jobs may have one name. Then use a job's key: the 16 hexadecimal digits that `list --json` and `show` give.
+  They are the number in the column `key`, with zeros in front.
 
 A catalog does not keep everything of a profile. It leaves out these frames: {left_out}. It also
 leaves out calls that failed, counters by layer, counters of pipes, sockets and devices, and the texts that explain
@@ -58,8 +66,9 @@ All rows of a job lie under the day (UTC) on which the job began. The column `ke
 every frame. A batch holds the jobs that one ingest brought. When a day has more than eight batches, the next ingest
 merges them. Rows of `jobs` and `job_slices` are sorted by time, rows of all other frames by key.
 
-If `catalog.json` is damaged, write it anew, with `"hash"` if the catalog was made with `--names hash`, and `true` if it
-was made with `--show-names`:
+If `catalog.json` is damaged, write it anew as below. `names` is `"hash"` if the catalog was made with `--names hash`:
+then there is a file with the salt beside it. `shows_names` is `true` if it was made with `--show-names`; if in doubt,
+write `false`, which shows less.
 
 ```json
 {"format": 1, "names": "plain", "shows_names": false}
@@ -105,19 +114,21 @@ Spark reads the same pattern with `spark.read.option("basePath", "CATALOG").parq
 
 Only the owner can read a new catalog (mode 700). With `--names hash`, given when the catalog is made, it stores hashes
 in place of users, job names and paths in these columns: {names}. A user's number becomes another number, everything
-else a text. Not hashed are: programs' names without their paths, nodes and file systems.
+else a text. Not hashed are: programs' names without their paths, functions of call sites, nodes, and file systems with
+their sources and mount points, even if a mount point holds a user's name.
 
 The hashes are salted. The salt lies in the catalog with mode 600, so only the owner can ask for a job by its name, and
 check whether a name that they know is in the catalog. Other users ask by the job's key.
 
-The owner may let others read the files. Then `blame` and `compare` tell them what their jobs' neighbours did, but not
-who the neighbours were, unless the catalog was made with `--show-names`. That holds back the curious only: whoever can
-read the files can read all names in them that are not hashed.
+The owner may let others read the files ([operating.md](operating.md#keep-all-jobs-in-a-catalog) says how).
+Then `blame` and `compare` tell them what their jobs' neighbours did, but not
+who the neighbours were, unless the catalog was made with `--show-names`. This is no protection: whoever can read
+the files can read all names in them that are not hashed.
 
 ## Which columns are there?
 
-Each section says what a row of a frame is, and which columns tell its rows apart (the key). All bytes, calls and times
-are on files unless a frame says otherwise. This page is made by `make docs`.
+These frames have the columns of the [digest](digest.md), with `key` in front ({keyed}):
+{same}. `jobs` and `storages` have more columns, and two frames are the catalog's own. `make docs` makes this page.
 """
 
 
@@ -125,8 +136,19 @@ def page() -> str:
     """The page: what a catalog is, and a table of columns for each frame."""
     names = ", ".join(f"`{frame}.{column}`" for frame, columns in NAMES.items() for column in columns)
     left_out = ", ".join(f"`{name}` ({what})" for name, what in NOT_KEPT.items())
-    opening = OPENING.replace("{names}", names).replace("{left_out}", left_out)
-    return folded("\n".join([opening, *sections(FRAMES)]))
+    same = ", ".join(f"[{name}](digest.md#{name})" for name in FRAMES if name in DIGEST_FRAMES)
+    told = {"names": names, "left_out": left_out, "same": same, "keyed": KEY_COLUMN.meaning}
+    opening = OPENING
+    for place, text in told.items():
+        opening = opening.replace(f"{{{place}}}", text)
+    return folded("\n".join([opening, *sections(_own_columns())]))
+
+
+def _own_columns() -> dict[str, Frame]:
+    """What the digest's page does not have: the columns that come on top there, and the frames of a catalog alone."""
+    more = {"jobs": MORE_OF_JOBS, "storages": MORE_OF_STORAGES}
+    added = {name: replace(FRAMES[name], columns=columns) for name, columns in more.items()}
+    return added | {name: frame for name, frame in FRAMES.items() if name not in DIGEST_FRAMES}
 
 
 if __name__ == "__main__":

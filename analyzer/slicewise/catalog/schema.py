@@ -18,7 +18,7 @@ KEY_COLUMN = Column(pl.UInt64(), "", "which job: the same in all frames; two job
 # Of the digest's frames those that are not kept: what is made of a profile's sums by layer and bin.
 NOT_KEPT = {
     "distributions": "sizes and latencies of calls",
-    "storage_distributions": "sizes and latencies of calls",
+    "storage_distributions": "the same by file system",
     "accesses": "sizes and order of calls",
     "communication": "calls of MPI",
     "usage": "processor time and memory of processes",
@@ -77,13 +77,13 @@ FRAMES: dict[str, Frame] = {
         (KEY, "file", "kind"),
         {
             KEY: KEY_COLUMN,
-            "kind": Column(pl.String(), "", "damaged: bytes are no sound frames; missing: frames are not there at all; "
-                           "unfinished: processes have no last frame"),
+            "kind": Column(pl.String(), "", "damaged: bytes of the file cannot be read; missing: pieces of the file "
+                           "are not there at all; unfinished: processes without their last piece"),
             "file": Column(pl.String(), "", "the file"),
             "message": Column(pl.String(), "", "the same in words; empty where names are hashed"),
             "processes": _number("processes", "processes concerned, as far as known"),
-            "lost_frames": _number("", "frames that nobody has"),
-            "lost_slices": _number("slices", "slices that only they held"),
+            "lost_frames": _number("", "pieces of the file (frames, see format.md) that are in no copy"),
+            "lost_slices": _number("slices", "slices that only such pieces held"),
         },
     ),
 }  # fmt: skip

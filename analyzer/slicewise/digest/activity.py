@@ -36,11 +36,13 @@ def members(digest: Digest) -> pl.DataFrame:
 
 
 def activity(digest: Digest, direction: Direction, storage: int | None = None) -> pl.DataFrame:
-    """What each process that matters did in one direction in each slice of the job's own grid (`ACTIVITY_SCHEMA`).
+    """What each process that matters did in one direction, in each slice of the job's own length: job, process, node,
+    rank, slice, bytes, ops, ns, io_ns, threads.
 
     storage: the only one to count; None: all file systems. ns: time in calls and requests of that direction, of all
     threads together; io_ns: the same and, of writes, the syncs that follow them, since what is written is not there
-    before it is synced. A row without bytes is one of syncs alone. A process that moved no bytes has no row.
+    before it is synced. A row with 0 bytes: in that slice the process only synced. A process that moved no bytes in
+    the whole run has no row.
     """
     rows = digest.process_slices.lazy()
     if storage is not None:

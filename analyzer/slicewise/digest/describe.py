@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import ModuleType
 
-from slicewise.digest import activity, full, layers, nodes, processes, quality, slices, storages
-from slicewise.digest.digest import Digest, several
+from slicewise.digest import activity, full, nodes
+from slicewise.digest.digest import Digest
 from slicewise.digest.schema import FRAMES, Frame
 
 OPENING = """# The digest
 
 A digest is a job's profile as a set of tables. In Python each table is a polars data frame, and so these pages call it
-a *frame*. `slicewise.read(PATH)` gives a digest ([python.md](python.md)). All analyses, charts and exports read these
-frames, and none reads the files of a profile. So a question about a job has one answer everywhere.
+a *frame*. `slicewise.read(PATH)` gives a digest ([python.md](python.md)). Analyses and charts take a job's figures from
+these frames, not from the files of its profile. So a question about a job has one answer everywhere.
 
 Begin with these:
 
@@ -29,12 +29,19 @@ Begin with these:
 | a job's sums | [jobs](#jobs) |
 | each process's sums and its time in I/O | [processes](#processes) |
 | what a job did when | [process_slices](#process_slices) |
-| its file systems | [storages](#storages) |
-| its files | [files](#files) |
+| its file systems, and its bytes on each | [storages](#storages), joined with [mounts](#mounts) |
+| what was read and written of its files | [files](#files) |
+| sizes and latencies of calls | [distributions](#distributions), if they were asked for |
 | how much of its I/O was seen | [coverage](#coverage) |
 | what went wrong | [mishaps](#mishaps) |
 
 - Bytes, calls and times are those on files, unless a frame says otherwise.
+- A call that spans slices has its bytes and its time in each of them, by time. As a call it counts in the slice in
+  which it ended.
+- Times of threads add up, and in sums those of processes, too: they may be more than the runtime. Columns that end in
+  `_ops` include asynchronous requests, those in `_ns` do not: their time is in the columns `_request_ns`.
+- Not in any frame: calls that failed, sums by layer, pipes and sockets. `Digest.counters` has them
+  ([python.md](python.md#digest)).
 - A slice's number is the time at which it begins, in ns since 1970, divided by `slice_ns`.
 - `process` is an id that no two processes of any jobs and nodes share. It is not the process id (`pid`).
 - Each section says what a row of the frame is, and which columns tell its rows apart (the key).
@@ -70,7 +77,7 @@ def sections(frames: Mapping[str, Frame]) -> Iterator[str]:
 PYTHON_OPENING = """# Slicewise in Python
 
 `slicewise.read` gives a job as a digest: a set of tables, each a polars data frame. [digest.md](digest.md) describes
-them column by column. Everything that `slicewise report` shows comes from them. The package has type hints.
+them column by column. The wheel brings the package ([installing.md](installing.md)), which has type hints.
 
 ```python
 import polars as pl
@@ -80,7 +87,8 @@ job = slicewise.read("profiles/48213")
 
 # What the job wrote in each slice, in MiB/s.
 tau = job.slice_ns / 1e9
-rates = job.process_slices.group_by("slice").agg(pl.col("write_bytes").sum() / tau / 2**20).sort("slice")
+own = job.process_slices.join(job.processes.filter("matters"), on="process", how="semi")
+rates = own.group_by("slice").agg(pl.col("write_bytes").sum() / tau / 2**20).sort("slice")
 
 # Which of its processes waited longest for I/O.
 waited = pl.sum_horizontal("read_ns", "write_ns", "meta_ns", "sync_ns") / 1e9
@@ -93,23 +101,36 @@ totals = jobs.select("job", "program", "nodes", "read_bytes", "write_bytes")
 
 A frame is made when you first ask for it, and then kept. Take figures from the frames, not from the profile's files:
 the digest has decided who the job's processes are, which of them matter, and which layers add up
-([models.md](models.md) says how).
+([models.md](models.md) says how). Frames hold all processes of the profile, also mpirun and its helpers:
+`filter("is_of_job")` or `filter("matters")` leaves those out. A catalog is read as Parquet ([catalog.md](catalog.md)).
 
-In a notebook a job shows itself when a cell ends in it, and so do answers: `answers.report`, `answers.blame` and
-`answers.overlap` say what the commands of these names say. [notebook.ipynb](notebook.ipynb) is one to begin with.
+In a notebook, a cell whose last line is a job or an answer shows it. `answers.report`, `answers.blame` and
+`answers.overlap` answer as the commands of these names do. [notebook.ipynb](notebook.ipynb) is one to begin with.
 
 ```python
 from slicewise import answers
 
 answer = answers.report("profiles/48213")
 answer.save("report.html")  # the whole page
-seconds = answer.result.io_time.slowest  # its figures
+seconds = answer.result.io_time.slowest  # its figures, here the slowest process's s in I/O calls
+lost = answers.blame("profiles/48213").result.lost  # s of the runtime: value, low, high; None if it is unknown
 ```
 
-This page is made from the functions themselves by `make docs`; a test runs the example.
+`make docs` makes this page from the functions themselves; a test runs the examples. Functions that are not on it may
+change in any version.
 """
 PROSE_COLUMNS = 100
-MODULES = (activity, full, processes, layers, slices, storages, nodes, quality)
+# What is for others, beside reading and answers: the rest of the digest's functions makes the frames.
+FUNCTIONS: tuple[Callable[..., object], ...] = (
+    activity.members,
+    activity.activity,
+    activity.bytes_by_storage,
+    activity.common_slice_ns,
+    activity.on_grid,
+    full.full_slices,
+    nodes.values,
+    nodes.by_node,
+)
 
 
 def python_page() -> str:
@@ -118,8 +139,10 @@ def python_page() -> str:
     readers = [getattr(package, name) for name in ("read", "read_jobs", "read_tables")]
     parts = [PYTHON_OPENING, "## Reading\n", *(_function(reader, "slicewise") for reader in readers)]
     parts += ["## Digest\n", f"{_text(Digest)}\n", *_members_of_digest()]
-    parts += [_function(several, "slicewise.digest"), "## Functions on frames\n"]
-    parts += [_function(function, module.__name__) for module in MODULES for function in public_functions(module)]
+    answers = importlib.import_module("slicewise.answers")
+    parts += ["## Answers\n", *(_function(function, answers.__name__) for function in public_functions(answers))]
+    parts += ["`result` is a dataclass: `help(type(answer.result))` says what its fields are.\n"]
+    parts += ["## Functions on frames\n", *(_function(function, function.__module__) for function in FUNCTIONS)]
     return folded("\n".join(parts))
 
 

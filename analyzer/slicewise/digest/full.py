@@ -9,10 +9,10 @@ LEAST_AT_WORK = 0.9
 
 
 def full_slices(activity: pl.DataFrame) -> pl.DataFrame:
-    """The slices that each job was at work in throughout, as far as slices tell: job, slice, bytes, in order.
+    """Each job's full slices: job, slice, bytes, in order.
 
-    activity: see activity.py, of one job or several. A full slice lies between a job's first and last slice with bytes
-    (the job need not have filled these two), and in it 90 % of the processes that ever moved bytes moved some.
+    activity: what `activity` gives, of one job or several. A full slice lies between a job's first and last slice with
+    bytes (the job need not have filled these two), and in it 90 % of the processes that ever moved bytes moved some.
     """
     moved = activity.filter(pl.col("bytes") > 0).select(
         "job",

@@ -87,7 +87,7 @@ def program() -> pl.Expr:
 
 
 def end_ns(slice_ns: pl.Expr) -> pl.Expr:
-    """When a row's process ended. If nobody recorded its end: when the last slice began in which it did anything."""
+    """When a row's process ended; of one that still ran, when the last slice began in which it did anything."""
     last_seen = (pl.col("slice") * slice_ns).fill_null(0)
     return pl.max_horizontal("end_ns", pl.when(pl.col("end_ns") == 0).then(last_seen).otherwise(0))
 

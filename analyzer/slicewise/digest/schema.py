@@ -53,28 +53,32 @@ def _number(unit: Unit, meaning: str) -> Column:
 
 
 CLOCK_ERROR = _number(
-    "ns", "how far its slices may be off the clock; 0 in profiles of Slicewise, more in some imported jobs"
+    "ns", "how far its slices may be off the clock, of imported jobs; 0 in profiles of Slicewise: not measured"
 )
 SPREAD_AT_MOST = _number(
     "slices",
-    "the longest stretch of slices over which bytes were spread evenly, since the log does not say more; 1: each byte "
-    "is in its slice. Only imported jobs have more than 1",
+    "of imported jobs: over how many slices bytes had to be spread at most, since the log has no finer times; 1: each "
+    "byte is in its slice, as in profiles of Slicewise",
 )
 JOB = _name("the job's name; of several jobs with one name the later ones have a number behind it")
-PROCESS = Column(pl.UInt64(), "", "unique id of the process's run; it tells processes of all jobs and nodes apart")
+PROCESS = Column(pl.UInt64(), "", "unique id of the process's run")
 STORAGE = Column(pl.UInt64(), "", "which file system: one number for the same storage, on all nodes and in all jobs")
 SLICE = _number("", "number of the slice; it begins at slice * slice_ns, in ns since 1970")
 NODE = _name("the node's name")
-NODE_SLICE = _number("", "number of the slice; it begins at slice * node_slice_ns (of the digest), in ns since 1970")
+NODE_SLICE = _number("", "number of the slice; it begins at slice * the job's node_slice_ns, in ns since 1970")
 CALLS = {"read": "read calls", "write": "write calls", "meta": "metadata calls", "sync": "sync calls"}
 
 
 def _of_kinds(where: str) -> dict[str, Column]:
     """Operations and seconds by kind of call, and bytes where a kind moves any."""
     columns = {f"{kind}_bytes": _number("bytes", f"bytes moved by {CALLS[kind]} {where}") for kind in ("read", "write")}
-    columns |= {f"{kind}_ops": _number("calls", f"{calls} {where}, requests included") for kind, calls in CALLS.items()}
     columns |= {
-        f"{kind}_ns": _number("ns", f"time in {calls} {where}, of all threads") for kind, calls in CALLS.items()
+        f"{kind}_ops": _number("calls", f"{calls} {where}, asynchronous requests included")
+        for kind, calls in CALLS.items()
+    }
+    columns |= {
+        f"{kind}_ns": _number("ns", f"time in {calls} {where}, of all threads together")
+        for kind, calls in CALLS.items()
     }
     return columns | {
         f"{kind}_request_ns": _number(
@@ -90,11 +94,11 @@ SEEN_AND_COUNTED: tuple[tuple[str, Unit, str], ...] = (
     ("calls_seen", "calls", "calls that were seen"),
     ("calls_kernel", "calls", "calls that the kernel counted"),
     ("storage", "bytes", "bytes that the kernel moved between storage and memory in that direction"),
-    ("requested", "bytes", "bytes of requests that were seen and are not in the kernel's count"),
+    ("requested", "bytes", "bytes of requests that were seen, but are in neither of the two before"),
     (
         "touches",
         "calls",
-        "how many calls and requests may each have made the kernel count one page more than they moved",
+        "calls and requests, each of which may have made the kernel move a page more to or from storage",
     ),
 )
 
@@ -171,7 +175,10 @@ FRAMES: dict[str, Frame] = {
             "spread": SPREAD_AT_MOST,
             "clock_error_ns": CLOCK_ERROR,
             "is_of_job": _yes_or_no("it is the job's own: it has a rank, or no process has one"),
-            "matters": _yes_or_no("its I/O is part of what the job does (see docs/models.md); analyses count these"),
+            "matters": _yes_or_no(
+                "its I/O is part of what the job does ([glossary.md](glossary.md#process-that-matters)); analyses "
+                "count these"
+            ),
             **_of_kinds("on files"),
         },
     ),
@@ -236,7 +243,9 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "coverage": Frame(
-        "one row for each process: what was seen of it on all descriptors, and what the kernel counted",
+        "one row for each process: what was seen of it on all descriptors, and what the kernel counted. The share that "
+        "was seen is the sum of `read_seen` over that of `read_kernel` (and 1 at most), of the job's processes that "
+        "were not killed; what programs without the library read is added to the latter. So with writes",
         ("process",),
         {
             "process": PROCESS,
@@ -272,7 +281,8 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "launches": Frame(
-        "one row for each command that `slicewise run` began, with the kernel's counts of it and all its descendants",
+        "one row for each command that `slicewise run` began, with the kernel's counts of it and the "
+        "descendants that their parents waited for",
         ("node", "pid"),
         {
             "node": NODE,
@@ -286,7 +296,8 @@ FRAMES: dict[str, Frame] = {
     ),
     "sampled_processes": Frame(
         "one row for each process of the job that no library profiled and that its node's collector sampled from "
-        "outside; its counts are the kernel's, of descriptors of any kind; no other frame includes them",
+        "outside; its counts are the kernel's, of descriptors of any kind, and in no other frame. (A job of which no "
+        "process was profiled has these in `processes`, too, without counts)",
         ("process", "nth"),
         {
             "process": Column(
@@ -345,7 +356,8 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "distributions": Frame(
-        "one row for each kind of call and bin of sizes or durations, of all of the job's own processes together",
+        "one row for each kind of call and bin of sizes or durations, of all of the job's own processes together. No "
+        "rows, unless they were asked for: `slicewise.read(PATH, distributions=True)`",
         ("kind", "what", "bin"),
         DISTRIBUTION,
     ),
@@ -462,21 +474,22 @@ FRAMES: dict[str, Frame] = {
         {"node": NODE, "slice": NODE_SLICE, "seconds": _amount("s", "time that was sampled of the slice")},
     ),
     "node_slices": Frame(
-        "one row for each node, device, signal and slice where the signal was not 0; the node as a whole, not the "
-        "job's part",
+        "one row for each node, device, signal and slice where the signal was not 0 (for a mean over time divide "
+        "by all seconds of `node_samples`); the node as a whole, not the job's part",
         ("node", "kind", "device", "signal", "slice"),
         {
             "node": NODE,
-            "kind": _name("what it is counted of: node, or what the device is"),
+            "kind": _name(
+                "what it is counted of: node, or the kind of device ([counters.md](counters.md#names-of-devices))"
+            ),
             "device": _name("the device's name; empty: the node"),
             "signal": _name("which signal; [signals](digest.md#signals) lists them"),
             "slice": NODE_SLICE,
             "amount": _amount("", "how much, added up over the slice's samples"),
             "per": _amount(
                 "",
-                "what to divide the amount by to get the signal's value: seconds for a rate or a share of the time, "
-                "the "
-                "number of requests for a time per request",
+                "what to divide the amount by to get the signal's value: the number of requests for the time of a "
+                "request, otherwise seconds (a level, such as dirty_bytes, is added up over time first)",
             ),
         },
     ),
