@@ -40,12 +40,12 @@ JOB, NEIGHBOUR, ALONE = "four+fourafter20-1s-1-1", "four+fourafter20-1s-1-2", "f
 PICTURES = (
     Picture(
         "blame", "Who slowed a job down, by how much, and what to do",
-        "The first screen has the answer: how many times as long as alone the job took, because of whom, how sure that "
-        "is, and what to do next. The bar below says where the runtime went.",
+        "The first screen has the answer: the job took 1.6 times as long as alone (95.6 s instead of 59.6 s), because "
+        "of its neighbour, with high confidence. It says what to do next, and where the runtime went.",
         ("blame", JOB),
     ),
     Picture(
-        "blame-time", "When it lost the time, in dark colours",
+        "blame-time", "When it lost the time (the page in its dark colours)",
         "From above: what the job moved, and what it would have moved alone (dashed); how busy its neighbour kept the "
         "storage; and the seconds lost in each slice. The loss begins when the neighbour does.",
         ("blame", JOB), colours="dark", at="#s2",
@@ -56,8 +56,8 @@ PICTURES = (
     ),
     Picture(
         "overlap", "Two jobs on one time axis",
-        "What both jobs wrote in each second, one upon the other. While both write, each gets half of the capacity "
-        "(dashed line).",
+        "What both jobs wrote in each second, stacked. While both write, each gets half of the capacity. The dashed "
+        "line is the capacity, 22.8 MiB/s.",
         ("overlap", JOB, NEIGHBOUR, "--alone", ALONE),
     ),
     Picture(
@@ -108,8 +108,10 @@ def page_of_pictures() -> str:
     lines = [
         "# Gallery", "",
         "Pages that Slicewise writes. Two equal jobs of 4 processes wrote to one GlusterFS server. The second",
-        "one began 20 s after the first. The commands were typed in the directory of the profiles, and the",
-        "pictures are the first screens of the pages that they wrote. `make gallery` makes the pictures anew.",
+        "one began 20 s after the first: they are jobs 1 and 2 (the last number) of the run",
+        "`four+fourafter20-1s-1`. `four-1s-1-1` is such a job alone. The commands were typed in the directory",
+        "of the profiles. `blame` finds the runs alone there; `overlap` is told. `make gallery` makes the",
+        "pictures anew.",
     ]  # fmt: skip
     for picture in PICTURES:
         typed = f"slicewise {' '.join(picture.command)}"
