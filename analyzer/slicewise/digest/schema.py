@@ -94,7 +94,7 @@ SEEN_AND_COUNTED: tuple[tuple[str, Unit, str], ...] = (
     ("calls_seen", "calls", "calls that were seen"),
     ("calls_kernel", "calls", "calls that the kernel counted"),
     ("storage", "bytes", "bytes that the kernel moved between storage and memory in that direction"),
-    ("requested", "bytes", "bytes of requests that were seen, but are in neither of the two before"),
+    ("requested", "bytes", "bytes of requests that were seen and are not in the kernel's count, nor in the bytes seen"),
     (
         "touches",
         "calls",
