@@ -16,7 +16,9 @@ def completion(
     context: typer.Context,
     what: Annotated[
         Literal["bash", "zsh", "fish", "words"],
-        typer.Argument(metavar="SHELL", help="bash, zsh or fish. What is printed calls this command again, with `words`."),
+        typer.Argument(
+            metavar="SHELL", help="bash, zsh or fish. What is printed calls this command again, with `words`."
+        ),
     ],
     words: Annotated[
         list[str] | None, typer.Argument(metavar="[WORD...]", help="After `words`: what has been typed so far.")

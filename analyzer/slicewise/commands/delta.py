@@ -58,7 +58,9 @@ def run(
             help="Job B, likewise. {start} in a command becomes its time to begin, in seconds since 1970.",
         ),
     ],
-    first: Annotated[float, typer.Option("--from", metavar="S", help="The first offset: by how many seconds B starts later than A.")],
+    first: Annotated[
+        float, typer.Option("--from", metavar="S", help="The first offset: by how many seconds B starts later than A.")
+    ],
     last: Annotated[float, typer.Option("--to", metavar="S", help="The last offset.")],
     step: Annotated[float, typer.Option(metavar="S", help="From one offset to the next.")],
     repeat: Annotated[int, typer.Option(metavar="N", min=1, help="How often every run is done.")] = 1,

@@ -57,12 +57,14 @@ class PolicyCommands(TyperGroup):
 app = typer.Typer(cls=PolicyCommands, add_completion=False, invoke_without_command=True)
 Only = Annotated[
     list[str] | None,
-    typer.Option("--policy", metavar="P", help=f"One of {', '.join(POLICIES)} (docs/policy.md); may be repeated. Else all."),
+    typer.Option(
+        "--policy", metavar="P", help=f"One of {', '.join(POLICIES)} (docs/policy.md); may be repeated. Else all."
+    ),
 ]
 MetricOption = Annotated[
     Metric,
     typer.Option(
-        help="By which figure of all jobs a policy is judged. cpu_seconds: processes x seconds in I/O, waiting included."
+        help="By which figure of all jobs a policy is judged. cpu_seconds: processes x seconds in I/O, with waits."
     ),
 ]
 Delay = Annotated[

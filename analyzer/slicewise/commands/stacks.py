@@ -23,7 +23,8 @@ def stacks(
         typer.Option(metavar="DIR", help="Where programs or their debug information are; may be repeated."),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(metavar="SECONDS", min=SHORTEST_SECONDS, help="The longest time to read one process's stacks.")
+        float,
+        typer.Option(metavar="SECONDS", min=SHORTEST_SECONDS, help="The longest time to read one process's stacks."),
     ] = 5.0,
     all_users: Annotated[bool, typer.Option("--all-users", help="Show all users' jobs; root alone may.")] = False,
     json: AsJson = False,
