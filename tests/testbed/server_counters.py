@@ -33,7 +33,7 @@ def done_again(directory: Path) -> str:
     runs = _kept(directory / RUNS)
     if not runs:
         return (
-            "Runs that were done again because their jobs began too far apart were not counted when this was recorded."
+            "How many runs were done again, because their jobs began too far apart, was not noted for this recording."
         )
     again = sum(run["attempts"] - 1 for run in runs)
     return f"{again} of {len(runs) + again} runs were done again because their jobs began too far apart."

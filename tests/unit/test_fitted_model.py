@@ -59,6 +59,8 @@ def test_the_weight_behind_the_slices_is_found(weighting):
     assert model.weight.chosen.kind == weighting.kind
     assert model.weight.possible in ([weighting.kind], [weighting.kind, "processes^beta"])
     assert model.weight.reason == ""
+    if model.weight.possible == ["processes^beta"]:
+        assert answer(model.weight).endswith("The file system is fair neither to processes nor to nodes.")
     checked = cross_check(jobs, slices)
     assert checked["weight"].unique().to_list() == [weighting.kind]
     assert checked["relative_error"].abs().max() < 0.03

@@ -42,6 +42,8 @@ def _fairness(fit: WeightFit) -> str:
         return "The file system is fair to processes, not to nodes."
     if by_node and not by_process:
         return "The file system is fair to nodes, or to what each node has one of, not to processes."
+    if not by_process and not by_node:
+        return "The file system is fair neither to processes nor to nodes."
     return (
         "These runs cannot tell whether the file system is fair to processes or to nodes. Runs with unequal numbers of "
         "processes a node would tell."
