@@ -409,6 +409,15 @@ static void print_counters_page(FILE *out)
                  "| ns, ps | nanoseconds, and thousandths of these |\n"
                  "| `_0..9` | columns of one kind: the bins of a histogram, with the lower edges that the meaning lists |\n"
                  "| 0, 128, doubling | lower edges: 0, 128, 256, 512 and so on |\n");
+    fprintf(out, "\n");
+    size_t listed = print_wrapped(out, "The tables:", 0, "");
+    for (size_t i = 0; i < COUNT_OF(table_rows); i++)
+        if (table_rows[i].kind != ROW_COLUMN) {
+            char link[128];
+            snprintf(link, sizeof link, "[%s](#%s)", table_rows[i].name, table_rows[i].name);
+            listed = print_wrapped(out, link, listed, "");
+        }
+    fprintf(out, "\n");
     const char *table = NULL;
     for (size_t i = 0; i < COUNT_OF(table_rows); i++) {
         const struct row *row = &table_rows[i];

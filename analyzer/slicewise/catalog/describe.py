@@ -30,6 +30,8 @@ while it runs, and again when it has ended. A profile whose files have not chang
   a part is damaged, the rest comes in, and the table `damage` says what is missing.
 - **Killed at any moment**, an ingest leaves a whole catalog: run it again, and it goes on.
 - **Two at once**: the second one waits until the first one is done.
+- **A question meanwhile** is answered from what is there. polars or DuckDB may miss some rows for an instant; they
+  never see a row twice.
 
 ## How do I ask it?
 
