@@ -201,10 +201,11 @@ SOAK_ROUNDS ?= 50
 SOAK_FUZZ_SECONDS ?= 600
 
 .PHONY: soak
-soak:  ## what takes long: fuzzing, endurance, stress, and each fault SOAK_ROUNDS times
+soak:  ## what takes long: fuzzing, deep lint, endurance, stress, and each fault SOAK_ROUNDS times
 	make/setup test
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(SOAK_FUZZ_SECONDS)
+	rm -rf $(BUILD)/lint && $(MAKE) --no-print-directory -j$(PROCESSORS) lint-c TIDY_LIMIT=
 	$(MAKE) --no-print-directory bench-endurance
 	for round in $$(seq $(SOAK_ROUNDS)); do \
 	  echo "soak: round $$round of $(SOAK_ROUNDS)"; $(PYTEST) -q tests/fault tests/endtoend/test_real_stress.py tests/endtoend/test_life_starts.py || exit; \

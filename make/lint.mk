@@ -1,5 +1,6 @@
 # Looking for mistakes in all sources, and in those that changed. Included by Makefile.
 # clang-tidy leaves a stamp for each file that it found nothing in; it looks again when the file or a header of it changes.
+# It follows a function's paths to its own limit where a file changed, and in `make soak`; in all files at once for a fifth as far, in a third of the time.
 
 TIDY_SOURCES = $(wildcard store/*.c libprofiler/*.c wrappers/*.c collector/*.c interface/*.c reader/*.c schema/*.c)
 FORMATTED = $(foreach room,store libprofiler collector interface interface/slicewise reader schema,$(wildcard $(room)/*.[ch]))
@@ -12,7 +13,7 @@ CHANGED = $(if $(filter lint-changed%,$(MAKECMDGOALS)),$(shell \
 
 $(BUILD)/lint/%.tidy: %.c $(BUILD)/objects/%.o .clang-tidy
 	@mkdir -p $(@D)
-	@clang-tidy --quiet $< -- $(filter-out -M%,$(C_FLAGS)) 2> $@.log || { cat $@.log; exit 1; }
+	@clang-tidy --quiet $< -- $(filter-out -M%,$(C_FLAGS)) $(TIDY_LIMIT) 2> $@.log || { cat $@.log; exit 1; }
 	@touch $@
 
 .PHONY: lint
@@ -30,6 +31,7 @@ lint-changed-c: $(patsubst %.c,$(BUILD)/lint/%.tidy,$(filter $(TIDY_SOURCES),$(C
 lint-exports: $(BUILD)/generate $(BUILD)/lib/libslicewise.so
 	make/exports $^
 
+lint-c: TIDY_LIMIT ?= -Xclang -analyzer-config -Xclang max-nodes=40000
 lint-c: $(TIDY_SOURCES:%.c=$(BUILD)/lint/%.tidy)
 
 # The version of requirements.lock: others break lines elsewhere.
