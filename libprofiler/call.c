@@ -368,7 +368,9 @@ void call_lived_often(const struct call *call, uint32_t times)
         return;
     if (!is_on() || !guard_begin(thread, &frame))
         return;
-    if (thread->lane != NULL || lane_turn(thread, call, MOUNT_OTHER, LAYER_posix, KIND_life, 0, &nothing))
+    if (thread->lane == NULL && lane_turn(thread, call, MOUNT_OTHER, LAYER_posix, KIND_life, 0, &nothing))
+        thread->end_tick = thread->begin_tick; /* the next call, which may have ended before, is looked at: a sample may be due */
+    if (thread->lane != NULL)
         thread->lane->calls[call->operation] += times;
     guard_end(thread);
 }

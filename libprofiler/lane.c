@@ -16,7 +16,23 @@
 /* How long threads without a lane do without one before they ask again. */
 #define NO_LANE_REST_NS 10000000
 
-/* A new owner is one more thread in every cell that it will use. */
+static bool is_of_files(uint32_t mount, unsigned layer)
+{
+    return layer <= LAYER_stdio && engine.home.segment->mounts[mount][mounts_object] == OBJECT_file;
+}
+
+/* In the open slice. */
+static uint64_t open_file_ns(const struct lane *lane)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < lane->cells_used; i++)
+        if (is_of_files(lane->cells[i].mount, lane->cells[i].layer))
+            for (enum call_kind kind = KIND_read; kind <= KIND_sync; kind++)
+                sum += lane->cells[i].counts.counter[COUNTER_read_ns + kind];
+    return sum;
+}
+
+/* A new owner is one more thread in every cell that it will use, and what others counted there is no time of its own. */
 static void take(struct thread *thread, struct lane *lane, uint32_t index)
 {
     for (unsigned i = 0; i < STREAMS; i++)
@@ -24,8 +40,10 @@ static void take(struct thread *thread, struct lane *lane, uint32_t index)
     memset(lane->cell_of, 0, sizeof lane->cell_of);
     memset(lane->was_counted, 0, sizeof lane->was_counted);
     thread->begin_tick = thread->end_tick = 0;
+    thread->closed_file_ns -= open_file_ns(lane);
     thread->lane = lane;
     thread->lane_index = index;
+    site_begin(thread);
 }
 
 static bool is_gone(uint32_t owner)
@@ -60,6 +78,8 @@ void lane_release(struct thread *thread)
 {
     if (thread->lane == NULL)
         return;
+    site_settle(thread);
+    thread->closed_file_ns += open_file_ns(thread->lane);
     atomic_store_explicit(&thread->lane->owner, 0, memory_order_release);
     thread->lane = NULL;
     thread->served_left = 0;
@@ -114,22 +134,6 @@ static void set_limits(struct thread *thread)
     uint64_t trusted_until = profiler_clock.base_tick + clock_trusted_ticks();
     thread->begin_tick = clock_tick_at(lane->slice * slice_ns);
     thread->end_tick = thread->turn_tick = end < trusted_until ? end : trusted_until;
-}
-
-static bool is_of_files(uint32_t mount, unsigned layer)
-{
-    return layer <= LAYER_stdio && engine.home.segment->mounts[mount][mounts_object] == OBJECT_file;
-}
-
-/* In the open slice. */
-static uint64_t open_file_ns(const struct lane *lane)
-{
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < lane->cells_used; i++)
-        if (is_of_files(lane->cells[i].mount, lane->cells[i].layer))
-            for (enum call_kind kind = KIND_read; kind <= KIND_sync; kind++)
-                sum += lane->cells[i].counts.counter[COUNTER_read_ns + kind];
-    return sum;
 }
 
 uint64_t lane_file_ns(const struct thread *thread)

@@ -328,6 +328,11 @@ static void sample(struct thread *thread, const struct call *call, uint64_t whol
     lock_give_keeping_signals(held);
 }
 
+void site_begin(struct thread *thread)
+{
+    thread->site_base_ns = lane_ns(thread->lane);
+}
+
 void site_settle(struct thread *thread)
 {
     thread->site_left_ns -= (int64_t)(lane_ns(thread->lane) - thread->site_base_ns);

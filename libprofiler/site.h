@@ -21,7 +21,10 @@ static inline bool site_is_all(struct thread *thread, const struct call *call)
  * `share_ns`: the part of its time that is in the lane. */
 void site_look(struct thread *thread, const struct call *call, enum layer layer, uint64_t whole_ns, uint64_t share_ns, uint64_t bytes);
 
-/* The lane is about to be emptied. */
+/* The thread has a lane, in which others may have counted before. */
+void site_begin(struct thread *thread);
+
+/* The lane is about to be emptied, or left. */
 void site_settle(struct thread *thread);
 
 /* A forked child begins anew. */

@@ -165,10 +165,29 @@ static void fork_beside_threads(void)
         REQUIRE(pthread_join(threads[i], NULL) == 0);
 }
 
+static void *read_once(void *unused)
+{
+    wait_in_read();
+    return unused;
+}
+
+/* Threads one after the other, whose counters are handed on, and a first call of ours that began before anything was counted. */
+static void threads_in_a_row(void)
+{
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        REQUIRE(pthread_create(&thread, NULL, read_once, NULL) == 0);
+        if (i == 0)
+            wait_in_read();
+        REQUIRE(pthread_join(thread, NULL) == 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } scenarios[] = {
         { "signal", be_interrupted }, { "corrupt", corrupt }, { "jit", jit }, { "fork", fork_beside_threads }, { "trap", trap },
+        { "row", threads_in_a_row },
     };
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "deep") == 0)

@@ -122,6 +122,20 @@ def test_code_without_a_file_is_walked_by_its_frame_pointer(apps: Apps, job: Job
     assert any(stack.startswith("code in no file+0x0 wait_in_read read") for stack in stacks), stacks
 
 
+def test_threads_in_a_row_have_their_own_time_and_no_other(apps: Apps, job: Job):
+    """Each thread gets the counters of the one before it; the first read began before anything was counted."""
+    assert job.run([apps.build("site_odd"), "row"], SLICEWISE_SITE_MS="1").status == 0
+    profile = job.profile()
+    told = folded(sites(Digest(profile)))
+    own, threads = (
+        sum(seconds for stack, seconds in told.items() if f"{caller} wait_in_read read" in stack)
+        for caller in ("threads_in_a_row", "read_once")
+    )
+    assert own >= 0.014
+    assert threads >= 20 * 0.014
+    assert sum(told.values()) == pytest.approx(profile.slices["read_ns"].sum() / 1e9, rel=0.05, abs=0.01)
+
+
 def test_forked_children_are_sampled_by_themselves(apps: Apps, job: Job):
     assert job.run([apps.build("site_odd"), "fork"], SLICEWISE_SITE_MS="1").status == 0
     profile = job.profile()
