@@ -7,6 +7,7 @@ extern "C" {
 }
 
 #include <map>
+#include <thread>
 
 namespace {
 
@@ -119,6 +120,35 @@ TEST_CASE("time on files within a call is taken off it", "[communication]")
     uint64_t expected = 2 * 1000 + 1000 + 2 * (SLICE_NS - 3000), ns = spool.sum("communication", "ns"); /* by ticks, each rounded down */
     CHECK(ns <= expected + 20);
     CHECK(ns + 20 >= expected);
+}
+
+TEST_CASE("time on files of a thread whose counters are handed on is taken off no call", "[communication]")
+{
+    Sandbox sandbox;
+    Engine engine(sandbox, SLICE_NS);
+    int fd = open(sandbox.path("file").c_str(), O_RDWR | O_CREAT, 0600);
+    auto write_for = [&](uint64_t ns) {
+        engine.pass(ns);
+        struct call inner = engine.call(OP_pwrite, ns);
+        call_wrote(&inner, fd, 0, 1);
+    };
+    std::thread([&] {
+        write_for(300000);
+        lane_release(&thread_state);
+    }).join();
+    std::thread([&] {
+        uint64_t file_ns = communication_file_ns();
+        engine.pass(1000);
+        write_for(3000);
+        struct call outer = engine.call(OP_MPI_File_write, 4000);
+        communication_count_beside_files(MPI_CLASS_file, outer.start_tick, outer.end_tick, file_ns);
+        lane_release(&thread_state);
+    }).join();
+    close(fd);
+    Spool spool = engine.finish();
+    uint64_t ns = spool.sum("communication", "ns");
+    CHECK(ns <= 1000 + 20);
+    CHECK(ns + 20 >= 1000);
 }
 
 TEST_CASE("nothing is counted where a setting says so", "[communication]")
