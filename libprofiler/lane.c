@@ -138,7 +138,7 @@ static void set_limits(struct thread *thread)
 
 uint64_t lane_file_ns(const struct thread *thread)
 {
-    return thread->lane == NULL ? 0 : thread->closed_file_ns + open_file_ns(thread->lane);
+    return thread->closed_file_ns + (thread->lane == NULL ? 0 : open_file_ns(thread->lane));
 }
 
 bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, unsigned layer, unsigned kind, uint64_t bytes, struct share *share)

@@ -137,18 +137,20 @@ TEST_CASE("time on files of a thread whose counters are handed on is taken off n
         lane_release(&thread_state);
     }).join();
     std::thread([&] {
-        uint64_t file_ns = communication_file_ns();
-        engine.pass(1000);
-        write_for(3000);
-        struct call outer = engine.call(OP_MPI_File_write, 4000);
-        communication_count_beside_files(MPI_CLASS_file, outer.start_tick, outer.end_tick, file_ns);
-        lane_release(&thread_state);
+        for (int i = 0; i < 2; i++) { /* and once more, when it had given its own back, as a destructor of its may */
+            uint64_t file_ns = communication_file_ns();
+            engine.pass(1000);
+            write_for(3000);
+            struct call outer = engine.call(OP_MPI_File_write, 4000);
+            communication_count_beside_files(MPI_CLASS_file, outer.start_tick, outer.end_tick, file_ns);
+            lane_release(&thread_state);
+        }
     }).join();
     close(fd);
     Spool spool = engine.finish();
     uint64_t ns = spool.sum("communication", "ns");
-    CHECK(ns <= 1000 + 20);
-    CHECK(ns + 20 >= 1000);
+    CHECK(ns <= 2 * 1000 + 20);
+    CHECK(ns + 20 >= 2 * 1000);
 }
 
 TEST_CASE("nothing is counted where a setting says so", "[communication]")
