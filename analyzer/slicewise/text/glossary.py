@@ -116,8 +116,8 @@ TERMS = (
     ),
     Term(
         "interference factor",
-        "Of the time in I/O: how many times as long it took beside other jobs as it takes alone. 1: nothing was lost. "
-        "2: it took twice as long.",
+        "How many times as long the I/O took beside other jobs as it takes alone. Only the time in I/O counts. "
+        "1: nothing was lost. 2: it took twice as long.",
         (
             "interference factors",
             "interference",
@@ -165,7 +165,8 @@ TERMS = (
     ),
     Term(
         "lost",
-        "By how many seconds the job ran longer than it runs alone. Of one process or of I/O only where that is said.",
+        "How many seconds longer the job took than it takes alone. Where the text names one process, or I/O, the "
+        "seconds are those of that process, or of I/O.",
         is_marked=False,
     ),
     Term(
@@ -283,7 +284,7 @@ TERMS = (
     ),
     Term(
         "slowdown",
-        "Of the whole runtime: how many times as long the job took as it takes alone. 1.5: it took 50 % longer.",
+        "How many times as long the job took as it takes alone. The whole runtime counts. 1.5: it took 50 % longer.",
     ),
     Term(
         "standalone run",
