@@ -351,3 +351,19 @@ def test_intervals_are_wide_where_a_time_depends_on_the_law():
     fitted = laws_of(errors, ["a", "a"]).estimate(100.0, [90.0, 130.0], 0.0)
     assert fitted.low < 90
     assert fitted.high > 130
+
+
+@pytest.mark.parametrize("exponent", [1.0, 1.4, 2.0, 16.0])
+@pytest.mark.parametrize("is_written_behind", [False, True])
+def test_jobs_that_want_more_than_there_is_use_all_of_the_storage_and_no_more(exponent, is_written_behind):
+    """Whatever their weights: jobs always in calls, whose speeds are found by steps."""
+    for weights in ((1, 1), (1, 31), (1e-3, 1e3, 7)):
+        kinds = [(0.9, 0.0, 0.0), (0.0, 1.0, 0.0), (0.5, 0.4, 0.1)][: len(weights)]
+        jobs = [(Segment(1.0, use, use), weight) for use, weight in zip(kinds, weights, strict=True)]
+        jobs.append((Segment(1.0, (1.0, 0.0, 0.0), (1.0, 0.0, 0.0)), 3.0))
+        jobs.append((Segment(1.0, (0.0, 1.0, 0.0), (0.0, 1.0, 0.0)), 3.0))
+        found = speeds(jobs, Rules(exponent, is_written_behind))
+        assert all(0 < speed <= 1 for speed in found)
+        used = [sum(speed * job.use[k] for speed, (job, _) in zip(found, jobs, strict=True)) for k in range(3)]
+        taken = max(used) if exponent >= 16 else sum(one**exponent for one in used)
+        assert taken == pytest.approx(1, abs=2e-3), weights
