@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 
 # The order of kinds of calls in every tuple here.
@@ -27,6 +28,8 @@ EXACT = 1e-11
 ROUNDS = 25
 SETTLED = 1e-4
 SHORT = 1e-9
+# States of jobs whose shares are kept: jobs that are in step are in the same few again and again.
+STATES_KEPT = 4096
 
 
 @dataclass(frozen=True)
@@ -177,7 +180,7 @@ def _slowdowns(jobs: Sequence[tuple[Segment, float]], presence: Sequence[float],
         there = [(i, presence[i] if i not in is_there else 1.0) for i in range(len(jobs)) if is_there.get(i, True)]
         if likely <= 0 or not there:
             continue
-        shares = _shares([(*jobs[i], often) for i, often in there], exponent)
+        shares = _shares(tuple((*jobs[i], often) for i, often in there), exponent)
         for i, _ in there:
             segment, weight = jobs[i]
             chance[i] += likely
@@ -213,7 +216,8 @@ def _queue(
                 slowdowns[i][kind] = max(slowdowns[i][kind], 1 + behind / call)
 
 
-def _shares(jobs: Sequence[tuple[Segment, float, float]], exponent: float) -> list[float]:
+@lru_cache(maxsize=STATES_KEPT)
+def _shares(jobs: tuple[tuple[Segment, float, float], ...], exponent: float) -> list[float]:
     """The share a weight of 1 has of each kind's storage time. jobs: segment, weight, how much of it is in calls."""
     # Of each job: weight, how much of it is in calls, and of each kind that it makes: part of the calls, use of a call.
     made = [
@@ -224,11 +228,15 @@ def _shares(jobs: Sequence[tuple[Segment, float, float]], exponent: float) -> li
     def used(shares: Sequence[float]) -> list[float]:
         total = [0.0] * len(KINDS)
         for weight, often, kinds in made:
-            # Calls that are slower are more of the time in calls.
-            times = [part * max(1.0, alone / (weight * shares[k])) for k, part, alone in kinds]
-            in_all = sum(times)
-            for (k, _, alone), time in zip(kinds, times, strict=True):
-                total[k] += often * time / in_all * min(alone, weight * shares[k])
+            parts, in_all = [], 0.0
+            for k, part, alone in kinds:
+                mine = weight * shares[k]
+                # Calls that are slower are more of the time in calls.
+                time = part if mine >= alone else part * alone / mine
+                in_all += time
+                parts.append((k, time * (alone if mine >= alone else mine)))
+            for k, taken in parts:
+                total[k] += often * taken / in_all
         return total
 
     enough = max((alone / weight for weight, _, kinds in made for _, _, alone in kinds), default=0.0)
