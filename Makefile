@@ -161,16 +161,18 @@ demo:  ## run two competing MPI jobs and look at them
 	@PYTHONPATH=tests:demo $(VENV)/bin/python -m interference $(BUILD)
 
 PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
-# Tests whose results depend on what else the machine does: times, kills at random moments, real contention, all processes
-# of the machine. The others run side by side, one more than there are processors, since many wait.
+# Tests whose results depend on what else the machine does: times, real contention, all processes of the machine. The others run side by side,
+# one more than there are processors, since many wait.
 ALONE = $(addprefix tests/,bench \
-  $(addprefix endtoend/,$(addprefix test_,blame.py compare.py contention.py delta_run.py fio.py footprint.py hardware.py \
-    hostile_processes.py life.py life_asleep.py life_starts.py live.py live_costs.py load.py others.py real_stress.py sampled.py sites.py slurm.py \
-    stdio_served.py)) \
-  $(addprefix fault/,$(addprefix test_,busiest_files.py collector.py hung_recovery.py hung_spool.py jumps.py pid_namespaces.py \
-    sudden_death.py valgrind.py)))
-# Each of these has a network of its own, whose links are slow beside a processor: two at a time, and lint in what is left.
-TESTBED = tests/endtoend/test_testbed.py
+  $(addprefix endtoend/,$(addprefix test_,compare.py contention.py delta_run.py footprint.py hostile_processes.py life_starts.py live.py \
+    live_costs.py others.py)) \
+  $(addprefix fault/,$(addprefix test_,collector.py jumps.py)))
+# Those that mind a crowd, and not one neighbour of another file: kills at random moments, and a testbed's networks, whose links are slow beside a
+# processor.
+IN_PAIRS = $(addprefix tests/, \
+  $(addprefix endtoend/,$(addprefix test_,testbed.py blame.py fio.py hardware.py life.py life_asleep.py load.py real_stress.py sampled.py sites.py \
+    slurm.py stdio_served.py)) \
+  $(addprefix fault/,$(addprefix test_,busiest_files.py hung_recovery.py hung_spool.py pid_namespaces.py sudden_death.py valgrind.py)))
 
 # What `make check` leaves to `make test`: it takes long.
 NOT_DAILY = tests/unit/test_pythons.py tests/unit/test_skips.py tests/property/test_hostile_names.py
@@ -181,20 +183,23 @@ check: all $(BUILD)/bin/unit $(BUILD)/peers/.installed  ## for daily work: unit 
 	$(PYTEST) -q -n $(PROCESSORS) $(NOT_DAILY:%=--ignore=%) tests/unit tests/property
 	@$(MAKE) --no-print-directory -j$(PROCESSORS) --keep-going lint-changed
 
-# With PYTEST_OPTIONS=--listed-skips, a test that skips fails the run unless tests/may_skip.txt has it.
+# With PYTEST_OPTIONS=--listed-skips, a test that skips fails the run unless tests/may_skip.txt has it. The Python environment is begun with the
+# compiling, since it waits for a network. The engine's own tests and lint run beside those tests that do not mind, and speak last.
 .PHONY: test
 test:  ## run all tests, the engine's under sanitizers too, and lint
 	make/setup test
-	$(MAKE) --no-print-directory -j$(PROCESSORS) all $(BUILD)/bin/unit $(BUILD)/peers/.installed $(BUILD)/site_tools/.installed
+	$(MAKE) --no-print-directory -j$(PROCESSORS) $(BUILD)/lib/libslicewise-reader.so
+	$(MAKE) --no-print-directory -j$(PROCESSORS) $(VENV)/.installed native $(BUILD)/bin/unit $(BUILD)/peers/.installed $(BUILD)/site_tools/.installed
+	$(MAKE) --no-print-directory all
 	-$(MAKE) --no-print-directory axe
 	-$(MAKE) --no-print-directory promtool
-	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize unit
-	$(PYTEST) $(PYTEST_OPTIONS) -n $$(($(PROCESSORS) + 1)) --dist loadgroup $(patsubst %,--ignore=%,$(ALONE) $(TESTBED)) tests; side_by_side=$$?; \
+	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize unit > $(BUILD)/engine.log 2>&1 & testing_engine=$$!; \
 	  nice -n 19 $(MAKE) --no-print-directory lint > $(BUILD)/lint.log 2>&1 & linting=$$!; \
-	  $(PYTEST) $(PYTEST_OPTIONS) -n 2 $(TESTBED); two=$$?; \
-	  wait $$linting; lint=$$?; \
+	  $(PYTEST) $(PYTEST_OPTIONS) -n $$(($(PROCESSORS) + 1)) --dist loadgroup $(patsubst %,--ignore=%,$(ALONE) $(IN_PAIRS)) tests; side_by_side=$$?; \
+	  $(PYTEST) $(PYTEST_OPTIONS) -n 2 --dist loadfile $(IN_PAIRS); two=$$?; \
+	  wait $$testing_engine; engine=$$?; wait $$linting; lint=$$?; \
 	  $(PYTEST) $(PYTEST_OPTIONS) $(ALONE); alone=$$?; \
-	  cat $(BUILD)/lint.log; exit $$((side_by_side | two | alone | lint))
+	  cat $(BUILD)/engine.log $(BUILD)/lint.log; exit $$((side_by_side | two | alone | engine | lint))
 
 # SOAK_ROUNDS: how often each fault is tried. What fails ends it, and says in which round.
 SOAK_ROUNDS ?= 50

@@ -233,16 +233,20 @@ def _counted(tables: Mapping[str, pl.DataFrame], name: str, times: pl.DataFrame)
         )
         rows = rows.join(names, on=["process", "device"]).with_columns(device="name")
     keys = [*DEVICE_KEYS, "slice"]
-    no_time = pl.lit(None, pl.Float64)
-    return pl.concat(
-        rows.select(*keys, amount=signal.amount.cast(pl.Float64), per=no_time if signal.per is None else signal.per)
-        .group_by(keys)
-        .agg(pl.col("amount").sum(), no_time.alias("per") if signal.per is None else pl.col("per").sum())
-        .with_columns(pl.col("per").cast(pl.Float64), signal=pl.lit(signal_name))
-        .filter(pl.col("amount") > 0)
-        for signal_name, signal in SIGNALS.items()
-        if signal.table == name
+    signals = {signal_name: signal for signal_name, signal in SIGNALS.items() if signal.table == name}
+    sums = rows.group_by(keys).agg(
+        *(signal.amount.cast(pl.Float64).sum().alias(f"{one} amount") for one, signal in signals.items()),
+        *(signal.per.sum().alias(f"{one} per") for one, signal in signals.items() if signal.per is not None),
     )
+    return pl.concat(
+        sums.select(
+            *keys,
+            amount=f"{one} amount",
+            per=(pl.lit(None) if signal.per is None else pl.col(f"{one} per")).cast(pl.Float64),
+            signal=pl.lit(one),
+        )
+        for one, signal in signals.items()
+    ).filter(pl.col("amount") > 0)
 
 
 def values(node_slices: pl.DataFrame) -> pl.DataFrame:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from polars import selectors
 
 from slicewise.analysis.blame.storage_time import Capacities, against
 from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind
@@ -139,10 +140,10 @@ def _others(there: pl.DataFrame, counts: pl.Expr) -> pl.DataFrame:
 
 
 def _arrays(rows: pl.DataFrame) -> OnStorage:
+    known = rows.select(selectors.numeric().cast(pl.Float64).fill_null(0.0))
+
     def floats(name: str) -> Floats:
-        if name not in rows.columns:
-            return np.zeros(len(rows))
-        return rows[name].cast(pl.Float64).fill_null(0.0).to_numpy()
+        return known[name].to_numpy() if name in known.columns else np.zeros(len(rows))
 
     has_company = rows["others"].is_not_null().to_numpy() if "others" in rows.columns else np.zeros(len(rows), bool)
     company = rows["company"].fill_null(0).to_numpy() if "company" in rows.columns else np.zeros(len(rows), np.uint64)
