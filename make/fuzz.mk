@@ -4,7 +4,7 @@
 FUZZ_SECONDS ?= 5
 FUZZ_TARGETS = proc processes segment elf connections reader coordinator advised stack_texts settings
 FUZZ_CC ?= clang
-FUZZ_FLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZ_FLAGS = -O1 -gline-tables-only -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 FUZZ_SOURCES = $(filter-out libprofiler/engine.c libprofiler/notice.c,$(wildcard store/*.c libprofiler/*.c)) $(filter-out collector/main.c,$(wildcard collector/*.c)) \
   tests/unit/fake_engine.c tests/unit/fake_system.c wrappers/mpi_pending.c
 FUZZ_READER_OBJECTS = $(patsubst %.c,$(BUILD)/fuzz/objects/%.o,$(wildcard reader/*.c))
