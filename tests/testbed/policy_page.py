@@ -9,7 +9,6 @@ import functools
 import shutil
 import statistics
 import sys
-import tempfile
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
 from slicewise.kinds import Metric, Policy
 from slicewise.text import words
+from support.folders import folder_for_life
 
 from testbed import policy_validation as recorded
 from testbed.markdown import table
@@ -340,7 +340,7 @@ def unpacked(archives: Path, scenario: str) -> Path | None:
     archive = archives / f"{recorded.PROFILES.format(scenario=scenario)}.tar.xz"
     if not archive.exists():
         return None
-    target = Path(tempfile.mkdtemp(prefix="slicewise-policies-"))
+    target = folder_for_life("slicewise-policies-")
     shutil.unpack_archive(archive, target)
     return target
 

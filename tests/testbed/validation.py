@@ -8,7 +8,6 @@ Every figure of it is computed from those profiles, and from published ones.
 
 from __future__ import annotations
 
-import atexit
 import functools
 import shutil
 import subprocess
@@ -39,6 +38,7 @@ from slicewise.report.model.weight_words import answer
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.text import words
 from support import published
+from support.folders import folder_for_life
 
 from testbed import blame_page, blame_plans, servers, short_page, usual_page, usual_plans
 from testbed.markdown import of_report, safe, table
@@ -276,8 +276,7 @@ def unpacked(directory: Path) -> Path:
     archives = sorted(directory.glob("*.tar.xz"))
     if not archives:
         return directory
-    target = Path(tempfile.mkdtemp(prefix="slicewise-campaigns-"))
-    atexit.register(shutil.rmtree, target, ignore_errors=True)
+    target = folder_for_life("slicewise-campaigns-")
     for archive in archives:
         shutil.unpack_archive(archive, target)
     for notes in directory.glob("*.md"):
