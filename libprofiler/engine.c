@@ -317,6 +317,12 @@ static bool rouse(bool is_counting)
     return atomic_load(engine_switch) == ENGINE_ON;
 }
 
+void engine_prepare(void)
+{
+    if (preparation == UNPREPARED)
+        rouse(false);
+}
+
 bool engine_wake(void)
 {
     return rouse(true);

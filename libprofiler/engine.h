@@ -5,6 +5,9 @@
 
 #include "call.h"
 
+/* Before the clock is read for a call that may come before our constructor: of ticks that are read earlier it is not known what they count. */
+void engine_prepare(void);
+
 /* Starts the engine if it sleeps. Returns whether calls are counted. */
 bool engine_wake(void);
 

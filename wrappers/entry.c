@@ -60,6 +60,7 @@ void *entry_decide(const struct entry *entry)
     if (known > ENTRY_OURS)
         return (void *)known;
     if (known == ENTRY_UNKNOWN) {
+        engine_prepare();
         errno_find();
         int saved_errno = errno_now();
         struct symbol next = symbol_next(place(&entry->name));

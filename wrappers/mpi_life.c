@@ -4,6 +4,7 @@
 
 INTERPOSE_LIBRARY(int, MPI_Init, (int *arguments_count, char ***arguments))
 {
+    engine_prepare();
     struct mpi_call call = mpi_call_begin(OP_MPI_Init);
     int error = MPI_REAL(MPI_Init)(arguments_count, arguments);
     mpi_call_end(&call);
@@ -14,6 +15,7 @@ INTERPOSE_LIBRARY(int, MPI_Init, (int *arguments_count, char ***arguments))
 
 INTERPOSE_LIBRARY(int, MPI_Init_thread, (int *arguments_count, char ***arguments, int required, int *provided))
 {
+    engine_prepare();
     struct mpi_call call = mpi_call_begin(OP_MPI_Init_thread);
     int error = MPI_REAL(MPI_Init_thread)(arguments_count, arguments, required, provided);
     mpi_call_end(&call);
@@ -38,6 +40,7 @@ typedef uintptr_t fortran_life(uintptr_t first, uintptr_t second, uintptr_t thir
 
 static uintptr_t live(enum operation operation, fortran_life *real, uintptr_t first, uintptr_t second, uintptr_t third)
 {
+    engine_prepare();
     struct mpi_call call = mpi_call_begin(operation);
     uintptr_t result = real(first, second, third);
     mpi_call_end(&call);

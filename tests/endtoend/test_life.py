@@ -136,6 +136,19 @@ def test_before_main_and_after(job: Job, apps: Apps) -> None:
     assert calls(profile) == {"open": 4, "write": 4, "close": 4}
 
 
+def test_constructor_that_runs_before_ours(job: Job, apps: Apps) -> None:
+    """Its first call lasts as long as it took, in the slice in which it was."""
+    library = apps.build("life_first", "-DFIRST", "-shared", "-fPIC")
+    program = apps.build("life_first", str(library), f"-Wl,-rpath,{library.parent}")
+    ended = job.run([program])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    assert calls(profile) == {"open": 2, "read": 2, "close": 2}
+    begin, end, slice_ns = profile.processes.select("start_ns", "end_ns", "slice_ns").row(0)
+    assert set(profile.slices["slice"]) <= set(range(begin // slice_ns, end // slice_ns + 1))
+    assert total(profile, "meta_slowest_ns") <= end - begin
+
+
 def test_library_opened_while_running(job: Job, apps: Apps) -> None:
     plug_in = apps.build("life_plug_in", "-DPLUG_IN", "-shared", "-fPIC")
     ended = job.run([apps.build("life_plug_in"), plug_in])
