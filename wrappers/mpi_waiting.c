@@ -161,6 +161,6 @@ void mpi_waiting_close(struct mpi_waiting *waiting)
     if (waiting->mapped_bytes > 0)
         syscall(SYS_munmap, waiting->mapped, waiting->mapped_bytes);
     bool is_of_io = waiting->first != NULL;
-    bool is_test = waiting->call.call.operation == OP_MPI_Test;
-    mpi_call_close_as(&waiting->call, is_of_io ? MPI_CLASS_file : is_test ? MPI_CLASS_test : MPI_CLASS_wait);
+    bool is_wait = waiting->call.call.operation == OP_MPI_Wait;
+    mpi_call_close_as(&waiting->call, is_of_io ? MPI_CLASS_file : is_wait ? MPI_CLASS_wait : MPI_CLASS_test);
 }

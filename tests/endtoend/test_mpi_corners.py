@@ -30,8 +30,8 @@ TIMES = 10  # as in mpi_corners.c
 CALLS = {
     "neighbours": [{"collective": 2 * TIMES, "wait": TIMES, "group": 2}] * 2,
     "tools": [{"barrier": TIMES}] * 2,
-    "persistent": [{"message": TIMES, "wait": TIMES + 1}] * 2,  # MPI_Request_free is of waits, too
-    "partitioned": [{"message": 1 + TIMES, "wait": 2}, {"message": 1, "test": TIMES, "wait": 2}],
+    "persistent": [{"message": TIMES, "wait": TIMES, "test": 1}] * 2,
+    "partitioned": [{"message": 1 + TIMES, "wait": 1, "test": 1}, {"message": 1, "test": TIMES + 1, "wait": 1}],
     "session": [{"collective": TIMES, "group": 2}] * 2,
 }
 BEGIN_AND_END = 2
