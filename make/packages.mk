@@ -56,11 +56,16 @@ deb: native  ## make a Debian package of library and collector, in dist/
 deb-check: deb  ## check the Debian package with lintian and autopkgtest, which installs it and removes it again
 	make/deb_check $(DIST)/slicewise-runtime_$(VERSION)_$(shell dpkg --print-architecture).deb
 
+# Of the versions of the lock file, which to pip are newer than those of the index. It takes an hour or two, and Rust's compiler.
+.PHONY: slim
+slim: $(VENV)/.installed  ## build polars and numpy without what is not used, in dist/slim/: a quarter of their size
+	$(VENV)/bin/python make/slim $(BUILD)/slim $(DIST)/slim
+
 # What a site without a package index needs, in one directory: pip installs from it alone.
 .PHONY: bundle
-bundle: dist  ## make dist/, with all packages that the wheel needs, for sites without a package index
+bundle: dist  ## make dist/, with all packages that the wheel needs (those of `make slim` first), for sites without a package index
 	mkdir -p $(DIST)/bundle
 	sed -n 's/^\([^# ][^ ]*==[^ ]*\).*/\1/p' analyzer/requirements.lock > $(BUILD)/wheel/pins
 	$(VENV)/bin/python -I -m pip --disable-pip-version-check --quiet download --dest $(DIST)/bundle --only-binary :all: \
-	  --constraint $(BUILD)/wheel/pins $(DIST)/slicewise-$(VERSION)-py3-none-manylinux_$(subst .,_,$(OLDEST_GLIBC))_$(ARCHITECTURE).whl
+	  $(if $(wildcard $(DIST)/slim),--find-links $(DIST)/slim) --constraint $(BUILD)/wheel/pins $(DIST)/slicewise-$(VERSION)-py3-none-manylinux_$(subst .,_,$(OLDEST_GLIBC))_$(ARCHITECTURE).whl
 	@echo "bundle: elsewhere:  pip install --no-index --find-links $(DIST)/bundle slicewise"
