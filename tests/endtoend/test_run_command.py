@@ -306,8 +306,19 @@ def test_open_mpi_is_told_what_to_take_to_other_nodes(command, own, expected):
     assert made.get(name) == expected
 
 
+def test_open_mpi_takes_the_settings_of_the_user_to_other_nodes():
+    """Ranks there would else take no turns, name their files in full, or count in other slices."""
+    mine = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_NAMES": "hash", "SLICEWISE_DIR": "/d", "SLICEWISE_QUIET": ""}
+    made = profiled_environment(mine, Path("/l.so"), Path("/d/j"), 1, ["mpirun", "app"])
+    listed = made["OMPI_MCA_mca_base_env_list"].split(";")
+    assert sorted(listed) == [
+        "LD_PRELOAD", "SLICEWISE_COORDINATE", "SLICEWISE_DIR", "SLICEWISE_JOB", "SLICEWISE_NAMES", "SLICEWISE_SLICE",
+    ]  # fmt: skip
+
+
 def test_a_rank_on_another_node_is_profiled(slicewise, tmp_path):
-    """Another node: a remote shell that starts with an empty environment, as ssh does."""
+    """Another node: a remote shell that starts with an empty environment, as ssh does. SLICEWISE_CARRY=0, since on this
+    node the library would take its settings past that shell by itself."""
     mpirun = shutil.which("mpirun.openmpi")
     if mpirun is None:
         pytest.skip("mpirun.openmpi is missing: apt install openmpi-bin")
@@ -317,11 +328,14 @@ def test_a_rank_on_another_node_is_profiled(slicewise, tmp_path):
     shell.chmod(shell.stat().st_mode | stat.S_IXUSR)
     done = slicewise(
         *("run", "--job", "far", "--", mpirun, "--mca", "plm_rsh_agent", shell, "--host", "another-node:1", "-n", "1"),
-        *("dd", "if=/dev/zero", f"of={tmp_path}/out", "bs=4096", "count=2"),
+        *("sh", "-c", "echo burst $SLICEWISE_COORDINATE_BURST; dd if=/dev/zero of=out bs=4096 count=2"),
+        SLICEWISE_CARRY="0",
+        SLICEWISE_COORDINATE_BURST="7",
         OMPI_ALLOW_RUN_AS_ROOT="1",
         OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     )
     assert done.returncode == 0, done.stderr
+    assert "burst 7" in done.stdout, "a setting of the user's own"
     info = json.loads(slicewise("info", "slicewise/far", "--json").stdout)
     assert "/dd" in " ".join(info["programs"])
 

@@ -22,7 +22,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from slicewise.contract import JOB_NAME_RULE, job_name
+from slicewise.contract import JOB_NAME_RULE, job_name, settings_of_the_library
 from slicewise.errors import UserError
 from slicewise.text.masked import HASH, form_of_names
 
@@ -138,7 +138,9 @@ def profiled_environment(
         ours["SLICEWISE_SLICE"] = f"{slice_seconds:g}"
     if str(library) not in re.split("[ :]", preloaded):
         ours["LD_PRELOAD"] = f"{library}:{preloaded}" if preloaded else str(library)
-    return {**environment, **ours, **_passed_to_remote_nodes(environment, [*ours, "LD_PRELOAD"], command)}
+    set_before = [setting for setting in settings_of_the_library() if environment.get(setting)]
+    passed = dict.fromkeys([*ours, "LD_PRELOAD", *set_before])
+    return {**environment, **ours, **_passed_to_remote_nodes(environment, [*passed], command)}
 
 
 def _passed_to_remote_nodes(
