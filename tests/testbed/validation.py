@@ -98,9 +98,9 @@ to the other runs. RE, the relative error, is (predicted - observed) / observed.
 campaign`.
 
 Look at the rows *share at stake*. They have the jobs that end while others go on: how long these take depends on their
-share. All other jobs end last in their run. Such a job takes as long as the storage takes for the bytes of all,
-whatever the shares are. That is easy to predict, so these jobs make the means look better. This table has every runtime
-of jobs that ran together, outliers included.
+share. Each of the other jobs is the last one of its run to end. Such a job takes as long as the storage takes for the
+bytes of all, whatever the shares are. That is easy to predict, so these jobs make the means look better. This table has
+every runtime of jobs that ran together, outliers included.
 """
 LIMITS = """What these figures do not show:
 
@@ -120,11 +120,12 @@ LIMITS = """What these figures do not show:
 READING = f"""## How do I read the next sections?
 
 **Shares.** By what does a file system share itself out among jobs? A line such as "A job's share goes by its processes:
-held-out shares are off by 0.2 %, by nodes 63.5 %, ..." compares six answers. The figure behind each says how far it is
-off the shares of runs that it has not seen. The first answer is the one that the model takes, no more: the other
-answers may fit as well. Its error need not be the smallest. The answers are tried in the order of the following table,
-and the model takes the first one whose error is about as small as the smallest (up to {ABOUT_AS_GOOD:g} times as large,
-or {100 * NEGLIGIBLE_ERROR:g} point more):
+held-out shares are off by 0.2 %, by nodes 63.5 %, ..." compares six answers. The figure behind each says how far that
+answer is off the shares of runs that it has not seen: here 0.2 % if shares go by processes, and 63.5 % if they go by
+nodes. The first answer is the one that the model takes, no more: the other answers may fit as well. Its error need not
+be the smallest. The answers are tried in the order of the following table, and the model takes the first one whose
+error is about as small as the smallest (up to {ABOUT_AS_GOOD:g} times as large, or {100 * NEGLIGIBLE_ERROR:g} point
+more):
 
 | word | a job gets a share in proportion to |
 |---|---|
@@ -135,9 +136,10 @@ or {100 * NEGLIGIBLE_ERROR:g} point more):
 | outstanding | the bytes of its calls that are under way |
 | processes^beta | a power of the number of its processes. The line has this exponent and its interval |
 
-"These data do not tell it from ..." names answers that fit so nearly as well that chance may decide. If answers for
-processes and for nodes are both among these, the line ends with "cannot tell whether the file system is fair to
-processes or to nodes", although one of them comes first.
+"These data do not tell it from ..." names the answers that these runs do not refute: chance may decide between them and
+the first one. With few runs, answers that are far off are not refuted either. If answers for processes and for nodes
+are both among these, the line ends with "cannot tell whether the file system is fair to processes or to nodes",
+although one of them comes first.
 
 **Columns of the recordings.**
 
@@ -167,7 +169,7 @@ repeat, the second job.
 
 **Lines below a table of conditions.** *Capacity* is what the storage serves. *Runtimes of ... combinations of jobs* has
 the errors without the runs that stood out. *Left out: 1 run in which the storage gave less ...*: the model is fitted
-without this run.
+without this run. The column *left out* counts other runs: those that stood out.
 
 **Delta-graphs.** Two equal jobs begin at different offsets. "A takes up to 1.62 times as long as alone (sharing
 explains 2.00)": the second number is what A would take if both shared the storage fairly. If the first number is

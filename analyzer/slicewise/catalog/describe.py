@@ -40,11 +40,9 @@ while it runs, and again when it has ended. A profile whose files have not chang
   [operating.md](operating.md#keep-all-jobs-in-a-catalog) says how large a
   catalog gets, and how fast it answers.
 - With `SLICEWISE_CATALOG=/site/catalog`, every command that takes a PROFILE takes the name of a job as well, for
-  instance `slicewise blame 48213`. `blame` then looks in the catalog for neighbours and for quiet runs, and says which
-  it found. So do `compare`, `report`, `size` and `expect`.
-- A quiet run stands in for a standalone run. It is a run of the same program, with calls of about the same size and
-  about as many bytes, while nobody else used its file systems. If there are several, those on the job's own file
-  systems are preferred.
+  instance `slicewise blame 48213`. `blame` then looks in the catalog for neighbours and for [quiet
+  runs](glossary.md#quiet-run), and says which it found. So do `compare`, `report`, `size` and `expect`. `size` also
+  reads the job's profile, which must still exist.
 - Several jobs may have one name. Then use a job's key: the 16 hexadecimal digits that `list --json` and `show` give.
   They are the number in the column `key`, with zeros in front.
 
@@ -119,8 +117,8 @@ in place of users, job names and paths in these columns: {names}. A user's numbe
 else a text. Not hashed are: programs' names without their paths, functions of call sites, nodes, and file systems with
 their sources and mount points, even if a mount point holds a user's name.
 
-The hashes are salted. The salt lies in the catalog with mode 600, so only the owner can ask for a job by its name, and
-check whether a name that they know is in the catalog. Other users ask by the job's key.
+The hashes are salted. The salt lies in the catalog with mode 600, so only the owner can read it. Nobody else can ask
+for a job by its name, or check whether a name is in the catalog: other users ask by the job's key.
 
 The owner may let others read the files ([operating.md](operating.md#keep-all-jobs-in-a-catalog) says how).
 Then `blame` and `compare` tell them what their jobs' neighbours did, but not

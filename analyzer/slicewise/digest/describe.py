@@ -42,8 +42,16 @@ Begin with these:
   `_ops` include asynchronous requests, those in `_ns` do not: their time is in the columns `_request_ns`.
 - Not in any frame: calls that failed, sums by layer, pipes and sockets. `Digest.counters` has them
   ([python.md](python.md#digest)).
-- A slice's number is the time at which it begins, in ns since 1970, divided by `slice_ns`.
+- A slice's number is the time at which it begins, in ns since 1970, divided by `slice_ns`. In `sampled_slices`,
+  `others`, `node_samples` and `node_slices` it is divided by `node_slice_ns` instead: collectors may have sampled in
+  other slices than the job counted in. `Digest.node_slice_ns` says which ([python.md](python.md#digest)); in a catalog
+  it is a column of `jobs`.
 - `process` is an id that no two processes of any jobs and nodes share. It is not the process id (`pid`).
+- Values: [counters.md](counters.md) lists those of [`ending`](counters.md#names-of-endings),
+  [`mishap`](counters.md#names-of-mishaps) and [`reason`](counters.md#names-of-reasons).
+- Signals whose names begin with `mount_` are there only if root's collector ran with `--bpf`.
+- A file's file system is in no frame: `files` has its path alone.
+- [compatibility.md](compatibility.md) says what stays from version to version.
 - Each section says what a row of the frame is, and which columns tell its rows apart (the key).
 - This page is made by `make docs`. How each frame is made: [architecture.md](architecture.md).
 """

@@ -57,15 +57,15 @@ CLOCK_ERROR = _number(
 )
 SPREAD_AT_MOST = _number(
     "slices",
-    "of imported jobs: over how many slices bytes had to be spread at most, since the log has no finer times; 1: each "
-    "byte is in its slice, as in profiles of Slicewise",
+    "of imported jobs: a log without fine times has its bytes spread evenly over slices, and over this many at most; "
+    "1: each byte is in its slice, as in profiles of Slicewise",
 )
 JOB = _name("the job's name; of several jobs with one name the later ones have a number behind it")
 PROCESS = Column(pl.UInt64(), "", "unique id of the process's run")
 STORAGE = Column(pl.UInt64(), "", "which file system: one number for the same storage, on all nodes and in all jobs")
 SLICE = _number("", "number of the slice; it begins at slice * slice_ns, in ns since 1970")
 NODE = _name("the node's name")
-NODE_SLICE = _number("", "number of the slice; it begins at slice * the job's node_slice_ns, in ns since 1970")
+NODE_SLICE = _number("", "number of the node's slice; it begins at slice * the job's `node_slice_ns`, in ns since 1970")
 CALLS = {"read": "read calls", "write": "write calls", "meta": "metadata calls", "sync": "sync calls"}
 
 
@@ -245,7 +245,8 @@ FRAMES: dict[str, Frame] = {
     "coverage": Frame(
         "one row for each process: what was seen of it on all descriptors, and what the kernel counted. The share that "
         "was seen is the sum of `read_seen` over that of `read_kernel` (and 1 at most), of the job's processes that "
-        "were not killed; what programs without the library read is added to the latter. So with writes",
+        "were not killed. What programs without the library read is added to the sum of `read_kernel`. The same holds "
+        "for writes",
         ("process",),
         {
             "process": PROCESS,
@@ -288,7 +289,7 @@ FRAMES: dict[str, Frame] = {
             "node": NODE,
             "pid": _number("", "process id of the command"),
             "program": _name("the executable's path"),
-            "reason": _name("why the command itself could not be profiled; unknown: it could"),
+            "reason": _name("why the command itself could not be profiled; `unknown` if it was profiled"),
             "read_bytes": _number("bytes", "bytes read"),
             "write_bytes": _number("bytes", "bytes written"),
             "own_bytes": _number("bytes", "the part of the bytes written that is this profile itself"),

@@ -38,6 +38,11 @@ TERMS = (
         "both lose the same, whichever starts first. 1: one job waits until the other has ended.",
     ),
     Term(
+        "burst",
+        "For jobs that take turns: writes of one process without a pause of a second, from 16 MiB on.",
+        is_marked=False,
+    ),
+    Term(
         "call site",
         "The place in a program that made an I/O call: the chain of functions that called each other. Slicewise "
         "records the call site each time that a thread has spent another 10 ms in I/O calls.",
@@ -50,6 +55,11 @@ TERMS = (
     Term(
         "catalog",
         "A directory of Parquet files that holds the figures of many jobs, for instance of all jobs of a site.",
+        is_marked=False,
+    ),
+    Term(
+        "claim",
+        "For jobs that take turns: how many bytes a job says that its phase will move.",
         is_marked=False,
     ),
     Term(
@@ -69,6 +79,12 @@ TERMS = (
         is_marked=False,
     ),
     Term(
+        "coordinator",
+        "A small program that tells jobs when to do their I/O, so that they take turns: "
+        "`slicewise-collect coordinate`. Off unless somebody asks for it.",
+        is_marked=False,
+    ),
+    Term(
         "coverage",
         "How much of a job's I/O Slicewise saw: what share of the bytes that the kernel counted. Killed processes, "
         "mapped files and io_uring are not in it. Below 95 % take the figures for a lower bound: docs/limits.md says "
@@ -84,6 +100,16 @@ TERMS = (
     Term(
         "digest",
         "The tables that Slicewise makes from a job's profile. All commands compute with these tables.",
+        is_marked=False,
+    ),
+    Term(
+        "doubt",
+        "A reason, known before jobs run, why a prediction may be wrong.",
+        is_marked=False,
+    ),
+    Term(
+        "envelope",
+        "The most that a storage gave to all profiled jobs together in a slice: an estimate of its capacity.",
         is_marked=False,
     ),
     Term(
@@ -208,6 +234,11 @@ TERMS = (
         ("phases",),
     ),
     Term(
+        "policy",
+        "A rule that says which of several jobs may do I/O now.",
+        is_marked=False,
+    ),
+    Term(
         "process that matters",
         "A process of the job that moved at least 1 % of what the busiest one moved, or spent at least 5 % of the time "
         "in calls that the busiest one spent, and 1 % of the runtime. Only such processes are counted and compared.",
@@ -221,7 +252,8 @@ TERMS = (
     Term(
         "quiet run",
         "A past run of the same program, with as many bytes and calls of the same size, both within a factor of 2, "
-        "while nobody else used its file systems. It stands in for a standalone run.",
+        "while nobody else used its file systems. Slicewise finds it by itself. On the job's file system, and with as "
+        "many processes, it counts as a standalone run; with other numbers of processes, as a run of another size.",
         is_marked=False,
     ),
     Term(
@@ -284,7 +316,8 @@ TERMS = (
     ),
     Term(
         "slowdown",
-        "How many times as long the job took as it takes alone. The whole runtime counts. 1.5: it took 50 % longer.",
+        "How many times as long the job took as it takes alone. 1.5: it took 50 % longer. The whole runtime counts in "
+        "answers of `blame`; in those of `campaign` and `foretell` the time from the job's first to its last I/O.",
     ),
     Term(
         "standalone run",
@@ -321,6 +354,11 @@ TERMS = (
         "waiting for its turn",
         "Time in which Slicewise's coordinator, a program that lets jobs do I/O one after another, let another job go "
         "first. No I/O call was running.",
+    ),
+    Term(
+        "warning",
+        "What Slicewise says, while jobs run, if a prediction of theirs seems to be off.",
+        is_marked=False,
     ),
     Term(
         "weight",
