@@ -153,6 +153,8 @@ def run(
 ) -> None:
     """Measure what to expect without IO500. It stops when the box of rates stops growing.
 
+    With 2 processes, the default, the box is that of a small job: take -n of your jobs, and --stonewall 300 for io500.
+
     Example: slicewise expect run /scratch/me/expect -n 16
     """
     programs = find_programs(shlex.split(launcher))

@@ -20,7 +20,7 @@ def recover(
         typer.Option("--into", metavar="DIR", help="A directory of profiles to use where a process's own is gone."),
     ] = None,
 ) -> None:
-    """Complete the profiles of killed processes: their counts are still in this node's memory, until it restarts.
+    """Complete the profiles of killed processes. The node keeps their counts in its memory until the node restarts.
 
     Example: slicewise recover slicewise/48213
     """
