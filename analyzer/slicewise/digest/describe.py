@@ -98,9 +98,9 @@ tau = job.slice_ns / 1e9
 own = job.process_slices.join(job.processes.filter("matters"), on="process", how="semi")
 rates = own.group_by("slice").agg(pl.col("write_bytes").sum() / tau / 2**20).sort("slice")
 
-# Which of its processes waited longest for I/O.
-waited = pl.sum_horizontal("read_ns", "write_ns", "meta_ns", "sync_ns") / 1e9
-slowest = job.processes.filter("matters").select("label", seconds=waited).sort("seconds", descending=True)
+# Which of its processes spent most time in I/O calls: of all its threads together, without asynchronous requests.
+in_calls = pl.sum_horizontal("read_ns", "write_ns", "meta_ns", "sync_ns") / 1e9
+slowest = job.processes.filter("matters").select("label", seconds=in_calls).sort("seconds", descending=True)
 
 # What was moved by all jobs below a directory, a row a job.
 jobs = pl.concat(job.jobs for job in slicewise.read_jobs(["profiles"]))
@@ -113,7 +113,8 @@ the digest has decided who the job's processes are, which of them matter, and wh
 `filter("is_of_job")` or `filter("matters")` leaves those out. A catalog is read as Parquet ([catalog.md](catalog.md)).
 
 In a notebook, a cell whose last line is a job or an answer shows it. `answers.report`, `answers.blame` and
-`answers.overlap` answer as the commands of these names do. [notebook.ipynb](notebook.ipynb) is one to begin with.
+`answers.overlap` answer as the commands of these names do. Other commands have no answer here: ask them with `--json`.
+[notebook.ipynb](notebook.ipynb) is one to begin with.
 
 ```python
 from slicewise import answers
