@@ -107,7 +107,8 @@ that is named second.
 wait for TCP's timers. Where the table names no file system, the case's name does (`blind-incast`: sshfs).
 """
 EVIDENCE_WORDS = f"""Two things are evidence for a cause: one of its signals moved, or one is at its limit. In
-{{unmoved}} of the {{planted}} planted cases no signal of the named cause moved: being at the limit decided.
+{{unmoved}} of the {{planted}} planted cases no signal of the named cause moved: being at the limit decided. The tables
+leave out all signals that neither moved nor are at their limit.
 
 | column | meaning |
 |---|---|
@@ -443,7 +444,7 @@ def _flat(found: list[Found]) -> str:
 
 def _evidence(one: Found) -> str:
     panel = Panel("", one.graph, one.evidence, pl.DataFrame(), SLICE_SECONDS)
-    shown = one.evidence.filter((pl.col("together") > 0) | (pl.col("alone") > 0))
+    shown = one.evidence.filter(pl.col("moved") | pl.col("full"))
     told = table(
         ["cause", "signal", "alone", "together", "moved", "at its limit"],
         [[getattr(cell, "text", cell) for cell in row] for row in evidence_table(shown).rows],
