@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from slicewise.running.command import SCHEDULER_JOB_VARIABLES, profiled_environment
+from slicewise.running.command import SCHEDULER_JOB_VARIABLES, passing_on, profiled_environment
 from support.programs import BUILD, LIBRARY, ROOT, need_built
 
 SLICEWISE = BUILD / "bin" / "slicewise"
@@ -294,8 +294,8 @@ def test_an_existing_preload_is_kept():
 @pytest.mark.parametrize(
     ("command", "own", "expected"),
     [
-        (["mpirun", "-n", "2", "app"], None, "SLICEWISE_DIR;SLICEWISE_JOB;LD_PRELOAD"),
-        (["/opt/bin/mpiexec.openmpi", "app"], "MINE", "MINE;SLICEWISE_DIR;SLICEWISE_JOB;LD_PRELOAD"),
+        (["mpirun", "-n", "2", "app"], None, "LD_PRELOAD;SLICEWISE_DIR;SLICEWISE_JOB"),
+        (["/opt/bin/mpiexec.openmpi", "app"], "MINE", "MINE;LD_PRELOAD;SLICEWISE_DIR;SLICEWISE_JOB"),
         (["mpirun", "-x", "MINE", "app"], None, None),
         (["./script"], None, None),
     ],
@@ -316,7 +316,28 @@ def test_open_mpi_takes_the_settings_of_the_user_to_other_nodes():
     ]  # fmt: skip
 
 
-def test_a_rank_on_another_node_is_profiled(slicewise, tmp_path):
+@pytest.mark.parametrize(
+    ("command", "environment", "added"),
+    [
+        (
+            ["mpirun", "-n", "2", "-x", "MINE", "sh"],
+            {"SLICEWISE_DIR": "/d"},
+            ["-x", "LD_PRELOAD", "-x", "SLICEWISE_DIR"],
+        ),
+        (["mpirun", "-x", "SLICEWISE_DIR=/e", "-x", "LD_PRELOAD", "sh"], {"SLICEWISE_DIR": "/d"}, []),
+        (["mpirun", "-n", "2", "sh", "-x", "MINE"], {}, []),  # the program's own
+        (["mpirun", "-n", "2", "sh"], {}, []),
+        (["mpirun", "-x", "MINE", "sh"], {"OMPI_MCA_mca_base_env_list": "YOURS"}, []),
+        (["sh", "-x", "mine"], {}, []),
+    ],
+)
+def test_where_mpirun_has_options_x_it_gets_ours_in_front_of_them(command, environment, added):
+    at = command.index("-x") if added else 0
+    assert passing_on(command, environment) == [*command[:at], *added, *command[at:]]
+
+
+@pytest.mark.parametrize("options", [(), ("-x", "HOME")], ids=["", "-x"])
+def test_a_rank_on_another_node_is_profiled(slicewise, tmp_path, options):
     """Another node: a remote shell that starts with an empty environment, as ssh does. SLICEWISE_CARRY=0, since on this
     node the library would take its settings past that shell by itself."""
     mpirun = shutil.which("mpirun.openmpi")
@@ -328,6 +349,7 @@ def test_a_rank_on_another_node_is_profiled(slicewise, tmp_path):
     shell.chmod(shell.stat().st_mode | stat.S_IXUSR)
     done = slicewise(
         *("run", "--job", "far", "--", mpirun, "--mca", "plm_rsh_agent", shell, "--host", "another-node:1", "-n", "1"),
+        *options,
         *("sh", "-c", "echo burst $SLICEWISE_COORDINATE_BURST; dd if=/dev/zero of=out bs=4096 count=2"),
         SLICEWISE_CARRY="0",
         SLICEWISE_COORDINATE_BURST="7",

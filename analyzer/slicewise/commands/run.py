@@ -15,6 +15,7 @@ from slicewise.running.command import (
     NodeCollector,
     NotStarted,
     job_directory,
+    passing_on,
     profiled_environment,
     remove_if_empty,
     run_command,
@@ -57,7 +58,7 @@ def run(
         raise UserError(f"{spool}: is the profile of an earlier run; choose another name with --job, or remove it")
     node = NodeCollector(installation.collector, environment) if collector else None
     try:
-        ended = run_command(command, environment)
+        ended = run_command(passing_on(command, environment), environment)
     except NotStarted as reason:
         if node:
             node.end()

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from slicewise.contract import JOB_NAME_RULE, job_name, settings_of_the_library
@@ -30,6 +31,7 @@ DEFAULT_DIR = "slicewise"
 # As the library takes them, in its order: a job that has a name there gets no name from here.
 SCHEDULER_JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
 OPEN_MPI_LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun)([.-].*)?")
+OPTION_X = "-x"
 OPEN_MPI_ENVIRONMENT_LIST = "OMPI_MCA_mca_base_env_list"
 
 NOT_FOUND_STATUS = 127
@@ -138,23 +140,42 @@ def profiled_environment(
         ours["SLICEWISE_SLICE"] = f"{slice_seconds:g}"
     if str(library) not in re.split("[ :]", preloaded):
         ours["LD_PRELOAD"] = f"{library}:{preloaded}" if preloaded else str(library)
-    set_before = [setting for setting in settings_of_the_library() if environment.get(setting)]
-    passed = dict.fromkeys([*ours, "LD_PRELOAD", *set_before])
-    return {**environment, **ours, **_passed_to_remote_nodes(environment, [*passed], command)}
+    made = {**environment, **ours}
+    if _is_open_mpi(command) and OPTION_X not in command:
+        listed = [entry for entry in environment.get(OPEN_MPI_ENVIRONMENT_LIST, "").split(";") if entry]
+        made[OPEN_MPI_ENVIRONMENT_LIST] = ";".join(dict.fromkeys([*listed, *_passed(made)]))
+    return made
 
 
-def _passed_to_remote_nodes(
-    environment: Mapping[str, str], variables: Sequence[str], command: Sequence[str]
-) -> dict[str, str]:
-    """Tells Open MPI's mpirun to take `variables` to other nodes, as other launchers do by themselves.
+def passing_on(command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """A command that takes our variables to other nodes, too. environment: `profiled_environment` of it.
 
-    Not beside `-x`, which it does not accept together with this setting; who uses it adds `-x` for these variables,
-    too.
+    Open MPI's mpirun is told by a setting, as other launchers do it by themselves; but it does not accept that beside
+    options `-x`, and then gets more of them. A `-x` behind something that can be run may be the program's: nothing is
+    changed then.
     """
-    if not OPEN_MPI_LAUNCHERS.fullmatch(Path(command[0]).name) or "-x" in command:
-        return {}
-    listed = [entry for entry in environment.get(OPEN_MPI_ENVIRONMENT_LIST, "").split(";") if entry]
-    return {OPEN_MPI_ENVIRONMENT_LIST: ";".join(dict.fromkeys([*listed, *variables]))}
+    at = command.index(OPTION_X) if _is_open_mpi(command) and OPTION_X in command else 0
+    if not at or environment.get(OPEN_MPI_ENVIRONMENT_LIST) or _has_a_program(command[1:at]):
+        return list(command)
+    given = {value.partition("=")[0] for option, value in pairwise(command) if option == OPTION_X}
+    more = [word for name in _passed(environment) if name not in given for word in (OPTION_X, name)]
+    return [*command[:at], *more, *command[at:]]
+
+
+def _has_a_program(words: Sequence[str]) -> bool:
+    """Whether something among mpirun's options may be the program that it is to start; no value of `--mca` is."""
+    values = {at + 2 for at, word in enumerate(words) if word.lstrip("-") in ("mca", "prtemca")}
+    return any(shutil.which(word) for at, word in enumerate(words) if at not in values)
+
+
+def _is_open_mpi(command: Sequence[str]) -> bool:
+    """Whether it may be: launchers of others have the same names, and know neither the setting nor `-x`."""
+    return OPEN_MPI_LAUNCHERS.fullmatch(Path(command[0]).name) is not None
+
+
+def _passed(environment: Mapping[str, str]) -> list[str]:
+    """What is set of what the library goes by."""
+    return ["LD_PRELOAD", *(setting for setting in settings_of_the_library() if environment.get(setting))]
 
 
 class NodeCollector:
