@@ -31,6 +31,7 @@ from slicewise.analysis.nodes.causes import (
 )
 from slicewise.digest.describe import folded
 from slicewise.digest.nodes import SHARE
+from slicewise.report.delta.delta_page import SLOWED
 from slicewise.report.delta.sweep_page import Panel
 from slicewise.report.nodes.evidence import evidence_table, signal_name
 from slicewise.text import words
@@ -61,8 +62,6 @@ MEANINGS = {
 FLOW = "flow-"
 FLAT = "flat-"
 AIM = 0.9
-# Jobs that take less than so many times as long as alone do not slow each other down.
-FLAT_PEAK = 1.2
 
 TITLE = """# Planted causes
 
@@ -79,9 +78,9 @@ conditions?](#under-which-conditions)
 
 **A cause is also named where jobs do not compete.** In {apart_count} more cases ({apart}) each job has a port or
 servers of its own, and the jobs do not slow each other down: a job took less than {flat:g} times as long as alone. A
-cause is named first in {apart_named} of them: {apart_causes}. It is what limits each job by itself. So look at the
-Delta-graph first: only if jobs slow each other down is the named cause what they compete for. Each case here has some
-bottleneck. So nothing shows how often a cause is named where nothing is at its limit.
+cause is named first in {apart_named} of them: {apart_causes}. It is what limits each job by itself.
+`slicewise delta` says of such jobs that they do not compete for it. Each case here has some bottleneck. So nothing
+shows how often a cause is named where nothing is at its limit.
 
 - *What you need:* collectors on the file servers, too (`slicewise-collect node --samples`, in the same directory of
   profiles). Then `slicewise delta read DIR` names causes. Without these collectors Slicewise cannot name a server's
@@ -286,7 +285,7 @@ def page(found: list[Found]) -> str:
     planted, flow, flat = (of_kind(found, kind) for kind in ("", FLOW, FLAT))
     blind = [one for one in planted if one.case.is_blind]
     right, right_blind = (sum(one.is_right for one in those) for those in (planted, blind))
-    apart = [one for one in [*flow, *flat] if max(one.graph.peak.values()) < FLAT_PEAK]
+    apart = [one for one in [*flow, *flat] if max(one.graph.peak.values()) < SLOWED]
     apart_causes = [one.named[0] for one in apart if one.named]
     return folded(
         "\n".join(
@@ -300,7 +299,7 @@ def page(found: list[Found]) -> str:
                     blind=len(blind),
                     apart_count=len(apart),
                     apart=words.listing(f"`{one.name}`" for one in apart),
-                    flat=FLAT_PEAK,
+                    flat=SLOWED,
                     apart_named=len(apart_causes),
                     apart_causes=words.listing(
                         f"*{cause}* in {words.count(apart_causes.count(cause), 'case')}"

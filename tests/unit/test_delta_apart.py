@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence
 from slicewise.analysis.runs.campaign import Campaign, campaign
@@ -11,7 +12,7 @@ from slicewise.analysis.sharing.weights import Weighting
 from slicewise.digest.digest import several
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile
-from slicewise.report.delta.delta_page import delta_page, peaks, verdict
+from slicewise.report.delta.delta_page import by_itself, delta_page, peaks, verdict
 from slicewise.report.page import html_of
 from support.command_line import run_slicewise
 from support.tabled_jobs import EPOCH, write_job
@@ -134,3 +135,12 @@ def test_the_command_draws_them(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "The jobs share no file system (A on s1:/export and B on s2:/export)" in done.stdout
     assert (tmp_path / "page.html").is_file()
+
+
+@pytest.mark.parametrize(("first", "is_said"), [(ALONE, True), (SLOWED, False)], ids=["equal", "slowed"])
+def test_jobs_that_lose_nothing_are_not_said_to_compete_for_what_is_at_its_limit(tmp_path, first, is_said):
+    write_runs(tmp_path, {"a": "s1", "b": "s2"}, first)
+    graph = graph_of(tmp_path)
+    assert bool(by_itself(graph, pl.DataFrame({"full": [False, True]}))) == is_said
+    assert by_itself(graph, pl.DataFrame({"full": [False]})) == []
+    assert by_itself(graph, pl.DataFrame()) == []

@@ -18,7 +18,7 @@ from slicewise.errors import UserError
 from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import least_seen_lines
-from slicewise.report.delta.delta_page import advantage, delta_page, peaks, points_table, verdict
+from slicewise.report.delta.delta_page import advantage, by_itself, delta_page, peaks, points_table, verdict
 from slicewise.report.delta.sweep_page import Panel, hints, sweep_page, sweep_table
 from slicewise.report.model import outlier_words
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
@@ -254,8 +254,10 @@ def _show_graphs(
     lines = [line for graph in graphs for line in (verdict(graph), peaks(graph))]
     lines += outlier_words.dropped([run for graph in graphs for run in graph.dropped])
     tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
+    each = [*zip(graphs, evidence, strict=True)]
+    lines += [line for graph, found in each for line in by_itself(graph, found)]
     lines += [evidence_words(found) for found in evidence if len(found)]
-    lines += [line for graph, found in zip(graphs, evidence, strict=True) for line in advantage(graph, found)]
+    lines += [line for graph, found in each for line in advantage(graph, found)]
     write_text(
         [
             for_terminal(points_table(graphs)),

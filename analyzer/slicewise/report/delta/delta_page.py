@@ -16,6 +16,8 @@ from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
 FAIR, UNFAIR = 0.25, 0.5
+# Jobs that take less than so many times as long as alone do not slow each other down.
+SLOWED = 1.2
 # How a cause prefers one of two equal jobs.
 HOW_PREFERRED: dict[Cause, str] = {
     "server and flow control": "the server closed receive windows of connections, so that some wait while others send",
@@ -73,6 +75,13 @@ def peaks(graph: DeltaGraph) -> str:
         for name in graph.peak
     ]
     return f"{words.listing(told)}."
+
+
+def by_itself(graph: DeltaGraph, evidence: pl.DataFrame) -> list[str]:
+    """That jobs which lose next to nothing to each other do not compete for what is at its limit; else nothing."""
+    if not graph.peak or max(graph.peak.values()) >= SLOWED or evidence.is_empty() or not evidence["full"].any():
+        return []
+    return ["Neither slows the other down: what is at its limit limits each by itself, and they do not compete for it."]
 
 
 def explains(graph: DeltaGraph) -> str:
@@ -149,7 +158,11 @@ def delta_page(
         title=f"Delta-graph of {words.listing(points)}",
         kicker=f"Slicewise Delta-graph, {words.count(sum(len(frame) for frame in points.values()) // 2, 'run')}",
         sentences=[line for graph in graphs for line in (verdict(graph), peaks(graph))]
-        + [line for graph, found in zip(graphs, evidence, strict=False) for line in advantage(graph, found)],
+        + [
+            line
+            for graph, found in zip(graphs, evidence, strict=False)
+            for line in (*by_itself(graph, found), *advantage(graph, found))
+        ],
         facts=[
             Fact(f"asymmetry of {graph.configuration}", f"{graph.asymmetry:.2f}")
             for graph in graphs

@@ -9,7 +9,7 @@ import polars as pl
 
 from slicewise.analysis.delta import DeltaGraph, who_gains
 from slicewise.charts import delta as charts
-from slicewise.report.delta.delta_page import FAIR, advantage, lines_note, peaks, resource_sections, verdict
+from slicewise.report.delta.delta_page import FAIR, advantage, by_itself, lines_note, peaks, resource_sections, verdict
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import Page, Section
 from slicewise.report.tables import Cell, Column, Table
@@ -139,6 +139,7 @@ def _graph_section(panel: Panel) -> Section:
         text=[
             verdict(graph),
             peaks(graph),
+            *by_itself(graph, panel.evidence),
             *advantage(graph, panel.evidence),
             *hints(panel),
             *([evidence_words(panel.evidence)] if has_evidence else []),
