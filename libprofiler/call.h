@@ -115,10 +115,13 @@ struct stream_state {
 };
 /* How glibc's wide streams begin: the characters beside the bytes that they come from and go to. */
 struct _IO_wide_data {
-    wchar_t *read_ptr, *read_end, *read_base, *write_base, *write_ptr, *write_end;
+    wchar_t *read_ptr, *read_end, *read_base, *write_base, *write_ptr, *write_end, *buf_base, *buf_end, *save_base, *backup_base, *save_end;
 };
 
-struct stream_state wide_stream_state(struct stream_state state, const FILE *stream);
+/* glibc's flag of a stream that reads from what was pushed back (ungetc) first. What its buffer holds lies by meanwhile. */
+#define STREAM_IN_BACKUP 0x100
+
+struct stream_state unusual_stream_state(struct stream_state state, const FILE *stream);
 
 /* glibc's streams: what lies read ahead, what lies written but not handed on, and where the kernel's position is. */
 static inline struct stream_state stream_state(const FILE *stream)
@@ -129,7 +132,8 @@ static inline struct stream_state stream_state(const FILE *stream)
         .pending = stream->_IO_write_ptr > stream->_IO_write_base ? stream->_IO_write_ptr - stream->_IO_write_base : 0,
         .kernel_position = stream->_offset,
     };
-    return __builtin_expect(stream->_mode <= 0, 1) ? state : wide_stream_state(state, stream);
+    bool is_usual = stream->_mode <= 0 && (stream->_flags & STREAM_IN_BACKUP) == 0;
+    return __builtin_expect(is_usual, 1) ? state : unusual_stream_state(state, stream);
 }
 
 /* The stream whose kernel position a wrapper has noted. Whatever else may move it makes this NULL: calls on streams that do not only look into
@@ -142,6 +146,8 @@ void call_stream_touched(const struct call *call, FILE *stream, struct stream_st
 void call_streams_flushed(const struct call *call, int64_t pending);
 /* One whose arguments give it nothing to do: libc does not look at the stream, which need not be there. */
 void call_idled(enum operation operation);
+/* One that closes what a stream led to, and opens `path` for it (the same anew: NULL). `fd`: -1, it failed. */
+void call_stream_reopened(const struct call *call, int fd, struct stream_state before, const char *path);
 void call_stream_closed(const struct call *call, descriptor descriptor, struct stream_state before, bool is_error);
 
 /* MPI-IO: `mount` is what engine_mount_of_path found when the file was opened. */

@@ -2,12 +2,20 @@
  * thread at any time; a call takes the fast path if it can. */
 #include "call_count.h"
 
+#include "name.h"
+
 /* A character that lies in a buffer is taken for one byte: what it has more is counted when it comes or goes, so that sums are right. */
-struct stream_state wide_stream_state(struct stream_state state, const FILE *stream)
+struct stream_state unusual_stream_state(struct stream_state state, const FILE *stream)
 {
-    const struct _IO_wide_data *wide = stream->_wide_data;
-    state.readable += wide->read_end - wide->read_ptr;
-    state.pending += wide->write_ptr > wide->write_base ? wide->write_ptr - wide->write_base : 0;
+    bool is_in_backup = (stream->_flags & STREAM_IN_BACKUP) != 0;
+    if (stream->_mode > 0) {
+        const struct _IO_wide_data *wide = stream->_wide_data;
+        state.readable += wide->read_end - wide->read_ptr + (is_in_backup ? wide->save_end - wide->save_base : 0);
+        state.pending += wide->write_ptr > wide->write_base ? wide->write_ptr - wide->write_base : 0;
+    } else if (is_in_backup) {
+        state.filled = stream->_IO_save_end - stream->_IO_save_base;
+        state.readable += state.filled;
+    }
     return state;
 }
 
@@ -133,6 +141,18 @@ void call_stream_closed(const struct call *call, descriptor word, struct stream_
     effect.kernel_write = at_least_0(before.pending);
     if (word != 0 && (!is_asleep() || before.pending != 0 || !asleep_puts_off(call, word, is_error)))
         count(call, mount_of_word(word), &effect);
+}
+
+/* It is on the file that it opens. What the stream still held for the one before is no write of this call, but the kernel counts it now. */
+void call_stream_reopened(const struct call *call, int fd, struct stream_state before, const char *path)
+{
+    call_noted_stream = NULL;
+    if (!is_on())
+        return;
+    struct effect effect = touch(call, fd < 0);
+    effect.kernel_write = at_least_0(before.pending);
+    uint32_t mount = fd >= 0 ? descriptor_mount(descriptor_opened(fd, AT_FDCWD, path)) : name_mount(AT_FDCWD, path, true);
+    count(call, mount, &effect);
 }
 
 void call_stream_read(const struct call *call, FILE *stream, struct stream_state before, int64_t bytes)

@@ -36,11 +36,13 @@ SAME_AS(_IO_fdopen, fdopen);
 
 INTERPOSE(FILE *, freopen, (const char *path, const char *mode, FILE *stream))
 {
-    descriptor_release(stream->_fileno);
+    struct stream_state before = stream_state(stream);
+    if (descriptor_release(stream->_fileno) == 0) /* a stream in memory holds nothing for a file */
+        before.pending = 0;
     struct call call = call_begin(OP_freopen);
     FILE *reopened = REAL(freopen)(path, mode, stream);
     call_end(&call);
-    call_opened(&call, reopened != NULL ? reopened->_fileno : -1, AT_FDCWD, path);
+    call_stream_reopened(&call, reopened != NULL ? reopened->_fileno : -1, before, path);
     call_close(&call);
     return reopened;
 }

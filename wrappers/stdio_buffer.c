@@ -95,8 +95,10 @@ intptr_t served_late(uint64_t tick, intptr_t returned, enum operation operation,
 
 struct stream_state state_before(const FILE *stream, const struct read_look *look, int64_t pending)
 {
-    struct stream_state before = { .readable = look->end - look->begin, .filled = look->end - look->base, .pending = pending };
-    return stream->_mode <= 0 ? before : wide_stream_state(before, stream);
+    struct stream_state before = { .readable = look->end - look->begin + look->lies_by,
+                                   .filled = look->lies_by > 0 ? look->lies_by : look->end - look->base,
+                                   .pending = pending };
+    return stream->_mode <= 0 ? before : unusual_stream_state(before, stream);
 }
 
 static bool has_line(const FILE *stream, int delimiter)

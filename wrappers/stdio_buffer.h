@@ -126,6 +126,7 @@ intptr_t served_late(uint64_t tick, intptr_t returned, enum operation operation,
 /* A look at what lies read ahead, and at the clock, before a call that tells only at its end whether the buffer served it. */
 struct read_look {
     const char *begin, *base, *end;
+    int64_t lies_by; /* what the buffer holds beside, while what was pushed back is read */
     uint64_t tick;
 };
 
@@ -134,6 +135,7 @@ INLINE void look_at_reading(struct read_look *look, const FILE *stream)
     look->begin = stream->_IO_read_ptr;
     look->base = stream->_IO_read_base;
     look->end = stream->_IO_read_end;
+    look->lies_by = __builtin_expect(stream->_flags & STREAM_IN_BACKUP, 0) ? stream->_IO_save_end - stream->_IO_save_base : 0;
     look->tick = tick_now();
     /* In memory, one by one: registers that outlive a call cost more. */
     __asm__("" : "+m"(look->begin), "+m"(look->base), "+m"(look->end), "+m"(look->tick));

@@ -140,3 +140,13 @@ def test_commands_words_and_messages(job: Job, apps: Apps) -> None:
     assert streams["kernel_write_bytes"].sum() == streams["write_bytes"].sum()
     assert streams["read_bytes"].sum() == len("from a command\n") + 2 * 4
     assert job.segments() == []
+
+
+def test_bytes_underneath_where_others_are_pushed_back(job: Job, apps: Apps) -> None:
+    """What the kernel read is what the file had, and what a stream held when it was reopened is written, too."""
+    ended = job.run([apps.build("stdio_pushed_back")])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    assert total(profile, "kernel_read_bytes", layers=["stdio"]) == 100_000
+    assert total(profile, "kernel_write_bytes", layers=["stdio"]) == 100_000 + 2 * 1234
+    assert total(profile, "write_bytes", layers=["stdio"]) == 100_000 + 2 * 1234
