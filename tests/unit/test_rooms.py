@@ -9,7 +9,7 @@ from pathlib import Path
 
 TREE = Path(__file__).resolve().parents[2]
 ANALYZER = TREE / "analyzer"
-UNMAPPED = {"build", "docs"}  # what is made, and the pages themselves
+UNMAPPED = {"build", "dist", "docs"}  # what is made, and the pages themselves
 NO_ROOMS = {"vendor", "templates", "plans", "__pycache__"}  # files without code of ours
 
 
