@@ -56,9 +56,9 @@ deb: native  ## make a Debian package of library and collector, in dist/
 deb-check: deb  ## check the Debian package with lintian and autopkgtest, which installs it and removes it again
 	make/deb_check $(DIST)/slicewise-runtime_$(VERSION)_$(shell dpkg --print-architecture).deb
 
-# Of the versions of the lock file, which to pip are newer than those of the index. It takes an hour or two, and Rust's compiler.
+# They have the versions of the lock file, and pip prefers them to those of the index. It takes an hour or two, and Rust's compiler.
 .PHONY: slim
-slim: $(VENV)/.installed  ## build polars and numpy without what is not used, in dist/slim/: a quarter of their size
+slim: $(VENV)/.installed  ## build polars and numpy without what is not used, in dist/slim/
 	$(VENV)/bin/python make/slim $(BUILD)/slim $(DIST)/slim
 
 # What a site without a package index needs, in one directory: pip installs from it alone.

@@ -70,7 +70,7 @@ def _measured(build: Path, directory: Path) -> dict[str, dict[str, float]]:
 
 
 def least(one: dict[str, dict[str, float]], other: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    """Of each row the lesser measure."""
+    """The lesser of two measures of each row."""
     return {unit: {row: min(rows[row], other[unit][row]) for row in rows} for unit, rows in one.items()}
 
 

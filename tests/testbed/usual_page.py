@@ -108,8 +108,8 @@ chosen with some of the last four in view. So for the last four recordings, too,
   recordings had been seen by then; the new widths were chosen by what the first six show. A warning while jobs run
   depends on the interval: so warnings changed, too.
 - *By which rules `slicewise foretell` doubts and warns.* They were chosen with the first repeats of all but the last
-  recording in view. Of these four recordings, only the second repeats and the last recording are new to the rules. None
-  of their times lies outside of its interval. So they show how often a warning is false, and not whether a time that is
+  recording in view. So only the last recording and the second repeats of the three before it are new to the rules. None
+  of their times lies outside of its interval. They show how often a warning is false, and not whether a time that is
   outside comes with one.
 
 Before the second and the third of these changes, {AT_FIRST[1]} of the {AT_FIRST[0]} times of the last four recordings

@@ -217,7 +217,7 @@ def _queue(
 
 
 @lru_cache(maxsize=STATES_KEPT)
-def _shares(jobs: tuple[tuple[Segment, float, float], ...], exponent: float) -> list[float]:
+def _shares(jobs: tuple[tuple[Segment, float, float], ...], exponent: float) -> tuple[float, ...]:
     """The share a weight of 1 has of each kind's storage time. jobs: segment, weight, how much of it is in calls."""
     # Of each job: weight, how much of it is in calls, and of each kind that it makes: part of the calls, use of a call.
     made = [
@@ -241,7 +241,7 @@ def _shares(jobs: tuple[tuple[Segment, float, float], ...], exponent: float) -> 
 
     enough = max((alone / weight for weight, _, kinds in made for _, _, alone in kinds), default=0.0)
     bounds = Bounds(sum(weight for weight, _, _ in made), enough)
-    return _largest(used, exponent, bounds, is_mixed=any(len(kinds) > 1 for _, _, kinds in made))
+    return tuple(_largest(used, exponent, bounds, is_mixed=any(len(kinds) > 1 for _, _, kinds in made)))
 
 
 def _behind(jobs: Sequence[tuple[Segment, float]], rules: Rules) -> list[float]:
