@@ -25,7 +25,7 @@ from slicewise.overview import WELCOME, all_commands, files, groups
 from slicewise.terminal.complaints import complaint, no_such_command
 from slicewise.terminal.deferred import load_declaration
 from slicewise.terminal.help_text import help_text
-from slicewise.terminal.values import OwnValues
+from slicewise.terminal.values import OwnValue
 from slicewise.text.safe_text import say
 
 # New objects between two searches for garbage. Imports alone make more than Python's own number a hundred times over.
@@ -98,7 +98,8 @@ def _after(prepare: Callable[[], None], body: Callable[..., Any]) -> Callable[..
 def _parse(parse: Callable[..., Any], context: Any, arguments: list[str]) -> Any:
     """What the arguments mean. A complaint about them knows which command they were for."""
     for param in context.command.get_params(context):
-        param._runtime_param = OwnValues()
+        if not isinstance(param.type, OwnValue):
+            param.type = OwnValue(param.type)
     try:
         return parse(context, arguments)
     except typer.TyperException as error:
