@@ -2,11 +2,15 @@
 
 #include "engine.h"
 #include "fast_path.h"
+#include "guard.h"
 #include "lane.h"
 #include "mount.h"
 #include "own_errno.h"
 #include "site.h"
 #include "state.h"
+
+/* Between a frame and one so near there is no end of a stack: what lies there is memory. */
+#define NEAR_BYTES 4096
 
 START_DATA int communication_is_on = 1;
 
@@ -84,14 +88,38 @@ void communication_count(enum mpi_class class, uint64_t start_tick, uint64_t end
     count_unusually(class, &call, share);
 }
 
-uint64_t communication_file_ns(void)
+bool communication_is_around(const void *here)
 {
-    return atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON ? lane_file_ns(&thread_state) : 0;
+    const struct thread *thread = &thread_state;
+    void **place = (void **)thread->mpi_frame + 1, *returns_to; /* the word above a frame's own is where it returns to, wherever there are frames */
+    if (here >= thread->mpi_frame)
+        return false;
+    if ((uintptr_t)place - (uintptr_t)here < NEAR_BYTES)
+        return *(void *volatile *)place == thread->mpi_return;
+    return guard_look(place, &returns_to) && returns_to == thread->mpi_return;
 }
 
-void communication_count_beside_files(enum mpi_class class, uint64_t start_tick, uint64_t end_tick, uint64_t file_ns)
+void communication_open(enum mpi_class class, uint64_t start_tick)
 {
-    uint64_t now_ns = communication_file_ns();
-    uint64_t ticks = now_ns > file_ns ? ns_to_ticks(now_ns - file_ns) : 0, most = end_tick > start_tick ? end_tick - start_tick : 0;
+    struct thread *thread = &thread_state;
+    thread->mpi_open = thread->mpi_frame;
+    thread->mpi_class = class;
+    thread->mpi_own_since = start_tick;
+    thread->mpi_file_ns = atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON ? lane_file_ns(thread) : 0;
+}
+
+void communication_open_is(enum mpi_class class)
+{
+    thread_state.mpi_class = class;
+}
+
+void communication_close(enum mpi_class class, uint64_t start_tick, uint64_t end_tick)
+{
+    struct thread *thread = &thread_state;
+    bool is_known = thread->mpi_open != NULL; /* not in a child that was forked within the call: that begins with nothing */
+    if (is_known)
+        start_tick = thread->mpi_own_since;
+    uint64_t ticks = lane_file_ticks(thread, is_known ? thread->mpi_file_ns : 0), most = end_tick > start_tick ? end_tick - start_tick : 0;
+    thread->mpi_open = NULL;
     communication_count(class, start_tick + (ticks < most ? ticks : most), end_tick, 0);
 }

@@ -13,8 +13,15 @@ void communication_choose(bool is_on);
 /* Counts a call from one tick to the other. `bytes`: that its arguments name. */
 void communication_count(enum mpi_class which, uint64_t start_tick, uint64_t end_tick, uint64_t bytes);
 
-/* The same of a call within which the thread does I/O, which is counted by itself. `file_ns` is what communication_file_ns told at its begin. */
-uint64_t communication_file_ns(void);
-void communication_count_beside_files(enum mpi_class which, uint64_t start_tick, uint64_t end_tick, uint64_t file_ns);
+/* The same of a call within which the thread does I/O, which is counted by itself: in the frame that is the thread's mpi_frame, before the call
+ * and after it. Where a slice turns meanwhile, the call's own time so far is counted in the slices in which it passed. */
+void communication_open(enum mpi_class which, uint64_t start_tick);
+void communication_close(enum mpi_class which, uint64_t start_tick, uint64_t end_tick);
+/* The call that is open is of another class. */
+void communication_open_is(enum mpi_class which);
+
+/* Whether a call in the frame `here` lies within the MPI call of the thread. That one may be over without having returned: an error handler may
+ * jump or throw out of MPI. Then the stack has grown down to less than its frame, or the frame returns to another place now. */
+bool communication_is_around(const void *here);
 
 #endif

@@ -1,8 +1,10 @@
 /* Lanes: who has which, and how the open slice turns. Runs in the thread that counts; the turn itself under the engine's lock. */
+#include "communication.h"
 #include "descriptor.h"
 #include "hardware.h"
 #include "kernel.h"
 #include "lane.h"
+#include "mount.h"
 #include "record.h"
 #include "site.h"
 #include "state.h"
@@ -113,7 +115,7 @@ static void spread(const struct call *call, uint64_t first, uint64_t last, uint3
     for (uint64_t slice = first; slice < last; slice++) {
         uint64_t until_ns = (slice + 1) * slice_ns > start ? (slice + 1) * slice_ns - start : 0;
         until_ns = until_ns < whole_ns ? until_ns : whole_ns;
-        uint64_t until_bytes = (uint64_t)((unsigned __int128)bytes * until_ns / whole_ns);
+        uint64_t until_bytes = bytes == 0 ? 0 : (uint64_t)((unsigned __int128)bytes * until_ns / whole_ns);
         struct record record = { .slice = slice, .mount = mount, .layer = layer };
         *ns_in(&record, kind) = until_ns - given_ns;
         if (bytes_in(&record, kind) != NULL)
@@ -141,6 +143,32 @@ uint64_t lane_file_ns(const struct thread *thread)
     return thread->closed_file_ns + (thread->lane == NULL ? 0 : open_file_ns(thread->lane));
 }
 
+uint64_t lane_file_ticks(const struct thread *thread, uint64_t file_ns)
+{
+    uint64_t now_ns = lane_file_ns(thread);
+    return now_ns > file_ns ? ns_to_ticks(now_ns - file_ns) : 0;
+}
+
+/* The slice turns at `call`, which lies within a call of MPI: what time that one took itself, up to here, goes into the slices in which it passed.
+ * All of its time on files since it was last counted lies in the slice that ends. Returns false if there is no such call. */
+static bool settle_communication(struct thread *thread, const struct call *call)
+{
+    if (thread->mpi_open == NULL || thread->mpi_open != thread->mpi_frame || !communication_is_around(__builtin_frame_address(0)))
+        return false;
+    struct call own = { .start_tick = thread->mpi_own_since + lane_file_ticks(thread, thread->mpi_file_ns), .end_tick = call->start_tick };
+    if (own.start_tick >= own.end_tick)
+        return true;
+    struct share share = { .ns = ticks_to_ns(own.end_tick - own.start_tick) };
+    uint64_t end_ns = clock_wall_ns(own.end_tick), slice_ns = engine.settings.slice_ns;
+    uint64_t first = (end_ns - share.ns) / slice_ns, last = end_ns / slice_ns;
+    if (first < last)
+        spread(&own, first, last, MOUNT_OTHER, RECORD_COMMUNICATION, thread->mpi_class, 0, &share);
+    struct record record = { .slice = last, .mount = MOUNT_OTHER, .layer = RECORD_COMMUNICATION };
+    record.communicated[thread->mpi_class].ns = share.ns;
+    record_append(&engine.home, &record);
+    return true;
+}
+
 bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, unsigned layer, unsigned kind, uint64_t bytes, struct share *share)
 {
     struct segment *segment = engine.home.segment;
@@ -163,7 +191,7 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, u
 
     uint64_t slice_ns = engine.settings.slice_ns, end_ns = clock_wall_ns(call->end_tick);
     uint64_t last = end_ns / slice_ns, first = (end_ns - share->ns) / slice_ns;
-    bool is_turned = lane->slice != last;
+    bool is_turned = lane->slice != last, is_in_mpi = is_turned && settle_communication(thread, call);
     if (is_turned) {
         if (lane->slice != 0)
             segment_reserve(&engine.home, segment->frames, FRAMES_KEPT_BYTES);
@@ -185,6 +213,10 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, u
         spread(call, first, last, mount, layer, kind, bytes, share);
         if (is_of_files(mount, layer))
             thread->closed_file_ns += whole_ns - share->ns;
+    }
+    if (is_in_mpi) {
+        thread->mpi_own_since = is_of_files(mount, layer) ? call->end_tick : call->start_tick;
+        thread->mpi_file_ns = lane_file_ns(thread) + (is_of_files(mount, layer) ? share->ns : 0);
     }
     set_limits(thread);
     atomic_store_explicit(&segment->last_call_ns, end_ns, memory_order_relaxed);

@@ -13,6 +13,8 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, u
 
 /* Time that the thread has spent in POSIX and stdio calls on files, since some moment: of use as a difference. */
 uint64_t lane_file_ns(const struct thread *thread);
+/* What was added to it since it was `file_ns`, in ticks. */
+uint64_t lane_file_ticks(const struct thread *thread, uint64_t file_ns);
 
 /* Gives the lane back, with what it counted. */
 void lane_release(struct thread *thread);

@@ -8,17 +8,25 @@
 
 struct mpi_call {
     struct call call;
+    enum mpi_class class; /* as what it is counted, whatever it did */
     bool is_outermost, is_counted;
-    uint64_t file_ns; /* of the thread, when it began */
 };
+
+static inline __attribute__((always_inline)) struct mpi_call mpi_call_begin_as(enum operation operation, enum mpi_class class)
+{
+    bool is_outermost = mpi_enter();
+    struct mpi_call call = { .call = call_begin(operation),
+                             .class = class,
+                             .is_outermost = is_outermost,
+                             .is_counted = is_outermost && atomic_load_explicit(engine_switch, memory_order_relaxed) != ENGINE_OFF };
+    if (is_outermost && communication_is_on)
+        communication_open(class, call.call.start_tick);
+    return call;
+}
 
 static inline __attribute__((always_inline)) struct mpi_call mpi_call_begin(enum operation operation)
 {
-    bool is_outermost = mpi_enter();
-    return (struct mpi_call){ .call = call_begin(operation),
-                              .is_outermost = is_outermost,
-                              .is_counted = is_outermost && atomic_load_explicit(engine_switch, memory_order_relaxed) != ENGINE_OFF,
-                              .file_ns = is_outermost && communication_is_on ? communication_file_ns() : 0 };
+    return mpi_call_begin_as(operation, MPI_CLASS_file);
 }
 
 static inline void mpi_call_end(struct mpi_call *call)
@@ -28,17 +36,11 @@ static inline void mpi_call_end(struct mpi_call *call)
         thread_state.mpi_frame = NULL;
 }
 
-/* What is counted of it as a call of MPI, whatever it did. */
-static inline void mpi_call_close_as(const struct mpi_call *call, enum mpi_class class)
-{
-    if (call->is_counted && communication_is_on)
-        communication_count_beside_files(class, call->call.start_tick, call->call.end_tick, call->file_ns);
-    call_close(&call->call);
-}
-
 static inline void mpi_call_close(const struct mpi_call *call)
 {
-    mpi_call_close_as(call, MPI_CLASS_file);
+    if (call->is_counted && communication_is_on)
+        communication_close(call->class, call->call.start_tick, call->call.end_tick);
+    call_close(&call->call);
 }
 
 /* Whether it needs a status, one of ours if the caller ignores its own, to tell what it moved: a read that is counted. */

@@ -1,22 +1,6 @@
 /* MPI's communication in C: every row of schema/communication.def. For any thread that may call MPI. */
 #include "mpi_communication.h"
 
-#include "guard.h"
-
-/* Between a frame and one so near there is no end of a stack: what lies there is memory. */
-#define NEAR_BYTES 4096
-
-bool mpi_is_within_another(const void *here)
-{
-    const struct thread *thread = &thread_state;
-    void **place = (void **)thread->mpi_frame + 1, *returns_to; /* the word above a frame's own is where it returns to, wherever there are frames */
-    if (here >= thread->mpi_frame)
-        return false;
-    if ((uintptr_t)place - (uintptr_t)here < NEAR_BYTES)
-        return *(void *volatile *)place == thread->mpi_return;
-    return guard_look(place, &returns_to) && returns_to == thread->mpi_return;
-}
-
 uint64_t mpi_bytes_of(mpi_count count, mpi_handle datatype, int peer)
 {
     int64_t bytes = peer < 0 ? 0 : mpi_library_bytes_asked(count, datatype);

@@ -7,15 +7,11 @@
 #include "communication.h"
 #include "mpi_library.h"
 
-/* Whether the call in the frame `here` lies within another one. That one may be over without having returned: an error handler may jump or throw
- * out of MPI. Then the stack has grown down to less than its frame, or the frame returns to another place now. */
-bool mpi_is_within_another(const void *here);
-
 /* In the wrapper's own frame: from here to mpi_frame's being NULL a call of MPI is under way. Returns false if it lies within another one. */
 static inline __attribute__((always_inline)) bool mpi_enter(void)
 {
     struct thread *thread = &thread_state;
-    if (__builtin_expect(thread->mpi_frame != NULL, 0) && mpi_is_within_another(__builtin_frame_address(0)))
+    if (__builtin_expect(thread->mpi_frame != NULL, 0) && communication_is_around(__builtin_frame_address(0)))
         return false;
     thread->mpi_frame = __builtin_frame_address(0);
     thread->mpi_return = __builtin_return_address(0);

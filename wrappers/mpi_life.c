@@ -5,32 +5,32 @@
 INTERPOSE_LIBRARY(int, MPI_Init, (int *arguments_count, char ***arguments))
 {
     engine_prepare();
-    struct mpi_call call = mpi_call_begin(OP_MPI_Init);
+    struct mpi_call call = mpi_call_begin_as(OP_MPI_Init, MPI_CLASS_life);
     int error = MPI_REAL(MPI_Init)(arguments_count, arguments);
     mpi_call_end(&call);
     mpi_call_lived(&call);
-    mpi_call_close_as(&call, MPI_CLASS_life);
+    mpi_call_close(&call);
     return error;
 }
 
 INTERPOSE_LIBRARY(int, MPI_Init_thread, (int *arguments_count, char ***arguments, int required, int *provided))
 {
     engine_prepare();
-    struct mpi_call call = mpi_call_begin(OP_MPI_Init_thread);
+    struct mpi_call call = mpi_call_begin_as(OP_MPI_Init_thread, MPI_CLASS_life);
     int error = MPI_REAL(MPI_Init_thread)(arguments_count, arguments, required, provided);
     mpi_call_end(&call);
     mpi_call_lived(&call);
-    mpi_call_close_as(&call, MPI_CLASS_life);
+    mpi_call_close(&call);
     return error;
 }
 
 INTERPOSE_LIBRARY(int, MPI_Finalize, (void))
 {
-    struct mpi_call call = mpi_call_begin(OP_MPI_Finalize);
+    struct mpi_call call = mpi_call_begin_as(OP_MPI_Finalize, MPI_CLASS_life);
     int error = MPI_REAL(MPI_Finalize)();
     mpi_call_end(&call);
     mpi_call_lived(&call);
-    mpi_call_close_as(&call, MPI_CLASS_life);
+    mpi_call_close(&call);
     return error;
 }
 
@@ -41,11 +41,11 @@ typedef uintptr_t fortran_life(uintptr_t first, uintptr_t second, uintptr_t thir
 static uintptr_t live(enum operation operation, fortran_life *real, uintptr_t first, uintptr_t second, uintptr_t third)
 {
     engine_prepare();
-    struct mpi_call call = mpi_call_begin(operation);
+    struct mpi_call call = mpi_call_begin_as(operation, MPI_CLASS_life);
     uintptr_t result = real(first, second, third);
     mpi_call_end(&call);
     mpi_call_lived(&call);
-    mpi_call_close_as(&call, MPI_CLASS_life);
+    mpi_call_close(&call);
     return result;
 }
 

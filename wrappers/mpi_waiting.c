@@ -34,6 +34,8 @@ void mpi_waiting_claim(struct mpi_waiting *waiting, const struct mpi_language *l
         pending->next = waiting->first;
         waiting->first = pending;
     }
+    if (waiting->first != NULL)
+        communication_open_is(waiting->call.class = MPI_CLASS_file);
 }
 
 void *mpi_waiting_status(struct mpi_waiting *waiting, void *status)
@@ -160,7 +162,5 @@ void mpi_waiting_close(struct mpi_waiting *waiting)
 {
     if (waiting->mapped_bytes > 0)
         syscall(SYS_munmap, waiting->mapped, waiting->mapped_bytes);
-    bool is_of_io = waiting->first != NULL;
-    bool is_wait = waiting->call.call.operation == OP_MPI_Wait;
-    mpi_call_close_as(&waiting->call, is_of_io ? MPI_CLASS_file : is_wait ? MPI_CLASS_wait : MPI_CLASS_test);
+    mpi_call_close(&waiting->call);
 }

@@ -40,7 +40,7 @@ void mpi_waiting_claim(struct mpi_waiting *waiting, const struct mpi_language *l
 static inline __attribute__((always_inline)) void mpi_waiting_begin(struct mpi_waiting *waiting, const struct mpi_language *language,
                                                                     enum operation operation, int count, const void *requests)
 {
-    waiting->call = mpi_call_begin(operation);
+    waiting->call = mpi_call_begin_as(operation, operation == OP_MPI_Wait ? MPI_CLASS_wait : MPI_CLASS_test);
     mpi_waiting_claim(waiting, language, count, requests);
 }
 

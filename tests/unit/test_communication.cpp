@@ -36,6 +36,22 @@ std::map<uint64_t, uint64_t> by_slice(const Spool &spool, enum mpi_class which, 
     return sums;
 }
 
+/* A call of MPI within which files are written begins in the caller's frame. */
+inline __attribute__((always_inline)) struct call open_call(Engine &engine)
+{
+    thread_state.mpi_frame = __builtin_frame_address(0);
+    thread_state.mpi_return = __builtin_return_address(0);
+    struct call call = engine.call(OP_MPI_File_write, 0);
+    communication_open(MPI_CLASS_file, call.start_tick);
+    return call;
+}
+
+void close_call(Engine &engine, const struct call &call)
+{
+    thread_state.mpi_frame = nullptr;
+    communication_close(MPI_CLASS_file, call.start_tick, engine.call(OP_MPI_File_write, 0).end_tick);
+}
+
 } // namespace
 
 TEST_CASE("calls of MPI are added up by class, and are no I/O", "[communication]")
@@ -103,16 +119,14 @@ TEST_CASE("time on files within a call is taken off it", "[communication]")
     Engine engine(sandbox, SLICE_NS);
     int fd = open(sandbox.path("file").c_str(), O_RDWR | O_CREAT, 0600);
     for (int turn = 0; turn < 3; turn++) { /* within one slice, and with a slice's turn in the midst */
-        uint64_t file_ns = communication_file_ns();
+        struct call outer = open_call(engine);
         engine.pass(1000);
         for (int i = 0; i < 2; i++) {
             engine.pass(turn == 2 ? SLICE_NS : 3000);
             struct call inner = engine.call(OP_pwrite, 3000);
             call_wrote(&inner, fd, i, 1);
         }
-        uint64_t whole = 1000 + 2 * (turn == 2 ? SLICE_NS : 3000);
-        struct call outer = engine.call(OP_MPI_File_write, whole);
-        communication_count_beside_files(MPI_CLASS_file, outer.start_tick, outer.end_tick, file_ns);
+        close_call(engine, outer);
     }
     close(fd);
     Spool spool = engine.finish();
@@ -120,6 +134,55 @@ TEST_CASE("time on files within a call is taken off it", "[communication]")
     uint64_t expected = 2 * 1000 + 1000 + 2 * (SLICE_NS - 3000), ns = spool.sum("communication", "ns"); /* by ticks, each rounded down */
     CHECK(ns <= expected + 20);
     CHECK(ns + 20 >= expected);
+}
+
+TEST_CASE("what a call took beside files is in the slices in which it took it", "[communication]")
+{
+    Sandbox sandbox;
+    Engine engine(sandbox, SLICE_NS);
+    int fd = open(sandbox.path("file").c_str(), O_RDWR | O_CREAT, 0600);
+    constexpr uint64_t TENTH = SLICE_NS / 10;
+    auto write_for = [&](uint64_t ns) {
+        engine.pass(ns);
+        struct call inner = engine.call(OP_pwrite, ns);
+        call_wrote(&inner, fd, 0, 1);
+    };
+    communicate(engine, MPI_CLASS_barrier, 1000); /* the thread has counters of its own */
+    engine.pass(SLICE_NS - 1000);
+    struct call outer = open_call(engine);
+    engine.pass(2 * TENTH);
+    write_for(5 * TENTH);
+    engine.pass(8 * TENTH); /* into the second slice */
+    write_for(TENTH);
+    engine.pass(15 * TENTH); /* past the third */
+    write_for(5 * TENTH);
+    engine.pass(2 * TENTH);
+    write_for(4 * TENTH); /* into the fifth */
+    engine.pass(TENTH);
+    close_call(engine, outer);
+    close(fd);
+    Spool spool = engine.finish();
+    CHECK(by_slice(spool, MPI_CLASS_file, "calls") == std::map<uint64_t, uint64_t>{ { 1005, 1 } });
+    auto rounded = by_slice(spool, MPI_CLASS_file, "ns");
+    for (auto &[slice, ns] : rounded)
+        ns = (ns + 50) / 100 * 100; /* by ticks, each rounded down */
+    CHECK(rounded == std::map<uint64_t, uint64_t>{
+                         { 1001, 5 * TENTH }, { 1002, 9 * TENTH }, { 1003, 10 * TENTH }, { 1004, 3 * TENTH }, { 1005, TENTH } });
+}
+
+TEST_CASE("a call that was jumped out of takes no time of what follows", "[communication]")
+{
+    Sandbox sandbox;
+    Engine engine(sandbox, SLICE_NS);
+    int fd = open(sandbox.path("file").c_str(), O_RDWR | O_CREAT, 0600);
+    communicate(engine, MPI_CLASS_barrier, 1000);
+    [&]() __attribute__((noinline)) { open_call(engine); }();
+    engine.pass(SLICE_NS);
+    struct call inner = engine.call(OP_pwrite, 1000);
+    call_wrote(&inner, fd, 0, 1);
+    close(fd);
+    Spool spool = engine.finish();
+    CHECK(by_slice(spool, MPI_CLASS_file, "ns").empty());
 }
 
 TEST_CASE("time on files of a thread whose counters are handed on is taken off no call", "[communication]")
@@ -138,11 +201,10 @@ TEST_CASE("time on files of a thread whose counters are handed on is taken off n
     }).join();
     std::thread([&] {
         for (int i = 0; i < 2; i++) { /* and once more, when it had given its own back, as a destructor of its may */
-            uint64_t file_ns = communication_file_ns();
+            struct call outer = open_call(engine);
             engine.pass(1000);
             write_for(3000);
-            struct call outer = engine.call(OP_MPI_File_write, 4000);
-            communication_count_beside_files(MPI_CLASS_file, outer.start_tick, outer.end_tick, file_ns);
+            close_call(engine, outer);
             lane_release(&thread_state);
         }
     }).join();
