@@ -4,7 +4,7 @@ import statistics
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.campaign.told import figures_of_told
+from support.told import figures_of_told
 from testbed import blame_page, usual_page, validation
 from testbed.usual_plans import PLANS
 

@@ -13,7 +13,6 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from slicewise.analysis.campaign.told import Aims, Told, counts_within, figures_of_told
 from slicewise.analysis.foretell import foretold
 from slicewise.analysis.foretell.foretold import AloneRun, SeenJob, SeenRun
 from slicewise.analysis.foretell.held_out import held_out
@@ -21,6 +20,7 @@ from slicewise.analysis.foretell.laws import Laws
 from slicewise.digest.describe import folded
 from slicewise.report.foretell.foretell_words import law_words
 from slicewise.text import words
+from support.told import Aims, Told, counts_within, figures_of_told
 
 from testbed import blame_validation as recorded
 from testbed import usual_page, validation

@@ -7,7 +7,7 @@ import statistics
 from pathlib import Path
 
 import polars as pl
-from slicewise.analysis.campaign.told import off_clock
+from support.told import off_clock
 
 from testbed.markdown import table
 

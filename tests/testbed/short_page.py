@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from slicewise.analysis.campaign.told import Aims, figures_of_told
 from slicewise.text import words
+from support.told import Aims, figures_of_told
 
 from testbed.markdown import table
 from testbed.usual_page import (

@@ -18,9 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from slicewise.analysis.campaign import told as figures
 from slicewise.analysis.campaign.result import result_of
-from slicewise.analysis.campaign.told import Aims, Missed, figures_of_told, repeats
 from slicewise.analysis.foretell import foretold
 from slicewise.analysis.foretell.foretold import AloneRun
 from slicewise.analysis.foretell.held_out import held_out
@@ -34,6 +32,8 @@ from slicewise.profile.many import read_profiles
 from slicewise.report.foretell.foretell_words import law_words
 from slicewise.report.model.weight_words import answer
 from slicewise.text import words
+from support import told as figures
+from support.told import Aims, Missed, figures_of_told, repeats
 
 from testbed.campaign import IN_NAMES
 from testbed.markdown import safe, table

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
-from slicewise.analysis.campaign.figures import ALL_JOBS, ALL_RUNS, coverage_missed, figures_of_all, missed_by
+from slicewise.analysis.campaign.figures import ALL_JOBS, ALL_RUNS, figures_of_all
 from slicewise.analysis.campaign.figures import MORE as MORE_JOBS
 from slicewise.analysis.campaign.figures import PAIRS as PAIRS_OF_JOBS
 from slicewise.analysis.campaign.result import CampaignResult, Conditions, result_of
@@ -39,6 +39,7 @@ from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.text import words
 from support import published
 from support.folders import folder_for_life
+from support.told import coverage_missed, missed_by
 
 from testbed import blame_page, blame_plans, servers, short_page, usual_page, usual_plans
 from testbed.markdown import of_report, safe, table

@@ -1,7 +1,7 @@
 """Counts that go with intervals of 95 %, and those that do not."""
 
 import pytest
-from slicewise.analysis.runs.binomial import is_as_often
+from support.binomial import is_as_often
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import math
 
 import polars as pl
 import pytest
-from slicewise.analysis.campaign.figures import FIGURES_SCHEMA, coverage_missed, missed_by
-from slicewise.analysis.campaign.told import Aims, Told, counts_within, figures_of_told, off_clock
+from slicewise.analysis.campaign.figures import FIGURES_SCHEMA
 from slicewise.estimate import Estimate
+from support.told import Aims, Told, counts_within, coverage_missed, figures_of_told, missed_by, off_clock
 
 
 def told(took: float, value: float, half: float, *, runs: str = "1+2", jobs: int = 2, doubt: str = "", **said: bool):

@@ -5,12 +5,8 @@ Frames in (`fitted_model.CHECK_SCHEMA`), frames out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import polars as pl
 
-from slicewise.analysis.runs.binomial import is_as_often
 from slicewise.scalars import real_or_none
 
 FIGURES_SCHEMA = pl.Schema(
@@ -84,21 +80,6 @@ def by_combination(checked: pl.DataFrame) -> pl.DataFrame:
             | {name: of_all[name] for name in ("mean", "largest", "bias", "within")}
         )
     return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def coverage_missed(figures: pl.DataFrame, aim: tuple[float, float]) -> pl.DataFrame:
-    """The rows of `FIGURES_SCHEMA` whose part within is not from the one to the other, with may_be_chance: whether so
-    many of so many may lie within where intervals hold 95 %.
-    """
-    missed = figures.filter(~pl.col("within").is_between(*aim))
-    chances = [is_as_often(round(within * count), count) for within, count in missed.select("within", "count").rows()]
-    return missed.with_columns(may_be_chance=pl.Series(chances, dtype=pl.Boolean))
-
-
-def missed_by(row: Mapping[str, Any], largest: float, mean: float | None) -> list[float]:
-    """By how much a row of `FIGURES_SCHEMA` misses aims, the largest and the mean; of those that it misses."""
-    aims = [("largest", largest), *([("mean", mean)] if mean is not None else [])]
-    return [row[what] - aim for what, aim in aims if row[what] > aim]
 
 
 def _in_time(checked: pl.DataFrame) -> float | None:
