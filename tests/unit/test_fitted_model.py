@@ -370,7 +370,7 @@ def test_an_exponent_is_judged_by_pairs_that_it_was_not_fitted_to():
     _, flat = campaign([[Size(1), Size(4)]], Weighting("processes^beta", 0.2), noise=0)
     _, steep = campaign([[Size(1), Size(6)]], Weighting("processes^beta", 1.0), noise=0)
     both = pl.concat([weights.contended(slices, {}) for slices in (flat, steep)])
-    errors = weights.held_out_errors(both, "processes^beta")
+    errors = weights.held_out_errors(both)["processes^beta"]
     # Each pair by the other's exponent: 0.8 too much, or too little, of the distance between the two jobs.
     for (pair,), runs in errors.group_by("pair"):
         assert math.sqrt(runs["error"].mean()) > 0.3, pair

@@ -73,7 +73,7 @@ def result_of(data: Campaign, placement: Placement | None = None) -> CampaignRes
         model, checked = model_of_a_server(parts), cross_check_by_server(parts, data.jobs)
     return CampaignResult(
         data=data,
-        conditions=conditions_of(data),
+        conditions=_conditions(data, runs),
         runs=runs,
         alone=alone_table(runs),
         together=together_table(runs),
@@ -85,9 +85,8 @@ def result_of(data: Campaign, placement: Placement | None = None) -> CampaignRes
     )
 
 
-def conditions_of(data: Campaign) -> Conditions:
-    """On what ground a campaign's figures stand."""
-    runs = runs_of(data)
+def _conditions(data: Campaign, runs: pl.DataFrame) -> Conditions:
+    """On what ground a campaign's figures stand. runs: of `runs_of`."""
     alone = runs.filter(pl.len().over("run") == 1)
     together = runs.filter(pl.len().over("run") > 1)
     calls = data.activity.group_by("job").agg(call=pl.col("bytes").sum() / pl.col("ops").sum().clip(1))

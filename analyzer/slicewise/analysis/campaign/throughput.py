@@ -12,13 +12,13 @@ import math
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.overlap.region import Region, in_region, regions
+from slicewise.analysis.overlap.region import Region, regions
 from slicewise.analysis.overlap.uniformity import uniformity
 from slicewise.analysis.runs.campaign import Campaign
 from slicewise.analysis.runs.file_sharing import file_sharing
 from slicewise.analysis.runs.outliers import outliers
 from slicewise.analysis.runs.repeats import runs_that_stood_out
-from slicewise.scalars import real, whole
+from slicewise.scalars import real
 
 # What files a job of one process shares does not matter.
 ONE_PROCESS = "one process"
@@ -72,17 +72,19 @@ def runs_of(data: Campaign) -> pl.DataFrame:
     sharing |= dict.fromkeys(data.jobs.filter(pl.col("processes") == 1)["job"], ONE_PROCESS)
     late = runs_that_stood_out(data.jobs)
     rows = []
+    every = data.activity.join(data.jobs.select("job", "run"), on="job", maintain_order="left")
+    by_run = every.partition_by("run", as_dict=True)
     for (run,), table in data.jobs.group_by("run", maintain_order=True):
         jobs = table.sort("processes", "nodes", "mounts", "program", "job").to_dicts()
         told = sorted({sharing[job["job"]] for job in jobs} - {ONE_PROCESS})
-        moved = data.activity.filter(pl.col("job").is_in([job["job"] for job in jobs]))
+        moved = by_run.get((run,), every.clear())
         met = regions(moved, {job["job"]: job["processes"] for job in jobs}, round(data.slice_seconds * 1e9))
         region = met.every_process or met.any_process
-        there = moved.clear() if region is None else in_region(moved, region)
-        evenness = _rsd_of_processes(moved, there)
+        processes, there = moved["process"].to_numpy(), _bytes_there(moved, region)
+        evenness = _rsd_of_processes(processes, there)
         setting = "/".join(f"{job['start']:.0f} s {math.log(max(job['bytes'], 1)):.1f}" for job in jobs)
         for place, job in enumerate(jobs):
-            own = there.filter(pl.col("job") == job["job"])
+            own = (moved["job"] == job["job"]).to_numpy()
             rows.append(
                 {name: job[name] for name in OF_JOB}
                 | {
@@ -95,31 +97,42 @@ def runs_of(data: Campaign) -> pl.DataFrame:
                     "stood_out": run in late,
                 }
                 | {"overall": job["bytes"] / job["seconds"], "run_process_rsd": evenness}
-                | _in_region(region, own, moved.filter(pl.col("job") == job["job"]))
+                | _in_region(region, processes[own], there[own])
             )
     return _with_alone_outliers(pl.DataFrame(rows, schema=RUNS_SCHEMA))
 
 
-def _in_region(region: Region | None, own: pl.DataFrame, moved: pl.DataFrame) -> dict[str, object]:
+def _bytes_there(moved: pl.DataFrame, region: Region | None) -> np.ndarray:
+    """The bytes of each row that it moved in a region without holes: of all slices outside of it, 0."""
+    if region is None:
+        return np.zeros(len(moved), dtype=np.int64)
+    slices = moved["slice"].to_numpy()
+    return np.where((region.first_slice <= slices) & (slices < region.end_slice), moved["bytes"].to_numpy(), 0)
+
+
+def _in_region(region: Region | None, processes: np.ndarray, there: np.ndarray) -> dict[str, object]:
+    """A job's figures, of its rows' processes and bytes in the region."""
     if region is None:
         return {}
     return {
-        "overlap": whole(own["bytes"].sum()) / region.seconds,
+        "overlap": int(there.sum()) / region.seconds,
         "overlap_seconds": region.seconds,
         "region": region.kind,
-        "process_rsd": _rsd_of_processes(moved, own),
+        "process_rsd": _rsd_of_processes(processes, there),
     }
 
 
-def _rsd_of_processes(moved: pl.DataFrame, there: pl.DataFrame) -> float | None:
+def _rsd_of_processes(processes: np.ndarray, there: np.ndarray) -> float | None:
     """The relative standard deviation of processes' bytes in the region, over all processes that ever moved some.
 
-    None if that is only one process, or if none moved any in the region.
+    processes, there: of each row the process, and the bytes that it moved there. None if that is only one process, or
+    if none moved any in the region.
     """
-    by_process = there.group_by("process").agg(pl.col("bytes").sum())
-    processes = moved.select("process").unique(maintain_order=True).join(by_process, on="process", how="left")
-    even = uniformity(processes["bytes"].fill_null(0).to_numpy())
-    return None if even is None or len(processes) == 1 else even.rsd
+    _, first, which = np.unique(processes, return_index=True, return_inverse=True)
+    sums = np.zeros(len(first), dtype=np.int64)
+    np.add.at(sums, which, there)
+    even = uniformity(sums[np.argsort(first)])
+    return None if even is None or len(sums) == 1 else even.rsd
 
 
 def _with_alone_outliers(runs: pl.DataFrame) -> pl.DataFrame:

@@ -52,12 +52,15 @@ def regions(activity: pl.DataFrame, processes: Mapping[str, int], slice_ns: int)
     one counts.
     """
     active = (
-        activity.filter(pl.col("bytes") > 0).group_by("job", "slice").agg(pl.col("process").n_unique().alias("active"))
+        activity.filter(pl.col("bytes") > 0)
+        .group_by("job", "slice")
+        .agg(pl.col("process").n_unique().alias("active"))
+        .sort("job", "slice")
+        .partition_by("job", as_dict=True)
     )
-    complete, some = (
-        _slices_of_all(active, processes, all_of_them=True),
-        _slices_of_all(active, processes, all_of_them=False),
-    )
+    by_job = {job: (rows["slice"].to_numpy(), rows["active"].to_numpy()) for (job,), rows in active.items()}
+    complete = _slices_of_all(by_job, processes)
+    some = _slices_of_all(by_job, dict.fromkeys(processes, 1))
     return Regions(
         every_process=_region("every process", _longest_run(complete), slice_ns),
         union=_region("union", complete, slice_ns),
@@ -70,13 +73,18 @@ def in_region(activity: pl.DataFrame, region: Region) -> pl.DataFrame:
     return activity.filter(pl.col("slice").is_between(region.first_slice, region.end_slice, closed="left"))
 
 
-def _slices_of_all(active: pl.DataFrame, processes: Mapping[str, int], all_of_them: bool) -> np.ndarray:
-    """The slices, in order, in which every job has all (or at least one) of its processes active."""
+def _slices_of_all(active: Mapping[str, tuple[np.ndarray, np.ndarray]], least: Mapping[str, int]) -> np.ndarray:
+    """The slices, in order, in which every job has so many of its processes active, and at least one.
+
+    active: each job's slices, in order, and how many of its processes were active in them.
+    """
     common: np.ndarray | None = None
-    for job, count in processes.items():
-        least = count if all_of_them else 1
-        slices = active.filter((pl.col("job") == job) & (pl.col("active") >= max(least, 1)))["slice"].to_numpy()
-        common = np.unique(slices) if common is None else np.intersect1d(common, slices)
+    for job, count in least.items():
+        if job not in active:
+            return np.empty(0, np.int64)
+        slices, processes = active[job]
+        slices = slices[processes >= max(count, 1)]
+        common = slices if common is None else np.intersect1d(common, slices, assume_unique=True)
     return np.empty(0, np.int64) if common is None else common
 
 

@@ -6,8 +6,9 @@ Frames in (`campaign.SLICES_SCHEMA`), dataclasses out. The definitions are in do
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import polars as pl
@@ -29,6 +30,9 @@ NEGLIGIBLE_ERROR = 0.01
 CONSTANT = 0.05
 # So many combinations of jobs show a line of costs, and leave one to say how far off it is.
 FEWEST_FOR_A_LINE = 3
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -131,20 +135,38 @@ def combined_rates(slices: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+@dataclass(frozen=True)
+class CombinedRate:
+    """A row of `combined_rates`: what one run's jobs got together, with how many clients, counted in each way."""
+
+    pair: str
+    clients: Mapping[Clients, int]
+    rate: float
+
+
+def rows_of(rates: pl.DataFrame) -> list[CombinedRate]:
+    """Rows of `combined_rates`. Curves are fitted hundreds of times to a few of them, which frames are too slow for."""
+    counted: list[Clients] = [by for by in CLIENTS if by != "constant"]
+    return [
+        CombinedRate(pair, {"constant": 1, **dict(zip(counted, clients, strict=True))}, rate)
+        for pair, rate, *clients in rates.select("pair", "rate", *counted).iter_rows()
+    ]
+
+
 def fit_capacity(rates: pl.DataFrame) -> CapacityCurve | None:
     """The curve that predicts combined rates (`combined_rates`) of combinations of jobs that it has not seen best; the
     simplest of those that are about as good. None without rates.
     """
-    rates = saturating(rates)
-    if rates.is_empty():
+    rows = saturating(rows_of(rates))
+    if not rows:
         return None
     # A line of costs is simpler than a point for each number of clients.
-    lines = {by: [_held_out(rates, (by, power)) for power in POWERS] for by in CLIENTS[1:]}
+    lines = {by: [_held_out(rows, (by, power)) for power in POWERS] for by in CLIENTS[1:]}
     # Neither of two lines by the same clients is simpler: the better counts.
     tried = [
-        _held_out(rates, (CLIENTS[0], 0)),
+        _held_out(rows, (CLIENTS[0], 0)),
         *(min(of, key=lambda one: math.inf if one[1] is None else one[1]) for of in lines.values()),
-        *(_held_out(rates, (by, 0)) for by in CLIENTS[1:]),
+        *(_held_out(rows, (by, 0)) for by in CLIENTS[1:]),
     ]
     chosen, so_far = tried[0]
     for form, error in tried[1:]:
@@ -152,23 +174,24 @@ def fit_capacity(rates: pl.DataFrame) -> CapacityCurve | None:
             continue
         if error < (1 - WORTH_A_CURVE) * so_far and error < so_far - NEGLIGIBLE_ERROR:
             chosen, so_far = form, error
-    return replace(curve_of(rates, *chosen), held_out_error=so_far)
+    return replace(curve_of(rows, *chosen), held_out_error=so_far)
 
 
-def curve_of(rates: pl.DataFrame, by: Clients, power: int) -> CapacityCurve:
+def curve_of(rows: Sequence[CombinedRate], by: Clients, power: int) -> CapacityCurve:
     """A curve through `saturating` rates; power: of a line of costs, where they show one; 0: linear between points."""
-    line = None if by == "constant" else _line(rates, by, power or 1)
-    return CapacityCurve(by, points_of(rates, by), None, line, power > 0)
+    line = None if by == "constant" else _line(rows, by, power or 1)
+    return CapacityCurve(by, points_of(rows, by), None, line, power > 0)
 
 
-def _line(rates: pl.DataFrame, by: Clients, power: int) -> CostLine | None:
+def _line(rows: Sequence[CombinedRate], by: Clients, power: int) -> CostLine | None:
     """The line of costs of several jobs beside each other: what one alone reaches is known of itself. None where too
     few combinations show one, or where clients cost nothing.
     """
-    beside = rates.filter(pl.col("jobs") > 1).group_by("pair", by).agg(pl.col("rate").mean())
-    if len(beside) < FEWEST_FOR_A_LINE or beside[by].n_unique() < 2:
+    beside = _grouped(((row.pair, row.clients[by]), row.rate) for row in rows if row.clients["jobs"] > 1)
+    if len(beside) < FEWEST_FOR_A_LINE or len({clients for _, clients in beside}) < 2:
         return None
-    clients, observed = beside[by].to_numpy().astype(float) ** power, beside["rate"].to_numpy()
+    clients = np.array([clients for _, clients in beside], dtype=float) ** power
+    observed = np.array([sum(rates) / len(rates) for rates in beside.values()])
     # Errors of costs count in proportion to them.
     terms = np.stack([observed, observed * clients], axis=1)
     (seconds, per_client), *_ = np.linalg.lstsq(terms, np.ones(len(terms)))
@@ -180,40 +203,41 @@ def _line(rates: pl.DataFrame, by: Clients, power: int) -> CostLine | None:
     return CostLine(float(seconds), float(per_client), spread, power)
 
 
-def saturating(rates: pl.DataFrame) -> pl.DataFrame:
+def saturating(rows: Sequence[CombinedRate]) -> list[CombinedRate]:
     """The rates without those of jobs alone below half of the highest rate: these jobs held themselves back."""
-    if rates.is_empty():
-        return rates
-    return rates.filter((pl.col("jobs") > 1) | (pl.col("rate") >= SATURATING_RUNS * pl.col("rate").max()))
+    enough = SATURATING_RUNS * max((row.rate for row in rows), default=0.0)
+    return [row for row in rows if row.clients["jobs"] > 1 or row.rate >= enough]
 
 
-def _held_out(rates: pl.DataFrame, form: Form) -> tuple[Form, float | None]:
+def _held_out(rows: Sequence[CombinedRate], form: Form) -> tuple[Form, float | None]:
     """A form with its error in predicting each combination of several jobs from all the others and from the jobs alone;
     None where they do not show it.
     """
     by, power = form
     squares = []
-    for (_,), pair in rates.filter(pl.col("jobs") > 1).group_by("pair", maintain_order=True):
-        rest = rates.filter(pl.col("pair") != pair["pair"][0])
-        if rest.is_empty():
+    for pair, own in _grouped((row.pair, row) for row in rows if row.clients["jobs"] > 1).items():
+        rest = [row for row in rows if row.pair != pair]
+        if not rest:
             return form, None
-        curve = curve_of(rest, by, power)
-        if power and curve.line is None:
+        curve = _line(rest, by, power) if power else curve_of(rest, by, power)
+        if curve is None:
             return form, None
-        found = zip(_clients(pair, by), pair["rate"], strict=True)
-        squares.append(np.mean([math.log(curve.at(clients) / rate) ** 2 for clients, rate in found]))
+        squares.append(np.mean([math.log(curve.at(row.clients[by]) / row.rate) ** 2 for row in own]))
     return form, math.sqrt(float(np.mean(squares))) if squares else None
 
 
-def _clients(rates: pl.DataFrame, by: Clients) -> list[int]:
-    return [1] * len(rates) if by == "constant" else rates[by].to_list()
-
-
-def points_of(rates: pl.DataFrame, by: Clients) -> list[CurvePoint]:
+def points_of(rows: Sequence[CombinedRate], by: Clients) -> list[CurvePoint]:
     """A point a number of clients of `saturating` rates: the mean over runs."""
-    points = []
-    grouped = rates.with_columns(clients=pl.Series(_clients(rates, by), dtype=pl.Int64)).group_by("clients")
-    for (clients,), runs in grouped:
-        rate = mean_of(runs["rate"].to_list(), f"mean of {len(runs)} runs, give or take 1.96 standard errors")
-        points.append(CurvePoint(int(clients), rate, len(runs)))
-    return sorted(points, key=lambda point: point.clients)
+    grouped = _grouped((row.clients[by], row.rate) for row in rows)
+    return [
+        CurvePoint(clients, mean_of(rates, f"mean of {len(rates)} runs, give or take 1.96 standard errors"), len(rates))
+        for clients, rates in sorted(grouped.items())
+    ]
+
+
+def _grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """The values of each key, keys in the order in which they come first."""
+    found: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found

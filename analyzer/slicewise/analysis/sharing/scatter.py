@@ -10,15 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from statistics import median, stdev
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from slicewise.analysis.runs.repeats import runs_that_stood_out
-from slicewise.analysis.sharing.capacity_curve import curve_of, saturating
+from slicewise.analysis.sharing.capacity_curve import curve_of, rows_of, saturating
 from slicewise.analysis.sharing.model import EndWait, FittedModel, Scatter, model_job, solve, weights_of
-from slicewise.analysis.sharing.weights import Weighting, fit_beta
+from slicewise.analysis.sharing.weights import Weighting, betas_without, fit_beta
 from slicewise.scalars import real
 
 # Fewer combinations show neither a wait nor a scatter.
@@ -52,14 +54,20 @@ def with_scatter(model: FittedModel, jobs: pl.DataFrame, slices: pl.DataFrame, r
 
 
 def _without(model: FittedModel, slices: pl.DataFrame, rates: pl.DataFrame) -> Callable[[str], FittedModel]:
+    rows = rows_of(rates)
+    chosen, curve = model.weight.chosen, model.capacity
+    is_exponent = chosen is not None and chosen.kind == "processes^beta"
+    betas = betas_without(slices) if is_exponent else {}
+
+    @cache
     def fitted(pair: str) -> FittedModel:
-        found, chosen, curve = model, model.weight.chosen, model.capacity
+        found = model
         if model.basis == "capacity curve" and curve is not None:
-            others = saturating(rates.filter(pl.col("pair") != pair))
-            if not others.is_empty():
+            others = saturating([row for row in rows if row.pair != pair])
+            if others:
                 found = replace(found, capacity=curve_of(others, curve.by, curve.power))
-        if chosen is not None and chosen.kind == "processes^beta":
-            beta = fit_beta(slices.filter(pl.col("pair") != pair))
+        if chosen is not None and is_exponent:
+            beta = betas[pair] if pair in betas else fit_beta(slices)
             if beta is not None:
                 found = replace(found, weight=replace(found.weight, chosen=Weighting(chosen.kind, beta)))
         return found
@@ -72,22 +80,32 @@ def _residuals(jobs: pl.DataFrame, without: Callable[[str], FittedModel]) -> pl.
     combination, by size.
     """
     rows = []
-    for (pair,), runs in jobs.group_by("pair", maintain_order=True):
-        model = without(str(pair))
+    for pair, runs in _runs_of_pairs(jobs).items():
+        model = without(pair)
         chosen = model.weight.chosen
         assert chosen is not None
-        for _, run in runs.group_by("run", maintain_order=True):
-            table = run.sort("processes", "nodes", "mounts", "job").to_dicts()
-            members = [model_job(model, row) for row in table]
+        for run in runs:
+            members = [model_job(model, row) for row in run]
             try:
                 solved = solve(model, members, weights_of(model, members, chosen))
             except ValueError:
                 continue
             rows += [
                 (pair, place, job.t_co, row["seconds"], job.others, job.is_at_stake)
-                for place, (row, job) in enumerate(zip(table, solved, strict=True))
+                for place, (row, job) in enumerate(zip(run, solved, strict=True))
             ]
     return pl.DataFrame(rows, schema=RESIDUALS_SCHEMA, orient="row")
+
+
+def _runs_of_pairs(jobs: pl.DataFrame) -> dict[str, list[list[dict[str, Any]]]]:
+    """The rows of each run, by size, of each combination; in the order in which they come."""
+    runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in jobs.sort("processes", "nodes", "mounts", "job").iter_rows(named=True):
+        runs.setdefault((row["pair"], row["run"]), []).append(row)
+    found: dict[str, list[list[dict[str, Any]]]] = {}
+    for pair, run in jobs.select("pair", "run").unique(maintain_order=True).iter_rows():
+        found.setdefault(pair, []).append(runs[pair, run])
+    return found
 
 
 def _end_wait(residuals: pl.DataFrame) -> EndWait | None:

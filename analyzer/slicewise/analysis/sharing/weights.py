@@ -112,27 +112,38 @@ def contended(slices: pl.DataFrame, alone: Mapping[str, float]) -> pl.DataFrame:
     )
 
 
-def share_errors(slices: pl.DataFrame, weighting: Weighting) -> pl.DataFrame:
-    """How far off the shares by a weight are, a row a run: pair, run, error (mean of ln(predicted / observed share)
+def share_errors(slices: pl.DataFrame, weights: Mapping[Kind, pl.Expr]) -> dict[Kind, pl.DataFrame]:
+    """How far off the shares by weights are, a row a run: pair, run, error (mean of ln(predicted / observed share)
     squared, over its jobs, each with the bytes of all slices of the run).
     """
-    weight = weighting.expression()
-    predicted = weight / weight.sum().over("run", "slice") * pl.col("bytes").sum().over("run", "slice")
-    return (
-        slices.with_columns(predicted=predicted)
+    moved = pl.col("bytes").sum().over("run", "slice")
+    errors = (
+        slices.with_columns(
+            (weight / weight.sum().over("run", "slice") * moved).alias(f"by {kind}") for kind, weight in weights.items()
+        )
         .group_by("pair", "run", "job")
-        .agg(pl.col("bytes", "predicted").sum())
+        .agg(pl.col("bytes", *(f"by {kind}" for kind in weights)).sum())
         .group_by("pair", "run")
-        .agg(error=((pl.col("predicted") / pl.col("bytes")).log() ** 2).mean())
+        .agg(((pl.col(f"by {kind}") / pl.col("bytes")).log() ** 2).mean() for kind in weights)
         .sort("pair", "run")
     )
+    return {kind: errors.select("pair", "run", error=f"by {kind}") for kind in weights}
 
 
 def fit_beta(slices: pl.DataFrame) -> float | None:
     """The exponent b that fits shares by processes^b best, by least squares of the logarithms of shares; None where no
     two jobs of a slice differ in processes.
     """
+    return _beta(_moments(slices))
+
+
+def betas_without(slices: pl.DataFrame) -> dict[str, float | None]:
+    """`fit_beta` without the slices of each pair."""
     moments = _moments(slices)
+    return {pair: _beta(moments.filter(pl.col("pair") != pair)) for pair in slices["pair"].unique(maintain_order=True)}
+
+
+def _beta(moments: pl.DataFrame) -> float | None:
     across = float(moments["xx"].sum())
     return float(moments["xy"].sum()) / across if across > 0 else None
 
@@ -141,10 +152,11 @@ def beta_interval(slices: pl.DataFrame) -> Estimate | None:
     """`fit_beta` with its 95 % interval: a bootstrap over runs, and over the slices within each of them, for slices of
     one run are not independent of each other.
     """
-    value = fit_beta(slices)
+    moments = _moments(slices)
+    value = _beta(moments)
     if value is None:
         return None
-    by_run = [run.select("xx", "xy").to_numpy() for _, run in _moments(slices).group_by("run", maintain_order=True)]
+    by_run = _groups(moments, "run", "xx", "xy")
     across, along = _resampled([run.sum(axis=1) for run in _resamples(by_run)]).T
     low, high = np.quantile(along[across > 0] / across[across > 0], (0.025, 0.975))
     runs, count = len(by_run), slices.select("run", "slice").n_unique()
@@ -160,10 +172,10 @@ def fit_weight(slices: pl.DataFrame) -> WeightFit:
     counts = (slices["pair"].n_unique(), slices["run"].n_unique(), slices.select("run", "slice").n_unique())
     if slices.is_empty():
         return WeightFit(None, [], [], [], None, *counts, "no slice shows jobs that compete for the storage")
-    errors = {kind: held_out_errors(slices, kind) for kind in WEIGHT_KINDS}
-    known = {kind: table for kind, table in errors.items() if table is not None}
-    best = min(known, key=lambda kind: (_overall(known[kind]), WEIGHT_KINDS.index(kind)))
-    scores = {kind: float(np.sqrt(_overall(known[kind]))) for kind in WEIGHT_KINDS if kind in known}
+    known = held_out_errors(slices)
+    overall = {kind: _overall(table) for kind, table in known.items()}
+    best = min(known, key=lambda kind: (overall[kind], WEIGHT_KINDS.index(kind)))
+    scores = {kind: float(np.sqrt(error)) for kind, error in overall.items()}
     enough = max(ABOUT_AS_GOOD * scores[best], scores[best] + NEGLIGIBLE_ERROR)
     refuted = {kind for kind in scores if scores[kind] > enough and _is_worse(known[kind], known[best])}
     possible = [kind for kind in scores if kind not in refuted]
@@ -171,8 +183,12 @@ def fit_weight(slices: pl.DataFrame) -> WeightFit:
     beta = beta_interval(slices)
     simplest = next(kind for kind in possible if scores[kind] <= enough)
     chosen = Weighting(simplest, beta.value if beta and simplest == "processes^beta" else 1.0)
-    others = [kind for kind in WEIGHT_KINDS if kind != chosen.kind and kind in known]
-    same = [kind for kind in others if predict_the_same(slices, kind, chosen)]
+    others = [
+        Weighting(kind, (beta.value or 1.0) if beta and kind == "processes^beta" else 1.0)
+        for kind in WEIGHT_KINDS
+        if kind != chosen.kind and kind in known
+    ]
+    same = predict_the_same(slices, others, chosen)
     reason = ""
     if {chosen.kind, *same} >= set(WEIGHT_KINDS) - {"processes^beta"}:
         reason = "all jobs that ran together have as many processes, nodes, mounts and outstanding bytes"
@@ -181,37 +197,40 @@ def fit_weight(slices: pl.DataFrame) -> WeightFit:
     return WeightFit(None if reason else chosen, candidates, same, possible, beta, *counts, reason)
 
 
-def held_out_errors(slices: pl.DataFrame, kind: Kind) -> pl.DataFrame | None:
-    """`share_errors` of each pair by a weight that was fitted to the other pairs; None where it cannot be fitted."""
-    if kind != "processes^beta":
-        return share_errors(slices, Weighting(kind))
-    tables = []
-    for pair in slices["pair"].unique(maintain_order=True):
-        beta = fit_beta(slices.filter(pl.col("pair") != pair))
-        if beta is None:
-            return None
-        tables.append(share_errors(slices.filter(pl.col("pair") == pair), Weighting(kind, beta)))
-    return pl.concat(tables).sort("pair", "run")
+def held_out_errors(slices: pl.DataFrame) -> dict[Kind, pl.DataFrame]:
+    """`share_errors` of each pair by weights that were fitted to the other pairs; without kinds that cannot be."""
+    weights: dict[Kind, pl.Expr] = {
+        kind: Weighting(kind).expression() for kind in WEIGHT_KINDS if kind != "processes^beta"
+    }
+    betas = betas_without(slices)
+    if None not in betas.values():
+        beta = pl.col("pair").replace_strict(betas, return_dtype=pl.Float64)
+        weights["processes^beta"] = pl.col("processes").cast(pl.Float64) ** beta
+    return share_errors(slices, weights)
 
 
-def predict_the_same(slices: pl.DataFrame, kind: Kind, chosen: Weighting) -> bool:
-    """Whether a kind of weight predicts the same shares as the chosen one in all runs, up to rounding."""
-    other = Weighting(kind, fit_beta(slices) or 1.0)
+def predict_the_same(slices: pl.DataFrame, others: Sequence[Weighting], chosen: Weighting) -> list[Kind]:
+    """The kinds of weights that predict the same shares as the chosen one in all runs, up to rounding."""
 
     def share(weighting: Weighting) -> pl.Expr:
         weight = weighting.expression()
-        return weight / weight.sum().over("run", "slice")
+        return (weight / weight.sum().over("run", "slice")).alias(f"by {weighting.kind}")
 
     runs = (
-        slices.with_columns(one=share(chosen), other=share(other))
+        slices.with_columns(share(weighting) for weighting in (chosen, *others))
         .group_by("run", "job")
-        .agg(pl.col("one", "other").mean())
+        .agg(pl.col("^by .*$").mean())
     )
-    return bool(((runs["other"] / runs["one"] - 1).abs() <= SAME_SHARES).all())
+    is_same = runs.select(
+        ((pl.col(f"by {other.kind}") / pl.col(f"by {chosen.kind}") - 1).abs() <= SAME_SHARES).all() for other in others
+    ).row(0)
+    return [other.kind for other, same in zip(others, is_same, strict=True) if same]
 
 
 def _moments(slices: pl.DataFrame) -> pl.DataFrame:
-    """xx and xy of each run and slice, with x the logarithms of processes and y those of bytes, less their means."""
+    """pair, run, slice, xx and xy, with x the logarithms of processes and y those of bytes, less their means in the run
+    and slice.
+    """
 
     def centred(column: str) -> pl.Expr:
         logarithm = pl.col(column).cast(pl.Float64).log()
@@ -220,7 +239,7 @@ def _moments(slices: pl.DataFrame) -> pl.DataFrame:
     return (
         slices.with_columns(x=centred("processes"), y=centred("bytes"))
         .group_by("run", "slice")
-        .agg(xx=(pl.col("x") ** 2).sum(), xy=(pl.col("x") * pl.col("y")).sum())
+        .agg(pl.col("pair").first(), xx=(pl.col("x") ** 2).sum(), xy=(pl.col("x") * pl.col("y")).sum())
         .with_columns(pl.when(pl.col("xx") > 1e-12).then(pl.col("xx", "xy")).otherwise(0.0))
         .sort("run", "slice")
     )
@@ -244,8 +263,15 @@ def _is_worse(errors: pl.DataFrame, best: pl.DataFrame) -> bool:
     )
     if joined.height < FEWEST_RUNS:
         return False
-    by_pair = [pair["more"].to_numpy() for _, pair in joined.group_by("pair", maintain_order=True)]
+    by_pair = _groups(joined, "pair", "more")
     return bool(np.quantile(_resampled([pair.mean(axis=1) for pair in _resamples(by_pair)]), 0.025) > 0)
+
+
+def _groups(rows: pl.DataFrame, by: str, *columns: str) -> list[np.ndarray]:
+    """Columns of the rows of each group, in rows that are sorted by it."""
+    ends = rows[by].rle().struct.field("len").cum_sum().to_list()
+    found = rows.select(columns).to_numpy()
+    return np.split(found if len(columns) > 1 else found[:, 0], ends[:-1])
 
 
 def _resamples(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
