@@ -1,9 +1,12 @@
 """`make slim`: what it builds is of the lock file's versions, and pip takes it for them. Building takes an hour."""
 
+import hashlib
 import importlib.util
+import shutil
 import sys
 import tomllib
 from importlib.machinery import SourceFileLoader
+from pathlib import Path
 
 import pytest
 from support.packages import ROOT, run
@@ -54,6 +57,28 @@ def test_pip_takes_it_for_the_version_that_is_asked_for(slim, tmp_path):
 def test_another_version_than_said_is_refused(slim):
     with pytest.raises(SystemExit, match=r"not of version 2\.4\.5"):
         slim.renamed(wheel("2.4.6", b""), "2.4.5")
+
+
+def packed_source(folder):
+    (folder / "thing-1").mkdir()
+    (folder / "thing-1" / "Cargo.toml").write_text("lto = false\n")
+    packed = Path(shutil.make_archive(str(folder / "thing-1"), "gztar", folder, "thing-1"))
+    edits = [{"files": ["Cargo.toml"], "find": "false", "replace": "true", "times": 1}]
+    return {"url": packed.as_uri(), "sha256": hashlib.sha256(packed.read_bytes()).hexdigest(), "edits": edits}
+
+
+def test_a_source_is_unpacked_and_edited_once(slim, tmp_path):
+    source = packed_source(tmp_path)
+    folder = slim.unpacked(source, tmp_path / "build")
+    assert (folder / "Cargo.toml").read_text() == "lto = true\n"
+    (folder / "Cargo.toml").write_text("by hand")
+    assert (slim.unpacked(source, tmp_path / "build") / "Cargo.toml").read_text() == "by hand"
+
+
+def test_another_source_than_the_one_that_was_tried_is_refused(slim, tmp_path):
+    source = packed_source(tmp_path) | {"sha256": "0" * 64}
+    with pytest.raises(SystemExit, match="its SHA-256 is not that of"):
+        slim.unpacked(source, tmp_path / "build")
 
 
 def test_a_source_that_is_no_longer_as_it_was_is_refused(slim, tmp_path):
