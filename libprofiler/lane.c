@@ -15,8 +15,9 @@
 
 /* A call may be spread over this many slices; what is left is in the last one. */
 #define SPAN_SLICES_MAX 1000000
-/* How long threads without a lane do without one before they ask again. */
+/* How long threads without a lane do without one before they ask again: so long, and so many times as long as the search took in vain. */
 #define NO_LANE_REST_NS 10000000
+#define NO_LANE_REST_SEARCHES 50
 
 static bool is_of_files(uint32_t mount, unsigned layer)
 {
@@ -74,6 +75,25 @@ static bool acquire(struct thread *thread)
     segment->lanes_used = used + 1;
     take(thread, lane, used);
     return true;
+}
+
+/* A thread that gets no lane does not ask again at every call: memory that is full stays so for a while, and so do 4,096 threads. */
+static bool is_full(uint64_t tick)
+{
+    return tick < atomic_load_explicit(&engine.full_until_tick, memory_order_relaxed);
+}
+
+/* Caller holds the lock since `began`. Whoever waited for it while another thread searched in vain does not search, too. */
+static bool acquire_unless_full(struct thread *thread, uint64_t began)
+{
+    if (is_full(began))
+        return false;
+    if (acquire(thread))
+        return true;
+    uint64_t now_ns = clock_wall_ns(tick_now()), searched_ns = now_ns - clock_wall_ns(began);
+    atomic_store_explicit(&engine.full_until_tick, clock_tick_at(now_ns + NO_LANE_REST_NS + NO_LANE_REST_SEARCHES * searched_ns),
+                          memory_order_relaxed);
+    return false;
 }
 
 void lane_release(struct thread *thread)
@@ -172,16 +192,14 @@ static bool settle_communication(struct thread *thread, const struct call *call)
 bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, unsigned layer, unsigned kind, uint64_t bytes, struct share *share)
 {
     struct segment *segment = engine.home.segment;
-    /* A thread that gets no lane does not ask again at every call: memory that is full stays so for a while. */
-    if (thread->lane == NULL && call->end_tick < atomic_load_explicit(&engine.full_until_tick, memory_order_relaxed)) {
+    if (thread->lane == NULL && is_full(call->end_tick)) {
         __atomic_fetch_add(&segment->mishaps[MISHAP_calls_dropped], 1, __ATOMIC_RELAXED);
         return false;
     }
     struct held_lock held = lock_take(&engine.lock);
     uint64_t began = tick_now();
-    if (thread->lane == NULL && !acquire(thread)) {
+    if (thread->lane == NULL && !acquire_unless_full(thread, began)) {
         mishap(MISHAP_calls_dropped, NULL);
-        atomic_store_explicit(&engine.full_until_tick, clock_tick_at(clock_wall_ns(call->end_tick) + NO_LANE_REST_NS), memory_order_relaxed);
         lock_give_keeping_signals(held);
         return false;
     }

@@ -118,6 +118,18 @@ def test_child_with_zeroed_thread_local_storage(job: Job, apps: Apps) -> None:
     assert job.segments() == []
 
 
+def test_more_threads_than_can_be_counted(job: Job, apps: Apps) -> None:
+    """Calls of the last ones are missing, and the profile says how many and why."""
+    ended = job.run([apps.build("life_crowd", "-pthread"), "4200"])
+    assert (ended.status, ended.errors.count("\n")) == (5, 1)
+    profile = job.profile()
+    counted = coverage(Digest(profile))
+    ((mishap, dropped),) = profile.mishaps.select("mishap", "count").rows()
+    assert (mishap, dropped) == ("calls_dropped", 4200 * 10 - total(profile, "write_ops", obj="file"))
+    assert total(profile, "write_bytes", obj="file") == 4200 * 1000 - dropped * 100
+    assert [(gap.cause, gap.bytes) for gap in counted.gaps if gap.direction == "write"] == [("dropped", dropped * 100)]
+
+
 @pytest.mark.parametrize("is_kept", [0, 1])
 def test_daemon(job: Job, apps: Apps, is_kept: int) -> None:
     fifo = job.folder / "fifo"

@@ -24,7 +24,7 @@ int __wrap_getrusage(__rusage_who_t who, struct rusage *usage);
 
 void fake_system_reset(void)
 {
-    fake_system = (struct fake_system){ .failing_syscall = -1 };
+    fake_system = (struct fake_system){ .failing_syscall = -1, .counted_syscall = -1 };
 }
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *now)
@@ -112,6 +112,8 @@ __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
         argument[i] = va_arg(arguments, long);
     va_end(arguments);
 
+    if (number == fake_system.counted_syscall)
+        __atomic_fetch_add(&fake_system.times, 1, __ATOMIC_RELAXED);
     if (number == fake_system.failing_syscall)
         return fail(fake_system.error);
     if (number == SYS_STATMOUNT && fake_system.mountinfo != NULL) /* the list alone tells what a test made up */

@@ -20,6 +20,8 @@ struct fake_system {
     uint64_t amid_read_at;
     long failing_syscall;        /* this one fails with `error` */
     int error;
+    long counted_syscall;        /* this one was made so many times */
+    uint64_t times;
 };
 extern struct fake_system fake_system;
 

@@ -154,6 +154,13 @@ def test_bytes_of_a_process_with_libraries_bound_apart_are_put_down_to_them(of, 
     assert {(gap.cause, gap.processes) for gap in seen.gaps} == {("bound_apart", 1), (other, 1)}
 
 
+@pytest.mark.parametrize("mishap", ["calls_dropped", "requests_unclaimed"])
+def test_bytes_of_a_process_whose_calls_could_not_be_counted_are_put_down_to_them(of, mishap):
+    slices = [kernel(number, write_bytes=MIB, write_ops=1) for number in (1, 2)]
+    seen = of([{"process": 1}, {"process": 2}], slices, mishaps=mark(mishap))
+    assert {(gap.cause, gap.processes) for gap in seen.gaps} == {("dropped", 1), ("past_libc", 1)}
+
+
 def test_rings_are_told_with_what_was_seen_of_them(of):
     processes = [{"process": 1}, {"process": 2}]
     calls = [{"process": 1, "operation": "uring_write", "calls": 30}, {"process": 1, "operation": "read", "calls": 3}]

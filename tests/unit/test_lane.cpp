@@ -2,10 +2,13 @@
 #include "catch.h"
 #include "sandbox.h"
 
+#include <chrono>
 #include <map>
 #include <thread>
+#include <vector>
 
-namespace {
+namespace
+{
 
 constexpr uint64_t SLICE_NS = 1000000000;
 
@@ -90,6 +93,37 @@ TEST_CASE("with no memory for another lane a thread's calls are dropped, and cou
     }).join();
     fake_system.failing_syscall = -1;
     CHECK(engine.home.segment->mishaps[MISHAP_calls_dropped] == 2);
+    CHECK(started.finish().sum("slices", "write_bytes") == 1);
+}
+
+TEST_CASE("with more threads than lanes whoever waited while another searched in vain does not search, too", "[lane]")
+{
+    Sandbox sandbox;
+    Engine started(sandbox, SLICE_NS);
+    count_on(started, 1);
+    struct segment *segment = engine.home.segment;
+    segment->lanes_used = LANES_MAX;
+    for (uint32_t i = 1; i < LANES_MAX; i++)
+        segment_lane(segment, i)->owner = segment_lane(segment, 0)->owner;
+    fake_system.counted_syscall = SYS_tgkill;
+    constexpr unsigned WAITERS = 8;
+    volatile unsigned begun = 0;
+    std::vector<std::thread> waiters;
+    struct held_lock held = lock_take(&engine.lock);
+    for (unsigned i = 0; i < WAITERS; i++)
+        waiters.emplace_back([&] {
+            __atomic_fetch_add(&begun, 1, __ATOMIC_RELAXED);
+            count_on(started, 100);
+        });
+    while (begun < WAITERS)
+        std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    lock_give(held);
+    for (std::thread &waiter : waiters)
+        waiter.join();
+    CHECK(fake_system.times == LANES_MAX);
+    CHECK(segment->mishaps[MISHAP_calls_dropped] == WAITERS);
+    segment->lanes_used = 1;
     CHECK(started.finish().sum("slices", "write_bytes") == 1);
 }
 

@@ -41,7 +41,9 @@ PAGE_BYTES, LARGEST_FOLIO_BYTES = 4 << 10, 2 << 20
 WORST_NAMED = 3
 LEAST_BYTES_TO_NAME, MOST_SHARE_TO_NAME = 4096, 0.99
 
-Cause = Literal["small", "copied", "bound_apart", "past_libc", "io_uring", "mapped", "pages", "uncounted"]
+Cause = Literal["small", "copied", "bound_apart", "dropped", "past_libc", "io_uring", "mapped", "pages", "uncounted"]
+# Calls and requests that were seen, and could not be counted.
+DROPPED = ["calls_dropped", "records_dropped", "requests_untracked", "requests_unclaimed"]
 # Not about calls: what was fetched from or sent to storage beyond what calls moved.
 STORAGE_CAUSES: tuple[Cause, ...] = ("io_uring", "mapped", "pages")
 NOT_MEASURED: dict[Direction, int | None] = {"read": None, "write": None}
@@ -63,11 +65,12 @@ class Gap:
     """Bytes of one direction on which the wrappers and the kernel differ, and the likely cause: a guess.
 
     causes: small (the loader's and libc's own reads), bound_apart (the process opened libraries that bind past what is
-    preloaded), copied (about as many in the other direction: copied within the kernel), past_libc (calls past the
-    functions that are wrapped), io_uring (fetched from or sent to storage by a process whose rings could not be
-    followed), mapped (fetched from or sent to storage without a call), pages (fetched from or sent to storage around
-    calls, for the kernel counts whole pages: no call went by unseen), uncounted (seen, but not in the kernel's count:
-    asynchronous). calls: at most so many; None where the kernel's and ours cannot be compared.
+    preloaded), copied (about as many in the other direction: copied within the kernel), dropped (the process has a
+    mishap that says calls or requests were not counted), past_libc (calls past the functions that are wrapped),
+    io_uring (fetched from or sent to storage by a process whose rings could not be followed), mapped (fetched from or
+    sent to storage without a call), pages (fetched from or sent to storage around calls, for the kernel counts whole
+    pages: no call went by unseen), uncounted (seen, but not in the kernel's count: asynchronous). calls: at most so
+    many; None where the kernel's and ours cannot be compared.
     """
 
     direction: Direction
@@ -199,10 +202,11 @@ def _more(one: int | None, other: int | None) -> int | None:
 
 def coverage_by_process(digest: Digest, processes: pl.DataFrame) -> pl.DataFrame:
     """One row a process of `processes`: process, label, program, the columns of the digest's frame `coverage`, and
-    is_bound_apart, has_unseen_rings: what marks it by its mishaps."""
+    is_bound_apart, has_dropped, has_unseen_rings: what marks it by its mishaps."""
+    kinds = (("is_bound_apart", [BOUND_APART]), ("has_dropped", DROPPED), ("has_unseen_rings", [RING_UNSEEN]))
     marks = {
-        name: pl.col("process").is_in(digest.mishaps.filter(pl.col("mishap") == mishap)["process"].implode())
-        for name, mishap in (("is_bound_apart", BOUND_APART), ("has_unseen_rings", RING_UNSEEN))
+        name: pl.col("process").is_in(digest.mishaps.filter(pl.col("mishap").is_in(mishaps))["process"].implode())
+        for name, mishaps in kinds
     }
     whose = processes.select("process", "label", program="path")
     return digest.coverage.join(whose, on="process").with_columns(**marks)
@@ -309,12 +313,14 @@ def _gap_rows(by_process: pl.DataFrame) -> pl.DataFrame:
         unseen, calls = kernel - seen, (pl.col(f"{way}_calls_kernel") - pl.col(f"{way}_calls_seen")).clip(0)
         is_small = (unseen <= MOST_SMALL_BYTES) & (unseen <= calls * MOST_SMALL_CALL_BYTES) & pl.lit(way == "read")
         cause = (
-            pl.when(is_copied & ~pl.col("is_bound_apart"))
+            pl.when(is_copied & ~pl.col("is_bound_apart") & ~pl.col("has_dropped"))
             .then(names["copied"])
             .when(is_small)
             .then(names["small"])
             .when("is_bound_apart")
             .then(names["bound_apart"])
+            .when("has_dropped")
+            .then(names["dropped"])
             .otherwise(names["past_libc"])
         )
         stored = storage - kernel - pl.col(f"{way}_requested")

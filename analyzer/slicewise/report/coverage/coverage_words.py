@@ -28,13 +28,14 @@ REASONS = {
 }  # fmt: skip
 CAUSES: dict[Cause, str] = {
     "small": "the loader and libc", "bound_apart": "dlopen", "copied": "copies in the kernel",
-    "past_libc": "calls past libc", "io_uring": "io_uring", "mapped": "mmap", "pages": "whole pages",
-    "uncounted": "asynchronous",
+    "dropped": "could not be counted", "past_libc": "calls past libc", "io_uring": "io_uring", "mapped": "mmap",
+    "pages": "whole pages", "uncounted": "asynchronous",
 }  # fmt: skip
 GUESSES: dict[Cause, str] = {
     "small": "small reads of the loader and of libc itself (headers of libraries, locales, user names)",
     "bound_apart": "libraries opened so that they bind past Slicewise (dlopen with RTLD_DEEPBIND, dlmopen)",
     "copied": "copies within the kernel (sendfile, copy_file_range, splice)",
+    "dropped": "calls or requests that Slicewise saw and could not count (the mishaps say why)",
     "past_libc": "system calls past the functions that Slicewise wraps (docs/coverage.md lists them): syscall(), "
     "inlined ones, or a statically linked library",
     "io_uring": "io_uring, entered by instructions of the program's own or by the kernel's polling thread",
