@@ -62,14 +62,18 @@ void asleep_begin_child(void)
 #define DEVICE_SHIFT 32
 #define MINOR_BITS 20
 
+descriptor asleep_word(enum object object, uint64_t device)
+{
+    uint64_t key = object == OBJECT_file ? (uint64_t)major(device) << MINOR_BITS | minor(device) : 0;
+    return key << DEVICE_SHIFT | (uint64_t)object << 8 | 1;
+}
+
 descriptor asleep_look(int fd)
 {
     struct stat status;
     if (!is_ready || syscall(SYS_fstat, fd, &status) != 0)
         return OBJECT_other << 8 | 1;
-    enum object object = object_of_mode(status.st_mode);
-    uint64_t device = object == OBJECT_file ? (uint64_t)major(status.st_dev) << MINOR_BITS | minor(status.st_dev) : 0;
-    return device << DEVICE_SHIFT | (uint64_t)object << 8 | 1;
+    return asleep_word(object_of_mode(status.st_mode), status.st_dev);
 }
 
 uint64_t asleep_device(descriptor word)

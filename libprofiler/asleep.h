@@ -54,8 +54,10 @@ uint32_t asleep_pid(void);
 /* A child of fork, told by itself. Where the kernel is too old to have zeroed the page, this does it. */
 void asleep_begin_child(void);
 
-/* What a descriptor leads to, as a word that no table has: for a call that is put off. */
+/* What a descriptor leads to, as a word that no table has: for a call that is put off. It means the same in a child of fork, whose mounts have
+ * numbers of their own. */
 descriptor asleep_look(int fd);
+descriptor asleep_word(enum object object, uint64_t device);
 
 /* Whether it is such a word, and what it says. */
 static inline bool asleep_is_look(descriptor word)

@@ -224,6 +224,15 @@ descriptor call_descriptor(int fd)
     return is_on() ? descriptor_of(fd) : 0;
 }
 
+descriptor call_inherited(int fd)
+{
+    if (!is_on())
+        return 0;
+    const uint64_t *mount = engine.home.segment->mounts[descriptor_mount(descriptor_of(fd))];
+    /* The kernel's pseudo files are `other` on a device. */
+    return asleep_word(mount[mounts_device] != 0 ? OBJECT_file : (enum object)mount[mounts_object], mount[mounts_device]);
+}
+
 uint32_t call_mount_of_look(descriptor look)
 {
     return is_on() ? mount_of_device(asleep_object(look), asleep_device(look)) : MOUNT_OTHER;

@@ -162,6 +162,8 @@ void call_mpi_touched(const struct call *call, uint32_t mount, bool is_error);
 void call_request_done(const struct call *call, int fd, descriptor word, int64_t offset, int64_t moved, bool is_in_kernel_count);
 /* What a descriptor leads to now; 0 where nothing is counted. */
 descriptor call_descriptor(int fd);
+/* The same, but for its file, as a word for call_touched_descriptor that children of fork inherit. */
+descriptor call_inherited(int fd);
 
 /* It mapped so many bytes of a file (-1: failed). */
 void call_mapped(const struct call *call, int fd, int64_t bytes);

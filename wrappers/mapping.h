@@ -1,5 +1,6 @@
 /* Which files are mapped where, by the address at which a mapping begins: what munmap and msync are told no descriptor of. A table of fixed
- * size; what does not fit counts as on no known mount. For any thread, without a lock. */
+ * size; what does not fit counts as on no known mount. A child of fork inherits it with the mappings, so its words are of call_inherited. For any
+ * thread, without a lock. */
 #ifndef SLICEWISE_MAPPING_H
 #define SLICEWISE_MAPPING_H
 

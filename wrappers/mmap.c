@@ -22,7 +22,7 @@ INTERPOSE(void *, mmap, (void *address, size_t size, int protection, int flags, 
     void *mapped = REAL(mmap)(address, size, protection, flags, fd, offset);
     call_end(&call);
     if (mapped != MAP_FAILED) {
-        mapping_enter(mapped, call_descriptor(fd));
+        mapping_enter(mapped, call_inherited(fd));
         uring_mapped(fd, offset, mapped);
     }
     call_mapped(&call, fd, mapped != MAP_FAILED ? (int64_t)size : -1);
