@@ -42,7 +42,7 @@ def read_jobs(paths: Iterable[str | Path]) -> list[Digest]:
     """
     from pathlib import Path
 
-    from slicewise.digest.digest import read_digests
+    from slicewise.digest.shared import read_digests
     from slicewise.profile.files import job_places
 
     return read_digests(job_places(Path(path) for path in paths))

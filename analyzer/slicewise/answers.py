@@ -12,7 +12,8 @@ from typing import Any
 
 from slicewise.analysis.blame.case import case_of
 from slicewise.digest.beside import Surroundings
-from slicewise.digest.digest import read_digest, read_digests
+from slicewise.digest.digest import read_digest
+from slicewise.digest.shared import read_digests
 from slicewise.report.blame.whole import blame_report
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.job.job_page import job_page, job_report

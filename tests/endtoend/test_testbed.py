@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.runs.campaign import campaign
 from slicewise.analysis.sharing.fitted_model import fit_model
-from slicewise.digest.digest import several
+from slicewise.digest.shared import several
 from slicewise.profile.many import read_profiles
 from support.command_line import slicewise_command
 from support.programs import BUILD

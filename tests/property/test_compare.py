@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.compare.difference import Loss
-from slicewise.digest.digest import read_digests
+from slicewise.digest.shared import read_digests
 from slicewise.estimate import Estimate
 from support.runs import metadata, moved, write_run
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.result import Blame, Source
-from slicewise.digest.digest import Digest, several
+from slicewise.digest.digest import Digest
+from slicewise.digest.shared import several
 from slicewise.profile.many import read_profiles
 
 from testbed.blame_plans import JOBS, STORAGES, recording_of

@@ -26,7 +26,8 @@ from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.sharing.doubts import doubts
 from slicewise.analysis.sharing.fitted_model import check, fit_model, predict
 from slicewise.analysis.sharing.model import model_job
-from slicewise.digest.digest import Digest, several
+from slicewise.digest.digest import Digest
+from slicewise.digest.shared import several
 from slicewise.estimate import Estimate
 from slicewise.profile.many import read_profiles
 from slicewise.report.foretell.foretell_words import law_words

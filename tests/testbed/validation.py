@@ -27,7 +27,7 @@ from slicewise.analysis.runs.outliers import FEWEST_REPEATS, MOST_DEVIATIONS, NO
 from slicewise.analysis.sharing.fitted_model import check, cross_check, fit_model, misfit_of
 from slicewise.analysis.sharing.weights import ABOUT_AS_GOOD, NEGLIGIBLE_ERROR, Weighting
 from slicewise.digest.describe import folded
-from slicewise.digest.digest import several
+from slicewise.digest.shared import several
 from slicewise.profile.many import read_profiles
 from slicewise.report.campaign import campaign_tables as report
 from slicewise.report.delta.delta_page import peaks, points_table, verdict

@@ -23,8 +23,9 @@ from slicewise.catalog.kept import KeptDigest, find_job
 from slicewise.catalog.prune import prune_older
 from slicewise.catalog.schema import FRAMES, NAMES
 from slicewise.catalog.store import NS_A_DAY, Catalog, Journal, Writing, day_of, in_order, number_of_name, opened_here
-from slicewise.digest.digest import read_digest, read_digests
+from slicewise.digest.digest import read_digest
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
+from slicewise.digest.shared import read_digests
 from slicewise.errors import UserError
 from support.command_line import slicewise_command
 from support.hostile import sound_tables

@@ -5,7 +5,8 @@ from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.compare.difference import Loss
 from slicewise.analysis.compare.losses import losses
 from slicewise.analysis.compare.work import work_of
-from slicewise.digest.digest import read_digest, read_digests
+from slicewise.digest.digest import read_digest
+from slicewise.digest.shared import read_digests
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from support.runs import MIB, metadata, read, write_run, wrote

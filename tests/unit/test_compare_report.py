@@ -5,7 +5,7 @@ import json
 import pytest
 from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.compare.difference import Loss
-from slicewise.digest.digest import read_digests
+from slicewise.digest.shared import read_digests
 from slicewise.estimate import Estimate
 from slicewise.report.compare import compare_words
 from slicewise.report.compare.compare_json import compare_record

@@ -10,7 +10,8 @@ from slicewise.analysis.copies.copies import copies
 from slicewise.analysis.copies.demand import demand_of, where_most
 from slicewise.analysis.copies.known_capacity import given_capacity
 from slicewise.analysis.copies.side_by_side import Customer, expected_loss, loss_in_step, stationary
-from slicewise.digest.digest import read_digest, read_digests
+from slicewise.digest.digest import read_digest
+from slicewise.digest.shared import read_digests
 from slicewise.errors import UserError
 from support.runs import MIB, metadata, read, write_run, wrote
 

@@ -7,7 +7,7 @@ import pytest
 from slicewise.analysis.copies.copies import copies
 from slicewise.analysis.copies.known_capacity import given_capacity
 from slicewise.analysis.copies.turns import Mixed, full_rate, progress
-from slicewise.digest.digest import read_digests
+from slicewise.digest.shared import read_digests
 from slicewise.report.copies import copies_words
 from slicewise.report.copies.copies_json import copies_record
 from support.blame_scenarios import reading, writing

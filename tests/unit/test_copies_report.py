@@ -6,7 +6,8 @@ import re
 import pytest
 from slicewise.analysis.copies.copies import copies
 from slicewise.analysis.copies.known_capacity import given_capacity
-from slicewise.digest.digest import read_digest, read_digests
+from slicewise.digest.digest import read_digest
+from slicewise.digest.shared import read_digests
 from slicewise.report.copies import copies_words, limits
 from slicewise.report.copies.copies_json import copies_record
 from slicewise.report.copies.copies_page import copies_page

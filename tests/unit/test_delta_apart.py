@@ -9,7 +9,7 @@ import pytest
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence
 from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.sharing.weights import Weighting
-from slicewise.digest.digest import several
+from slicewise.digest.shared import several
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile
 from slicewise.report.delta.delta_page import by_itself, delta_page, peaks, verdict

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 from slicewise.analysis.overlap.overlap import is_negligible, overlap
-from slicewise.digest.digest import Digest, several
+from slicewise.digest.digest import Digest
+from slicewise.digest.shared import several
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile
 from support.swz import build_profile

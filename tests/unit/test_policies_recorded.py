@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from slicewise.analysis.policies.after_the_fact import after_the_fact
-from slicewise.digest.digest import read_digests
+from slicewise.digest.shared import read_digests
 
 CAMPAIGNS = Path(__file__).resolve().parents[1] / "golden" / "campaigns"
 # Two equal jobs at one time and 2 s apart; a small and a large one.

@@ -11,7 +11,8 @@ from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import KeptDigest, find_job
 from slicewise.catalog.store import Catalog
-from slicewise.digest.digest import Digest, read_digests
+from slicewise.digest.digest import Digest
+from slicewise.digest.shared import read_digests
 from slicewise.digest.together import read_together
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile

@@ -11,7 +11,8 @@ from slicewise.analysis.size.cost import size_cost
 from slicewise.analysis.size.points import curves
 from slicewise.analysis.size.profiles import COMPANY, accesses_of, points_of
 from slicewise.analysis.size.table import write_table
-from slicewise.digest.digest import read_digest, read_digests
+from slicewise.digest.digest import read_digest
+from slicewise.digest.shared import read_digests
 from support.command_line import slicewise_command
 from support.runs import write_run, wrote
 from support.size_tables import KIB, MIB, measured

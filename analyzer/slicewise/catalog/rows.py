@@ -13,7 +13,8 @@ from slicewise.catalog.find import Place, number_of
 from slicewise.catalog.schema import FRAMES, KEY, NAMES, conform
 from slicewise.catalog.store import day_of
 from slicewise.digest import slices
-from slicewise.digest.together import NUMBER, Together, read_together
+from slicewise.digest.shared import NUMBER
+from slicewise.digest.together import Together, read_together
 from slicewise.errors import UserError
 from slicewise.profile.source import Source
 

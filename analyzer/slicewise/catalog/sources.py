@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slicewise.digest import digest as profiles
+from slicewise.digest import digest as one_profile
+from slicewise.digest import shared as profiles
 from slicewise.digest.beside import Beside, Surroundings, job_directory
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
@@ -48,7 +49,7 @@ def read_digest(place: Path, *, in_sum: bool = False, distributions: bool = Fals
     kept = kept_job(place)
     if kept is not None:
         return _digest_of(kept)
-    return profiles.read_digest(place, in_sum=in_sum, distributions=distributions, needs_axis=needs_axis)
+    return one_profile.read_digest(place, in_sum=in_sum, distributions=distributions, needs_axis=needs_axis)
 
 
 def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list[Digest]:

@@ -7,8 +7,7 @@ first asked for, and then kept.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
@@ -27,9 +26,8 @@ from slicewise.digest.layers import KERNEL_LAYER, is_own
 from slicewise.digest.processes import DIRECTIONS
 from slicewise.digest.schema import FRAMES, conform
 from slicewise.digest.shown import outlined
-from slicewise.digest.storages import mounts_with_storage
+from slicewise.digest.storages import busiest_points, mounts_with_storage
 from slicewise.profile.damage import Damage
-from slicewise.profile.many import profiles_of
 from slicewise.profile.plan import SOURCE
 from slicewise.profile.reader import Profile, read_profile
 from slicewise.profile.schema import Column as ProfileColumn
@@ -141,14 +139,7 @@ class Digest:
     @cached_property
     def storages(self) -> pl.DataFrame:
         """The file systems that any process saw; point: where most bytes went through."""
-        what = self._mounts.select("process", "storage", "point", "type", "source", "node").unique()
-        points = (
-            self.mounts.join(what, on=["process", "storage", "point"])
-            .group_by("storage", "type", "source", "node", "point")
-            .agg(bytes=(pl.col("read_bytes") + pl.col("write_bytes")).sum())
-        )
-        busiest = points.sort("storage", "bytes", "point", descending=[False, True, False])
-        return conform("storages", busiest.unique("storage", keep="first", maintain_order=True).sort("storage"))
+        return conform("storages", busiest_points(self.mounts, self._mounts))
 
     @cached_property
     def jobs(self) -> pl.DataFrame:
@@ -269,11 +260,14 @@ class Digest:
     @cached_property
     def active_slices(self) -> pl.Series:
         """The numbers of the slices in which any of the job's own processes made a call, on whatever descriptor."""
+        numbers = pl.collect_all([frame.select(pl.col("slice").unique()) for frame in self._rows_of_calls()])
+        return pl.concat(numbers)["slice"].unique() if numbers else pl.Series("slice", [], pl.Int64)
+
+    def _rows_of_calls(self) -> list[pl.LazyFrame]:
+        """The profile's rows, of whatever layer, with calls of the job's own processes."""
         others = self._who.lazy().filter(~pl.col("is_of_job")).select("process")
         rows = [frame.lazy() for frame in (self._slices, self._profile.other_slices) if not frame.is_empty()]
-        calls = [frame.filter(pl.col("layer") != KERNEL_LAYER).join(others, on="process", how="anti") for frame in rows]
-        numbers = pl.collect_all([frame.select(pl.col("slice").unique()) for frame in calls])
-        return pl.concat(numbers)["slice"].unique() if numbers else pl.Series("slice", [], pl.Int64)
+        return [frame.filter(pl.col("layer") != KERNEL_LAYER).join(others, on="process", how="anti") for frame in rows]
 
     @property
     def counter_columns(self) -> list[ProfileColumn]:
@@ -495,14 +489,6 @@ def read_digest(
     )
 
 
-def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list[Digest]:
-    """The digests of jobs' directories or files, read together; of jobs with one name the later ones get a number.
-
-    What is read is as for `read_digest`. `job_places` finds the jobs below directories.
-    """
-    return several(profiles_of(places, slices.WANTED, slices.OTHERS, distributions))
-
-
 def _or_zero(processes: pl.DataFrame, name: str) -> pl.Expr:
     """A figure that older profiles do not have."""
     return (pl.col(name).cast(pl.Int64) if name in processes.columns else pl.lit(0)).alias(name)
@@ -511,14 +497,3 @@ def _or_zero(processes: pl.DataFrame, name: str) -> pl.Expr:
 def text_of_path(path: Path) -> str:
     """A path as text: what is no UTF-8 in it is replaced."""
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def several(profiles: list[Profile]) -> list[Digest]:
-    """Digests of several profiles; of jobs with one name the later ones get a number."""
-    seen: Counter[str] = Counter()
-    digests = []
-    for profile in profiles:
-        namesakes = seen[profile.job]
-        seen[profile.job] += 1
-        digests.append(Digest(profile, f"{profile.job} ({namesakes + 1})" if namesakes else profile.job))
-    return digests

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -37,6 +38,22 @@ def mounts_with_storage(mounts: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFra
     keys = files.select(KEY).unique()
     numbers = pl.Series("storage", [storage_number(*key) for key in keys.iter_rows()], pl.UInt64)
     return files.join(keys.with_columns(numbers), on=KEY).select("process", "mount", "point", "storage", *KEY)
+
+
+def busiest_points(mounts: pl.DataFrame, storages: pl.DataFrame, of: Sequence[str] = ()) -> pl.DataFrame:
+    """The storages (of each job, where columns `of` tell jobs apart), with the point where most bytes went through.
+
+    mounts: the digest's frame, and `of`. storages: of `mounts_with_storage`.
+    """
+    what = storages.select("process", "storage", "point", "type", "source", "node").unique()
+    points = (
+        mounts.join(what, on=["process", "storage", "point"])
+        .group_by(*of, "storage", "type", "source", "node", "point")
+        .agg(bytes=(pl.col("read_bytes") + pl.col("write_bytes")).sum())
+    )
+    order = [False] * len(of) + [False, True, False]
+    busiest = points.sort(*of, "storage", "bytes", "point", descending=order)
+    return busiest.unique([*of, "storage"], keep="first", maintain_order=True).sort(*of, "storage")
 
 
 def storage_number(type: str, source: str, node: str, of_point: str) -> int:

@@ -16,6 +16,7 @@ import polars as pl
 from slicewise.digest import slices
 from slicewise.digest.digest import Digest, text_of_path
 from slicewise.digest.schema import FRAMES
+from slicewise.digest.shared import NUMBER, Jobs
 from slicewise.profile import plan
 from slicewise.profile.many import rows_of_jobs
 from slicewise.profile.plausible import require_axes
@@ -23,8 +24,6 @@ from slicewise.profile.reader import Profile, profile_of, wants_of
 from slicewise.profile.reading import Reading, read_jobs
 from slicewise.profile.source import Source
 
-# The number of a row's job among those that were read together; first column of each frame.
-NUMBER = "number"
 # Frames of a job that need its own tables alone.
 OF_NODES = ("node_samples", "node_slices", "sampled_processes", "sampled_slices", "others")
 NEEDED_BY_NODES = ("nodes", "node_devices", "processes", "mounts", "sums", "unprofiled", "launches")
@@ -41,16 +40,8 @@ class Together:
     node_slice_ns: dict[int, int]
 
 
-class _Jobs(Digest):
-    """A digest of several jobs: in its frames a job goes by its number."""
-
-    @property
-    def _job_of_rows(self) -> pl.Expr:
-        return pl.col(plan.SOURCE).cast(pl.String)
-
-    @cached_property
-    def number_of_process(self) -> pl.DataFrame:
-        return self._profile.processes.select("process", pl.col(plan.SOURCE).alias(NUMBER))
+class _Jobs(Jobs):
+    """A digest of several jobs, with the frames that are the whole job's, too."""
 
     @cached_property
     def jobs(self) -> pl.DataFrame:
