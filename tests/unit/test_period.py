@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import slicewise.analysis.job.period
 from slicewise.analysis.job.period import find_period
 
 TAU = 4.0
@@ -77,6 +78,16 @@ def test_random_bursts_noise_and_constants_have_none():
     assert claimed <= 4
     for series in (np.ones(100), np.arange(100.0), np.zeros(100), np.r_[np.zeros(9), 1.0], np.zeros(0)):
         assert find_period(series, TAU, "write") is None
+
+
+def test_few_bursts_in_a_long_run_are_smoothed_as_sums_of_products_would(monkeypatch):
+    moved = np.zeros(20_001, dtype=np.int64)
+    moved[100::4_000] = moved[101::4_000] = 10**9
+    by_spectra = find_period(moved, 1.0, "write")
+    monkeypatch.setattr(slicewise.analysis.job.period, "MOST_REACH_OF_SUMS", len(moved))
+    by_sums = find_period(moved, 1.0, "write")
+    assert by_spectra.seconds == pytest.approx(by_sums.seconds) == pytest.approx(4_000, abs=0.5)
+    assert by_spectra.confidence == pytest.approx(by_sums.confidence)
 
 
 def test_two_bursts_are_no_period_and_nor_are_bursts_faster_than_slices_can_show():

@@ -27,6 +27,8 @@ LEAST_DISTANCE = 4
 NARROWER = 8
 # A Gaussian is cut where it is so many of its standard deviations wide.
 GAUSSIAN_REACH = 4
+# Wider ones are multiplied as spectra: a run of a week with a burst a day would take minutes.
+MOST_REACH_OF_SUMS = 256
 # Multiples of a period repeat as well as it does, give or take this much.
 CLOSE_TO_BEST = 0.9
 LEAST_BETTER = 0.05
@@ -93,15 +95,26 @@ def _smoothed(series: np.ndarray, width: float) -> np.ndarray:
     """The series after a Gaussian of that standard deviation; zeros go before and after it."""
     reach = int(GAUSSIAN_REACH * width + 0.5)
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
-    return np.convolve(series, weights / weights.sum())[reach : reach + len(series)]
+    weights /= weights.sum()
+    if reach <= MOST_REACH_OF_SUMS:
+        return np.convolve(series, weights)[reach : reach + len(series)]
+    room = _room(len(series) + 2 * reach)
+    smoothed: np.ndarray = np.fft.irfft(np.fft.rfft(series, room) * np.fft.rfft(weights, room), room)
+    return smoothed[reach : reach + len(series)]
+
+
+def _room(size: int) -> int:
+    """For the spectrum of so many numbers, and zeros: a length with a large prime in it takes ten times as long."""
+    return 1 << (size - 1).bit_length()
 
 
 def _autocorrelation(series: np.ndarray) -> np.ndarray:
     """The correlation (Pearson) of a series with itself for the lags 0 to half of it; 0 where there is no variation."""
     size, lags = len(series), np.arange(len(series) // 2 + 2)
     centred = series - series.mean()
-    spectrum = np.fft.rfft(centred, 2 * size)
-    products = np.fft.irfft(spectrum * spectrum.conj(), 2 * size)[: len(lags)]
+    room = _room(2 * size)
+    spectrum = np.fft.rfft(centred, room)
+    products = np.fft.irfft(spectrum * spectrum.conj(), room)[: len(lags)]
     sums, squares = np.append(0.0, np.cumsum(centred)), np.append(0.0, np.cumsum(centred**2))
     overlap = size - lags
     head, tail = sums[overlap], sums[size] - sums[lags]
