@@ -16,6 +16,9 @@ from slicewise.analysis.sharing.weights import Weighting
 from slicewise.digest.digest import Digest
 from testbed import validation
 
+# The process that has read these campaigns.
+pytestmark = pytest.mark.xdist_group("campaigns")
+
 ARCHIVES = Path(__file__).parent / "campaigns"
 # A pair, a pair on several nodes, and jobs that began and ended apart.
 COMBINATIONS = {

@@ -138,10 +138,19 @@ def runs_of(directory: Path) -> list[Recorded]:
 
 
 @functools.cache
+def _digests(directory: Path) -> dict[str, Digest]:
+    """The digests of a recording, by the names of their places: what was done again has the job's name once more."""
+    profiles = read_profiles([directory])
+    found = {}
+    for digest, profile in zip(several(profiles), profiles, strict=True):
+        digest.job = profile.job
+        found[profile.path.name] = digest
+    return found
+
+
 def digest_of(profile: Path) -> Digest:
     """A job's digest."""
-    [digest] = several(read_profiles([profile]))
-    return digest
+    return _digests(profile.parent)[profile.name]
 
 
 def alone_of(directory: Path, job: str) -> list[Truth]:

@@ -27,6 +27,7 @@ from slicewise.analysis.runs.outliers import FEWEST_REPEATS, MOST_DEVIATIONS, NO
 from slicewise.analysis.sharing.fitted_model import check, cross_check, fit_model, misfit_of
 from slicewise.analysis.sharing.weights import ABOUT_AS_GOOD, NEGLIGIBLE_ERROR, Weighting
 from slicewise.digest.describe import folded
+from slicewise.digest.digest import Digest
 from slicewise.digest.shared import several
 from slicewise.profile.many import read_profiles
 from slicewise.report.campaign import campaign_tables as report
@@ -450,9 +451,15 @@ def _published_errors() -> str:
 
 
 @functools.cache
+def _digests(directory: Path) -> list[Digest]:
+    """A directory of profiles, read once."""
+    return several(read_profiles([directory]))
+
+
+@functools.cache
 def read_campaign(directory: Path) -> Campaign:
-    """What a directory of profiles holds, of writing; read once."""
-    return campaign(several(read_profiles([directory])), "write")
+    """What a directory of profiles holds, of writing."""
+    return campaign(_digests(directory), "write")
 
 
 @functools.cache
@@ -464,7 +471,7 @@ def read_result(directory: Path) -> CampaignResult:
 @functools.cache
 def read_delta(directory: Path) -> tuple[DeltaGraph, pl.DataFrame]:
     """The Delta-graph of a directory's profiles, and the evidence for causes in them."""
-    data = campaign(several(read_profiles([directory])), "write", is_by_name=True, may_be_apart=True)
+    data = campaign(_digests(directory), "write", is_by_name=True, may_be_apart=True)
     return graph_and_evidence(directory.name, data, Weighting("processes"))
 
 

@@ -34,7 +34,7 @@ def one_two_four(alone: float = 320, two: float = 160, four: float = 80) -> dict
 
 
 def told(rows: pl.DataFrame, company: pl.DataFrame = NOBODY, runs: tuple[pl.DataFrame, ...] = (), most: float = 72.0):
-    return own_processes(rows, company, lambda: list(runs), 1, most)
+    return own_processes(rows, company, list(runs), 1, most)
 
 
 def test_one_two_and_four_processes() -> None:

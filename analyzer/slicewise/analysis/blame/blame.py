@@ -20,8 +20,8 @@ from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.sources import LESS_SURE, SURE, Answered
 from slicewise.analysis.blame.storage_time import Capacities, capacities, storage_seconds
-from slicewise.analysis.blame.strands import job_strands
-from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Rows, process_seconds, slice_rows
+from slicewise.analysis.blame.strands import Strands, job_strands
+from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Rows, process_seconds
 from slicewise.analysis.blame.to_runtime import Waits
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene, StandaloneRows
@@ -67,15 +67,14 @@ def blame(
     for other in alone:
         _require_same_program(other, job)
     strands = job_strands(digest, grid_ns)
-    calls, waits = strands.calls, strands.waits
-    slices = slice_rows(calls)
+    calls, waits, slices = strands.calls, strands.waits, strands.slices
     is_sampled = not digest.node_slices.is_empty()  # counters go by where a storage is mounted
     where = _storages_of(slices, [digest, *(neighbours if is_sampled or not of_seconds_alone else [])])
     is_used = pl.col("storage").is_in([storage.number for storage in where])
     beside = rows.of([digest, *neighbours], grid_ns).filter(is_used)
     traffic, rest = unprofiled(digest, neighbours, where, beside, grid_ns)
     runs = [*alone, *(run for run in found if run.path not in {given.path for given in alone})]
-    known = capacities(pl.concat([beside, *(rows.of([run], grid_ns).filter(is_used) for run in runs)]), grid_ns)
+    known = capacities(pl.concat([beside, rows.of(runs, grid_ns).filter(is_used)]) if runs else beside, grid_ns)
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in traffic]
     harmless = apart(rest, beside, known, grid_ns)
     company = _company(beside.filter(pl.col("job") != digest.job), rest, known, slices, grid_ns)
@@ -91,17 +90,16 @@ def blame(
     )
     together = together.group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum())
     scene = Scene(on_storages(slices, company.remove(took_nothing), together, known), known, seconds)
-    standalone = [_standalone(run, grid_ns, waits) for run in runs]
+    alone_strands = [job_strands(run, grid_ns) for run in runs]
+    standalone = [_standalone(run, its, waits) for run, its in zip(runs, alone_strands, strict=True)]
     sure = sources.ask(scene, standalone, calls["process"].n_unique())
     told = _told(
         digest,
         job,
-        calls,
-        slices,
+        strands,
         company,
         known,
         sure,
-        waits,
         traffic,
         where,
         neighbours,
@@ -116,7 +114,7 @@ def blame(
         else own_processes(
             calls,
             company.select("storage", "slice"),
-            lambda: [job_strands(run, grid_ns).calls for run in runs],
+            [its.calls for its in alone_strands],
             None if slowest.is_empty() else int(slowest[0]),
             max(0.0, told.io_seconds - lost),
         )
@@ -172,7 +170,7 @@ def _storages_of(slices: pl.DataFrame, digests: Sequence[Digest]) -> list[Storag
         .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
         .sort("seconds", "storage", descending=[True, False])
     )
-    return [storages.describe(int(number), digests) for number in took["storage"]]
+    return storages.describe_all(took["storage"].to_list(), digests)
 
 
 def _with_exponent(traffic: Traffic, known: Capacities | None) -> Traffic:
@@ -204,28 +202,25 @@ def _company(
     )
 
 
-def _standalone(run: Digest, grid_ns: int, waits: Waits) -> StandaloneRows:
-    calls = job_strands(run, grid_ns).calls
-    slices = slice_rows(calls)
-    uneven = to_runtime.unevenness(calls, to_runtime.phase_of_slices(slices), waits)
-    return StandaloneRows(run.job, calls["process"].n_unique(), on_storages(slices), uneven)
+def _standalone(run: Digest, strands: Strands, waits: Waits) -> StandaloneRows:
+    uneven = to_runtime.unevenness(strands.calls, strands.phases, waits)
+    return StandaloneRows(run.job, strands.calls["process"].n_unique(), strands.by_itself, uneven)
 
 
 def _told(
     digest: Digest,
     job: Job,
-    calls: pl.DataFrame,
-    slices: pl.DataFrame,
+    strands: Strands,
     company: pl.DataFrame,
     known: Mapping[int, Capacities],
     sure: Answered,
-    waits: Waits,
     traffic: list[Traffic],
     where: list[Storage],
     neighbours: Sequence[Digest],
     grid_ns: int,
     of_seconds_alone: bool,
 ) -> Blame:
+    calls, waits, slices = strands.calls, strands.waits, strands.slices
     chosen, base = sure.chosen, sure.base
     by_process = process_seconds(calls)
     io_seconds = 0.0 if by_process.is_empty() else float(by_process["seconds"][0])
@@ -235,8 +230,8 @@ def _told(
     io_lost = float(lost.select(pl.sum_horizontal(f"{kind}_lost" for kind in KINDS).sum()).item())
     value, uneven, known_lost, job_lost, alone = 0.0, 1.0, None, None, None
     if chosen is not None:
-        prices, phases = uncontended.price_frame(chosen.of), to_runtime.phase_of_slices(slices)
-        value, uneven = to_runtime.lost_runtime(calls, prices, phases, waits, chosen.uneven)
+        prices = uncontended.price_frame(chosen.of)
+        value, uneven = to_runtime.lost_runtime(calls, prices, strands.phases, waits, chosen.uneven)
     claimed = claim(sure, io_seconds, io_lost, float(shares["lost_seconds"].sum()), value, uneven)
     if claimed is not None and base is not None and base.seconds is not None:
         how = base.seconds.how

@@ -105,11 +105,11 @@ def on_storages(
     for (number,), own in slices.group_by("storage", maintain_order=True):
         storage = int(str(number))
         rows = own
-        if company is not None:
+        there = None if company is None else company.filter(pl.col("storage") == storage)
+        if there is not None and not there.is_empty():
             main = main_kind({kind: float(own[SECONDS[kind]].sum()) for kind in KINDS})
             counts = against(main, (known or {}).get(storage, Capacities({})))
-            beside = _others(company.filter(pl.col("storage") == storage), counts)
-            rows = rows.join(beside, on="slice", how="left", maintain_order="left")
+            rows = rows.join(_others(there, counts), on="slice", how="left", maintain_order="left")
         if together is not None:
             every = together.filter(pl.col("storage") == storage).select(
                 "slice", *(pl.col(name).alias(f"all_{name}") for name in AMOUNTS.values())

@@ -6,7 +6,7 @@ processes were in calls and slices in which more were; the gates are in docs/mod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -65,15 +65,14 @@ class Extra:
 def own_processes(
     calls: pl.DataFrame,
     company: pl.DataFrame,
-    runs: Callable[[], Sequence[pl.DataFrame]],
+    runs: Sequence[pl.DataFrame],
     process: int | None,
     most_seconds: float,
 ) -> OwnProcesses | None:
     """What one process of a job lost to its other processes; None where it cannot be known.
 
     calls: of `timeline.call_rows`. company: storage and slice of those in which somebody else was active. runs: `calls`
-    of standalone runs, made only if they are needed. process: the one with most I/O. most_seconds: its I/O alone, of
-    which this is a part.
+    of standalone runs. process: the one with most I/O. most_seconds: its I/O alone, of which this is a part.
     """
     if process is None or calls["process"].n_unique() < 2:
         return OwnProcesses(Estimate(0.0, 0.0, 0.0, "its I/O is that of one process"), NOTHING)
@@ -97,7 +96,7 @@ def own_processes(
         extra, how = _extra_of(own, storage, kind, rows), "own"
         if extra is None:
             if others is None:
-                others = pl.concat([own.clear(), *(settled(with_active(run), company.clear()) for run in runs())])
+                others = pl.concat([own.clear(), *(settled(with_active(run), company.clear()) for run in runs)])
             extra, how = _extra_of(others, storage, kind, rows), "runs"
         if extra is None:
             return None

@@ -60,7 +60,7 @@ def blamed(
         maintain_order="left",
     )
 
-    joined = joined.with_columns(_where_others_cost_too(kind, joined, lost) for kind in KINDS)
+    joined = joined.with_columns(_where_others_cost_too(joined, lost))
     stretch = pl.col("slice") // max(1, round(TOGETHER_SECONDS / slice_seconds))
 
     def part(kind: str) -> pl.Expr:
@@ -89,24 +89,37 @@ def blamed(
     )
 
 
-def _where_others_cost_too(kind: Kind, joined: pl.DataFrame, lost: pl.DataFrame) -> pl.Expr:
+def _where_others_cost_too(joined: pl.DataFrame, lost: pl.DataFrame) -> list[pl.Expr]:
     """{kind}_weight, and of slices in which only calls of other kinds were made, which do not meet this one on the
     storage: the storage's time of those, if the job was clearly slower in them than without any company.
 
     What a storage has room for may yet cost time: answers wait in the same queues.
     """
-    weight = pl.col(f"{kind}_weight")
-    taken = pl.sum_horizontal(f"{other}_taken" for other in KINDS)
-    there = joined.group_by("storage", "slice", maintain_order=True).agg(weight.sum(), taken=taken.sum())
-    rows = lost.select("storage", "slice", seconds=SECONDS[kind], lost=f"{kind}_lost").filter(pl.col("seconds") > 0)
-    rows = rows.join(there, on=["storage", "slice"], how="left", maintain_order="left")
-    costs = [
-        storage
-        for (storage,), here in rows.group_by("storage", maintain_order=True)
-        if cost_too(*(here[name].to_numpy() for name in ("seconds", "lost", f"{kind}_weight", "taken")))
-    ]
-    is_apart = weight.sum().over("storage", "slice") == 0
-    return pl.when(is_apart & pl.col("storage").is_in(costs)).then(taken).otherwise(weight).alias(f"{kind}_weight")
+    taken = pl.sum_horizontal(f"{kind}_taken" for kind in KINDS)
+    place, weights = ["storage", "slice"], [f"{kind}_weight" for kind in KINDS]
+    there = joined.group_by(place, maintain_order=True).agg(pl.col(weights).sum(), taken=taken.sum())
+    rows = lost.select(*place, *SECONDS.values(), *(f"{kind}_lost" for kind in KINDS))
+    rows = rows.join(there, on=place, how="left", maintain_order="left")
+    costs: dict[Kind, list[object]] = {kind: [] for kind in KINDS}
+    for (storage,), here in rows.group_by("storage", maintain_order=True):
+        for kind in KINDS:
+            names = (SECONDS[kind], f"{kind}_lost", f"{kind}_weight", "taken")
+            seconds, *others = (here[name].to_numpy() for name in names)
+            is_made = seconds > 0
+            if cost_too(seconds[is_made], *(values[is_made] for values in others)):
+                costs[kind].append(storage)
+
+    def weight_of(kind: Kind) -> pl.Expr:
+        weight = pl.col(f"{kind}_weight")
+        is_apart = weight.sum().over(place) == 0
+        return (
+            pl.when(is_apart & pl.col("storage").is_in(costs[kind]))
+            .then(taken)
+            .otherwise(weight)
+            .alias(f"{kind}_weight")
+        )
+
+    return [weight_of(kind) for kind in KINDS if costs[kind]]
 
 
 def cost_too(seconds: Floats, lost: Floats, weight: Floats, taken: Floats) -> bool:

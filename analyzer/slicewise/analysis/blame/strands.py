@@ -9,11 +9,14 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, SECONDS, call_rows
-from slicewise.analysis.blame.to_runtime import Waits
+from slicewise.analysis.blame.on_storage import OnStorage, on_storages
+from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, SECONDS, call_rows, slice_rows
+from slicewise.analysis.blame.to_runtime import Waits, phase_of_slices
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import are_ranks
@@ -32,9 +35,36 @@ class Strands:
     calls: pl.DataFrame
     waits: Waits
 
+    @cached_property
+    def slices(self) -> pl.DataFrame:
+        """The job as a whole: `timeline.slice_rows`."""
+        return slice_rows(self.calls)
+
+    @cached_property
+    def phases(self) -> pl.DataFrame:
+        """`to_runtime.phase_of_slices`."""
+        return phase_of_slices(self.slices)
+
+    @cached_property
+    def by_itself(self) -> dict[int, OnStorage]:
+        """The job by storage, as if it had each to itself."""
+        return on_storages(self.slices)
+
+
+# As a digest's frames, these are made when they are first asked for, and stay as long as it does: a run alone is held
+# against many others.
+_MADE: WeakKeyDictionary[Digest, dict[int, Strands]] = WeakKeyDictionary()
+
 
 def job_strands(digest: Digest, grid_ns: int) -> Strands:
     """What a job's strands did. Ranks wait for each other, and stay what they are."""
+    made = _MADE.setdefault(digest, {})
+    if grid_ns not in made:
+        made[grid_ns] = _strands(digest, grid_ns)
+    return made[grid_ns]
+
+
+def _strands(digest: Digest, grid_ns: int) -> Strands:
     calls, who = call_rows(digest, grid_ns), members(digest)
     if calls["process"].n_unique() < 2:
         return Strands(calls, "one process")

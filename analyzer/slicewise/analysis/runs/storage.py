@@ -66,15 +66,24 @@ def apart_from_most(moved: Mapping[str, pl.DataFrame]) -> tuple[int, list[str]] 
 
 def describe(storage: int, digests: Sequence[Digest]) -> Storage:
     """What a storage is, and where it is mounted: where most bytes of all jobs went through."""
-    known = pl.concat([digest.storages for digest in digests]).filter(pl.col("storage") == storage)
-    type_, source, node = known.select("type", "source", "node").row(0)
+    return describe_all([storage], digests)[0]
+
+
+def describe_all(storages: Sequence[int], digests: Sequence[Digest]) -> list[Storage]:
+    """The same of several, in order."""
+    asked = pl.col("storage").is_in(list(storages))
+    known = pl.concat([digest.storages for digest in digests]).filter(asked).unique("storage", keep="first")
     points = (
         pl.concat([digest.mounts for digest in digests])
-        .filter(pl.col("storage") == storage)
-        .group_by("point")
+        .filter(asked)
+        .group_by("storage", "point")
         .agg(bytes=(pl.col("read_bytes") + pl.col("write_bytes")).sum())
+        .sort("bytes", "point", descending=[True, False])
+        .unique("storage", keep="first", maintain_order=True)
     )
-    return Storage(storage, type_, source, node, points.sort("bytes", "point", descending=[True, False])["point"][0])
+    rows = known.drop("point").join(points, on="storage").select("storage", "type", "source", "node", "point")
+    found = {row[0]: Storage(*row) for row in rows.iter_rows()}
+    return [found[storage] for storage in storages]
 
 
 def use(job: str, moved: pl.DataFrame, storage: int | None) -> StorageUse:
