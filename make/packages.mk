@@ -64,7 +64,7 @@ slim: $(VENV)/.installed  ## build polars and numpy without what is not used, in
 # What a site without a package index needs, in one directory: pip installs from it alone.
 .PHONY: bundle
 bundle: dist  ## make dist/, with all packages that the wheel needs (those of `make slim` first), for sites without a package index
-	mkdir -p $(DIST)/bundle
+	rm -rf $(DIST)/bundle && mkdir -p $(DIST)/bundle
 	sed -n 's/^\([^# ][^ ]*==[^ ]*\).*/\1/p' analyzer/requirements.lock > $(BUILD)/wheel/pins
 	$(VENV)/bin/python -I -m pip --disable-pip-version-check --quiet download --dest $(DIST)/bundle --only-binary :all: \
 	  $(if $(wildcard $(DIST)/slim),--find-links $(DIST)/slim) --constraint $(BUILD)/wheel/pins $(DIST)/slicewise-$(VERSION)-py3-none-manylinux_$(subst .,_,$(OLDEST_GLIBC))_$(ARCHITECTURE).whl
