@@ -21,7 +21,7 @@ contents = _module.contents
 
 
 def test_there_are_golden_files():
-    assert [file.name for file in FILES] == ["format-1-of-1.0.0.swz", "format-1.swz"]
+    assert [file.name for file in FILES] == ["format-1-released.swz", "format-1.swz"]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
