@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from slicewise.digest import slices
@@ -96,7 +95,7 @@ class _Shared(Jobs):
 
     def __init__(self, profiles: Sequence[Profile]) -> None:
         tables = {name: pl.concat([getattr(each, name) for each in profiles], rechunk=True) for name in TABLES}
-        numbers = np.repeat(np.arange(len(profiles)), [each.processes.height for each in profiles])
+        numbers = [number for number, each in enumerate(profiles) for _ in range(each.processes.height)]
         tables["processes"] = tables["processes"].with_columns(pl.Series(plan.SOURCE, numbers, pl.UInt32))
         super().__init__(replace(profiles[0], **tables))
         self._parts: dict[str, tuple[dict[int, pl.DataFrame], pl.DataFrame]] = {}
