@@ -39,9 +39,10 @@ struct thread {
     uint32_t library_depth; /* calls of libaio and liburing under way: the system call that one makes by number is that call */
     void *mpi_frame;        /* of the outermost MPI call under way, and where it returns to: one that lands in another counts once */
     void *mpi_return;
-    void *mpi_open;         /* the frame of the call that communication_open told of; NULL: none. Of what class it is, since when its time is not */
-    uint32_t mpi_class;     /* counted yet, and lane_file_ns of then */
-    uint64_t mpi_own_since, mpi_file_ns;
+    void *mpi_open;         /* the frame of the call that communication_open told of; NULL: none */
+    uint32_t mpi_class;     /* that call's class */
+    uint64_t mpi_own_since; /* its time is counted up to this tick */
+    uint64_t mpi_file_ns;   /* lane_file_ns at that tick */
     int is_registered;      /* its end will be noticed */
     int is_aside;           /* a signal handler on a lane of its own: no thread more */
     uint32_t holds_lock;    /* the engine's: only the handler of a signal that the thread's own instruction caused can see this */

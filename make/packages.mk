@@ -56,7 +56,7 @@ deb: native  ## make a Debian package of library and collector, in dist/
 deb-check: deb  ## check the Debian package with lintian and autopkgtest, which installs it and removes it again
 	make/deb_check $(DIST)/slicewise-runtime_$(VERSION)_$(shell dpkg --print-architecture).deb
 
-# They have the versions of the lock file, and pip prefers them to those of the index. It takes an hour or two, and Rust's compiler.
+# They have the versions of the lock file, and pip prefers them to those of the index. It takes about an hour, and Rust's compiler.
 .PHONY: slim
 slim: $(VENV)/.installed  ## build polars and numpy without what is not used, in dist/slim/
 	$(VENV)/bin/python make/slim $(BUILD)/slim $(DIST)/slim

@@ -20,7 +20,7 @@ def _major(path: Path) -> str:
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda path: path.stem)
 def test_nothing_of_a_released_version_is_gone(version: Path):
-    """Within a MAJOR version. Until 1.0.0 a MINOR one may take away; then the file is made anew with it."""
+    """Within a MAJOR version."""
     if _major(version) != slicewise.__version__.split(".")[0]:
         return
     assert missing(surface(), json.loads(version.read_text(encoding="utf-8"))) == []
