@@ -14,26 +14,32 @@ WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-
 CFLAGS ?= -O2 -g
 # Where headers are looked for: the store and the collector know nothing of the engine, which runs in applications alone.
 ROOMS = -Istore -Ilibprofiler
-$(BUILD)/objects/store/%.o $(BUILD)/objects/collector/%.o: ROOMS = -Istore
+$(BUILD)/objects/store/%.o: ROOMS = -Istore
+# The messages by which jobs take turns are the coordinator's as well.
+$(BUILD)/objects/collector/%.o: ROOMS = -Istore -Iturns
 # The collector may run as root, and none of its functions is on an application's path.
 $(BUILD)/objects/collector/%.o: HARDENING = -fstack-protector-strong
-$(BUILD)/objects/interface/%.o: ROOMS = -Istore -Iinterface
+$(BUILD)/objects/interface/%.o: ROOMS = -Istore -Iturns -Iinterface
+$(BUILD)/objects/turns/%.o: ROOMS = -Istore -Ilibprofiler -Iwrappers
 C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fdata-sections -fvisibility=hidden -ftls-model=initial-exec $(HARDENING) -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-initializers -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a /usr/lib/libzstd.a /usr/local/lib/libzstd.a))
 
 # In the library what every process runs lies together, first, and so do its variables: a process that does nothing brings few pages into memory.
-STARTING = $(addprefix libprofiler/,asleep.c engine.c) $(addprefix store/,kernel.c settings.c identity.c clock.c) libprofiler/environment.c store/program.c
+STARTING = $(addprefix libprofiler/,asleep.c engine.c) $(addprefix store/,kernel.c settings.c identity.c clock.c vdso.c) libprofiler/environment.c store/program.c
 ENGINE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(STARTING) $(filter-out $(STARTING),$(sort $(wildcard libprofiler/*.c store/*.c))))
 STORE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard store/*.c))
 USUAL_WRAPPERS = wrappers/raw_syscall.c wrappers/life.c wrappers/spawn.c wrappers/posix.c wrappers/posix_open.c wrappers/posix_stat.c wrappers/stdio.c
 FIRST_WRAPPERS = $(BUILD)/objects/wrappers/raw_syscall.o $(BUILD)/objects/wrappers/life.o
 WRAPPER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(USUAL_WRAPPERS) $(filter-out $(USUAL_WRAPPERS),$(sort $(wildcard wrappers/*.c))))
 LIBRARY_OBJECTS = $(FIRST_WRAPPERS) $(ENGINE_OBJECTS) $(filter-out $(FIRST_WRAPPERS),$(WRAPPER_OBJECTS))
+# Linked against the names of an old glibc (make/packages.mk): a build is preloaded into programs of containers and of other nodes, too.
+NAMES_OF_GLIBC = $(if $(OLDEST_GLIBC),-L$(abspath $(BUILD)/old_glibc))
 LIBRARY_LINK = -Wl,--version-script=$(BUILD)/generated/exports.map -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--sort-section=name \
-  -Wl,-z,noseparate-code -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -ldl -lpthread
+  -Wl,-z,noseparate-code -Wl,-z,relro -Wl,-z,defs
 COLLECTOR_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard collector/*.c))
 INTERFACE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard interface/*.c))
+TURN_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard turns/*.c) libprofiler/key_table.c wrappers/raw_syscall.c)
 READER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard reader/*.c))
 GENERATED = $(addprefix $(BUILD)/generated/,schema_frame.inc size_bins.inc exports.map)
 
@@ -52,14 +58,16 @@ all: native  ## build the library, the collector and, where Python is, the comma
 
 native: $(NATIVE:%=$(BUILD)/%) $(if $(MPICC),$(WORKLOAD))  ## build all but the command: needs no Python and no package index
 
+$(NATIVE:%=$(LINKED)/%): | $(if $(OLDEST_GLIBC),$(BUILD)/old_glibc/libc.so)
+
 # What the compiler would not find is named with what installs it, before the first file is compiled.
 $(BUILD)/.tools: make/setup
 	@make/setup --check native
 	@mkdir -p $(@D) && touch $@
 
-$(BUILD)/generate: schema/generate.c schema/format.h $(wildcard schema/*.def) | $(BUILD)/.tools
+$(BUILD)/generate: schema/generate.c schema/pages.c schema/lists.h schema/format.h $(wildcard schema/*.def) | $(BUILD)/.tools
 	@mkdir -p $(@D)
-	$(CC) -std=c17 -D_GNU_SOURCE -O1 $(WARNINGS) -Ischema $< -o $@ $(ZSTD_ARCHIVE)
+	$(CC) -std=c17 -D_GNU_SOURCE -O1 $(WARNINGS) -Ischema $(filter schema/%.c,$^) -o $@ $(ZSTD_ARCHIVE)
 
 # It runs here, so that files for another machine are made with this machine's (make/cross.mk).
 GENERATE ?= $(BUILD)/generate
@@ -98,22 +106,23 @@ $(BUILD)/objects/%.o: %.c $(GENERATED)
 
 $(LINKED)/lib/libslicewise.so: $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(BUILD)/objects/zstd_unused.o $(BUILD)/generated/exports.map
 	@mkdir -p $(@D)
-	$(CC) -shared -nostartfiles -o $@ $(LIBRARY_OBJECTS) $(BUILD)/objects/zstd_unused.o $(ZSTD_ARCHIVE) $(LDFLAGS) $(LIBRARY_LINK)
+	$(CC) -shared -nostartfiles -o $@ $(LIBRARY_OBJECTS) $(BUILD)/objects/zstd_unused.o $(ZSTD_ARCHIVE) $(NAMES_OF_GLIBC) $(LDFLAGS) $(LIBRARY_LINK)
 
 # That this links shows that the store needs nothing of the engine; and the collector has no constructor that would profile the collector itself.
-$(LINKED)/bin/slicewise-collect: $(COLLECTOR_OBJECTS) $(STORE_OBJECTS) $(BUILD)/objects/zstd_unused.o
+$(LINKED)/bin/slicewise-collect: $(COLLECTOR_OBJECTS) $(BUILD)/objects/turns/turn.o $(STORE_OBJECTS) $(BUILD)/objects/zstd_unused.o
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -pie -Wl,-z,relro,-z,now -ldl -lpthread
+	$(CC) -o $@ $^ $(ZSTD_ARCHIVE) $(NAMES_OF_GLIBC) $(LDFLAGS) -pie -Wl,-z,relro,-z,now -ldl -lpthread
 
-# For programs that take turns by calls of their own. It profiles nothing.
-$(LINKED)/lib/libslicewise-coordinate.so: $(INTERFACE_OBJECTS) $(STORE_OBJECTS)
+# Taking turns: for the profiler, which opens it where turns are asked for, and for programs that take them by calls of their own. It profiles nothing.
+$(LINKED)/lib/libslicewise-coordinate.so: $(INTERFACE_OBJECTS) $(TURN_OBJECTS) $(STORE_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,relro -Wl,-z,defs -lpthread
+	$(CC) -shared -o $@ $^ $(ZSTD_ARCHIVE) $(NAMES_OF_GLIBC) $(LDFLAGS) -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--gc-sections \
+	  -Wl,-z,relro,-z,now,-z,defs
 
 # What the analyzer reads profiles with: it shares the format's bytes with the library, and no code.
 $(LINKED)/lib/libslicewise-reader.so: $(READER_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -Wl,--exclude-libs,ALL -Wl,-z,relro -Wl,-z,defs -lpthread
+	$(CC) -shared -o $@ $^ $(ZSTD_ARCHIVE) $(NAMES_OF_GLIBC) $(LDFLAGS) -Wl,--exclude-libs,ALL -Wl,-z,relro -Wl,-z,defs -lpthread
 
 $(VENV)/.installed: analyzer/requirements.lock analyzer/pyproject.toml make/environment | $(BUILD)/lib/libslicewise-reader.so
 	make/environment $(VENV)
@@ -121,7 +130,7 @@ $(VENV)/.installed: analyzer/requirements.lock analyzer/pyproject.toml make/envi
 
 $(BUILD)/bin/slicewise: bin/slicewise.in $(VENV)/.installed
 	@mkdir -p $(@D)
-	sed 's|@VENV@|../venv|' $< > $@
+	sed 's|@PYTHON@|../venv/bin/python|; s|@PACKAGE@|../../analyzer/slicewise|' $< > $@
 	chmod 755 $@
 
 # The tools that exports and the dashboard are for, in an environment of their own: tests open what we write with them.
@@ -165,7 +174,7 @@ PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
 # one more than there are processors, since many wait.
 ALONE = $(addprefix tests/,bench \
   $(addprefix endtoend/,$(addprefix test_,compare.py contention.py delta_run.py footprint.py hostile_processes.py life_starts.py live.py \
-    live_costs.py others.py)) \
+    live_costs.py others.py profiling_cost.py tutorial.py)) \
   $(addprefix fault/,$(addprefix test_,collector.py jumps.py)))
 # Those that mind a crowd, and not one neighbour of another file: kills at random moments, and a testbed's networks, whose links are slow beside a
 # processor.
@@ -185,6 +194,9 @@ check: all $(BUILD)/bin/unit $(BUILD)/peers/.installed  ## for daily work: unit 
 
 # With PYTEST_OPTIONS=--listed-skips, a test that skips fails the run unless tests/may_skip.txt has it. The Python environment is begun with the
 # compiling, since it waits for a network. The engine's own tests and lint run beside those tests that do not mind, and speak last.
+# Up to MOST_AGAIN tests that failed are run once more with nothing beside them, since these machines are shared: what fails again fails.
+MOST_AGAIN = 5
+FAILED = $(BUILD)/failed
 .PHONY: test
 test:  ## run all tests, the engine's under sanitizers too, and lint
 	make/setup test
@@ -193,25 +205,35 @@ test:  ## run all tests, the engine's under sanitizers too, and lint
 	$(MAKE) --no-print-directory all
 	-$(MAKE) --no-print-directory axe
 	-$(MAKE) --no-print-directory promtool
+	rm -f $(FAILED)
 	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize unit > $(BUILD)/engine.log 2>&1 & testing_engine=$$!; \
 	  nice -n 19 $(MAKE) --no-print-directory lint > $(BUILD)/lint.log 2>&1 & linting=$$!; \
-	  $(PYTEST) $(PYTEST_OPTIONS) -n $$(($(PROCESSORS) + 1)) --dist loadgroup $(patsubst %,--ignore=%,$(ALONE) $(IN_PAIRS)) tests; side_by_side=$$?; \
-	  $(PYTEST) $(PYTEST_OPTIONS) -n 2 --dist loadfile $(IN_PAIRS); two=$$?; \
+	  $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) -n $$(($(PROCESSORS) + 1)) --dist loadgroup $(patsubst %,--ignore=%,$(ALONE) $(IN_PAIRS) tests/guest) tests; side_by_side=$$?; \
+	  $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) -n 2 --dist loadfile $(IN_PAIRS); two=$$?; \
 	  wait $$testing_engine; engine=$$?; wait $$linting; lint=$$?; \
-	  $(PYTEST) $(PYTEST_OPTIONS) $(ALONE); alone=$$?; \
-	  cat $(BUILD)/engine.log $(BUILD)/lint.log; exit $$((side_by_side | two | alone | engine | lint))
+	  $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) $(ALONE); tests=$$((side_by_side | two | $$?)); \
+	  if [ $$tests -eq 1 ] && [ -s $(FAILED) ] && [ "$$(wc -l < $(FAILED))" -le $(MOST_AGAIN) ]; then \
+	    printf '\nOnce more, with nothing beside them:\n' && cat $(FAILED) && $(PYTEST) $(PYTEST_OPTIONS) "@$(FAILED)"; tests=$$?; fi; \
+	  cat $(BUILD)/engine.log $(BUILD)/lint.log; exit $$((tests | engine | lint))
 
 # SOAK_ROUNDS: how often each fault is tried. What fails ends it, and says in which round.
 SOAK_ROUNDS ?= 50
 SOAK_FUZZ_SECONDS ?= 600
 
+.PHONY: guest
+guest:  ## tests on a kernel that this machine may lack (NFS), in a guest under emulation; as root, about 4 min
+	make/setup guest
+	$(MAKE) --no-print-directory -j$(PROCESSORS) all
+	$(PYTEST) -q tests/guest
+
 .PHONY: soak
-soak:  ## what takes long: fuzzing, deep lint, endurance, stress, and each fault SOAK_ROUNDS times
+soak:  ## what takes long: fuzzing, deep lint, endurance, a guest, stress, and each fault SOAK_ROUNDS times
 	make/setup test
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(SOAK_FUZZ_SECONDS)
 	rm -rf $(BUILD)/lint && $(MAKE) --no-print-directory -j$(PROCESSORS) lint-c TIDY_LIMIT=
 	$(MAKE) --no-print-directory bench-endurance
+	$(MAKE) --no-print-directory guest
 	for round in $$(seq $(SOAK_ROUNDS)); do \
 	  echo "soak: round $$round of $(SOAK_ROUNDS)"; $(PYTEST) -q tests/fault tests/endtoend/test_real_stress.py tests/endtoend/test_life_starts.py || exit; \
 	done
@@ -220,7 +242,7 @@ soak:  ## what takes long: fuzzing, deep lint, endurance, stress, and each fault
 install: all $(BUILD)/bin/slicewise install-man install-native  ## install below PREFIX (/usr/local); the clone is not needed afterwards
 	make/wheel $(BUILD)
 	make/environment $(DESTDIR)$(PREFIX)/lib/slicewise/venv $(BUILD)/wheel/*.whl
-	sed 's|@VENV@|../lib/slicewise/venv|' bin/slicewise.in > $(BUILD)/wheel/slicewise
+	sed 's|@PYTHON@|../lib/slicewise/venv/bin/python|; s|@PACKAGE@|../lib/slicewise/venv/lib/python3*/site-packages/slicewise|' bin/slicewise.in > $(BUILD)/wheel/slicewise
 	install -m 755 $(BUILD)/wheel/slicewise $(DESTDIR)$(PREFIX)/bin/slicewise
 
 install-man: $(VENV)/.installed
@@ -281,4 +303,4 @@ help:  ## list the targets
 
 include make/pages.mk make/engine.mk make/site.mk make/lint.mk make/fuzz.mk make/bench.mk make/cross.mk make/validation.mk
 
--include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS))
+-include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS) $(TURN_OBJECTS))

@@ -1,4 +1,4 @@
-/* The coordinator: a service beside a file system that jobs ask for their turn (store/turn.h). One thread, one loop; it advises, and no job depends
+/* The coordinator: a service beside a file system that jobs ask for their turn (turns/turn.h). One thread, one loop; it advises, and no job depends
  * on it. */
 #ifndef SLICEWISE_COORDINATOR_H
 #define SLICEWISE_COORDINATOR_H

@@ -33,7 +33,7 @@ static int usage(FILE *out)
         "--most-seconds:   a job that was served for so long while others waited must queue anew (300)\n"
         "--most-processes: a job is not believed to have more of them (1000000)\n"
         "--idle-seconds:   a job that does no I/O for so long has ended its phase (1)\n"
-        "--log:            decisions, a line of JSON each, for `slicewise policy replay`\n"
+        "--log:            decisions, a line of JSON each, for `slicewise turns replay`\n"
         "Example: slicewise-collect coordinate --listen unix:/run/slicewise/scratch --policy dynamic --log decisions.jsonl\n");
     return out == stdout ? 0 : 2;
 }

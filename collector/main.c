@@ -1,10 +1,13 @@
 /* slicewise-collect: what runs beside the applications. */
 #include "bpf.h"
 #include "coordinator.h"
+#include "launched.h"
+#include "left.h"
 #include "live.h"
 #include "node.h"
 #include "others_link.h"
 #include "recover.h"
+#include "servers.h"
 #include "snapshot.h"
 #include "stacks.h"
 #include "tell.h"
@@ -12,7 +15,6 @@
 
 #include "format.h"
 #include "identity.h"
-#include "program.h"
 #include "settings.h"
 
 #include <getopt.h>
@@ -23,53 +25,50 @@
 
 static int usage(FILE *out)
 {
-    fprintf(out, "usage: slicewise-collect recover [--user USER | --all-users] [--job JOB] [--into DIR] [JOBDIR]\n"
+    fprintf(out, "usage: slicewise-collect recover [--user USER | --all-users [--since TIME]] [--job JOB] [--into DIR] [JOBDIR]\n"
+                 "       slicewise-collect left [--all-users]\n"
                  "       slicewise-collect node [--job JOB] [--parent PID] [--detach] [--json] [--samples] [--user USER]\n"
                  "                              [--others named|hidden] [--bpf]\n"
                  "       slicewise-collect stop [--job JOB] [--user USER]\n"
+                 "       slicewise-collect servers [--detach] [--root DIR]\n"
                  "       slicewise-collect live [--every SECONDS] [--all-users]\n"
                  "       slicewise-collect snapshot --into DIR PROFILES\n"
                  "       slicewise-collect coordinate --listen ADDRESS ...\n"
                  "       slicewise-collect look COMMAND\n"
+                 "       slicewise-collect launching COMMAND\n"
+                 "       slicewise-collect launched PID OWN_BYTES READ_BYTES WRITE_BYTES READS WRITES COMMAND\n"
                  "       slicewise-collect stacks [--job JOB] [--seconds SECONDS] PID...\n"
                  "       slicewise-collect --version\n"
                  "recover: finishes the segments of processes that are gone, so that their profiles are whole;\n"
                  "         with JOBDIR only those whose profile lies there, with JOB only that job's; with DIR into that directory\n"
-                 "         of profiles, for processes whose own is gone\n"
+                 "         of profiles, for processes whose own is gone; with TIME (in seconds, as date +%%s has it) for those users alone of whom\n"
+                 "         processes began or ended since, and for the caller\n"
+                 "left:    prints how many processes could not write their profile, and how many others have none, as far as the node knows\n"
                  "node:    drains the segments of a job's processes on this node while they run, and samples the node's own\n"
                  "         counters, until process PID is gone or SIGTERM comes; with --samples the job has these also\n"
                  "         from a node where none of its processes runs, as its file server; with --others, for root, also what everybody\n"
                  "         else on the node moves without a profile: by user, or of all together but the job's own user;\n"
                  "         with --bpf, for root, also what the job and all others read and write on each file system, as the kernel counts it\n"
                  "         by a program of ours\n"
-                 "stop:    ends it, and waits until it has\n"
+                 "stop:    ends it, and waits until it has; with --job servers: the one of `servers`\n"
+                 "servers: samples what this file server serves by job or client (Lustre's job_stats, NFS), slice by slice, until SIGTERM\n"
+                 "         comes; with DIR below that directory instead of /, as a container sees its host\n"
                  "live:    prints what processes have counted so far as a line of JSON, once or again and again\n"
                  "snapshot: writes what living processes have counted so far to DIR/JOB, behind what is there, and prints how many they\n"
                  "         were: those whose profiles are to lie in PROFILES or below; they take no notice\n"
                  "coordinate: tells jobs that share a file system when to do their I/O; coordinate --help says more\n"
                  "look:    prints why COMMAND cannot be profiled (`unknown`: it can, as far as can be told), and its executable\n"
+                 "launching: the same as look, before slicewise run begins COMMAND\n"
+                 "launched: adds what the kernel counted of a command to the job's profile, and prints the same as look\n"
                  "stacks:  prints where the threads of processes are now as lines of JSON; of a JOB's processes only; each process within SECONDS\n"
                  "Root may act for another user, with that user's rights.\n");
     return out == stdout ? 0 : 2;
 }
 
-static const char *const reasons[] = {
-#define REASON(name, meaning) #name,
-#include "enums.def"
-};
-
-static int look(const char *command)
-{
-    static struct program program;
-    program_look_for(&program, command);
-    tell(stdout, "%s %s\n", reasons[program.reason], program.path);
-    return 0;
-}
-
 struct options {
     struct node_options node;
-    const char *user, *into, *operand, *others;
-    double every_seconds;
+    const char *user, *into, *operand, *others, *root;
+    double every_seconds, since;
     bool is_for_all, wants_bpf;
 };
 
@@ -78,17 +77,20 @@ static bool read_number(const char *text, double *number)
 {
     char *end;
     *number = strtod(text, &end);
-    return end != text && *end == '\0' && *number > 0 && *number < 1e9;
+    return end != text && *end == '\0' && *number > 0 && *number < 1e12;
 }
 
 /* Takes the options in `allowed` and at most one operand. Returns false if there is anything else. */
 static bool read_options(struct options *options, const char *allowed, int argc, char **argv)
 {
     static const struct option names[] = {
-        { "user", required_argument, NULL, 'u' },   { "all-users", no_argument, NULL, 'a' }, { "job", required_argument, NULL, 'j' },
-        { "parent", required_argument, NULL, 'p' }, { "detach", no_argument, NULL, 'd' },    { "json", no_argument, NULL, 's' },
-        { "every", required_argument, NULL, 'e' },  { "samples", no_argument, NULL, 'o' },   { "into", required_argument, NULL, 'i' },
-        { "others", required_argument, NULL, 't' }, { "bpf", no_argument, NULL, 'b' },       { 0 },
+        { "user", required_argument, NULL, 'u' },  { "all-users", no_argument, NULL, 'a' },
+        { "job", required_argument, NULL, 'j' },   { "parent", required_argument, NULL, 'p' },
+        { "detach", no_argument, NULL, 'd' },      { "json", no_argument, NULL, 's' },
+        { "every", required_argument, NULL, 'e' }, { "samples", no_argument, NULL, 'o' },
+        { "into", required_argument, NULL, 'i' },  { "others", required_argument, NULL, 't' },
+        { "bpf", no_argument, NULL, 'b' },         { "since", required_argument, NULL, 'c' },
+        { "root", required_argument, NULL, 'r' },  { 0 },
     };
     double number;
     for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -96,6 +98,7 @@ static bool read_options(struct options *options, const char *allowed, int argc,
             return false;
         options->user = option == 'u' ? optarg : options->user;
         options->others = option == 't' ? optarg : options->others;
+        options->root = option == 'r' ? optarg : options->root;
         options->into = option == 'i' ? optarg : options->into;
         options->is_for_all |= option == 'a';
         options->wants_bpf |= option == 'b';
@@ -103,14 +106,13 @@ static bool read_options(struct options *options, const char *allowed, int argc,
         options->node.is_detached |= option == 'd';
         options->node.is_json |= option == 's';
         options->node.is_for_samples |= option == 'o';
-        if (option == 'p' || option == 'e') {
-            if (!read_number(optarg, &number))
-                return false;
-            if (option == 'p')
-                options->node.parent = (int)number;
-            else
-                options->every_seconds = number;
-        }
+        if (strchr("pec", option) == NULL)
+            continue;
+        if (!read_number(optarg, &number) || (option == 'p' && number > 1e9))
+            return false;
+        options->node.parent = option == 'p' ? (int)number : options->node.parent;
+        options->every_seconds = option == 'e' ? number : options->every_seconds;
+        options->since = option == 'c' ? number : options->since;
     }
     if (optind < argc)
         options->operand = argv[optind++];
@@ -167,8 +169,18 @@ int main(int argc, char **argv)
     }
     if (argc == 2 && strcmp(argv[1], "--help") == 0)
         return usage(stdout);
-    if (argc == 3 && strcmp(argv[1], "look") == 0)
-        return look(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "look") == 0) {
+        launched_look(argv[2]);
+        return 0;
+    }
+    if (argc == 3 && strcmp(argv[1], "launching") == 0) {
+        launched_begin(argv[2]);
+        return 0;
+    }
+    if (argc == 9 && strcmp(argv[1], "launched") == 0) {
+        int status = launched(argv + 2);
+        return status == 2 ? usage(stderr) : status;
+    }
     if (argc >= 2 && strcmp(argv[1], "coordinate") == 0)
         return coordinator(argc - 1, argv + 1);
     if (argc >= 2 && strcmp(argv[1], "stacks") == 0) {
@@ -177,8 +189,9 @@ int main(int argc, char **argv)
     }
     const struct {
         const char *name, *allowed;
-    } commands[] = { { "recover", "uaji*" }, { "node", "ujpdsotb" }, { "stop", "uj" }, { "live", "ea" }, { "snapshot", "i*" } };
-    enum { RECOVER, NODE, STOP, LIVE, SNAPSHOT, COMMANDS };
+    } commands[] = { { "recover", "uajic*" }, { "node", "ujpdsotb" }, { "stop", "uj" },   { "live", "ea" },
+                     { "snapshot", "i*" },    { "left", "a" },        { "servers", "dr" } };
+    enum { RECOVER, NODE, STOP, LIVE, SNAPSHOT, LEFT, SERVERS, COMMANDS };
     int command = 0;
     while (command < COMMANDS && (argc < 2 || strcmp(argv[1], commands[command].name) != 0))
         command++;
@@ -194,9 +207,11 @@ int main(int argc, char **argv)
     if (wrong != 0)
         return wrong;
     switch (command) {
-    case RECOVER: return options.is_for_all ? recover_all_users(recover_for_one, &options) : recover(options.operand, options.node.job, options.into);
+    case RECOVER: return options.is_for_all ? recover_all_users((time_t)options.since, recover_for_one, &options) : recover_for_one(&options);
     case NODE: return node_run(&options.node);
     case STOP: return node_stop(options.node.job);
+    case LEFT: return left(options.is_for_all);
+    case SERVERS: return servers_run(&(struct servers_options){ options.root, options.node.is_detached });
     case SNAPSHOT: return snapshot(options.operand, options.into);
     default: return live(options.every_seconds, options.is_for_all);
     }

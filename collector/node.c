@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "encode.h"
 #include "identity.h"
+#include "own_segments.h"
 #include "patience.h"
 #include "raw.h"
 #include "record.h"
@@ -333,8 +334,6 @@ int node_drain(struct node *node)
 
 void node_visit(struct node *node, const char *segment_dir, const char *job, uint64_t next_ns, bool looks_closely)
 {
-    const char *tmpdir = getenv("TMPDIR");
-    const char *const dirs[] = { segment_dir, tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp" };
     char prefix[160];
     snprintf(prefix, sizeof prefix, "%s.", job);
     node->visits.alive = node->visits.failed = 0;
@@ -342,9 +341,7 @@ void node_visit(struct node *node, const char *segment_dir, const char *job, uin
     node->visits.looks_closely = looks_closely;
     if (node->profiled != NULL)
         node->profiled->used = 0;
-    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
-        if (patience_answers(dirs[i]))
-            adopt_each_below(dirs[i], prefix, visit_segment, &node->visits);
+    own_segments_each(segment_dir, prefix, visit_segment, NULL, &node->visits);
     node->most_alive = node->visits.alive > node->most_alive ? node->visits.alive : node->most_alive;
 }
 

@@ -1,96 +1,24 @@
 /* The life of a node's collector as a process: its one instance a job, its turns, its end. */
 #include "node.h"
 
-#include "adopt.h"
+#include "background.h"
 #include "clock.h"
 #include "identity.h"
+#include "left.h"
 #include "patience.h"
 #include "raw.h"
 #include "record.h"
 #include "spool.h"
 #include "tell.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #define LONGEST_ROUND_NS (4 * NS_PER_SECOND) /* between two visits, however long slices are */
 #define CLOSE_LOOK_ROUNDS 16
 #define SHORTEST_LOOK_NS (NS_PER_SECOND / 4)
 #define LONGEST_LOOK_NS NS_PER_SECOND
-
-static volatile sig_atomic_t is_told_to_end;
-
-static void end(int signal)
-{
-    (void)signal;
-    is_told_to_end = 1;
-}
-
-static void complain(const char *variable, const char *value, const char *wrong)
-{
-    tell(stderr, "slicewise: %s%s%s: %s\n", variable, value != NULL ? "=" : "", value != NULL ? value : "", wrong);
-}
-
-/* The file that a job's collector holds locked, and its path. Returns its descriptor, or -errno. */
-static int open_lock(const struct settings *settings, const char *job, bool may_make, char path[512])
-{
-    const char *tmpdir = getenv("TMPDIR");
-    const char *const dirs[] = { settings->segment_dir, tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp" };
-    char user_dir[256], name[160];
-    int fd = -ENOENT;
-    path[0] = '\0';
-    snprintf(name, sizeof name, ".node.%s", job);
-    for (size_t i = 0; i < USER_DIRS * sizeof dirs / sizeof *dirs && fd < 0; i++) {
-        segment_user_dir(user_dir, sizeof user_dir, dirs[i / USER_DIRS], geteuid(), i % USER_DIRS);
-        if (may_make)
-            raw_mkdir(user_dir, 0700);
-        int dir = adopt_open_dir(user_dir);
-        if (dir < 0) {
-            fd = dir;
-            continue;
-        }
-        fd = raw_open_at(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | (may_make ? O_CREAT : 0), 0600);
-        raw_close(dir);
-        snprintf(path, 512, "%s/%s", user_dir, name);
-    }
-    return fd;
-}
-
-static const struct flock whole_file = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-
-/* Returns false if somebody else is a job's collector; else it is ours to be, though without a file where none can be made. */
-static bool take_lock(const struct settings *settings, const char *job, char path[512])
-{
-    for (;;) {
-        struct stat held, named;
-        int fd = open_lock(settings, job, true, path);
-        if (fd < 0)
-            return true;
-        if (fcntl(fd, F_SETLK, &whole_file) != 0)
-            return false;
-        if (fstat(fd, &held) == 0 && lstat(path, &named) == 0 && held.st_ino == named.st_ino)
-            return true; /* and kept open, which is what keeps it locked */
-        raw_close(fd); /* the one before us was just removing it */
-    }
-}
-
-static uint64_t next_multiple(uint64_t now, uint64_t of)
-{
-    return (now / of + 1) * of;
-}
-
-/* Sleeps until a time of CLOCK_REALTIME, a signal, or the parent's end. Returns false after the latter two. */
-static bool sleep_until(uint64_t until_ns, int parent_fd, const sigset_t *signals)
-{
-    uint64_t now = clock_read(CLOCK_REALTIME), ns = until_ns > now ? until_ns - now : 0;
-    struct timespec timeout = { .tv_sec = (time_t)(ns / NS_PER_SECOND), .tv_nsec = (long)(ns % NS_PER_SECOND) };
-    struct pollfd parent = { .fd = parent_fd, .events = POLLIN };
-    return ppoll(&parent, 1, &timeout, signals) <= 0 && !is_told_to_end;
-}
 
 /* How long it is from one look at processes that are sampled to the next. What such a process does between the last look and its end is lost. */
 static uint64_t look_ns(uint64_t slice_ns)
@@ -99,7 +27,7 @@ static uint64_t look_ns(uint64_t slice_ns)
     return ns < LONGEST_LOOK_NS ? ns : LONGEST_LOOK_NS;
 }
 
-static void take_turns(struct node *node, const struct settings *settings, const char *job, int parent_fd, const sigset_t *signals)
+static void take_turns(struct node *node, const struct settings *settings, const char *job, int parent_fd)
 {
     uint64_t round_ns = settings->slice_ns < LONGEST_ROUND_NS ? settings->slice_ns : LONGEST_ROUND_NS, round = 0, visited_until_ns = 0, wake_ns;
     do {
@@ -115,12 +43,12 @@ static void take_turns(struct node *node, const struct settings *settings, const
             node_sample_processes(node);
         }
         now = clock_read(CLOCK_REALTIME);
-        uint64_t turn = next_multiple(now, settings->slice_ns);
-        visited_until_ns = is_round ? next_multiple(now, round_ns) : visited_until_ns;
+        uint64_t turn = background_next_multiple(now, settings->slice_ns);
+        visited_until_ns = is_round ? background_next_multiple(now, round_ns) : visited_until_ns;
         wake_ns = turn < visited_until_ns ? turn : visited_until_ns;
         if (node_is_busy(node) && now + look_ns(settings->slice_ns) < wake_ns)
             wake_ns = now + look_ns(settings->slice_ns);
-    } while (sleep_until(wake_ns, parent_fd, signals));
+    } while (background_sleep_until(wake_ns, parent_fd));
     node_look(node);
     node_look_at_others(node);
     /* First nobody counts on us any more, then whoever ended meanwhile is finished. */
@@ -148,62 +76,17 @@ static void say_end(const struct node *node, const struct node_options *options,
     fflush(stdout);
 }
 
-/* Goes on in a child without a terminal, whose pipe is returned. In the parent, which waits until the child is ready or has ended, `status`
- * is the exit status. */
-static int detach(int *status)
-{
-    int pipe_ends[2], ended;
-    char byte;
-    *status = -1;
-    pid_t child = pipe2(pipe_ends, O_CLOEXEC) == 0 ? fork() : -1;
-    if (child == 0) {
-        close(pipe_ends[0]);
-        setsid();
-        return pipe_ends[1];
-    }
-    *status = 1;
-    if (child < 0) {
-        tell(stderr, "slicewise: no process can be started (%s)\n", strerror(errno));
-        return -1;
-    }
-    close(pipe_ends[1]);
-    if (read(pipe_ends[0], &byte, 1) == 1)
-        *status = 0;
-    else if (waitpid(child, &ended, 0) == child && WIFEXITED(ended))
-        *status = WEXITSTATUS(ended);
-    return -1;
-}
-
-/* The parent may go on; nothing of its is held any longer. */
-static void let_go(int ready)
-{
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    bool is_away = chdir("/") == 0 && write(ready, "", 1) == 1;
-    for (int fd = 0; fd < 3 && is_away; fd++)
-        dup2(null, fd);
-    close(null);
-    close(ready);
-}
-
 static int run_attached(const struct node_options *options, const struct settings *settings, const char *job, int ready)
 {
     static struct node node;
-    sigset_t signals, none;
     char spool[1100];
     uint64_t began_ns = clock_read(CLOCK_MONOTONIC);
-    char lock_path[512];
-    if (!take_lock(settings, job, lock_path)) {
+    char lock_path[BESIDE_PATH_BYTES];
+    if (!background_take_lock(settings, job, lock_path)) {
         tell(stdout, "slicewise: job %s has its collector on this node already\n", job);
         return 0;
     }
-    sigemptyset(&none);
-    sigfillset(&signals);
-    sigprocmask(SIG_SETMASK, &signals, NULL);
-    struct sigaction action = { .sa_handler = end };
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    background_take_signals();
     int parent_fd = options->parent != 0 ? (int)syscall(SYS_pidfd_open, options->parent, 0) : -1;
     if (options->parent != 0 && parent_fd < 0) {
         tell(stderr, "slicewise: process %d: cannot be watched (%s); give the id of a living process to --parent\n", options->parent,
@@ -216,11 +99,12 @@ static int run_attached(const struct node_options *options, const struct setting
         tell(stderr, "slicewise: no memory for the collector (%s)\n", strerror(-begun));
         return 1;
     }
+    left_remove_old(settings->segment_dir);
     node.is_for_samples = options->is_for_samples;
     node.others.fd = options->others_fd;
     if (ready >= 0)
-        let_go(ready);
-    take_turns(&node, settings, job, parent_fd, &none);
+        background_let_go(ready);
+    take_turns(&node, settings, job, parent_fd);
     int ended = node_end(&node);
     spool_path(spool, sizeof spool, node.home.segment);
     if (ended < 0 || node.visits.failed > 0)
@@ -233,7 +117,7 @@ static int run_attached(const struct node_options *options, const struct setting
 
 static bool settle(struct settings *settings, const char *given, char *job, size_t room)
 {
-    settings_read(settings, complain);
+    settings_read(settings, background_complain);
     if (given != NULL)
         settings->job = given;
     if (!identity_job(job, room, settings))
@@ -250,7 +134,7 @@ int node_run(const struct node_options *options)
     if (!settle(&settings, options->job, job, sizeof job))
         return 2;
     if (options->is_detached) {
-        ready = detach(&status);
+        ready = background_detach(&status);
         if (status >= 0)
             return status;
     }
@@ -263,9 +147,9 @@ int node_stop(const char *given)
     char job[JOB_NAME_BYTES];
     if (!settle(&settings, given, job, sizeof job))
         return 2;
-    char path[512];
-    int fd = open_lock(&settings, job, false, path);
-    struct flock held = whole_file;
+    char path[BESIDE_PATH_BYTES];
+    int fd = background_open_lock(&settings, job, false, path);
+    struct flock held = background_whole_file;
     if (fd < 0)
         return 0;
     /* Whom the kernel names as the lock's holder: no file's word is taken for it. */
@@ -274,7 +158,7 @@ int node_stop(const char *given)
             tell(stderr, "slicewise: process %d: cannot be ended (%s)\n", held.l_pid, strerror(errno));
             return 1;
         }
-        held = whole_file;
+        held = background_whole_file;
         while (fcntl(fd, F_SETLKW, &held) != 0 && errno == EINTR)
             continue;
     }

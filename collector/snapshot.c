@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "format.h"
 #include "living.h"
+#include "own_segments.h"
 #include "patience.h"
 #include "raw.h"
 #include "record.h"
@@ -12,7 +13,6 @@
 #include "tell.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct snapshot {
@@ -50,13 +50,9 @@ int snapshot(const char *dir, const char *into)
     struct settings settings;
     struct snapshot all = { .dir = dir };
     settings_read(&settings, NULL);
-    const char *tmpdir = getenv("TMPDIR");
-    const char *const dirs[] = { settings.segment_dir, tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp" };
     spool_into = into;
     patience_begin(settings.exit_ns);
-    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
-        if ((i == 0 || strcmp(dirs[i], dirs[0]) != 0) && patience_answers(dirs[i]))
-            adopt_each_below(dirs[i], "", write_one, &all);
+    own_segments_each(settings.segment_dir, "", write_one, NULL, &all);
     tell(stdout, "%u\n", all.processes);
     return all.failed > 0;
 }

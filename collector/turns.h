@@ -1,5 +1,5 @@
 /* The jobs of one storage that are known, and those of them that are in an I/O phase: what happens to them, who may go after it, and the log of
- * both, which `slicewise policy replay` decides once more. Knows nothing of sockets: whoever calls it is told of decisions by `tell`. A job is
+ * both, which `slicewise turns replay` decides once more. Knows nothing of sockets: whoever calls it is told of decisions by `tell`. A job is
  * made of members, one a connection (a process of it); it is in a phase as long as any of them is. Times are seconds since the start, and every
  * figure is rounded to what the log has of it before it is used. For one thread. */
 #ifndef SLICEWISE_TURNS_H

@@ -69,9 +69,10 @@ static int act_as(uid_t uid, int (*act)(void *argument), void *argument)
     return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-int user_each(const char *const *dirs, int (*act)(void *argument), void *argument)
+int user_each(const char *const *dirs, time_t since, int (*act)(void *argument), void *argument)
 {
     static uid_t users[USERS_MAX];
+    const uid_t caller = geteuid();
     unsigned used = 0;
     for (; *dirs != NULL; dirs++) {
         DIR *dir = opendir(*dirs);
@@ -79,7 +80,7 @@ int user_each(const char *const *dirs, int (*act)(void *argument), void *argumen
             struct stat status;
             /* A directory says whose it is by its owner, and not by its name. */
             if (!segment_is_user_dir(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-                !S_ISDIR(status.st_mode))
+                !S_ISDIR(status.st_mode) || (status.st_mtime < since && status.st_uid != caller))
                 continue;
             bool is_known = false;
             for (unsigned i = 0; i < used; i++)

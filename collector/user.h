@@ -10,8 +10,8 @@ int user_find(const char *name, uid_t *uid);
 /* Becomes the user of that name or number, groups and all. Prints why it cannot. Returns 0, or the exit status. */
 int user_become(const char *name);
 
-/* Calls `act` in a child of its own for every user who has a directory of segments in `dirs` (NULL at the end), as that user; root's call.
- * Returns the greatest exit status of all. */
-int user_each(const char *const *dirs, int (*act)(void *argument), void *argument);
+/* Calls `act` in a child of its own for every user who has a directory of segments in `dirs` (NULL at the end), as that user; root's call. For others
+ * than the caller only if it has changed since then. Returns the greatest exit status of all. */
+int user_each(const char *const *dirs, time_t since, int (*act)(void *argument), void *argument);
 
 #endif

@@ -244,7 +244,7 @@ def _compare(places: Places) -> None:
     print("\nNext, for instance:")
     print(f"  xdg-open {_from_here(places.page)}")
     print(f"  {slicewise} report {together[0]}")
-    print(f"  {slicewise} info {together[1]}")
+    print(f"  {slicewise} report --detail {together[1]}")
     print(f"  {slicewise} run -- mpirun -n 2 YOUR_PROGRAM")
 
 

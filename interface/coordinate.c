@@ -7,7 +7,6 @@
 #include "settings.h"
 #include "turn_client.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -44,8 +43,14 @@ static void begin(void)
 /* Whether the client is this thread's now. A forked child begins anew. */
 static bool take(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, begin);
+    static _Atomic uint32_t beginning;
+    enum { NOT_BEGUN, BEGINS, HAS_BEGUN };
+    uint32_t stage = NOT_BEGUN;
+    if (atomic_compare_exchange_strong(&beginning, &stage, BEGINS)) {
+        begin();
+        atomic_store(&beginning, HAS_BEGUN);
+    } else if (stage == BEGINS)
+        return false;
     if (client.state > TURN_OFF && client.pid != (uint32_t)raw_getpid())
         turn_client_forget(&client);
     return turn_client_take(&client);

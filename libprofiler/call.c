@@ -304,9 +304,21 @@ void call_reposition(const struct call *call, int fd, descriptor word, int64_t p
     guard_end(thread);
 }
 
+/* A seek of a descriptor of which the thread follows no position, for it has not read or written by it (in this slice). Returns false, and has
+ * changed nothing, if anything else is unusual. */
+static bool sought_unfollowed(const struct call *call, int fd)
+{
+    const struct effect effect = { .kind = KIND_meta };
+    struct lane *lane = thread_state.lane;
+    descriptor word = descriptor_word(fd);
+    return word != 0 && lane != NULL && stream_of(lane, fd)->descriptor != word && atomic_load(&lend_children) == 0 &&
+           count_usual_on_mount(call, descriptor_mount(word), &effect);
+}
+
 int64_t call_sought_unusually(enum operation operation, int fd, int64_t position, uint64_t start_tick, uint64_t end_tick)
 {
-    if (!is_on())
+    const struct call sought = { .operation = operation, .start_tick = start_tick, .end_tick = end_tick };
+    if (!is_on() || (LIKELY(position >= 0) && sought_unfollowed(&sought, fd)))
         return position;
     int saved_errno = errno_now();
     struct call call = { .operation = operation, .start_tick = start_tick, .end_tick = end_tick };
@@ -318,17 +330,13 @@ int64_t call_sought_unusually(enum operation operation, int fd, int64_t position
     return position;
 }
 
-static bool removes_name(enum operation operation)
-{
-    return operation == OP_unlink || operation == OP_unlinkat || operation == OP_rmdir || operation == OP_remove;
-}
-
 void call_named(const struct call *call, int dirfd, const char *path, bool is_error)
 {
     if (!is_on())
         return;
-    bool is_gone = !is_error && removes_name(call->operation);
-    count_touch(call, is_gone ? name_mount_removed(dirfd, path) : name_mount(dirfd, path, is_error), is_error);
+    count_touch(call, name_mount(call, dirfd, path, is_error), is_error);
+    if (!is_error)
+        name_changed(call->operation);
 }
 
 void call_named_on(const struct call *call, uint64_t device, uint32_t mode)
@@ -342,7 +350,7 @@ void call_opened(const struct call *call, int fd, int dirfd, const char *path)
 {
     if (!is_on())
         return;
-    count_touch(call, fd >= 0 ? descriptor_mount(descriptor_opened(fd, dirfd, path)) : name_mount(dirfd, path, true), fd < 0);
+    count_touch(call, fd >= 0 ? descriptor_mount(descriptor_opened(fd, dirfd, path)) : name_mount(call, dirfd, path, true), fd < 0);
 }
 
 void call_idled(enum operation operation)

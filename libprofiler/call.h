@@ -57,12 +57,10 @@ struct thread {
     int64_t site_left_ns;   /* I/O time until that sample */
     uint64_t site_base_ns;  /* what of the lane's I/O time has been taken off that */
     uint64_t site_rest_ns, site_random;
-    uint64_t site_put_off;  /* samples that the next stack which is taken stands for as well */
-    int64_t site_credit_ns; /* what taking stacks may still cost */
+    uint64_t site_joined;   /* stretches that the next sample stands for beside its own */
+    uint64_t site_debt_ns;  /* what stacks cost beyond what their samples pay */
     uint64_t closed_file_ns; /* in calls on files, in slices that are closed (lane_file_ns) */
-    uint64_t waited_ticks;  /* of the call that is counted next, spent waiting for its turn (coordinate.h) */
-    uint32_t turns_within;  /* the MPI call under way is one whose writes ask for their turn (enum mpi_turns_within), */
-    uint64_t turns_waited_ns; /* and so long they have waited for it */
+    uint64_t waited_ticks;  /* of the call that is counted next, spent waiting for its turn (waits.h) */
 };
 extern __thread struct thread thread_state HIDDEN;
 
@@ -124,15 +122,20 @@ struct _IO_wide_data {
 
 /* glibc's flag of a stream that reads from what was pushed back (ungetc) first. What its buffer holds lies by meanwhile. */
 #define STREAM_IN_BACKUP 0x100
+/* One that is open for writing alone. */
+#define STREAM_UNREADABLE 0x4
+/* One that writes at the file's end alone: where that is, libc does not know. */
+#define STREAM_APPENDS 0x1000
 
 struct stream_state unusual_stream_state(struct stream_state state, const FILE *stream);
 
-/* glibc's streams: what lies read ahead, what lies written but not handed on, and where the kernel's position is. */
+/* glibc's streams: what lies read ahead, how much its buffer was filled with, what lies written but not handed on, and where the kernel's position is.
+ * The buffer's own begin counts, for ungetc and wide characters move that of what may be read. */
 static inline struct stream_state stream_state(const FILE *stream)
 {
     struct stream_state state = {
         .readable = stream->_IO_read_end - stream->_IO_read_ptr,
-        .filled = stream->_IO_read_end - stream->_IO_read_base,
+        .filled = stream->_IO_read_end - stream->_IO_buf_base,
         .pending = stream->_IO_write_ptr > stream->_IO_write_base ? stream->_IO_write_ptr - stream->_IO_write_base : 0,
         .kernel_position = stream->_offset,
     };
@@ -145,13 +148,22 @@ static inline struct stream_state stream_state(const FILE *stream)
 extern const FILE *call_noted_stream HIDDEN;
 
 void call_stream_read(const struct call *call, FILE *stream, struct stream_state before, int64_t moved);
+/* Read in items of a size. Before a call on large items the kernel is asked for its position where libc does not know it: a part of one may be what
+ * the file has left. */
+enum { LEAST_LARGE_ITEM = 4096 };
+struct stream_state call_state_before_items(const FILE *stream, size_t size);
+void call_stream_read_items(const struct call *call, FILE *stream, struct stream_state before, size_t size, size_t items, size_t asked);
 void call_stream_wrote(const struct call *call, FILE *stream, struct stream_state before, int64_t moved);
 void call_stream_touched(const struct call *call, FILE *stream, struct stream_state before, bool is_error);
+/* A seek, which may fill the buffer anew. */
+void call_stream_sought(const struct call *call, FILE *stream, struct stream_state before, int whence, bool is_error);
 void call_streams_flushed(const struct call *call, int64_t pending);
 /* One whose arguments give it nothing to do: libc does not look at the stream, which need not be there. */
 void call_idled(enum operation operation);
 /* One that closes what a stream led to, and opens `path` for it (the same anew: NULL). `fd`: -1, it failed. */
 void call_stream_reopened(const struct call *call, int fd, struct stream_state before, const char *path);
+/* The process ends, and libc then hands on what the stream holds: `more` bytes than characters. */
+void call_stream_left(const FILE *stream, uint64_t more);
 void call_stream_closed(const struct call *call, descriptor descriptor, struct stream_state before, bool is_error);
 
 /* MPI-IO: `mount` is what engine_mount_of_path found when the file was opened. */

@@ -3,6 +3,13 @@
 #include "call_count.h"
 
 #include "name.h"
+#include "raw.h"
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 /* A character that lies in a buffer is taken for one byte: what it has more is counted when it comes or goes, so that sums are right. */
 struct stream_state unusual_stream_state(struct stream_state state, const FILE *stream)
@@ -13,8 +20,8 @@ struct stream_state unusual_stream_state(struct stream_state state, const FILE *
         state.readable += wide->read_end - wide->read_ptr + (is_in_backup ? wide->save_end - wide->save_base : 0);
         state.pending += wide->write_ptr > wide->write_base ? wide->write_ptr - wide->write_base : 0;
     } else if (is_in_backup) {
-        state.filled = stream->_IO_save_end - stream->_IO_save_base;
-        state.readable += state.filled;
+        state.filled = stream->_IO_save_end - stream->_IO_buf_base;
+        state.readable += stream->_IO_save_end - stream->_IO_save_base;
     }
     return state;
 }
@@ -24,6 +31,31 @@ static int64_t consumed(struct stream_state before, struct stream_state after)
 {
     bool is_refilled = after.readable > before.readable || after.filled != before.filled;
     return is_refilled ? before.readable + after.filled - after.readable : before.readable - after.readable;
+}
+
+/* What libc threw away when it read up to a position beyond the file's end: from the block's begin, where the buffer's next fill would start. */
+static int64_t thrown_away(const FILE *stream, int64_t position)
+{
+    int64_t room = stream->_IO_buf_end - stream->_IO_buf_base, begin = position & -room;
+    struct stat status;
+    if ((stream->_flags & STREAM_UNREADABLE) != 0 || room <= 0 || position == begin || position - begin > room ||
+        syscall(SYS_fstat, stream->_fileno, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size >= position)
+        return 0;
+    return status.st_size - begin;
+}
+
+/* Bytes that a seek has read. Where it goes within the buffer, libc keeps what that holds, and at least one byte of it lies ahead. Anywhere else it
+ * fills the buffer anew, which may hold as much as before, up to the same position, afterwards: at the file's end. What is not yet written goes
+ * out first, and the buffer's contents with it. From a position that it does not know libc moves on without a read. */
+static uint64_t sought(const FILE *stream, struct stream_state before, struct stream_state after, int whence)
+{
+    bool is_kept = after.readable > 0 && before.pending == 0 && after.filled == before.filled && after.kernel_position == before.kernel_position;
+    bool is_position_known = before.kernel_position >= 0 && (before.pending == 0 || (stream->_flags & STREAM_APPENDS) == 0);
+    if (is_kept || after.kernel_position < 0)
+        return 0;
+    if (after.filled == 0)
+        return whence == SEEK_CUR && !is_position_known ? 0 : at_least_0(thrown_away(stream, after.kernel_position));
+    return at_least_0(after.filled);
 }
 
 INLINE void stream_moved(const struct call *call, enum call_kind kind, FILE *stream, struct stream_state before, int64_t bytes)
@@ -103,7 +135,10 @@ void call_served_unusually(enum operation operation, enum call_kind kind, int fd
 
 const FILE *call_noted_stream;
 
-void call_stream_touched(const struct call *call, FILE *stream, struct stream_state before, bool is_error)
+/* `whence`: of a seek that came to an end, else NO_SEEK. */
+enum { NO_SEEK = -1 };
+
+static void stream_touched(const struct call *call, FILE *stream, struct stream_state before, int whence, bool is_error)
 {
     call_noted_stream = NULL;
     int fd = stream->_fileno;
@@ -117,13 +152,22 @@ void call_stream_touched(const struct call *call, FILE *stream, struct stream_st
         return;
     struct effect effect = touch(call, is_error);
     effect.kernel_write = at_least_0(before.pending - after.pending);
-    /* A seek beyond the buffer fills it anew, which may bring the kernel's position back to where it was. */
-    if (call->operation == OP_fseek && (after.kernel_position != before.kernel_position || after.filled != before.filled))
-        effect.kernel_read = at_least_0(after.filled);
+    if (whence != NO_SEEK)
+        effect.kernel_read = sought(stream, before, after, whence);
     descriptor word = descriptor_of(fd);
     count(call, descriptor_mount(word), &effect);
     if (call->operation == OP_fseek)
         call_reposition(call, fd, word, -1);
+}
+
+void call_stream_touched(const struct call *call, FILE *stream, struct stream_state before, bool is_error)
+{
+    stream_touched(call, stream, before, NO_SEEK, is_error);
+}
+
+void call_stream_sought(const struct call *call, FILE *stream, struct stream_state before, int whence, bool is_error)
+{
+    stream_touched(call, stream, before, is_error ? NO_SEEK : whence, is_error);
 }
 
 void call_streams_flushed(const struct call *call, int64_t pending)
@@ -132,6 +176,37 @@ void call_streams_flushed(const struct call *call, int64_t pending)
     effect.kernel_write = at_least_0(pending);
     if (!is_asleep() || pending != 0 || !asleep_puts_off(call, 0, false))
         count(call, MOUNT_OTHER, &effect);
+}
+
+/* What libc can write of a stream's last bytes, as far as that can be told beforehand: nothing where nobody reads (a pipe, a terminal) or into a
+ * device that is always full, and into a file no more than the limit of file sizes leaves. */
+static uint64_t writable(int fd, const struct stat *status, uint64_t pending)
+{
+    if (S_ISREG(status->st_mode)) {
+        struct rlimit limit;
+        if (raw_result(syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit)) < 0 || limit.rlim_cur == RLIM_INFINITY)
+            return pending;
+        bool is_appended = (syscall(SYS_fcntl, fd, F_GETFL) & O_APPEND) != 0;
+        uint64_t at = at_least_0(is_appended ? status->st_size : syscall(SYS_lseek, fd, 0, SEEK_CUR));
+        uint64_t room = limit.rlim_cur > at ? limit.rlim_cur - at : 0;
+        return pending < room ? pending : room;
+    }
+    const struct timespec at_once = { 0 };
+    struct pollfd asked = { .fd = fd, .events = POLLOUT };
+    bool is_full = S_ISCHR(status->st_mode) && status->st_rdev == makedev(1, 7);
+    bool has_end = raw_result(syscall(SYS_ppoll, &asked, 1, &at_once, NULL, 0)) == 1 && (asked.revents & (POLLERR | POLLHUP)) != 0;
+    return is_full || has_end ? 0 : pending;
+}
+
+/* What characters take beyond a byte each has been counted for the stream as they came, and not yet by the kernel. */
+void call_stream_left(const FILE *stream, uint64_t more)
+{
+    struct stat status;
+    uint64_t pending = at_least_0(stream_state(stream).pending);
+    bool is_open = pending > 0 && stream->_fileno >= 0 && is_on() && syscall(SYS_fstat, stream->_fileno, &status) == 0;
+    uint64_t written = is_open ? writable(stream->_fileno, &status, pending) : 0;
+    if (written > 0)
+        engine_will_write(descriptor_mount(descriptor_of(stream->_fileno)), written, written == pending ? more : 0);
 }
 
 void call_stream_closed(const struct call *call, descriptor word, struct stream_state before, bool is_error)
@@ -151,7 +226,7 @@ void call_stream_reopened(const struct call *call, int fd, struct stream_state b
         return;
     struct effect effect = touch(call, fd < 0);
     effect.kernel_write = at_least_0(before.pending);
-    uint32_t mount = fd >= 0 ? descriptor_mount(descriptor_opened(fd, AT_FDCWD, path)) : name_mount(AT_FDCWD, path, true);
+    uint32_t mount = fd >= 0 ? descriptor_mount(descriptor_opened(fd, AT_FDCWD, path)) : name_mount(call, AT_FDCWD, path, true);
     count(call, mount, &effect);
 }
 
@@ -159,6 +234,43 @@ void call_stream_read(const struct call *call, FILE *stream, struct stream_state
 {
     call_noted_stream = NULL;
     stream_moved(call, KIND_read, stream, before, bytes);
+}
+
+/* The kernel's position; what libc knows of it is -1 before a stream's first seek. */
+static int64_t position_of(const FILE *stream, int64_t known)
+{
+    if (known >= 0 || stream->_fileno < 0)
+        return known;
+    int saved_errno = errno_now();
+    int64_t position = syscall(SYS_lseek, stream->_fileno, 0, SEEK_CUR);
+    errno_put(saved_errno);
+    return position;
+}
+
+struct stream_state call_state_before_items(const FILE *stream, size_t size)
+{
+    struct stream_state state = stream_state(stream);
+    if (size >= LEAST_LARGE_ITEM)
+        state.kernel_position = position_of(stream, state.kernel_position);
+    return state;
+}
+
+/* The last item may have come in part: its bytes are read too, and only the kernel's position tells how many they are. */
+static int64_t read_in_items(FILE *stream, struct stream_state before, size_t size, int64_t whole)
+{
+    if (before.kernel_position < 0 || before.pending > 0)
+        return whole;
+    struct stream_state after = stream_state(stream);
+    int64_t bytes = position_of(stream, after.kernel_position) - before.kernel_position + before.readable - after.readable;
+    return bytes > whole && bytes - whole < (int64_t)size ? bytes : whole;
+}
+
+void call_stream_read_items(const struct call *call, FILE *stream, struct stream_state before, size_t size, size_t items, size_t asked)
+{
+    call_noted_stream = NULL;
+    int64_t whole = (int64_t)(items * size);
+    bool is_in_part = items < asked && size > 1 && stream->_fileno >= 0;
+    stream_moved(call, KIND_read, stream, before, is_in_part ? read_in_items(stream, before, size, whole) : whole);
 }
 
 void call_stream_wrote(const struct call *call, FILE *stream, struct stream_state before, int64_t bytes)

@@ -1,7 +1,9 @@
 #include "courier.h"
 
+#include "adopt.h"
 #include "errand.h"
 #include "identity.h"
+#include "job_page.h"
 #include "local.h"
 #include "record.h"
 #include "state.h"
@@ -25,6 +27,52 @@ static bool may_wait_for(const struct segment *segment)
     return courier.end_ns != 0 && strcmp(segment->spool_dir, identity_spool_dir()) == 0;
 }
 
+/* What the job's processes know of a spool that may not answer: whoever has waited for it in vain spares the others the same. */
+struct knowledge {
+    struct job_page *page;
+    const char *spool_dir;
+    enum spool_silence silence;
+};
+
+static struct knowledge know(const struct segment *segment)
+{
+    struct job_page *page = job_page_open(engine.settings.segment_dir, engine.job, false);
+    return (struct knowledge){ page, segment->spool_dir, job_page_silence(page, segment->spool_dir, engine.settings.exit_ns) };
+}
+
+static void note_answer(struct knowledge *known, bool has_answered)
+{
+    if (has_answered && known->page != NULL)
+        job_page_answers(known->page, known->spool_dir);
+    if (!has_answered && known->page == NULL)
+        known->page = job_page_open(engine.settings.segment_dir, engine.job, true);
+    if (!has_answered)
+        job_page_is_silent(known->page, known->spool_dir, engine.settings.exit_ns, known->silence == SPOOL_ASKED_AGAIN);
+}
+
+/* Waits for an errand until then, unless it is known to be in vain. Returns whether it is over; else it is given up. */
+static bool see_through(struct errand *errand, const _Atomic uint32_t *task, uint64_t until_ns, struct knowledge *known)
+{
+    bool is_over = known->silence == SPOOL_SILENT ? atomic_load(task) == 0 : errand_wait(task, until_ns);
+    if (is_over || known->silence != SPOOL_SILENT)
+        note_answer(known, is_over);
+    if (!is_over)
+        errand_abandon(errand);
+    return is_over;
+}
+
+static int append_and_wait(struct segment *segment, const void *frames, size_t bytes, struct knowledge *known)
+{
+    static _Atomic uint32_t task;
+    int wrong;
+    if (known->silence == SPOOL_SILENT)
+        return -SPOOL_LATE;
+    struct errand *errand = errand_begin(segment, frames, bytes, &task, &wrong);
+    if (errand == NULL)
+        return wrong < 0 ? wrong : spool_append_ourselves(segment, frames, bytes, NULL);
+    return see_through(errand, &task, courier.end_ns, known) ? errand_settle(errand, segment) : -SPOOL_LATE;
+}
+
 static int append(struct segment *segment, const void *frames, size_t bytes)
 {
     if (strchr(segment->spool_dir, '/') == NULL) /* no spool at all: it says why */
@@ -33,24 +81,21 @@ static int append(struct segment *segment, const void *frames, size_t bytes)
     if (profiles >= 0) {
         int appended = spool_append_ourselves(segment, frames, bytes, &profiles);
         raw_close(profiles);
-        return appended;
+        if (appended != -EMFILE) /* the program has nearly all that it may have; the process beside us has none */
+            return appended;
     }
     if (!may_wait_for(segment) || clock_read(CLOCK_MONOTONIC) >= courier.end_ns)
-        return -SPOOL_LATE;
-    int wrong;
-    static _Atomic uint32_t task;
-    struct errand *errand = errand_begin(segment, frames, bytes, &task, &wrong);
-    if (errand == NULL)
-        return wrong < 0 ? wrong : spool_append_ourselves(segment, frames, bytes, NULL);
-    if (errand_wait(&task, courier.end_ns))
-        return errand_settle(errand, segment);
-    errand_abandon(errand);
-    return -SPOOL_LATE;
+        return -SPOOL_UNASKED;
+    struct knowledge known = know(segment);
+    int appended = append_and_wait(segment, frames, bytes, &known);
+    job_page_close(known.page);
+    return appended;
 }
 
 void courier_start(void)
 {
     spool_carrier = append;
+    adopt_may_drop = true;
 }
 
 bool courier_is_due(void)
@@ -158,10 +203,11 @@ int courier_drain_last(void)
 {
     if (courier.errand != NULL) {
         uint64_t patience_ns = courier.errand->began_ns + engine.settings.exit_ns; /* one that hangs since long has had its time */
-        if (!errand_wait(&courier.task, patience_ns < courier.end_ns ? patience_ns : courier.end_ns)) {
-            errand_abandon(courier.errand);
+        struct knowledge known = know(engine.home.segment);
+        bool is_over = see_through(courier.errand, &courier.task, patience_ns < courier.end_ns ? patience_ns : courier.end_ns, &known);
+        job_page_close(known.page);
+        if (!is_over)
             return -SPOOL_LATE;
-        }
         struct held_lock held = lock_take(&engine.lock);
         if (courier.errand != NULL)
             settle();

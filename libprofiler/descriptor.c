@@ -150,29 +150,31 @@ static const char *path_of_descriptor(int fd)
     return path;
 }
 
-/* `status` may be NULL. */
-static uint32_t mount_of(enum object object, uint64_t device, const struct statx *status, int fd)
+/* One that no call met before. `status` may be NULL. */
+__attribute__((noinline)) static uint32_t enter_mount(enum object object, uint64_t device, const struct statx *status, int fd)
 {
-    uint32_t mount = mount_find(engine.home.segment, object, device);
-    if (mount != MOUNT_NOT_KNOWN)
-        return mount;
+    uint64_t id = status != NULL ? status->stx_mnt_id : 0;
+    uint32_t mount = MOUNT_NOT_KNOWN;
     struct held_lock held = lock_take(&engine.lock);
     if (object == OBJECT_file && status != NULL)
         mount = mount_enter_seen(&engine.home, status);
     if (mount == MOUNT_NOT_KNOWN)
-        mount = mount_enter(&engine.home, object, device, object == OBJECT_file && fd >= 0 ? path_of_descriptor(fd) : NULL);
+        mount = mount_enter(&engine.home, object, device, id, object == OBJECT_file && fd >= 0 ? path_of_descriptor(fd) : NULL);
     lock_give(held);
     return mount;
 }
 
 uint32_t mount_of_device(enum object object, uint64_t device)
 {
-    return mount_of(object, device, NULL, -1);
+    uint32_t mount = mount_find(engine.home.segment, object, device);
+    return mount != MOUNT_NOT_KNOWN ? mount : enter_mount(object, device, NULL, -1);
 }
 
 uint32_t mount_of_seen(enum object object, const struct statx *status, int fd)
 {
-    return mount_of(object, makedev(status->stx_dev_major, status->stx_dev_minor), status, fd);
+    uint64_t device = makedev(status->stx_dev_major, status->stx_dev_minor);
+    uint32_t mount = mount_find_seen(engine.home.segment, object, device, status->stx_mnt_id);
+    return mount != MOUNT_NOT_KNOWN ? mount : enter_mount(object, device, status, fd);
 }
 
 /* A file is known by its inode, when that was made, and the name that it was opened by: inodes' numbers are used again at once, and not all file

@@ -2,19 +2,29 @@
  * since a file system may keep us waiting, and for no longer than SLICEWISE_EXIT_WAIT. What cannot be brought stays in the segment for whoever comes next. */
 #include "adopt.h"
 #include "courier.h"
+#include "job_page.h"
+#include "keep.h"
 #include "record.h"
 #include "spool.h"
 #include "state.h"
 
-static void say_where_counts_are(int error)
+/* Counts in private memory are lost; a segment stays, unless there is little in it or there are too many (keep.h). */
+static void leave_counts(int error)
 {
     static char path[1100];
-    spool_path(path, sizeof path, engine.home.segment);
-    if (engine.home.place == PLACE_private)
+    const struct segment *segment = engine.home.segment;
+    spool_path(path, sizeof path, segment);
+    if (engine.home.place == PLACE_private) {
+        if (keep_is_worth(segment))
+            job_page_note(engine.settings.segment_dir, engine.job, JOB_NOTE_lost);
         engine_say("slicewise: %s: cannot write the profile (%s), and it is lost\n", path, spool_words(error), "");
-    else
+    } else if (keep_own_segment(&engine.home)) {
         engine_say("slicewise: %s: cannot write the profile (%s); its counts are kept in %s: mend that, then run `slicewise recover`\n", path,
                    spool_words(error), engine.home.path);
+    } else {
+        engine_say("slicewise: %s: cannot write the profile (%s), and its counts are not kept: %s\n", path, spool_words(error),
+                   keep_is_worth(segment) ? "the node has as many as it keeps" : "there is little in them");
+    }
 }
 
 /* A collector comes soon, and whoever comes by if it does not: the process need not wait for the spool. */
@@ -71,7 +81,7 @@ bool ending_bring_home(enum ending ending, uint64_t end_ns, int closed)
     notice_mishaps_of_store();
     if (error < 0) {
         segment_count_mishap(segment, MISHAP_spool_failed);
-        say_where_counts_are(error);
+        leave_counts(error);
         return false;
     }
     atomic_store(&segment->state, SEGMENT_DONE);

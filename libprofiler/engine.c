@@ -5,16 +5,17 @@
 #include "adopt.h"
 #include "asleep.h"
 #include "communication.h"
-#include "coordinate.h"
 #include "courier.h"
 #include "environment.h"
 #include "guard.h"
 #include "hardware.h"
 #include "identity.h"
+#include "job_page.h"
 #include "kernel.h"
 #include "lane.h"
 #include "lend.h"
 #include "mount.h"
+#include "name.h"
 #include "program.h"
 #include "record.h"
 #include "request.h"
@@ -24,6 +25,7 @@
 #include "symbol.h"
 #include "unprofiled.h"
 #include "usage.h"
+#include "waits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +42,8 @@ _Atomic uint32_t *engine_switch = &asleep_page.state;
 /* Segments of programs that came before in this process, by exec: more are finished at the next exec, else by the last one. */
 #define PREDECESSORS_MAX 8
 #define STARTER_PATIENCE 1000
+/* Of the address space that a limit leaves we take at most one part of so many. */
+#define SPARE_PARTS 8
 
 static void thread_ends(void *thread)
 {
@@ -94,7 +98,7 @@ static void adopt_siblings(bool all)
 static void make_thread_key(void)
 {
     enum { KEYS_WITH_ROOM = 32 };
-    engine.has_thread_key = pthread_key_create(&engine.thread_key, thread_ends) == 0;
+    engine.has_thread_key = pthread_key_create != NULL && pthread_key_create(&engine.thread_key, thread_ends) == 0;
     if (engine.has_thread_key && engine.thread_key >= KEYS_WITH_ROOM) {
         pthread_key_delete(engine.thread_key);
         engine.has_thread_key = false;
@@ -110,33 +114,70 @@ static void take_standard_error(void)
     }
 }
 
+/* A job that has its name from a process is over with it, and nobody asks for what is noted. */
+static void note_unprofiled(enum job_note why)
+{
+    if (!engine.is_first_of_job)
+        job_page_note(engine.settings.segment_dir, engine.job, why);
+}
+
+static void end_job_page(void)
+{
+    if (engine.is_first_of_job && engine.has_spoken)
+        job_page_end(engine.settings.segment_dir, engine.job);
+}
+
+/* In this very program is somebody who sees what we do and takes it for the program's. Before anything of ours is mapped. */
+static bool is_in_bad_company(void)
+{
+    static const struct {
+        const char *symbol, *why;
+        enum job_note note;
+    } others[] = {
+#ifndef __SANITIZE_THREAD__ /* it sees our lock: the engine's own test */
+        /* The one does not see our lock, the other what we wrote to our stack: their false reports end the program. */
+        { "__tsan_init", "is built with ThreadSanitizer, which would report our memory as a fault of the program", JOB_NOTE_sanitized },
+        { "__msan_init", "is built with MemorySanitizer, which would report our memory as a fault of the program", JOB_NOTE_sanitized },
+#endif
+        /* It calls us in the midst of a checkpoint, and after an exec it maps its own where it had been, whatever lies there now. */
+        { "dmtcp_checkpoint", "runs under DMTCP, whose checkpoints cannot have our memory in them", JOB_NOTE_checkpointed },
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (symbol_find(others[i].symbol, true) != NULL) {
+            note_unprofiled(others[i].note);
+            engine_say("slicewise: not profiled: this program %s\n", others[i].why, "", "");
+            return true;
+        }
+    return false;
+}
+
 /* What must be known of the process's beginning: its settings, its clock, its environment, which it may change. Makes, maps and opens nothing
  * that stays. Returns whether calls are to be counted; then the engine sleeps until there is one. */
 static bool prepare(void)
 {
     uint64_t began = clock_read(CLOCK_MONOTONIC);
     take_standard_error();
-    settings_read(&engine.settings, notice_bad_setting);
+    settings_read(&engine.settings, NULL);
+    engine.is_first_of_job = identity_job(engine.job, sizeof engine.job, &engine.settings);
+    if (engine.settings.bad > 0) /* once more, now that it is known whether and for which job we may speak */
+        settings_read(&engine.settings, notice_bad_setting);
     if (engine.settings.is_off)
         return false;
-    const char *sanitizer = symbol_misreading_sanitizer();
-    if (sanitizer != NULL) {
-        engine_say("slicewise: not profiled: this program is built with %s, which would report our memory as a fault of the program\n", sanitizer, "",
-                   "");
+    if (began == 0) { /* all that waits, waits until some time */
+        engine_say("slicewise: not profiled: the kernel does not tell the time here\n", "", "", "");
         return false;
     }
+    if (is_in_bad_company())
+        return false;
     asleep_start();
     courier_start();
     make_thread_key();
     clock_start(strcmp(engine.settings.clock, "vdso") != 0);
     engine.clock_offset_ns = clock_read(CLOCK_REALTIME) - clock_read(CLOCK_MONOTONIC);
-    engine.is_first_of_job = identity_job(engine.job, sizeof engine.job, &engine.settings);
     identity_note(&engine.settings, engine.job);
     kernel_note();
     usage_note();
     communication_choose(engine.settings.mpi == MPI_SCOPE_all);
-    if (engine.settings.turn_policy != 0)
-        coordinate_start();
     engine.prepared_ns = clock_read(CLOCK_MONOTONIC) - began;
     return true;
 }
@@ -151,13 +192,26 @@ static void wake_clock(void)
     clock_calibrate();
 }
 
+/* Under a limit of address space: the program's own allocations come later, and must not fail for ours. */
+static bool is_memory_spare(void)
+{
+    struct rlimit limit;
+    char pages[128] = "";
+    if (raw_result(syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit)) < 0 || limit.rlim_cur == RLIM_INFINITY)
+        return true;
+    raw_read_file("/proc/self/statm", pages, sizeof pages);
+    uint64_t used = strtoull(pages, NULL, 10) * PAGE_BYTES;
+    return used < limit.rlim_cur && (limit.rlim_cur - used) / SPARE_PARTS >= sizeof(struct segment);
+}
+
 /* Caller is the one thread that starts the engine. Returns whether calls are counted from now on. */
 static bool start(bool is_forked)
 {
     uint64_t began = clock_read(CLOCK_MONOTONIC);
     char name[160];
     snprintf(name, sizeof name, "%s.%u", engine.job, asleep_pid());
-    if (segment_create(&engine.home, engine.settings.segment_dir, name) < 0) {
+    if (!is_memory_spare() || segment_create(&engine.home, engine.settings.segment_dir, name) < 0) {
+        note_unprofiled(JOB_NOTE_no_memory);
         engine_say("slicewise: not profiled: no memory can be had to count in\n", "", "", "");
         return false;
     }
@@ -185,6 +239,8 @@ static bool start(bool is_forked)
         mishap(MISHAP_segment_private, NULL);
     if (program_is_go())
         mishap(MISHAP_go_program, NULL);
+    if (waits_are_given_up())
+        mishap(MISHAP_not_coordinated, NULL);
     atomic_store(&segment->state, SEGMENT_LIVE);
     if (!is_forked && engine.may_allocate)
         hardware_start();
@@ -217,6 +273,7 @@ static void forget_parent(void)
         (struct thread){ .mpi_frame = thread_state.mpi_frame, .mpi_return = thread_state.mpi_return, .lent_rooms = thread_state.lent_rooms };
     lend_go_on(lendings);
     descriptor_forget_all();
+    name_forget();
     request_forget_all();
     courier_forget();
     site_forget();
@@ -250,15 +307,18 @@ static bool is_worth_waking_at_once(void)
     return engine.settings.events[0] != '\0' || program_is_go(); /* which makes its calls past libc, and never comes by */
 }
 
-/* Told by the process that started this one, perhaps because of a filter that it installed: not one system call is made. */
-static bool is_to_be_off(void)
+static bool says_off(char *const *environment)
 {
-    if (!symbol_has_glibc()) /* nothing of another libc's is as we know it */
-        return true;
-    for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+    for (char *const *entry = environment; entry != NULL && *entry != NULL; entry++)
         if (strcmp(*entry, "SLICEWISE_OFF=1") == 0)
             return true;
     return false;
+}
+
+/* Told by the process that started this one, perhaps because of a filter that it installed: not one system call is made. */
+static bool is_to_be_off(void)
+{
+    return !symbol_has_glibc() || says_off(environ); /* nothing of another libc's is as we know it */
 }
 
 /* From here on, and in children of fork. */
@@ -310,6 +370,8 @@ static bool rouse(bool is_counting)
         if (is_counting || preparation == REFUSED)
             atomic_store(engine_switch, preparation == REFUSED ? ENGINE_OFF : ENGINE_ON);
     }
+    if (preparation == REFUSED)
+        end_job_page();
     atomic_store(&asleep_page.starter, 0);
     if (is_counting && atomic_load(engine_switch) == ENGINE_ON)
         asleep_count(); /* at once: nobody knows whether there will be an end */
@@ -382,7 +444,7 @@ void engine_begin_child(void)
 {
     call_noted_stream = NULL;
     lend_forget();
-    coordinate_begin_child();
+    waits_begin_child();
     if (preparation == REFUSED) {
         atomic_store(engine_switch, ENGINE_OFF);
         return;
@@ -406,7 +468,11 @@ static void look_last(void)
 /* A process that counted nothing, by the wrappers: whether the kernel saw more than a process does by itself. */
 static bool has_unseen(void)
 {
-    return preparation == PREPARED && asleep_pid() == (uint32_t)raw_getpid() && !asleep_page.is_child && kernel_unseen() > KERNEL_LITTLE_BYTES;
+    bool has_some =
+        preparation == PREPARED && asleep_pid() == (uint32_t)raw_getpid() && !asleep_page.is_child && kernel_unseen() > KERNEL_LITTLE_BYTES;
+    if (has_some)
+        job_page_note_look(engine.settings.segment_dir, engine.job);
+    return has_some;
 }
 
 /* The programs before ours are finished: the one after ours looks for the first number. */
@@ -452,32 +518,67 @@ static bool is_left_alone(void)
     return atomic_load(engine_switch) == ENGINE_OFF || (atomic_load(&lend_children) != 0 && lend_is_left_alone());
 }
 
-void engine_leave(int dirfd, const char *path)
+/* Why a program with this environment cannot be profiled, whatever its file says. */
+static enum reason reason_in(char *const *environment)
+{
+    int saved_errno = errno_now();
+    bool is_off = environment_is_readable(environment) && says_off(environment);
+    errno_put(saved_errno);
+    return is_off ? REASON_off : REASON_unknown;
+}
+
+enum reason engine_leave(int dirfd, const char *path, char *const *environment)
 {
     if (is_left_alone())
-        return;
+        return REASON_unknown;
     engine_before_child();
-    unprofiled_note(raw_getpid(), dirfd, path);
+    enum reason reason = unprofiled_note(raw_getpid(), dirfd, path, reason_in(environment));
     leave();
+    return reason;
 }
 
-void engine_leave_for_command(const char *file)
+enum reason engine_leave_for_command(const char *file, char *const *environment)
 {
     if (is_left_alone())
-        return;
+        return REASON_unknown;
     engine_before_child();
-    unprofiled_note_command(raw_getpid(), file);
+    enum reason reason = unprofiled_note_command(raw_getpid(), file, reason_in(environment));
     leave();
+    return reason;
 }
 
-void engine_spawned(int pid, const char *path)
+void engine_leave_alone(int dirfd, const char *path)
 {
-    unprofiled_note(pid, AT_FDCWD, path);
+    if (!is_left_alone())
+        unprofiled_note(raw_getpid(), dirfd, path, REASON_no_room);
 }
 
-void engine_spawned_command(int pid, const char *file)
+void engine_leave_alone_for_command(const char *file)
 {
-    unprofiled_note_command(pid, file);
+    if (!is_left_alone())
+        unprofiled_note_command(raw_getpid(), file, REASON_no_room);
+}
+
+enum reason engine_spawns(const char *path, char *const *environment)
+{
+    return is_left_alone() ? REASON_unknown : unprofiled_note(UNPROFILED_NOT_YET, AT_FDCWD, path, reason_in(environment));
+}
+
+enum reason engine_spawns_command(const char *file, char *const *environment)
+{
+    return is_left_alone() ? REASON_unknown : unprofiled_note_command(UNPROFILED_NOT_YET, file, reason_in(environment));
+}
+
+void engine_spawned(int pid, const char *path, enum reason reason)
+{
+    if (reason != REASON_unknown)
+        unprofiled_note(pid, AT_FDCWD, path, reason);
+}
+
+void engine_spawned_command(int pid, const char *file, enum reason reason)
+{
+    if (reason != REASON_unknown)
+        unprofiled_note_command(pid, file, reason);
 }
 
 void engine_stay(void)
@@ -500,7 +601,20 @@ static bool end_asleep(void)
     adopt_predecessors(false);
     if (engine.is_first_of_job)
         adopt_siblings(true);
+    end_job_page();
     return false;
+}
+
+void engine_will_write(uint32_t mount, uint64_t bytes, uint64_t more)
+{
+    struct held_lock held = lock_take(&engine.lock);
+    if (atomic_load(engine_switch) == ENGINE_ON) {
+        struct record record = { .slice = clock_read(CLOCK_REALTIME) / engine.settings.slice_ns, .mount = mount, .layer = LAYER_stdio };
+        record.counts.counter[COUNTER_kernel_write_bytes] = bytes;
+        record_append(&engine.home, &record);
+        kernel_will_write(bytes + more);
+    }
+    lock_give(held);
 }
 
 void engine_finish(enum ending ending)
@@ -526,15 +640,18 @@ void engine_finish(enum ending ending)
     segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
     int closed = segment_close(&engine.home, ending, now, 0);
     lock_give(held);
-    if (!ending_bring_home(ending, now, closed))
-        return;
-    adopt_predecessors(true);
-    adopt_siblings(engine.is_first_of_job);
+    bool is_home = ending_bring_home(ending, now, closed);
+    adopt_predecessors(true); /* which meet with the same: then they go, or stay within the same bounds */
+    if (is_home)
+        adopt_siblings(engine.is_first_of_job);
+    end_job_page();
 }
 
 void engine_stand_down(enum mishap why)
 {
     if (lend_is_child()) {
+        if (why == MISHAP_stood_down_tsc)
+            clock_avoid_counter();
         lend_child_stands_down();
         return;
     }
@@ -544,7 +661,7 @@ void engine_stand_down(enum mishap why)
         engine_finish(ENDING_stood_down);
     }
     refuse();
-    coordinate_stop();
+    waits_stop();
     environment_stand_down();
 }
 

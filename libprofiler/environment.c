@@ -1,5 +1,6 @@
 /* What a process hands on to the programs that it starts: the job's name, and, where a program gives them an environment that lacks them,
- * the preload and our settings. Made at the start; afterwards any thread reads it, a vforked child included. */
+ * the preload and our settings; or an environment without them, where they would do harm. Made at the start; afterwards any thread
+ * reads it, a vforked child included. */
 #include "environment.h"
 
 #include "asleep.h"
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 extern char **environ;
 
@@ -19,6 +21,7 @@ extern char **environ;
 #define OURS "SLICEWISE_"
 #define LIBRARY "libslicewise"
 #define SHELL_AGAIN "; exec /bin/sh -c "
+enum { LEAST_ROOM = 128 << 10, MOST_ROOM = 6 << 20, SHELL_ROOM = 8 << 10 };
 #define ITS_NAME " sh" /* $0, as without us */
 
 /* Copies of what is carried: the program may write over the strings that it began with. */
@@ -54,17 +57,44 @@ static size_t name_length(const char *entry)
     return length_until(entry, '=', '=');
 }
 
+static bool is_our_element(const char *element, size_t length)
+{
+    const char *found = strstr(element, LIBRARY);
+    return found != NULL && found < element + length;
+}
+
 /* The list's element that is our library, as it was given to the loader; NULL if there is none. */
 static const char *our_element(const char *list, size_t *length)
 {
     while (*list != '\0') {
         *length = length_until(list, ':', ' ');
-        const char *found = strstr(list, LIBRARY);
-        if (found != NULL && found < list + *length)
+        if (is_our_element(list, *length))
             return list;
         list += *length + (list[*length] != '\0');
     }
     return NULL;
+}
+
+/* All elements but ours, as a list. Returns its end. */
+static char *put_other_elements(char *to, const char *list)
+{
+    const char *began = to;
+    for (size_t length; *list != '\0'; list += length + (list[length] != '\0')) {
+        length = length_until(list, ':', ' ');
+        if (length == 0 || is_our_element(list, length))
+            continue;
+        if (to != began)
+            *to++ = ':';
+        to = mempcpy(to, list, length);
+    }
+    *to = '\0';
+    return to;
+}
+
+static bool names_library(const char *entry)
+{
+    size_t length;
+    return is_prefixed(entry, PRELOAD) && our_element(entry + strlen(PRELOAD), &length) != NULL;
 }
 
 static bool is_same_variable(const char *entry, const char *other)
@@ -149,8 +179,7 @@ static bool lacks(char *const *envp, size_t i)
     return own == NULL || (i == 0 && lacks_library(*own));
 }
 
-/* The kernel refuses what cannot be read; until then it is none of our business. */
-static bool is_readable(char *const *envp)
+bool environment_is_readable(char *const *envp)
 {
     struct peek_pages pages = { 0 };
     for (; envp != NULL; envp++) {
@@ -172,10 +201,42 @@ struct environment_room {
     bool is_listed;
 };
 
-size_t environment_room(char *const *envp)
+/* Of a copy without the library (and without our settings); 0 where `envp` has nothing of ours. */
+static size_t room_without(char *const *envp, bool has_settings)
 {
+    size_t text = 0, count = 0;
+    bool has_any = false;
+    for (; envp != NULL && envp[count] != NULL; count++) {
+        bool is_preload = names_library(envp[count]);
+        text += is_preload ? strlen(envp[count]) + 1 : 0;
+        has_any = has_any || is_preload || (!has_settings && is_prefixed(envp[count], OURS));
+    }
+    return has_any ? sizeof(struct environment_room) + (count + 1) * sizeof(char *) + text : 0;
+}
+
+static void put_without(char **entries, char *const *envp, bool has_settings)
+{
+    char *text = (char *)(entries + count_of(envp) + 1);
+    for (; *envp != NULL; envp++) {
+        if (names_library(*envp)) {
+            char *list = mempcpy(text, PRELOAD, strlen(PRELOAD)), *end = put_other_elements(list, *envp + strlen(PRELOAD));
+            if (end == list)
+                continue;
+            *entries++ = text;
+            text = end + 1;
+        } else if (has_settings || !is_prefixed(*envp, OURS)) {
+            *entries++ = *envp;
+        }
+    }
+    *entries = NULL;
+}
+
+size_t environment_room(char *const *envp, enum handed_on handed_on)
+{
+    if (handed_on != HANDED_ON_ALL)
+        return has_stood_down || environment_is_readable(envp) ? room_without(envp, handed_on == HANDED_ON_SETTINGS) : 0;
     /* Who has stood down may be where no call of ours is allowed: then nothing asks whether it can be read. */
-    if ((carried_count == 0 && !has_stood_down) || (!has_stood_down && !is_readable(envp)))
+    if ((carried_count == 0 && !has_stood_down) || (!has_stood_down && !environment_is_readable(envp)))
         return 0;
     size_t lacking = has_stood_down && entry_like(envp, stood_down) == NULL;
     for (size_t i = 0; i < carried_count; i++)
@@ -235,11 +296,15 @@ void environment_carried_end(char *const *envp, char *const *copy)
     syscall(SYS_munmap, room, room->mapped_bytes);
 }
 
-char *const *environment_carried(char *const *envp, void *room)
+char *const *environment_carried(char *const *envp, enum handed_on handed_on, void *room)
 {
     if (room == NULL)
         return envp;
     char **entries = (char **)((struct environment_room *)room + 1);
+    if (handed_on != HANDED_ON_ALL) {
+        put_without(entries, envp, handed_on == HANDED_ON_SETTINGS);
+        return entries;
+    }
     size_t count = count_of(envp), used = count;
     if (count > 0)
         memcpy(entries, envp, count * sizeof *entries);
@@ -287,6 +352,24 @@ static size_t quoted_bytes(const char *text)
     return bytes;
 }
 
+/* What the kernel takes of arguments and environment together. */
+static size_t room_of_program(void)
+{
+    struct rlimit stack;
+    if (raw_result(syscall(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &stack)) < 0)
+        return LEAST_ROOM;
+    return stack.rlim_cur / 4 < LEAST_ROOM ? LEAST_ROOM : stack.rlim_cur / 4 < MOST_ROOM ? stack.rlim_cur / 4 : MOST_ROOM;
+}
+
+/* How many bytes the environment takes, with what the shell adds to it. */
+static size_t environment_bytes(char *const *envp)
+{
+    size_t bytes = SHELL_ROOM;
+    for (; *envp != NULL; envp++)
+        bytes += sizeof *envp + strlen(*envp) + 1;
+    return bytes;
+}
+
 static size_t command_bytes(char *const *envp, const char *command)
 {
     size_t bytes = strlen("export") + strlen(SHELL_AGAIN) + quoted_bytes(command) + sizeof ITS_NAME;
@@ -298,7 +381,8 @@ static size_t command_bytes(char *const *envp, const char *command)
 const char *environment_command(char *const *envp, const char *command)
 {
     struct peek_pages pages = { 0 };
-    if (envp == environ || peek_length(&pages, command) < 0 || command_bytes(envp, command) > COMMAND_BYTES)
+    size_t bytes = envp == environ || peek_length(&pages, command) < 0 ? COMMAND_BYTES + 1 : command_bytes(envp, command);
+    if (bytes > COMMAND_BYTES || bytes + environment_bytes(envp) > room_of_program())
         return command;
     char *text = (char *)syscall(SYS_mmap, NULL, COMMAND_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (text == MAP_FAILED)
@@ -312,6 +396,20 @@ const char *environment_command(char *const *envp, const char *command)
     end = quote(mempcpy(end, SHELL_AGAIN, strlen(SHELL_AGAIN)), command);
     memcpy(end, ITS_NAME, sizeof ITS_NAME);
     return text;
+}
+
+bool environment_fills_room(char *const *envp, const char *command)
+{
+    struct peek_pages pages = { 0 };
+    long length = command != NULL && environment_is_readable(envp) ? peek_length(&pages, command) : -1;
+    return length >= 0 && environment_bytes(envp) + (size_t)length > room_of_program();
+}
+
+bool environment_is_one_threads(void)
+{
+    enum { LINKS_OF_ONE = 3 }; /* of a directory with one in it */
+    struct statx status;
+    return raw_statx(AT_FDCWD, "/proc/self/task", 0, &status) == 0 && status.stx_nlink == LINKS_OF_ONE;
 }
 
 void environment_command_end(const char *made, const char *command)

@@ -98,6 +98,8 @@ INLINE void add_to_stream(struct stream *stream, struct counts *counts, uint64_t
         counts->counter[COUNTER_read_consecutive + kind]++;
     } else if (begin > last_end) {
         counts->counter[COUNTER_read_sequential + kind]++;
+    } else if (last_end == NOTHING_TO_FOLLOW) {
+        counts->counter[COUNTER_read_first + kind]++;
     }
 }
 

@@ -58,13 +58,16 @@ static const struct own_call own_calls[] = {
     PERHAPS(SYS_sched_yield), PERHAPS(SYS_process_vm_readv), PERHAPS(SYS_sigaltstack), PERHAPS(SYS_getrusage), PERHAPS(SYS_fchmod),
     PERHAPS(SYS_fchmodat), PERHAPS(SYS_newfstatat), PERHAPS(SYS_rt_sigpending), PERHAPS(SYS_rt_sigtimedwait), PERHAPS(SYS_sendto),
     PERHAPS(SYS_ppoll), PERHAPS(SYS_clock_gettime), PERHAPS(SYS_fgetxattr), PERHAPS(SYS_pwrite64), PERHAPS(SYS_openat2), PERHAPS(SYS_fstat),
-    PERHAPS(SYS_getppid), PERHAPS(SYS_faccessat), PERHAPS(SYS_renameat2), PERHAPS(SYS_lseek), PERHAPS(SYS_uname), PERHAPS(SYS_getuid),
+    PERHAPS(SYS_getppid), PERHAPS(SYS_faccessat), PERHAPS(SYS_renameat2), PERHAPS(SYS_lseek), PERHAPS(SYS_uname), PERHAPS(SYS_getuid), PERHAPS(SYS_getgid),
     PERHAPS(SYS_munlock), PERHAPS(SYS_mprotect), PERHAPS(SYS_mlock2), PERHAPS_2ND(SYS_ioctl, TCGETS),
     PERHAPS_2ND(SYS_ioctl, PERF_EVENT_IOC_ID),
     PERHAPS_3RD(SYS_openat, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), PERHAPS_3RD(SYS_openat, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC),
+    PERHAPS_3RD(SYS_openat, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
+    PERHAPS_3RD(SYS_openat, O_RDONLY | O_DIRECTORY | O_CLOEXEC), PERHAPS_3RD(SYS_openat, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+    { SYS_mmap, true, 1u << 2 | 1u << 3, { [2] = PROT_READ | PROT_WRITE, [3] = MAP_SHARED } },
     /* The errand, which would never end if its exit were refused. */
     PERHAPS_1ST(SYS_clone, ERRAND_FLAGS), PERHAPS_3RD(SYS_close_range, CLOSE_RANGE_UNSHARE), PERHAPS_1ST(SYS_prctl, PR_SET_NAME),
-    PERHAPS_1ST(SYS_prctl, PR_GET_SECCOMP), PERHAPS(SYS_wait4), ALWAYS(SYS_exit),
+    PERHAPS_1ST(SYS_prctl, PR_GET_SECCOMP), PERHAPS_1ST(SYS_prctl, PR_GET_NO_NEW_PRIVS), PERHAPS(SYS_wait4), ALWAYS(SYS_exit),
 };
 /* clang-format on */
 

@@ -2,9 +2,11 @@
 
 #include "engine.h"
 #include "slice_row.h"
+#include "sparse.h"
 #include "state.h"
 
 #include <dlfcn.h>
+#pragma weak dlsym /* before 2.34 glibc has it in a library of its own, which a program that opens no library may lack */
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,7 +99,7 @@ static int open_library(void)
     void *found = engine_real("dlopen"), *library = NULL;
     int version = 0;
     memcpy(&open, &found, sizeof open);
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries && library == NULL; i++) {
+    for (size_t i = 0; dlsym != NULL && i < sizeof libraries / sizeof *libraries && library == NULL; i++) {
         library = open(libraries[i].file, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
         version = libraries[i].version;
     }
@@ -112,17 +114,19 @@ static int open_library(void)
 
 static void describe(int code, const char *name)
 {
-    static struct event_info info;
+    static void *_Atomic memory; /* 66 KiB that are needed where PAPI is */
+    struct event_info *info = sparse_once(&memory, sizeof *info);
     struct segment *segment = engine.home.segment;
     uint64_t *row = segment->events[hardware.count];
     const char *unit = "", *meaning = "";
-    memset(&info, 0, sizeof info);
-    if (papi.get_event_info(code, &info) == PAPI_OK && strncmp(info.symbol, name, sizeof info.symbol) == 0) {
-        info.description[sizeof info.description - 1] = info.units[sizeof info.units - 1] = '\0';
-        meaning = info.description;
-        unit = info.units;
+    if (info != NULL)
+        memset(info, 0, sizeof *info);
+    if (info != NULL && papi.get_event_info(code, info) == PAPI_OK && strncmp(info->symbol, name, sizeof info->symbol) == 0) {
+        info->description[sizeof info->description - 1] = info->units[sizeof info->units - 1] = '\0';
+        meaning = info->description;
+        unit = info->units;
     }
-    hardware.is_derived |= ((unsigned)code & IS_PRESET) != 0 && info.terms != 1;
+    hardware.is_derived |= ((unsigned)code & IS_PRESET) != 0 && info != NULL && info->terms != 1;
     if (unit[0] == '\0' && (strstr(name, "TASK-CLOCK") != NULL || strstr(name, "CPU-CLOCK") != NULL))
         unit = "ns";
     row[events_event] = hardware.count;

@@ -1,5 +1,6 @@
 #include "lend.h"
 
+#include "clock.h"
 #include "environment.h"
 #include "guard.h"
 
@@ -24,8 +25,10 @@ void lend_begin(bool shares_thread)
 void lend_end(bool shares_thread)
 {
     struct thread *thread = &thread_state;
-    if (atomic_fetch_sub(&lend_children, 1) == 1)
+    if (atomic_fetch_sub(&lend_children, 1) == 1 && has_child_that_stands_down) {
         has_child_that_stands_down = false;
+        clock_use_counter_again();
+    }
     if (!shares_thread)
         return;
     /* The child may have been killed anywhere. */

@@ -7,7 +7,9 @@
 #ifndef SLICEWISE_LOCK_H
 #define SLICEWISE_LOCK_H
 
+#include "asleep.h"
 #include "call.h"
+#include "lend.h"
 #include "raw.h"
 #include "signals.h"
 
@@ -31,6 +33,13 @@ struct held_lock {
 /* All but those that the thread's own instructions cause. */
 #define SIGNALS_TO_BLOCK \
     (~(SIGNAL_BIT(SIGSYS) | SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGTRAP)))
+
+/* The process that runs: the kernel is asked where it may be a child in our memory. */
+static inline uint32_t lock_own_pid(void)
+{
+    uint32_t pid = asleep_page.pid;
+    return pid != 0 && atomic_load_explicit(&lend_children, memory_order_relaxed) == 0 ? pid : (uint32_t)raw_getpid();
+}
 
 /* Whether a process that shared our memory has ended. */
 static inline bool holder_is_gone(uint32_t pid)
@@ -59,7 +68,7 @@ static inline struct held_lock lock_take(struct lock *lock)
     if (!thread_state.keeps_signals)
         syscall(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &blocked, &held.signals, ALL_SIGNALS_BYTES);
     thread_state.holds_lock = 1;
-    uint32_t self = (uint32_t)raw_getpid(), taken = self, seen = LOCK_FREE;
+    uint32_t self = lock_own_pid(), taken = self, seen = LOCK_FREE;
     while (!atomic_compare_exchange_strong_explicit(&lock->state, &seen, taken, memory_order_acquire, memory_order_relaxed)) {
         uint32_t waited_for = seen | LOCK_WAITED_FOR;
         taken = self | LOCK_WAITED_FOR; /* others may wait as well */

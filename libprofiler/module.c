@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "peek.h"
 #include "raw.h"
+#include "sparse.h"
 #include "unwind.h"
 
 #include <elf.h>
@@ -15,12 +16,17 @@ enum { PHDRS_MAX = 24, NOTES_BYTES = 1024, MAPS_PART_BYTES = 4096 };
 #define REST_OF_REFRESH 1000
 
 static struct {
-    struct module module[MODULES_MAX];
+    void *_Atomic memory; /* MODULES_MAX of struct module */
     unsigned count;
     uint64_t rests_until_ns; /* CLOCK_MONOTONIC */
 } modules;
 
 _Atomic bool module_is_opened;
+
+static struct module *module_at(unsigned place)
+{
+    return (struct module *)atomic_load_explicit(&modules.memory, memory_order_relaxed) + place;
+}
 
 /* A line of the maps. */
 struct mapping {
@@ -77,9 +83,9 @@ static void read_head(struct module *module, uint64_t head)
 /* `head` is where the file that the mapping is of begins in memory. */
 static void add(const struct mapping *mapping, uint64_t head)
 {
-    if (modules.count == MODULES_MAX)
+    if (modules.count == MODULES_MAX || sparse_once(&modules.memory, MODULES_MAX * sizeof(struct module)) == NULL)
         return;
-    struct module *module = &modules.module[modules.count++];
+    struct module *module = module_at(modules.count++);
     memset(module, 0, sizeof *module);
     module->begin = mapping->begin;
     module->end = mapping->end;
@@ -151,8 +157,8 @@ void module_refresh(void)
 static const struct module *find(uint64_t address)
 {
     for (unsigned i = 0; i < modules.count; i++)
-        if (address >= modules.module[i].begin && address < modules.module[i].end)
-            return &modules.module[i];
+        if (address >= module_at(i)->begin && address < module_at(i)->end)
+            return module_at(i);
     return NULL;
 }
 

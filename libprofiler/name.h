@@ -1,16 +1,19 @@
-/* Which mount the file lies on that a call was told by name. For any thread. */
+/* Which mount the file lies on that a call was told by name. The kernel is asked once in a while, not at each call: for KNOWN_NS an answer holds for
+ * its thread, so that what others do to names and mounts meanwhile is noticed then, and what the process does itself at once. For any thread. */
 #ifndef SLICEWISE_NAME_H
 #define SLICEWISE_NAME_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "call.h"
 
-/* Of a name relative to `dirfd`, as in the *at calls; without a name (NULL) that of `dirfd` itself. A call that failed may have been told a
- * name that cannot be read: then the kernel looks at it first, and what it cannot read is on no known mount. */
-uint32_t name_mount(int dirfd, const char *path, bool is_failed);
+/* Of a name relative to `dirfd`, as in the *at calls; without a name (NULL) that of `dirfd` itself. Where the call was on an entry of a directory, or
+ * found nothing, it is the directory's, or that of the deepest one on the way to it that there is. A call that failed may have been told a name that
+ * cannot be read, which is on no known mount. Nobody is asked about the name of a file that was removed. */
+uint32_t name_mount(const struct call *call, int dirfd, const char *path, bool is_failed);
 
-/* The same of a name that a call has removed. The kernel is not asked about it: a client that does not remember which names are not there
- * would ask its server, once more for each call of the program. */
-uint32_t name_mount_removed(int dirfd, const char *path);
+/* A call on names succeeded: those that others lead through may now lead elsewhere. */
+void name_changed(enum operation operation);
+
+/* Nothing is known any more: another root or working directory, other mounts, or a forked child, whose mounts have numbers of their own. */
+void name_forget(void);
 
 #endif

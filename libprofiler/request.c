@@ -6,9 +6,13 @@
 
 enum { REQUESTS_MAX = 4096 };
 
-static struct key_table table = KEY_TABLE_OF(REQUESTS_MAX);
-static struct request requests[REQUESTS_MAX];
+static struct key_table table = KEY_TABLE_OF(REQUESTS_MAX, struct request);
 static CALL_DATA _Atomic uint64_t abandoned;
+
+static struct request *at(unsigned place)
+{
+    return key_table_entry(&table, place);
+}
 
 void request_begin(request_id id, enum operation operation, const struct call *call, int fd, int64_t offset)
 {
@@ -24,7 +28,7 @@ void request_begin_on(request_id id, enum operation operation, const struct call
         __atomic_fetch_add(&engine.home.segment->mishaps[MISHAP_requests_untracked], 1, __ATOMIC_RELAXED);
         return;
     }
-    requests[place] = (struct request){ .operation = operation, .fd = fd, .word = word, .offset = offset, .start_tick = call->start_tick };
+    *at(place) = (struct request){ .operation = operation, .fd = fd, .word = word, .offset = offset, .start_tick = call->start_tick };
     key_table_publish(&table, place, id);
 }
 
@@ -33,7 +37,7 @@ static bool take(request_id id, struct request *request)
     unsigned place = key_table_take(&table, id);
     if (place == KEY_TABLE_NONE)
         return false;
-    *request = requests[place];
+    *request = *at(place);
     key_table_remove(&table, place, id);
     return true;
 }
@@ -56,8 +60,8 @@ void request_noticed(request_id id, uint64_t tick)
     unsigned place = key_table_take(&table, id);
     if (place == KEY_TABLE_NONE)
         return;
-    if (requests[place].done_tick == 0)
-        requests[place].done_tick = tick;
+    if (at(place)->done_tick == 0)
+        at(place)->done_tick = tick;
     key_table_publish(&table, place, id);
 }
 

@@ -8,13 +8,18 @@
 #include <sys/socket.h>
 #include <termios.h>
 
+bool say_is_terminal(int fd, const struct statx *status)
+{
+    struct termios terminal;
+    return S_ISCHR(status->stx_mode) && raw_result(syscall(SYS_ioctl, fd, TCGETS, &terminal)) >= 0;
+}
+
 /* A description of its own, so that we need not wait for a reader, and the program's stays as it is. Only of what nothing happens to when it is
  * opened. */
-static int open_again(int fd, unsigned mode)
+static int open_again(int fd, const struct statx *status)
 {
     char path[32];
-    struct termios terminal;
-    if (!S_ISFIFO(mode) && (!S_ISCHR(mode) || raw_result(syscall(SYS_ioctl, fd, TCGETS, &terminal)) < 0))
+    if (!S_ISFIFO(status->stx_mode) && !say_is_terminal(fd, status))
         return -ENOTTY;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return raw_open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0);
@@ -34,7 +39,7 @@ void say_line(int fd, const struct statx *status, const char *line, size_t lengt
         syscall(SYS_sendto, fd, line, length, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
         return;
     }
-    int own = open_again(fd, status->stx_mode);
+    int own = open_again(fd, status);
     if (own >= 0) {
         unsignalled_writev(own, &part, 1);
         raw_close(own);

@@ -5,6 +5,9 @@
 
 #include "raw.h"
 
+/* Whether what a descriptor leads to is a terminal. */
+bool say_is_terminal(int fd, const struct statx *status);
+
 /* `status` is what the descriptor leads to. */
 void say_line(int fd, const struct statx *status, const char *line, size_t length);
 

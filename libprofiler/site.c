@@ -5,12 +5,13 @@
 #include "record.h"
 #include "state.h"
 #include "unwind.h"
+#include "waits.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { SITE_PLACES = 1024, BULK = 64 };
-/* A thousandth of the I/O time between two samples, by default. */
+/* A thousandth of the I/O time between two samples, by default; and what is paid of a sample that lost its processor meanwhile. */
 enum { SAMPLE_COST_NS = 10000, SAMPLE_COST_MOST_NS = 10 * SAMPLE_COST_NS };
 
 /* One frame of a stack, native or Python's. */
@@ -55,12 +56,17 @@ static uint64_t next_instant(struct thread *thread, uint64_t stretch)
     return rest + at;
 }
 
-/* How many instants lie in the call that took `site_left_ns` below zero. */
+/* How many stretches the instants in the call that took `site_left_ns` below zero stand for. */
 static uint64_t instants(struct thread *thread, uint64_t stretch)
 {
     uint64_t count = 0;
     if (thread->site_random == 0) {
         thread->site_random = (uint64_t)raw_gettid() * 0x9e3779b97f4a7c15ull ^ engine.home.segment->process ^ 1;
+        thread->site_left_ns += (int64_t)next_instant(thread, stretch);
+    }
+    if (thread->site_left_ns < 0) {
+        count += 1 + thread->site_joined;
+        thread->site_joined = 0;
         thread->site_left_ns += (int64_t)next_instant(thread, stretch);
     }
     if (thread->site_left_ns < -(int64_t)(BULK * stretch)) { /* a stretch has one instant each, wherever it lies */
@@ -71,6 +77,20 @@ static uint64_t instants(struct thread *thread, uint64_t stretch)
     for (; thread->site_left_ns < 0; count++)
         thread->site_left_ns += (int64_t)next_instant(thread, stretch);
     return count;
+}
+
+/* Joins `more` stretches to the one whose instant is next: they have one instant together, which stands for them all. It lies where it did, or
+ * in one of the others, with the same probability for each; so no call is likelier to be sampled for what this one cost. */
+static void join_stretches(struct thread *thread, uint64_t more, uint64_t stretch)
+{
+    uint64_t at = below((more + 1) * stretch, &thread->site_random);
+    if (at < stretch)
+        thread->site_rest_ns += more * stretch;
+    else {
+        thread->site_left_ns += (int64_t)(thread->site_rest_ns + at - stretch);
+        thread->site_rest_ns = (more + 1) * stretch - at;
+    }
+    thread->site_joined = more;
 }
 
 static void push(uint64_t pc, const struct python_frame *python)
@@ -84,18 +104,20 @@ static void push(uint64_t pc, const struct python_frame *python)
 static void take_stack(void)
 {
     static struct unwind_state state;
-    struct module ours = { 0 }, interpreter = { 0 };
+    struct module ours = { 0 }, turns = { 0 }, interpreter = { 0 };
     UNWIND_HERE(&state);
     unsigned natives = unwind(&state, stack.native, UNWIND_FRAMES_MAX), pythons = python_frames(stack.python, UNWIND_FRAMES_MAX), given = 0;
     const struct module *module = module_of((uint64_t)(uintptr_t)take_stack);
     if (module != NULL)
         ours = *module;
+    if (waits_code() != 0 && (module = module_of(waits_code())) != NULL)
+        turns = *module;
     if (pythons > 0 && (module = module_of(python_loop())) != NULL)
         interpreter = *module;
     stack.frames = 0;
     for (unsigned i = 0; i < natives; i++) {
         const struct unwind_frame *frame = &stack.native[i];
-        if (frame->pc >= ours.begin && frame->pc < ours.end)
+        if ((frame->pc >= ours.begin && frame->pc < ours.end) || (frame->pc >= turns.begin && frame->pc < turns.end))
             continue;
         if (frame->pc < interpreter.begin || frame->pc >= interpreter.end) {
             push(frame->pc, NULL);
@@ -297,33 +319,31 @@ static uint64_t lane_ns(const struct lane *lane)
     return sum;
 }
 
-/* Whether a stack may be taken, for `samples` more and those that were put off: what it costs is in the mean no more than SAMPLE_COST_NS for
- * each of them, whatever the caches hold. */
-static bool may_take_stack(struct thread *thread, uint64_t samples)
+/* What a stack cost is in the mean no more than SAMPLE_COST_NS for each of the stretches that its sample stands for, whatever the caches hold:
+ * else the next stands for more of them. */
+static void pay(struct thread *thread, uint64_t samples, uint64_t cost_ns)
 {
-    thread->site_put_off += samples;
-    if (thread->site_credit_ns < 0)
-        thread->site_credit_ns += (int64_t)((samples < BULK ? samples : BULK) * SAMPLE_COST_NS);
-    return thread->site_credit_ns >= 0;
+    uint64_t paid_ns = (samples < BULK ? samples : BULK) * SAMPLE_COST_NS, due_ns = cost_ns < SAMPLE_COST_MOST_NS ? cost_ns : SAMPLE_COST_MOST_NS;
+    thread->site_debt_ns = thread->site_debt_ns + due_ns > paid_ns ? thread->site_debt_ns + due_ns - paid_ns : 0;
+    if (thread->site_debt_ns > 0)
+        join_stretches(thread, (thread->site_debt_ns + SAMPLE_COST_NS - 1) / SAMPLE_COST_NS, engine.settings.site_ns);
 }
 
 static void sample(struct thread *thread, const struct call *call, uint64_t whole_ns, uint64_t bytes)
 {
     uint64_t samples = instants(thread, engine.settings.site_ns);
-    if (samples == 0 || whole_ns == 0 || !may_take_stack(thread, samples))
+    if (samples == 0 || whole_ns == 0)
         return;
     struct held_lock held = lock_take(&engine.lock);
     if (atomic_load(engine_switch) == ENGINE_ON) {
         uint64_t began = tick_now();
         uint32_t sites_before = sites_used;
         take_stack();
-        add_samples(call, whole_ns, bytes, thread->site_put_off);
-        thread->site_put_off = 0;
+        add_samples(call, whole_ns, bytes, samples);
         uint64_t cost_ns = ticks_to_ns(tick_now() - began);
         engine.home.segment->process_row[processes_profiler_ns] += cost_ns;
-        /* A stack is new once; and who lost its processor meanwhile pays no more than a slow machine would. */
-        if (sites_used == sites_before)
-            thread->site_credit_ns = SAMPLE_COST_NS - (int64_t)(cost_ns < SAMPLE_COST_MOST_NS ? cost_ns : SAMPLE_COST_MOST_NS);
+        if (sites_used == sites_before) /* a stack is new once */
+            pay(thread, samples, cost_ns);
     }
     lock_give_keeping_signals(held);
 }

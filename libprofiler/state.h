@@ -9,6 +9,11 @@
 
 #include <pthread.h>
 
+/* Before 2.34 glibc has threads in a library of its own, which a program without any lacks: then there is no key. */
+#pragma weak pthread_key_create
+#pragma weak pthread_key_delete
+#pragma weak pthread_setspecific
+
 struct engine {
     struct segment_home home;
     struct lock lock;
@@ -20,6 +25,7 @@ struct engine {
     bool has_thread_key;
     bool may_allocate; /* our constructor runs; whoever wakes the engine before it may be within an allocator */
     bool is_said[MISHAPS];
+    bool has_spoken; /* for the job, as the job's page says */
     _Atomic uint64_t full_until_tick; /* no memory for another lane: threads without one do not ask before */
     uint64_t prepared_ns;     /* what the process's beginning cost */
     uint64_t clock_offset_ns; /* CLOCK_REALTIME over CLOCK_MONOTONIC at that time */
@@ -35,7 +41,7 @@ void mishap(enum mishap mishap, const char *detail);
 /* Says what the store has counted by itself: it has no words. Caller holds the lock, or the process ends. */
 void notice_mishaps_of_store(void);
 
-/* Says a line on the standard error that the process began with: a format of at most three strings. */
+/* Says a line on the standard error that the process began with, if it may (notice.c): a format of at most three strings. */
 void engine_say(const char *format, const char *first, const char *second, const char *third);
 
 /* Says what is wrong with a setting (`value` may be NULL): for settings_read. */

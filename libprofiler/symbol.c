@@ -4,6 +4,7 @@
 #include "sections.h"
 
 #include <dlfcn.h>
+#pragma weak dlsym /* before 2.34 glibc has it in a library of its own, which a program that opens no library may lack */
 #include <link.h>
 #include <stdatomic.h>
 #include <sys/auxv.h>
@@ -197,6 +198,16 @@ static void look_by_hash(bool is_careful, const struct object *object, const str
             return;
 }
 
+static void *ask_loader(const char *name)
+{
+    static const char *const old_versions[] = { "GLIBC_2.2.5", "GLIBC_2.17" };
+    void *found = dlsym != NULL ? dlsym(RTLD_NEXT, name) : NULL;
+    /* Functions that new programs no longer link to have no default version. */
+    for (size_t i = 0; dlvsym != NULL && found == NULL && i < sizeof old_versions / sizeof *old_versions; i++)
+        found = dlvsym(RTLD_NEXT, name, old_versions[i]);
+    return found;
+}
+
 /* The symbol's address in the object; NULL: not there. One that is chosen by a function of its own at run time is the loader's to find: it
  * is there, so that nothing is allocated. */
 static void *look_in(bool is_careful, const struct object *object, const struct search *search)
@@ -209,7 +220,7 @@ static void *look_in(bool is_careful, const struct object *object, const struct 
     if (match.version == 0)
         return NULL;
     if (ELF64_ST_TYPE(match.symbol.st_info) == STT_GNU_IFUNC)
-        return dlsym(RTLD_NEXT, search->name);
+        return ask_loader(search->name);
     return (void *)(object->base + match.symbol.st_value);
 }
 
@@ -288,6 +299,15 @@ static bool is_libc(const struct object *object)
             return is_name(false, object->names + name->vda_name, prefix, sizeof prefix - 1);
     }
     return false;
+}
+
+const char *symbol_own_path(void)
+{
+    const struct r_debug *debugger = debugger_of_program();
+    for (const struct link_map *map = debugger != NULL ? debugger->r_map : NULL; map != NULL; map = map->l_next)
+        if (map->l_ld == _DYNAMIC)
+            return map->l_name;
+    return NULL;
 }
 
 static void read_loaded(void)
@@ -455,16 +475,6 @@ static void *look_later(struct search *search, const void *caller)
     return found;
 }
 
-static void *ask_loader(const char *name)
-{
-    static const char *const old_versions[] = { "GLIBC_2.2.5", "GLIBC_2.17" };
-    void *found = dlsym(RTLD_NEXT, name);
-    /* Functions that new programs no longer link to have no default version. */
-    for (size_t i = 0; dlvsym != NULL && found == NULL && i < sizeof old_versions / sizeof *old_versions; i++)
-        found = dlvsym(RTLD_NEXT, name, old_versions[i]);
-    return found;
-}
-
 struct symbol symbol_next(const char *name)
 {
     struct search search = search_of(name);
@@ -519,12 +529,4 @@ void *symbol_find(const char *name, bool is_at_start)
         return NULL;
     void *found = look_in_start(&search, 0, &index);
     return found != NULL || is_at_start ? found : look_later(&search, NULL);
-}
-
-const char *symbol_misreading_sanitizer(void)
-{
-#ifdef __SANITIZE_THREAD__ /* it sees our lock: the engine's own test */
-    return NULL;
-#endif
-    return symbol_find("__tsan_init", true) != NULL ? "ThreadSanitizer" : symbol_find("__msan_init", true) != NULL ? "MemorySanitizer" : NULL;
 }

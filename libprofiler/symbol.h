@@ -28,11 +28,10 @@ struct symbol symbol_real_near(const char *name, const void *caller);
 /* From the program on: in what was loaded at the start, and then, unless `is_at_start`, in what was opened later. */
 void *symbol_find(const char *name, bool is_at_start);
 
+/* The path of this library, as the loader has it; NULL where that cannot be told. */
+const char *symbol_own_path(void);
+
 /* Whether the program runs on glibc. Elsewhere nothing of libc's is as we know it, and we stand down. */
 bool symbol_has_glibc(void);
-
-/* The sanitizer in this very program that sees what we do and takes it for the program's, or NULL. ThreadSanitizer does not see our lock,
- * MemorySanitizer does not see what we wrote to our stack; their false reports end the program. */
-const char *symbol_misreading_sanitizer(void);
 
 #endif

@@ -1,6 +1,7 @@
 #include "unprofiled.h"
 
 #include "asleep.h"
+#include "job_page.h"
 #include "program.h"
 #include "state.h"
 
@@ -41,10 +42,10 @@ static void enter(const struct program *program, int pid)
 }
 
 /* In memory that is ours alone: a vforked child has neither a stack nor static data of its own. */
-static void note(int pid, int dirfd, const char *path, void (*look)(struct program *program, int dirfd, const char *path))
+static enum reason note(int pid, int dirfd, const char *path, enum reason known, void (*look)(struct program *program, int dirfd, const char *path))
 {
     if (path == NULL || atomic_load(engine_switch) == ENGINE_OFF)
-        return;
+        return known;
     int saved_errno = errno_now();
     struct program *program = (struct program *)syscall(SYS_mmap, NULL, sizeof *program, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (program != MAP_FAILED) {
@@ -53,11 +54,17 @@ static void note(int pid, int dirfd, const char *path, void (*look)(struct progr
             own_io.reads += program->reads;
             own_io.read_bytes += program->read_bytes;
         }
-        if (program->reason != REASON_unknown && engine_wake()) /* a child that does nothing but this matters then */
+        if (program->reason == REASON_unknown)
+            program->reason = known;
+        known = program->reason;
+        if (known != REASON_unknown && pid != UNPROFILED_NOT_YET && engine_wake()) { /* a child that does nothing but this matters then */
             enter(program, pid);
+            job_page_note_look(engine.settings.segment_dir, engine.job);
+        }
         syscall(SYS_munmap, program, sizeof *program);
     }
     errno_put(saved_errno);
+    return known;
 }
 
 static void look_for(struct program *program, int dirfd, const char *command)
@@ -66,14 +73,14 @@ static void look_for(struct program *program, int dirfd, const char *command)
     program_look_for(program, command);
 }
 
-void unprofiled_note(int pid, int dirfd, const char *path)
+enum reason unprofiled_note(int pid, int dirfd, const char *path, enum reason known)
 {
-    note(pid, dirfd, path, program_look);
+    return note(pid, dirfd, path, known, program_look);
 }
 
-void unprofiled_note_command(int pid, const char *command)
+enum reason unprofiled_note_command(int pid, const char *command, enum reason known)
 {
-    note(pid, AT_FDCWD, command, look_for);
+    return note(pid, AT_FDCWD, command, known, look_for);
 }
 
 void unprofiled_take_back(int pid)

@@ -3,9 +3,11 @@
 #ifndef SLICEWISE_UNPROFILED_H
 #define SLICEWISE_UNPROFILED_H
 
-/* `pid` (0: not known) runs, or is about to run, the file `path` (relative to `dirfd`), or a command that the PATH is searched for. */
-void unprofiled_note(int pid, int dirfd, const char *path);
-void unprofiled_note_command(int pid, const char *command);
+/* `pid` (0: not known) runs, or is about to run, the file `path` (relative to `dirfd`), or a command that the PATH is searched for. Returns why it
+ * cannot be profiled: as the file says, else `known`. UNPROFILED_NOT_YET as `pid`: nothing is noted. */
+enum { UNPROFILED_NOT_YET = -1 };
+enum reason unprofiled_note(int pid, int dirfd, const char *path, enum reason known);
+enum reason unprofiled_note_command(int pid, const char *command, enum reason known);
 
 /* It could not run it after all. */
 void unprofiled_take_back(int pid);

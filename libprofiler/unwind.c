@@ -187,6 +187,12 @@ static bool read_common(struct entry *entry, uint64_t address)
     return entry->return_register < UNWIND_REGISTERS;
 }
 
+/* Of the sorted table; guarded by the engine's lock. */
+enum { PAIRS_AT_ONCE = 512 };
+static struct pair {
+    int32_t code, entry;
+} pairs[PAIRS_AT_ONCE];
+
 static bool find_entry(const struct module *module, uint64_t pc, struct entry *entry)
 {
     /* .eh_frame_hdr: version, three encodings, where .eh_frame is, how many entries, and a sorted table of (code, entry) from its own start. */
@@ -198,22 +204,26 @@ static bool find_entry(const struct module *module, uint64_t pc, struct entry *e
     if (module->table == 0 || !peek(module->table, &head, sizeof head) || head.version != 1 || head.pointer != 0x1b || head.count != 0x03 ||
         head.table != 0x3b || head.entries == 0)
         return false;
-    uint64_t first = module->table + sizeof head, low = 0, high = head.entries;
-    struct {
-        int32_t code, entry;
-    } pair = { 0 };
+    uint64_t first = module->table + sizeof head, low = 0, high = head.entries, at = 0;
+    /* A look at one pair costs as much as one at hundreds of them: the last steps are made in a copy. */
     while (high - low > 1) {
+        bool is_at_hand = high - low <= PAIRS_AT_ONCE;
         uint64_t middle = low + (high - low) / 2;
-        if (!peek(first + middle * sizeof pair, &pair, sizeof pair))
+        at = is_at_hand ? low : middle;
+        uint64_t count = is_at_hand ? high - low : 1;
+        if (!peek(first + at * sizeof *pairs, pairs, count * sizeof *pairs))
             return false;
-        if (module->table + (uint64_t)(int64_t)pair.code <= pc)
-            low = middle;
-        else
-            high = middle;
+        do {
+            if (module->table + (uint64_t)(int64_t)pairs[middle - at].code <= pc)
+                low = middle;
+            else
+                high = middle;
+            middle = low + (high - low) / 2;
+        } while (is_at_hand && high - low > 1);
     }
-    if (!peek(first + low * sizeof pair, &pair, sizeof pair))
+    if (head.entries == 1 && !peek(first, pairs, sizeof *pairs))
         return false;
-    uint64_t address = module->table + (uint64_t)(int64_t)pair.entry;
+    uint64_t address = module->table + (uint64_t)(int64_t)pairs[low - at].entry;
     *entry = (struct entry){ 0 };
     struct part part = read_entry(address, entry_bytes);
     uint64_t common = take_bytes(&part, 4);

@@ -16,7 +16,7 @@ static START_DATA struct {
 
 void usage_note(void)
 {
-    getrusage(RUSAGE_SELF, &usage.counted);
+    raw_getrusage(RUSAGE_SELF, &usage.counted);
 }
 
 void usage_start(bool is_forked)
@@ -41,7 +41,7 @@ void usage_sample(uint64_t now_ns)
     struct segment *segment = engine.home.segment;
     struct rusage now;
     /* A vforked child runs in our memory but is not us. */
-    if (usage.until_ns == 0 || now_ns <= usage.until_ns || (uint32_t)raw_getpid() != segment->pid || getrusage(RUSAGE_SELF, &now) != 0)
+    if (usage.until_ns == 0 || now_ns <= usage.until_ns || (uint32_t)raw_getpid() != segment->pid || raw_getrusage(RUSAGE_SELF, &now) != 0)
         return;
     uint64_t slice_ns = engine.settings.slice_ns, slice = usage.until_ns / slice_ns;
     uint64_t *row = slice_row(&segment->usage_ledger, segment->usage[0], USAGE_COLUMNS, USAGE_ROWS_MAX, slice);

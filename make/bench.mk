@@ -22,7 +22,7 @@ $(BUILD)/bench/ping_pong.%: tests/bench/ping_pong.c
 
 .PHONY: bench
 bench: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS) $(BENCH_MPI_PROGRAMS)  ## measure what the library costs (results also in build/bench.json)
-	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m bench $(BUILD) -o $(BUILD)/bench.json
+	@PYTHONPATH=tests/bench:tests $(BENCH_PYTHON) -m bench $(BUILD) -o $(BUILD)/bench.json
 
 .PHONY: bench-tables
 bench-tables:  ## the tables of docs/overhead.md, of the last make bench
@@ -30,10 +30,10 @@ bench-tables:  ## the tables of docs/overhead.md, of the last make bench
 
 .PHONY: bench-check
 bench-check: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS)  ## fail where instruction counts or sizes pass their budgets (tests/bench/budgets.toml)
-	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m check $(BUILD)
+	@PYTHONPATH=tests/bench:tests $(BENCH_PYTHON) -m check $(BUILD)
 
-# A client's side is of the store.
-$(BUILD)/bench/turns: $(BUILD)/objects/tests/bench/turns.o $(STORE_OBJECTS)
+$(BUILD)/objects/tests/bench/turns.o: ROOMS = -Istore -Iturns
+$(BUILD)/bench/turns: $(BUILD)/objects/tests/bench/turns.o $(addprefix $(BUILD)/objects/turns/,turn.o turn_client.o) $(STORE_OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -ldl -lpthread
 

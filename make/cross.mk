@@ -16,7 +16,7 @@ runtime: $(BUILD)/bin/slicewise-collect
 endif
 
 .PHONY: objects
-objects: $(LIBRARY_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS)
+objects: $(LIBRARY_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS) $(TURN_OBJECTS)
 
 # The library for tests under qemu, with stand-ins for zstd, and for the system call that qemu does not know: these objects make it.
 EMULATED = $(BUILD)/emulated

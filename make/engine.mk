@@ -2,16 +2,16 @@
 
 UNIT_OBJECTS = $(patsubst %,$(BUILD)/objects/%.o,$(basename $(wildcard tests/unit/*.c tests/unit/*.cpp)))
 # The tests start and stop an engine of their own (tests/unit/fake_engine.c).
-UNIT_ENGINE_OBJECTS = $(filter-out $(addprefix $(BUILD)/objects/libprofiler/,engine.o notice.o ending.o),$(ENGINE_OBJECTS)) $(BUILD)/objects/wrappers/mpi_pending.o
+UNIT_ENGINE_OBJECTS = $(filter-out $(addprefix $(BUILD)/objects/libprofiler/,engine.o notice.o ending.o),$(ENGINE_OBJECTS))
 UNIT_READER_OBJECTS = $(BUILD)/objects/reader/memory.o
 UNIT_COLLECTOR_OBJECTS = $(filter-out $(BUILD)/objects/collector/main.o,$(COLLECTOR_OBJECTS))
-UNIT_WRAPS = -Wl,--wrap=syscall,--wrap=clock_gettime,--wrap=getrusage
+UNIT_WRAPS = -Wl,--wrap=syscall,--wrap=vdso_clock
 CATCH_LIBRARIES = $(shell $(CXX) -E -x c++ -include catch2/catch_all.hpp /dev/null > /dev/null 2>&1 && echo -lCatch2)
 RACE_OBJECTS = $(BUILD)/objects/tests/unit/race/race.o $(BUILD)/objects/tests/unit/spool_reader.o
 
 # The tests' own C++ is not optimised, and the framework's headers are parsed once: else these two would be most of the time that a build takes.
 TEST_FLAGS = -O0
-UNIT_ROOMS = -Itests/unit/cplusplus -Itests/unit -Icollector -Iwrappers -Ireader -Iinterface
+UNIT_ROOMS = -Itests/unit/cplusplus -Itests/unit -Icollector -Iwrappers -Iturns -Ireader -Iinterface
 PARSED = $(BUILD)/objects/tests/unit/parsed/catch.h
 $(PARSED).gch: tests/unit/catch.h | $(BUILD)/.tools
 	@mkdir -p $(@D)
@@ -27,7 +27,7 @@ $(BUILD)/objects/tests/unit/main.o: PARSED_FIRST =
 $(BUILD)/objects/tests/unit/test_call.o: TEST_FLAGS =
 $(BUILD)/objects/tests/unit/test_call.o: PARSED_FIRST =
 
-$(BUILD)/bin/unit: $(UNIT_OBJECTS) $(UNIT_COLLECTOR_OBJECTS) $(INTERFACE_OBJECTS) $(UNIT_ENGINE_OBJECTS) $(UNIT_READER_OBJECTS)
+$(BUILD)/bin/unit: $(UNIT_OBJECTS) $(UNIT_COLLECTOR_OBJECTS) $(INTERFACE_OBJECTS) $(addprefix $(BUILD)/objects/turns/,turn.o turn_client.o) $(UNIT_ENGINE_OBJECTS) $(UNIT_READER_OBJECTS)
 	@mkdir -p $(@D)
 	$(CXX) -o $@ $^ $(CATCH_LIBRARIES) $(ZSTD_ARCHIVE) $(LDFLAGS) $(UNIT_WRAPS) -ldl -lpthread
 

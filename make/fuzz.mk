@@ -6,14 +6,14 @@ FUZZ_TARGETS = proc processes segment elf connections reader coordinator advised
 FUZZ_CC ?= clang
 FUZZ_FLAGS = -O1 -gline-tables-only -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 FUZZ_SOURCES = $(filter-out libprofiler/engine.c libprofiler/notice.c,$(wildcard store/*.c libprofiler/*.c)) $(filter-out collector/main.c,$(wildcard collector/*.c)) \
-  tests/unit/fake_engine.c tests/unit/fake_system.c wrappers/mpi_pending.c
+  tests/unit/fake_engine.c tests/unit/fake_system.c turns/turn.c turns/turn_client.c
 FUZZ_READER_OBJECTS = $(patsubst %.c,$(BUILD)/fuzz/objects/%.o,$(wildcard reader/*.c))
 FUZZ_INCLUDED = $(patsubst %,$(BUILD)/fuzz/objects/collector/%.o,stacks stack_walk coordinator coordinator_options)
 FUZZ_OBJECTS = $(FUZZ_SOURCES:%.c=$(BUILD)/fuzz/objects/%.o)
 
 $(BUILD)/fuzz/objects/%.o: %.c $(GENERATED)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(filter-out -O2 -W%,$(C_FLAGS)) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -Itests/unit -Icollector -Iwrappers -Ireader -c $< -o $@
+	$(FUZZ_CC) $(filter-out -O2 -W%,$(C_FLAGS)) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -Itests/unit -Icollector -Iwrappers -Iturns -Ireader -c $< -o $@
 
 $(BUILD)/fuzz/objects/collector/bpf.o: $(BUILD)/generated/moved_bpf.inc
 

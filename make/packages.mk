@@ -6,8 +6,9 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2> /dev/null || echo 0)
 export SOURCE_DATE_EPOCH
 DIST ?= dist
 
-# The libraries and the collector for this glibc and all later ones: the same objects, linked against its names, without what debuggers want.
+# All builds are for this glibc and all later ones; empty: for this system's glibc and later ones.
 OLDEST_GLIBC = 2.28
+# The libraries and the collector for packages: the same objects, without what debuggers want.
 PORTABLE = $(BUILD)/portable
 
 $(BUILD)/old_glibc/libc.so: packaging/old_glibc/stubs packaging/old_glibc/stat.c
@@ -20,8 +21,8 @@ RUNTIME = slicewise-runtime-$(VERSION)-$(ARCHITECTURE)
 
 .PHONY: portable runtime
 ifeq ($(ARCHITECTURE),$(MACHINE))
-portable: $(BUILD)/old_glibc/libc.so
-	$(MAKE) --no-print-directory LINKED=$(PORTABLE) LDFLAGS="-L$(abspath $(BUILD)/old_glibc) -Wl,--strip-all" $(NATIVE:%=$(PORTABLE)/%)
+portable:
+	$(MAKE) --no-print-directory LINKED=$(PORTABLE) LDFLAGS="-Wl,--strip-all" $(NATIVE:%=$(PORTABLE)/%)
 	packaging/old_glibc/check $(OLDEST_GLIBC) $(NATIVE:%=$(PORTABLE)/%)
 
 # Library and collector alone. In the scripts the prefix is /opt/slicewise.
@@ -45,7 +46,6 @@ ZSTD_VERSION = $(shell printf '\043include <zstd.h>\nZSTD_VERSION_MAJOR ZSTD_VER
 sbom: $(VENV)/.installed  ## make a bill of materials (CycloneDX) of what an installation has, in dist/
 	$(VENV)/bin/python make/sbom analyzer/requirements.lock $(VERSION) $(ZSTD_VERSION) $(DIST)/slicewise-$(VERSION).cdx.json
 
-# For this system's glibc, and so without what younger systems have for old programs alone.
 .PHONY: deb
 deb: native  ## make a Debian package of library and collector, in dist/
 	rm -rf $(BUILD)/deb

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SLICEWISE_VERSION "1.0.0"
+#define SLICEWISE_VERSION "2.0.0"
 #define FORMAT_VERSION 1
 
 #define FORMAT_ENVELOPE_MAGIC 0x184D2A53u

@@ -1,7 +1,9 @@
 #include "adopt.h"
 
+#include "beside.h"
 #include "clock.h"
 #include "format.h"
+#include "keep.h"
 #include "raw.h"
 #include "record.h"
 #include "spool.h"
@@ -232,6 +234,22 @@ struct segment *adopt_copy(int fd)
     return NULL;
 }
 
+bool adopt_may_drop;
+
+/* Whether the process said how it ended, and had no more time or room than for that. */
+static bool has_ended_by_itself(const struct segment *segment)
+{
+    uint64_t ending = segment->process_row[processes_ending];
+    return ending == ENDING_exit || ending == ENDING_underscore_exit || ending == ENDING_stood_down;
+}
+
+static enum ending ending_of(const struct segment *segment)
+{
+    if (has_ended_by_itself(segment))
+        return (enum ending)segment->process_row[processes_ending];
+    return atomic_load(&segment->state) == SEGMENT_LEAVING ? ENDING_exec : ENDING_killed;
+}
+
 void adopt_drop_copy(struct segment *copy)
 {
     syscall(SYS_munmap, copy, sizeof *copy);
@@ -252,16 +270,20 @@ static void finish(int fd, int dir, const char *name, const char *names, struct 
         return;
     }
     result->outcome = ADOPTED;
+    result->ending = ending_of(segment);
     if (state != SEGMENT_BEGINNING) { /* else it was killed before it could count anything */
         bool was_torn = segment->is_spool_torn != 0;
         if (!is_of_this_boot(segment)) /* devices may have other numbers now */
             segment->anchor = (struct spool_anchor){ 0 };
         spool_path(result->spool, sizeof result->spool, segment);
-        result->error = segment_finish(home, state == SEGMENT_LEAVING ? ENDING_exec : ENDING_killed, last_moment(segment), FORMAT_RECOVERED);
+        uint64_t end_ns = has_ended_by_itself(segment) ? segment->process_row[processes_end_ns] : last_moment(segment);
+        result->error = segment_finish(home, result->ending, end_ns, FORMAT_RECOVERED);
         if (result->error != 0)
             result->outcome = ADOPT_FAILED;
         if (result->error != 0 && segment->is_spool_torn != 0 && !was_torn)
             raw_write_at(fd, &segment->is_spool_torn, sizeof segment->is_spool_torn, offsetof(struct segment, is_spool_torn));
+        if (result->error != 0 && result->error != -SPOOL_UNASKED && !segment->is_of_node && !keep_segment(dir, name, segment, adopt_may_drop))
+            result->outcome = ADOPT_DROPPED;
     }
     if (result->outcome == ADOPTED)
         raw_unlink_at(dir, name);
@@ -330,19 +352,14 @@ struct adoption_result adopt_segment(const char *path, const char *only_spool_di
     return result;
 }
 
-static int open_dir_at(int dir, const char *name)
-{
-    struct statx status;
-    int fd = raw_open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    if (fd < 0 || (raw_statx(fd, "", AT_EMPTY_PATH, &status) == 0 && status.stx_uid == raw_geteuid() && (status.stx_mode & 0022) == 0))
-        return fd;
-    raw_close(fd); /* what lies there may be anybody's */
-    return -EPERM;
-}
-
 int adopt_open_dir(const char *user_dir)
 {
-    return open_dir_at(AT_FDCWD, user_dir);
+    return beside_open_dir(AT_FDCWD, user_dir);
+}
+
+static bool is_dot_or_two(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 void adopt_each(int dir, const char *user_dir, const char *prefix, void (*visit)(int dir, const char *path, void *argument), void *argument)
@@ -352,26 +369,33 @@ void adopt_each(int dir, const char *user_dir, const char *prefix, void (*visit)
     while ((bytes = raw_result(syscall(SYS_getdents64, dir, entries, sizeof entries))) > 0)
         for (long at = 0; at < bytes; at += ((struct dirent64 *)(entries + at))->d_reclen) {
             const char *name = ((const struct dirent64 *)(entries + at))->d_name;
-            if (name[0] == '.' || strncmp(name, prefix, strlen(prefix)) != 0)
+            bool is_wanted =
+                prefix == NULL ? !is_dot_or_two(name) : (name[0] != '.' || prefix[0] == '.') && strncmp(name, prefix, strlen(prefix)) == 0;
+            if (!is_wanted)
                 continue;
             snprintf(path, sizeof path, "%s/%s", user_dir, name);
             visit(dir, path, argument);
         }
 }
 
-void adopt_each_below(const char *dir, const char *prefix, void (*visit)(int dir, const char *path, void *argument), void *argument)
+void adopt_each_dir(const char *dir, void (*visit)(int fd, const char *user_dir, void *argument), void *argument)
 {
     char user_dir[256], entries[2048] __attribute__((aligned(8)));
+    const uint32_t user = raw_geteuid();
     int all = raw_open(dir, O_RDONLY | O_DIRECTORY, 0);
     long bytes;
     while (all >= 0 && (bytes = raw_result(syscall(SYS_getdents64, all, entries, sizeof entries))) > 0)
         for (long at = 0; at < bytes; at += ((struct dirent64 *)(entries + at))->d_reclen) {
             const char *name = ((const struct dirent64 *)(entries + at))->d_name;
-            int fd = segment_is_user_dir(name) && strlen(dir) + strlen(name) + 2 <= sizeof user_dir ? open_dir_at(all, name) : -ENOENT;
+            struct statx status;
+            /* A node may have a directory of each of a thousand users: theirs cost a look, and are not opened. */
+            bool is_own = segment_is_user_dir(name) && strlen(dir) + strlen(name) + 2 <= sizeof user_dir &&
+                          raw_statx(all, name, AT_SYMLINK_NOFOLLOW, &status) == 0 && status.stx_uid == user;
+            int fd = is_own ? beside_open_dir(all, name) : -ENOENT;
             if (fd < 0)
                 continue;
             snprintf(user_dir, sizeof user_dir, "%s/%s", dir, name);
-            adopt_each(fd, user_dir, prefix, visit, argument);
+            visit(fd, user_dir, argument);
             raw_close(fd);
         }
     if (all >= 0)
@@ -419,7 +443,7 @@ void adopt_gone(const char *dir, const char *prefix)
 }
 
 struct adoption_of_all {
-    const char *only_spool_dir;
+    const char *prefix, *only_spool_dir;
     void (*done)(const char *path, const struct adoption_result *result, void *argument);
     void *argument;
 };
@@ -432,9 +456,14 @@ static void adopt_one_of_all(int dir, const char *path, void *argument)
         all->done(path, &result, all->argument);
 }
 
+static void adopt_all_in(int fd, const char *user_dir, void *argument)
+{
+    adopt_each(fd, user_dir, ((const struct adoption_of_all *)argument)->prefix, adopt_one_of_all, argument);
+}
+
 void adopt_all(const char *dir, const char *prefix, const char *only_spool_dir,
                void (*done)(const char *path, const struct adoption_result *result, void *argument), void *argument)
 {
-    struct adoption_of_all all = { only_spool_dir, done, argument };
-    adopt_each_below(dir, prefix, adopt_one_of_all, &all);
+    struct adoption_of_all all = { prefix, only_spool_dir, done, argument };
+    adopt_each_dir(dir, adopt_all_in, &all);
 }

@@ -13,10 +13,12 @@ enum adoption {
     ADOPT_FOREIGN, /* no segment of this build of the engine */
     ADOPT_UNSEEN,  /* of a pid namespace that cannot be looked into: it may live, and is not touched */
     ADOPT_FAILED,  /* it could not be drained: `error` says why, and it stays */
+    ADOPT_DROPPED, /* neither, and it is gone (keep.h) */
 };
 
 struct adoption_result {
     enum adoption outcome;
+    enum ending ending; /* of one that was adopted: as the process left word, else killed */
     int error;
     char spool[1100]; /* where it drains to */
 };
@@ -29,6 +31,9 @@ struct adoption_result adopt_in(int dir, const char *path, const char *only_spoo
 
 /* Whether two paths lead to one directory, for such a restriction: the collector sets one that does not wait for a server that is down. */
 extern bool (*adopt_is_same_directory)(const char *dir, const char *other);
+
+/* Whether a segment that cannot be drained may go, as keep_segment says: in the library, whose processes are many. */
+extern bool adopt_may_drop;
 
 /* Adopts every segment in this user's directories below `dir` whose name begins with `prefix`, and tells `done` (may be NULL) of each. */
 void adopt_all(const char *dir, const char *prefix, const char *only_spool_dir,
@@ -44,11 +49,12 @@ void adopt_gone(const char *dir, const char *prefix);
 /* Opens a directory of segments. Returns -errno if there is none, or if it is not this user's alone to write to. */
 int adopt_open_dir(const char *user_dir);
 
-/* Visits every file there whose name begins with `prefix`, as `user_dir`/name. */
+/* Visits every file there whose name begins with `prefix`, as `user_dir`/name; those whose names begin with a dot, which are no segments, only if
+ * the prefix does, or if it is NULL, which is all files. */
 void adopt_each(int dir, const char *user_dir, const char *prefix, void (*visit)(int dir, const char *path, void *argument), void *argument);
 
-/* Visits those in every directory of segments below `dir` that is this user's alone to write to, whatever its name. */
-void adopt_each_below(const char *dir, const char *prefix, void (*visit)(int dir, const char *path, void *argument), void *argument);
+/* Opens and visits every directory of segments below `dir` that is this user's alone to write to, whatever its name. */
+void adopt_each_dir(const char *dir, void (*visit)(int fd, const char *user_dir, void *argument), void *argument);
 
 /* Opens a segment file and locks it against all others who would finish or drain it; its process takes no notice. Returns ADOPTED if it is
  * the caller's now, ADOPT_BUSY or ADOPT_FOREIGN; `fd`, unless it is negative, is to be closed either way. */

@@ -34,13 +34,29 @@ static bool has_invariant_counter(void)
 
 uint64_t tick_by_clock(void)
 {
-    return profiler_clock.is_stopped ? 0 : clock_read(CLOCK_MONOTONIC);
+    if (profiler_clock.is_stopped)
+        return 0;
+    return profiler_clock.is_mapped ? clock_tick_at(clock_read(CLOCK_REALTIME)) : clock_read(CLOCK_MONOTONIC);
+}
+
+void clock_avoid_counter(void)
+{
+    vdso_avoid(true);
+    profiler_clock.is_mapped |= profiler_clock.is_counter;
+    profiler_clock.is_counter = false;
+}
+
+void clock_use_counter_again(void)
+{
+    profiler_clock.is_counter |= profiler_clock.is_mapped;
+    profiler_clock.is_mapped = false;
+    vdso_avoid(false);
 }
 
 void clock_stop(void)
 {
     profiler_clock.is_stopped = true;
-    profiler_clock.is_counter = false;
+    profiler_clock.is_counter = profiler_clock.is_mapped = false;
 }
 
 /* A tick and the wall clock at the same moment: the tightest of three tries, since any of them can be interrupted. */
@@ -63,6 +79,7 @@ void clock_start(bool may_use_counter)
 {
     struct clock *clock = &profiler_clock;
     clock->is_counter = may_use_counter && has_invariant_counter();
+    clock->is_mapped = false;
     clock->ns_per_tick_q32 = 1ull << 32;
     read_pair(&clock->base_tick, &clock->base_ns);
     clock->rate_tick = clock->base_tick;

@@ -6,10 +6,10 @@
 
 #include "names.h"
 #include "sections.h"
+#include "vdso.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
@@ -21,17 +21,19 @@
 
 struct clock {
     bool is_counter;          /* else ticks are CLOCK_MONOTONIC nanoseconds */
-    bool is_stopped;          /* no clock may be read any more: libc's clock_gettime reads the counter too */
+    bool is_mapped;           /* ticks are the counter's, but found by the clock: a child in our memory must not read the counter */
+    bool is_stopped;          /* no clock may be read any more: the kernel's function reads the counter too */
     uint64_t ns_per_tick_q32; /* 32 fractional bits; read by any thread while the holder of the lock renews it */
     uint64_t base_tick, base_ns;
     uint64_t rate_tick, rate_ns; /* the older end of the pair that the rate is measured on */
 };
 extern struct clock profiler_clock HIDDEN;
 
+/* 0 where the kernel gives no time. */
 static inline uint64_t clock_read(clockid_t id)
 {
-    struct timespec now;
-    clock_gettime(id, &now);
+    struct timespec now = { 0 };
+    vdso_clock(id, &now);
     return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
@@ -65,6 +67,10 @@ static inline uint64_t ns_to_ticks(uint64_t ns)
 
 /* From now on ticks are 0. */
 void clock_stop(void);
+
+/* From now on, until it is over, the counter is not read: for a child that forbade itself to, and runs in its parent's memory. Ticks go on. */
+void clock_avoid_counter(void);
+void clock_use_counter_again(void);
 
 /* Chooses the source of ticks and takes the first pair; the rate is a first guess until clock_calibrate. */
 void clock_start(bool may_use_counter);

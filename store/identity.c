@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "raw.h"
+#include "script.h"
 #include "scratch.h"
 #include "sha256.h"
 #include "spool.h"
@@ -209,12 +210,16 @@ void identity_fill(struct segment_home *home, const struct settings *settings, c
     row[processes_user] = raw_getuid();
     row[processes_host] = segment_add_text(home, host);
     row[processes_program] = segment_add_text(home, program);
+    static char script[512];
+    script_of_process(program, script, sizeof script);
+    row[processes_script] = segment_add_text(home, script);
+    row[processes_label] = segment_add_text(home, settings->label != NULL ? settings->label : "");
     row[processes_pid] = segment->pid;
-    row[processes_parent] = (uint64_t)getppid();
+    row[processes_parent] = (uint64_t)syscall(SYS_getppid);
     row[processes_rank] = (uint64_t)-1;
     row[processes_ranks] = 0;
     row[processes_slice_ns] = settings->slice_ns;
-    row[processes_clock] = profiler_clock.is_counter ? CLOCK_SOURCE_counter : CLOCK_SOURCE_vdso;
+    row[processes_clock] = profiler_clock.is_counter || profiler_clock.is_mapped ? CLOCK_SOURCE_counter : CLOCK_SOURCE_vdso;
     row[processes_place] = home->place;
     segment->process = unique_id(row[processes_start_ns], segment->pid, host);
     /* Not before: most processes have no segment, and what SLICEWISE_DIR lies on may not answer. A child knows what its parent saw. */

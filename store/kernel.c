@@ -33,6 +33,7 @@ enum { ENDING_THREADS = 16, BLOCK_BYTES = 512 };
 static CALL_DATA struct {
     struct counted reported;      /* sampled so far */
     struct counted ended_threads; /* of threads that are gone, as far as somebody noted them */
+    struct counted to_come;       /* what libc writes after the last sample */
     struct ending_thread ending[ENDING_THREADS];
     uint32_t next_ending;
     _Atomic uint32_t ended_uncounted; /* threads that ended and are in neither */
@@ -86,7 +87,7 @@ static struct counted counted_of(const struct own_io *own)
 static bool has_reaped_children(void)
 {
     struct rusage usage;
-    return getrusage(RUSAGE_CHILDREN, &usage) == 0 && usage.ru_maxrss != 0;
+    return raw_getrusage(RUSAGE_CHILDREN, &usage) == 0 && usage.ru_maxrss != 0;
 }
 
 static bool has_children(void)
@@ -165,7 +166,7 @@ static bool read_all(struct segment_home *home, struct counted *counted)
 static uint64_t stored_bytes(void)
 {
     struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_oublock * BLOCK_BYTES : 0;
+    return raw_getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_oublock * BLOCK_BYTES : 0;
 }
 
 void kernel_note(void)
@@ -211,6 +212,12 @@ void kernel_take_in_first_call(uint64_t read_bytes, uint64_t write_bytes)
     take_back(&kernel.reported.field[SYSCW], write_bytes > 0);
 }
 
+void kernel_will_write(uint64_t bytes)
+{
+    kernel.to_come.field[WCHAR] += bytes;
+    kernel.to_come.field[SYSCW]++;
+}
+
 void kernel_sample(struct segment_home *home, uint64_t slice)
 {
     struct counted now;
@@ -220,6 +227,7 @@ void kernel_sample(struct segment_home *home, uint64_t slice)
         segment_count_mishap(home->segment, MISHAP_no_kernel_count);
         return;
     }
+    add(&now, &kernel.to_come);
     struct record record = { .slice = slice, .mount = 0, .layer = LAYER_kernel };
     static const enum counter counters[FIELDS] = { COUNTER_read_bytes, COUNTER_write_bytes,       COUNTER_read_ops,
                                                    COUNTER_write_ops,  COUNTER_kernel_read_bytes, COUNTER_kernel_write_bytes };

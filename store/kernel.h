@@ -24,6 +24,9 @@ void kernel_start(struct segment_home *home, bool is_forked, uint32_t asked_by);
 extern bool kernel_awaits_first_call HIDDEN;
 void kernel_take_in_first_call(uint64_t read_bytes, uint64_t write_bytes);
 
+/* So many bytes will be written in one call when nobody looks any more: they count with the samples from here on. */
+void kernel_will_write(uint64_t bytes);
+
 /* Adds what came since the last sample, as a record of `slice`. */
 void kernel_sample(struct segment_home *home, uint64_t slice);
 

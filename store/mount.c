@@ -12,8 +12,8 @@
 enum { SYSTEM_MOUNTS_MAX = 4096, MOUNTINFO_BYTES = 1 << 20 };
 
 struct system_mount {
-    uint64_t device;
-    const char *point, *type, *source;
+    uint64_t device, id;
+    const char *point, *type, *source, *address;
 };
 
 /* The system's mounts: private memory, read when first needed and again when a device turns up that is not in it. */
@@ -22,6 +22,10 @@ static CALL_DATA struct {
     char *text;
     unsigned count;
 } table;
+
+/* The kernel's numbers of those mounts in the segment that are NFS; 0: one mount a device. */
+static CALL_DATA uint64_t ids[MOUNTS_MAX];
+CALL_DATA bool mount_has_ids;
 
 enum object object_of_mode(uint32_t mode)
 {
@@ -53,11 +57,27 @@ char *mount_next_field(char **at)
     return field;
 }
 
+static bool is_nfs(const char *type)
+{
+    return strcmp(type, "nfs") == 0 || strcmp(type, "nfs4") == 0;
+}
+
+/* By the options of an NFS mount, which this takes apart. */
+static const char *server_address(const char *type, char *options)
+{
+    if (!is_nfs(type))
+        return "";
+    for (char *next = options, *option; (option = strsep(&next, ",\n")) != NULL;)
+        if (strncmp(option, "addr=", 5) == 0)
+            return option + 5;
+    return "";
+}
+
 /* A line of mountinfo: id parent major:minor root point options [tags...] - type source options. Returns false if it is none. */
 static bool parse_line(char *line, struct system_mount *mount)
 {
     char *at = line;
-    mount_next_field(&at);
+    mount->id = strtoul(mount_next_field(&at), NULL, 10);
     mount_next_field(&at);
     char *numbers = mount_next_field(&at), *end;
     unsigned major_number = (unsigned)strtoul(numbers, &end, 10);
@@ -72,6 +92,7 @@ static bool parse_line(char *line, struct system_mount *mount)
         return false;
     mount->type = mount_next_field(&at);
     mount->source = mount_next_field(&at);
+    mount->address = server_address(mount->type, at);
     return true;
 }
 
@@ -114,8 +135,12 @@ static const struct system_mount *by_path(const char *path)
     return best;
 }
 
-static const struct system_mount *by_device(uint64_t device, const char *path)
+/* By its number, where the kernel says which (until 6.8 its list's), else by the path and the device. */
+static const struct system_mount *by_device(uint64_t device, uint64_t id, const char *path)
 {
+    for (unsigned i = 0; id != 0 && i < table.count; i++)
+        if (table.mounts[i].id == id && table.mounts[i].device == device)
+            return &table.mounts[i];
     const struct system_mount *hint = path != NULL ? by_path(path) : NULL;
     if (hint != NULL && hint->device == device)
         return hint;
@@ -137,10 +162,35 @@ uint32_t mount_find(const struct segment *segment, enum object object, uint64_t 
     return MOUNT_NOT_KNOWN;
 }
 
-static uint32_t add(struct segment_home *home, enum object object, uint64_t device, const struct system_mount *mount)
+uint32_t mount_find_one(const struct segment *segment, uint64_t device, uint64_t id)
+{
+    uint32_t used = __atomic_load_n(&segment->mounts_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used; i++) {
+        uint64_t own = __atomic_load_n(&ids[i], __ATOMIC_RELAXED);
+        if (segment->mounts[i][mounts_device] == device && (own == 0 || own == id))
+            return i;
+    }
+    return MOUNT_NOT_KNOWN;
+}
+
+static bool is_text(const struct segment *segment, uint64_t text, const char *string)
+{
+    return strcmp(segment_text(segment, text), string) == 0;
+}
+
+static uint32_t add(struct segment_home *home, enum object object, uint64_t device, uint64_t id, const struct system_mount *mount)
 {
     struct segment *segment = home->segment;
     uint32_t index = segment->mounts_used;
+    uint64_t nfs_id = is_nfs(mount->type) ? id : 0;
+    for (uint32_t i = 0; nfs_id != 0 && i < index; i++) {
+        const uint64_t *row = segment->mounts[i];
+        if (row[mounts_device] == device && is_text(segment, row[mounts_point], mount->point) &&
+            is_text(segment, row[mounts_source], mount->source)) {
+            __atomic_store_n(&ids[i], nfs_id, __ATOMIC_RELAXED); /* it was mounted again */
+            return i;
+        }
+    }
     if (index == MOUNTS_MAX) {
         segment_count_mishap(segment, MISHAP_mounts_full);
         return MOUNT_OTHER;
@@ -152,6 +202,11 @@ static uint32_t add(struct segment_home *home, enum object object, uint64_t devi
     row[mounts_point] = segment_add_text(home, mount->point);
     row[mounts_type] = segment_add_text(home, mount->type);
     row[mounts_source] = segment_add_text(home, mount->source);
+    row[mounts_address] = segment_add_text(home, mount->address);
+    if (nfs_id != 0 || mount_has_ids) {
+        __atomic_store_n(&ids[index], nfs_id, __ATOMIC_RELAXED);
+        __atomic_store_n(&mount_has_ids, true, __ATOMIC_RELAXED);
+    }
     __atomic_store_n(&segment->mounts_used, index + 1, __ATOMIC_RELEASE);
     return index;
 }
@@ -167,50 +222,59 @@ static bool is_pseudo(const char *type)
     return false;
 }
 
-static const struct system_mount nameless = { .point = "", .type = "", .source = "" };
+static const struct system_mount nameless = { .point = "", .type = "", .source = "", .address = "" };
 
 void mount_start(struct segment_home *home)
 {
-    add(home, OBJECT_process, 0, &nameless);
-    add(home, OBJECT_other, 0, &nameless);
+    add(home, OBJECT_process, 0, 0, &nameless);
+    add(home, OBJECT_other, 0, 0, &nameless);
 }
 
-uint32_t mount_enter(struct segment_home *home, enum object object, uint64_t device, const char *path)
+uint32_t mount_enter(struct segment_home *home, enum object object, uint64_t device, uint64_t id, const char *path)
 {
-    uint32_t known = mount_find(home->segment, object, device);
+    uint32_t known = mount_find_seen(home->segment, object, device, id);
     if (known != MOUNT_NOT_KNOWN)
         return known;
     if (object != OBJECT_file)
-        return add(home, object, 0, &nameless);
-    if (by_device(device, path) == NULL)
+        return add(home, object, 0, 0, &nameless);
+    const struct system_mount *mount = by_device(device, id, path);
+    if (mount == NULL || (is_nfs(mount->type) && id != 0 && mount->id != id)) { /* or the list is older than the mount */
         load_table();
-    const struct system_mount *mount = by_device(device, path);
+        mount = by_device(device, id, path);
+    }
     /* A device of no mount: memory, a subvolume of the file system that the path lies on, or the root of a chroot. */
     if (mount == NULL && path != NULL && strncmp(path, "/memfd:", 7) == 0)
-        return mount_enter(home, OBJECT_other, 0, NULL);
+        return mount_enter(home, OBJECT_other, 0, 0, NULL);
     if (mount == NULL && path != NULL && path[0] == '/')
         mount = by_path(path);
     if (mount == NULL)
-        return add(home, OBJECT_file, device, &nameless);
-    return add(home, is_pseudo(mount->type) ? OBJECT_other : OBJECT_file, device, mount);
+        return add(home, OBJECT_file, device, 0, &nameless);
+    return add(home, is_pseudo(mount->type) ? OBJECT_other : OBJECT_file, device, id, mount);
+}
+
+/* Apart, for the room that it takes on the stack. */
+__attribute__((noinline)) static uint32_t add_nfs(struct segment_home *home, const struct statx *status, const struct system_mount *mount)
+{
+    struct one_mount again;
+    struct system_mount with_address = *mount;
+    char *options = statmount_options(status, &again);
+    if (options == NULL)
+        return MOUNT_NOT_KNOWN;
+    with_address.address = server_address(mount->type, options);
+    return add(home, OBJECT_file, mount->device, status->stx_mnt_id, &with_address);
 }
 
 uint32_t mount_enter_seen(struct segment_home *home, const struct statx *status)
 {
     struct one_mount one;
     uint64_t device = makedev(status->stx_dev_major, status->stx_dev_minor);
-    uint32_t known = mount_find(home->segment, OBJECT_file, device);
+    uint32_t known = mount_find_seen(home->segment, OBJECT_file, device, status->stx_mnt_id);
     if (known != MOUNT_NOT_KNOWN || !statmount_of(status, &one))
         return known;
-    if (by_device(device, NULL) == NULL) /* the list was read before there was this mount */
+    if (by_device(device, 0, NULL) == NULL) /* the list was read before there was this mount */
         table.count = 0;
-    return add(home, is_pseudo(one.type) ? OBJECT_other : OBJECT_file, device, &(struct system_mount){ device, one.point, one.type, one.source });
-}
-
-uint32_t mount_enter_path(struct segment_home *home, const char *path)
-{
-    if (table.count == 0)
-        load_table();
-    const struct system_mount *mount = by_path(path);
-    return mount != NULL ? mount_enter(home, OBJECT_file, mount->device, path) : MOUNT_OTHER;
+    const struct system_mount mount = { .device = device, .point = one.point, .type = one.type, .source = one.source, .address = "" };
+    if (is_nfs(one.type))
+        return add_nfs(home, status, &mount);
+    return add(home, is_pseudo(one.type) ? OBJECT_other : OBJECT_file, device, 0, &mount);
 }

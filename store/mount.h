@@ -3,6 +3,7 @@
 #ifndef SLICEWISE_MOUNT_H
 #define SLICEWISE_MOUNT_H
 
+#include "clock.h"
 #include "segment.h"
 
 #include <sys/stat.h>
@@ -18,14 +19,23 @@ void mount_start(struct segment_home *home);
  * their st_dev. */
 uint32_t mount_find(const struct segment *segment, enum object object, uint64_t device);
 
+/* The exports of an NFS server may have one st_dev: `id`, the kernel's stx_mnt_id of what was found there, tells their mounts apart. */
+uint32_t mount_find_one(const struct segment *segment, uint64_t device, uint64_t id);
+extern bool mount_has_ids HIDDEN;
+
+/* The one that was seen, for the process's own segment. `id`: 0, as old kernels say: any. */
+static inline uint32_t mount_find_seen(const struct segment *segment, enum object object, uint64_t device, uint64_t id)
+{
+    if (__builtin_expect(mount_has_ids, false) && object == OBJECT_file && id != 0)
+        return mount_find_one(segment, device, id);
+    return mount_find(segment, object, device);
+}
+
 /* The same, entering it if need be. `path` (may be NULL) helps where the device is not in the system's list. */
-uint32_t mount_enter(struct segment_home *home, enum object object, uint64_t device, const char *path);
+uint32_t mount_enter(struct segment_home *home, enum object object, uint64_t device, uint64_t id, const char *path);
 
 /* The same of a file by what raw_statx said of it; MOUNT_NOT_KNOWN if the kernel has no more to say. */
 uint32_t mount_enter_seen(struct segment_home *home, const struct statx *status);
-
-/* The mount of an absolute path, by the longest mount point that it begins with. */
-uint32_t mount_enter_path(struct segment_home *home, const char *path);
 
 /* Ends the field of mountinfo at `*at`, undoes its octal escapes, and moves on to the next one. Returns the field. */
 char *mount_next_field(char **at);

@@ -56,6 +56,11 @@ enum mpi_scope {
 #define MPI_SCOPE(name, meaning) MPI_SCOPE_##name,
 #include "enums.def"
 };
+enum job_note {
+#define JOB_NOTE(name, meaning) JOB_NOTE_##name,
+#include "enums.def"
+    JOB_NOTES,
+};
 enum mishap {
 #define MISHAP(name, said, meaning, advice) MISHAP_##name,
 #include "mishaps.def"
@@ -107,6 +112,7 @@ enum {
     CALL_COLUMNS = TABLE_START_mishaps - TABLE_START_calls - 1,
     MISHAP_COLUMNS = TABLE_START_unprofiled - TABLE_START_mishaps - 1,
     UNPROFILED_COLUMNS = TABLE_START_launches - TABLE_START_unprofiled - 1,
+    LAUNCH_COLUMNS = TABLE_START_nodes - TABLE_START_launches - 1,
     NODE_COLUMNS = TABLE_START_node_devices - TABLE_START_nodes - 1,
     NODE_DEVICE_COLUMNS = TABLE_START_node_slices - TABLE_START_node_devices - 1,
     NODE_SLICE_COLUMNS = TABLE_START_node_networks - TABLE_START_node_slices - 1,
@@ -128,7 +134,11 @@ enum {
     NODE_CGROUP_COLUMNS = TABLE_START_node_cgroup_disks - TABLE_START_node_cgroups - 1,
     NODE_CGROUP_DISK_COLUMNS = TABLE_START_node_others - TABLE_START_node_cgroup_disks - 1,
     NODE_OTHER_COLUMNS = TABLE_START_node_cgroup_mounts - TABLE_START_node_others - 1,
-    NODE_CGROUP_MOUNT_COLUMNS = TABLE_START_end - TABLE_START_node_cgroup_mounts - 1,
+    NODE_CGROUP_MOUNT_COLUMNS = TABLE_START_server_runs - TABLE_START_node_cgroup_mounts - 1,
+    SERVER_RUN_COLUMNS = TABLE_START_server_targets - TABLE_START_server_runs - 1,
+    SERVER_TARGET_COLUMNS = TABLE_START_server_jobs - TABLE_START_server_targets - 1,
+    SERVER_JOB_COLUMNS = TABLE_START_server_slices - TABLE_START_server_jobs - 1,
+    SERVER_SLICE_COLUMNS = TABLE_START_end - TABLE_START_server_slices - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */
@@ -140,7 +150,7 @@ struct counts {
 _Static_assert(COUNTER_sync_ops == COUNTER_read_ops + KIND_sync && COUNTER_write_bytes == COUNTER_read_bytes + KIND_write &&
                    COUNTER_sync_ns == COUNTER_read_ns + KIND_sync && COUNTER_sync_slowest_ns == COUNTER_read_slowest_ns + KIND_sync &&
                    COUNTER_write_sequential == COUNTER_read_sequential + KIND_write &&
-                   COUNTER_write_consecutive == COUNTER_read_consecutive + KIND_write &&
+                   COUNTER_write_consecutive == COUNTER_read_consecutive + KIND_write && COUNTER_write_first == COUNTER_read_first + KIND_write &&
                    COUNTER_kernel_write_bytes == COUNTER_kernel_read_bytes + KIND_write,
                "counters of the kinds of calls stand in the order of the kinds");
 _Static_assert(BINS_write_size == BINS_read_size + 10 && BINS_write_latency == BINS_read_latency + 28 &&

@@ -2,11 +2,11 @@
 
 #include "peek.h"
 #include "raw.h"
+#include "settings.h"
 
 #include <elf.h>
 #include <link.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -33,11 +33,11 @@ static bool is_privileged(int fd)
 {
     struct statx status;
     char capabilities[64];
-    if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || raw_statx_descriptor(fd, &status) < 0)
+    if (syscall(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || raw_statx_descriptor(fd, &status) < 0)
         return false;
-    bool sets_user = (status.stx_mode & S_ISUID) != 0 && status.stx_uid != getuid();
-    bool sets_group = (status.stx_mode & S_ISGID) != 0 && (status.stx_mode & S_IXGRP) != 0 && status.stx_gid != getgid();
-    return sets_user || sets_group || (getuid() != 0 && syscall(SYS_fgetxattr, fd, "security.capability", capabilities, sizeof capabilities) > 0);
+    bool sets_user = (status.stx_mode & S_ISUID) != 0 && status.stx_uid != raw_getuid();
+    bool sets_group = (status.stx_mode & S_ISGID) != 0 && (status.stx_mode & S_IXGRP) != 0 && status.stx_gid != raw_getgid();
+    return sets_user || sets_group || (raw_getuid() != 0 && syscall(SYS_fgetxattr, fd, "security.capability", capabilities, sizeof capabilities) > 0);
 }
 
 static bool has_go_note(const unsigned char *notes, size_t bytes)
@@ -59,6 +59,16 @@ static bool is_loader(const char *path)
     return strncmp(name, "ld", 2) == 0 && strstr(name, ".so") != NULL;
 }
 
+/* Other C libraries' loaders by name: of musl, uClibc and Android's. */
+static bool is_of_other_libc(struct program *program, int fd, const ElfW(Phdr) * segment)
+{
+    long got = read_part(program, fd, segment->p_offset, segment->p_filesz);
+    char *name = (char *)program->part;
+    name[got > 0 && got < (long)sizeof program->part ? got : 0] = '\0';
+    const char *slash = strrchr(name, '/'), *loader = slash != NULL ? slash + 1 : name;
+    return strncmp(loader, "ld-musl", 7) == 0 || strncmp(loader, "ld-uClibc", 9) == 0 || strncmp(loader, "linker", 6) == 0;
+}
+
 static enum reason reason_of_elf(struct program *program, int fd)
 {
     ElfW(Ehdr) header;
@@ -72,7 +82,7 @@ static enum reason reason_of_elf(struct program *program, int fd)
     for (size_t at = 0; got > 0 && at + sizeof segment <= (size_t)got; at += sizeof segment) {
         memcpy(&segment, program->part + at, sizeof segment);
         if (segment.p_type == PT_INTERP)
-            return REASON_unknown;
+            return is_of_other_libc(program, fd, &segment) ? REASON_other_libc : REASON_unknown;
         if (segment.p_type == PT_NOTE && notes.p_type == PT_NULL)
             notes = segment;
     }
@@ -140,7 +150,7 @@ static bool is_executable_file(const char *path)
 
 void program_look_for(struct program *program, const char *command)
 {
-    const char *search = getenv("PATH");
+    const char *search = settings_environment("PATH");
     struct peek_pages pages = { 0 };
     size_t name_bytes = (size_t)(peek_length(&pages, command) + 1);
     program->reason = REASON_unknown;

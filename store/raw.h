@@ -170,6 +170,16 @@ static inline unsigned raw_geteuid(void)
     return (unsigned)syscall(SYS_geteuid);
 }
 
+static inline unsigned raw_getgid(void)
+{
+    return (unsigned)syscall(SYS_getgid);
+}
+
+static inline int raw_getrusage(int who, struct rusage *usage)
+{
+    return (int)raw_result(syscall(SYS_getrusage, who, usage));
+}
+
 /* Not cached, unlike what a forked or vforked child would need not to be. */
 static inline int raw_getpid(void)
 {
@@ -180,7 +190,7 @@ static inline int raw_getpid(void)
 static inline bool raw_may_grow_to(uint64_t bytes)
 {
     struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
+    return syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
 }
 
 /* Reads a whole small file, at most `room - 1` bytes, and ends it with a 0. Returns the bytes read, or -errno. */

@@ -168,6 +168,9 @@ int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns
     if (atomic_load(&segment->past_frame) == commit.next_frame + 1)
         pack_records(home, false, flags);
     finish_interrupted_close(segment);
+    /* First, so that whoever finishes it knows, should there be neither room nor memory for the rest. */
+    segment->process_row[processes_ending] = ending;
+    segment->process_row[processes_end_ns] = end_ns;
     uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
     for (uint32_t i = 0; i < lanes; i++) {
         struct lane *lane = segment_lane(segment, i);
@@ -178,8 +181,6 @@ int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns
             return -ENOBUFS;
     }
     files_close(home);
-    segment->process_row[processes_ending] = ending;
-    segment->process_row[processes_end_ns] = end_ns;
     return pack_records(home, true, flags);
 }
 

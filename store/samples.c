@@ -97,6 +97,7 @@ static void encode_table_of_samples(struct encoder *encoder, const struct segmen
 static void encode_samples(struct encoder *encoder, const struct segment *segment, const void *argument)
 {
     (void)argument;
+    encode_table_of_samples(encoder, segment, TABLE_launches);
     for (unsigned table = TABLE_nodes; table <= TABLE_node_lustre; table++)
         encode_table_of_samples(encoder, segment, (enum table)table);
     encode_table_of_samples(encoder, segment, TABLE_node_connections);

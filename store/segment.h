@@ -407,7 +407,7 @@ static inline struct total *segment_total(struct segment *segment, uint32_t moun
 
 static inline void segment_count_mishap(struct segment *segment, enum mishap mishap)
 {
-    segment->mishaps[mishap]++;
+    __atomic_fetch_add(&segment->mishaps[mishap], 1, __ATOMIC_RELAXED); /* some are counted without the lock as well (lane.c) */
 }
 
 #endif

@@ -31,6 +31,7 @@ void *settings_room(size_t bytes)
 
 static const char *const variables[] = {
 #define SETTING(name, variable, type, standard, least, most, meaning) variable,
+#define ANALYZER_SETTING(variable) variable,
 #include "settings.def"
 };
 
@@ -179,6 +180,15 @@ static void find_given(struct given *given)
     for (char **entry = environ; entry != NULL && *entry != NULL && given->count < GIVEN_MAX; entry++)
         if ((*entry)[0] == 'S' && strncmp(*entry, "SLICEWISE_", 10) == 0)
             given->entry[given->count++] = *entry;
+}
+
+const char *settings_environment(const char *variable)
+{
+    size_t length = strlen(variable);
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+        if (strncmp(*entry, variable, length) == 0 && (*entry)[length] == '=')
+            return *entry + length + 1;
+    return NULL;
 }
 
 static const char *value_of(const struct given *given, const char *variable)

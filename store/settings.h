@@ -32,6 +32,10 @@ struct settings {
  * wrong. */
 void settings_read(struct settings *settings, void (*complain)(const char *variable, const char *value, const char *wrong));
 
+/* A variable's value in the environment as it is now; NULL: it is not there. By a look of our own: programs may have a getenv of their own, and bash's
+ * allocates. */
+const char *settings_environment(const char *variable);
+
 /* Memory of zeros beside the settings' texts, for what else is kept of the environment; NULL if there is no more. */
 void *settings_room(size_t bytes);
 

@@ -26,4 +26,20 @@ static inline void *sparse_map(size_t bytes, int flags, int fd)
     return MAP_FAILED;
 }
 
+/* Memory that is mapped when somebody first needs it: what `memory` points to, mapped now by one of those who ask if it is NULL. NULL where there
+ * is none to be had. */
+static inline void *sparse_once(void *_Atomic *memory, size_t bytes)
+{
+    void *there = atomic_load_explicit(memory, memory_order_acquire);
+    if (__builtin_expect(there != NULL, 1))
+        return there;
+    void *mapped = sparse_map(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (mapped == MAP_FAILED)
+        return atomic_load_explicit(memory, memory_order_acquire);
+    if (atomic_compare_exchange_strong(memory, &there, mapped))
+        return mapped;
+    syscall(SYS_munmap, mapped, bytes); /* another thread was first */
+    return there;
+}
+
 #endif

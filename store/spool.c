@@ -41,6 +41,7 @@ const char *spool_words(int error)
     case SPOOL_OPEN_TO_OTHERS: return "others may write to the file: chmod go-w";
     case SPOOL_UNDER_ANOTHER_ROOT: return "its path leads elsewhere from here: the process had another root directory (chroot, a container)";
     case SPOOL_WITHOUT_PLACE: return "SLICEWISE_DIR is relative, and the working directory had been deleted when the process began";
+    case SPOOL_UNASKED:
     case SPOOL_LATE: return "the file system did not answer in time";
     default: return strerrordesc_np == NULL ? "unknown error" : strerrordesc_np(error < 0 ? -error : error);
     }
@@ -151,13 +152,16 @@ void spool_anchor(struct spool_anchor *anchor, char *spool_dir)
     }
 }
 
-/* Whether the names lead to where they led when the segment was made. After a chroot, or in another container, they may lead elsewhere. */
+/* Whether the names lead to where they led when the segment was made. After a chroot, or in another container, they may lead elsewhere. The last hope goes
+ * wherever they lead, but not where it would have to make a directory of profiles first: a jail is to stay as it is. */
 static int see_anchor(struct spool_order *order)
 {
     struct statx status;
     const struct spool_anchor *anchor = &order->anchor;
-    if (order->is_last_hope || is_root_as_noted(anchor))
+    if (is_root_as_noted(anchor))
         return 0;
+    if (order->is_last_hope)
+        return raw_statx(AT_FDCWD, order->profiles, 0, &status) == 0 ? 0 : -SPOOL_UNDER_ANOTHER_ROOT;
     if (anchor->path_bytes == 0 || anchor->path_bytes >= sizeof order->profiles)
         return -SPOOL_UNDER_ANOTHER_ROOT;
     char after = order->profiles[anchor->path_bytes];

@@ -14,6 +14,7 @@ enum spool_trouble {
     SPOOL_UNDER_ANOTHER_ROOT,
     SPOOL_WITHOUT_PLACE,
     SPOOL_LATE,
+    SPOOL_UNASKED, /* it may be slow, and nobody may wait for it now: somebody else may */
 };
 
 struct spool_order {

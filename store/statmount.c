@@ -27,7 +27,7 @@ struct answer {
     uint64_t name_space;
     uint32_t subtype, source;
 };
-enum { WANTS_POINT = 0x10, WANTS_TYPE = 0x20, WANTS_SUBTYPE = 0x100, WANTS_SOURCE = 0x200 };
+enum { WANTS_POINT = 0x10, WANTS_TYPE = 0x20, WANTS_OPTIONS = 0x80, WANTS_SUBTYPE = 0x100, WANTS_SOURCE = 0x200 };
 _Static_assert(sizeof(struct answer) <= sizeof((struct one_mount *)0)->room.head, "the texts follow the head");
 
 static bool is_filtered(void)
@@ -35,16 +35,32 @@ static bool is_filtered(void)
     return syscall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
 }
 
+/* Returns 0, or -1 where the kernel does not say or may not be asked. */
+static int ask(const struct statx *status, uint64_t wanted, struct one_mount *mount, struct answer *answer)
+{
+    const struct request request = { .size = sizeof request, .mount = status->stx_mnt_id, .wanted = wanted };
+    if ((status->stx_mask & STATX_MNT_ID_UNIQUE) == 0 || valgrind_is_here() || is_filtered() ||
+        syscall(SYS_statmount, &request, &mount->room, sizeof mount->room, 0) != 0)
+        return -1;
+    memcpy(answer, mount->room.head, sizeof *answer);
+    return 0;
+}
+
+char *statmount_options(const struct statx *status, struct one_mount *mount)
+{
+    struct answer answer;
+    if (ask(status, WANTS_OPTIONS, mount, &answer) < 0 || (answer.given & WANTS_OPTIONS) == 0)
+        return NULL;
+    return mount->room.text + answer.options;
+}
+
 bool statmount_of(const struct statx *status, struct one_mount *mount)
 {
     const uint64_t always = WANTS_POINT | WANTS_TYPE | WANTS_SOURCE;
-    const struct request request = { .size = sizeof request, .mount = status->stx_mnt_id, .wanted = always | WANTS_SUBTYPE };
     struct answer answer;
     char *text = mount->room.text;
-    if ((status->stx_mask & STATX_MNT_ID_UNIQUE) == 0 || valgrind_is_here() || is_filtered() ||
-        syscall(SYS_statmount, &request, &mount->room, sizeof mount->room, 0) != 0)
+    if (ask(status, always | WANTS_SUBTYPE, mount, &answer) < 0)
         return false;
-    memcpy(&answer, mount->room.head, sizeof answer);
     if ((answer.given & always) != always || text[answer.point] != '/')
         return false;
     mount->point = text + answer.point;

@@ -19,4 +19,7 @@ struct one_mount {
  * process's namespace, its texts are long, or a filter of system calls is in force, which may answer an unknown one by a signal. */
 bool statmount_of(const struct statx *status, struct one_mount *mount);
 
+/* Its file system's options, in the room of `mount`, whose texts are lost; NULL where the kernel does not say (it does since 6.11). */
+char *statmount_options(const struct statx *status, struct one_mount *mount);
+
 #endif

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from _pytest.nodeid import NodeId
 from support.programs import Apps, Job, job_in
 
-pytest_plugins = ["support.skips"]
+pytest_plugins = ["support.second_look", "support.skips"]
 
 # What a property takes on a loaded machine says nothing about the property.
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -38,6 +39,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def apps(tmp_path_factory: pytest.TempPathFactory) -> Apps:
     """The programs of tests/apps."""
     return Apps(tmp_path_factory.mktemp("apps"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sessions_of_open_mpi() -> Iterator[None]:
+    """Two commands of Open MPI that begin at once may both make its directory of a host, and one then fails."""
+    with tempfile.TemporaryDirectory(prefix="mpi-") as folder, pytest.MonkeyPatch.context() as patch:
+        Path(folder).chmod(0o1777)
+        patch.setenv("OMPI_MCA_orte_tmpdir_base", folder)
+        yield
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-/* slicewise-trials: an MPI program that measures bandwidth and latency of one transfer size after the other, as `slicewise size run` asks
+/* slicewise-trials: an MPI program that measures bandwidth and latency of one transfer size after the other, as `slicewise storage measure` asks
  * for them. Each trial takes a set time: so slow file systems take no longer than fast ones. Rank 0 prints a line a trial.
  * Caches of this machine are passed by (--direct, O_DIRECT), or else each file's pages are dropped before a trial, no byte is touched
  * twice in it, and what was written is synced within its time. It knows nothing of Slicewise. */

@@ -77,10 +77,18 @@ void *entry_decide(const struct entry *entry)
     return place(&entry->wrapper);
 }
 
-void entry_gate(const struct entry *entry, void *gate)
+void entry_gate(const char *name, void *gate, void **next)
 {
-    _Atomic uintptr_t *state = place(&entry->state);
+    const struct entry *entry = __start_slicewise_entries;
+    while (entry < __stop_slicewise_entries && !is_same(place(&entry->name), name))
+        entry++;
+    if (entry == __stop_slicewise_entries)
+        return;
     entry_decide(entry);
+    void **real = place(&entry->real);
+    if (*real == NULL) /* the name is another library's, and the gate in front of another name may call its wrapper */
+        *real = engine_real(place(&entry->body));
+    *next = place(&entry->wrapper);
     uintptr_t ours = ENTRY_OURS;
-    atomic_compare_exchange_strong(state, &ours, (uintptr_t)gate);
+    atomic_compare_exchange_strong((_Atomic uintptr_t *)place(&entry->state), &ours, (uintptr_t)gate);
 }

@@ -23,8 +23,11 @@ enum { ENTRY_UNKNOWN = 0, ENTRY_OURS = 1 };
 /* Decides it. Returns what to jump to. */
 HIDDEN void *entry_decide(const struct entry *entry);
 
-/* Decides it, and where calls would go to our body has them go to `gate` instead, which calls it. */
-HIDDEN void entry_gate(const struct entry *entry, void *gate);
+/* Decides a name, and where calls would go to our body has them go to `gate` instead, which calls it as `next`. */
+HIDDEN void entry_gate(const char *name, void *gate, void **next);
+
+/* All rows, as the linker puts them together. */
+extern const struct entry __start_slicewise_entries[] HIDDEN, __stop_slicewise_entries[] HIDDEN;
 
 #if defined(__x86_64__)
 #define ENTRY_CODE(symbol, name) \
@@ -52,20 +55,13 @@ HIDDEN void entry_gate(const struct entry *entry, void *gate);
         entry_decide(of_##symbol);           \
     } while (0)
 
-#define ENTRY_GATE(symbol, gate)            \
-    do {                                     \
-        const struct entry *of_##symbol;     \
-        ENTRY_ADDRESS(symbol, of_##symbol);  \
-        entry_gate(of_##symbol, (void *)(gate)); \
-    } while (0)
-
 #define ENTRY(symbol, name) \
     __asm__(".pushsection .text\n\t.p2align 4\n\t.globl " #symbol "\n\t.type " #symbol ", %function\n" #symbol ":\n\t.cfi_startproc\n\t" \
             ENTRY_CODE(symbol, name) \
             ".cfi_endproc\n\t.size " #symbol ", .-" #symbol "\n\t.popsection\n\t" \
             ".pushsection " CALL_SECTION ",\"aw\",@nobits\n\t.p2align 3\n.Lentry_state_" #symbol ":\n\t.skip 8\n\t.popsection\n\t" \
             ".pushsection .rodata\n.Lentry_name_" #symbol ":\n\t.string \"" #symbol "\"\n\t.popsection\n\t" \
-            ".pushsection .rodata\n\t.p2align 2\n.Lentry_of_" #symbol ":\n\t" \
+            ".pushsection slicewise_entries,\"a\"\n\t.p2align 2\n.Lentry_of_" #symbol ":\n\t" \
             ".long .Lentry_name_" #symbol " - .\n\t.long .Lentry_state_" #symbol " - .\n\t" \
             ".long wrapper_" #name " - .\n\t.long real_" #name " - .\n\t.long symbol_of_" #name " - .\n\t.popsection")
 

@@ -9,6 +9,8 @@
 #include "engine.h"
 #include "entry.h"
 
+#include <string.h>
+
 #define EXPORT __attribute__((visibility("default")))
 
 #define INTERPOSE(result, name, parameters) INTERPOSE_SYMBOL(result, name, name, parameters)
@@ -37,6 +39,28 @@
 /* Another wrapper's body, called as such: its entry might lead elsewhere. What NEXT is there may not be known yet. */
 #define OWN(name) __extension__({ (void)REAL(name); wrapper_##name; })
 
+/* A wrapper with the usual body: the call is timed, and counted by call_HOW(&call, ...), where `result` is what the function returned. */
+#define COUNTED(operation, type, name, parameters, arguments, how, ...) \
+    INTERPOSE(type, name, parameters) \
+    { \
+        struct call call = call_begin(OP_##operation); \
+        type result = NEXT(name) arguments; \
+        call_end(&call); \
+        call_##how(&call, __VA_ARGS__); \
+        call_close(&call); \
+        return result; \
+    }
+
+/* The name that a call was given which has since written `bytes` to `to` (-1: it failed): another one where it has written over the name, as
+ * readlink(path, path, room) does. */
+static inline const char *name_apart(const char *path, const void *to, long bytes)
+{
+    uintptr_t name = (uintptr_t)path, begin = (uintptr_t)to;
+    if (bytes <= 0 || path == NULL || begin + (uintptr_t)bytes <= name || (name < begin && strnlen(path, begin - name) < begin - name))
+        return path;
+    return "";
+}
+
 /* REAL for a library's function that a plug-in, loaded RTLD_LOCAL, may have brought along out of everybody's scope. */
 #define REAL_NEAR(name) \
     (__builtin_expect(real_##name != NULL, 1) \
@@ -50,15 +74,16 @@ static inline void *look_up(void **real, const char *name)
 
 #define SAME_AS(alias, name) ENTRY(alias, name)
 
-/* The environment of a program about to be started; a small one on the stack, for no memory is to be mapped for each. CARRIED_END when the
+/* The environment of a program about to be started, by enum reason; a small one on the stack, for no memory is to be mapped for each. CARRIED_END when the
  * call that got it has returned. Needs <alloca.h> and <string.h>. */
-#define CARRIED(envp) \
+#define CARRIED(envp, reason) \
     __extension__({ \
         char *const *given = (envp); \
-        size_t room = environment_room(given); \
-        environment_carried(given, room == 0                        ? NULL \
-                                   : room > ENVIRONMENT_STACK_BYTES ? environment_map(room) \
-                                                                    : memset(alloca(room), 0, room)); \
+        enum handed_on handed_on = handed_on_to(reason); \
+        size_t room = environment_room(given, handed_on); \
+        environment_carried(given, handed_on, room == 0                        ? NULL \
+                                              : room > ENVIRONMENT_STACK_BYTES ? environment_map(room) \
+                                                                               : memset(alloca(room), 0, room)); \
     })
 #define CARRIED_END(envp, carried) environment_carried_end(envp, carried)
 

@@ -4,122 +4,33 @@
 
 #include "interpose.h"
 
-INTERPOSE_LIBRARY(int, io_uring_submit, (struct liburing_ring *ring))
-{
-    struct call call = call_begin(OP_io_uring_enter);
-    uring_begin_on(&call, ring);
-    thread_state.library_depth++;
-    int result = REAL_NEAR(io_uring_submit)(ring);
-    thread_state.library_depth--;
-    call_end(&call);
-    uring_entered_on(&call, ring, result);
-    call_close(&call);
-    return result;
-}
+/* A function that enters the kernel for a ring. */
+#define ENTERS(type, name, parameters, arguments) \
+    INTERPOSE_LIBRARY(type, name, parameters) \
+    { \
+        struct call call = call_begin(OP_io_uring_enter); \
+        uring_begin_on(&call, ring); \
+        thread_state.library_depth++; \
+        type result = REAL_NEAR(name) arguments; /* NOLINT(bugprone-macro-parentheses): a list in parentheses */ \
+        thread_state.library_depth--; \
+        call_end(&call); \
+        uring_entered_on(&call, ring, (int)result); \
+        call_close(&call); \
+        return result; \
+    }
 
-INTERPOSE_LIBRARY(int, io_uring_submit_and_wait, (struct liburing_ring *ring, unsigned count))
-{
-    struct call call = call_begin(OP_io_uring_enter);
-    uring_begin_on(&call, ring);
-    thread_state.library_depth++;
-    int result = REAL_NEAR(io_uring_submit_and_wait)(ring, count);
-    thread_state.library_depth--;
-    call_end(&call);
-    uring_entered_on(&call, ring, result);
-    call_close(&call);
-    return result;
-}
-
-INTERPOSE_LIBRARY(int, io_uring_submit_and_wait_timeout, (struct liburing_ring *ring, void **entry, unsigned count, void *timeout, void *signals))
-{
-    struct call call = call_begin(OP_io_uring_enter);
-    uring_begin_on(&call, ring);
-    thread_state.library_depth++;
-    int result = REAL_NEAR(io_uring_submit_and_wait_timeout)(ring, entry, count, timeout, signals);
-    thread_state.library_depth--;
-    call_end(&call);
-    uring_entered_on(&call, ring, result);
-    call_close(&call);
-    return result;
-}
-
-INTERPOSE_LIBRARY(int, io_uring_submit_and_get_events, (struct liburing_ring *ring))
-{
-    struct call call = call_begin(OP_io_uring_enter);
-    uring_begin_on(&call, ring);
-    thread_state.library_depth++;
-    int result = REAL_NEAR(io_uring_submit_and_get_events)(ring);
-    thread_state.library_depth--;
-    call_end(&call);
-    uring_entered_on(&call, ring, result);
-    call_close(&call);
-    return result;
-}
-
-INTERPOSE_LIBRARY(int, io_uring_get_events, (struct liburing_ring *ring))
-{
-    struct call call = call_begin(OP_io_uring_enter);
-    uring_begin_on(&call, ring);
-    thread_state.library_depth++;
-    int result = REAL_NEAR(io_uring_get_events)(ring);
-    thread_state.library_depth--;
-    call_end(&call);
-    uring_entered_on(&call, ring, result);
-    call_close(&call);
-    return result;
-}
-
-INTERPOSE_LIBRARY(int, __io_uring_get_cqe, (struct liburing_ring *ring, void **entry, unsigned submit, unsigned count, void *signals))
-{
-    struct call call = call_begin(OP_io_uring_enter);
-    uring_begin_on(&call, ring);
-    thread_state.library_depth++;
-    int result = REAL_NEAR(__io_uring_get_cqe)(ring, entry, submit, count, signals);
-    thread_state.library_depth--;
-    call_end(&call);
-    uring_entered_on(&call, ring, result);
-    call_close(&call);
-    return result;
-}
-
-INTERPOSE_LIBRARY(int, io_uring_wait_cqes, (struct liburing_ring *ring, void **entry, unsigned count, void *timeout, void *signals))
-{
-    struct call call = call_begin(OP_io_uring_enter);
-    uring_begin_on(&call, ring);
-    thread_state.library_depth++;
-    int result = REAL_NEAR(io_uring_wait_cqes)(ring, entry, count, timeout, signals);
-    thread_state.library_depth--;
-    call_end(&call);
-    uring_entered_on(&call, ring, result);
-    call_close(&call);
-    return result;
-}
-
-INTERPOSE_LIBRARY(int, io_uring_wait_cqe_timeout, (struct liburing_ring *ring, void **entry, void *timeout))
-{
-    struct call call = call_begin(OP_io_uring_enter);
-    uring_begin_on(&call, ring);
-    thread_state.library_depth++;
-    int result = REAL_NEAR(io_uring_wait_cqe_timeout)(ring, entry, timeout);
-    thread_state.library_depth--;
-    call_end(&call);
-    uring_entered_on(&call, ring, result);
-    call_close(&call);
-    return result;
-}
-
-INTERPOSE_LIBRARY(unsigned, io_uring_peek_batch_cqe, (struct liburing_ring *ring, void **entries, unsigned count))
-{
-    struct call call = call_begin(OP_io_uring_enter);
-    uring_begin_on(&call, ring);
-    thread_state.library_depth++;
-    unsigned result = REAL_NEAR(io_uring_peek_batch_cqe)(ring, entries, count);
-    thread_state.library_depth--;
-    call_end(&call);
-    uring_entered_on(&call, ring, (int)result);
-    call_close(&call);
-    return result;
-}
+ENTERS(int, io_uring_submit, (struct liburing_ring *ring), (ring))
+ENTERS(int, io_uring_submit_and_wait, (struct liburing_ring *ring, unsigned count), (ring, count))
+ENTERS(int, io_uring_submit_and_wait_timeout, (struct liburing_ring *ring, void **entry, unsigned count, void *timeout, void *signals),
+       (ring, entry, count, timeout, signals))
+ENTERS(int, io_uring_submit_and_get_events, (struct liburing_ring *ring), (ring))
+ENTERS(int, io_uring_get_events, (struct liburing_ring *ring), (ring))
+ENTERS(int, __io_uring_get_cqe, (struct liburing_ring *ring, void **entry, unsigned submit, unsigned count, void *signals),
+       (ring, entry, submit, count, signals))
+ENTERS(int, io_uring_wait_cqes, (struct liburing_ring *ring, void **entry, unsigned count, void *timeout, void *signals),
+       (ring, entry, count, timeout, signals))
+ENTERS(int, io_uring_wait_cqe_timeout, (struct liburing_ring *ring, void **entry, void *timeout), (ring, entry, timeout))
+ENTERS(unsigned, io_uring_peek_batch_cqe, (struct liburing_ring *ring, void **entries, unsigned count), (ring, entries, count))
 
 INTERPOSE_LIBRARY(int, io_uring_register_files, (struct liburing_ring *ring, const int *files, unsigned count))
 {

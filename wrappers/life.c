@@ -3,6 +3,7 @@
 #include "interpose.h"
 
 #include <alloca.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -38,63 +39,90 @@ INTERPOSE(pid_t, _Fork, (void))
     return pid;
 }
 
-/* What exec returns from, if it returns: it failed, and we go on. */
-static int stayed(struct call *call, int failed, char *const *envp, char *const *carried)
-{
-    call_end(call);
-    CARRIED_END(envp, carried);
-    engine_stay();
-    call_lived(call);
-    call_close(call);
-    return failed;
-}
+/* What is to be run: a file by its name or by a descriptor, or a command that the PATH is searched for. */
+struct image {
+    enum { IMAGE_PATH, IMAGE_COMMAND, IMAGE_DESCRIPTOR, IMAGE_PLACE } by;
+    int fd;
+    const char *path;
+    char *const *argv;
+    int flags;
+};
+
+/* If it returns, it failed, and we go on. */
+static int become(struct image image, char *const *envp);
 
 INTERPOSE(int, execve, (const char *path, char *const argv[], char *const envp[]))
 {
-    char *const *carried = CARRIED(envp);
-    struct call call = call_begin(OP_exec);
-    engine_leave(AT_FDCWD, path);
-    return stayed(&call, REAL(execve)(path, argv, carried), envp, carried);
+    return become((struct image){ IMAGE_PATH, AT_FDCWD, path, argv, 0 }, envp);
 }
 
 INTERPOSE(int, execv, (const char *path, char *const argv[]))
 {
-    char *const *envp = environ, *const *carried = CARRIED(envp);
-    struct call call = call_begin(OP_exec);
-    engine_leave(AT_FDCWD, path);
-    return stayed(&call, REAL(execve)(path, argv, carried), envp, carried);
+    return become((struct image){ IMAGE_PATH, AT_FDCWD, path, argv, 0 }, environ);
 }
 
 INTERPOSE(int, execvpe, (const char *file, char *const argv[], char *const envp[]))
 {
-    char *const *carried = CARRIED(envp);
-    struct call call = call_begin(OP_exec);
-    engine_leave_for_command(file);
-    return stayed(&call, REAL(execvpe)(file, argv, carried), envp, carried);
+    return become((struct image){ IMAGE_COMMAND, AT_FDCWD, file, argv, 0 }, envp);
 }
 
 INTERPOSE(int, execvp, (const char *file, char *const argv[]))
 {
-    char *const *envp = environ, *const *carried = CARRIED(envp);
-    struct call call = call_begin(OP_exec);
-    engine_leave_for_command(file);
-    return stayed(&call, REAL(execvpe)(file, argv, carried), envp, carried);
+    return become((struct image){ IMAGE_COMMAND, AT_FDCWD, file, argv, 0 }, environ);
 }
 
 INTERPOSE(int, fexecve, (int fd, char *const argv[], char *const envp[]))
 {
-    char *const *carried = envp != NULL ? CARRIED(envp) : NULL; /* which it refuses, unlike the others */
-    struct call call = call_begin(OP_exec);
-    engine_leave(fd, "");
-    return stayed(&call, REAL(fexecve)(fd, argv, carried), envp, carried);
+    return become((struct image){ IMAGE_DESCRIPTOR, fd, "", argv, 0 }, envp);
 }
 
 INTERPOSE(int, execveat, (int dirfd, const char *path, char *const argv[], char *const envp[], int flags))
 {
-    char *const *carried = CARRIED(envp);
+    return become((struct image){ IMAGE_PLACE, dirfd, path, argv, flags }, envp);
+}
+
+static int execute(const struct image *image, char *const *envp)
+{
+    switch (image->by) {
+    case IMAGE_PATH: return REAL(execve)(image->path, image->argv, envp);
+    case IMAGE_COMMAND: return REAL(execvpe)(image->path, image->argv, envp);
+    case IMAGE_DESCRIPTOR: return REAL(fexecve)(image->fd, image->argv, envp);
+    case IMAGE_PLACE: break;
+    }
+    return REAL(execveat)(image->fd, image->path, image->argv, envp, image->flags);
+}
+
+/* Once more, if it was perhaps for what the environment has of ours that there was no room. Then the program is not profiled. */
+static void execute_bare(const struct image *image, char *const *envp, bool was_changed, enum reason reason)
+{
+    int saved_errno = errno_now();
+    char *const *bare = CARRIED(envp, REASON_no_room);
+    bool is_other = bare != envp || was_changed;
+    if (is_other && reason == REASON_unknown)
+        image->by == IMAGE_COMMAND ? engine_leave_alone_for_command(image->path) : engine_leave_alone(image->fd, image->path);
+    errno_put(saved_errno);
+    if (is_other)
+        execute(image, bare);
+    saved_errno = errno_now();
+    CARRIED_END(envp, bare);
+    errno_put(saved_errno);
+}
+
+static int become(struct image image, char *const *envp)
+{
     struct call call = call_begin(OP_exec);
-    engine_leave(dirfd, path);
-    return stayed(&call, REAL(execveat)(dirfd, path, argv, carried, flags), envp, carried);
+    enum reason reason = image.by == IMAGE_COMMAND ? engine_leave_for_command(image.path, envp) : engine_leave(image.fd, image.path, envp);
+    bool is_given = envp != NULL || image.by != IMAGE_DESCRIPTOR; /* fexecve refuses it, unlike the others */
+    char *const *carried = is_given ? CARRIED(envp, reason) : NULL;
+    execute(&image, carried);
+    if (errno_now() == E2BIG)
+        execute_bare(&image, envp, carried != envp, reason);
+    call_end(&call);
+    CARRIED_END(envp, carried);
+    engine_stay();
+    call_lived(&call);
+    call_close(&call);
+    return -1;
 }
 
 static size_t count_arguments(va_list arguments)
@@ -125,10 +153,7 @@ INTERPOSE(int, execl, (const char *path, const char *first, ...))
     va_start(arguments, first);
     char **argv = ARGV_OF(first, arguments);
     va_end(arguments);
-    char *const *envp = environ, *const *carried = CARRIED(envp);
-    struct call call = call_begin(OP_exec);
-    engine_leave(AT_FDCWD, path);
-    return stayed(&call, REAL(execve)(path, argv, carried), envp, carried);
+    return become((struct image){ IMAGE_PATH, AT_FDCWD, path, argv, 0 }, environ);
 }
 
 INTERPOSE(int, execlp, (const char *file, const char *first, ...))
@@ -137,10 +162,7 @@ INTERPOSE(int, execlp, (const char *file, const char *first, ...))
     va_start(arguments, first);
     char **argv = ARGV_OF(first, arguments);
     va_end(arguments);
-    char *const *envp = environ, *const *carried = CARRIED(envp);
-    struct call call = call_begin(OP_exec);
-    engine_leave_for_command(file);
-    return stayed(&call, REAL(execvpe)(file, argv, carried), envp, carried);
+    return become((struct image){ IMAGE_COMMAND, AT_FDCWD, file, argv, 0 }, environ);
 }
 
 INTERPOSE(int, execle, (const char *path, const char *first, ...))
@@ -150,10 +172,7 @@ INTERPOSE(int, execle, (const char *path, const char *first, ...))
     char **argv = ARGV_OF(first, arguments);
     char *const *envp = va_arg(arguments, char *const *);
     va_end(arguments);
-    char *const *carried = CARRIED(envp);
-    struct call call = call_begin(OP_exec);
-    engine_leave(AT_FDCWD, path);
-    return stayed(&call, REAL(execve)(path, argv, carried), envp, carried);
+    return become((struct image){ IMAGE_PATH, AT_FDCWD, path, argv, 0 }, envp);
 }
 
 INTERPOSE(void, _exit, (int status))

@@ -68,12 +68,4 @@ INTERPOSE(int, munmap, (void *address, size_t size))
     return failed;
 }
 
-INTERPOSE(int, msync, (void *address, size_t size, int flags))
-{
-    struct call call = call_begin(OP_msync);
-    int failed = REAL(msync)(address, size, flags);
-    call_end(&call);
-    call_touched_descriptor(&call, mapping_word(address), failed != 0);
-    call_close(&call);
-    return failed;
-}
+COUNTED(msync, int, msync, (void *address, size_t size, int flags), (address, size, flags), touched_descriptor, mapping_word(address), result != 0)

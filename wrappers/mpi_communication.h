@@ -5,7 +5,14 @@
 #define SLICEWISE_MPI_COMMUNICATION_H
 
 #include "communication.h"
+#include "interpose.h"
 #include "mpi_library.h"
+
+/* REAL for functions of MPI, wherever MPI was loaded. */
+#define MPI_REAL(name) \
+    (__builtin_expect(real_##name != NULL, 1) \
+         ? real_##name \
+         : (__typeof__(real_##name))mpi_library_look_up((void **)&real_##name, symbol_of_##name, __builtin_return_address(0)))
 
 /* In the wrapper's own frame: from here to mpi_frame's being NULL a call of MPI is under way. Returns false if it lies within another one. */
 static inline __attribute__((always_inline)) bool mpi_enter(void)

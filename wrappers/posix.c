@@ -1,144 +1,45 @@
-/* POSIX calls on descriptors and names. Each body is the same few statements; one with an `if` is a special case and says why. */
+/* POSIX calls on descriptors and names. Nearly all bodies are the same few statements: a row each. One with an `if` is a special case and
+ * says why. */
 #include "interpose.h"
 #include "fast_path.h"
-#include "burst_gates.h"
 
 #include <sys/stat.h>
 #include <sys/uio.h>
 
+/* A read or write of `fd`; `how`: read or wrote. Where preadv2 and pwritev2 move on from the descriptor's position, their offset is NO_OFFSET. */
+#define TRANSFER(operation, name, parameters, arguments, how, offset) \
+    INTERPOSE(ssize_t, name, parameters) \
+    { \
+        struct call call = call_begin(OP_##operation); \
+        ssize_t moved = NEXT(name) arguments; /* NOLINT(bugprone-macro-parentheses): a list in parentheses */ \
+        call_stop(&call); \
+        return call_##how(&call, fd, offset, moved); \
+    }
+_Static_assert(NO_OFFSET == -1, "as preadv2 has it");
 
-INTERPOSE(ssize_t, read, (int fd, void *buf, size_t size))
-{
-    struct call call = call_begin(OP_read);
-    ssize_t moved = NEXT(read)(fd, buf, size);
-    call_stop(&call);
-    return call_read(&call, fd, NO_OFFSET, moved);
-}
+TRANSFER(read, read, (int fd, void *buf, size_t size), (fd, buf, size), read, NO_OFFSET)
 SAME_AS(__read, read);
-
-INTERPOSE(ssize_t, __read_chk, (int fd, void *buf, size_t size, size_t room))
-{
-    struct call call = call_begin(OP_read);
-    ssize_t moved = NEXT(__read_chk)(fd, buf, size, room);
-    call_stop(&call);
-    return call_read(&call, fd, NO_OFFSET, moved);
-}
-
-INTERPOSE(ssize_t, pread, (int fd, void *buf, size_t size, off_t offset))
-{
-    struct call call = call_begin(OP_pread);
-    ssize_t moved = NEXT(pread)(fd, buf, size, offset);
-    call_stop(&call);
-    return call_read(&call, fd, offset, moved);
-}
+TRANSFER(read, __read_chk, (int fd, void *buf, size_t size, size_t room), (fd, buf, size, room), read, NO_OFFSET)
+TRANSFER(pread, pread, (int fd, void *buf, size_t size, off_t offset), (fd, buf, size, offset), read, offset)
 SAME_AS(pread64, pread); /* off_t is 64 bits wherever we build */
 SAME_AS(__pread64, pread);
-
-INTERPOSE(ssize_t, __pread_chk, (int fd, void *buf, size_t size, off_t offset, size_t room))
-{
-    struct call call = call_begin(OP_pread);
-    ssize_t moved = NEXT(__pread_chk)(fd, buf, size, offset, room);
-    call_stop(&call);
-    return call_read(&call, fd, offset, moved);
-}
+TRANSFER(pread, __pread_chk, (int fd, void *buf, size_t size, off_t offset, size_t room), (fd, buf, size, offset, room), read, offset)
 SAME_AS(__pread64_chk, __pread_chk);
-
-INTERPOSE(ssize_t, readv, (int fd, const struct iovec *parts, int count))
-{
-    struct call call = call_begin(OP_readv);
-    ssize_t moved = NEXT(readv)(fd, parts, count);
-    call_stop(&call);
-    return call_read(&call, fd, NO_OFFSET, moved);
-}
-
-INTERPOSE(ssize_t, preadv, (int fd, const struct iovec *parts, int count, off_t offset))
-{
-    struct call call = call_begin(OP_preadv);
-    ssize_t moved = NEXT(preadv)(fd, parts, count, offset);
-    call_stop(&call);
-    return call_read(&call, fd, offset, moved);
-}
+TRANSFER(readv, readv, (int fd, const struct iovec *parts, int count), (fd, parts, count), read, NO_OFFSET)
+TRANSFER(preadv, preadv, (int fd, const struct iovec *parts, int count, off_t offset), (fd, parts, count, offset), read, offset)
 SAME_AS(preadv64, preadv);
-
-INTERPOSE(ssize_t, preadv2, (int fd, const struct iovec *parts, int count, off_t offset, int flags))
-{
-    struct call call = call_begin(OP_preadv);
-    ssize_t moved = NEXT(preadv2)(fd, parts, count, offset, flags);
-    call_stop(&call);
-    return call_read(&call, fd, offset == -1 ? NO_OFFSET : offset, moved);
-}
+TRANSFER(preadv, preadv2, (int fd, const struct iovec *parts, int count, off_t offset, int flags), (fd, parts, count, offset, flags), read, offset)
 SAME_AS(preadv64v2, preadv2);
-
-INTERPOSE(ssize_t, write, (int fd, const void *buf, size_t size))
-{
-    struct call call = call_begin(OP_write);
-    ssize_t moved = NEXT(write)(fd, buf, size);
-    call_stop(&call);
-    return call_wrote(&call, fd, NO_OFFSET, moved);
-}
+TRANSFER(write, write, (int fd, const void *buf, size_t size), (fd, buf, size), wrote, NO_OFFSET)
 SAME_AS(__write, write);
-
-INTERPOSE(ssize_t, pwrite, (int fd, const void *buf, size_t size, off_t offset))
-{
-    struct call call = call_begin(OP_pwrite);
-    ssize_t moved = NEXT(pwrite)(fd, buf, size, offset);
-    call_stop(&call);
-    return call_wrote(&call, fd, offset, moved);
-}
+TRANSFER(pwrite, pwrite, (int fd, const void *buf, size_t size, off_t offset), (fd, buf, size, offset), wrote, offset)
 SAME_AS(pwrite64, pwrite);
 SAME_AS(__pwrite64, pwrite);
-
-INTERPOSE(ssize_t, writev, (int fd, const struct iovec *parts, int count))
-{
-    struct call call = call_begin(OP_writev);
-    ssize_t moved = NEXT(writev)(fd, parts, count);
-    call_stop(&call);
-    return call_wrote(&call, fd, NO_OFFSET, moved);
-}
-
-INTERPOSE(ssize_t, pwritev, (int fd, const struct iovec *parts, int count, off_t offset))
-{
-    struct call call = call_begin(OP_pwritev);
-    ssize_t moved = NEXT(pwritev)(fd, parts, count, offset);
-    call_stop(&call);
-    return call_wrote(&call, fd, offset, moved);
-}
+TRANSFER(writev, writev, (int fd, const struct iovec *parts, int count), (fd, parts, count), wrote, NO_OFFSET)
+TRANSFER(pwritev, pwritev, (int fd, const struct iovec *parts, int count, off_t offset), (fd, parts, count, offset), wrote, offset)
 SAME_AS(pwritev64, pwritev);
-
-INTERPOSE(ssize_t, pwritev2, (int fd, const struct iovec *parts, int count, off_t offset, int flags))
-{
-    struct call call = call_begin(OP_pwritev);
-    ssize_t moved = NEXT(pwritev2)(fd, parts, count, offset, flags);
-    call_stop(&call);
-    return call_wrote(&call, fd, offset == -1 ? NO_OFFSET : offset, moved);
-}
+TRANSFER(pwritev, pwritev2, (int fd, const struct iovec *parts, int count, off_t offset, int flags), (fd, parts, count, offset, flags), wrote, offset)
 SAME_AS(pwritev64v2, pwritev2);
-
-void posix_gate_writes(const struct posix_writes *gates)
-{
-    ENTRY_GATE(write, gates->write);
-    ENTRY_GATE(__write, gates->write);
-    ENTRY_GATE(pwrite, gates->pwrite);
-    ENTRY_GATE(pwrite64, gates->pwrite);
-    ENTRY_GATE(__pwrite64, gates->pwrite);
-    ENTRY_GATE(writev, gates->writev);
-    ENTRY_GATE(pwritev, gates->pwritev);
-    ENTRY_GATE(pwritev64, gates->pwritev);
-    ENTRY_GATE(pwritev2, gates->pwritev2);
-    ENTRY_GATE(pwritev64v2, gates->pwritev2);
-}
-
-void posix_gate_reads(const struct posix_reads *gates)
-{
-    ENTRY_GATE(read, gates->read);
-    ENTRY_GATE(__read, gates->read);
-    ENTRY_GATE(pread, gates->pread);
-    ENTRY_GATE(pread64, gates->pread);
-    ENTRY_GATE(__pread64, gates->pread);
-    ENTRY_GATE(readv, gates->readv);
-    ENTRY_GATE(preadv, gates->preadv);
-    ENTRY_GATE(preadv64, gates->preadv);
-}
 
 INTERPOSE(off_t, lseek, (int fd, off_t offset, int whence))
 {
@@ -149,94 +50,16 @@ INTERPOSE(off_t, lseek, (int fd, off_t offset, int whence))
 }
 SAME_AS(lseek64, lseek);
 SAME_AS(__lseek, lseek);
-
-INTERPOSE(int, fsync, (int fd))
-{
-    struct call call = call_begin(OP_fsync);
-    int failed = NEXT(fsync)(fd);
-    call_end(&call);
-    call_touched(&call, fd, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, fdatasync, (int fd))
-{
-    struct call call = call_begin(OP_fdatasync);
-    int failed = NEXT(fdatasync)(fd);
-    call_end(&call);
-    call_touched(&call, fd, failed != 0);
-    call_close(&call);
-    return failed;
-}
+COUNTED(fsync, int, fsync, (int fd), (fd), touched, fd, result != 0)
+COUNTED(fdatasync, int, fdatasync, (int fd), (fd), touched, fd, result != 0)
 
 
-INTERPOSE(int, unlink, (const char *path))
-{
-    struct call call = call_begin(OP_unlink);
-    int failed = REAL(unlink)(path);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, unlinkat, (int dirfd, const char *path, int flags))
-{
-    struct call call = call_begin(OP_unlinkat);
-    int failed = REAL(unlinkat)(dirfd, path, flags);
-    call_end(&call);
-    call_named(&call, dirfd, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, rename, (const char *from, const char *to))
-{
-    struct call call = call_begin(OP_rename);
-    int failed = REAL(rename)(from, to);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, to, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, renameat, (int from_dirfd, const char *from, int to_dirfd, const char *to))
-{
-    struct call call = call_begin(OP_renameat);
-    int failed = REAL(renameat)(from_dirfd, from, to_dirfd, to);
-    call_end(&call);
-    call_named(&call, to_dirfd, to, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, renameat2, (int from_dirfd, const char *from, int to_dirfd, const char *to, unsigned flags))
-{
-    struct call call = call_begin(OP_renameat);
-    int failed = REAL(renameat2)(from_dirfd, from, to_dirfd, to, flags);
-    call_end(&call);
-    call_named(&call, to_dirfd, to, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, mkdir, (const char *path, mode_t mode))
-{
-    struct call call = call_begin(OP_mkdir);
-    int failed = REAL(mkdir)(path, mode);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, mkdirat, (int dirfd, const char *path, mode_t mode))
-{
-    struct call call = call_begin(OP_mkdirat);
-    int failed = REAL(mkdirat)(dirfd, path, mode);
-    call_end(&call);
-    call_named(&call, dirfd, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
+COUNTED(unlink, int, unlink, (const char *path), (path), named, AT_FDCWD, path, result != 0)
+COUNTED(unlinkat, int, unlinkat, (int dirfd, const char *path, int flags), (dirfd, path, flags), named, dirfd, path, result != 0)
+COUNTED(rename, int, rename, (const char *from, const char *to), (from, to), named, AT_FDCWD, to, result != 0)
+COUNTED(renameat, int, renameat, (int from_dirfd, const char *from, int to_dirfd, const char *to), (from_dirfd, from, to_dirfd, to),
+        named, to_dirfd, to, result != 0)
+COUNTED(renameat, int, renameat2, (int from_dirfd, const char *from, int to_dirfd, const char *to, unsigned flags),
+        (from_dirfd, from, to_dirfd, to, flags), named, to_dirfd, to, result != 0)
+COUNTED(mkdir, int, mkdir, (const char *path, mode_t mode), (path, mode), named, AT_FDCWD, path, result != 0)
+COUNTED(mkdirat, int, mkdirat, (int dirfd, const char *path, mode_t mode), (dirfd, path, mode), named, dirfd, path, result != 0)

@@ -8,46 +8,14 @@
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 
-INTERPOSE(ssize_t, sendfile, (int to, int from, off_t *offset, size_t size))
-{
-    struct call call = call_begin(OP_sendfile);
-    ssize_t moved = REAL(sendfile)(to, from, offset, size);
-    call_end(&call);
-    call_copied(&call, from, copy_beginning(offset, moved), to, NO_OFFSET, moved);
-    call_close(&call);
-    return moved;
-}
+COUNTED(sendfile, ssize_t, sendfile, (int to, int from, off_t *offset, size_t size), (to, from, offset, size),
+        copied, from, copy_beginning(offset, result), to, NO_OFFSET, result)
 SAME_AS(sendfile64, sendfile);
-
-INTERPOSE(ssize_t, copy_file_range, (int from, off_t *from_offset, int to, off_t *to_offset, size_t size, unsigned flags))
-{
-    struct call call = call_begin(OP_copy_file_range);
-    ssize_t moved = REAL(copy_file_range)(from, from_offset, to, to_offset, size, flags);
-    call_end(&call);
-    call_copied(&call, from, copy_beginning(from_offset, moved), to, copy_beginning(to_offset, moved), moved);
-    call_close(&call);
-    return moved;
-}
-
-INTERPOSE(ssize_t, splice, (int from, off_t *from_offset, int to, off_t *to_offset, size_t size, unsigned flags))
-{
-    struct call call = call_begin(OP_splice);
-    ssize_t moved = REAL(splice)(from, from_offset, to, to_offset, size, flags);
-    call_end(&call);
-    call_copied(&call, from, copy_beginning(from_offset, moved), to, copy_beginning(to_offset, moved), moved);
-    call_close(&call);
-    return moved;
-}
-
-INTERPOSE(ssize_t, tee, (int from, int to, size_t size, unsigned flags))
-{
-    struct call call = call_begin(OP_tee);
-    ssize_t moved = REAL(tee)(from, to, size, flags);
-    call_end(&call);
-    call_copied(&call, from, NO_OFFSET, to, NO_OFFSET, moved);
-    call_close(&call);
-    return moved;
-}
+COUNTED(copy_file_range, ssize_t, copy_file_range, (int from, off_t *from_offset, int to, off_t *to_offset, size_t size, unsigned flags),
+        (from, from_offset, to, to_offset, size, flags), copied, from, copy_beginning(from_offset, result), to, copy_beginning(to_offset, result), result)
+COUNTED(splice, ssize_t, splice, (int from, off_t *from_offset, int to, off_t *to_offset, size_t size, unsigned flags),
+        (from, from_offset, to, to_offset, size, flags), copied, from, copy_beginning(from_offset, result), to, copy_beginning(to_offset, result), result)
+COUNTED(tee, ssize_t, tee, (int from, int to, size_t size, unsigned flags), (from, to, size, flags), copied, from, NO_OFFSET, to, NO_OFFSET, result)
 
 void copy_gave_pages(const struct call *call, int fd, ssize_t moved)
 {
@@ -67,25 +35,9 @@ INTERPOSE(ssize_t, vmsplice, (int fd, const struct iovec *parts, size_t count, u
     return moved;
 }
 
-INTERPOSE(int, vdprintf, (int fd, const char *format, va_list arguments))
-{
-    struct call call = call_begin(OP_dprintf);
-    int put = REAL(vdprintf)(fd, format, arguments);
-    call_end(&call);
-    call_wrote(&call, fd, NO_OFFSET, put);
-    call_close(&call);
-    return put;
-}
-
-INTERPOSE(int, __vdprintf_chk, (int fd, int flag, const char *format, va_list arguments))
-{
-    struct call call = call_begin(OP_dprintf);
-    int put = REAL(__vdprintf_chk)(fd, flag, format, arguments);
-    call_end(&call);
-    call_wrote(&call, fd, NO_OFFSET, put);
-    call_close(&call);
-    return put;
-}
+COUNTED(dprintf, int, vdprintf, (int fd, const char *format, va_list arguments), (fd, format, arguments), wrote, fd, NO_OFFSET, result)
+COUNTED(dprintf, int, __vdprintf_chk, (int fd, int flag, const char *format, va_list arguments), (fd, flag, format, arguments),
+        wrote, fd, NO_OFFSET, result)
 
 INTERPOSE(int, dprintf, (int fd, const char *format, ...))
 {

@@ -11,68 +11,17 @@ static int fd_of(DIR *volatile directory)
     return directory != NULL ? dirfd(directory) : -1;
 }
 
-INTERPOSE(DIR *, opendir, (const char *path))
-{
-    struct call call = call_begin(OP_opendir);
-    DIR *directory = REAL(opendir)(path);
-    call_end(&call);
-    call_opened(&call, fd_of(directory), AT_FDCWD, path);
-    call_close(&call);
-    return directory;
-}
-
-INTERPOSE(DIR *, fdopendir, (int fd))
-{
-    struct call call = call_begin(OP_opendir);
-    DIR *directory = REAL(fdopendir)(fd);
-    call_end(&call);
-    call_touched(&call, fd, directory == NULL);
-    call_close(&call);
-    return directory;
-}
+COUNTED(opendir, DIR *, opendir, (const char *path), (path), opened, fd_of(result), AT_FDCWD, path)
+COUNTED(opendir, DIR *, fdopendir, (int fd), (fd), touched, fd, result == NULL)
 
 /* NULL is the end far more often than an error. */
-INTERPOSE(struct dirent *, readdir, (DIR *directory))
-{
-    struct call call = call_begin(OP_readdir);
-    struct dirent *entry = REAL(readdir)(directory);
-    call_end(&call);
-    call_touched(&call, fd_of(directory), false);
-    call_close(&call);
-    return entry;
-}
+COUNTED(readdir, struct dirent *, readdir, (DIR *directory), (directory), touched, fd_of(directory), false)
 SAME_AS(readdir64, readdir);
-
-INTERPOSE(int, readdir_r, (DIR *directory, struct dirent *room, struct dirent **entry))
-{
-    struct call call = call_begin(OP_readdir);
-    int error = REAL(readdir_r)(directory, room, entry);
-    call_end(&call);
-    call_touched(&call, fd_of(directory), error != 0);
-    call_close(&call);
-    return error;
-}
+COUNTED(readdir, int, readdir_r, (DIR *directory, struct dirent *room, struct dirent **entry), (directory, room, entry),
+        touched, fd_of(directory), result != 0)
 SAME_AS(readdir64_r, readdir_r);
-
-INTERPOSE(ssize_t, getdents64, (int fd, void *entries, size_t room))
-{
-    struct call call = call_begin(OP_getdents);
-    ssize_t bytes = REAL(getdents64)(fd, entries, room);
-    call_end(&call);
-    call_touched(&call, fd, bytes < 0);
-    call_close(&call);
-    return bytes;
-}
-
-INTERPOSE(ssize_t, getdirentries, (int fd, char *entries, size_t room, off_t *base))
-{
-    struct call call = call_begin(OP_getdents);
-    ssize_t bytes = REAL(getdirentries)(fd, entries, room, base);
-    call_end(&call);
-    call_touched(&call, fd, bytes < 0);
-    call_close(&call);
-    return bytes;
-}
+COUNTED(getdents, ssize_t, getdents64, (int fd, void *entries, size_t room), (fd, entries, room), touched, fd, result < 0)
+COUNTED(getdents, ssize_t, getdirentries, (int fd, char *entries, size_t room, off_t *base), (fd, entries, room, base), touched, fd, result < 0)
 SAME_AS(getdirentries64, getdirentries);
 
 INTERPOSE(void, rewinddir, (DIR *directory))
@@ -104,24 +53,9 @@ INTERPOSE(int, closedir, (DIR *directory))
     return failed;
 }
 
-INTERPOSE(int, scandir, (const char *path, struct dirent ***entries, choose *wanted, compare *order))
-{
-    struct call call = call_begin(OP_scandir);
-    int count = REAL(scandir)(path, entries, wanted, order);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, count < 0);
-    call_close(&call);
-    return count;
-}
+COUNTED(scandir, int, scandir, (const char *path, struct dirent ***entries, choose *wanted, compare *order), (path, entries, wanted, order),
+        named, AT_FDCWD, path, result < 0)
 SAME_AS(scandir64, scandir);
-
-INTERPOSE(int, scandirat, (int dirfd, const char *path, struct dirent ***entries, choose *wanted, compare *order))
-{
-    struct call call = call_begin(OP_scandir);
-    int count = REAL(scandirat)(dirfd, path, entries, wanted, order);
-    call_end(&call);
-    call_named(&call, dirfd, path, count < 0);
-    call_close(&call);
-    return count;
-}
+COUNTED(scandir, int, scandirat, (int dirfd, const char *path, struct dirent ***entries, choose *wanted, compare *order),
+        (dirfd, path, entries, wanted, order), named, dirfd, path, result < 0)
 SAME_AS(scandirat64, scandirat);

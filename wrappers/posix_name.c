@@ -3,297 +3,47 @@
 
 #include <sys/stat.h>
 
-INTERPOSE(int, link, (const char *from, const char *to))
-{
-    struct call call = call_begin(OP_link);
-    int failed = REAL(link)(from, to);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, to, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, linkat, (int from_dirfd, const char *from, int to_dirfd, const char *to, int flags))
-{
-    struct call call = call_begin(OP_link);
-    int failed = REAL(linkat)(from_dirfd, from, to_dirfd, to, flags);
-    call_end(&call);
-    call_named(&call, to_dirfd, to, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, symlink, (const char *target, const char *path))
-{
-    struct call call = call_begin(OP_symlink);
-    int failed = REAL(symlink)(target, path);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, symlinkat, (const char *target, int dirfd, const char *path))
-{
-    struct call call = call_begin(OP_symlink);
-    int failed = REAL(symlinkat)(target, dirfd, path);
-    call_end(&call);
-    call_named(&call, dirfd, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(ssize_t, readlink, (const char *path, char *target, size_t room))
-{
-    struct call call = call_begin(OP_readlink);
-    ssize_t length = REAL(readlink)(path, target, room);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, length < 0);
-    call_close(&call);
-    return length;
-}
-
-INTERPOSE(ssize_t, readlinkat, (int dirfd, const char *path, char *target, size_t room))
-{
-    struct call call = call_begin(OP_readlink);
-    ssize_t length = REAL(readlinkat)(dirfd, path, target, room);
-    call_end(&call);
-    call_named(&call, dirfd, path, length < 0);
-    call_close(&call);
-    return length;
-}
-
-INTERPOSE(ssize_t, __readlink_chk, (const char *path, char *target, size_t size, size_t room))
-{
-    struct call call = call_begin(OP_readlink);
-    ssize_t length = REAL(__readlink_chk)(path, target, size, room);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, length < 0);
-    call_close(&call);
-    return length;
-}
-
-INTERPOSE(ssize_t, __readlinkat_chk, (int dirfd, const char *path, char *target, size_t size, size_t room))
-{
-    struct call call = call_begin(OP_readlink);
-    ssize_t length = REAL(__readlinkat_chk)(dirfd, path, target, size, room);
-    call_end(&call);
-    call_named(&call, dirfd, path, length < 0);
-    call_close(&call);
-    return length;
-}
-
-INTERPOSE(char *, realpath, (const char *path, char *resolved))
-{
-    struct call call = call_begin(OP_realpath);
-    char *found = REAL(realpath)(path, resolved);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, found == NULL);
-    call_close(&call);
-    return found;
-}
-
-INTERPOSE(char *, __realpath_chk, (const char *path, char *resolved, size_t room))
-{
-    struct call call = call_begin(OP_realpath);
-    char *found = REAL(__realpath_chk)(path, resolved, room);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, found == NULL);
-    call_close(&call);
-    return found;
-}
-
-INTERPOSE(char *, canonicalize_file_name, (const char *path))
-{
-    struct call call = call_begin(OP_realpath);
-    char *found = REAL(canonicalize_file_name)(path);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, found == NULL);
-    call_close(&call);
-    return found;
-}
-
-INTERPOSE(int, access, (const char *path, int mode))
-{
-    struct call call = call_begin(OP_access);
-    int failed = REAL(access)(path, mode);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, euidaccess, (const char *path, int mode))
-{
-    struct call call = call_begin(OP_access);
-    int failed = REAL(euidaccess)(path, mode);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
+COUNTED(link, int, link, (const char *from, const char *to), (from, to), named, AT_FDCWD, to, result != 0)
+COUNTED(link, int, linkat, (int from_dirfd, const char *from, int to_dirfd, const char *to, int flags), (from_dirfd, from, to_dirfd, to, flags),
+        named, to_dirfd, to, result != 0)
+COUNTED(symlink, int, symlink, (const char *target, const char *path), (target, path), named, AT_FDCWD, path, result != 0)
+COUNTED(symlink, int, symlinkat, (const char *target, int dirfd, const char *path), (target, dirfd, path), named, dirfd, path, result != 0)
+COUNTED(readlink, ssize_t, readlink, (const char *path, char *target, size_t room), (path, target, room),
+        named, AT_FDCWD, name_apart(path, target, result), result < 0)
+COUNTED(readlink, ssize_t, readlinkat, (int dirfd, const char *path, char *target, size_t room), (dirfd, path, target, room),
+        named, dirfd, name_apart(path, target, result), result < 0)
+COUNTED(readlink, ssize_t, __readlink_chk, (const char *path, char *target, size_t size, size_t room), (path, target, size, room),
+        named, AT_FDCWD, name_apart(path, target, result), result < 0)
+COUNTED(readlink, ssize_t, __readlinkat_chk, (int dirfd, const char *path, char *target, size_t size, size_t room), (dirfd, path, target, size, room),
+        named, dirfd, name_apart(path, target, result), result < 0)
+COUNTED(realpath, char *, realpath, (const char *path, char *resolved), (path, resolved), named, AT_FDCWD, path, result == NULL)
+COUNTED(realpath, char *, __realpath_chk, (const char *path, char *resolved, size_t room), (path, resolved, room),
+        named, AT_FDCWD, path, result == NULL)
+COUNTED(realpath, char *, canonicalize_file_name, (const char *path), (path), named, AT_FDCWD, path, result == NULL)
+COUNTED(access, int, access, (const char *path, int mode), (path, mode), named, AT_FDCWD, path, result != 0)
+COUNTED(access, int, euidaccess, (const char *path, int mode), (path, mode), named, AT_FDCWD, path, result != 0)
 SAME_AS(eaccess, euidaccess);
-
-INTERPOSE(int, faccessat, (int dirfd, const char *path, int mode, int flags))
-{
-    struct call call = call_begin(OP_access);
-    int failed = REAL(faccessat)(dirfd, path, mode, flags);
-    call_end(&call);
-    call_named(&call, dirfd, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, rmdir, (const char *path))
-{
-    struct call call = call_begin(OP_rmdir);
-    int failed = REAL(rmdir)(path);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, remove, (const char *path))
-{
-    struct call call = call_begin(OP_remove);
-    int failed = REAL(remove)(path);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, mknod, (const char *path, mode_t mode, dev_t device))
-{
-    struct call call = call_begin(OP_mknod);
-    int failed = REAL(mknod)(path, mode, device);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, mknodat, (int dirfd, const char *path, mode_t mode, dev_t device))
-{
-    struct call call = call_begin(OP_mknod);
-    int failed = REAL(mknodat)(dirfd, path, mode, device);
-    call_end(&call);
-    call_named(&call, dirfd, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, __xmknod, (int version, const char *path, mode_t mode, dev_t *device))
-{
-    struct call call = call_begin(OP_mknod);
-    int failed = REAL(__xmknod)(version, path, mode, device);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, __xmknodat, (int version, int dirfd, const char *path, mode_t mode, dev_t *device))
-{
-    struct call call = call_begin(OP_mknod);
-    int failed = REAL(__xmknodat)(version, dirfd, path, mode, device);
-    call_end(&call);
-    call_named(&call, dirfd, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, mkfifo, (const char *path, mode_t mode))
-{
-    struct call call = call_begin(OP_mknod);
-    int failed = REAL(mkfifo)(path, mode);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, mkfifoat, (int dirfd, const char *path, mode_t mode))
-{
-    struct call call = call_begin(OP_mknod);
-    int failed = REAL(mkfifoat)(dirfd, path, mode);
-    call_end(&call);
-    call_named(&call, dirfd, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(char *, mkdtemp, (char *path))
-{
-    struct call call = call_begin(OP_mkdtemp);
-    char *made = REAL(mkdtemp)(path);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, made == NULL);
-    call_close(&call);
-    return made;
-}
-
-INTERPOSE(int, mkstemp, (char *path))
-{
-    struct call call = call_begin(OP_mkstemp);
-    int fd = REAL(mkstemp)(path);
-    call_end(&call);
-    call_opened(&call, fd, AT_FDCWD, path);
-    call_close(&call);
-    return fd;
-}
+COUNTED(access, int, faccessat, (int dirfd, const char *path, int mode, int flags), (dirfd, path, mode, flags), named, dirfd, path, result != 0)
+COUNTED(rmdir, int, rmdir, (const char *path), (path), named, AT_FDCWD, path, result != 0)
+COUNTED(remove, int, remove, (const char *path), (path), named, AT_FDCWD, path, result != 0)
+COUNTED(mknod, int, mknod, (const char *path, mode_t mode, dev_t device), (path, mode, device), named, AT_FDCWD, path, result != 0)
+COUNTED(mknod, int, mknodat, (int dirfd, const char *path, mode_t mode, dev_t device), (dirfd, path, mode, device), named, dirfd, path, result != 0)
+COUNTED(mknod, int, __xmknod, (int version, const char *path, mode_t mode, dev_t *device), (version, path, mode, device),
+        named, AT_FDCWD, path, result != 0)
+COUNTED(mknod, int, __xmknodat, (int version, int dirfd, const char *path, mode_t mode, dev_t *device), (version, dirfd, path, mode, device),
+        named, dirfd, path, result != 0)
+COUNTED(mknod, int, mkfifo, (const char *path, mode_t mode), (path, mode), named, AT_FDCWD, path, result != 0)
+COUNTED(mknod, int, mkfifoat, (int dirfd, const char *path, mode_t mode), (dirfd, path, mode), named, dirfd, path, result != 0)
+COUNTED(mkdtemp, char *, mkdtemp, (char *path), (path), named, AT_FDCWD, path, result == NULL)
+COUNTED(mkstemp, int, mkstemp, (char *path), (path), opened, result, AT_FDCWD, path)
 SAME_AS(mkstemp64, mkstemp);
-
-INTERPOSE(int, mkostemp, (char *path, int flags))
-{
-    struct call call = call_begin(OP_mkstemp);
-    int fd = REAL(mkostemp)(path, flags);
-    call_end(&call);
-    call_opened(&call, fd, AT_FDCWD, path);
-    call_close(&call);
-    return fd;
-}
+COUNTED(mkstemp, int, mkostemp, (char *path, int flags), (path, flags), opened, result, AT_FDCWD, path)
 SAME_AS(mkostemp64, mkostemp);
-
-INTERPOSE(int, mkstemps, (char *path, int suffix_length))
-{
-    struct call call = call_begin(OP_mkstemp);
-    int fd = REAL(mkstemps)(path, suffix_length);
-    call_end(&call);
-    call_opened(&call, fd, AT_FDCWD, path);
-    call_close(&call);
-    return fd;
-}
+COUNTED(mkstemp, int, mkstemps, (char *path, int suffix_length), (path, suffix_length), opened, result, AT_FDCWD, path)
 SAME_AS(mkstemps64, mkstemps);
-
-INTERPOSE(int, mkostemps, (char *path, int suffix_length, int flags))
-{
-    struct call call = call_begin(OP_mkstemp);
-    int fd = REAL(mkostemps)(path, suffix_length, flags);
-    call_end(&call);
-    call_opened(&call, fd, AT_FDCWD, path);
-    call_close(&call);
-    return fd;
-}
+COUNTED(mkstemp, int, mkostemps, (char *path, int suffix_length, int flags), (path, suffix_length, flags), opened, result, AT_FDCWD, path)
 SAME_AS(mkostemps64, mkostemps);
-
-INTERPOSE(int, name_to_handle_at, (int dirfd, const char *path, struct file_handle *handle, int *mount_id, int flags))
-{
-    struct call call = call_begin(OP_name_to_handle_at);
-    int failed = REAL(name_to_handle_at)(dirfd, path, handle, mount_id, flags);
-    call_end(&call);
-    call_named(&call, dirfd, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, open_by_handle_at, (int mount_fd, struct file_handle *handle, int flags))
-{
-    struct call call = call_begin(OP_open_by_handle_at);
-    int fd = REAL(open_by_handle_at)(mount_fd, handle, flags);
-    call_end(&call);
-    call_opened(&call, fd, mount_fd, NULL);
-    call_close(&call);
-    return fd;
-}
+COUNTED(name_to_handle_at, int, name_to_handle_at, (int dirfd, const char *path, struct file_handle *handle, int *mount_id, int flags),
+        (dirfd, path, handle, mount_id, flags), named, dirfd, name_apart(path, handle, result == 0 ? MAX_HANDLE_SZ : -1), result != 0)
+COUNTED(open_by_handle_at, int, open_by_handle_at, (int mount_fd, struct file_handle *handle, int flags), (mount_fd, handle, flags),
+        opened, result, mount_fd, NULL)

@@ -1,5 +1,4 @@
 /* POSIX calls that make, copy and close descriptors. */
-#include "burst_gates.h"
 #include "interpose.h"
 
 #include <stdarg.h>
@@ -32,16 +31,7 @@ INTERPOSE(int, open, (const char *path, int flags, ...))
 SAME_AS(open64, open);
 SAME_AS(__open, open);
 SAME_AS(__open64, open);
-
-INTERPOSE(int, __open_2, (const char *path, int flags))
-{
-    struct call call = call_begin(OP_open);
-    int fd = REAL(__open_2)(path, flags);
-    call_end(&call);
-    call_opened(&call, fd, AT_FDCWD, path);
-    call_close(&call);
-    return fd;
-}
+COUNTED(open, int, __open_2, (const char *path, int flags), (path, flags), opened, result, AT_FDCWD, path)
 SAME_AS(__open64_2, __open_2);
 
 INTERPOSE(int, openat, (int dirfd, const char *path, int flags, ...))
@@ -55,27 +45,9 @@ INTERPOSE(int, openat, (int dirfd, const char *path, int flags, ...))
     return fd;
 }
 SAME_AS(openat64, openat);
-
-INTERPOSE(int, __openat_2, (int dirfd, const char *path, int flags))
-{
-    struct call call = call_begin(OP_openat);
-    int fd = REAL(__openat_2)(dirfd, path, flags);
-    call_end(&call);
-    call_opened(&call, fd, dirfd, path);
-    call_close(&call);
-    return fd;
-}
+COUNTED(openat, int, __openat_2, (int dirfd, const char *path, int flags), (dirfd, path, flags), opened, result, dirfd, path)
 SAME_AS(__openat64_2, __openat_2);
-
-INTERPOSE(int, creat, (const char *path, mode_t mode))
-{
-    struct call call = call_begin(OP_creat);
-    int fd = NEXT(creat)(path, mode);
-    call_end(&call);
-    call_opened(&call, fd, AT_FDCWD, path);
-    call_close(&call);
-    return fd;
-}
+COUNTED(creat, int, creat, (const char *path, mode_t mode), (path, mode), opened, result, AT_FDCWD, path)
 SAME_AS(creat64, creat);
 
 /* What it led to is asked before: afterwards another thread may have the number already. */
@@ -90,12 +62,6 @@ INTERPOSE(int, close, (int fd))
     return failed;
 }
 SAME_AS(__close, close);
-
-void posix_gate_close(__typeof__(wrapper_close) *gate)
-{
-    ENTRY_GATE(close, gate);
-    ENTRY_GATE(__close, gate);
-}
 
 INTERPOSE(int, close_range, (unsigned first, unsigned last, int flags))
 {

@@ -33,16 +33,7 @@ INTERPOSE(int, lstat, (const char *path, struct stat *status))
     return failed;
 }
 SAME_AS(lstat64, lstat);
-
-INTERPOSE(int, fstat, (int fd, struct stat *status))
-{
-    struct call call = call_begin(OP_fstat);
-    int failed = NEXT(fstat)(fd, status);
-    call_end(&call);
-    call_touched(&call, fd, failed != 0);
-    call_close(&call);
-    return failed;
-}
+COUNTED(fstat, int, fstat, (int fd, struct stat *status), (fd, status), touched, fd, result != 0)
 SAME_AS(fstat64, fstat);
 
 INTERPOSE(int, fstatat, (int dirfd, const char *path, struct stat *status, int flags))
@@ -91,16 +82,7 @@ INTERPOSE(int, __lxstat, (int version, const char *path, struct stat *status))
     return failed;
 }
 SAME_AS(__lxstat64, __lxstat);
-
-INTERPOSE(int, __fxstat, (int version, int fd, struct stat *status))
-{
-    struct call call = call_begin(OP_fstat);
-    int failed = REAL(__fxstat)(version, fd, status);
-    call_end(&call);
-    call_touched(&call, fd, failed != 0);
-    call_close(&call);
-    return failed;
-}
+COUNTED(fstat, int, __fxstat, (int version, int fd, struct stat *status), (version, fd, status), touched, fd, result != 0)
 SAME_AS(__fxstat64, __fxstat);
 
 INTERPOSE(int, __fxstatat, (int version, int dirfd, const char *path, struct stat *status, int flags))

@@ -1,90 +1,20 @@
 /* POSIX calls on where bytes lie: room for them, what should be read ahead or forgotten, and waiting until they are stored. */
 #include "interpose.h"
 
-INTERPOSE(int, truncate, (const char *path, off_t size))
-{
-    struct call call = call_begin(OP_truncate);
-    int failed = REAL(truncate)(path, size);
-    call_end(&call);
-    call_named(&call, AT_FDCWD, path, failed != 0);
-    call_close(&call);
-    return failed;
-}
+COUNTED(truncate, int, truncate, (const char *path, off_t size), (path, size), named, AT_FDCWD, path, result != 0)
 SAME_AS(truncate64, truncate);
-
-INTERPOSE(int, ftruncate, (int fd, off_t size))
-{
-    struct call call = call_begin(OP_ftruncate);
-    int failed = REAL(ftruncate)(fd, size);
-    call_end(&call);
-    call_touched(&call, fd, failed != 0);
-    call_close(&call);
-    return failed;
-}
+COUNTED(ftruncate, int, ftruncate, (int fd, off_t size), (fd, size), touched, fd, result != 0)
 SAME_AS(ftruncate64, ftruncate);
-
-INTERPOSE(int, fallocate, (int fd, int mode, off_t offset, off_t size))
-{
-    struct call call = call_begin(OP_fallocate);
-    int failed = REAL(fallocate)(fd, mode, offset, size);
-    call_end(&call);
-    call_touched(&call, fd, failed != 0);
-    call_close(&call);
-    return failed;
-}
+COUNTED(fallocate, int, fallocate, (int fd, int mode, off_t offset, off_t size), (fd, mode, offset, size), touched, fd, result != 0)
 SAME_AS(fallocate64, fallocate);
-
-INTERPOSE(int, posix_fallocate, (int fd, off_t offset, off_t size))
-{
-    struct call call = call_begin(OP_fallocate);
-    int error = REAL(posix_fallocate)(fd, offset, size);
-    call_end(&call);
-    call_touched(&call, fd, error != 0);
-    call_close(&call);
-    return error;
-}
+COUNTED(fallocate, int, posix_fallocate, (int fd, off_t offset, off_t size), (fd, offset, size), touched, fd, result != 0)
 SAME_AS(posix_fallocate64, posix_fallocate);
-
-INTERPOSE(ssize_t, readahead, (int fd, off_t offset, size_t size))
-{
-    struct call call = call_begin(OP_readahead);
-    ssize_t failed = REAL(readahead)(fd, offset, size);
-    call_end(&call);
-    call_touched(&call, fd, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, posix_fadvise, (int fd, off_t offset, off_t size, int advice))
-{
-    struct call call = call_begin(OP_posix_fadvise);
-    int error = REAL(posix_fadvise)(fd, offset, size, advice);
-    call_end(&call);
-    call_touched(&call, fd, error != 0);
-    call_close(&call);
-    return error;
-}
+COUNTED(readahead, ssize_t, readahead, (int fd, off_t offset, size_t size), (fd, offset, size), touched, fd, result != 0)
+COUNTED(posix_fadvise, int, posix_fadvise, (int fd, off_t offset, off_t size, int advice), (fd, offset, size, advice), touched, fd, result != 0)
 SAME_AS(posix_fadvise64, posix_fadvise);
-
-INTERPOSE(int, sync_file_range, (int fd, off_t offset, off_t size, unsigned flags))
-{
-    struct call call = call_begin(OP_sync_file_range);
-    int failed = REAL(sync_file_range)(fd, offset, size, flags);
-    call_end(&call);
-    call_touched(&call, fd, failed != 0);
-    call_close(&call);
-    return failed;
-}
-
-INTERPOSE(int, syncfs, (int fd))
-{
-    struct call call = call_begin(OP_syncfs);
-    int failed = REAL(syncfs)(fd);
-    call_end(&call);
-    call_touched(&call, fd, failed != 0);
-    call_close(&call);
-    return failed;
-}
+COUNTED(sync_file_range, int, sync_file_range, (int fd, off_t offset, off_t size, unsigned flags), (fd, offset, size, flags),
+        touched, fd, result != 0)
+COUNTED(syncfs, int, syncfs, (int fd), (fd), touched, fd, result != 0)
 
 /* All file systems, so none in particular. */
 INTERPOSE(void, sync, (void))

@@ -3,8 +3,11 @@
 #include "environment.h"
 #include "interpose.h"
 #include "lend.h"
+#include "name.h"
+#include "shell.h"
 
 #include <alloca.h>
+#include <errno.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -13,56 +16,97 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+/* posix_spawn and posix_spawnp, of the same kind. */
+typedef int spawn_function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+                           char *const argv[], char *const envp[]);
+struct spawn {
+    spawn_function *spawn;
+    enum reason (*spawns)(const char *path, char *const *environment);
+    void (*spawned)(int pid, const char *path, enum reason reason);
+};
+
+static int begin(struct spawn way, pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+                 char *const argv[], char *const envp[])
+{
+    enum reason reason = way.spawns(path, envp); /* the child's exec is libc's own: nobody else looks at what it runs */
+    char *const *carried = CARRIED(envp, reason);
+    engine_before_child();
+    struct call call = call_begin(OP_posix_spawn);
+    int error = way.spawn(pid, path, actions, attributes, argv, carried);
+    call_end(&call);
+    CARRIED_END(envp, carried);
+    if (error == E2BIG) { /* perhaps for what the environment has of ours */
+        char *const *bare = CARRIED(envp, REASON_no_room);
+        if (bare != envp || carried != envp) {
+            errno_put(call.saved_errno);
+            error = way.spawn(pid, path, actions, attributes, argv, bare);
+            call_end(&call);
+            reason = reason == REASON_unknown ? REASON_no_room : reason;
+        }
+        CARRIED_END(envp, bare);
+    }
+    if (error == 0)
+        way.spawned(pid != NULL ? *pid : 0, path, reason);
+    call_lived(&call);
+    call_close(&call);
+    return error;
+}
+
 INTERPOSE(int, posix_spawn,
           (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
            char *const argv[], char *const envp[]))
 {
-    char *const *carried = CARRIED(envp);
-    engine_before_child();
-    struct call call = call_begin(OP_posix_spawn);
-    int error = REAL(posix_spawn)(pid, path, actions, attributes, argv, carried);
-    call_end(&call);
-    CARRIED_END(envp, carried);
-    if (error == 0) /* the child's exec is libc's own: nobody else looks at what it runs */
-        engine_spawned(pid != NULL ? *pid : 0, path);
-    call_lived(&call);
-    call_close(&call);
-    return error;
+    return begin((struct spawn){ REAL(posix_spawn), engine_spawns, engine_spawned }, pid, path, actions, attributes, argv, envp);
 }
 
 INTERPOSE(int, posix_spawnp,
           (pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
            char *const argv[], char *const envp[]))
 {
-    char *const *carried = CARRIED(envp);
-    engine_before_child();
-    struct call call = call_begin(OP_posix_spawn);
-    int error = REAL(posix_spawnp)(pid, file, actions, attributes, argv, carried);
-    call_end(&call);
-    CARRIED_END(envp, carried);
-    if (error == 0)
-        engine_spawned_command(pid != NULL ? *pid : 0, file);
-    call_lived(&call);
-    call_close(&call);
-    return error;
+    return begin((struct spawn){ REAL(posix_spawnp), engine_spawns_command, engine_spawned_command }, pid, file, actions, attributes, argv, envp);
 }
+
+struct system {
+    int (*function)(const char *command);
+    const char *command;
+    int status;
+};
+
+static void make_system(void *call)
+{
+    struct system *system = call;
+    system->status = system->function(system->command);
+}
+
+enum { NO_SHELL = 127 << 8 };
 
 /* The shell is libc's own to start, and gets the program's environment. */
 INTERPOSE(int, system, (const char *command))
 {
-    char *const *own = environ, *const *carried = CARRIED(own);
+    const int errno_before = errno_now();
+    char *const *own = environ, *const *carried = CARRIED(own, REASON_unknown);
     const char *made = environment_command(carried, command);
     CARRIED_END(own, carried);
     engine_before_child();
     struct call call = call_begin(OP_system);
-    int status = REAL(system)(made);
+    struct system system = { REAL(system), made, 0 };
+    make_system(&system);
     call_end(&call);
     environment_command_end(made, command);
+    enum reason reason = engine_spawns("/bin/sh", environ);
+    if (system.status == NO_SHELL && call.saved_errno == E2BIG && errno_before != E2BIG) {
+        system.command = command;
+        errno_put(errno_before);
+        if (shell_again(command, make_system, &system)) {
+            call_end(&call);
+            reason = REASON_no_room;
+        }
+    }
     if (command != NULL)
-        engine_spawned(0, "/bin/sh");
+        engine_spawned(0, "/bin/sh", reason);
     call_lived(&call);
     call_close(&call);
-    return status;
+    return system.status;
 }
 
 struct beginning {
@@ -99,6 +143,7 @@ INTERPOSE(int, clone, (int (*function)(void *), void *stack, int flags, void *ar
     call_end(&call);
     if (is_lent && (flags & CLONE_VFORK) != 0)
         lend_end(shares_thread);
+    name_forget(); /* of one without CLONE_FS and with CLONE_FILES, which ran as this thread */
     call_lived(&call);
     call_close(&call);
     return pid;
@@ -112,18 +157,19 @@ static bool is_null_device(int fd)
     return syscall(SYS_fstat, fd, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
 }
 
-/* libc's own forks and exits inside itself, and we would not see that the parent ended well. So these are the same steps, by our names. */
+/* libc's own forks and exits inside itself, and we would not see that the parent ended well. So these are the same steps, by our names,
+ * and what we have no name for is done by the kernel itself, as in libc. */
 INTERPOSE(int, daemon, (int keeps_directory, int keeps_streams))
 {
     pid_t child = fork();
     if (child > 0)
         _exit(0);
-    if (child < 0 || setsid() < 0)
+    if (child < 0 || syscall(SYS_setsid) < 0)
         return -1;
     struct call call = call_begin(OP_daemon);
     call_end(&call);
     call_lived(&call);
-    if (!keeps_directory && chdir("/") < 0)
+    if (!keeps_directory && syscall(SYS_chdir, "/") < 0)
         return -1;
     if (keeps_streams)
         return 0;

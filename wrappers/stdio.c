@@ -1,7 +1,7 @@
 /* stdio: opening, closing, moving positions, and reads and writes of known sizes. */
-#include "burst_gates.h"
 #include "environment.h"
 #include "interpose.h"
+#include "shell.h"
 #include "stdio_buffer.h"
 
 #include <alloca.h>
@@ -11,27 +11,10 @@
 #undef getc
 #undef putc
 
-INTERPOSE(FILE *, fopen, (const char *path, const char *mode))
-{
-    struct call call = call_begin(OP_fopen);
-    FILE *stream = REAL(fopen)(path, mode);
-    call_end(&call);
-    call_opened(&call, stream != NULL ? stream->_fileno : -1, AT_FDCWD, path);
-    call_close(&call);
-    return stream;
-}
+COUNTED(fopen, FILE *, fopen, (const char *path, const char *mode), (path, mode), opened, result != NULL ? result->_fileno : -1, AT_FDCWD, path)
 SAME_AS(fopen64, fopen);
 SAME_AS(_IO_fopen, fopen);
-
-INTERPOSE(FILE *, fdopen, (int fd, const char *mode))
-{
-    struct call call = call_begin(OP_fdopen);
-    FILE *stream = REAL(fdopen)(fd, mode);
-    call_end(&call);
-    call_touched(&call, fd, stream == NULL);
-    call_close(&call);
-    return stream;
-}
+COUNTED(fdopen, FILE *, fdopen, (int fd, const char *mode), (fd, mode), touched, fd, result == NULL)
 SAME_AS(_IO_fdopen, fdopen);
 
 INTERPOSE(FILE *, freopen, (const char *path, const char *mode, FILE *stream))
@@ -47,30 +30,45 @@ INTERPOSE(FILE *, freopen, (const char *path, const char *mode, FILE *stream))
     return reopened;
 }
 SAME_AS(freopen64, freopen);
-
-INTERPOSE(FILE *, tmpfile, (void))
-{
-    struct call call = call_begin(OP_tmpfile);
-    FILE *stream = REAL(tmpfile)();
-    call_end(&call);
-    call_opened(&call, stream != NULL ? stream->_fileno : -1, AT_FDCWD, P_tmpdir);
-    call_close(&call);
-    return stream;
-}
+COUNTED(tmpfile, FILE *, tmpfile, (void), (), opened, result != NULL ? result->_fileno : -1, AT_FDCWD, P_tmpdir)
 SAME_AS(tmpfile64, tmpfile);
+
+struct popen {
+    FILE *(*function)(const char *command, const char *mode);
+    const char *command, *mode;
+    FILE *stream;
+};
+
+static void make_popen(void *call)
+{
+    struct popen *popen = call;
+    popen->stream = popen->function(popen->command, popen->mode);
+}
 
 INTERPOSE(FILE *, popen, (const char *command, const char *mode))
 {
-    char *const *own = environ, *const *carried = CARRIED(own);
+    const int errno_before = errno_now();
+    char *const *own = environ, *const *carried = CARRIED(own, REASON_unknown);
     const char *made = environment_command(carried, command);
     CARRIED_END(own, carried);
     engine_before_child();
     struct call call = call_begin(OP_popen);
-    FILE *stream = REAL(popen)(made, mode);
+    struct popen popen = { REAL(popen), made, mode, NULL };
+    make_popen(&popen);
     call_end(&call);
     environment_command_end(made, command);
+    enum reason reason = engine_spawns("/bin/sh", environ);
+    if (popen.stream == NULL) { /* libc does not say why */
+        popen.command = command;
+        errno_put(errno_before);
+        if (shell_again(command, make_popen, &popen)) {
+            call_end(&call);
+            reason = REASON_no_room;
+        }
+    }
+    FILE *stream = popen.stream;
     if (stream != NULL)
-        engine_spawned(0, "/bin/sh");
+        engine_spawned(0, "/bin/sh", reason);
     call_opened(&call, stream != NULL ? stream->_fileno : -1, -1, NULL);
     call_close(&call);
     return stream;
@@ -118,6 +116,43 @@ static int64_t pending_in_all_streams(void)
     return pending;
 }
 
+/* libc's own lock of that list. Its flush at the end takes it as well, so that nobody waits here who would not wait there. */
+extern void _IO_list_lock(void) __attribute__((weak));
+extern void _IO_list_unlock(void) __attribute__((weak));
+
+/* What libc will have written of a stream once its wide characters are bytes, beyond one for each. */
+static uint64_t more_than_characters(const FILE *stream)
+{
+    uint64_t more = 0;
+    if (stream->_mode > 0)
+        for (const wchar_t *c = stream->_wide_data->write_base; c < stream->_wide_data->write_ptr; c++)
+            more += (uint64_t)wide_bytes((wint_t)*c) - 1;
+    return more;
+}
+
+/* libc empties its streams after the last handler of exit, which counts. A forked child holds what its parent did, and hands that on as well if it
+ * ends by exit. Other threads may still change a stream while it is looked at, so that its characters are not. */
+static void count_what_is_left(void *unused)
+{
+    (void)unused;
+    bool alone = *is_single_threaded_at != 0;
+    if (!alone)
+        _IO_list_lock();
+    for (const FILE *stream = _IO_list_all; stream != NULL; stream = stream->_chain)
+        call_stream_left(stream, alone ? more_than_characters(stream) : 0);
+    if (!alone)
+        _IO_list_unlock();
+}
+
+int __cxa_atexit(void (*function)(void *), void *argument, void *object);
+
+/* After the engine's own constructor, so that this handler runs just before the engine's. */
+__attribute__((constructor)) static void begin(void)
+{
+    if (&_IO_list_all != NULL && _IO_list_lock != NULL && _IO_list_unlock != NULL)
+        __cxa_atexit(count_what_is_left, NULL, NULL);
+}
+
 INTERPOSE(int, fflush, (FILE *stream))
 {
     struct stream_state before = stream != NULL ? stream_state(stream) : (struct stream_state){ .pending = pending_in_all_streams() };
@@ -152,7 +187,7 @@ INTERPOSE(int, fseek, (FILE *stream, long offset, int whence))
     struct call call = call_begin(OP_fseek);
     int failed = REAL(fseek)(stream, offset, whence);
     call_end(&call);
-    call_stream_touched(&call, stream, before, failed != 0);
+    call_stream_sought(&call, stream, before, whence, failed != 0);
     call_close(&call);
     return failed;
 }
@@ -165,7 +200,7 @@ INTERPOSE(void, rewind, (FILE *stream))
     struct call call = call_begin(OP_fseek);
     REAL(rewind)(stream);
     call_end(&call);
-    call_stream_touched(&call, stream, before, false);
+    call_stream_sought(&call, stream, before, SEEK_SET, false);
     call_close(&call);
 }
 
@@ -175,7 +210,7 @@ INTERPOSE(int, fsetpos, (FILE *stream, const fpos_t *position))
     struct call call = call_begin(OP_fseek);
     int failed = REAL(fsetpos)(stream, position);
     call_end(&call);
-    call_stream_touched(&call, stream, before, failed != 0);
+    call_stream_sought(&call, stream, before, SEEK_SET, failed != 0);
     call_close(&call);
     return failed;
 }
@@ -234,11 +269,11 @@ static size_t full_fread(void *buf, size_t size, size_t count, FILE *stream)
         stream_served(OP_fread, KIND_read, stream, serving, items * size);
         return items;
     }
-    struct stream_state before = stream_state(stream);
+    struct stream_state before = call_state_before_items(stream, size);
     struct call call = call_begin(OP_fread);
     size_t items = REAL(fread)(buf, size, count, stream);
     call_end(&call);
-    call_stream_read(&call, stream, before, (int64_t)(items * size));
+    call_stream_read_items(&call, stream, before, size, items, count);
     call_close(&call);
     return items;
 }
@@ -268,11 +303,11 @@ static size_t full___fread_chk(void *buf, size_t room, size_t size, size_t count
         stream_served(OP_fread, KIND_read, stream, serving, items * size);
         return items;
     }
-    struct stream_state before = stream_state(stream);
+    struct stream_state before = call_state_before_items(stream, size);
     struct call call = call_begin(OP_fread);
     size_t items = REAL(__fread_chk)(buf, room, size, count, stream);
     call_end(&call);
-    call_stream_read(&call, stream, before, (int64_t)(items * size));
+    call_stream_read_items(&call, stream, before, size, items, count);
     call_close(&call);
     return items;
 }
@@ -334,22 +369,3 @@ static size_t full_fwrite(const void *buf, size_t size, size_t count, FILE *stre
 }
 SAME_AS(fwrite_unlocked, fwrite);
 SAME_AS(_IO_fwrite, fwrite);
-
-void stdio_gate_writes(const struct stdio_writes *gates)
-{
-    ENTRY_GATE(fwrite, gates->fwrite);
-    ENTRY_GATE(fwrite_unlocked, gates->fwrite);
-    ENTRY_GATE(_IO_fwrite, gates->fwrite);
-    ENTRY_GATE(fflush, gates->fflush);
-    ENTRY_GATE(fflush_unlocked, gates->fflush);
-    ENTRY_GATE(_IO_fflush, gates->fflush);
-    ENTRY_GATE(fclose, gates->fclose);
-    ENTRY_GATE(_IO_fclose, gates->fclose);
-}
-
-void stdio_gate_reads(__typeof__(wrapper_fread) *gate)
-{
-    ENTRY_GATE(fread, gate);
-    ENTRY_GATE(fread_unlocked, gate);
-    ENTRY_GATE(_IO_fread, gate);
-}

@@ -1,5 +1,5 @@
 /* stdio: characters, lines and formatted text. */
-#include "burst_gates.h"
+#include "interpose.h"
 #include "stdio_buffer.h"
 
 #include <limits.h>
@@ -262,7 +262,7 @@ static FULL int scan_by_io(const struct scan *scan, FILE *stream, int items)
 INLINE bool is_scanned_in_place(const struct scan *scan, FILE *stream)
 {
     const struct read_look *look = &scan->look;
-    return LIKELY(stream->_IO_read_end == look->end && stream->_IO_read_base == look->base && stream->_IO_read_ptr >= look->begin) &&
+    return LIKELY(stream->_IO_read_end == look->end && stream->_IO_buf_base == look->base && stream->_IO_read_ptr >= look->begin) &&
            (LIKELY(!has_time_for(scan, look->end - look->base)) || scan->position < 0 || kernel_position(stream) == scan->position);
 }
 
@@ -543,32 +543,4 @@ INTERPOSE(int, __printf_chk, (int flag, const char *format, ...))
 INTERPOSE(int, __vprintf_chk, (int flag, const char *format, va_list arguments))
 {
     PUT_TEXT(stdout, REAL(__vfprintf_chk)(stdout, flag, format, arguments));
-}
-
-int stdio_put_formatted(FILE *stream, const char *format, va_list arguments)
-{
-    return OWN(vfprintf)(stream, format, arguments);
-}
-
-int stdio_put_formatted_with_care(FILE *stream, int flag, const char *format, va_list arguments)
-{
-    return OWN(__vfprintf_chk)(stream, flag, format, arguments);
-}
-
-void stdio_gate_texts(const struct stdio_texts *gates)
-{
-    ENTRY_GATE(fputc, gates->fputc);
-    ENTRY_GATE(putc, gates->fputc);
-    ENTRY_GATE(_IO_putc, gates->fputc);
-    ENTRY_GATE(fputc_unlocked, gates->fputc);
-    ENTRY_GATE(putc_unlocked, gates->fputc);
-    ENTRY_GATE(fputs, gates->fputs);
-    ENTRY_GATE(fputs_unlocked, gates->fputs);
-    ENTRY_GATE(_IO_fputs, gates->fputs);
-    ENTRY_GATE(fprintf, gates->fprintf);
-    ENTRY_GATE(_IO_fprintf, gates->fprintf);
-    ENTRY_GATE(vfprintf, gates->vfprintf);
-    ENTRY_GATE(_IO_vfprintf, gates->vfprintf);
-    ENTRY_GATE(__fprintf_chk, gates->fprintf_chk);
-    ENTRY_GATE(__vfprintf_chk, gates->vfprintf_chk);
 }

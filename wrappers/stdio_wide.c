@@ -1,4 +1,5 @@
 /* stdio: wide characters. Bytes are what the characters take in the file: in UTF-8, or one each where the locale has single bytes. */
+#include "interpose.h"
 #include "stdio_buffer.h"
 
 #include <stdarg.h>
@@ -8,16 +9,11 @@
 #undef getwc
 #undef putwc
 
-static int64_t bytes_of(wint_t c)
-{
-    return MB_CUR_MAX == 1 || c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-}
-
 static int64_t bytes_of_text(const wchar_t *text)
 {
     int64_t bytes = 0;
     for (; *text != L'\0'; text++)
-        bytes += bytes_of((wint_t)*text);
+        bytes += wide_bytes((wint_t)*text);
     return bytes;
 }
 
@@ -60,7 +56,7 @@ static wint_t full_fgetwc(FILE *stream)
     struct call call = call_begin(OP_fgetwc);
     wint_t c = REAL(fgetwc)(stream);
     call_end(&call);
-    call_stream_read(&call, stream, before, c != WEOF ? bytes_of(c) : 0);
+    call_stream_read(&call, stream, before, c != WEOF ? wide_bytes(c) : 0);
     call_close(&call);
     return c;
 }
@@ -126,7 +122,7 @@ static wint_t full_fputwc(wchar_t c, FILE *stream)
     struct call call = call_begin(OP_fputwc);
     wint_t put = REAL(fputwc)(c, stream);
     call_end(&call);
-    call_stream_wrote(&call, stream, before, put != WEOF ? bytes_of(put) : -1);
+    call_stream_wrote(&call, stream, before, put != WEOF ? wide_bytes(put) : -1);
     call_close(&call);
     return put;
 }

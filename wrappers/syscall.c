@@ -3,15 +3,18 @@
 #include "io_uring.h"
 #include "libaio.h"
 #include "mlockall.h"
+#include "name.h"
 #include "posix_copy.h"
 #include "sandbox.h"
 #include "fast_path.h"
+
+#include <sys/statfs.h>
 
 /* What a call does, in the order of its arguments. */
 enum action {
     NONE, READS, READS_AT, WRITES, WRITES_AT, SENDS, MOVES, TEES, GIVES_PAGES, OPENS, OPENS_AT, CLOSES, CLOSES_RANGE, COPIES, CONTROLS, SEEKS,
     TOUCHES, NAMES, NAMES_AT, NAMES_NONE, SUBMITS, REAPS, SETS_UP_RING, REGISTERS, ENTERS_RING, ENDS,
-    LOCKS_MEMORY, FORBIDS, FORBIDS_AS_PRCTL,
+    GOES_ELSEWHERE, LOCKS_MEMORY, FORBIDS, FORBIDS_AS_PRCTL,
 };
 
 struct meaning {
@@ -108,6 +111,17 @@ static struct meaning meaning_of(long number)
     case SYS_io_uring_setup: return (struct meaning){ SETS_UP_RING, OP_io_uring_setup };
     case SYS_io_uring_register: return (struct meaning){ REGISTERS, OP_io_uring_setup };
     case SYS_io_uring_enter: return (struct meaning){ ENTERS_RING, OP_io_uring_enter };
+    case SYS_chdir:
+    case SYS_fchdir:
+    case SYS_chroot:
+    case SYS_pivot_root:
+    case SYS_mount:
+    case SYS_umount2:
+    case SYS_unshare:
+#ifdef SYS_move_mount /* the headers of many systems are older than it */
+    case SYS_move_mount:
+#endif
+    case SYS_setns: return (struct meaning){ GOES_ELSEWHERE, OP_chdir };
     case SYS_exit_group: return (struct meaning){ ENDS, OP__exit };
     default: return (struct meaning){ NONE, 0 };
     }
@@ -142,6 +156,22 @@ static uint64_t prepare(struct meaning meaning, const struct call *call, const l
     return 0;
 }
 
+/* The name, where the call may have written over it. */
+static const char *name_of(struct meaning meaning, const long *argument, long result)
+{
+    unsigned name = meaning.action == NAMES_AT, to = name + 1;
+    const char *path = address(argument[name]);
+    switch (meaning.operation) {
+    case OP_readlink: return name_apart(path, address(argument[to]), result);
+    case OP_statx: return name_apart(path, address(argument[to + 2]), result == 0 ? (long)sizeof(struct statx) : -1);
+    case OP_statfs: return name_apart(path, address(argument[to]), result == 0 ? (long)sizeof(struct statfs) : -1);
+    case OP_stat:
+    case OP_lstat:
+    case OP_fstatat: return name_apart(path, address(argument[to]), result == 0 ? (long)sizeof(struct stat) : -1);
+    default: return path;
+    }
+}
+
 static void count(struct meaning meaning, const struct call *call, const long *argument, uint64_t prepared, long result)
 {
     int fd = (int)argument[0];
@@ -174,8 +204,9 @@ static void count(struct meaning meaning, const struct call *call, const long *a
         break;
     case SEEKS: call_sought(call, fd, result); break;
     case TOUCHES: call_touched(call, fd, result < 0); break;
-    case NAMES: call_named(call, AT_FDCWD, address(argument[0]), result < 0); break;
-    case NAMES_AT: call_named(call, fd, address(argument[1]), result < 0); break;
+    case NAMES: call_named(call, AT_FDCWD, name_of(meaning, argument, result), result < 0); break;
+    case NAMES_AT: call_named(call, fd, name_of(meaning, argument, result), result < 0); break;
+    case GOES_ELSEWHERE: name_forget(); break;
     case SUBMITS: libaio_submitted(call, (long)prepared, address(argument[2]), result); break;
     case REAPS: libaio_reaped(call, address(argument[3]), result); break;
     case SETS_UP_RING: uring_set_up(call, (int)result, address(argument[1])); break;
@@ -221,7 +252,7 @@ INTERPOSE_SYMBOL(long, system_call, syscall, (long number, long a, long b, long 
 
 __attribute__((noinline)) static long counted(struct meaning meaning, long number, long a, long b, long c, long d, long e, long f)
 {
-    const long argument[] = { a, b, c, d };
+    const long argument[] = { a, b, c, d, e };
     struct call call = call_begin(meaning.operation);
     uint64_t prepared = prepare(meaning, &call, argument);
     long result = REAL(system_call)(number, a, b, c, d, e, f);

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from slicewise.errors import UserError
     from slicewise.profile.reading import Reading
 
-__version__ = "1.0.0"
+__version__ = "2.0.0"
 __all__ = ["Digest", "Reading", "UserError", "read", "read_jobs", "read_tables"]
 
 HOMES = {"Digest": "slicewise.digest.digest", "Reading": "slicewise.profile.reading", "UserError": "slicewise.errors"}

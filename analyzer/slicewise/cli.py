@@ -1,149 +1,162 @@
-"""The command line `slicewise`: finds the subcommands in commands/, runs one, and alone reports errors.
-
-A command's module is imported when it is asked for, so that `slicewise run` does not wait for what `report` needs. The
-list of all commands is made without importing any, and without rich, which takes longer than all else.
-"""
+"""The command line `slicewise`: all commands as one, and the only place where errors become a line and a status."""
 
 from __future__ import annotations
 
 import atexit
-import functools
 import gc
-import io
-import os
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
 
-import typer
-from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command
+import click
+from click.exceptions import NoSuchCommand
 
-from slicewise import __version__, commands, overview, settings
+from slicewise import __version__, settings
+from slicewise.command_line import helps, jobs, predict, site, study
+from slicewise.command_line.parameters import Group
 from slicewise.errors import UserError
-from slicewise.overview import WELCOME, all_commands, files, groups
-from slicewise.terminal.complaints import complaint, no_such_command
-from slicewise.terminal.deferred import load_declaration
-from slicewise.terminal.help_text import help_text
-from slicewise.terminal.values import OwnValue
+from slicewise.terminal.streams import OutputError, guarded
 from slicewise.text.safe_text import say
 
 # New objects between two searches for garbage. Imports alone make more than Python's own number a hundred times over.
 GARBAGE_THRESHOLD = 50_000
+# Columns that help takes at most.
+WIDEST = 100
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
-Command = TyperCommand | TyperGroup
+COMMANDS = [*jobs.COMMANDS, *predict.COMMANDS, *site.COMMANDS, *study.COMMANDS]
+# What a user asks, and the command that answers it.
+GROUPS = {
+    "A job": {
+        "doctor": "Does profiling work here, and if not, what helps?",
+        "run": "What does my program read and write? Profile it.",
+        "list": "Which jobs have been profiled?",
+        "report": "What did my job do: when, on which files, where in the program?",
+        "blame": "Who slowed my job down, by how much, and how sure is that?",
+        "overlap": "What did jobs that ran at the same time cost each other?",
+        "compare": "Why did one run take longer than another?",
+    },
+    "Planning": {
+        "predict": "How long would jobs take side by side, and how many copies may run?",
+        "storage": "What does this file system give, and at which transfer size?",
+    },
+    "A site": {
+        "top": "What do jobs on this node do now?",
+        "stacks": "Where in its program does a job hang?",
+        "recover": "What did killed processes count? Complete their profiles.",
+        "catalog": "Of all jobs, who lost most, and who cost others most?",
+        "serve": "How can I look with a browser, Prometheus or Grafana?",
+        "import": "How do I take in logs of Darshan, DFTracer, or my own?",
+        "export": "How do I take a profile to another tool?",
+    },
+}
+OTHERS = {
+    "Research": {
+        "study": "How is a file system shared: models, Delta-graphs, campaigns.",
+        "turns": "What taking turns with I/O gains; waiting for a turn.",
+    },
+    "This command": {str(one.name): one.get_short_help_str() for one in helps.COMMANDS},
+}
+# Names of version 1, which answer with the new ones until version 3.
+RENAMED = {
+    "info": "report --detail",
+    "flamegraph": "report --flamegraph",
+    "foretell": "predict",
+    "copies": "predict --copies",
+    "size read": "storage size",
+    "size run": "storage measure",
+    "size": "storage size",
+    "expect box": "storage expect",
+    "expect place": "storage place",
+    "expect run": "storage benchmark",
+    "expect": "storage",
+    "merge": "recover --merge",
+    "serve-metrics": "serve metrics",
+    "open": "serve pages",
+    "model": "study model",
+    "delta sweep": "study sweep",
+    "delta plan": "study plan",
+    "delta": "study delta",
+    "campaign": "study campaign",
+    "policy jobs": "turns policy",
+    "policy simulate": "turns simulate",
+    "policy probability": "turns probability",
+    "policy replay": "turns replay",
+    "policy claims": "turns claims",
+    "policy": "turns policy",
+    "coordinate": "turns wait",
+}
+WELCOME = """\
+Slicewise says who slowed a job down, by how much, and what it would have taken alone. Step by step:
+
+  slicewise doctor                       check that profiling works here
+  slicewise run -- ./program             profile a job; in a batch script: slicewise run -- srun ./program
+  slicewise list slicewise               list what has been profiled
+  slicewise report slicewise/JOB         show one job's I/O: a page, and a summary here
+  slicewise blame slicewise/JOB          say who slowed it down, by how much, how sure that is
+  slicewise overlap JOBDIR JOBDIR        lay several jobs on one time axis
+
+All commands: slicewise --help    One of them: slicewise blame --help    Settings: slicewise help settings"""
 
 
-class CommandFiles(TyperGroup):
-    """The group of all commands: one for each module of `slicewise.commands`."""
+class CommandLine(Group):
+    """All commands, which help shows in their groups."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return [name for names in groups().values() for name in names]
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, questions in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([*questions.items()])
 
-    def get_command(self, ctx: Any, name: str) -> Command | None:
-        return _load(name) if name in files() else None
-
-    def summary(self, name: str) -> str:
-        """What a command does, without importing it."""
-        return overview.summary(name)
-
-
-def _load(name: str) -> Command:
-    """The command in its file."""
-    function = name.replace("-", "_")
-    file = files()[name]
-    module, load_rest = load_declaration(f"{commands.__name__}.{file.stem}", file, function)
-    application = getattr(module, "app", None)
-    if application is None:
-        application = typer.Typer(add_completion=False)
-        body = getattr(module, function)
-        application.command(name, help=body.__doc__ or module.__doc__)(body)
-    command: Command = get_command(application)  # type: ignore[assignment]
-    command.name = name
-    if not command.help:
-        command.help = module.__doc__
-
-    def prepare() -> None:
-        if name not in commands.WITHOUT_SETTINGS:
-            settings.require()
-        load_rest()
-
-    _make_own(command, prepare)
-    return command
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        for count in (2, 1):
+            new = RENAMED.get(" ".join(args[:count]))
+            if new and not ctx.resilient_parsing:
+                raise UserError(f"{' '.join(args[:count])} is now: {' '.join(['slicewise', new, *args[count:]])}")
+        return super().resolve_command(ctx, args)
 
 
-def _make_own(command: Any, prepare: Callable[[], None]) -> None:
-    """Make a command of typer's, and all below it, speak and convert as ours do. prepare: called before it runs."""
-    command.get_help = help_text
-    command.parse_args = functools.partial(_parse, command.parse_args)
-    if isinstance(command, TyperGroup):
-        resolve = command.resolve_command
-        command.resolve_command = functools.partial(_resolve, resolve)  # type: ignore[method-assign]
-        for part in command.commands.values():
-            _make_own(part, prepare)
-    elif command.callback is not None:
-        command.callback = _after(prepare, command.callback)
+def _welcome() -> None:
+    if click.get_current_context().invoked_subcommand is None:
+        click.echo(WELCOME)
 
 
-def _after(prepare: Callable[[], None], body: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(body)
-    def loaded(*arguments: Any, **options: Any) -> Any:
-        prepare()
-        return body(*arguments, **options)
-
-    return loaded
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        click.echo(f"slicewise {__version__}")
+        context.exit()
 
 
-def _parse(parse: Callable[..., Any], context: Any, arguments: list[str]) -> Any:
-    """What the arguments mean. A complaint about them knows which command they were for."""
-    for param in context.command.get_params(context):
-        if not isinstance(param.type, OwnValue):
-            param.type = OwnValue(param.type)
-    try:
-        return parse(context, arguments)
-    except typer.TyperException as error:
-        if getattr(error, "ctx", None) is None:
-            error.ctx = context  # type: ignore[attr-defined]
-        raise
+slicewise = CommandLine(
+    "slicewise",
+    {str(one.name): one for one in [*COMMANDS, *helps.COMMANDS]},
+    invoke_without_command=True,
+    callback=_welcome,
+    help="Who slowed my job down, by how much, and what would it have taken alone?",
+    epilog="""Example: slicewise run -- ./program
+
+    One command's options and an example: slicewise COMMAND --help. For researchers: study, turns. About the command
+    line: config, completion, help.""",
+    params=[
+        click.Option(
+            ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+        )
+    ],
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": WIDEST + 2,  # click leaves a margin of two
+        "show_default": True,
+    },
+)
 
 
-def _resolve(resolve: Callable[..., Any], context: Any, arguments: list[str]) -> Any:
-    """The subcommand that is named. Raises UserError with what was probably meant."""
-    known = context.command.list_commands(context)
-    if not context.resilient_parsing and arguments[0] not in known and not arguments[0].startswith("-"):
-        raise UserError(no_such_command(arguments[0], context, known))
-    return resolve(context, arguments)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"slicewise {__version__}")
-        raise typer.Exit
-
-
-def _application() -> TyperGroup:
-    """The command line as a whole."""
-    application = typer.Typer(
-        cls=CommandFiles,
-        add_completion=False,
-        invoke_without_command=True,
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["--help", "-h"]},
-    )
-
-    @application.callback()
-    def _slicewise(
-        context: typer.Context,
-        version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="The version."),
-    ) -> None:
-        if context.invoked_subcommand is None:
-            typer.echo(WELCOME)
-
-    whole: TyperGroup = get_command(application)  # type: ignore[assignment]
-    _make_own(whole, lambda: None)
-    whole.get_help = lambda _: all_commands()  # type: ignore[assignment, method-assign]
-    return whole
+def contexts(above: click.Context | None = None) -> Iterator[click.Context]:
+    """Each command, with those below it, in the context of those above it: for pages that are made of declarations."""
+    context = above or click.Context(slicewise, info_name="slicewise", **slicewise.context_settings)
+    if above:
+        yield context
+    for name, command in getattr(context.command, "commands", {}).items():
+        yield from contexts(click.Context(command, parent=context, info_name=name, **command.context_settings))
 
 
 def main() -> None:
@@ -151,30 +164,40 @@ def main() -> None:
     gc.set_threshold(GARBAGE_THRESHOLD)
     # A process that ends gives its memory back at once. Without this Python looks through all of it first: 0.1 s.
     atexit.register(gc.freeze)
-    for stream in (sys.stdout, sys.stderr):
-        # Paths may hold bytes that are no text, and a terminal may lack letters; neither is worth a traceback.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    with guarded():
+        _main()
+
+
+def _main() -> None:
     status: object = None
     try:
         settings.apply()
-        status = _application().main(prog_name="slicewise", standalone_mode=False)
+        if sys.argv[1:2] != ["run"]:  # its environment is the job's
+            settings.mend_foreign()
+        status = slicewise.main(prog_name="slicewise", standalone_mode=False)
     except UserError as error:
         _fail(str(error))
-    except typer.TyperException as error:
-        _fail(complaint(error))
-    except (typer.Abort, KeyboardInterrupt):
+    except click.UsageError as error:
+        _fail(_complaint(error))
+    except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED_STATUS)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not fail once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    except (BrokenPipeError, OutputError):
+        raise  # the streams' own
     except BaseException as error:
         line = _damage_behind(error)
         if line is None:
             raise
         _fail(line)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _complaint(error: click.UsageError) -> str:
+    """What click says about a command line, in one line that begins with the command and says where to read on."""
+    path = error.ctx.command_path if error.ctx else "slicewise"
+    meant = error.possibilities if isinstance(error, click.NoSuchOption | NoSuchCommand) else None
+    text = " ".join((error.message if meant else error.format_message()).split()).rstrip(".")
+    at = "".join(f"{command}: " for command in [path.partition(" ")[2]] if command)
+    return f"{at}{text[:1].lower()}{text[1:]}; " + (f"did you mean {meant[0]}?" if meant else f"see: {path} --help")
 
 
 def _damage_behind(error: BaseException) -> str | None:

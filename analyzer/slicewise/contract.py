@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from pathlib import Path
-from typing import Any
 
-_CONTRACT = json.loads(Path(__file__).with_name("contract.json").read_text())
+TYPE_CHECKING = False  # typing takes longer to import than this module
+if TYPE_CHECKING:
+    from typing import Any
+
+with open(os.path.join(os.path.dirname(__file__), "contract.json"), encoding="utf-8") as _file:
+    _CONTRACT = json.load(_file)
 _JOB_NAME = _CONTRACT["job_name"]
 _NOT_PLAIN = re.compile(rb"^\.|[^A-Za-z0-9" + re.escape(_JOB_NAME["plain"]).encode() + rb"]")
 
@@ -23,11 +26,6 @@ def layers_of(part: str) -> tuple[str, ...]:
     return tuple(layer for layer, its_part in _CONTRACT["layers"].items() if its_part == part)
 
 
-def named_columns() -> list[str]:
-    """Columns of a profile that hold paths and programs, which SLICEWISE_NAMES masks: `files.path`."""
-    return list(_CONTRACT["named"])
-
-
 def seconds_allowed(variable: str) -> tuple[float, float]:
     """The least and the most seconds that a setting takes."""
     setting = _CONTRACT["settings"][variable]
@@ -39,9 +37,39 @@ def settings_of_the_library() -> dict[str, dict[str, Any]]:
     return dict(_CONTRACT["settings"])
 
 
+def tables() -> list[dict[str, Any]]:
+    """The tables of a profile, as its own schema has them (schema/tables.def): name, rows, meaning, columns."""
+    return list(_CONTRACT["tables"])
+
+
+def signals() -> dict[str, dict[str, str]]:
+    """The signals of nodes by name (schema/signals.def): table, unit, of_devices, amount, per, meaning."""
+    return dict(_CONTRACT["signals"])
+
+
+def signs() -> dict[str, dict[str, Any]]:
+    """What signals are evidence for, by signal: cause, worth, full (0: that depends on the machine)."""
+    return dict(_CONTRACT["signs"])
+
+
+def node_charts() -> list[dict[str, Any]]:
+    """Where signals are drawn: heading, unit, scale, of_nodes, lines (signal, label, style)."""
+    return list(_CONTRACT["node_charts"])
+
+
 def advice(mishap: str) -> str:
     """What a mishap means for the figures, and what to do; empty for one of another version."""
     return str(_CONTRACT["advice"].get(mishap, ""))
+
+
+def said_mishaps() -> frozenset[str]:
+    """The mishaps that are worth a line at the end of `slicewise run`."""
+    return frozenset(_CONTRACT["said"])
+
+
+def kept() -> dict[str, int]:
+    """How much the node keeps of processes whose profile could not be written, and for how many days (store/keep.h)."""
+    return dict(_CONTRACT["kept"])
 
 
 def job_name(given: str) -> str:

@@ -11,8 +11,15 @@ KINDS = ("read", "write", "meta", "sync")
 CampaignDirection = Literal["auto", "read", "write"]
 # What a folded stack counts.
 Cost = Literal["time", "bytes", "calls"]
+# Other tools' formats of a profile.
+ExportFormat = Literal["ftio", "perfetto", "folded", "csv", "parquet"]
 # How jobs that take turns decide, and what a policy is judged by.
 Policy = Literal["interfere", "fcfs", "interrupt", "delay", "dynamic"]
 Metric = Literal["cpu_seconds", "sum_interference", "makespan", "worst_slowdown"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 METRICS: tuple[Metric, ...] = get_args(Metric)
+# How sure an answer is, the surest first (docs/models.md); those that may accuse somebody; and one step less sure.
+Confidence = Literal["high", "medium", "low", "unknown"]
+CONFIDENCES: tuple[Confidence, ...] = get_args(Confidence)
+SURE: tuple[Confidence, ...] = ("high", "medium")
+LESS_SURE: dict[Confidence, Confidence] = {"high": "medium", "medium": "low", "low": "low", "unknown": "unknown"}

@@ -1,6 +1,11 @@
-"""Single numbers out of frames: what polars types as anything, as what it is."""
+"""Single numbers: out of frames, where polars types them as anything; and where a function is 0."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+
+# Halvings of an interval after which its ends are the same number.
+HALVINGS = 50
 
 
 def whole(found: object) -> int:
@@ -25,3 +30,15 @@ def real(found: object) -> float:
 def real_or_none(found: object) -> float | None:
     """A number, or None for null."""
     return None if found is None else real(found)
+
+
+def zero_between(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that changes its sign between two places is 0, by halving."""
+    is_above = function(low) > 0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if (function(middle) > 0) == is_above:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slicewise.config_file import config_file
 from slicewise.contract import settings_of_the_library
 from slicewise.errors import UserError
 from slicewise.kinds import POLICIES
@@ -25,6 +27,7 @@ from slicewise.text.suggestions import nearest
 
 PREFIX = "SLICEWISE_"
 CATALOG = "SLICEWISE_CATALOG"
+SERVERS = "SLICEWISE_SERVERS"
 # What the command line alone reads.
 OWN_SETTINGS: dict[str, dict[str, Any]] = {
     CATALOG: {
@@ -32,15 +35,23 @@ OWN_SETTINGS: dict[str, dict[str, Any]] = {
         "default": "",
         "meaning": "a site's catalog: commands take the names of jobs in it as profiles",
     },
+    SERVERS: {
+        "type": "TEXT",
+        "default": "",
+        "meaning": "what file servers counted by job: commands take it without --servers; several with : between them",
+    },
 }
 # A name that is one job's: in a file it would put all jobs into one profile.
 NOT_IN_A_FILE = ("SLICEWISE_JOB",)
 UNITS = {"SECONDS": "seconds", "MILLISECONDS": "milliseconds", "MEBIBYTES": "MiB"}
 DIRECTORIES = ("SLICEWISE_DIR", "SLICEWISE_SEGMENT_DIR", "SLICEWISE_COORDINATE_SECRET", CATALOG)
+POLARS_THREADS = "POLARS_MAX_THREADS"
 DEFAULT, ENVIRONMENT = "default", "environment"
 
 # What `apply` took from which file, by variable.
 _from_file: dict[str, Path] = {}
+# What --servers names, while its command runs: places that may have a : in their names.
+_servers_given: list[Path] = []
 # What is wrong in the file, a line each, as `apply` found it.
 _mistakes: list[str] = []
 
@@ -57,12 +68,6 @@ class Setting:
     meaning: str
     value: str
     source: str
-
-
-def config_file() -> Path:
-    """Where the user's file is, or would be."""
-    home = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(home) if os.path.isabs(home) else Path.home() / ".config") / "slicewise" / "config.toml"
 
 
 def apply(environment: MutableMapping[str, str] | None = None) -> None:
@@ -84,6 +89,29 @@ def require() -> None:
     if _mistakes:
         more = f" (and {len(_mistakes) - 1} more; see: slicewise config)" if len(_mistakes) > 1 else ""
         raise UserError(f"{_mistakes[0]}{more}")
+
+
+def mend_foreign() -> None:
+    """Takes out of our own environment what makes a library of ours panic: polars does, with no threads."""
+    threads = os.environ.get(POLARS_THREADS)
+    if threads is not None and not (threads.isascii() and threads.isdecimal() and int(threads)):
+        del os.environ[POLARS_THREADS]
+
+
+def servers_of_site() -> list[Path]:
+    """Where the site keeps what its file servers counted by job."""
+    of_site = (Path(os.path.expanduser(part)) for part in os.environ.get(SERVERS, "").split(":") if part)
+    return list(_servers_given or of_site)
+
+
+@contextmanager
+def with_servers(paths: Sequence[Path]) -> Iterator[None]:
+    """Takes these places for those of the site's servers, for a while."""
+    _servers_given[:] = paths
+    try:
+        yield
+    finally:
+        _servers_given.clear()
 
 
 def mistakes() -> list[str]:

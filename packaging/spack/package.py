@@ -2,7 +2,7 @@
 
 Put it into a repository of your own, as packages/slicewise_runtime/package.py (before Spack 1.0:
 packages/slicewise-runtime). There is no address to fetch sources from yet: in a clone,
-`spack dev-build slicewise-runtime@1.0.0` builds them. The command is a Python package of its own.
+`spack dev-build slicewise-runtime@2.0.0` builds them. The command is a Python package of its own.
 """
 
 try:  # Before Spack 1.0 spack.package has it.
@@ -18,7 +18,7 @@ class SlicewiseRuntime(MakefilePackage):
 
     license("BSD-3-Clause")
 
-    version("1.0.0")
+    version("2.0.0")
 
     depends_on("c", type="build")
     depends_on("gmake@4:", type="build")

@@ -2,10 +2,12 @@
  * Writes 100 bytes to `before` ten times, installs a filter (by prctl, by seccomp, or `raw`, as no library sees it) that answers the calls by
  * `trap` (the handler of SIGSYS answers -EACCES), `errno` or `kill`, or only for descriptors above 100 (`kill_far`), and then reads,
  * opens, prints and writes, or becomes PROGRAM.
- * HOW can also be `strict` (what is left then are read, write and exit) and `tsc` (the tick counter is forbidden). */
+ * HOW can also be `strict` (what is left then are read, write and exit), `tsc` (the tick counter is forbidden) and `dispatch` (system calls from elsewhere
+ * than libc are the program's own to answer). */
 #include "scenario.h"
 
 #include <linux/audit.h>
+#include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -19,7 +21,7 @@ static const struct { const char *name; int number; } numbers[] = {
     CALL(openat), CALL(statx), CALL(getpid), CALL(gettid), CALL(mmap), CALL(munmap), CALL(getdents64), CALL(writev), CALL(madvise), CALL(futex),
     CALL(rt_sigprocmask), CALL(close), CALL(pread64), CALL(readlinkat), CALL(mkdirat), CALL(unlinkat), CALL(ftruncate), CALL(fallocate),
     CALL(getcwd), CALL(geteuid), CALL(prlimit64), CALL(fcntl), CALL(kill), CALL(tgkill), CALL(process_vm_readv), CALL(newfstatat),
-    CALL(getrusage), CALL(clock_gettime), CALL(flock), CALL(prctl), CALL(clock_getres), CALL(sched_yield), CALL(nanosleep), CALL(fchmod),
+    CALL(getrusage), CALL(fstat), CALL(clock_gettime), CALL(flock), CALL(prctl), CALL(clock_getres), CALL(sched_yield), CALL(nanosleep), CALL(fchmod),
     CALL(openat2), CALL(getppid), CALL(faccessat), CALL(renameat2), CALL(lseek), CALL(close_range), CALL(wait4), CALL(clone),
 };
 
@@ -97,6 +99,33 @@ static void work(int fd)
         REQUIRE(write(other, bytes, sizeof bytes) == sizeof bytes);
 }
 
+static void end(int signal)
+{
+    (void)signal;
+    _exit(99);
+}
+
+static int find_libc(struct dl_phdr_info *object, size_t size, void *range)
+{
+    (void)size;
+    for (int i = 0; strstr(object->dlpi_name, "/libc.so") != NULL && i < object->dlpi_phnum; i++)
+        if (object->dlpi_phdr[i].p_type == PT_LOAD && (object->dlpi_phdr[i].p_flags & PF_X) != 0) {
+            ((unsigned long *)range)[0] = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
+            ((unsigned long *)range)[1] = object->dlpi_phdr[i].p_memsz;
+        }
+    return 0;
+}
+
+/* System calls from elsewhere than libc end the program. */
+static void dispatch(void)
+{
+    unsigned long libc[2] = { 0 };
+    REQUIRE(signal(SIGSYS, end) != SIG_ERR);
+    dl_iterate_phdr(find_libc, libc);
+    if (prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, libc[0], libc[1], 0) != 0)
+        _exit(77);
+}
+
 int main(int count, char **argument)
 {
     char bytes[100] = { 0 };
@@ -112,6 +141,8 @@ int main(int count, char **argument)
     }
     if (strcmp(argument[1], "tsc") == 0)
         REQUIRE(prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0);
+    else if (strcmp(argument[1], "dispatch") == 0)
+        dispatch();
     else
         install(argument[1], argument[2], argument[3]);
     if (count > 4) {

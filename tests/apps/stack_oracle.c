@@ -6,6 +6,7 @@
 #include "module.h"
 #include "own_errno.h"
 #include "raw.h"
+#include "sparse.h"
 #include "unwind.h"
 
 #include <dlfcn.h>
@@ -19,6 +20,8 @@
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
+
+_Atomic bool sparse_is_new_memory_locked; /* which is the engine's own */
 
 enum {
     FRAMES_MAX = 256,

@@ -1,10 +1,11 @@
-/* A library that is preloaded before ours: the node's clock, set forth and back by the nanoseconds in the file $CLOCK_OFFSET. */
+/* A library that is preloaded behind ours: the node's clock, set forth and back by the nanoseconds in the file $CLOCK_OFFSET. */
+#include "kernels_clock.h"
+
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 static const volatile int64_t *offset_ns;
@@ -19,7 +20,7 @@ static const volatile int64_t *map_offset(void)
     return mapped != MAP_FAILED ? mapped : &none;
 }
 
-int clock_gettime(clockid_t id, struct timespec *now)
+int clock_of_kernel(clockid_t id, struct timespec *now)
 {
     if (syscall(SYS_clock_gettime, id, now) != 0)
         return -1;

@@ -19,12 +19,14 @@ import tempfile
 from pathlib import Path
 
 import instructions
+import launcher
 from figures import ROWS, goal_of, table
 from libraries import OURS, libraries
 from measures import Bench
 
 GROUPS = [
     "calls",
+    "names",
     "new_files",
     "calls_by_vdso",
     "short_processes",
@@ -36,6 +38,7 @@ GROUPS = [
     "first_opens",
     "whole_program",
     "ping_pong",
+    "launcher",
 ]
 
 
@@ -64,7 +67,7 @@ def main() -> int:
 
 def measured(bench: Bench, group: str) -> list[dict]:
     """A group of rows, printed, and as JSON."""
-    rows = getattr(bench, group)()
+    rows = launcher.rows(bench.build, bench.directory) if group == "launcher" else getattr(bench, group)()
     if not rows:
         print(f"{group}: cannot be measured here")
         return []

@@ -44,6 +44,8 @@ def functions_of(path: Path) -> list[tuple[int, str]]:
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if re.match(r"[A-Za-z_].*\(", line):
             head, head_line = line, number
+        if row := re.match(r"(?:COUNTED\(\w+, [^,]*|TRANSFER\(\w+), (\w+)", line):
+            found.append((number, row[1]))
         if line == "{" and head:
             name = re.search(r"INTERPOSE\([^,]*, (\w+)", head) or re.search(
                 r"(\w+)\(", re.sub(r"__attribute__\(\(.*?\)\)", "", head)

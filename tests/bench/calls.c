@@ -26,9 +26,9 @@ enum { BLOCK_BYTES = 4096, BLOCKS = 64, ITEM_BYTES = 64, NUMBER_BYTES = 8, LINE_
 
 struct work {
     const struct kind *kind;
-    const char *path, *directory;
+    const char *path, *directory, *other, *missing;
     long *new_files; /* made so far */
-    int chunks, fd, null, shared_null;
+    int chunks, fd, null, sought, shared_null;
     FILE *sink, *source, *text, *wide_sink, *wide_source;
     double ns, began, ended;
 };
@@ -87,6 +87,12 @@ static void call_pread(const struct work *work, long i)
 static void call_lseek(const struct work *work, long i)
 {
     must(lseek(work->fd, offset_of(i), SEEK_SET) == offset_of(i), "lseek");
+}
+
+/* By a descriptor that nothing was read or written by. */
+static void call_lseek_alone(const struct work *work, long i)
+{
+    must(lseek(work->sought, offset_of(i), SEEK_SET) == offset_of(i), "lseek");
 }
 
 static void call_fwrite(const struct work *work, long i)
@@ -182,6 +188,50 @@ static void call_stat(const struct work *work, long i)
     must(stat(work->path, &status) == 0, "stat");
 }
 
+/* Of a name that is not there, as searches of paths make nearly all of theirs. */
+static void call_open_missing(const struct work *work, long i)
+{
+    (void)i;
+    must(open(work->missing, O_RDONLY) < 0, "open");
+}
+
+static void call_stat_missing(const struct work *work, long i)
+{
+    struct stat status;
+    (void)i;
+    must(stat(work->missing, &status) < 0, "stat");
+}
+
+static void call_access(const struct work *work, long i)
+{
+    (void)i;
+    must(access(work->path, R_OK) == 0, "access");
+}
+
+static void call_chmod(const struct work *work, long i)
+{
+    must(chmod(work->path, i % 2 == 0 ? 0600 : 0640) == 0, "chmod");
+}
+
+static void call_truncate(const struct work *work, long i)
+{
+    (void)i;
+    must(truncate(work->other, 0) == 0, "truncate");
+}
+
+static void call_rename(const struct work *work, long i)
+{
+    must(rename(i % 2 == 0 ? work->other : work->missing, i % 2 == 0 ? work->missing : work->other) == 0, "rename");
+}
+
+/* A link is made, read and removed. */
+static void call_symlink(const struct work *work, long i)
+{
+    char target[16];
+    (void)i;
+    must(symlink("target", work->missing) == 0 && readlink(work->missing, target, sizeof target) == 6 && unlink(work->missing) == 0, "symlink");
+}
+
 static void call_open_and_close(const struct work *work, long i)
 {
     (void)i;
@@ -240,6 +290,7 @@ static const struct kind kinds[] = {
     { "pwrite", call_pwrite },
     { "pread", call_pread },
     { "lseek", call_lseek },
+    { "lseek_alone", call_lseek_alone },
     { "fwrite", call_fwrite },
     { "fread", call_fread },
     { "getc", call_getc },
@@ -255,6 +306,13 @@ static const struct kind kinds[] = {
     { "fputwc", call_fputwc },
     { "stat", call_stat },
     { "open", call_open_and_close },
+    { "open_missing", call_open_missing },
+    { "stat_missing", call_stat_missing },
+    { "access", call_access },
+    { "chmod", call_chmod },
+    { "truncate", call_truncate },
+    { "rename", call_rename },
+    { "symlink", call_symlink },
     { "mpi_test", call_mpi_test },
     { "mpi_send", call_mpi_send },
     { "new_file", call_new_file, 0 },
@@ -287,7 +345,13 @@ static struct work work_in(const char *directory, int number, int shared_null)
                          .fd = open(path, O_RDWR | O_CREAT, 0600), .shared_null = shared_null };
     for (int i = 0; i < BLOCKS; i++)
         must(pwrite(work.fd, block, BLOCK_BYTES, offset_of(i)) == BLOCK_BYTES, path);
+    snprintf(path, sizeof path, "%s/calls.%d.other", directory, number);
+    work.other = strdup(path);
+    must(close(open(path, O_WRONLY | O_CREAT, 0600)) == 0, path);
+    snprintf(path, sizeof path, "%s/calls.%d.missing", directory, number);
+    work.missing = strdup(path);
     work.null = open("/dev/null", O_WRONLY);
+    work.sought = open(work.path, O_RDONLY);
     work.sink = fopen("/dev/null", "w");
     work.source = fopen("/dev/zero", "r");
     must(work.null >= 0 && work.sink != NULL && work.source != NULL, "/dev");

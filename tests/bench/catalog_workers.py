@@ -21,8 +21,8 @@ from typing import Any
 
 from bench.profiles import Shape, build
 from distributed import Client
-from slicewise.analysis.site.losses_by_day import lost_by_all
 from slicewise.analysis.site.overlaps import pairs
+from slicewise.analysis.site.worst import worst
 from slicewise.catalog.answers import ANSWERS
 from slicewise.catalog.find import Place, places
 from slicewise.catalog.ingest import ingest
@@ -86,7 +86,7 @@ def main() -> int:
             measure("the longest pairs of a day", count, lambda workers: pairs(day, batches, 0, LAST_NS, 50, workers))
             for kept in (day.path / ANSWERS).glob("*"):
                 kept.unlink()
-            measure("blame of all jobs of a day", count, lambda workers: lost_by_all(day, 0, LAST_NS, workers))
+            measure("blame of all jobs of a day", count, lambda workers: worst(day, 0, LAST_NS, None, workers))
     return 0
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import instructions
+import launcher
 from figures import ROWS
 from libraries import BARE, OURS, libraries
 from measures import Bench
@@ -64,8 +65,9 @@ def _measured(build: Path, directory: Path) -> dict[str, dict[str, float]]:
     compared = {name: library for name, library in libraries(build, directory).items() if name in (BARE, OURS)}
     bench = Bench(build, compared, directory)
     measures = {"instructions": instructions.added(bench.programs, compared, directory)[OURS]}
-    for row in [*bench.memory(rounds=3), *bench.disk(rounds=3), *bench.faults()]:
+    for row in [*bench.memory(rounds=3), *bench.disk(rounds=3), *bench.faults(), *bench.system_calls()]:
         measures.setdefault(row.unit, {})[row.name] = row.least_added(OURS)
+    measures["pythons"] = {"launcher": launcher.in_pythons(build, directory)}
     return measures
 
 
@@ -79,9 +81,10 @@ def main() -> int:
     machine more do, only adds to a row.
     """
     build = Path(sys.argv[1])
-    if shutil.which("valgrind") is None:
-        print("bench-check: valgrind is missing. On Debian or Ubuntu:  sudo apt-get install valgrind", file=sys.stderr)
-        return 2
+    for tool in ("valgrind", "strace"):
+        if shutil.which(tool) is None:
+            print(f"bench-check: {tool} is missing. On Debian or Ubuntu:  sudo apt-get install {tool}", file=sys.stderr)
+            return 2
     measures = measure(build)
     for _ in range(MORE_ROUNDS):
         if any(one.is_over for one in outcomes(measures)):

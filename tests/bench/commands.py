@@ -7,13 +7,15 @@
 Each command is a process of its own, and start of the interpreter, imports and page included. Of ROUNDS the least CPU
 seconds, wall seconds and peak memory are told. `unpacked` and `parquet` are CPU seconds over those of unpacking all
 frames, and of reading the table of slices from Parquet; `twice` is by how much the CPU seconds above those of a tiny
-job grow where the work doubles: linear is 2.
+job grow where the work doubles: linear is 2. With jobs after real ones (varied.py) blame and report of a job beside
+large ones, and beside many, are held against blame of the same job by itself: the first time, and again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,6 +25,7 @@ from pathlib import Path
 import polars as pl
 from bench.analyzer import cpu, unpack
 from bench.profiles import Shape, build
+from bench.varied import Varied, write
 from slicewise.profile.reading import read
 
 MEASURE = (sys.executable, "-I", "-S", str(Path(__file__).with_name("peak.py")))
@@ -31,10 +34,15 @@ LOAD = (
     sys.executable, "-I", "-c", "import sys; from slicewise.digest.digest import read_digest; "
     "read_digest(sys.argv[1], distributions=True).process_slices", "JOB",
 )  # fmt: skip
-INFO = (*SLICEWISE, "info", "JOB")
+INFO = (*SLICEWISE, "report", "--detail", "JOB")
 REPORT = (*SLICEWISE, "report", "JOB", "--html", "PAGE")
 PERFETTO = (*SLICEWISE, "export", "JOB", "--format", "perfetto", "-o", "PAGE")
+BLAME = (*SLICEWISE, "blame", "JOB", "--html", "PAGE")
+INGEST = (*SLICEWISE, "catalog", "ingest", "PAGE", "JOB")
 ROUNDS = 3
+# What large neighbours a small job has; how many small ones.
+LARGE, MANY, INGESTED = (256, 1024, 4096), 2000, (500, 2000, 10_000)
+SMALL = Varied(2, 3, first=100, host="s")
 
 
 @dataclass(frozen=True)
@@ -121,6 +129,46 @@ def measure(name: str, shape: Shape, rows: dict[str, Row], directory: Path, roun
     return results
 
 
+def told(name: str, command: str, found: dict[str, float], alone: dict[str, float]) -> dict[str, float | str]:
+    """A row that is held against the same command of a job by itself, printed."""
+    print(
+        f"{name:36} {command:8} {found['wall']:7.2f} {found['cpu']:7.2f} {found['peak']:8,.0f} "
+        f"{found['cpu'] / alone['cpu']:8.1f} {found['peak'] / alone['peak']:8.1f}",
+        flush=True,
+    )
+    return found | {"name": name, "command": command}
+
+
+def measure_beside(directory: Path) -> list[dict]:
+    """A small job beside large ones and beside many: with an empty cache of the user's, and again."""
+    page = directory / "page"
+    alone = run(BLAME, write(directory / "alone" / "job", SMALL), page)
+    results = [told("2 processes x 12 s alone", "blame", alone, alone)]
+    for number, processes in enumerate(LARGE, 2):
+        write(directory / "large" / f"{processes}", Varied(processes, 225, host=f"n{number}-"), number)
+    for number in range(MANY):
+        small = Varied(4, 6, first=90 + number % 20, files=10, sites=4, host=f"m{number % 50}-")
+        write(directory / "many" / f"{number}", small, 100 + number)
+    for name, of in (("256, 1,024 and 4,096 x 15 min", "large"), (f"{MANY:,} small jobs", "many")):
+        job = write(directory / of / "job", SMALL)
+        for words, command in (("", BLAME), (" again", BLAME), (" again", REPORT)):
+            results.append(told(f"beside {name}{words}", command[4], run(command, job, page), alone))
+    return results
+
+
+def measure_ingest(directory: Path) -> list[dict]:
+    """What an ingest takes as jobs become more."""
+    results, first = [], None
+    for number in range(max(INGESTED)):
+        shape = Varied(2, 6, first=number % 2000, files=10, sites=4, host=f"m{number % 50}-")
+        write(directory / "jobs" / f"{number}", shape, 10_000 + number)
+        if number + 1 in INGESTED:
+            found = run(INGEST, directory / "jobs", directory / f"catalog-{number}")
+            first = first or found
+            results.append(told(f"{number + 1:,} jobs of 2 processes", "ingest", found, first))
+    return results
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="rows whose name has these words")
@@ -142,6 +190,12 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as temporary:
                 rounds = 1 if options.once else options.rounds
                 results += measure(name, shape, rows, Path(temporary), rounds, not options.once)
+    for words, measured in (("beside", measure_beside), ("ingest", measure_ingest)):
+        if options.only in words:
+            print(f"{'':36} {'':8} {'wall s':>7} {'CPU s':>7} {'peak MiB':>8} {'x alone':>8} {'x peak':>8}")
+            with tempfile.TemporaryDirectory() as temporary:
+                os.environ["XDG_CACHE_HOME"] = str(Path(temporary) / "cache")
+                results += measured(Path(temporary))
     if options.output:
         options.output.write_text(json.dumps(results, indent=1))
     return 0

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,6 +19,7 @@ from libraries import BARE, OURS, Library, with_sites
 
 CHUNKS = 150
 ROUNDS = 11
+CALLS_A_CHUNK = 256  # of tests/bench/calls.c
 STARTS = 25
 MANY_THREADS = 32
 NEW_MOUNTS = 10
@@ -41,7 +43,21 @@ STDIO = [
     "fgetwc",
     "fputwc",
 ]
-CALLS = ["write", "write_to_file", "pwrite", "pread", "lseek", *STDIO, "stat", "open", "mpi_test", "mpi_send"]
+CALLS = [
+    "write",
+    "write_to_file",
+    "pwrite",
+    "pread",
+    "lseek",
+    "lseek_alone",
+    *STDIO,
+    "stat",
+    "open",
+    "mpi_test",
+    "mpi_send",
+]
+NAMES = ["open_missing", "stat_missing", "access", "chmod", "truncate", "rename", "symlink"]
+MOUNTS = [20, 1000]
 NEW_FILES = ["new_file", "new_file_10", "new_file_1000", "new_file_100000"]
 CALLS_OF_TWO = ["write", "pwrite", "pread", "lseek"]
 SHORT = ["true", "few_calls"]
@@ -59,7 +75,7 @@ class Bench:
     """The programs, the libraries, and a directory that is thrown away."""
 
     def __init__(self, build: Path, libraries: dict[str, Library], directory: Path) -> None:
-        self.programs, self.directory = build / "bench", directory
+        self.build, self.programs, self.directory = build, build / "bench", directory
         self.libraries = libraries
         self.data = directory / "data"
         self.data.mkdir()
@@ -71,6 +87,27 @@ class Bench:
         rows = [self._timed(kind, 1) for kind in CALLS]
         rows += [self._timed(kind, 2) for kind in CALLS_OF_TWO]
         return [*rows, self._timed("shared", 1), self._timed("shared", 8)]
+
+    def names(self) -> list[Row]:
+        """ns a call that names a path, or fails at one; and of one that fails where there are many more mounts."""
+        rows = [self._timed(kind, 1) for kind in NAMES]
+        if may_mount():
+            for count in MOUNTS:
+                values = in_turns(
+                    self.libraries.values(), ROUNDS, lambda library, mounts=count: self._ns_beside(mounts, library)
+                )
+                rows.append(self._row(f"open_missing_{count}_mounts", "ns", values["ns"]))
+        return rows
+
+    def system_calls(self) -> list[Row]:
+        """System calls a call that names a path: strace's count, which is the same on a busy machine but for those that
+        come with time."""
+
+        def measure(library: Library) -> dict[str, float]:
+            return {kind: self._system_calls(kind, library) for kind in NAMES}
+
+        values = in_turns(self.libraries.values(), 1, measure)
+        return [self._row(name, "syscalls", of) for name, of in values.items()]
 
     def new_files(self) -> list[Row]:
         """ns a file that is made, written to and closed: by one thread, at first and after others; by eight at once."""
@@ -240,6 +277,36 @@ class Bench:
         command = [self.programs / "calls", by, kind, str(CHUNKS), str(threads), self.data]
         return {"ns": float(self._run(command, library, **settings))}
 
+    def _ns_beside(self, mounts: int, library: Library) -> dict[str, float]:
+        settings = [f"{name}={value}" for name, value in library.environment().items()]
+        command = [self.programs / "calls", "time", "open_missing", str(CHUNKS), "1", self.data]
+        printed = self._run(
+            beside_mounts(mounts, self.directory, ["env", "-i", *settings, *command]), self.libraries[BARE]
+        )
+        return {"ns": float(printed)}
+
+    def _system_calls(self, kind: str, library: Library) -> float:
+        """Of the chunks after the first."""
+        trace = self.directory / "trace"
+        made = []
+        for chunks in (1, 3):
+            command = [
+                "strace",
+                "-f",
+                "-qq",
+                "-o",
+                trace,
+                self.programs / "calls",
+                "time",
+                kind,
+                str(chunks),
+                "1",
+                self.data,
+            ]
+            self._run(command, library)
+            made.append(len(trace.read_text().splitlines()))
+        return (made[1] - made[0]) / (2 * CALLS_A_CHUNK)
+
     def _sites(self, kind: str, library: Library) -> dict[str, float]:
         calls = {"write": SITE_CALLS, "wait": SITE_WAITS}[kind]
         return {kind: float(self._run([self.programs / "sites", kind, str(calls), self.data], library))}
@@ -314,6 +381,11 @@ def on_new_mounts(
     settings = [f"{name}={value}" for name, value in environment.items()]
     running = shlex.join(["env", "-i", *settings, *map(str, command), *map(str, places)])
     return ["unshare", "--mount", "sh", "-c", " && ".join([*mounting, f"exec {running}"])]
+
+
+def beside_mounts(count: int, directory: Path, command: list[str | Path]) -> list[str | Path]:
+    """The command on a machine that has so many more mounts."""
+    return [sys.executable, Path(__file__).with_name("many_mounts.py"), str(count), directory / "mounts", *command]
 
 
 def may_mount() -> bool:

@@ -65,8 +65,8 @@ def test_commands_import_what_they_use(tmp_path: Path) -> None:
     """Most of what a short command takes is imports."""
     assert not imported("--help") & {"polars", "numpy", "plotly", "rich", "jinja2"}
     (job,) = build(tmp_path, Shape(1, 4))
-    assert "polars" in imported("info", job)
-    assert not imported("info", job) & {"numpy", "plotly", "jinja2", "scipy"}
+    assert "polars" in imported("report", "--detail", job)
+    assert not imported("report", "--detail", job) & {"numpy", "plotly", "jinja2", "scipy"}
 
 
 def test_a_reports_memory_and_page_are_bounded(tmp_path: Path) -> None:

@@ -107,7 +107,6 @@ def test_it_counts_what_is_counted_here(made: Path, apps: Apps, job: Job, name: 
 
 
 @needs_emulation
-@pytest.mark.flaky(reruns=2)  # samples are a matter of chance
 def test_it_walks_stacks_to_their_end(made: Path, job: Job) -> None:
     """Those of the program, a thread, forked children, beyond a signal; of a deep one what there is room for."""
     ended = emulated(made, job, "site_odd", "signal", "fork", "deep", SLICEWISE_SITE_MS="1")

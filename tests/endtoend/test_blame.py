@@ -82,22 +82,24 @@ def test_jobs_that_run_are_answered_for_from_what_they_have_counted(job, tmp_pat
             out = {"OUT": str(tmp_path / f"{name}.out"), "SLICEWISE_JOB": name, "SLICEWISE_SLICE": "1"}
             started.append(job.start(command, **out))
         environment = job.environment({"LD_PRELOAD": ""})
-        asked = [sys.executable, "-m", "slicewise", "blame", str(job.folder / "mine")]
+        asked = [sys.executable, "-m", "slicewise", "blame", str(job.folder / "mine"), "--json"]
         give_up = time.monotonic() + 60
         while True:
             # Both must have begun and been side by side for a few slices, which takes longer on a loaded machine.
             time.sleep(4)
             done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
-            if "theirs used the same file system" in done.stdout or time.monotonic() > give_up:
+            if '"theirs"' in done.stdout or time.monotonic() > give_up:
                 break
     finally:
         for process in started:
             process.kill()
             process.communicate()
     assert done.returncode == 0, done.stderr
-    first, second, *_ = done.stdout.splitlines()
-    assert first.startswith("Unknown whether mine (still running; as of ")
-    assert second.startswith("theirs used the same file system at the same time.")
+    told = json.loads(done.stdout)
+    assert "mine (still running; as of " in told["sentences"][0]
+    assert [one["job"] for one in told["neighbours"]] == ["theirs"]
+    assert not told["is_claimed"]
+    assert told["confidence"] in ("low", "unknown")  # with nothing to hold it against
 
 
 def test_without_company_nobody_is_blamed(tmp_path):

@@ -80,7 +80,9 @@ def test_what_a_control_group_did_is_told_by_disk_and_slice(hierarchy, tmp_path)
     assert level["mean"] == pytest.approx(3 * MIB, rel=0.01)
     page = (tmp_path / record["page"]).read_text()
     assert "The job's control group" in page.replace("&#39;", "'")
-    said = subprocess.run([SLICEWISE, "info", place], stdout=subprocess.PIPE, text=True, check=True).stdout
+    said = subprocess.run(
+        [SLICEWISE, "report", "--detail", place], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
     assert "The job's own control group on 1 node" in said
 
 

@@ -149,7 +149,7 @@ def test_a_slow_reader_closes_its_window(job, network):
     assert sampled["window_limited_ns"] <= sampled["busy_ns"]
     signals = signals_of(job)
     assert signals["connection_window_limited"] > 0.3
-    done = run_slicewise("info", "--json", job.spool_dir, directory=job.folder)
+    done = run_slicewise("report", "--detail", "--json", job.spool_dir, directory=job.folder)
     told = {row["signal"] for row in json.loads(done.stdout)["nodes"] if row["kind"] == "connection"}
     assert "connection_window_limited" in told
 

@@ -36,7 +36,6 @@ def finish(process: subprocess.Popen[str]) -> None:
     assert process.returncode == 0, said
 
 
-@pytest.mark.flaky(reruns=2)  # what else the machine does competes too
 def test_two_jobs_of_different_size(tmp_path):
     require_load()
     with contention(tmp_path) as shared:

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -30,9 +31,10 @@ from support.coordination import (
     start_burst,
     waited_seconds,
 )
-from support.programs import COLLECTOR, Apps, Job, need
+from support.programs import COLLECTOR, LIBRARY, ROOT, Apps, Job, need
 from support.workload import LOAD, MPIRUN, require_load
 
+TURNS_LIBRARY = LIBRARY.with_name("libslicewise-coordinate.so")
 SECRET = "a secret of twenty or so bytes"
 
 
@@ -166,7 +168,7 @@ def test_ranks_wait_together_before_a_collective_call(job: Job, apps: Apps, tmp_
     writes = job.profile().slices.filter(pl.col("layer") == "mpiio_coll")
     assert writes["write_ops"].sum() == 4
     assert writes["write_ns"].sum() < ranks["waited_ns"].sum()
-    text = slicewise_command("info", job.spool_dir).text
+    text = slicewise_command("report", "--detail", job.spool_dir).text
     assert "for its turn at I/O" in text
     assert_replays(service)
 
@@ -192,7 +194,7 @@ def test_a_command_waits_for_its_turn(job: Job, apps: Apps, tmp_path: Path) -> N
     ):
         began = time.monotonic()
         done = run_slicewise(
-            "coordinate", "--at", service.address, "--", "sh", "-c", "echo mine; exit 3", directory=tmp_path
+            "turns", "wait", "--at", service.address, "--", "sh", "-c", "echo mine; exit 3", directory=tmp_path
         )
         assert (done.returncode, done.stdout) == (3, "mine\n")
         assert "for its turn" in done.stderr
@@ -202,7 +204,7 @@ def test_a_command_waits_for_its_turn(job: Job, apps: Apps, tmp_path: Path) -> N
 
 def test_who_claims_more_processes_than_can_be_is_not_believed(job: Job, apps: Apps, tmp_path: Path) -> None:
     with coordinator(tmp_path, "--most-processes", "4") as service:
-        command = ["coordinate", "--at", service.address, "--processes", "1000000000", "--", "true"]
+        command = ["turns", "wait", "--at", service.address, "--processes", "1000000000", "--", "true"]
         assert run_slicewise(*command, directory=tmp_path).returncode == 0
         (informed,) = [event for event in service.events() if event["event"] == "inform"]
         assert informed["processes"] == 4
@@ -277,6 +279,62 @@ def test_where_nobody_asked_for_turns_no_instruction_is_spent_on_them(job: Job, 
     assert not {name for name in without if name.startswith(("burst_", "coordinate.", "turn_client.", "mpi_turns."))}
 
 
+def sources_of(library: Path) -> set[str]:
+    """The source files that a library has symbols of."""
+    listed = subprocess.run(["readelf", "--symbols", "--wide", library], capture_output=True, text=True, check=True)
+    return {line.split()[-1] for line in listed.stdout.splitlines() if " FILE " in line}
+
+
+def test_the_profiler_has_no_code_that_delays_anybody() -> None:
+    turns = {path.name for path in (ROOT / "turns").glob("*.c")}
+    assert {"burst.c", "turn_client.c", "mpi_turns.c"} <= turns
+    assert turns <= sources_of(TURNS_LIBRARY)
+    assert not turns & sources_of(LIBRARY)
+    assert {"posix.c", "call.c"} <= sources_of(LIBRARY)
+
+
+def test_the_library_of_turns_is_opened_only_where_they_are_asked_for(job: Job) -> None:
+    asked = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_AT": f"unix:{job.folder}/nobody"}
+    for settings, is_open in ((asked, True), (asked | {"SLICEWISE_OFF": "1"}, False), ({}, False)):
+        done = job.run(["cat", "/proc/self/maps"], **settings)
+        assert done.status == 0, done.errors
+        assert (bytes(TURNS_LIBRARY) in done.output) == is_open, settings
+
+
+def test_call_sites_are_the_programs_where_it_takes_turns(job: Job, apps: Apps, tmp_path: Path) -> None:
+    with coordinator(tmp_path) as service:
+        asked = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_AT": service.address}
+        done = job.run([apps.build("burst"), job.data / "file", "64", "5"], **asked, SLICEWISE_SITE_MS="0.1")
+        assert done.status == 0, done.errors
+        assert service.count("authorise") > 0
+    profile = job.profile()
+    used = profile.frames.join(profile.modules, on=["process", "module"])["path"]
+    assert len(used) > 0
+    assert not used.str.contains("libslicewise").any()
+
+
+@pytest.mark.parametrize("other", ["absent", "of another build"])
+def test_a_profiler_without_its_library_of_turns_goes_on_without(
+    job: Job, apps: Apps, tmp_path: Path, other: str
+) -> None:
+    alone = tmp_path / "lib"
+    alone.mkdir()
+    shutil.copy(LIBRARY, alone)
+    if other != "absent":
+        source = tmp_path / "other.c"
+        source.write_text("const void *slicewise_turns_begin(const void *lent) { (void)lent; return 0; }")
+        build = ["cc", "-shared", "-fPIC", source, "-o", alone / TURNS_LIBRARY.name]
+        subprocess.run(build, check=True)
+    asked = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_AT": f"unix:{job.folder}/nobody"}
+    preload = {"LD_PRELOAD": str(alone / LIBRARY.name)}
+    done = job.run([apps.build("burst"), job.data / "file", "20", "0"], **asked, **preload)
+    assert done.status == 0, done.errors
+    assert is_as_written(job.data / "file", 20)
+    assert f"I/O is not coordinated: {alone / TURNS_LIBRARY.name} is not there" in done.errors
+    mishaps = job.profile().mishaps
+    assert mishaps.filter(pl.col("mishap") == "not_coordinated")["count"].sum() == 1
+
+
 def test_reports_of_jobs_that_took_turns(job: Job, apps: Apps, tmp_path: Path) -> None:
     """What was counted while the second job waited is what every command says."""
     with coordinator(tmp_path) as service:
@@ -325,7 +383,7 @@ for _ in range(3):
         settings = {"SLICEWISE_COORDINATE_AT": service.address, "SLICEWISE_SLICE": "0.1"}
         done = job.run([sys.executable, "-c", program], **settings)
         assert (done.status, done.errors) == (0, "")
-    found = json.loads(slicewise_command("policy", "claims", service.log, job.spool_dir, "--json").text)
+    found = json.loads(slicewise_command("turns", "claims", service.log, job.spool_dir, "--json").text)
     (one,) = found["jobs"]
     assert (one["phases"], one["compared"], one["is_far_off"]) == (3, 2, True)
     assert one["ratio"] == pytest.approx(64, rel=0.01)

@@ -73,7 +73,6 @@ def test_every_kind_asks_in_fortran(
     assert name.read_bytes() == expected(4)
 
 
-@pytest.mark.flaky(reruns=2)  # on a busy machine a write may take longer than its wait
 @pytest.mark.parametrize(
     ("mpi", "kind", "waits"),
     [

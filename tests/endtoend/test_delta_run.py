@@ -1,4 +1,4 @@
-"""`slicewise delta run` with real commands: all runs are done and profiled, and an interrupted campaign goes on."""
+"""`slicewise study delta run` with real commands: all runs are done and profiled; an interrupted campaign goes on."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def delta(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     program.write_text(PROGRAM)
     (folder / "data").mkdir(exist_ok=True)
     commands = [shlex.join([sys.executable, str(program), *names, str(folder / "data")]) for names in ("ab", "ba")]
-    command = [SLICEWISE, "delta", "run", "--a", commands[0], "--b", commands[1], "--dir", folder / "campaign"]
+    command = [SLICEWISE, "study", "delta", "run", "--a", commands[0], "--b", commands[1], "--dir", folder / "campaign"]
     command += ["--slice", "0.1", "--html", folder / "page.html", "--json", *options]
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, check=False)
 
@@ -64,7 +64,18 @@ def test_a_campaign_is_run_and_goes_on_where_it_stopped(tmp_path):
 
 
 def test_a_command_that_fails_is_named(tmp_path):
-    command = [SLICEWISE, "delta", "run", "--a", "/bin/false", "--b", "/bin/true", "--dir", tmp_path / "campaign"]
+    command = [
+        SLICEWISE,
+        "study",
+        "delta",
+        "run",
+        "--a",
+        "/bin/false",
+        "--b",
+        "/bin/true",
+        "--dir",
+        tmp_path / "campaign",
+    ]
     command += ["--from", "0", "--to", "0", "--step", "1"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""`slicewise delta sweep` with real commands: two tiny panels are run, not run again, and drawn without running."""
+"""`slicewise study sweep` with real commands: two tiny panels are run, not run again, and drawn without running."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_two_panels_are_run_once_and_drawn_from_what_was_recorded(tmp_path):
     (tmp_path / "data").mkdir()
     python = f"python = {json.dumps(sys.executable)}\n"
     (tmp_path / "plan.toml").write_text(python + PLAN + PANELS)
-    arguments = ("delta", "sweep", "plan.toml", "--dir", "swept", "--html", "page.html", "--json")
+    arguments = ("study", "sweep", "plan.toml", "--dir", "swept", "--html", "page.html", "--json")
     first = run_slicewise(*arguments, "--panel", "one", directory=tmp_path)
     assert [panel["panel"] for panel in json.loads(first.stdout)["panels"]] == ["one"], first.stderr
     assert json.loads(first.stdout)["missing"] == ["two"]
@@ -69,7 +69,7 @@ def test_two_panels_are_run_once_and_drawn_from_what_was_recorded(tmp_path):
     assert (tmp_path / "set-up").read_text().split() == ["1", "2"]
 
     (tmp_path / "swept" / "two" / "done").unlink()
-    drawn = run_slicewise("delta", "sweep", "--page", "swept", "--html", "again.html", directory=tmp_path)
+    drawn = run_slicewise("study", "sweep", "--page", "swept", "--html", "again.html", directory=tmp_path)
     assert drawn.returncode == 0, drawn.stderr
     assert "two: not recorded yet" in drawn.stdout
     assert (tmp_path / "again.html").read_text().startswith("<!")
@@ -92,7 +92,7 @@ def test_a_server_is_sampled_over_ssh_for_as_long_as_a_job_runs(tmp_path, monkey
     monkeypatch.setenv("PATH", f"{ssh.parent}:{os.environ['PATH']}")
     python = f"python = {json.dumps(sys.executable)}\n"
     (tmp_path / "plan.toml").write_text(python + 'servers = "server1,away"\n' + PLAN + PANELS)
-    done = run_slicewise("delta", "sweep", "plan.toml", "--panel", "one", "--dir", "swept", directory=tmp_path)
+    done = run_slicewise("study", "sweep", "plan.toml", "--panel", "one", "--dir", "swept", directory=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("away: was not sampled: no such host") == 1
     jobs = [path for path in (tmp_path / "swept" / "one").iterdir() if path.is_dir() and path.name != "output"]
@@ -132,7 +132,7 @@ def test_settings_of_a_panel_go_before_those_of_the_file(tmp_path):
         (PLAN + '[[panel]]\nname = "../x"\n', "is no word of letters"),
         (PLAN + PANELS, "{python} in a command has no value; add python = VALUE"),
         ('python = "p"\n' + PLAN + PANELS.replace("two", "one"), "two panels are named one"),
-        ('python = "p"\n' + PLAN.replace("to = 0", "to = -1") + PANELS, "are no offsets"),
+        ('python = "p"\n' + PLAN.replace("to = 0", "to = -1") + PANELS, ": no offsets;"),
         ('python = "p"\n' + PLAN.replace("from = 0", "from = 'x'") + PANELS, "from is no number"),
         ('python = "p"\n' + PLAN.replace("b = ", "c = ") + PANELS, "b is no command"),
     ],

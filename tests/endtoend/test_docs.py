@@ -109,8 +109,7 @@ def has_taken_turns(page, here, output):
 CHECKS = {
     "docs/tutorial.md": has_a_loss_of_its_form,
     "docs/containers.md": has_profiles_of(1, 1, 1, 1),
-    "docs/peers-darshan.md": has_profiles_of(4, 1),
-    "docs/peers-dftracer.md": has_profiles_of(1),
+    "docs/peers.md": has_profiles_of(4, 1, 1),
     "docs/installing.md": has_installed,
     "docs/operating.md": has_profiled_a_batch_job,
     "docs/coordination.md": has_taken_turns,
@@ -222,7 +221,7 @@ def misunderstood(line: str) -> str:
         return ""
     words = shlex.split(re.split(r" (?:&&|\||>+|2>|&|;)", line, maxsplit=1)[0])
     names = words[1:]
-    command = cli._application()
+    command = cli.slicewise
     context = command.make_context("slicewise", [], resilient_parsing=True)
     while getattr(command, "list_commands", None) is not None and names:
         if names[0].startswith("-"):

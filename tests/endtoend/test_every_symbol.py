@@ -13,7 +13,7 @@ ROW = re.compile(r'^OPERATION\((\w+), +(\w+), +\w+, +"(.*)"\)$', re.MULTILINE)
 # Called one by one in tests of their own: what replaces and ends processes, opens libraries, begins threads,
 # libaio, liburing, MPI.
 ELSEWHERE = {
-    "exec", "_exit", "posix_spawn", "daemon", "dlopen", "pthread_create", "vfork", "prctl", "mlockall",
+    "exec", "_exit", "posix_spawn", "daemon", "dlopen", "pthread_create", "vfork", "prctl", "mlockall", "chdir",
     "io_submit", "io_getevents", "io_uring_setup", "io_uring_enter",
 }  # fmt: skip
 BY_NUMBER = {"syscall"}  # counts as what the number says

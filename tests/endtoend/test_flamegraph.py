@@ -75,10 +75,10 @@ def press(window: browser.Browser, name: str) -> None:
 
 
 @needs_browser
-@pytest.mark.parametrize("command", ["flamegraph", "report"])
-def test_widths_are_shares_of_what_a_click_chooses(profile, tmp_path, window, command):
+@pytest.mark.parametrize("options", [["--flamegraph"], []])
+def test_widths_are_shares_of_what_a_click_chooses(profile, tmp_path, window, options):
     page = tmp_path / "page.html"
-    made = slicewise(command, profile, "--html", page)
+    made = slicewise("report", *options, profile, "--html", page)
     assert made.returncode == 0, made.stderr
     window.requests.clear()
     window.troubles.clear()
@@ -102,7 +102,7 @@ def test_widths_are_shares_of_what_a_click_chooses(profile, tmp_path, window, co
 @needs_browser
 def test_a_box_without_room_for_a_name_shows_no_letter_of_it(profile, tmp_path, window):
     page = tmp_path / "page.html"
-    assert slicewise("flamegraph", profile, "--html", page).returncode == 0
+    assert slicewise("report", "--flamegraph", profile, "--html", page).returncode == 0
     window.resize(1400, 1000)
     window.open(page, DRAWN)
     tiny = "[...document.querySelectorAll('.flame-box.tiny')].map((box) => box.dataset.name)"
@@ -148,19 +148,26 @@ def test_the_report_draws_hardware_events_under_the_throughput(profile, tmp_path
     assert record["sites"][0]["seconds"] == pytest.approx(6.4)
 
 
-def test_the_command_limits_slices_and_writes_folded_stacks(profile, tmp_path):
-    folded = tmp_path / "folded"
+def test_the_command_limits_slices(profile, tmp_path):
     page = tmp_path / "page.html"
     done = slicewise(
-        "flamegraph", profile, "--html", page, "--folded", folded, "--slices", f"{FIRST + 9}:{FIRST + 10}", "--json"
+        "report",
+        "--flamegraph",
+        profile,
+        "--html",
+        page,
+        "--slices",
+        f"{FIRST + 9}:{FIRST + 10}",
+        "--json",
     )
     record = json.loads(done.stdout)
     assert [round(site["seconds"], 3) for site in record["sites"]] == [0.7, 0.2, 0.1]
     assert (record["first_slice"], record["end_slice"], record["sample_seconds"]) == (FIRST + 9, FIRST + 10, 0.01)
-    assert "main;checkpoint;save;pwrite 100000\n" in folded.read_text()
+    folded = slicewise("export", profile, "--format", "folded").stdout
+    assert "main;checkpoint;save;pwrite " in folded
     assert "<img" not in page.read_text()
-    text = slicewise("flamegraph", profile, "--html", page).stdout
-    assert "Most I/O time (64 %) is spent in pwrite() called by save (a.py:7)." in text
+    text = slicewise("report", "--flamegraph", profile, "--html", page).stdout
+    assert "Most time in I/O calls (64 %) is spent in pwrite() called by save (a.py:7)." in text
 
 
 @pytest.mark.parametrize(
@@ -172,12 +179,12 @@ def test_the_command_limits_slices_and_writes_folded_stacks(profile, tmp_path):
     ],
 )
 def test_mistakes_are_one_line(profile, arguments, said):
-    done = slicewise("flamegraph", profile, *arguments)
+    done = slicewise("report", "--flamegraph", profile, *arguments)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert said in done.stderr
 
 
 def test_a_job_without_samples_says_so(tmp_path):
-    done = slicewise("flamegraph", build_profile(tmp_path / "bare", [{"process": 1}]))
+    done = slicewise("report", "--flamegraph", build_profile(tmp_path / "bare", [{"process": 1}]))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "has no samples of call sites" in done.stderr

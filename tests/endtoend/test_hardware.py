@@ -71,7 +71,6 @@ def either(request, library: Path) -> Path:
     return Path(os.environ.get("LD_LIBRARY_PATH", ""))
 
 
-@pytest.mark.flaky(reruns=2)  # on a busy machine the program's own look and its end lie apart
 @pytest.mark.parametrize("threads", ["0", "3", "3 stay"])
 def test_events_are_those_of_the_kernel(job: Job, apps: Apps, either: Path, threads):
     ended = work(job, apps, either, threads)

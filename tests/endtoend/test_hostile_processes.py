@@ -133,7 +133,7 @@ def test_recover(job: Job, apps: Apps) -> None:
     assert text["program"] == as_text(str(place.program))
     (mount,) = profile.mounts.filter(profile.mounts["source"] == as_text(steering("source"))).to_dicts()
     assert mount["point"] == as_text(str(place.point))
-    output, _ = said(job, [SLICEWISE, "info", job.spool_dir])
+    output, _ = said(job, [SLICEWISE, "report", "--detail", job.spool_dir])
     assert place.job in output
 
 

@@ -163,7 +163,7 @@ def test_top_on_a_terminal(job: Job, running: subprocess.Popen[bytes]) -> None:
 
 
 def test_metrics(job: Job, running: subprocess.Popen[bytes]) -> None:
-    command = [SLICEWISE, "serve-metrics", "--port", "0", "--every", "0.1"]
+    command = [SLICEWISE, "serve", "metrics", "--port", "0", "--every", "0.1"]
     with subprocess.Popen(command, env=environment(job), stdout=subprocess.PIPE, text=True) as server:
         address = server.stdout.readline().split()[1]
         assert address.startswith("http://127.0.0.1:")
@@ -182,7 +182,7 @@ def test_metrics(job: Job, running: subprocess.Popen[bytes]) -> None:
 
 def test_metrics_at_a_unix_socket(job: Job, tmp_path: Path) -> None:
     path = tmp_path / "metrics"
-    command = [SLICEWISE, "serve-metrics", "--bind", f"unix:{path}"]
+    command = [SLICEWISE, "serve", "metrics", "--bind", f"unix:{path}"]
     with subprocess.Popen(command, env=environment(job), stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout.readline() == (
             f"slicewise: unix:{path}   (curl --unix-socket {path} http://localhost/metrics)\n"
@@ -198,7 +198,7 @@ def test_metrics_at_a_unix_socket(job: Job, tmp_path: Path) -> None:
 
 
 def test_metrics_beyond_this_machine_need_a_certificate(job: Job) -> None:
-    command = [SLICEWISE, "serve-metrics", "--bind", "192.0.2.1"]
+    command = [SLICEWISE, "serve", "metrics", "--bind", "192.0.2.1"]
     done = subprocess.run(command, env=environment(job), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == (

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import polars as pl
 import pytest
+from slicewise.catalog.rows import PROGRAMS, hashed_program
 from slicewise.catalog.schema import NAMES
-from slicewise.contract import named_columns
 from slicewise.text.masked import masked
 from support.programs import Job, need
 
@@ -69,9 +71,18 @@ def test_a_key_makes_other_hashes(job: Job) -> None:
 
 def test_catalogs_mask_the_same_columns() -> None:
     in_catalogs = {
-        "processes.program": "processes.path", "files.path": "files.path", "unprofiled.program": "unprofiled.program",
+        "processes.program": "processes.path", "processes.script": "processes.program",
+        "processes.label": "processes.program", "files.path": "files.path",
+        "unprofiled.program": "unprofiled.program",
         "launches.program": "launches.program", "modules.path": "site_frames.module", "frames.file": "site_frames.file",
         "node_processes.program": "sampled_processes.path",
     }  # fmt: skip
-    assert named_columns() == list(in_catalogs)
-    assert {f"{frame}.{column}" for frame, columns in NAMES.items() for column in columns} >= set(in_catalogs.values())
+    assert json.loads(files("slicewise").joinpath("contract.json").read_text())["named"] == list(in_catalogs)
+    # Of a program's name that is masked what stands behind an interpreter's (`hashed_program`).
+    masked_there = {f"{frame}.{column}" for frame, columns in NAMES.items() for column in columns}
+    masked_there |= {f"{frame}.program" for frame in PROGRAMS}
+    assert masked_there >= set(in_catalogs.values())
+    assert hashed_program("python3.11 secret.py", b"salt").startswith("python3.11 ")
+    assert "secret" not in hashed_program("python3.11 secret.py", b"salt")
+    assert "secret" not in hashed_program("label secret", b"salt")
+    assert hashed_program("tar", b"salt") == "tar"

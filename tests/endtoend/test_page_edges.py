@@ -41,13 +41,13 @@ def probabilities(file):
 
 
 def box(file):
-    done = slicewise_command("expect", "box", write_example(file.parent / "results"), "--html", file)
+    done = slicewise_command("storage", "expect", write_example(file.parent / "results"), "--html", file)
     assert done.status == 0, done.errors
 
 
 def sizes(file):
     write_table(measured(0.05, 4), file.parent / "sizes.csv")
-    done = slicewise_command("size", "--table", file.parent / "sizes.csv", "--own", "64KiB", "--html", file)
+    done = slicewise_command("storage", "size", "--table", file.parent / "sizes.csv", "--own", "64KiB", "--html", file)
     assert done.status == 0, done.errors
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -126,3 +127,16 @@ def test_nobody_asks_for_a_name_that_has_just_been_removed(job, tmp_path):
             removed.add(named[1])
     assert {str(file) for file in files[:2]} <= removed
     assert calls(job.profile())["unlinkat"] == len(files) + 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_calls_that_fail_are_on_the_mount_that_their_name_leads_to_then(job: Job, apps: Apps) -> None:
+    """The kernel is not asked at each call, and yet: mounts, links, roots and directories come and go between them."""
+    ended = job.run([apps.build("posix_elsewhere"), job.data])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    failed = profile.slices.filter(layer="posix").join(profile.mounts.select("mount", "source"), on="mount")
+    by_source = dict(failed.group_by("source").agg(pl.col("errors").sum()).iter_rows())
+    one, two = 2 + 8 + 16 + 32 + 256 + 512 + 1, 4
+    assert {source: by_source.pop(source) for source in ("one", "two")} == {"one": one, "two": two}
+    assert sum(by_source.values()) == 1 + 64 + 128 + 1024 + 2048

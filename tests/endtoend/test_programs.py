@@ -100,8 +100,13 @@ dd if=a ibs=1 count=1000 of=f obs=100 status=none
 dd if=a of=g bs=1M status=none && cmp a g
 """
 
-DBENCH = """
-head -n 1500 /usr/share/dbench/client.txt > load
+# The part of the load that is taken closes what it opens: it is repeated, and a client has a table of its open files.
+DBENCH = r"""
+head -n 1500 /usr/share/dbench/client.txt |
+    awk '/NTCreateX/ && !/_OK/ { next }  # it succeeds in a second round, and nothing closes it
+        { print; time = $1 ~ /^[0-9]/ ? $1 " " : "" }  # in some versions each line has one
+        /NTCreateX/ { open[$(NF - 1)]++ } /Close/ { open[$(NF - 1)]-- }
+        END { for (handle in open) while (open[handle]-- > 0) print time "Close", handle, "NT_STATUS_OK" }' > load
 dbench --timelimit 1 --loadfile load --directory . 2 > /dev/null
 """
 
@@ -188,7 +193,6 @@ PROGRAMS = {
         ("git", "split"),
         read_by_stdio=r"/\.git/(config|logs/.*)$",
         written_by_stdio=GIT_STREAMS,
-        gaps={"bytes flushed at exit": 141},
     ),
     "tar": Program(MAKE_INPUT + TAR, ("tar",), written_by_stdio="/scene/(from/)?input$"),
     "zstd": Program(
@@ -206,7 +210,7 @@ PROGRAMS = {
         gaps={"stat": -3},  # of an open directory, by fstatat: as strace shows fstat
     ),
     "gzip": Program(MAKE_INPUT + "gzip -nc input > input.gz; gzip -dc input.gz | cmp - input", ("gzip",)),
-    "sqlite3": Program(SQLITE, ("sqlite3",), gaps={"bytes flushed at exit": 43}),
+    "sqlite3": Program(SQLITE, ("sqlite3",)),
     "dd": Program(DD, ("dd",)),
     "dbench": Program(DBENCH, ("dbench",), read_by_stdio="/load$", written_by_stdio="/load$"),
     "python": Program(PYTHON_COPIES, (PYTHON,), gaps=PYTHON_ITSELF),

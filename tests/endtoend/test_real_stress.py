@@ -45,13 +45,13 @@ def stress(given: Job, stressors: str) -> tuple[Profile, Witnessed]:
     need("stress-ng")
     command = ["stress-ng", "--temp-path", ".", *stressors.split()]
     for number in range(TRIES):
-        folder = given.folder / str(number)
+        folder, segments = given.folder / str(number), given.segment_dir / str(number)
         folder.mkdir()
-        job = Job(folder, given.segment_dir)
+        segments.mkdir()  # its own: a try that strace ended may still be dying when it is recovered
+        job = Job(folder, segments)
         seen = witness(job, command, cwd=job.data, SLICEWISE_SLICE="0.1")
         if STRACE_LOST_ONE not in seen.ended.errors:
             break
-        job.recover(job.spool_dir)
     assert seen.ended.status == 0, seen.ended.errors
     assert list(job.data.iterdir()) == []
     assert job.recover(job.spool_dir).returncode == 0

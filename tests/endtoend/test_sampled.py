@@ -48,6 +48,7 @@ def _go_program(folder: Path) -> Path:
 
 
 CONTAINER = shlex.split("bwrap --unshare-pid --unshare-user --bind / / --dev-bind /dev /dev --proc /proc")
+COPY = "dd if=/dev/zero of=data bs=1M count=3 status=none"
 WITHOUT_LIBRARY = shlex.split("--unsetenv LD_PRELOAD --setenv SLICEWISE_OFF 1")
 OTHERS_BYTES = 3 << 20
 
@@ -90,7 +91,7 @@ def recorded(apps: Apps, static_program: Path, tmp_path_factory: pytest.TempPath
     return Recording(Digest(profile), witnesses, profile.node_processes)
 
 
-@pytest.mark.parametrize(("kind", "reason"), [("static", "static"), ("go", "go"), ("bare", "unknown")])
+@pytest.mark.parametrize(("kind", "reason"), [("static", "static"), ("go", "go"), ("bare", "off")])
 def test_a_program_without_the_library_is_sampled_slice_by_slice(recorded, kind, reason):
     """`bare`: in bwrap's namespaces of processes, users and mounts, where it counts once."""
     witness = recorded.witnesses[kind]
@@ -117,7 +118,9 @@ def test_a_program_without_the_library_is_sampled_slice_by_slice(recorded, kind,
         assert abs(moved - count) <= TOLERANCE * max(count, usual) + told, (
             f"slice {number}: {sampled} of {counted}; first looked at {began_ns / SLICE_NS:.3f}, {one}"
         )
-    assert one.write_bytes == pytest.approx(witness.until(one.end_ns), rel=TOLERANCE)
+    # The last look may be a look before the end that it tells: on a busy machine a late one.
+    least, most = witness.until(one.end_ns - 3 * LOOK_NS), witness.until(one.end_ns)
+    assert (1 - TOLERANCE) * least <= one.write_bytes <= (1 + TOLERANCE) * most
 
 
 def test_a_program_with_the_library_in_a_container_is_profiled_and_counts_once(recorded):
@@ -169,8 +172,8 @@ def test_a_job_of_a_static_program_alone_is_kept_as_it_was_sampled(tmp_path, sta
     assert 0.5 * launched < one.write_bytes <= launched
     assert (digest.about["processes"], digest.about["write_bytes"], digest.about["slice_ns"]) == (0, 0, 500_000_000)
     assert digest.about["program"] == static_program.name
-    told = {command: _told(command, place) for command in ("info", "report", "list")}
-    assert f"Job job: {static_program.name}, 1 process on 1 node" in told["info"]
+    told = {command: _told(command, place) for command in ("report --detail", "report", "list")}
+    assert f"Job job: {static_program.name}, 1 process on 1 node" in told["report --detail"]
     assert "Job job: none of its processes could be profiled; 1 process on 1 node was sampled" in told["report"]
     assert static_program.name in told["list"]
 
@@ -186,7 +189,7 @@ def test_a_setting_turns_it_off(tmp_path, static_program, monkeypatch):
 
 def _told(command: str, place: Path) -> str:
     options = ["--html", str(place.parent / "page.html")] if command == "report" else []
-    words = [SLICEWISE, command, str(place), *options]
+    words = [SLICEWISE, *command.split(), str(place), *options]
     return " ".join(subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout.split())
 
 
@@ -199,3 +202,14 @@ def test_run_of_a_short_static_program_says_what_to_do(tmp_path, static_program)
     assert "nothing was profiled: 1 process could not be profiled (static)" in said
     assert "By the kernel's count the command wrote" in said
     assert "try --slice 0.5" in said
+
+
+def test_a_child_that_is_not_to_be_profiled_is_named_so(tmp_path):
+    said = _run(tmp_path, "--", "sh", "-c", f"{COPY}; SLICEWISE_OFF=1 {COPY}; env SLICEWISE_OFF=1 {COPY}")
+    assert "2 processes could not be profiled (SLICEWISE_OFF=1 is set): dd" in said
+
+
+def test_a_command_that_is_not_to_be_profiled_is_named_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLICEWISE_OFF", "1")
+    said = _run(tmp_path, "--", "dd", "if=/dev/zero", "of=data", "bs=1M", "count=3", "status=none")
+    assert "nothing was profiled: 1 process could not be profiled (SLICEWISE_OFF=1 is set): dd" in said

@@ -30,7 +30,6 @@ def folded(found: Sites) -> dict[str, float]:
     return {" ".join(names(found, row["stack"])): row["seconds"] for row in frame.iter_rows(named=True)}
 
 
-@pytest.mark.flaky(reruns=2)  # samples are a matter of chance
 @pytest.mark.parametrize(
     "options", [(), ("-s",), ("-O2", "-fomit-frame-pointer", "-g0")], ids=["debug", "stripped", "bare"]
 )
@@ -69,10 +68,10 @@ def test_shares_are_those_of_the_files_that_the_sites_use(apps: Apps, job: Job, 
     assert [stack[-1 - len(tail) : -1] for stack, tail in zip(stacks, expected, strict=True)] == expected
 
 
-@pytest.mark.flaky(reruns=2)  # samples are a matter of chance
-def test_shares_are_those_of_times_that_are_known(apps: Apps, job: Job):
+@pytest.mark.parametrize("frames", [1, 60], ids=["usual stacks", "dear stacks"])
+def test_shares_are_those_of_times_that_are_known(apps: Apps, job: Job, frames: int):
     """Three sites that take 70, 20 and 10 % of the time; what one late call made of it, the clock tells."""
-    ended = job.run([apps.build("site_times"), str(SHARES_MS)], SLICEWISE_SITE_MS="1")
+    ended = job.run([apps.build("site_times"), str(SHARES_MS), str(frames)], SLICEWISE_SITE_MS="1")
     assert ended.status == 0
     found = sites(Digest(job.profile()))
     took = {stack.split()[-3]: seconds for stack, seconds in folded(found).items() if stack.endswith("wait_here read")}
@@ -90,8 +89,8 @@ def test_sampling_can_be_switched_off(apps: Apps, job: Job):
 
 def test_a_signal_frame_is_passed_through(apps: Apps, job: Job):
     assert job.run([apps.build("site_odd"), "signal"], SLICEWISE_SITE_MS="1").status == 0
-    (stack,) = [stack for stack in folded(sites(Digest(job.profile()))) if "in_handler" in stack]
-    assert re.search(r" main be_interrupted .*in_handler wait_in_read read$", stack)
+    assert any(re.search(r" main be_interrupted .*in_handler wait_in_read read$", stack)
+               for stack in folded(sites(Digest(job.profile()))))  # fmt: skip
 
 
 def test_a_function_interrupted_at_its_first_byte_is_itself(apps: Apps, job: Job):

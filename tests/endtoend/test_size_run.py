@@ -1,4 +1,4 @@
-"""`slicewise size run`: a small campaign on a real file system, and what cannot be one."""
+"""`slicewise storage measure`: a small campaign on a real file system, and what cannot be one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_campaign_keeps_its_measurements_and_removes_its_files(tmp_path):
     need("mpicc.openmpi", "mpirun.openmpi")
     need_built(BUILD / "bin" / "slicewise-trials")
     done = run_slicewise(
-        "size", "run", "here", "--sizes", "4KiB,64KiB", "--repeat", "2", "--seconds", "8", "--file-size", "1MiB",
+        "storage", "measure", "here", "--sizes", "4KiB,64KiB", "--repeat", "2", "--seconds", "8", "--file-size", "1MiB",
         "--json", directory=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -44,7 +44,7 @@ def test_a_campaign_keeps_its_measurements_and_removes_its_files(tmp_path):
         for point in curve["points"]:
             assert 0.3 < point["law_ratio"] < 1.01
             assert point["latency"]["value"] <= point["latency_p99"] * 100
-    again = run_slicewise("size", "--table", "here/slicewise-size.csv", directory=tmp_path)
+    again = run_slicewise("storage", "size", "--table", "here/slicewise-size.csv", directory=tmp_path)
     assert again.returncode == 0, again.stderr
 
 
@@ -58,7 +58,7 @@ def test_a_campaign_keeps_its_measurements_and_removes_its_files(tmp_path):
     ],
 )
 def test_what_cannot_be_is_one_line(tmp_path, options, wrong):
-    done = run_slicewise("size", "run", "here", *options, directory=tmp_path)
+    done = run_slicewise("storage", "measure", "here", *options, directory=tmp_path)
     assert done.returncode == 2
     assert wrong in done.stderr.splitlines()[-1]
     assert not [*tmp_path.glob("here/*")]

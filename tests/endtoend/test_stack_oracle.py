@@ -2,7 +2,7 @@
 at each of their instructions, twice for each pair of calls that led there; and programs as they are installed, walked
 each millisecond.
 
-What may differ, and why, is in `explained`, and in docs/architecture.md ("Call sites").
+What may differ, and why, is in `explained`, and in libprofiler/NOTES.md ("Call sites").
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ OBJECTS = [
         "libprofiler/module.o",
         "store/peek.o",
         "store/clock.o",
+        "store/vdso.o",
     )
 ]
 FRAME = re.compile(r" (\S+?)\+0x([0-9a-f]+)\((.*?)\)(\*?)| \?\+0x([0-9a-f]+)(\*?)")
@@ -111,8 +112,8 @@ def explained(difference: Difference) -> bool:
         return True
     if difference.kind in ("wrong", "both-wrong") and not difference.ours[0].has_entry:
         return True  # interrupted in code without tables: lld's PLT, gfortran's code on the stack; libunwind guesses
-    if difference.kind == "both-wrong":
-        return difference.at.module.startswith(SWITCHING)
+    if difference.kind == "both-wrong":  # tables of a library, not of the program; of how many stacks is bounded
+        return ".so" in difference.at.module
     if difference.kind == "shorter":  # the same instructions, or an address that is no code: libunwind goes on guessing
         return difference.at.module == "" or difference.at.module.startswith(SWITCHING)
     return False

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import subprocess
 from pathlib import Path
 
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile
 from support.oracle import trace
-from support.programs import Apps, Job, calls, total
+from support.programs import LIBRARY, Apps, Job, calls, total
 
 STDIN = b"ab678 rest"
 OUT_OF_LINE = "-O0"  # with optimisation the headers put ..._unlocked in line
@@ -88,6 +91,20 @@ def test_random_seeks(job: Job, apps: Apps, mode: str, seed: int) -> None:
     assert_conserved(job.profile(), told)
 
 
+@pytest.mark.parametrize("room", [0, 1000, 65536], ids=["libc's buffer", "an odd one", "one of the whole file"])
+@pytest.mark.parametrize("mode", ["r", "r+", "a+"])
+@pytest.mark.parametrize("seed", range(4))
+def test_bytes_that_libc_reads_again(job: Job, apps: Apps, seed: int, mode: str, room: int) -> None:
+    """Seeks to where a stream stands, to the end and beyond it, with bytes pushed back, and parts of items."""
+    command = [apps.build("stdio_rereads"), job.data / "file", "120", str(seed), mode, str(room)]
+    seen, told = trace(job, command)
+    assert seen.bytes_read() == told["kernel_read_bytes"]
+    assert job.run(command).status == 0
+    profile = job.profile()
+    assert total(profile, "kernel_read_bytes", layers=["stdio"]) == told["kernel_read_bytes"]
+    assert total(profile, "kernel_write_bytes", layers=["stdio"]) == told["kernel_write_bytes"]
+
+
 def test_corners(job: Job, apps: Apps) -> None:
     command = [apps.build("stdio_corners"), job.data]
     seen, _ = trace(job, command)
@@ -106,8 +123,68 @@ def test_corners(job: Job, apps: Apps) -> None:
     assert moved["left"] == (0, len("left in the buffer"))
     rows = profile.slices.filter(pl.col("process") == own, pl.col("layer") == "stdio")
     assert rows["kernel_read_bytes"].sum() == seen.bytes_read("file") + seen.bytes_read("pipe")
-    # libc empties its buffers after the last handler of exit: neither we nor the kernel's last count see that.
-    assert rows["kernel_write_bytes"].sum() == 0
+    assert rows["kernel_write_bytes"].sum() == len("left in the buffer")
+
+
+@pytest.mark.parametrize(
+    ("way", "size", "processes"),
+    [
+        ("alone", 1_000_000, 1),
+        ("fork", 2_000_000, 2),
+        ("_exit", 1_000_000, 1),
+        ("threads", 1_000_000, 1),
+        ("wide", 1_000, 1),
+    ],
+)
+def test_bytes_that_libc_writes_at_the_end(job: Job, apps: Apps, way: str, size: int, processes: int) -> None:
+    """Characters put by macros into a large buffer, of which a forked child has a copy: what is written is counted, and
+    a child that does not write it, and did nothing else, is no process of the profile."""
+    ended = job.run([apps.build("stdio_left"), job.data / "file", way])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    assert (job.data / "file").stat().st_size == size
+    assert total(profile, "kernel_write_bytes", layers=["stdio"], obj="file") == size
+    assert total(profile, "write_bytes", layers=["kernel"]) == size
+    assert profile.processes.height == processes
+
+
+def end_where_libc_cannot_write(job: Job, program: Path, place: str, is_signal: bool, library: str) -> tuple[int, int]:
+    """The status and what is in the file of a program that leaves a million characters to libc."""
+    file, most = job.data / "file", 100_000
+    file.unlink(missing_ok=True)
+    reading, writing = os.pipe()
+    os.close(reading)
+    names = {"closed pipe": "-", "full device": "/dev/full"}
+    done = subprocess.run(
+        [program, names.get(place, file), "alone"],
+        env=job.environment({"LD_PRELOAD": library, "SLICEWISE_QUIET": "1"}),
+        stdout=writing if place == "closed pipe" else subprocess.DEVNULL,
+        restore_signals=is_signal,  # Python ignores SIGPIPE and SIGXFSZ
+        preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))) if place == "limit" else None,
+        check=False,
+    )
+    os.close(writing)
+    return done.returncode, file.stat().st_size if file.exists() else 0
+
+
+@pytest.mark.parametrize("is_signal", [True, False])
+@pytest.mark.parametrize("place", ["limit", "closed pipe", "full device"])
+def test_bytes_that_libc_cannot_write_at_the_end(job: Job, apps: Apps, place: str, is_signal: bool) -> None:
+    program = apps.build("stdio_left")
+    bare = end_where_libc_cannot_write(job, program, place, is_signal, "")
+    assert end_where_libc_cannot_write(job, program, place, is_signal, str(LIBRARY)) == bare
+    assert total(job.profile(), "kernel_write_bytes", layers=["stdio"]) == bare[1]
+    assert total(job.profile(), "write_bytes", layers=["kernel"]) == bare[1]
+
+
+@pytest.mark.parametrize("way", ["writers", "flushers"])
+def test_other_threads_that_write_at_the_end(job: Job, apps: Apps, way: str) -> None:
+    """They may still write what is not counted; what is counted twice is what the stream held, at most."""
+    ended = job.run([apps.build("stdio_left", "-pthread"), job.data / "file", way])
+    assert (ended.status, ended.errors) == (0, "")
+    size = (job.data / "file").stat().st_size
+    assert size > 0
+    assert 0 < total(job.profile(), "kernel_write_bytes", layers=["stdio"], obj="file") <= size + (1 << 20)
 
 
 @pytest.mark.parametrize("options", [(OUT_OF_LINE,), FORTIFIED], ids=["plain", "fortified"])

@@ -50,7 +50,10 @@ def test_more_files_than_rows_by_several_threads(job: Job, apps: Apps, end: str)
         else:
             assert moved <= others <= everything // FILES_KEPT, path
     told = subprocess.run(
-        [sys.executable, "-m", "slicewise", "info", profile.path], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "slicewise", "report", "--detail", profile.path],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "A file without a row there moved at most" in " ".join(told.stdout.split())
     assert {path for path in of_files if "/h" in path.removeprefix(str(job.data))} <= set(listed)

@@ -275,7 +275,7 @@ def test_the_clock_is_set(attempts: Attempts, apps: Apps) -> None:
         offset = attempt.job.folder / "offset"
         offset.write_bytes(struct.pack("<q", 0))
         step = (10, -10)[number % 2] * 10**9
-        both = {"LD_PRELOAD": f"{clock}:{LIBRARY}", "CLOCK_OFFSET": str(offset)}
+        both = {"LD_PRELOAD": f"{LIBRARY}:{clock}", "CLOCK_OFFSET": str(offset)}
         with Collector(attempt.job, LD_PRELOAD=str(clock), CLOCK_OFFSET=str(offset)):
             lasting = [attempt.start(mode="steady", threads=1, seconds=1.0, **both) for _ in range(2)]
             attempt.wait()

@@ -148,6 +148,47 @@ def test_a_job_named_by_its_first_process_ends_beside_a_hung_one(
     recover_all(job, spool)
 
 
+def test_a_job_waits_once_and_not_each_of_its_processes(job: Job, apps: Apps, spool: HangingFileSystem) -> None:
+    """The first one waits, and notes that it was in vain; the others leave their counts in the segment at once."""
+    processes, wait_seconds = 10, 3
+    spool.hang()
+    began = time.monotonic()
+    for number in range(processes):
+        ended = job.run(
+            [apps.build("life_ending"), "exit"],
+            **settings(spool, SLICEWISE_EXIT_WAIT=str(wait_seconds), SLICEWISE_VERBOSE="1" if number == 0 else ""),
+        )
+        assert ended.status == 3
+        assert ("did not answer" in ended.errors) == (number == 0)
+    took = time.monotonic() - began
+    assert wait_seconds <= took < processes * wait_seconds / 2
+    spool.answer()
+    recovered = job.recover()
+    assert (recovered.returncode, recovered.stderr) == (0, "")
+    assert f"recovered {processes} processes that had ended without writing their profile" in recovered.stdout
+    assert job.segments() == []
+    job.spool_dir = spool.export / "job"
+    assert total(job.profile(), "write_bytes", obj="file") == processes * 300
+
+
+def test_a_spool_that_answers_again_is_asked_again(job: Job, apps: Apps, spool: HangingFileSystem) -> None:
+    """After ten times the wait; whoever gets an answer finishes what others left, and says that there is one."""
+    short = settings(spool, SLICEWISE_EXIT_WAIT="0.1")
+    spool.hang()
+    for _ in range(2):
+        assert "did not answer" in job.run([apps.build("life_ending"), "exit"], **short).errors
+    spool.answer()
+    time.sleep(1.2)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while job.run([apps.build("life_ending"), "exit"], **settings(spool, SLICEWISE_EXIT_WAIT="5")).errors:
+        assert time.monotonic() < deadline
+    (page,) = job.segments()  # and no segment
+    assert page.name == ".job.job"
+    assert job.run([apps.build("life_ending"), "exit"], **short | {"SLICEWISE_EXIT_WAIT": "5"}).errors == ""
+    job.spool_dir = spool.export / "job"
+    assert total(job.profile(), "write_bytes", obj="file") >= 4 * 300
+
+
 def wait_for_a_carrier(pid: int) -> None:
     """Until the program has a child of our own."""
     deadline = time.monotonic() + PATIENCE_SECONDS

@@ -1,9 +1,11 @@
-"""What the library says on standard error neither kills the program nor holds it up, whatever standard error is."""
+"""What the library says on standard error neither kills the program nor holds it up, whatever standard error is. Unless
+it is asked to say everything, that is one line of a job, on a terminal."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import pty
 import resource
 import socket
 import subprocess
@@ -86,8 +88,8 @@ def test_a_spool_that_others_brought_to_the_size_limit(job: Job, apps: Apps) -> 
     seen = job.run_plainly([*watch, *program])
     assert (seen.status, "cannot write the profile" in seen.errors) == (3, True)
     looks = [line for line in trace.read_text().splitlines() if line.startswith("prlimit64(")]
-    assert "RLIMIT_FSIZE" in looks[-1]
-    blinded = [*watch, "-e", f"inject=prlimit64:error=EPERM:when={len(looks)}", *program]
+    assert "RLIMIT_FSIZE" in looks[-2]  # the last one is before the loss is noted in the job's page
+    blinded = [*watch, "-e", f"inject=prlimit64:error=EPERM:when={len(looks) - 1}", *program]
     assert "No space left" in job.run_plainly(blinded).errors  # up to the limit it is written
     ended = job.run_plainly(blinded)
     assert "SIGXFSZ {" not in trace.read_text()
@@ -112,3 +114,67 @@ def test_signal_of_the_programs_own_is_left(job: Job, apps: Apps) -> None:
     done = subprocess.run(program, env=environment, stderr=writer, stdout=subprocess.PIPE, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (5, b"arrived\n")
     os.close(writer)
+
+
+def test_nothing_goes_into_a_file_or_a_pipe(job: Job, apps: Apps, tmp_path: Path) -> None:
+    """Programs' output is compared and parsed. Each of these processes has two things to say."""
+    job.spool_dir.write_text("in the way")
+    log = tmp_path / "log"
+    with log.open("wb") as errors:
+        assert status_of(job, apps, errors.fileno(), SLICEWISE_VERBOSE="") == STATUS
+    assert log.read_bytes() == b""
+    reader, writer = os.pipe()
+    assert status_of(job, apps, writer, SLICEWISE_VERBOSE="") == STATUS
+    os.close(writer)
+    assert os.read(reader, PIPE_BYTES) == b""
+    os.close(reader)
+    assert len(job.segments()) == 2
+
+
+def said_on_a_terminal(job: Job, command: list[str | Path], **settings: str) -> list[str]:
+    """What stands on a terminal that is standard error, and nothing else, of a command."""
+    ours, theirs = pty.openpty()
+    subprocess.run(
+        command, env=job.environment({"SLICEWISE_SLICE": "never", "SLICEWISE_VERBOSE": "", **settings}), cwd=job.data,
+        stdout=subprocess.DEVNULL, stderr=theirs, timeout=TIMEOUT_SECONDS, check=False,
+    )  # fmt: skip
+    os.close(theirs)
+    said = b""
+    try:
+        while part := os.read(ours, 4096):
+            said += part
+    except OSError:  # nobody has the other end any more
+        pass
+    os.close(ours)
+    return said.decode().splitlines()
+
+
+@pytest.mark.parametrize("name", ["job", ""])
+def test_a_job_speaks_once_on_a_terminal(job: Job, apps: Apps, name: str) -> None:
+    """The first process that has something to say; the name is given, or the first process's."""
+    (job.folder / (name or "way")).write_text("in the way")
+    ending = apps.build("life_ending")
+    command: list[str | Path] = ["bash", "-c", f"{ending} exit; {ending} exit; exec {ending} exit"]
+    said = said_on_a_terminal(job, command, SLICEWISE_JOB=name)
+    assert [line.split(": ")[:2] for line in said] == [["slicewise", "SLICEWISE_SLICE=never"]]
+    assert said_on_a_terminal(job, command, SLICEWISE_JOB="other", SLICEWISE_QUIET="1") == []
+    assert len(said_on_a_terminal(job, command, SLICEWISE_JOB="third", SLICEWISE_VERBOSE="1")) >= 4
+    assert len(said_on_a_terminal(job, command, SLICEWISE_JOB="fourth")) == 1
+
+
+def test_a_job_of_its_first_process_leaves_no_trace_of_its_words(job: Job, apps: Apps) -> None:
+    assert len(said_on_a_terminal(job, [apps.build("life_ending"), "exit"], SLICEWISE_JOB="")) == 1
+    assert job.segments() == []
+
+
+def test_processes_without_memory_are_counted(job: Job, apps: Apps) -> None:
+    """They have no profile that could say so: whoever recovers the job does."""
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (25 << 20, 25 << 20))  # noqa: E731
+    reader, writer = os.pipe()
+    for _ in range(2):
+        assert status_of(job, apps, writer, limit, SLICEWISE_VERBOSE="", SLICEWISE_SLICE="") == STATUS
+    os.close(writer)
+    assert os.read(reader, PIPE_BYTES) == b""
+    os.close(reader)
+    assert "slicewise: job job: 2 processes not profiled: no memory was available" in job.recover().stderr
+    assert job.segments() == []

@@ -3,6 +3,7 @@ before a filter that it could not live under, with all that was counted until th
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from slicewise.profile.reader import Profile
 from support.programs import LIBRARY, Apps, Ended, Job, total
 
 BEFORE = 10 * 100  # bytes that the program writes before it sandboxes itself
-STATUS = 3
+STATUS, NOT_HERE = 3, 77
 OTHER = 10 * 100
 ALL = BEFORE + 1001 * 100 + OTHER
 OURS = ["openat", "statx", "getpid", "mmap", "munmap", "getdents64", "writev", "madvise"]
@@ -62,6 +63,12 @@ def test_filter_that_refuses_what_costs_us_detail(job: Job, apps: Apps) -> None:
     assert total(profile, "write_bytes", obj="file") == ALL
 
 
+def test_filter_that_kills_for_a_look_at_a_stream(job: Job, apps: Apps) -> None:
+    """What the program printed is left to libc, which asks nothing of it any more."""
+    run_both(job, apps, "prctl", "kill", "fstat")
+    assert stood_down(job.profile()) == {"stood_down_seccomp": 1}
+
+
 def test_filter_that_leaves_us_alone(job: Job, apps: Apps) -> None:
     ended = run_both(job, apps, "prctl", "errno", "flock")
     assert ended.status == STATUS
@@ -76,10 +83,31 @@ def test_strict_mode_and_a_forbidden_counter(job: Job, apps: Apps, how: str) -> 
     assert stood_down(job.profile()) == {f"stood_down_{'seccomp' if how == 'strict' else how}": 1}
 
 
+def test_system_calls_that_the_program_answers_itself(job: Job, apps: Apps) -> None:
+    if run_both(job, apps, "dispatch", "none", "none").status == NOT_HERE:
+        pytest.skip("the kernel dispatches no system calls to users")
+    assert stood_down(job.profile()) == {"stood_down_dispatch": 1}
+
+
 def test_forbidden_counter_with_the_other_clock(job: Job, apps: Apps) -> None:
     job.settings["SLICEWISE_CLOCK"] = "vdso"
     run_both(job, apps, "tsc", "none", "none")
     assert stood_down(job.profile()) == {"stood_down_tsc": 1}
+
+
+@pytest.mark.parametrize("clock", ["auto", "vdso"])
+def test_vforked_child_that_forbids_itself_the_counter(job: Job, apps: Apps, clock: str) -> None:
+    """It runs in its parent's memory, where all go on, and whose threads are counted with sound times."""
+    job.settings["SLICEWISE_CLOCK"] = clock
+    program, file = apps.build("vfork_no_counter", "-lpthread"), job.data / "file"
+    began = time.monotonic_ns()
+    ended = job.run([program, file])
+    ran_ns = time.monotonic_ns() - began
+    assert (ended.status, ended.output, ended.errors) == (0, b"done\n", "none\n" * 20)
+    profile = job.profile()
+    assert 0 < total(profile, "write_bytes", obj="file") <= file.stat().st_size == 3 * 2000 * 10
+    assert total(profile, "write_ns") < 3 * ran_ns
+    assert profile.slices["slice"].n_unique() <= 2 + ran_ns // profile.slice_ns
 
 
 @pytest.mark.parametrize("action", ["trap", "errno"])

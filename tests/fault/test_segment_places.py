@@ -132,3 +132,14 @@ def test_directory_that_goes_away(job: Job, apps: Apps) -> None:
         assert process.wait() == 0
     profile = job.profile()
     assert total(profile, "write_ops") == sum_of_tallies(job.folder / "tally")
+
+
+def test_a_landlock_that_forbids_to_write_what_may_be_made(job: Job, apps: Apps) -> None:
+    """An open that makes a file and fails leaves it: we do not."""
+    program = [apps.build("landlocked")]
+    status = job.run_plainly(program, cwd=job.data).status
+    if status == 77:
+        pytest.skip("the kernel has no landlock")
+    assert job.run(program, cwd=job.data, TMPDIR=str(job.segment_dir)).status == status == 3
+    left = [path for path in job.segment_dir.rglob("*") if path.is_file()]
+    assert [path for path in left if not path.name.startswith(".job.")] == []

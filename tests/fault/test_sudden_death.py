@@ -109,7 +109,7 @@ def test_recovered_twice_and_by_two_at_once(job: Job, apps: Apps, other_mount: P
 def test_running_job_is_readable(job: Job, apps: Apps, other_mount: Path) -> None:
     with start(job, apps, "restless", 4, other_mount, seconds=4) as process:
         deadline = time.monotonic() + 120
-        while not list(job.spool_dir.glob("*.swz")):
+        while not any(file.stat().st_size for file in job.spool_dir.glob("*.swz")):
             assert time.monotonic() < deadline
             time.sleep(0.02)
         profile = job.profile(is_damaged=True)

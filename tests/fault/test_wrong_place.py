@@ -227,3 +227,15 @@ def test_a_directory_that_a_group_shares(site: Site) -> None:
     assert "others may write" in site.run(VICTIM).errors
     assert site.run(VICTIM, SLICEWISE_GROUP="1").errors == ""
     assert site.spool.parent.stat().st_mode & 0o777 == 0o750
+
+
+def test_a_child_in_a_jail_makes_nothing_there(job: Job, apps: Apps) -> None:
+    """It has no shared memory: its counts are lost with it, rather than written where nobody keeps profiles."""
+    need_root()
+    need("python3")
+    jail = job.segment_dir / "jail"
+    jail.mkdir()
+    program = "import os; os.chroot('.'); os.fork() or open('file', 'w').write('text')"
+    for run in (job.run_plainly, job.run):
+        assert run(["python3", "-S", "-c", program], cwd=jail).status == 0
+        assert [path.name for path in jail.iterdir()] == ["file"]

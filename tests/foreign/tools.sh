@@ -262,7 +262,7 @@ static)
     }' > n.c; gcc -static -o n n.c; ./n || echo $?
     ;;
 sandboxes)
-    bwrap --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --unshare-all sh -c 'echo in > /tmp/x; cat /tmp/x; ls /tmp'
+    bwrap --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --unshare-all sh -c 'echo in > /tmp/x; cat /tmp/x; ls /tmp/x'
     bwrap --ro-bind / / --unshare-net --new-session cat /etc/debian_version
     unshare -m -p -f --mount-proc sh -c 'echo $$; ls /proc | grep -c "^[0-9]"'; unshare -n cat /proc/net/dev | wc -l
     setpriv --no-new-privs --reuid nobody --regid nogroup --clear-groups sh -c 'id -un; cat /etc/shadow; touch /tmp/mine-$$ && rm /tmp/mine-$$' 2>&1
@@ -295,6 +295,79 @@ sleep 0 & wait; trap "echo trapped" USR1; kill -USR1 $$; f() { echo f > g; }; f;
     puts [read $p]' | tclsh 2>&1; echo '2^100' | bc
     expect -c 'log_user 0; spawn sh; send "echo exp\$((1+1))\r"; expect "exp2"; puts seen; send "exit\r"; expect eof'
     tmux -L "t$$" -f /dev/null new-session -d 'echo in tmux > tm; sleep 0.2'; for _ in $(seq 50); do [ -s tm ] && break; sleep 0.1; done; cat tm
+    ;;
+samtools)
+    { printf '@SQ\tSN:c\tLN:100000\n'; seq 2000 | awk '{ printf "r%d\t0\tc\t%d\t60\t10M\t*\t0\t0\tACGTACGTAC\tIIIIIIIIII\n", $1, ($1 * 7919) % 90000 + 1 }'
+    } > a.sam
+    samtools view -b -o a.bam a.sam; samtools sort -@ 2 -m 1M -o s.bam a.bam; samtools index s.bam; samtools flagstat s.bam
+    samtools view s.bam c:1000-2000 | md5sum; samtools depth s.bam | tail -1; printf '>c\n%0100000d\n' 0 | tr 0 A > c.fa; samtools faidx c.fa
+    samtools view -C -T c.fa -o s.cram s.bam; samtools view -T c.fa s.cram | cut -f1-11 | md5sum
+    printf '##fileformat=VCFv4.2\n##contig=<ID=c>\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\nc\t5\t.\tA\tC\t9\t.\t.\n' > v.vcf
+    bcftools view --no-version -Oz -o v.vcf.gz v.vcf; bcftools index v.vcf.gz; bcftools view --no-version v.vcf.gz | md5sum; bcftools index -s v.vcf.gz
+    ;;
+latex)
+    printf '\\documentclass{article}\\begin{document}\\tableofcontents\\section{A}\\label{a}In~\\ref{a}.\\newpage B\\end{document}\n' > a.tex
+    for _ in 1 2; do pdflatex -interaction=batchmode a > /dev/null; done; pdftotext a.pdf - | head -5; sums a.aux a.toc
+    gs -q -dNOPAUSE -dBATCH -sDEVICE=pnggray -r50 -sOutputFile=p%d.png a.pdf; sums p1.png p2.png; pdfinfo a.pdf | grep -E 'Pages|Page size'
+    gs -q -dNOPAUSE -dBATCH -sDEVICE=ps2write -sOutputFile=- a.pdf | wc -l
+    ;;
+packers)
+    mkdir d; for n in 1 2 3; do numbers $((n * 3000)) > "d/$n"; done; ln d/1 d/hard; ln -s 1 d/soft; touch -d @1700000000 d d/*
+    touch -h -d @1700000000 d/soft
+    for form in ustar pax cpio zip 7zip; do bsdtar --format $form --numeric-owner -cf "a.$form" d/1 d/2 d/3; bsdtar -tf "a.$form"; done
+    bsdtar -czf - d | bsdtar -xzf - --strip-components 1 -C "$(mktemp -d "$here/x-XXX")"; cat x-*/hard | md5sum
+    for tool in zstd 'lz4 -m' xz; do $tool -q -k d/3; for packed in d/3.*; do $tool -q -dc "$packed" | md5sum; rm "$packed"; done; done
+    zstd -q -T2 -19 --long=20 -c d/2 | zstd -q -dc | md5sum
+    find d | sort | cpio -o -H newc --quiet --reproducible --renumber-inodes > a.newc; cpio -t --quiet < a.newc; 7z a -bd -mmt2 b.7z d > /dev/null
+    7z t b.7z | grep -c 'Everything is Ok'
+    mksquashfs d a.sq -quiet -no-progress -all-root -processors 2 > /dev/null; unsquashfs -q -n -d u a.sq > /dev/null; sums u
+    genisoimage -quiet -R -o a.iso d 2> /dev/null; bsdtar -tf a.iso | sort; mformat -C -f 1440 -i a.img ::; mcopy -i a.img d/1 ::; mtype -i a.img ::1 | md5sum
+    ;;
+searchers)
+    mkdir -p t/{a,b,c}/{d,e}; for f in t/*/*; do numbers 500 > "$f/x.txt"; done; for s in 1 2 8; do rg -j "$s" -c 'line 4.9' t | sort | md5sum; done
+    rg --mmap -c packed t | sort | tail -1
+    rg --no-mmap --files t | sort; fdfind -j 4 -e txt . t | sort; fdfind -x wc -l \; -e txt . t | sort | md5sum
+    find t -name '*.txt' -print0 | xargs -0 -P 4 -n 1 md5sum | sort
+    jq -n '[range(1000)] | add'; jq -c --stream . <<< '{"a":[1,{"b":2}]}'; gawk -i inplace '{ print NR, $0 }' t/a/d/x.txt; md5sum t/a/d/x.txt
+    printf '1,$s/line/LINE/\nw\nq\n' | ed -s t/b/d/x.txt; md5sum t/b/d/x.txt
+    ;;
+graphs)
+    seq 50 | awk '{ print $1, $1 * $1 }' > data; gnuplot -e 'set term dumb 60 15; plot "data" with lines' | md5sum
+    gnuplot -e 'set term svg; set output "a.svg"; plot "data"'; sums a.svg
+    seq 40 | awk 'BEGIN { print "digraph g {" } { print $1, "->", int($1 / 2) } END { print "}" }' > g.dot; dot -Tplain g.dot | md5sum
+    neato -Tsvg g.dot -o g.svg; sums g.svg
+    printf '.TH A 1\n.SH NAME\na \\- b\n' | groff -man -Tascii | md5sum; printf '.TS\ntab(;);\nl l.\na;b\n.TE\n' | groff -t -Tps | grep -c showpage
+    ;;
+gromacs)
+    printf '#include "oplsaa.ff/%s.itp"\n' forcefield spc > water.top
+    printf '[ system ]\nwater\n[ molecules ]\nSOL 216\n' >> water.top
+    printf '%s\n' 'nsteps = 50' 'nstxout = 10' 'nstenergy = 10' 'rcoulomb = 0.6' 'rvdw = 0.6' 'coulombtype = reaction-field' > water.mdp
+    gmx -quiet grompp -f water.mdp -c /usr/share/gromacs/top/spc216.gro -p water.top -o run.tpr -maxwarn 9 > /dev/null 2>&1
+    gmx -quiet mdrun -s run.tpr -deffnm out -nt 1 -reprod > /dev/null 2>&1
+    gmx -quiet check -f out.trr 2>&1 | grep -E '^(Coords|Box|Step)'
+    echo 0 | gmx -quiet trjconv -f out.trr -s run.tpr -o new.gro -pbc mol > /dev/null 2>&1
+    printf 'Potential\n\n' | gmx -quiet energy -f out.edr -o e.xvg 2> /dev/null | grep -E '^Potential'
+    grep -v '^#' e.xvg | sha256sum
+    sums new.gro out.trr
+    ;;
+postmark)
+    printf 'set location %s\nset number 500\nset transactions 2000\nset seed 7\nset report terse\nrun\nquit\n' "$here" | postmark | grep -c .
+    find . -type f | wc -l
+    ;;
+sockets)
+    python3 -m http.server --bind 127.0.0.1 0 > log 2>&1 & server=$!
+    for _ in $(seq 100); do port=$(grep -oE 'port [0-9]+' log | cut -d' ' -f2) && [ -n "$port" ] && break; sleep 0.1; done; numbers 20000 > served
+    curl -sS "http://127.0.0.1:$port/served" -o a; curl -sS --range 100-199 "file://$here/served" -o r
+    curl -sSZ --no-progress-meter "http://127.0.0.1:$port/served" -o b "file://$here/served" -o c; kill "$server"; wait "$server" || true
+    sums a b c r; curl -sS http://127.0.0.1:1/ 2> /dev/null || echo $?; curl -sS -w '%{size_download}\n' -o /dev/null "file://$here/served"
+    ;;
+busybox)
+    bb() { busybox "$@"; }; numbers 3000 > a; for z in gzip bzip2; do bb $z -c a 2> /dev/null | bb sha1sum; done; bb gzip -c a | bb gunzip -c | cmp - a
+    bb tar -czf t.tgz a; bb tar -tzf t.tgz
+    bb dd if=a of=b bs=1000 skip=1 count=3 2> /dev/null; bb md5sum b; split -l 1000 a s.; ls s.*; bb sort -rn -k2 a > sorted; bb head -2 sorted
+    bb find . -name 's.*' -exec busybox wc -l {} +; bb sed -i 's/line/LINE/' b; bb md5sum b
+    bb sh -c 'for i in 1 2 3; do (echo $i; exit $i) || echo "was $?"; done; x=$(busybox cat a | busybox wc -c); echo $x'; bb cp -a a c; bb ln -s a l
+    bb readlink l; bb stat -c %s c; bb head -c 10 c | bb hexdump -C; bb diff a b | bb tail -2 || true
     ;;
 *) echo "tools.sh: $name: no such run here" >&2; exit 2 ;;
 esac

@@ -38,9 +38,9 @@ static void read_mounts(const char *path)
     fake_system.mountinfo = path;
     fake_engine_start(bed, 4000000000);
     for (uint64_t device = 0; device < 40; device++)
-        mount_enter(&engine.home, OBJECT_file, device << 8 | device, device % 2 == 0 ? NULL : "/a/b");
-    mount_enter_path(&engine.home, "/");
-    mount_enter_path(&engine.home, "/scratch/with space/file");
+        mount_enter(&engine.home, OBJECT_file, device << 8 | device, 0, device % 2 == 0 ? NULL : "/a/b");
+    mount_enter(&engine.home, OBJECT_file, 1, 0, "/");
+    mount_enter(&engine.home, OBJECT_file, 2, 0, "/scratch/with space/file");
     fake_engine_stop();
 }
 

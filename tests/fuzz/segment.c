@@ -35,7 +35,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
     fake_engine_start(bed, 4000000000);
     struct segment *segment = engine.home.segment;
     snprintf(segment->spool_dir, sizeof segment->spool_dir, "%s/spool", bed);
-    mount_enter_path(&engine.home, "/");
+    mount_enter(&engine.home, OBJECT_file, 1, 0, "/");
     for (uint64_t slice = 0; slice < RECORDS_MAX + 5; slice++) {
         struct record record = { .slice = 1000 + slice, .mount = 1, .layer = LAYER_posix };
         record.counts.counter[COUNTER_write_bytes] = slice + 1;

@@ -13,6 +13,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+import polars as pl
 import pytest
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile
@@ -84,24 +85,40 @@ def changed(table: str, **fields: int) -> Tables:
     return tables
 
 
-@pytest.mark.parametrize(
-    ("table", "fields"),
-    [
-        ("slices", {"write_bytes": 1 << 63}),
-        ("slices", {"write_ns": (1 << 64) - 1}),
-        ("processes", {"start_ns": 1 << 63}),
-        ("processes", {"rank": -(1 << 63)}),
-        ("node_slices", {"cpu_stall_ns": 1 << 63}),
-        ("hardware", {"event_0": 1 << 63}),
-        ("sites", {"samples": 1 << 63}),
-    ],
-)
+ODD_NUMBERS: list[tuple[str, dict[str, int]]] = [
+    ("slices", {"write_bytes": 1 << 63}),
+    ("slices", {"write_ns": (1 << 64) - 1}),
+    ("processes", {"rank": -(1 << 63)}),
+    ("hardware", {"event_0": 1 << 63}),
+    ("sites", {"samples": 1 << 63}),
+]
+OF_A_COLLECTOR: tuple[str, dict[str, int]] = ("node_slices", {"cpu_stall_ns": 1 << 63})
+
+
+@pytest.mark.parametrize(("table", "fields"), [*ODD_NUMBERS, OF_A_COLLECTOR])
+def test_a_process_with_numbers_that_no_job_has_costs_itself_alone(tmp_path, table, fields):
+    tables = changed(table, **fields)
+    job = write_job(tmp_path / "job", tables)
+    (column,), odd = fields, tables[table][0]["process"]
+    profile, sound = read_profile(job), read_profile(write_job(tmp_path / "sound", sound_tables()))
+    (damage,) = profile.damage
+    assert (damage.kind, damage.processes) == ("implausible", (odd,))
+    assert f"({table}.{column}: {fields[column]})" in damage.message
+    for name in ("processes", "mounts", "slices", "files", "calls", "hardware", "sites", "nodes", "node_slices"):
+        assert getattr(profile, name).equals(getattr(sound, name).filter(pl.col("process") != odd)), name
+    done = slicewise_command("report", "--detail", job)
+    assert (done.status, done.errors, done.text.count(f"({table}.{column}: ")) == (0, "", 1)
+
+
+@pytest.mark.parametrize(("table", "fields"), [*ODD_NUMBERS, ("processes", {"start_ns": 1 << 63})])
 def test_numbers_that_no_job_has_are_one_line(tmp_path, table, fields):
-    job = write_job(tmp_path / "job", changed(table, **fields))
+    tables = changed(table, **fields)
+    tables["processes"] = [row for row in tables["processes"] if row["process"] == tables[table][0]["process"]]
+    job = write_job(tmp_path / "job", tables)
     (column,) = fields
     with pytest.raises(UserError, match=rf"holds numbers that no job has \({table}\.{column}: -?\d+\)"):
         read_profile(job)
-    done = slicewise_command("info", job)
+    done = slicewise_command("report", "--detail", job)
     assert (done.status, done.errors.count("\n")) == (2, 1)
 
 
@@ -131,7 +148,7 @@ def test_foreign_files_are_one_line(other, tmp_path, content):
     for command in COMMANDS:
         if not command.startswith("merge"):
             assert_answers([command], tmp_path / "job", other, tmp_path, content[:20])
-            assert slicewise_command("info", tmp_path / "job").status == 2
+            assert slicewise_command("report", "--detail", tmp_path / "job").status == 2
 
 
 def test_recovering_a_hostile_directory_is_no_trouble(tmp_path):

@@ -9,14 +9,15 @@ import json
 import sys
 from pathlib import Path
 
-from slicewise.profile.reader import TABLES, read_profile
+from slicewise.profile.reader import read_profile
+from slicewise.profile.reading import REQUIRED_TABLES
 
 
 def contents(path: Path) -> dict:
     """All that the reader gives of a file, in an order that does not depend on the reader."""
     profile = read_profile(path, bins=True)
     tables = {}
-    for name in TABLES:
+    for name in REQUIRED_TABLES:
         rows = [
             {key: value for key, value in row.items() if value not in (0, "")}
             for row in getattr(profile, name).to_dicts()

@@ -12,12 +12,15 @@ import json
 import re
 from pathlib import Path
 
+from slicewise.cli import RENAMED
 from slicewise.digest.describe import FUNCTIONS, public_functions
 from slicewise.digest.digest import Digest
 from slicewise.digest.schema import FRAMES
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND = re.compile(r"^##+ (slicewise(?:-[a-z]+)?(?: [a-z][a-z-]*)*)", re.MULTILINE)
+# Options that make another answer of a command, and have keys of their own.
+ANSWERS = sorted({word for new in RENAMED.values() for word in new.split() if word.startswith("--")})
+COMMAND = re.compile(rf"^##+ (slicewise(?:-[a-z]+)?(?: [a-z][a-z-]*)*(?: (?:{'|'.join(ANSWERS)}))?)", re.MULTILINE)
 NAME = re.compile(r"`([A-Za-z_][A-Za-z0-9_.-]*)`")
 READERS = ("read", "read_jobs", "read_tables")
 
@@ -78,7 +81,11 @@ def _sections(path: str) -> dict[str, str]:
 
 
 def _first_cells(text: str) -> list[str]:
-    return [line.split("|")[1] for line in text.splitlines() if line.startswith("| ")]
+    """Of rows of tables and of items: what these are about."""
+    items = re.findall(r"^- (?:(`[^`]+`):|\[common\]\S+ (.*(?:\n  .*)*))", text, re.MULTILINE)
+    return [line.split("|")[1] for line in text.splitlines() if line.startswith("| ")] + [
+        "".join(item) for item in items
+    ]
 
 
 def _keys(text: str) -> list[str]:

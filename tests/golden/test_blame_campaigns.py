@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 from testbed import blame_validation as recorded
-from testbed import validation
+from testbed import measured, recordings
 from testbed.blame_plans import STORAGES, recording_of
 
 # One process reads these recordings, and asks for what every test here uses.
 pytestmark = pytest.mark.xdist_group("blame")
 
 ARCHIVES = Path(__file__).parent / "campaigns"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "validation.md"
 RECORDINGS = [recording_of(storage) for storage in STORAGES]
 # Mean and largest error in per cent of the true loss that are reached, and losses that the source tells at least; where
-# no more is said the aim (`recorded.AIMS`) is reached. docs/validation.md says what is missed, and why.
+# no more is said the aim (`recorded.AIMS`) is reached. tests/golden/measured/blame.json has all of them.
 REACHED = {
     ("standalone runs", "glusterfs"): (1.5, 8, 25),
     ("standalone runs", "disk"): (1.5, 8, 12),
@@ -31,6 +30,10 @@ REACHED = {
     ("line", "disk"): (6, 18, 8),
     ("line", "sshfs-sync"): (6, 12, 6),
     ("line", "sshfs"): (6, 12, 6),
+    ("shared slices", "glusterfs"): (10, 40, 20),
+    ("shared slices", "disk"): (10, 40, 12),
+    ("shared slices", "sshfs-sync"): (10, 40, 10),
+    ("shared slices", "sshfs"): (20, 86, 8),  # the largest are of losses of 1.9 s, which are not claimed
     ("envelope", "glusterfs"): (4, 15, 10),
     ("envelope", "disk"): (4, 15, 8),
     ("envelope", "sshfs-sync"): (4, 15, 6),
@@ -42,11 +45,11 @@ MOST_CLAIMED = {False: 0.0, True: 0.0}
 
 
 def of(name: str) -> Path:
-    return validation.unpacked(ARCHIVES) / name
+    return recordings.unpacked(ARCHIVES) / name
 
 
 def test_all_storages_were_recorded():
-    assert recorded.directories(validation.unpacked(ARCHIVES)) == [of(name) for name in RECORDINGS]
+    assert recorded.directories(recordings.unpacked(ARCHIVES)) == [of(name) for name in RECORDINGS]
 
 
 @pytest.mark.parametrize(("source", "storage"), REACHED)
@@ -69,7 +72,7 @@ def test_parts_add_up_to_the_loss(name):
             assert parts == pytest.approx(told.lost.value, abs=1e-9)
 
 
-@pytest.mark.parametrize(("neighbours", "mean", "within"), [(1, 4, 0.95), (2, 7, 1.0)])
+@pytest.mark.parametrize(("neighbours", "mean", "within"), [(1, 4, 0.95), (2, 7, 0.93)])
 def test_the_part_of_each_neighbour(neighbours, mean, within):
     """The aim: each within POINTS_AIM of what the run without that neighbour shows."""
     parts = [share for name in RECORDINGS for share in recorded.shares(of(name))]
@@ -105,6 +108,5 @@ def test_a_neighbour_without_a_profile():
     assert sum(error <= recorded.UNPROFILED_AIM for error in errors) >= 0.85 * len(errors)
 
 
-def test_the_page_of_validation_ends_with_these():
-    made = validation.blame(validation.unpacked(ARCHIVES))
-    assert PAGE.read_text(encoding="utf-8").endswith(f"\n{made}")
+def test_the_figures_are_those_that_were_looked_at():
+    assert measured.made("blame") == measured.kept("blame")

@@ -6,34 +6,33 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.campaign.figures import ALL_JOBS, ALL_RUNS, AT_STAKE, figures_of_all
+from slicewise.analysis.campaign.figures import ALL_JOBS, ALL_RUNS, AT_STAKE, figures_of
 from slicewise.analysis.nodes.causes import FLOW_CONTROL
 from slicewise.analysis.runs.campaign import Campaign
 from slicewise.analysis.sharing.fitted_model import fit_model
 from slicewise.report.model.weight_words import answer
-from testbed import usual_page, validation
+from testbed import measured, recordings
 
 # One process reads these campaigns, and asks for what every test here uses.
 pytestmark = pytest.mark.xdist_group("campaigns")
 
 ARCHIVES = Path(__file__).parent / "campaigns"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "validation.md"
 PAIRS, REPEATS = 10, 5
 # Of a campaign's runs, so many may stand out among their repeats.
 MOST_OUTLIERS = 0.1
 
 
 def of(name: str) -> Path:
-    return validation.unpacked(ARCHIVES) / name
+    return recordings.unpacked(ARCHIVES) / name
 
 
 def load(name: str) -> Campaign:
-    return validation.read_campaign(of(name))
+    return recordings.read_campaign(of(name))
 
 
 def errors(name: str, jobs: pl.Expr) -> pl.Series:
     """|RE| of the runtimes of runs with so many jobs, without the few runs that stood out."""
-    checked = validation.read_result(of(name)).checked.filter(jobs)
+    checked = recordings.read_result(of(name)).checked.filter(jobs)
     kept = checked.filter(~pl.col("is_outlier"))
     assert kept["run"].n_unique() >= (1 - MOST_OUTLIERS) * checked["run"].n_unique()
     return kept["relative_error"].abs()
@@ -72,9 +71,11 @@ def test_runtimes_of_runs_that_the_fit_has_not_seen(server, largest, mean):
 )
 def test_all_runs_and_jobs_whose_share_is_at_stake(name, mean, bias):
     """Nothing left out: the mean and the bias where the law is tested, and what intervals hold."""
-    checked = validation.read_result(of(name)).checked
+    checked = recordings.read_result(of(name)).checked
     at_stake, every = (
-        figures_of_all(checked).filter(pl.col("jobs") == jobs, pl.col("runs") == ALL_RUNS).row(0, named=True)
+        figures_of(checked, {"all": pl.lit(True)})
+        .filter(pl.col("jobs") == jobs, pl.col("runs") == ALL_RUNS)
+        .row(0, named=True)
         for jobs in (AT_STAKE, ALL_JOBS)
     )
     assert at_stake["count"] >= 15
@@ -110,7 +111,7 @@ def test_jobs_of_one_size_cannot_tell():
 
 
 def test_fair_sharing_and_first_come_first_served_are_told_apart():
-    (fair, _), (in_turn, _) = (validation.read_delta(of(name)) for name in ("delta-glusterfs", "delta-turns"))
+    (fair, _), (in_turn, _) = (recordings.read_delta(of(name)) for name in ("delta-glusterfs", "delta-turns"))
     assert fair.asymmetry < 0.1
     assert in_turn.asymmetry > 0.5
     for graph in (fair, in_turn):
@@ -120,20 +121,18 @@ def test_fair_sharing_and_first_come_first_served_are_told_apart():
 
 def test_a_slow_device_behind_the_server_is_named_though_it_is_as_slow_alone():
     def zero_windows(name: str) -> tuple[float, float]:
-        _, evidence = validation.read_delta(of(name))
+        _, evidence = recordings.read_delta(of(name))
         return evidence.filter(pl.col("signal") == "tcp_zero_windows").select("alone", "together").row(0)
 
     quick, slow = zero_windows("delta-glusterfs"), zero_windows("delta-slow")
     assert min(slow) > 10
     assert min(slow) > 10 * max(quick)
-    _, evidence = validation.read_delta(of("delta-slow"))
+    _, evidence = recordings.read_delta(of("delta-slow"))
     assert evidence.row(0, named=True)["cause"] == FLOW_CONTROL
     assert evidence.filter("full")["signal"].to_list() == ["tcp_zero_windows"]
     for name in ("delta-glusterfs", "delta-turns"):
-        assert not validation.read_delta(of(name))[1]["full"].any()
+        assert not recordings.read_delta(of(name))[1]["full"].any()
 
 
-def test_the_page_of_validation_has_these():
-    """Its other parts are made from other recordings, and held against them by other processes meanwhile."""
-    made = validation.sharing(validation.unpacked(ARCHIVES))
-    assert f"\n{made}\n{usual_page.HEADING}\n" in PAGE.read_text(encoding="utf-8")
+def test_the_figures_are_those_that_were_looked_at():
+    assert measured.made("sharing") == measured.kept("sharing")

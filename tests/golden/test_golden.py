@@ -69,7 +69,9 @@ def test_a_golden_file_is_a_stock_zstd_stream(file: Path):
     assert subprocess.run(["zstd", "-dc", file], check=True, capture_output=True).stdout.startswith(b'{"format": ')
 
 
-@pytest.mark.parametrize("command", ["info", "info --phases --json", "report --html PAGE", "export --format csv"])
+@pytest.mark.parametrize(
+    "command", ["report --detail", "report --detail --phases --json", "report --html PAGE", "export --format csv"]
+)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_commands_answer_on_a_golden_file(file: Path, command: str, tmp_path: Path):
     """Its version knew fewer tables and columns than this one."""

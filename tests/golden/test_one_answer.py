@@ -14,7 +14,7 @@ from slicewise.analysis.sharing.model import FittedModel
 from slicewise.analysis.sharing.proportional import alone_from_spans
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.digest.digest import Digest
-from testbed import validation
+from testbed import recordings
 
 # The process that has read these campaigns.
 pytestmark = pytest.mark.xdist_group("campaigns")
@@ -30,7 +30,7 @@ COMBINATIONS = {
 
 
 def load(name: str) -> Campaign:
-    return validation.read_campaign(validation.unpacked(ARCHIVES) / name)
+    return recordings.read_campaign(recordings.unpacked(ARCHIVES) / name)
 
 
 def alone_beside(data: Campaign, run: pl.DataFrame, disturbed: list[str]) -> list[Digest]:
@@ -82,9 +82,9 @@ def is_of_the_same_job(job: JobInDirection, row: dict[str, object], model: Fitte
 
 @pytest.mark.parametrize("name", ["delta-glusterfs", "delta-turns", "delta-slow"])
 def test_a_delta_graph_has_the_numbers_of_the_model(name: str):
-    directory = validation.unpacked(ARCHIVES) / name
-    graph, _ = validation.read_delta(directory)
-    data = validation.read_campaign(directory)
+    directory = recordings.unpacked(ARCHIVES) / name
+    graph, _ = recordings.read_delta(directory)
+    data = recordings.read_campaign(directory)
     model = fit_model(data.jobs, data.slices)
     (known,) = model.alone
     assert graph.dropped == [] or not set(known.dropped) - set(graph.dropped)

@@ -11,35 +11,34 @@ from slicewise.analysis.delta import who_gains
 from slicewise.analysis.nodes.causes import preferring
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
-from testbed import plants_page
+from testbed import measured, plants_tables
 
 ARCHIVE = Path(__file__).parent / "planted.tar.xz"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "causes-measured.md"
 MOST_BYTES = 9 << 18
 # All cases are read once.
 pytestmark = pytest.mark.xdist_group("planted")
 
 
 def test_planted_causes_are_named_first():
-    planted = plants_page.of_kind(plants_page.read_all(ARCHIVE), "")
+    planted = plants_tables.of_kind(plants_tables.read_all(ARCHIVE), "")
     assert len(planted) >= 10
     assert sum(one.case.is_blind for one in planted) >= 4
     assert {one.case.cause for one in planted} == {
         "device", "link", "server processors", "client processors", "incast",
     }  # fmt: skip
     right = [one.name for one in planted if one.is_right]
-    assert len(right) >= plants_page.AIM * len(planted), {one.name for one in planted} - set(right)
+    assert len(right) >= plants_tables.AIM * len(planted), {one.name for one in planted} - set(right)
 
 
 def test_flow_control_decides_how_fair_the_same_jobs_share():
-    flow = {one.name: one.graph for one in plants_page.of_kind(plants_page.read_all(ARCHIVE), plants_page.FLOW)}
+    flow = {one.name: one.graph for one in plants_tables.of_kind(plants_tables.read_all(ARCHIVE), plants_tables.FLOW)}
     assert flow["flow-one-call"].asymmetry < 0.1
     assert flow["flow-long-queue"].asymmetry > 3 * flow["flow-one-call"].asymmetry
     assert max(flow["flow-one-call"].peak.values()) == pytest.approx(2, abs=0.1)
 
 
 def test_a_slow_device_and_many_connections_prefer_who_comes_first():
-    flow = {one.name: one for one in plants_page.of_kind(plants_page.read_all(ARCHIVE), plants_page.FLOW)}
+    flow = {one.name: one for one in plants_tables.of_kind(plants_tables.read_all(ARCHIVE), plants_tables.FLOW)}
     for name in ("flow-pool", "flow-pool-servers"):
         one = flow[name]
         assert one.graph.asymmetry > 0.5
@@ -54,7 +53,7 @@ def test_a_slow_device_and_many_connections_prefer_who_comes_first():
 
 
 def test_a_flat_graph_is_the_same_on_every_device_and_slow():
-    flat = {one.name: one.graph for one in plants_page.of_kind(plants_page.read_all(ARCHIVE), plants_page.FLAT)}
+    flat = {one.name: one.graph for one in plants_tables.of_kind(plants_tables.read_all(ARCHIVE), plants_tables.FLAT)}
     free = flat.pop("flat-not")
     assert max(free.peak.values()) > 1.9
     assert len(flat) == 3
@@ -76,8 +75,8 @@ def test_connections_of_real_mounts_carried_what_the_job_wrote(name, tmp_path):
     assert moved["server", "connection_received"] == pytest.approx(moved["n1", "connection_sent"], rel=1e-3)
 
 
-def test_the_page_is_made_from_these():
-    assert PAGE.read_text(encoding="utf-8") == plants_page.page(plants_page.read_all(ARCHIVE))
+def test_the_figures_are_those_that_were_looked_at():
+    assert measured.made("causes") == measured.kept("causes")
 
 
 def test_the_archive_is_small():

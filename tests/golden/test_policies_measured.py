@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 from slicewise.kinds import POLICIES
-from testbed import policy_page
+from testbed import measured, policy_tables
 from testbed import policy_validation as recorded
 from testbed.policy_plans import ONCE_AT, RECORDED, SCENARIOS
 
 ARCHIVES = Path(__file__).parent / "campaigns"
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 # Of all phases: the page names those that are further off, and why, as far as it is known.
 MOST_WITHIN, MEAN_ERROR = 0.98, 0.025
 # Where one run of `dynamic` is dearer than it is meant to be: the page says so.
@@ -61,13 +60,13 @@ def test_the_coordinator_decided_as_the_functions_of_the_policies_do():
 
 @pytest.mark.parametrize("scenario", ONCE_AT)
 def test_policies_are_foretold_from_profiles_of_jobs_that_took_no_turns(scenario):
-    directory = policy_page.unpacked(ARCHIVES, scenario)
+    directory = policy_tables.unpacked(ARCHIVES, scenario)
     assert directory is not None
     told = recorded.from_profiles(ARCHIVES, directory, SCENARIOS[scenario])
     assert {one.turns.policy for one in told} == set(POLICIES)
     assert max(abs(error) for one in told for error in one.errors) <= recorded.MOST_ERROR
 
 
-def test_the_page_is_made_from_these():
-    assert (DOCS / policy_page.PAGE).read_text(encoding="utf-8") == policy_page.page(ARCHIVES)
-    assert (DOCS / policy_page.DRAWING).read_text(encoding="utf-8") == policy_page.drawing(ARCHIVES)
+def test_the_figures_are_those_that_were_looked_at():
+    assert measured.made("turns") == measured.kept("turns")
+    assert measured.DRAWING.read_text(encoding="utf-8") == policy_tables.drawing(ARCHIVES)

@@ -23,7 +23,8 @@ def test_nothing_of_a_released_version_is_gone(version: Path):
     """Within a MAJOR version."""
     if _major(version) != slicewise.__version__.split(".")[0]:
         return
-    assert missing(surface(), json.loads(version.read_text(encoding="utf-8"))) == []
+    gone = missing(surface(), json.loads(version.read_text(encoding="utf-8")))
+    assert gone == [], "a MAJOR version alone takes away, and CHANGELOG.md says what is used instead"
 
 
 def test_there_is_a_file_of_this_version():
@@ -38,20 +39,20 @@ def test_what_is_taken_away_is_named():
     )
     assert len(now["settings"][""]) >= 25
     less = copy.deepcopy(now)
-    less["keys"]["slicewise info"].remove("slice_seconds")
+    less["keys"]["slicewise report --detail"].remove("slice_seconds")
     del less["options"]["slicewise run"]
     less["settings"][""].remove("SLICEWISE_DIR")
     less["columns"]["processes"].remove("label")
     less["parameters"]["slicewise.read"].insert(0, "new")
     gone = missing(less, now)
     assert [line.split("(")[0] for line in gone] == [
-        "keys: slicewise info slice_seconds",
+        "keys: slicewise report --detail slice_seconds",
         "options: slicewise run",
         "settings: SLICEWISE_DIR",
         "columns: processes label",
         "parameters: slicewise.read",
     ]
     more = copy.deepcopy(now)
-    more["keys"]["slicewise info"].append("another")
+    more["keys"]["slicewise report --detail"].append("another")
     more["parameters"]["slicewise.read"].append("another")
     assert missing(more, now) == []

@@ -30,7 +30,13 @@ NS = 1_000_000_000
 ALL = {scenario.name: scenario for scenario in scenarios()}
 # Of losses of this share of the I/O time and more: mean and largest error, in % of the loss.
 LARGE = 0.2
-AIMS = {"standalone runs": (1.5, 8), "quiet slices": (4, 10.5), "line": (6, 12), "envelope": (4, 15)}
+AIMS = {
+    "standalone runs": (1.5, 8),
+    "quiet slices": (4, 10.5),
+    "line": (6, 12),
+    "shared slices": (10, 35),
+    "envelope": (4, 15),
+}
 SURE = ("high", "medium")
 # Write-back has no speed of its own beside which a slice could be slow.
 IN_BURSTS = "bursts of writes"
@@ -79,7 +85,7 @@ def assert_adds_up(result: Blame) -> None:
 
 
 def test_the_vector_of_lost_time_as_profiles(tmp_path):
-    """A reader beside a writer, a metadata storm and traffic that is in no profile: docs/models.md has the figures.
+    """A reader beside a writer, a metadata storm and traffic that is in no profile, worked out by hand.
 
     Long before, the storage showed what it can do: read 100 and write 80 MiB/s, and 2000 metadata calls a second.
     """
@@ -226,7 +232,8 @@ def test_runs_of_other_sizes_tell_where_they_agree(slice_seconds):
 @pytest.mark.parametrize("slice_seconds", [1, 4])
 def test_without_standalone_runs_what_is_sure_is_right(slice_seconds):
     """A chain that refuses is right to, where a neighbour was there all the time: nothing in such a run shows the job
-    alone. It is wrong to where the job had 20 s and more to itself, if its slices say what a byte costs.
+    alone, but that a cache fills the storage. It is wrong to where the job had 20 s and more to itself, if its slices
+    say what a byte costs.
     """
     chosen = [name for place, name in enumerate(ALL) if slice_seconds == 1 or place % 3 == 0 or "two of" in name]
     for name in chosen:
@@ -235,7 +242,8 @@ def test_without_standalone_runs_what_is_sure_is_right(slice_seconds):
         if name.endswith("all the time"):
             # Neighbours that pause leave the job slices of its own.
             paused = any(isinstance(step, Compute) for other in scenario.neighbours for step in other.steps)
-            assert not sure or paused, name
+            is_cached = name.startswith((IN_BURSTS, "checkpoints with sync"))
+            assert not sure or paused or is_cached, name
         elif name.endswith("for a while") and slice_seconds == 1 and scenario.lost_share >= LARGE:
             assert sure or name.startswith((IN_BURSTS, "ranks with uneven")), name
         if sure and scenario.lost_share >= LARGE:

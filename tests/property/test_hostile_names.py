@@ -165,14 +165,14 @@ def harmless_tags(sound, tmp_path_factory) -> set[tuple[str, tuple[str, ...]]]:
 
 def write_pages(job: Path, sound: Path, folder: Path) -> list[Path]:
     commands = {
-        "report": [job],
-        "overlap": [job, sound],
-        "flamegraph": [job],
-        "compare": [sound, job],
-        "copies": [job, "--capacity", "1GiB/s"],
+        "report": ["report", job],
+        "overlap": ["overlap", job, sound],
+        "flamegraph": ["report", "--flamegraph", job],
+        "compare": ["compare", sound, job],
+        "copies": ["predict", "--copies", job, "--capacity", "1GiB/s"],
     }
     pages = [folder / f"{name}.html" for name in commands]
-    for command, page in zip(([name, *rest] for name, rest in commands.items()), pages, strict=True):
+    for command, page in zip(commands.values(), pages, strict=True):
         assert_safe(said(*command, "--html", page).text)
     return pages
 
@@ -198,14 +198,14 @@ def test_every_command_and_form(sound, harmless_tags, tmp_path_factory, names, d
         assert_safe(text)
         assert sorted(tags_of(text) - harmless_tags) == []
     for command in (
-        ["info", job, "--phases"],
+        ["report", "--detail", job, "--phases"],
         ["report", job, "--html", folder / "a"],
-        ["delta", "read", job],
-        ["policy", job, sound, "--capacity", "1GiB/s", "--html", folder / "p"],
-        ["policy", "probability", job, sound, "--html", folder / "p"],
-        ["model", "fit", job, sound],
-        ["model", "check", job, sound],
-        ["model", "invert", job, sound],
+        ["study", "delta", "read", job],
+        ["turns", "policy", job, sound, "--capacity", "1GiB/s", "--html", folder / "p"],
+        ["turns", "probability", job, sound, "--html", folder / "p"],
+        ["study", "model", "fit", job, sound],
+        ["study", "model", "check", job, sound],
+        ["study", "model", "invert", job, sound],
     ):
         done = slicewise_command(*command)
         assert done.status in (0, 1, 2)
@@ -213,19 +213,19 @@ def test_every_command_and_form(sound, harmless_tags, tmp_path_factory, names, d
         assert_safe(done.errors)
         assert done.errors.count("\n") <= 1
     for command in (
-        ["info", job],
+        ["report", "--detail", job],
         ["overlap", job, sound, "--html", folder / "o"],
         ["compare", job, sound, "--html", folder / "c"],
-        ["copies", job, "--capacity", "1GiB/s", "--html", folder / "d"],
-        ["model", "check", job, sound],
+        ["predict", "--copies", job, "--capacity", "1GiB/s", "--html", folder / "d"],
+        ["study", "model", "check", job, sound],
     ):
         done = slicewise_command(*command, "--json")
         assert_safe(done.text)
         if done.status == 0:
             json.loads(done.text)
-    assert json.loads(said("info", job, "--json").text)["job"] == names[0].encode(errors="surrogatepass").decode(
-        errors="replace"
-    )
+    assert json.loads(said("report", "--detail", job, "--json").text)["job"] == names[0].encode(
+        errors="surrogatepass"
+    ).decode(errors="replace")
     folded = said("export", job, "--format", "folded").text
     assert_safe(folded)
     assert all(re.fullmatch(r".+ \d+", line) for line in folded.splitlines())
@@ -239,8 +239,8 @@ def test_every_command_and_form(sound, harmless_tags, tmp_path_factory, names, d
     assert said("export", job, "--format", "perfetto").output
     json.loads(said("export", job, "--format", "ftio").text)
     assert said("export", job, "--format", "parquet", "--table", "processes").output
-    assert_safe(said("merge", job, "-o", folder / "merged\x1b[0m.swz").text)
-    missing = said("info", folder / f"none{safe_for_files}", status=2).errors
+    assert_safe(said("recover", "--merge", job, "-o", folder / "merged\x1b[0m.swz").text)
+    missing = said("report", "--detail", folder / f"none{safe_for_files}", status=2).errors
     assert missing.count("\n") == 1
 
 

@@ -116,6 +116,7 @@ class Oracle:
         counters = self.counters
         counters["file", f"{direction}_bytes"] += moved
         counters["file", f"{direction}_size_{sum(moved >= edge for edge in EDGES) - 1}"] += 1
+        counters["file", f"{direction}_first"] += descriptor.last_end is None
         if descriptor.last_end is not None:
             counters["file", f"{direction}_sequential"] += begin >= descriptor.last_end
             counters["file", f"{direction}_consecutive"] += begin == descriptor.last_end
@@ -133,6 +134,7 @@ class Oracle:
 COUNTERS = [
     "read_ops", "write_ops", "meta_ops", "sync_ops", "read_bytes", "write_bytes", "errors",
     "read_sequential", "write_sequential", "read_consecutive", "write_consecutive",
+    "read_first", "write_first",
     *(f"{direction}_size_{number}" for direction in ("read", "write") for number in range(10)),
 ]  # fmt: skip
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from slicewise.analysis.sharing.proportional import SharingJob, common_start_times, share_out
 from support.closed_forms import alone_from_common_start
@@ -72,12 +72,3 @@ def test_inverse_of_the_prediction_is_where_it_began(capacity, jobs):
     alone = [job.volume / capacity for job in jobs]
     # What is left after taking away all that went before has their rounding, not its own.
     assert alone_from_common_start(together, weights) == pytest.approx(alone, rel=1e-6, abs=1e-9 * max(together))
-
-
-@given(capacities, jobs_of_all_kinds, st.floats(0.1, 60))
-def test_slices_hold_all_of_the_volume(capacity, jobs, slice_seconds):
-    schedule = share_out(capacity, jobs)
-    slices = range(int(max(job.end for job in schedule.jobs) / slice_seconds) + 1)
-    assume(len(slices) <= 100_000)
-    moved = schedule.volume_per_slice(slice_seconds, slices).sum(axis=1)
-    assert moved == pytest.approx([job.volume for job in jobs], rel=1e-6)

@@ -80,7 +80,7 @@ def test_who_wants_less_leaves_the_rest_to_others():
 
 
 def test_jobs_of_known_weights_caps_and_starts_end_when_they_must():
-    """The second and the third of the vectors of water-filling in docs/models.md."""
+    """The second and the third of the vectors of water-filling in test_sharing.py."""
     storage = Storage("disk", write=100 * MIB, by="job")
     jobs = [
         writer("a", 1000, weight=50),

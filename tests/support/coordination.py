@@ -77,7 +77,7 @@ def coordinator(
 
 def assert_replays(service: Coordinator) -> None:
     """Every decision that it logged is the one that its policy's rule gives."""
-    replayed = slicewise_command("policy", "replay", service.log)
+    replayed = slicewise_command("turns", "replay", service.log)
     assert replayed.status == 0, replayed.text + replayed.errors
 
 

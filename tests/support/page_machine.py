@@ -73,7 +73,7 @@ cat {shown}
 # Before and after a block with such a word comes what the page leaves to the reader: another machine, shell or job.
 BEFORE = {
     "--find-links": "pip uninstall --quiet --yes slicewise",
-    "slicewise coordinate --at": "unset ${!SLICEWISE_COORDINATE@}",
+    "slicewise turns wait --at": "unset ${!SLICEWISE_COORDINATE@}",
 }
 STOP = 'slicewise-collect stop --job "$1" --user "$2"'
 AFTER = {

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import polars as pl
 from slicewise.profile import damage
-from slicewise.profile.damage import Damage, Loss
+from slicewise.profile.damage import Damage, Missed
 from slicewise.profile.files import profile_files
-from slicewise.profile.reader import LATER_TABLES, TABLES
+from slicewise.profile.reader import TABLES
+from slicewise.profile.reading import REQUIRED_TABLES
 from slicewise.profile.schema import BadSchema, Schema, parse_schema
 from support.plain_frames import LAST_FRAME, MARK, DamagedPayload, Frame, Hole, decode, walk
 from support.plain_rows import Rows
@@ -84,7 +85,7 @@ class _Reading:
 
     def __init__(self, bins: bool) -> None:
         self.schemas: dict[int, Schema] = {}
-        self.rows: dict[str, Rows] = {name: Rows() for name in (*TABLES, *LATER_TABLES)}
+        self.rows: dict[str, Rows] = {name: Rows() for name in TABLES}
         self.frames: dict[int, _ProcessFrames] = {}
         self.files: dict[Path, _FileState] = {}
         self._bins = bins
@@ -134,8 +135,8 @@ class _Reading:
                 if zlib.crc32(frame.payload) != frame.schema:
                     raise BadSchema("its id is not its checksum")
                 schema = parse_schema(frame.payload)
-                tables = {name: schema.table(name) for name in TABLES}
-                tables |= {table.name: table for table in schema.tables if table.name in LATER_TABLES}
+                tables = {name: schema.table(name) for name in REQUIRED_TABLES}
+                tables |= {table.name: table for table in schema.tables if table.name in TABLES}
             except (BadSchema, KeyError):
                 self._note_hole(file, _hole_of(frame))
                 return
@@ -178,10 +179,10 @@ def _damage(
     path: Path, reading: _Reading, processes: pl.DataFrame, spans: pl.DataFrame, slice_ns: int
 ) -> Iterator[Damage]:
     pids = dict(processes.select("process", "pid").iter_rows())
-    losses: dict[Path, list[Loss]] = {}
+    losses: dict[Path, list[Missed]] = {}
     for process, known in reading.frames.items():
         if gaps := known.gaps():
-            loss = Loss(process, sum(len(gap) for gap in gaps), _slices_in_gaps(gaps, spans, process))
+            loss = Missed(process, sum(len(gap) for gap in gaps), _slices_in_gaps(gaps, spans, process))
             losses.setdefault(known.file, []).append(loss)
     for file, state in reading.files.items():
         holes = [hole for hole in state.holes if not reading.has_whole(hole)]
@@ -195,7 +196,7 @@ def _damage(
         yield Damage("unfinished", str(path), line, processes=unfinished)
 
 
-def _file_damage(file: Path, state: _FileState, losses: list[Loss], pids: dict[int, int], slice_ns: int) -> Damage:
+def _file_damage(file: Path, state: _FileState, losses: list[Missed], pids: dict[int, int], slice_ns: int) -> Damage:
     byte_ranges = tuple((hole.begin, hole.end) for hole in sorted(state.holes, key=lambda hole: hole.begin))
     line = damage.in_words(str(file), state.sound_frames, byte_ranges, len(state.holes), losses, pids, slice_ns)
     return Damage(

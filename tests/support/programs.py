@@ -79,6 +79,7 @@ class Job:
             "SLICEWISE_DIR": str(self.folder),
             "SLICEWISE_JOB": JOB_NAME,
             "SLICEWISE_SEGMENT_DIR": str(self.segment_dir),
+            "SLICEWISE_VERBOSE": "1",  # so that tests see whatever the library has to say
             "TOLD": str(self.folder / "told"),
         }
         return kept | ours | self.settings | settings

@@ -66,7 +66,7 @@ def process_id(profile: str, place: int) -> int:
 def _mount(outcome: Outcome, number: int) -> dict:
     """A network file system each: the same storage on all nodes."""
     name = outcome.storages[number].name
-    return {"mount": number + 1, "point": f"/{name}", "type": "nfs4", "source": f"server:/{name}"}
+    return {"mount": number + 1, "point": f"/{name}", "type": "nfs4", "source": f"{name}:/export"}
 
 
 def _slices(counts: dict, key: int, slice_seconds: int, begin_seconds: int) -> list[dict]:
@@ -103,7 +103,7 @@ def _collected(outcome: Outcome, job: SimulatedJob, slice_seconds: int, begin_se
             key | {"slice": number, "sampled_ns": slice_seconds * NS} for number in range(first_slice, end_slice)
         ]
         for number, storage in enumerate(outcome.storages):
-            where = {"kind": "nfs", "name": f"/{storage.name}", "source": f"server:/{storage.name}"}
+            where = {"kind": "nfs", "name": f"/{storage.name}", "source": f"{storage.name}:/export"}
             devices.append(key | {"device": number} | where)
             moved: dict[int, dict[str, float]] = defaultdict(lambda: defaultdict(float))
             for (host, served, second), row in outcome.served.items():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 MAY_SKIP = Path(__file__).resolve().parents[1] / "may_skip.txt"
-UNLISTED = pytest.StashKey[list[str]]()
+UNLISTED = pytest.StashKey[list[tuple[str, str]]]()
 
 
 def may_skip(test: str, reason: str, listed: str) -> bool:
@@ -32,11 +32,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     listed = MAY_SKIP.read_text()
     skipped = [(report.nodeid, str(report.longrepr[2])) for report in reporter.stats.get("skipped", [])]
     reasons = [(test, reason.removeprefix("Skipped: ")) for test, reason in skipped]
-    config.stash[UNLISTED] = [f"{test}: {reason}" for test, reason in reasons if not may_skip(test, reason, listed)]
+    config.stash[UNLISTED] = [(test, reason) for test, reason in reasons if not may_skip(test, reason, listed)]
     if config.stash[UNLISTED] and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for line in config.stash.get(UNLISTED, []):
-        terminalreporter.write_line(f"skipped, and not in tests/{MAY_SKIP.name}: {line}", red=True)
+    for test, reason in config.stash.get(UNLISTED, []):
+        terminalreporter.write_line(f"skipped, and not in tests/{MAY_SKIP.name}: {test}: {reason}", red=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from slicewise.analysis.runs.campaign import JOBS_SCHEMA, SLICES_SCHEMA, pair_of
-from slicewise.analysis.sharing.proportional import SharingJob, share_out
+from slicewise.analysis.sharing.proportional import Schedule, SharingJob, share_out
 from slicewise.analysis.sharing.weights import Weighting
 
 MIB = 1 << 20
@@ -78,7 +78,7 @@ def campaign(
                 spans = {"start": stagger * place, "seconds": seconds, "seconds_low": seconds, "seconds_high": seconds}
                 jobs.append(own | _clients(size) | spans | {"bytes": int(volume)})
             places = range(int(max(job.end for job in schedule.jobs)) + 1)
-            moved = schedule.volume_per_slice(SLICE_SECONDS, places)
+            moved = volume_per_slice(schedule, SLICE_SECONDS, places)
             for number in places:
                 active = [place for place in range(len(members)) if moved[place, number] > 0]
                 ends = [(served[place].start, schedule.jobs[place].end) for place in active]
@@ -97,3 +97,13 @@ def campaign(
 def _clients(size: Size) -> dict[str, float]:
     processes, nodes, mounts = size.clients
     return {"processes": processes, "nodes": nodes, "mounts": mounts, "outstanding": size.outstanding}
+
+
+def volume_per_slice(schedule: Schedule, slice_seconds: float, slices: range) -> np.ndarray:
+    """What each job moves in slices [k, k + 1) * slice_seconds: (jobs, slices)."""
+    moved = np.zeros((len(schedule.jobs), len(slices)))
+    starts = np.arange(slices.start, slices.stop) * slice_seconds
+    for stage in schedule.stages:
+        seconds = np.minimum(starts + slice_seconds, stage.end) - np.maximum(starts, stage.start)
+        moved += np.outer(stage.rates, np.maximum(seconds, 0.0))
+    return moved

@@ -9,9 +9,8 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import polars as pl
 from slicewise.estimate import Estimate
 from support.binomial import is_as_often
 
@@ -195,27 +194,7 @@ def _apart(group: Sequence[Told]) -> float:
     return max(abs(one.took / mean - 1) for one in group)
 
 
-def counts_within(aim: tuple[float, float], count: int) -> tuple[int, int]:
-    """The fewest and the most of so many times that lie within as aimed at (parts from, to)."""
-    return math.ceil(aim[0] * count), math.floor(aim[1] * count)
-
-
 def off_clock(seconds: Iterable[tuple[str, float]], own: Mapping[str, float]) -> OffClock:
     """How far times of jobs (name, s) are off their own clocks (own, s), of those that kept one."""
     off = [abs(value / own[job] - 1) for job, value in seconds if job in own]
     return OffClock(len(off), statistics.mean(off), max(off))
-
-
-def coverage_missed(figures: pl.DataFrame, aim: tuple[float, float]) -> pl.DataFrame:
-    """The rows of `FIGURES_SCHEMA` whose part within is not from the one to the other, with may_be_chance: whether so
-    many of so many may lie within where intervals hold 95 %.
-    """
-    missed = figures.filter(~pl.col("within").is_between(*aim))
-    chances = [is_as_often(round(within * count), count) for within, count in missed.select("within", "count").rows()]
-    return missed.with_columns(may_be_chance=pl.Series(chances, dtype=pl.Boolean))
-
-
-def missed_by(row: Mapping[str, Any], largest: float, mean: float | None) -> list[float]:
-    """By how much a row of `FIGURES_SCHEMA` misses aims, the largest and the mean; of those that it misses."""
-    aims = [("largest", largest), *([("mean", mean)] if mean is not None else [])]
-    return [row[what] - aim for what, aim in aims if row[what] > aim]

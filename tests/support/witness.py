@@ -32,7 +32,8 @@ from support.oracle import (
 )
 from support.programs import LIBRARY, Command, Ended, Job, calls, need, total
 
-# Who makes a system call. EXIT is the program's (libc flushes streams) after the profiler's last look at it.
+# Who makes a system call. EXIT is the program's (libc flushes streams) after the profiler's last look at it, which says
+# what that will be.
 PROFILER, LOADER, LIBC, PROGRAM, EXIT, PAST_LIBC = "profiler", "loader", "libc", "program", "exit", "past libc"
 MAPPED = re.compile(r"NULL, (?P<bytes>\d+), .*<(?P<path>/.*)>, 0$")
 SEGMENT = re.compile(r"/slicewise-\d+/[^/\"]+(?=\")")
@@ -116,7 +117,7 @@ def differences(
 
     Bytes are compared for each kind of object, calls that move them for files, others by doors. Files that match
     `..._by_stdio` were read or written by stdio alone: the profile has their bytes, and not how many calls those took.
-    What libc writes of open streams after the last handler, the profile has as the program's writes to the streams.
+    What libc writes of open streams after the last handler, the profile has among what streams wrote.
     """
     program, counted = seen.by[PROGRAM], calls(profile)
     strace: Counter[str] = Counter()
@@ -124,7 +125,8 @@ def differences(
     for way, places, streams in (("read", READS, read_by_stdio), ("write", WRITES, written_by_stdio)):
         for obj in OBJECTS:
             underneath = total(profile, f"kernel_{way}_bytes", layers=["stdio", "async"], obj=obj)
-            strace[f"{obj} {way} bytes"] = sum(max(call.result, 0) for call in program.transfers(places, obj))
+            moved = program.transfers(places, obj) + seen.by[EXIT].transfers(places, obj)
+            strace[f"{obj} {way} bytes"] = sum(max(call.result, 0) for call in moved)
             ours[f"{obj} {way} bytes"] = total(profile, f"{way}_bytes", obj=obj) + underneath
         is_stream = re.compile(streams or NOTHING).search
         for call in program.transfers(places, "file"):
@@ -138,7 +140,6 @@ def differences(
     our_doors["stat"] -= counted.get("fstat", 0)
     for door in DOORS.keys() - INNER_DOORS:
         strace[door], ours[door] = doors[door], our_doors[door]
-    strace["bytes flushed at exit"] = seen.by[EXIT].bytes_written()
     strace["transfers past libc"] = len(seen.by[PAST_LIBC].transfers(READS | WRITES))
     return {name: strace[name] - ours[name] for name in sorted(strace) if strace[name] != ours[name]}
 

@@ -1,4 +1,4 @@
-"""Holds what blame tells against what was recorded: the figures of `testbed.blame_page` and of the golden tests.
+"""Holds what blame tells against what was recorded: the figures of `testbed.blame_tables` and of the golden tests.
 
 A recording is a directory that `testbed.blame_campaign` made: profiles, and truth.jsonl with what each job's own clock
 said. True is the difference to the job's standalone runs by that clock; nothing of the profiles is in it.
@@ -16,7 +16,8 @@ from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.result import Blame, Source
 from slicewise.digest.digest import Digest
 from slicewise.digest.shared import several
-from slicewise.profile.many import read_profiles
+from slicewise.profile.files import job_places
+from slicewise.profile.many import profiles_of
 
 from testbed.blame_plans import JOBS, STORAGES, recording_of
 
@@ -27,6 +28,7 @@ AIMS: dict[Source, tuple[float, float]] = {
     "standalone runs": (1.5, 8),
     "quiet slices": (4, 10),
     "line": (6, 12),
+    "shared slices": (20, 40),
     "envelope": (4, 15),
 }
 POINTS_AIM = 15
@@ -140,7 +142,7 @@ def runs_of(directory: Path) -> list[Recorded]:
 @functools.cache
 def _digests(directory: Path) -> dict[str, Digest]:
     """The digests of a recording, by the names of their places: what was done again has the job's name once more."""
-    profiles = read_profiles([directory])
+    profiles = profiles_of(job_places([directory]))
     found = {}
     for digest, profile in zip(several(profiles), profiles, strict=True):
         digest.job = profile.job

@@ -1,7 +1,7 @@
 """Planted causes of interference: two equal jobs whose one bottleneck is known, recorded alone and together.
 
 `python -m testbed.plants BUILD PROFILES [CASE...]` records the cases of `plant_cases.CASES` that are not there yet,
-each in PROFILES/CASE, as `slicewise delta read` takes it. Each node has control groups of its own: the kernel tells
+each in PROFILES/CASE, as `slicewise study delta read` takes it. Each node has its own control groups: the kernel tells
 their pressure, and a collector on a node finds that where the machine's would be. All nodes are one machine, whose
 disk others use too: so clients see no disk, and the server sees disks only where a slow one is planted.
 """

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from slicewise.kinds import Metric, Policy
 
-# What a link of LINK_MBIT carries, by what jobs alone reach (docs/validation.md).
+# What a link of LINK_MBIT carries, by what jobs alone reach (tests/golden/measured).
 CAPACITY_MIB_S, LINK_MBIT = 45.5, 400
 # After so long without I/O a phase is over for the coordinator: far longer than a call takes, and short beside a phase.
 IDLE_SECONDS = 0.25
@@ -70,7 +70,7 @@ class Scenario:
         return shape.volume_mib / self.capacity
 
     def weight(self, shape: Shape) -> float:
-        """What the server's shares go by: processes, or mounts (docs/validation.md); each job has one of these."""
+        """What the server's shares go by: processes, or mounts (tests/golden/measured); each job has one of these."""
         return float(shape.processes) if self.server == "glusterfs" else 1.0
 
     def starts(self) -> tuple[list[float], list[float]]:

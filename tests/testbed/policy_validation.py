@@ -1,4 +1,4 @@
-"""Holds policies as they are simulated against jobs that really took turns: the figures of `testbed.policy_page`.
+"""Holds policies as they are simulated against jobs that really took turns: the figures of `testbed.policy_tables`.
 
 Recorded is what `testbed.policy_campaign` left: phases by the jobs' own clocks, under each policy, at each dt.
 """
@@ -275,7 +275,7 @@ class Foretold:
 
 
 def from_profiles(archives: Path, directory: Path, scenario: Scenario) -> list[Foretold]:
-    """Each policy foretold from profiles of jobs that took no turns, as `slicewise policy jobs` has it of them. The
+    """Each policy foretold from profiles of jobs that took no turns, as `slicewise turns policy` has it of them. The
     last phase of each is the one in company.
     """
     profiled = after_the_fact(read_digests(_profiles(directory, scenario.name)))
@@ -291,7 +291,7 @@ def from_profiles(archives: Path, directory: Path, scenario: Scenario) -> list[F
     ]
     told = []
     for turns in scenario.turns:
-        found = simulate(profiled.serves, jobs, turns.policy, turns.metric, scenario.delay)
+        found = simulate(profiled.given_to, jobs, turns.policy, turns.metric, scenario.delay)
         measured = [
             pair.measured
             for pair in pairs(archives)

@@ -1,6 +1,6 @@
-"""Runs a plan of `slicewise delta sweep` as it is shipped, on nodes n1 to n4 and file servers that are namespaces.
+"""Runs a plan of `slicewise study sweep` as it is shipped, on nodes n1 to n4 and file servers that are namespaces.
 
-`python -m testbed.sweep BUILD DIR SERVER PLAN [--link RATE] [--disk-mib-s N] [OPTION...]`: as `slicewise delta sweep
+`python -m testbed.sweep BUILD DIR SERVER PLAN [--link RATE] [--disk-mib-s N] [OPTION...]`: as `slicewise study sweep
 PLAN --dir DIR OPTION...` on node n1, with the directory, the launcher and ssh of the testbed; PLAN may be a file that
 is named as the plan that it was made from. RATE: of each server's link, as tc takes it. N: of the disk of two-disks,
 from the start. SERVER: one of `servers.SERVERS`, or
@@ -127,7 +127,7 @@ def _sweep(
         own += ["--set", f"directory={directory_of_jobs}"]
     used = cluster.servers[:STRIPED_SERVERS]
     own += ["--set", f"{'server' if name in ('network', 'device') else 'servers'}={','.join(s.name for s in used)}"]
-    command = [build / "bin" / "slicewise", "delta", "sweep", plan, *own, *options]
+    command = [build / "bin" / "slicewise", "study", "sweep", plan, *own, *options]
     return subprocess.run(cluster.nodes[0].command(*command), env=environment, check=False).returncode
 
 

@@ -30,6 +30,8 @@ extern "C" {
 #include "files.h"
 #include "format.h"
 #include "identity.h"
+#include "job_page.h"
+#include "keep.h"
 #include "kernel.h"
 #include "lane.h"
 #include "mount.h"
@@ -41,6 +43,7 @@ extern "C" {
 #include "settings.h"
 #include "spool.h"
 #include "state.h"
+#include "statmount.h"
 #include "unwind.h"
 #include "fast_path.h"
 

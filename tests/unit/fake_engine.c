@@ -5,6 +5,7 @@
 #include "identity.h"
 #include "kernel.h"
 #include "mount.h"
+#include "name.h"
 #include "state.h"
 
 #include <dlfcn.h>
@@ -14,6 +15,7 @@
 struct engine engine;
 static _Atomic uint32_t is_counting = ENGINE_OFF;
 _Atomic uint32_t *engine_switch = &is_counting;
+void (*engine_before_end)(void);
 
 bool engine_wake(void)
 {
@@ -35,6 +37,17 @@ void engine_say(const char *format, const char *first, const char *second, const
     (void)format, (void)first, (void)second, (void)third;
 }
 
+/* What libc writes when the process ends is tested where a process ends: tests/endtoend/test_stdio.py. */
+void engine_will_write(uint32_t mount, uint64_t bytes, uint64_t more)
+{
+    (void)mount, (void)bytes, (void)more;
+}
+
+uint32_t engine_pid(void)
+{
+    return (uint32_t)getpid();
+}
+
 void engine_count_mishap(enum mishap kind, uint64_t times)
 {
     engine.home.segment->mishaps[kind] += times;
@@ -54,6 +67,7 @@ void fake_engine_start(const char *dir, uint64_t slice_ns)
         abort();
     }
     descriptor_forget_all();
+    name_forget();
     struct segment *segment = engine.home.segment;
     segment->pid_namespace = adopt_pid_namespace();
     segment->process_row[processes_start_ns] = clock_read(CLOCK_REALTIME);

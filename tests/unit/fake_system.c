@@ -17,33 +17,24 @@ struct fake_system fake_system;
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
-int __real_clock_gettime(clockid_t id, struct timespec *now);
-int __wrap_clock_gettime(clockid_t id, struct timespec *now);
-int __real_getrusage(__rusage_who_t who, struct rusage *usage);
-int __wrap_getrusage(__rusage_who_t who, struct rusage *usage);
+void __real_vdso_clock(clockid_t id, struct timespec *now);
+void __wrap_vdso_clock(clockid_t id, struct timespec *now);
 
 void fake_system_reset(void)
 {
     fake_system = (struct fake_system){ .failing_syscall = -1, .counted_syscall = -1 };
 }
 
-int __wrap_clock_gettime(clockid_t id, struct timespec *now)
+void __wrap_vdso_clock(clockid_t id, struct timespec *now)
 {
-    if (!fake_system.has_clock)
-        return __real_clock_gettime(id, now);
+    if (!fake_system.has_clock) {
+        __real_vdso_clock(id, now);
+        return;
+    }
     uint64_t ns = id == CLOCK_REALTIME ? fake_system.realtime_ns : fake_system.monotonic_ns;
     fake_system.realtime_ns += fake_system.ns_a_reading;
     fake_system.monotonic_ns += fake_system.ns_a_reading;
     *now = (struct timespec){ .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
-    return 0;
-}
-
-int __wrap_getrusage(__rusage_who_t who, struct rusage *usage)
-{
-    if (fake_system.self_io == NULL)
-        return __real_getrusage(who, usage);
-    *usage = (struct rusage){ 0 };
-    return 0;
 }
 
 static long fail(int error)
@@ -118,6 +109,10 @@ __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
         return fail(fake_system.error);
     if (number == SYS_STATMOUNT && fake_system.mountinfo != NULL) /* the list alone tells what a test made up */
         return fail(ENOSYS);
+    if (number == SYS_getrusage && fake_system.self_io != NULL) {
+        *(struct rusage *)argument[1] = (struct rusage){ 0 };
+        return 0;
+    }
     if (number == SYS_pread64 && fake_system.amid_read != NULL && (uint64_t)argument[3] == fake_system.amid_read_at)
         return read_in_halves((int)argument[0], (char *)argument[1], (size_t)argument[2], argument[3]);
     if (number == SYS_openat) {

@@ -1,5 +1,5 @@
-/* The system under the engine, as a test wants it: the linker leads the engine's clock_gettime, getrusage and syscall here
- * (--wrap). What a test does not ask for goes to the real ones. For one thread at a time. */
+/* The system under the engine, as a test wants it: the linker leads the engine's vdso_clock and syscall here (--wrap). What a
+ * test does not ask for goes to the real ones. For one thread at a time. */
 #ifndef SLICEWISE_TESTS_FAKE_SYSTEM_H
 #define SLICEWISE_TESTS_FAKE_SYSTEM_H
 

@@ -14,11 +14,11 @@ extern "C" {
 
 struct KeyTableThreads {
     static constexpr unsigned PLACES = 256, KEYS = 64;
-    uint64_t keys[PLACES] = {};
-    uint32_t begun[PLACES] = {};
-    struct { uint64_t key, twice; } entries[PLACES] = {};
-    struct key_table table = { keys, begun, PLACES, 0 };
+    struct entry { uint64_t key, twice; };
+    struct key_table table = { NULL, PLACES, sizeof(struct entry), 0 };
     uint64_t inserted = 0, removed = 0, torn = 0;
+
+    struct entry *at(unsigned place) { return static_cast<struct entry *>(key_table_entry(&table, place)); }
 
     void work(unsigned seed, unsigned rounds)
     {
@@ -31,8 +31,7 @@ struct KeyTableThreads {
             case 0:
                 if ((place = key_table_insert(&table, key)) == KEY_TABLE_NONE)
                     break;
-                entries[place].key = key;
-                entries[place].twice = 2 * key;
+                *at(place) = { key, 2 * key };
                 key_table_publish(&table, place, key);
                 in++;
                 break;
@@ -43,11 +42,10 @@ struct KeyTableThreads {
             default:
                 if ((place = key_table_take(&table, key)) == KEY_TABLE_NONE)
                     break;
-                wrong += entries[place].key != key || entries[place].twice != 2 * key;
-                entries[place].key = entries[place].twice = ~0ull;
+                wrong += at(place)->key != key || at(place)->twice != 2 * key;
+                *at(place) = { ~0ull, ~0ull };
                 if ((seed >> 26 & 1) != 0) {
-                    entries[place].key = key;
-                    entries[place].twice = 2 * key;
+                    *at(place) = { key, 2 * key };
                     key_table_publish(&table, place, key);
                 } else {
                     key_table_remove(&table, place, key);

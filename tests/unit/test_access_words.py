@@ -24,5 +24,15 @@ def test_calls_of_all_own_layers_count_and_those_of_others_do_not(tmp_path):
     ]
 
 
+def test_accesses_with_nothing_to_follow_are_in_no_share(tmp_path):
+    """np.save: a header by write, and what follows through another descriptor and stdio."""
+    posix = {"layer": "posix", "write_ops": 5, "write_first": 5, "read_ops": 4, "read_first": 1, "read_consecutive": 3}
+    stdio = {"layer": "stdio", "write_ops": 5, "write_first": 5, "read_sequential": 3}
+    assert said_of(tmp_path / "job", posix, stdio) == [
+        "Access pattern: 100 % of reads began where the thread's last access to the file ended, "
+        "100 % there or further on."
+    ]
+
+
 def test_a_job_without_reads_and_writes_has_no_pattern(tmp_path):
     assert said_of(tmp_path / "job", {"meta_ops": 5}) == []

@@ -1,81 +1,72 @@
 """Every command that `slicewise` lists is one; its help is soon there, fits the terminal, and has a sound example."""
 
+import importlib
+import inspect
 import os
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
-from slicewise import cli, overview
-from slicewise.commands import GROUPS
-from slicewise.terminal.help_text import parts_of
+from slicewise import cli
 from support.command_line import slicewise_command
 
 # Processor time that help may take beyond Python's own.
 MOST_SECONDS = 0.15
 WIDTHS = (60, 80, 200)
 
-
-def leaves(command, path):
-    """The commands that run something, with the words that call them."""
-    parts = getattr(command, "commands", {})
-    if not parts:
-        return [(path, command)]
-    return [leaf for name, part in parts.items() for leaf in leaves(part, [*path, name])]
-
-
 OPTIONS_PAGE = (Path(__file__).parents[2] / "docs" / "options.md").read_text(encoding="utf-8")
-ALL = {" ".join(path): command for name in overview.files() for path, command in leaves(cli._load(name), [name])}
+CONTEXTS = {context.command_path.partition(" ")[2]: context for context in cli.contexts()}
+# Those that run something.
+ALL = {name: context.command for name, context in CONTEXTS.items() if not isinstance(context.command, click.Group)}
 
 
-@pytest.mark.parametrize("name", [*sorted(overview.files()), *sorted(ALL)])
+@pytest.mark.parametrize("name", CONTEXTS)
 def test_help(name):
     done = slicewise_command(*name.split(), "--help")
     assert (done.status, done.errors) == (0, "")
-    assert f"Usage: slicewise {name}" in " ".join(done.text.split())
-    assert "<" not in done.text, "typer's own words"
-    assert "OPTIONS" not in done.text, "typer's own words"
     form = " ".join(done.text.partition("\n\n")[0].split()).removeprefix("Usage: ")
-    assert name not in ALL or f"```text\n{form}\n```" in OPTIONS_PAGE, "docs/options.md calls it otherwise"
+    assert form.startswith(f"slicewise {name} ")
+    assert f"```text\n{form}\n```" in OPTIONS_PAGE, "docs/options.md calls it otherwise"
 
 
-def test_no_part_of_a_command_is_listed():
-    assert not {"catalog-pages", "-catalog-pages"} & set(overview.files())
+@pytest.mark.parametrize("name", ALL)
+def test_the_body_takes_what_is_declared(name):
+    command = ALL[name]
+    module, _, function = command.callback.args[0].partition(":")
+    body = getattr(importlib.import_module(f"slicewise.commands.{module}"), function)
+    declared = [param.name for param in command.params if param.expose_value]  # --servers is a setting
+    assert sorted(declared) == sorted(inspect.signature(body).parameters)
+    undescribed = [param.name for param in command.params if not param.help]
+    assert not undescribed
 
 
-def test_every_command_is_in_one_group():
-    listed = [name for names in GROUPS.values() for name in names]
-    assert sorted(listed) == sorted(overview.files()), "commands/__init__.py: GROUPS"
-
-
-@pytest.mark.parametrize("name", sorted(ALL))
+@pytest.mark.parametrize("name", ALL)
 def test_the_example_is_understood(name):
     """By the command's own options: an example cannot fall behind."""
-    _, examples = parts_of(ALL[name].help)
-    assert examples, f"{name}: its docstring has no line with Example:"
-    for example in examples:
-        words = shlex.split(example.rpartition("; ")[2])
-        assert words[0] == "slicewise"
-        whole = cli._application()
-        context = whole.make_context("slicewise", words[1:])
-        while getattr(context.command, "commands", None) is not None or context.parent is None:
-            called, command, rest = context.command.resolve_command(context, [*context._protected_args, *context.args])
-            context = command.make_context(called, rest, parent=context)
-        assert context.params is not None
+    example = ALL[name].epilog.removeprefix("Example: ")
+    words = shlex.split(example.rpartition("; ")[2])
+    assert words[0] == "slicewise"
+    context = cli.slicewise.make_context("slicewise", words[1:])
+    while isinstance(context.command, click.Group):
+        called, command, rest = context.command.resolve_command(context, [*context._protected_args, *context.args])
+        context = command.make_context(called, rest, parent=context)
+    assert context.command_path == f"slicewise {name}" or name in example or name == "import recorder"
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_help_fits_and_breaks_no_word(monkeypatch, width):
+def test_help_fits_and_loses_no_word(monkeypatch, width):
     monkeypatch.setenv("COLUMNS", "100")
-    names = [(), *((name,) for name in sorted(overview.files()))]
-    before = {name: set(slicewise_command(*name, "--help").text.split()) for name in names}
+    names = [(), *(tuple(name.split()) for name in CONTEXTS)]
+    before = {name: "".join(slicewise_command(*name, "--help").text.split()) for name in names}
     monkeypatch.setenv("COLUMNS", str(width))
     for name in names:
         lines = slicewise_command(*name, "--help").text.splitlines()
         too_long = [line for line in lines if len(line) > width and len(line.split()) > 1]
         assert not too_long, f"{name}: {too_long}"
-        assert set(" ".join(lines).split()) == before[name]
+        assert "".join("".join(lines).split()) == before[name]
 
 
 def test_help_is_soon_there():
@@ -97,23 +88,11 @@ def test_help_is_soon_there():
     assert seconds("-m", "slicewise", "catalog", "worst", "--help") - bare < MOST_SECONDS
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
-def test_what_one_asks_first_is_answered_alike_without_the_command_line(arguments, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
+def test_no_declaration_imports_anything_large():
     program = (
-        "import sys; from slicewise.__main__ import main; main()\n"
-        "assert not {'typer', 'slicewise.cli'} & set(sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-I", "-c", program, *arguments], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == (slicewise_command(*arguments).text, "")
-
-
-def test_help_imports_nothing_large():
-    program = (
-        "import sys; from slicewise import cli, overview\n"
-        "for name in overview.files():\n"
-        "    cli._load(name)\n"
-        "print(*sorted({'polars', 'numpy', 'plotly', 'rich', 'slicewise.analysis'} & set(sys.modules)))"
+        "import sys; from slicewise import cli; [context.get_help() for context in cli.contexts()]\n"
+        "large = {'polars', 'numpy', 'plotly', 'rich', 'jinja2', 'slicewise.analysis', 'slicewise.commands'}\n"
+        "print(*sorted(large & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
@@ -125,37 +104,63 @@ def test_alone_it_says_what_one_can_do_in_ten_lines():
     assert len(done.text.splitlines()) <= 10
     told = [line.split()[1] for line in done.text.splitlines() if line.startswith("  slicewise")]
     assert told
-    assert set(told) <= set(overview.files())
+    assert set(told) <= set(CONTEXTS)
+
+
+def test_the_first_help_has_sixteen_questions_and_every_command_is_named_in_it():
+    asked = [name for questions in cli.GROUPS.values() for name in questions]
+    others = [name for commands in cli.OTHERS.values() for name in commands]
+    assert len(asked) <= 16
+    assert sorted([*asked, *others]) == sorted(cli.slicewise.commands)
+    text = slicewise_command("--help").text
+    assert all(f"  {name} " in text for name in asked)
+    assert all(name in text for name in others)
+
+
+@pytest.mark.parametrize("old", cli.RENAMED)
+def test_a_former_name_answers_with_the_new_one(old):
+    new = cli.RENAMED[old]
+    done = slicewise_command(*old.split(), "X")
+    assert (done.status, done.text) == (2, "")
+    assert done.errors == f"slicewise: {old} is now: slicewise {new} X\n"
+    name, _, option = new.partition(" --")
+    known = {spelled for param in CONTEXTS[name].command.params for spelled in param.opts}
+    assert not option or f"--{option}" in known
 
 
 COMPLAINTS = {
-    "overlpa": "overlpa: no such command; did you mean: slicewise overlap",
-    "xyz": "xyz: no such command; see: slicewise --help",
-    "catalog igest": "igest: no such command; did you mean: slicewise catalog ingest",
-    "import xyz": "xyz: no such command; choose one of csv, darshan, dftracer, recorder",
-    "--versoin": "--versoin: no such option; did you mean --version?",
-    "overlap a b --alon c": "overlap: --alon: no such option; did you mean --alone?",
-    "catalog prune c --keep 3d": "catalog prune: --keep: no such option; see: slicewise catalog prune --help",
-    "export a --to b": "export: --to: no such option; see: slicewise export --help",
-    "export a --form csv": "export: --form: no such option; did you mean --format?",
-    "help sett": "sett: no such topic; did you mean: slicewise help settings",
-    "help blaem": "blaem: no such command; did you mean: slicewise blame",
-    "expo": "expo: no such command; did you mean: slicewise export",
-    "co": "co: no such command; see: slicewise --help",
+    "overlpa": "no such command 'overlpa'; did you mean overlap?",
+    "xyz": "no such command 'xyz'; see: slicewise --help",
+    "catalog igest": "catalog: no such command 'igest'; did you mean ingest?",
+    "report a --phases": "report: --phases goes with --detail; add --detail",
+    "report a --detail --html b": "report: --detail makes no page; leave out --html",
+    "predict a b --most-loss 5": "predict: --most-loss goes with --copies; add --copies",
+    "predict a b --copies": "predict: --copies takes one job; give b by --with if it always runs beside it",
+    "recover a -o b": "recover: -o goes with --merge; add --merge",
+    "import xyz": "import: no such command 'xyz'; see: slicewise import --help",
+    "--versoin": "no such option '--versoin'; did you mean --version?",
+    "overlap a b --alon c": "overlap: no such option '--alon'; did you mean --alone?",
+    "catalog prune c --until 3d": "catalog prune: no such option '--until'; see: slicewise catalog prune --help",
+    "export a --form csv": "export: no such option '--form'; did you mean --format?",
+    "help blaem": "no such command 'blaem'; did you mean blame?",
     "config slic": "config: slic: no such setting; did you mean slice?",
     "list /no/such/place": "/no/such/place: does not exist; "
     "give a directory with profiles in it or anywhere below, such as SLICEWISE_DIR",
-    "info -z": "info: -z: no such option; see: slicewise info --help",
-    "overlap a b --alone": "overlap: --alone: has no value; give --alone JOBDIR",
-    "info --json=3 a": "info: --json: takes no value; give --json alone",
-    "info": "info: PROFILE is missing; the form is: slicewise info PROFILE [options]",
-    "info a b": "info: b: is one argument too many; the form is: slicewise info PROFILE [options]",
-    "overlap a b --direction wriet": "overlap: --direction wriet: choose one of auto, read, write; did you mean write?",
-    "export a --format xyz": "export: --format xyz: choose one of ftio, perfetto, folded, csv, parquet",
-    "catalog worst c --most 0": "catalog worst: --most 0: give a whole number, at least 1",
-    "top --every x": "top: --every x: give a number, at least 0.1",
-    "run --slice 61 true": "run: --slice 61: give a number, 0.1 to 60",
-    "run": "run: COMMAND is missing; the form is: slicewise run [options] COMMAND...",
+    "overlap a b --alone": "option '--alone' requires an argument; see: slicewise --help",
+    "doctor --json=3": "option '--json' does not take a value; see: slicewise --help",
+    "report": "report: missing argument 'PROFILE'; see: slicewise report --help",
+    "report a b": "report: got unexpected extra argument (b); see: slicewise report --help",
+    "overlap a b --direction wriet": "overlap: invalid value for '--direction': "
+    "'wriet' is not one of 'auto', 'read', 'write'; see: slicewise overlap --help",
+    "export a": "export: missing option '--format'. Choose from: ftio, perfetto, folded, csv, parquet; "
+    "see: slicewise export --help",
+    "catalog worst c --most 0": "catalog worst: invalid value for '--most': 0 is not in the range x>=1; "
+    "see: slicewise catalog worst --help",
+    "top --every x": "top: invalid value for '--every': 'x' is not a valid float range; see: slicewise top --help",
+    "top --every nan": "top: invalid value for '--every': nan is not a number; see: slicewise top --help",
+    "run --slice 61 true": "run: invalid value for '--slice': 61.0 is not in the range 0.1<=x<=60.0; "
+    "see: slicewise run --help",
+    "run": "run: missing argument 'COMMAND...'; see: slicewise run --help",
 }
 
 

@@ -3,23 +3,28 @@
 import io
 import shutil
 
-from slicewise.catalog.beside import Around
+import polars as pl
+from slicewise.catalog.beside import Around, Company
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import find_job
-from slicewise.catalog.store import Catalog
-from slicewise.digest.beside import MOST_RUNS, Surroundings
+from slicewise.catalog.store import Catalog, day_of
+from slicewise.digest.beside import Surroundings, servers_beside
+from slicewise.digest.company import MOST_RUNS
 from slicewise.digest.digest import read_digest
 from slicewise.digest.outlines import JOBS_AT_ONCE, outlines
 from slicewise.terminal.progress import reading_profiles
 from support.jobs import write_competing_jobs
 from support.runs import metadata, read, write_run, wrote
+from support.site_days import SLICE_NS, day_frames
+
+SECOND = 1_000_000_000
 
 
 def writer(directory, begin, processes=1, program="/opt/simulation", source="disk"):
     rows = [{at: wrote(10, 0.5) for at in range(10)}] * processes
     return write_run(
-        directory, 10, rows, program=program, begin=begin, mounts={"type": "nfs4", "source": f"s:/{source}"}
+        directory, 10, rows, program=program, begin=begin, mounts={"type": "nfs4", "source": f"{source}:/s"}
     )
 
 
@@ -40,8 +45,8 @@ def test_outlines_say_what_digests_say(tmp_path):
     for outline in found:
         digest = read_digest(outline.place)
         job = digest.jobs.row(0, named=True)
-        assert (outline.program, outline.work.processes) == (job["program"], job["processes"])
-        assert (outline.start_ns, outline.end_ns) == (job["start_ns"], job["end_ns"])
+        assert (outline.program, outline.did["processes"]) == (job["program"], job["processes"])
+        assert (outline.did["start_ns"], outline.did["end_ns"]) == (job["start_ns"], job["end_ns"])
         used = digest.mounts.filter((digest.mounts["read_bytes"] + digest.mounts["write_bytes"]) > 0)
         assert outline.storages == set(used["storage"])
         assert outline.ids == set(digest.processes["process"])
@@ -82,6 +87,81 @@ def test_runs_on_the_same_storage_come_before_nearer_ones_elsewhere(tmp_path):
     catalog = Catalog.make(tmp_path / "catalog")
     ingest(catalog, places([tmp_path / "jobs"]))
     assert [run.job for run in Around(catalog).quiet_runs(find_job(catalog, "own"))] == expected
+
+
+def test_a_quiet_run_is_found_behind_many_with_company(tmp_path):
+    """In a catalog as beside a profile, however many runs are nearer that others shared a storage with."""
+    own = writer(tmp_path / "jobs" / "own", 1000)
+    for place in range(21):
+        writer(tmp_path / "jobs" / f"near{place:02}", 1100 + 10 * place)
+        writer(tmp_path / "jobs" / f"with{place:02}", 1100 + 10 * place, program="/opt/other")
+    writer(tmp_path / "jobs" / "quiet", 9000)
+    catalog = Catalog.make(tmp_path / "catalog")
+    ingest(catalog, places([tmp_path / "jobs"]))
+    assert names(Surroundings().beside(own).quiet) == ["quiet"]
+    assert [run.job for run in Around(catalog).quiet_runs(find_job(catalog, "own"))] == ["quiet"]
+
+
+def test_jobs_that_follow_each_other_within_a_slice_have_no_company(tmp_path):
+    frames = day_frames(0, 40)
+    jobs, rows = frames["jobs"].head(2), frames["job_slices"].head(4)
+    start, key = int(jobs["start_ns"][0]) // SLICE_NS * SLICE_NS, jobs["key"]
+    slices = pl.Series([0, 1, 1, 2]) * SLICE_NS + start
+    for begin, is_quiet in ((7, True), (5, False)):
+        jobs = jobs.with_columns(
+            start_ns=pl.Series([start, start + begin * SECOND]),
+            end_ns=pl.Series([start + 6 * SECOND, start + 12 * SECOND]),
+        )
+        rows = rows.with_columns(
+            key=key.gather([0, 0, 1, 1]), storage=pl.lit(1, pl.UInt64), begin_ns=slices, end_ns=slices + SLICE_NS
+        )
+        catalog = Catalog.make(tmp_path / str(begin))
+        with catalog.locked() as writing:
+            made = {"jobs": jobs, "job_slices": rows, "storages": frames["storages"].clear()}
+            writing.put({day_of(start): made})
+        company = Company(catalog)
+        assert [company.is_quiet(one, start) for one in key] == [is_quiet, is_quiet]
+
+
+def test_a_job_that_was_active_only_between_is_no_neighbour_beside_a_profile_nor_in_a_catalog(tmp_path):
+    """Nor is one that begins within the second in which the other ended."""
+    nfs = {"program": "/opt/simulation", "mounts": {"type": "nfs4", "source": "disk:/s"}}
+    own = write_run(tmp_path / "jobs" / "own", 10, [{at: wrote(10, 0.5) for at in (0, 9)}], **nfs)
+    for name, when in (("between", range(2, 8)), ("at-once", range(5, 10))):
+        write_run(tmp_path / "jobs" / name, 10, [{at: wrote(10, 0.5) for at in when}], **nfs)
+    write_run(tmp_path / "jobs" / "after", 12, [{at: wrote(10, 0.5) for at in (10, 11)}], spans=[(10, 12)], **nfs)
+    assert names(Surroundings().beside(own).neighbours) == ["at-once"]
+    catalog = Catalog.make(tmp_path / "catalog")
+    ingest(catalog, places([tmp_path / "jobs"]))
+    assert [job.job for job in Around(catalog).neighbours_of(find_job(catalog, "own"))] == ["at-once"]
+
+
+def test_a_server_of_several_names_is_one_storage_by_its_address(tmp_path):
+    """Whatever export and version the mounts have; beside profiles and in a catalog."""
+    rows = [{at: wrote(10, 0.5) for at in range(10)}]
+    for name, source, kind, address in (
+        ("own", "files:/home", "nfs4", "10.0.0.1"),
+        ("alias", "files.site:/scratch", "nfs", "10.0.0.1"),
+        ("elsewhere", "files:/home", "nfs4", "10.0.0.2"),
+        ("untold", "files:/home", "nfs4", ""),
+    ):
+        write_run(tmp_path / "jobs" / name, 10, rows, mounts={"type": kind, "source": source, "address": address})
+    own = tmp_path / "jobs" / "own"
+    assert names(Surroundings().beside(own).neighbours) == ["alias"]
+    catalog = Catalog.make(tmp_path / "catalog")
+    ingest(catalog, places([tmp_path / "jobs"]))
+    assert [job.job for job in Around(catalog).neighbours_of(find_job(catalog, "own"))] == ["alias"]
+
+
+def test_profiles_of_servers_beside_jobs_are_none_of_them(tmp_path):
+    own = writer(tmp_path / "own", 0)
+    other = writer(tmp_path / "other", 0)
+    servers = tmp_path / "servers.disk.2026-11-27"
+    servers.mkdir()
+    (servers / "disk.swz").write_bytes(next(own.glob("*.swz")).read_bytes())
+    assert servers_beside(own) == [servers]
+    found = Surroundings().beside(own)
+    assert (found.neighbours, found.unread) == ([other], [])
 
 
 def test_a_directory_is_read_once_for_all_jobs_of_a_command_and_says_how_far_it_is(tmp_path):
@@ -125,7 +205,7 @@ def test_who_waits_is_told_and_nobody_else(monkeypatch):
 
 def test_runs_of_one_interpreter_that_do_something_else_are_no_standalone_runs(tmp_path):
     """Of a program of its own name, as python or sh are, a run may be anything."""
-    python = {"program": "/usr/bin/python3", "mounts": {"type": "nfs4", "source": "s:/disk"}}
+    python = {"program": "/usr/bin/python3", "mounts": {"type": "nfs4", "source": "disk:/s"}}
     own = write_run(tmp_path / "own", 10, [{at: wrote(10, 0.5) for at in range(10)}], begin=5000, **python)
     others = {
         "again": {at: wrote(10, 0.3) for at in range(10)},
@@ -137,4 +217,5 @@ def test_runs_of_one_interpreter_that_do_something_else_are_no_standalone_runs(t
     }
     for place, (name, did) in enumerate(others.items()):
         write_run(tmp_path / name, 10, [did], begin=100 * place, **python)
-    assert sorted(names(Surroundings().beside(own).quiet)) == ["again", "nearly"]
+    # What did less in the same time may have a set length.
+    assert sorted(names(Surroundings().beside(own).quiet)) == ["again", "less", "nearly"]

@@ -8,27 +8,20 @@ import numpy as np
 import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
-from slicewise.analysis.blame.numbers import (
-    error_of_mean,
-    error_of_next,
-    error_of_ratio,
-    two_prices,
-    zero_between,
-)
 from slicewise.analysis.blame.shares import blamed, lost_time
-from slicewise.analysis.blame.storage_time import (
+from slicewise.analysis.blame.to_runtime import decisive
+from slicewise.analysis.blame.uncontended import Line, Points, Price, speed_line
+from slicewise.analysis.blame.unprofiled import apart
+from slicewise.analysis.calls import AMOUNTS, COUNTS, SECONDS, call_rows, slice_rows
+from slicewise.analysis.capacity.by_kind import (
     Capacities,
     capacities,
     storage_seconds,
 )
-from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, SECONDS, slice_rows
-from slicewise.analysis.blame.to_runtime import decisive
-from slicewise.analysis.blame.uncontended import Line, Points, Price, speed_line
-from slicewise.analysis.blame.unprofiled import apart
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from support.blame_trials import digests
-from support.jobs import write_job
+from support.jobs import FIRST_SLICE, write_job
 from support.swz import build_profile
 
 MIB = 1 << 20
@@ -38,11 +31,9 @@ KNOWN = {1: Capacities({"read": 100.0 * MIB, "write": 80.0 * MIB, "meta": 2000.0
 
 def calls(rows: list[dict[str, float]]) -> pl.DataFrame:
     """Rows of `call_rows` on storage 1; what is not given is 0."""
-    nothing = dict.fromkeys([*SECONDS.values(), *AMOUNTS.values(), *CALLS.values()], 0)
+    nothing = dict.fromkeys([*SECONDS.values(), *COUNTS], 0)
     schema = {"process": pl.UInt64, "storage": pl.UInt64, "slice": pl.Int64}
-    schema |= dict.fromkeys(SECONDS.values(), pl.Float64) | dict.fromkeys(
-        (*AMOUNTS.values(), *CALLS.values()), pl.Int64
-    )
+    schema |= dict.fromkeys(SECONDS.values(), pl.Float64) | dict.fromkeys(COUNTS, pl.Int64)
     return pl.DataFrame([{"process": 1, "storage": 1} | nothing | row for row in rows], schema=schema)
 
 
@@ -132,32 +123,6 @@ def test_directions_that_do_not_meet_show_without_the_other_one_alone(beside: in
     assert capacities(rows, SLICE_NS)[1].exponent == exponent
 
 
-def test_two_prices() -> None:
-    calls, amounts = np.array([1.0, 2.0, 10.0]), np.array([8.0, 1.0, 3.0])
-    assert two_prices(amounts, calls, 2 * amounts + 3 * calls) == pytest.approx((2, 3))
-    assert two_prices(amounts, calls, 2 * amounts - 0.1 * calls)[1] == 0
-    assert two_prices(amounts, np.zeros(3), 2 * amounts) == pytest.approx((2, 0))
-
-
-def test_a_zero() -> None:
-    assert zero_between(lambda x: x**2 - 2, 0, 2) == pytest.approx(2**0.5)
-    assert zero_between(lambda x: 2 - x**2, 0, 2) == pytest.approx(2**0.5)
-
-
-def test_how_far_repeats_may_be_off() -> None:
-    assert error_of_mean(0.01, 2) == pytest.approx(12.706 * 0.01 / 2**0.5)
-    assert error_of_mean(0.01, 400) == pytest.approx(1.96 * 0.01 / 20)
-    # Around their ratio, 2, these are 1, -1 and 0 off: a standard deviation of 1 of a mean of 6.
-    assert error_of_ratio(np.array([7.0, 5.0, 6.0]), np.full(3, 3.0)) == pytest.approx(4.303 / 6 / 3**0.5)
-
-
-def test_how_far_the_next_run_may_be() -> None:
-    assert error_of_next(0.0, 1) == pytest.approx(2.776 * 0.015 * 2**0.5)
-    assert error_of_next(0.0, 2) == pytest.approx(2.571 * (4 / 5 * 0.015**2 * 3 / 2) ** 0.5)
-    # One that was disturbed counts in full.
-    assert error_of_next(0.4, 3) == pytest.approx(2.447 * ((4 * 0.015**2 + 2 * 0.4**2) / 6 * 4 / 3) ** 0.5)
-
-
 def test_a_line_through_speeds() -> None:
     speeds, rates = (np.repeat(values, 3) for values in ((80.0, 60.0, 40.0), (20.0, 40.0, 60.0)))
     points = Points(speeds * 4.0, np.full(9, 4.0), rates * 4.0, np.repeat(np.arange(1, 4), 3))
@@ -199,6 +164,73 @@ def test_a_missing_rank_is_named_by_its_node(tmp_path: Path, collected: dict, mi
     ]
     profile = build_profile(tmp_path / "job", [process], rows, collected=collected)
     assert blame(Digest(read_profile(profile)), []).missing == missing
+
+
+@pytest.mark.parametrize("slices_in_one", [1, 4])
+def test_jobs_with_slices_of_1_s_and_of_4_s_are_held_against_each_other(tmp_path: Path, slices_in_one: int) -> None:
+    """400 MiB/s alone, 200 beside a writer, whichever slices that one has: 40 s instead of 20 s."""
+
+    def write(name: str, rate: float, begin: int, seconds: int, parts: int, program: str) -> Path:
+        slice_ns, number = SLICE_NS // parts, begin + len(name)
+        process = {"process": number, "pid": number, "program": program, "slice_ns": slice_ns, "host": "n1"}
+        lived = {"start_ns": (FIRST_SLICE + begin) * SLICE_NS}
+        lived["end_ns"] = lived["start_ns"] + seconds * 1_000_000_000
+        own = {"write_bytes": int(rate * 4 / parts * MIB), "write_ops": int(rate * 4 / parts), "threads": 1}
+        own |= {
+            "write_ns": int(0.99 * slice_ns),
+            "write_size_4": own["write_ops"],
+            "write_latency_20": own["write_ops"],
+        }
+        first, count = (FIRST_SLICE + begin) * parts, seconds * parts // 4
+        rows = [{"process": number, "slice": first + place} | own for place in range(count)]
+        return build_profile(tmp_path / name, [process | lived], rows)
+
+    job = write("job", 200.0, 1000, 40, 1, "/opt/mine")
+    alone = write("job-alone", 400.0, 500, 20, 1, "/opt/mine")
+    writer = write("writer", 200.0, 1000, 40, slices_in_one, "/opt/writer")
+    told = blame(*digests([job]), digests([writer]), digests([alone]))
+    assert told.lost is not None
+    assert told.lost.value == pytest.approx(20, rel=0.02)
+    assert [one.job for one in told.neighbours] == ["writer"]
+    assert told.neighbours[0].lost.value == pytest.approx(20, rel=0.1)
+
+
+def write_libaio_reader(directory: Path, rates: dict[range, float], begin: int) -> Path:
+    """A process that keeps 8 reads of 1 MiB under way by libaio, as fio does: waits in io_getevents count as syncs."""
+    process = {
+        "process": 7 + begin,
+        "pid": 70,
+        "host": "n9",
+        "program": "/usr/bin/fio",
+        "start_ns": begin * SLICE_NS,
+        "end_ns": (begin + max(span.stop for span in rates)) * SLICE_NS,
+        "ending": "exit",
+    }
+    rows = []
+    for number, rate in ((number, rate) for span, rate in rates.items() for number in span):
+        at = {"process": 7 + begin, "slice": begin + number, "threads": 1}
+        count = int(rate * 4)
+        rows.append(at | {"sync_ops": 2 * count, "sync_ns": int(0.97 * SLICE_NS)})
+        moved = {"read_ops": count, "read_bytes": count * MIB, "read_ns": 8 * SLICE_NS}
+        rows.append(at | moved | {"layer": "async", "read_size_4": count, "read_latency_20": count})
+    return build_profile(directory, [process], rows)
+
+
+def test_a_reader_by_libaio_is_told_what_it_lost(tmp_path: Path) -> None:
+    """5 GiB at 100 MiB/s beside nobody and at 50 MiB/s beside a writer: 51.2 s alone, 102.4 s beside it."""
+    first = FIRST_SLICE + 20
+    job = write_libaio_reader(tmp_path / "fio", {range(26): 50.0}, first)
+    alone = write_libaio_reader(tmp_path / "fio-alone", {range(13): 100.0}, first - 400)
+    writer = write_job(tmp_path / "writer", 4, 4, {range(18, 50): 50.0})
+    (digest,) = digests([job])
+    rows = call_rows(digest, SLICE_NS)
+    assert rows["write_seconds"].sum() == 0
+    assert rows["read_seconds"].to_list() == pytest.approx([4.0] * 26)
+    told = blame(digest, digests([writer]), digests([alone]))
+    assert told.lost is not None
+    assert told.lost.value == pytest.approx(52, rel=0.02)
+    assert told.is_claimed
+    assert [(one.job, one.lost.value) for one in told.neighbours] == [("writer", pytest.approx(52, rel=0.1))]
 
 
 def test_what_is_too_uncertain_to_tell_is_not_told_with_confidence(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import OwnProcesses
-from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS
+from slicewise.analysis.calls import COUNTS, KINDS, SECONDS
 
 MIB = 1 << 20
 NOBODY = pl.DataFrame(schema={"storage": pl.UInt64, "slice": pl.Int64})
@@ -14,7 +14,7 @@ NOBODY = pl.DataFrame(schema={"storage": pl.UInt64, "slice": pl.Int64})
 
 def calls(slices: dict[int, list[float]], seconds: float = 4.0, call: int = MIB) -> pl.DataFrame:
     """By slice, the MiB that each of the processes in calls wrote in that time: rows of `call_rows` on storage 1."""
-    nothing = {SECONDS[kind]: 0.0 for kind in KINDS} | dict.fromkeys([*AMOUNTS.values(), *CALLS.values()], 0)
+    nothing = {SECONDS[kind]: 0.0 for kind in KINDS} | dict.fromkeys(COUNTS, 0)
     rows = [
         {"process": place + 1, "storage": 1, "slice": number}
         | nothing

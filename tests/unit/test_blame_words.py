@@ -27,7 +27,7 @@ def test_one_neighbour():
         "Confidence: high"
     )
     assert blame_words.second_sentence(blame()) == (
-        "I/O lost 10.9 s of 21.6 s: 10.8 s while large wrote 28.8 MiB/s to /scratch, 0.1 s unexplained."
+        "Of 21.6 s in I/O calls, 10.9 s were lost: 10.8 s while large wrote 28.8 MiB/s to /scratch, 0.1 s unexplained."
     )
 
 
@@ -43,7 +43,7 @@ def test_what_its_own_processes_cost_each_other_is_said_where_it_is_much():
 def test_one_neighbour_that_explains_all_of_it():
     told = blame([neighbour(lost=10.88)])
     assert blame_words.second_sentence(told) == (
-        "I/O lost 10.9 s of 21.6 s, all of it while large wrote 28.8 MiB/s to /scratch."
+        "Of 21.6 s in I/O calls, 10.9 s were lost, all of it while large wrote 28.8 MiB/s to /scratch."
     )
 
 
@@ -53,7 +53,7 @@ def test_several_neighbours_are_told_the_worst_first_and_those_without_weight_to
     told = blame([reader, storm, neighbour("a", 0.9), neighbour("b", 0.9), neighbour("c", 0.1)])
     assert blame_words.headline(told).endswith(", because of storm, reader, a and 1 other job.")
     assert blame_words.second_sentence(told) == (
-        "I/O lost 10.9 s of 21.6 s: 6.0 s while storm made 2,000 metadata calls a second on /scratch, "
+        "Of 21.6 s in I/O calls, 10.9 s were lost: 6.0 s while storm made 2,000 metadata calls a second on /scratch, "
         "3.0 s while reader read 20.0 MiB/s from /scratch, 0.9 s while a wrote 28.8 MiB/s to /scratch, "
         "1.0 s while 2 other neighbours used the same storage."
     )
@@ -76,9 +76,11 @@ def test_who_may_as_well_have_cost_nothing_is_no_reason():
 def test_a_loss_that_nobody_explains():
     alone = blame([])
     assert blame_words.headline(alone).endswith(
-        "10.7 s [10.6-10.9], but no other job is known to have used its storage then."
+        "10.7 s [10.6-10.9]: its storage was slower, and no other job is known to have used it then."
     )
-    assert blame_words.second_sentence(alone) == "I/O lost 10.9 s of 21.6 s, all of it unexplained."
+    by_line = blame([], baseline=replace(alone.baseline, source="line"))
+    assert blame_words.headline(by_line).endswith(", but no other job is known to have used its storage then.")
+    assert blame_words.second_sentence(alone) == "Of 21.6 s in I/O calls, 10.9 s were lost, all of it unexplained."
     partly = blame([neighbour(lost=4.0)])
     assert blame_words.headline(partly).endswith(", partly because of large.")
 
@@ -107,7 +109,7 @@ def test_long_runs_are_told_in_minutes_and_their_intervals_in_seconds():
         alone=estimate(468.0, 460.0, 474.0), unexplained_seconds=4.0,
     )  # fmt: skip
     assert "10 min 18 s instead of 7 min 48 s [460-474 s], because" in blame_words.headline(told)
-    assert "I/O lost 150 s of 10 min: 146 s while large" in blame_words.second_sentence(told)
+    assert "Of 10 min in I/O calls, 150 s were lost: 146 s while large" in blame_words.second_sentence(told)
 
 
 def test_no_loss_is_claimed_that_could_be_none():

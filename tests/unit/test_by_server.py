@@ -128,7 +128,7 @@ def test_the_command_reads_where_files_are(recorded, tmp_path):
     table = tmp_path / "placement.csv"
     table.write_text("".join(f"{path},{server}\n" for path, server in placed.items()))
 
-    command = ("campaign", folder, "--html", tmp_path / "page.html", "--placement", table)
+    command = ("study", "campaign", folder, "--html", tmp_path / "page.html", "--placement", table)
     done = slicewise_command(*command, "--json")
     assert done.status == 0, done.errors
     assert max(row["largest"] for row in json.loads(done.output)["figures"]) < 0.03
@@ -140,7 +140,7 @@ def test_the_command_reads_where_files_are(recorded, tmp_path):
 
 def test_names_have_the_hash_of_glusterfs():
     """Of two servers, a job of one process and 12 others met on one for 192 MiB and 5/12 of 192 MiB at its rate: files
-    n1.0 and n2.0 to n2.11 of docs/validation.md's usual-servers. n2.0 to n2.5: 4 of 6.
+    n1.0 and n2.0 to n2.11 of usual-servers. n2.0 to n2.5: 4 of 6.
     """
     on = [name_hash(f"n{node}.{rank}") >> 31 for node, ranks in ((1, 1), (2, 12)) for rank in range(ranks)]
     assert on[0] == 1

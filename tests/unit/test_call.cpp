@@ -113,7 +113,7 @@ TEST_CASE("what follows on what is sequential, and without a hole consecutive", 
     auto sequential = [&] { return work.open_counts().counter[COUNTER_write_sequential]; };
     auto consecutive = [&] { return work.open_counts().counter[COUNTER_write_consecutive]; };
     work.write(4096, 100);
-    CHECK(sequential() == 0);
+    CHECK((sequential() == 0 && work.open_counts().counter[COUNTER_write_first] == 1));
     work.write(4196, 100);
     CHECK((sequential() == 1 && consecutive() == 1));
     work.write(5000, 100);
@@ -131,6 +131,8 @@ TEST_CASE("what follows on what is sequential, and without a hole consecutive", 
     call_sought(&seek, work.fd, 0);
     work.write(NO_OFFSET, 10);
     CHECK(consecutive() == 2);
+    CHECK(work.open_counts().counter[COUNTER_write_first] == 2);
+    CHECK(work.open_counts().counter[COUNTER_read_first] == 0);
 }
 
 TEST_CASE("a call that failed is an error of no bytes", "[call]")

@@ -217,7 +217,7 @@ def test_a_damaged_file_is_one_line_and_nothing_is_lost(words, damaged, jobs, tm
     assert all(file.read_bytes() == content for file, content in before.items())
 
 
-@pytest.mark.parametrize("words", ["info 48190", "report 48190 --html PAGE", "blame 48190 --html PAGE"])
+@pytest.mark.parametrize("words", ["report 48190 --detail", "report 48190 --html PAGE", "blame 48190 --html PAGE"])
 def test_a_kept_job_in_a_damaged_file_is_one_line(words, damaged, tmp_path, monkeypatch):
     monkeypatch.setenv("SLICEWISE_CATALOG", str(damaged))
     monkeypatch.chdir(tmp_path)

@@ -30,7 +30,8 @@ COMMANDS = (
     "catalog list CATALOG", "catalog show CATALOG 48190", "catalog overlaps CATALOG --since 2020-01-01",
     "catalog overlaps CATALOG 48190", "catalog worst CATALOG --since 2020-01-01", "catalog quality CATALOG",
     "catalog page CATALOG --since 2020-01-01 --html PAGE", "catalog ingest CATALOG JOBS",
-    "catalog prune CATALOG --older-than 1d", "info 48190", "report 48190 --html PAGE", "blame 48190 --html PAGE",
+    "catalog prune CATALOG --older-than 1d", "report 48190 --detail", "report 48190 --html PAGE",
+    "blame 48190 --html PAGE",
 )  # fmt: skip
 MUTATIONS: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda content: b"",

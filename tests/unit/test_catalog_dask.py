@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.site.losses_by_day import lost_by_all
 from slicewise.analysis.site.overlaps import pairs
 from slicewise.analysis.site.worst import worst
 from slicewise.catalog.answers import ANSWERS
@@ -78,10 +77,10 @@ def test_workers_give_what_this_process_gives(jobs, expected, workers, tmp_path)
     assert first.rows.height == 2
     assert (first.asked, first.of, first.most_unasked) == (second.asked, second.of, second.most_unasked)
     shutil.rmtree(catalog.path / ANSWERS)
-    on_workers = lost_by_all(catalog, *ALWAYS, workers)
+    on_workers = worst(catalog, *ALWAYS, None, workers)
     shutil.rmtree(catalog.path / ANSWERS)
-    here = lost_by_all(catalog, *ALWAYS)
-    assert on_workers.jobs.sort("key").equals(here.jobs.sort("key"))
+    here = worst(catalog, *ALWAYS)
+    assert on_workers.rows.equals(here.rows)
     assert on_workers.beside == here.beside
     page = "--html", tmp_path / "page.html"
     done = slicewise_command(

@@ -58,7 +58,7 @@ def test_commands_ask_the_catalog_too():
 @pytest.mark.parametrize(
     "words",
     [
-        ("info", "JOB", "--phases", "--json"),
+        ("report", "--detail", "JOB", "--phases", "--json"),
         ("report", "JOB", "--json", "--html", "/dev/null"),
         ("export", "JOB", "--format", "csv"),
     ],
@@ -73,7 +73,7 @@ def test_a_kept_job_is_told_as_its_profile_where_that_still_lies(whole, words):
 
 
 def test_sizes_of_a_kept_job_are_those_of_its_profile(whole):
-    done = slicewise_command("size", "48213", "--json", "--html", "/dev/null")
+    done = slicewise_command("storage", "size", "48213", "--json", "--html", "/dev/null")
     assert done.status == 0, done.errors
     assert json.loads(done.text)["job"]
 
@@ -81,11 +81,11 @@ def test_sizes_of_a_kept_job_are_those_of_its_profile(whole):
 @pytest.mark.parametrize(
     "words",
     [
-        ("info", "48213"),
+        ("report", "--detail", "48213"),
         ("report", "48213"),
-        ("policy", "48213", "48190", "--alone", "48001"),
-        ("policy", "probability", "48213", "48190"),
-        ("copies", "48190", "--capacity", "2GiB/s"),
+        ("turns", "policy", "48213", "48190", "--alone", "48001"),
+        ("turns", "probability", "48213", "48190"),
+        ("predict", "--copies", "48190", "--capacity", "2GiB/s"),
         ("export", "48213", "--format", "ftio"),
         ("export", "48213", "--format", "perfetto", "-o", "trace"),
         ("export", "48213", "--format", "folded"),
@@ -94,13 +94,13 @@ def test_sizes_of_a_kept_job_are_those_of_its_profile(whole):
 def test_a_kept_job_is_taken_though_its_profile_is_gone(bare, words):
     done = slicewise_command(*words)
     assert done.status == 0, done.errors
-    if words[0] in ("info", "report"):
+    if words[0] == "report":
         assert "which keeps sums over layers, files alone, and no sizes, latencies or errors of calls" in done.text
 
 
 def test_what_a_catalog_does_not_keep_is_missing_and_not_zero(bare):
-    kept = json.loads(slicewise_command("info", "48213", "--json").text)
-    known = json.loads(slicewise_command("info", bare / "gone" / "48213", "--json").text)
+    kept = json.loads(slicewise_command("report", "--detail", "48213", "--json").text)
+    known = json.loads(slicewise_command("report", "--detail", bare / "gone" / "48213", "--json").text)
     assert set(kept["totals"]) == {"all"}
     assert set(kept["by_object"]) == {"file"}
     assert kept["by_object"]["file"].items() <= known["by_object"]["file"].items()
@@ -112,7 +112,7 @@ def test_what_a_catalog_does_not_keep_is_missing_and_not_zero(bare):
     assert "calls that failed" not in page
 
 
-@pytest.mark.parametrize("words", [("size", "48213"), ("export", "48213", "--format", "csv")])
+@pytest.mark.parametrize("words", [("storage", "size", "48213"), ("export", "48213", "--format", "csv")])
 def test_what_needs_the_profile_itself_says_so(bare, words):
     done = slicewise_command(*words)
     assert done.status == 2
@@ -123,4 +123,4 @@ def test_what_needs_the_profile_itself_says_so(bare, words):
 def test_a_profile_that_has_changed_is_not_taken_for_the_kept_job(whole):
     file = next((whole / "jobs" / "48001").glob("*.swz"))
     file.write_bytes(file.read_bytes() + b"x")
-    assert "has changed" in slicewise_command("info", "48001").text
+    assert "has changed" in slicewise_command("report", "--detail", "48001").text

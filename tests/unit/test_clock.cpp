@@ -115,3 +115,25 @@ TEST_CASE("the processor's counter keeps the wall clock's time", "[clock]")
         least = std::min<int64_t>(least, std::llabs((int64_t)(clock_wall_ns(tick_now()) - clock_read(CLOCK_REALTIME))));
     CHECK(least < 200000);
 }
+
+TEST_CASE("ticks go on where the counter must not be read for a while", "[clock]")
+{
+    Sandbox sandbox;
+    bool is_counter = GENERATE(true, false);
+    clock_start(is_counter);
+    struct timespec a_while = { 0, 20000000 };
+    nanosleep(&a_while, nullptr);
+    clock_calibrate();
+    bool was_counter = profiler_clock.is_counter;
+    uint64_t before = tick_now();
+    clock_avoid_counter();
+    CHECK_FALSE(profiler_clock.is_counter);
+    nanosleep(&a_while, nullptr);
+    uint64_t amid = tick_now();
+    clock_use_counter_again();
+    uint64_t after = tick_now();
+    CHECK(profiler_clock.is_counter == was_counter);
+    CHECK(ticks_to_ns(amid - before) > 15000000);
+    CHECK((int64_t)(after - amid) > -(int64_t)ns_to_ticks(1000000));
+    CHECK(ticks_to_ns(after - before) < 5 * NS_PER_SECOND);
+}

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from slicewise import cli, overview
+from click.shell_completion import ShellComplete
+from slicewise import cli
+from slicewise.commands.completion import VARIABLE
 from support.command_line import slicewise_command
 
 ROOT = Path(__file__).parents[2]
@@ -15,10 +17,10 @@ MACROS = {".TH", ".SH", ".TP", ".B", ".BR", ".PP", ".nf", ".fi"}
 
 
 def offered(*words):
-    """What may stand in place of the last word."""
-    done = slicewise_command("completion", "words", "--", *words)
-    assert (done.status, done.errors) == (0, "")
-    return [line.partition("\t")[0] for line in done.text.splitlines()]
+    """What may stand in place of the last word, with its meaning; nothing where that is a file."""
+    asked = ShellComplete(cli.slicewise, {}, "slicewise", VARIABLE)
+    found = asked.get_completions([*words[:-1]], words[-1])
+    return {item.value: item.help for item in found if item.type == "plain"}
 
 
 @pytest.mark.parametrize(
@@ -35,20 +37,20 @@ def offered(*words):
     ],
 )
 def test_what_comes_next(words, expected):
-    assert offered(*words) == expected
+    assert list(offered(*words)) == expected
 
 
 def test_all_commands_with_what_they_do():
-    lines = slicewise_command("completion", "words", "--", "").text.splitlines()
-    assert [line.partition("\t")[0] for line in lines] == cli._application().list_commands(None)
-    assert all(line.partition("\t")[2] for line in lines)
+    found = offered("")
+    assert list(found) == [name for name, one in cli.slicewise.commands.items() if not one.hidden]
+    assert all(found.values())
 
 
 def test_bash_asks_for_it(tmp_path):
     launcher = tmp_path / "slicewise"
     launcher.write_text(f'#!/bin/sh\nexec {sys.executable} -m slicewise "$@"\n')
     launcher.chmod(0o755)
-    asking = 'COMP_WORDS=(slicewise catalog w); COMP_CWORD=2; _slicewise; echo "$COMPREPLY"'
+    asking = 'COMP_WORDS=(slicewise catalog w); COMP_CWORD=2; _slicewise_completion slicewise; echo "$COMPREPLY"'
     script = f'eval "$(slicewise completion bash)"; {asking}'
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=True)
@@ -69,9 +71,9 @@ def test_every_command_has_a_man_page_that_troff_takes(tmp_path):
     subprocess.run([sys.executable, ROOT / "make/man_pages", tmp_path], check=True)
     pages = {page.name for page in tmp_path.glob("man?/*")}
     assert {"slicewise.1", "slicewise-settings.7", "slicewise-catalog-worst.1"} <= pages
-    assert {f"slicewise-{name}.1" for name in overview.files()} <= pages
+    assert {f"{context.command_path.replace(' ', '-')}.1" for context in cli.contexts()} <= pages
     page = (tmp_path / "man1/slicewise-overlap.1").read_text()
-    assert "\n.TP\n.B \\-\\-direction auto|read|write\n" in page
+    assert "\n.TP\n.B \\-\\-direction [auto|read|write]\n" in page
     for page in tmp_path.glob("man?/*"):
         for line in page.read_text().splitlines():
             assert not line.startswith("'")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from slicewise.analysis.overlap.contention import Beside, contention
-from slicewise.analysis.sharing.capacity import Demand
+from slicewise.analysis.capacity.capacity import Demand
+from slicewise.analysis.overlap.contention import SlicesBeside, contention
 from slicewise.estimate import Estimate
 
 
@@ -12,10 +12,10 @@ def exactly(value: float) -> Estimate:
     return Estimate(value, value, value, "given")
 
 
-def beside(rate: float, seconds: float) -> Beside:
+def beside(rate: float, seconds: float) -> SlicesBeside:
     """A job that alone reaches 100 bytes/s and takes 10 s."""
     demand = Demand(exactly(100.0), "standalone run")
-    return Beside("job", rate, demand, exactly(seconds), exactly(10.0))
+    return SlicesBeside("job", rate, demand, exactly(seconds), exactly(10.0))
 
 
 @pytest.mark.parametrize(

@@ -6,30 +6,44 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from slicewise.analysis.capacity.capacity import given as given_capacity
+from slicewise.analysis.copies.chain import Customer, expected_loss, stationary
 from slicewise.analysis.copies.copies import copies
 from slicewise.analysis.copies.demand import demand_of, where_most
-from slicewise.analysis.copies.known_capacity import given_capacity
-from slicewise.analysis.copies.side_by_side import Customer, expected_loss, loss_in_step, stationary
+from slicewise.analysis.copies.progress import progress
+from slicewise.analysis.predict.side_by_side import Segment
 from slicewise.digest.digest import read_digest
 from slicewise.digest.shared import read_digests
 from slicewise.errors import UserError
 from support.runs import MIB, metadata, read, write_run, wrote
 
 
-def serves(rate):
-    """A storage that serves so much to several jobs, and to one job whatever it asks for."""
-    return lambda copies, others: rate if copies + len(others) > 1 else 1e9
+def asking(volume, rate, computing, weight=1.0):
+    """A job that moves so much at so much a second, and computes besides, on a storage that serves 100 a second."""
+    own = Segment(volume / rate, (0.0, rate / 100, 0.0), (0.0, 1.0, 0.0))
+    return Customer(own.seconds, computing), (own, weight)
 
 
-def simulated_loss(copies: int, job: Customer, rate: float, rounds: int) -> float:
+def lost(copies, job, others=()):
+    """One job at the storage gets whatever it asks for."""
+    customer, (own, weight) = job
+    return expected_loss(
+        copies,
+        customer,
+        [one for one, _ in others],
+        lambda active, working: progress(active, [own], weight, [others[place][1] for place in working], 1.0),
+    )
+
+
+def simulated_loss(copies: int, volume: float, own: float, computing: float, rate: float, rounds: int) -> float:
     """Copies that compute for random times and then move the same volume, event by event: time over time alone."""
     chance = random.Random(copies)
     left: dict[int, float] = {}
-    wake = [(chance.expovariate(1 / job.computing), copy) for copy in range(copies)]
+    wake = [(chance.expovariate(1 / computing), copy) for copy in range(copies)]
     heapq.heapify(wake)
     now, done = 0.0, 0
     while done < rounds * copies:
-        speed = min(job.rate, rate / len(left)) if left else 0.0
+        speed = min(own, rate / len(left)) if left else 0.0
         first_done = now + min(left.values()) / speed if left else float("inf")
         then = min(first_done, wake[0][0] if wake else float("inf"))
         for copy in left:
@@ -37,47 +51,44 @@ def simulated_loss(copies: int, job: Customer, rate: float, rounds: int) -> floa
         now = then
         if wake and wake[0][0] <= now:
             _, copy = heapq.heappop(wake)
-            left[copy] = job.volume
+            left[copy] = volume
             continue
-        for copy in [copy for copy, rest in left.items() if rest <= 1e-6 * job.volume]:
+        for copy in [copy for copy, rest in left.items() if rest <= 1e-6 * volume]:
             del left[copy]
             done += 1
-            heapq.heappush(wake, (now + chance.expovariate(1 / job.computing), copy))
-    return now * copies / done / job.runtime - 1
+            heapq.heappush(wake, (now + chance.expovariate(1 / computing), copy))
+    return now * copies / done / (computing + volume / own) - 1
 
 
 @pytest.mark.parametrize(("copies", "loss"), [(1, 0), (2, 0), (3, 0.5), (4, 1), (8, 3)])
 def test_jobs_that_do_nothing_but_io_share_what_there_is(copies, loss):
-    job = Customer(volume=1000, rate=50, computing=0)
-    assert expected_loss(copies, job, [], serves(100)) == pytest.approx(loss, abs=1e-4)
-    assert loss_in_step(copies, job, [], serves(100)) == pytest.approx(loss)
+    assert lost(copies, asking(1000, 50, 0)) == pytest.approx(loss, abs=1e-4)
 
 
 @pytest.mark.parametrize("copies", [2, 3, 5, 8])
 def test_jobs_that_compute_lose_what_a_simulation_of_them_loses(copies):
-    job = Customer(volume=1000, rate=60, computing=20)
-    assert expected_loss(copies, job, [], serves(100)) == pytest.approx(
-        simulated_loss(copies, job, 100, 4_000), abs=0.03
-    )
+    simulated = simulated_loss(copies, 1000, 60, 20, 100, 4_000)
+    assert lost(copies, asking(1000, 60, 20)) == pytest.approx(simulated, abs=0.03)
 
 
 def test_another_job_of_the_same_kind_is_one_more_copy():
-    job = Customer(volume=1000, rate=60, computing=20)
-    assert expected_loss(3, job, [job, job], serves(100)) == pytest.approx(expected_loss(5, job, [], serves(100)))
+    job = asking(1000, 60, 20)
+    assert lost(3, job, [job, job]) == pytest.approx(lost(5, job))
 
 
 def test_a_heavier_neighbour_costs_more():
-    job, other = Customer(1000, 60, 20), Customer(5000, 100, 0)
-    heavy = Customer(5000, 100, 0, weight=5)
-    lost = [expected_loss(2, job, others, serves(100)) for others in ([], [other], [heavy])]
-    assert lost == sorted(lost)
-    assert lost[2] > 1.2 * lost[1] > 0
+    job = asking(1000, 60, 20)
+    found = [lost(2, job, others) for others in ([], [asking(5000, 100, 0)], [asking(5000, 100, 0, 5)])]
+    assert found == sorted(found)
+    assert found[2] > 1.2 * found[1] > 0
 
 
-def test_in_step_is_the_most_that_copies_lose():
-    job = Customer(volume=1000, rate=60, computing=20)
-    for number in (2, 4, 6):
-        assert loss_in_step(number, job, [], serves(100)) >= expected_loss(number, job, [], serves(100))
+def test_in_step_is_the_most_that_copies_lose(alone):
+    found = copies(read_digest(alone), capacity=given_capacity(100 * MIB), most_loss=0.5)
+    for row in found.rows:
+        assert row.in_step >= row.loss.value
+    # 12 s of I/O at 60 of 100 MiB/s: four at once take 12 * 4 * 60 / 100 s.
+    assert found.row(4).in_step == pytest.approx((12 + 28.8) / 24 - 1, rel=1e-3)
 
 
 def test_a_distribution_adds_up_and_is_in_balance():
@@ -112,7 +123,7 @@ def test_what_the_storage_serves_is_seen_while_several_jobs_are_at_it(alone, tmp
     found = copies(read_digest(alone), seen=read_digests(seen))
     assert found.capacity.rate.value == pytest.approx(100 * MIB, rel=1e-6)
     assert (found.capacity.source, found.capacity.is_floor) == ("jobs side by side", False)
-    expected = expected_loss(3, Customer(720, 60, 12), [], serves(100))
+    expected = lost(3, asking(720, 60, 12))
     assert found.row(3).loss.value == pytest.approx(expected, rel=1e-3)
     assert found.row(1).loss.value == 0
     assert found.fewest_sure <= found.most <= found.most_possible

@@ -4,9 +4,11 @@ import random
 from dataclasses import replace
 
 import pytest
+from slicewise.analysis.capacity.by_kind import fullness
+from slicewise.analysis.capacity.capacity import given as given_capacity
 from slicewise.analysis.copies.copies import copies
-from slicewise.analysis.copies.known_capacity import given_capacity
-from slicewise.analysis.copies.turns import Mixed, full_rate, progress
+from slicewise.analysis.copies.progress import progress
+from slicewise.analysis.predict.side_by_side import Segment, joined
 from slicewise.digest.shared import read_digests
 from slicewise.report.copies import copies_words
 from slicewise.report.copies.copies_json import copies_record
@@ -15,8 +17,7 @@ from support.simulated_profiles import BEGIN_SECONDS, write_profile
 from support.simulated_storage import MIB, Compute, SimulatedJob, Storage, Transfer, simulate
 
 APART = 32.0
-BOTH_WAYS = Mixed(taken=(1, 1), seconds=(1, 1), io_seconds=2)
-READER, WRITER = Mixed((1, 0), (1, 0), 1), Mixed((0, 1), (0, 1), 1)
+READS, WRITES = Segment(1.0, (1.0, 0.0, 0.0), (1.0, 0.0, 0.0)), Segment(1.0, (0.0, 1.0, 0.0), (0.0, 1.0, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -24,27 +25,33 @@ READER, WRITER = Mixed((1, 0), (1, 0), 1), Mixed((0, 1), (0, 1), 1)
 )
 def test_a_reader_and_a_writer_share_by_the_region(exponent, rates):
     """Of a storage that reads 100 and writes 80 MiB/s."""
-    read, write = progress(1, READER, [WRITER], exponent)
+    read, write = progress(1, [READS], 1.0, [(WRITES, 1.0)], exponent)
     assert (100 * read, 80 * write) == (pytest.approx(rates[0], abs=1e-6), pytest.approx(rates[1], abs=1e-6))
-    assert full_rate((1, 1), exponent) == pytest.approx(2 * read)
+    assert 1 / fullness((1, 1), exponent) == pytest.approx(read)
 
 
 @pytest.mark.parametrize("copies", [1, 2, 3, 8])
 def test_who_takes_turns_shares_all_and_who_does_not_waits_for_his_own_kind(copies):
     """The latter is a closed network of two stations: of n copies n + 1 are at each for every two visits."""
-    assert progress(copies, BOTH_WAYS, [], 1.0) == [pytest.approx(1 / copies)]
-    assert progress(copies, BOTH_WAYS, [], APART) == [pytest.approx(2 / (copies + 1))]
+    assert progress(copies, [READS, WRITES], 1.0, [], 1.0) == [pytest.approx(1 / copies)]
+    assert progress(copies, [READS, WRITES], 1.0, [], APART) == [pytest.approx(2 / (copies + 1))]
 
 
 def test_whose_processes_do_both_at_once_fill_both_ways_by_themselves():
-    at_once = Mixed(taken=(2, 2), seconds=(2, 2), io_seconds=2, is_at_once=True)
-    assert progress(3, at_once, [], APART) == [pytest.approx(1 / 3)]
+    at_once = Segment(2.0, (1.0, 1.0, 0.0), (0.5, 0.5, 0.0))
+    assert progress(3, [at_once], 1.0, [], APART) == [pytest.approx(1 / 3)]
 
 
 def test_who_asks_for_little_loses_nothing_until_the_storage_is_full():
-    little = Mixed(taken=(1, 1), seconds=(4, 4), io_seconds=8)
-    assert progress(3, little, [], 1.0) == [pytest.approx(1)]
-    assert progress(8, little, [], 1.0) == [pytest.approx(0.5)]
+    little = [replace(one, seconds=4.0, use=tuple(part / 4 for part in one.use)) for one in (READS, WRITES)]
+    assert progress(3, little, 1.0, [], 1.0) == [pytest.approx(1)]
+    assert progress(8, little, 1.0, [], 1.0) == [pytest.approx(0.5)]
+
+
+def test_a_neighbour_that_does_both_has_a_share_of_each_by_its_weight():
+    """Three weights on a device that takes turns: the copy has a third, the neighbour of two weights the rest."""
+    beside = joined([READS, WRITES])
+    assert progress(1, [READS], 1.0, [(beside, 2.0)], 1.0) == pytest.approx([1 / 3, 2 / 3])
 
 
 def simulated(directory, exponent, steps):

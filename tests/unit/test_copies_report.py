@@ -4,8 +4,8 @@ import json
 import re
 
 import pytest
+from slicewise.analysis.capacity.capacity import given as given_capacity
 from slicewise.analysis.copies.copies import copies
-from slicewise.analysis.copies.known_capacity import given_capacity
 from slicewise.digest.digest import read_digest
 from slicewise.digest.shared import read_digests
 from slicewise.report.copies import copies_words, limits
@@ -59,7 +59,7 @@ def test_evidence_names_the_demand_the_share_of_time_and_the_capacity(job, seen)
     said = copies_words.evidence(copies(read_digest(job), seen=read_digests(seen)))
     assert said.startswith("sim spends 50.0 % of its runtime in I/O on /scratch and moves 60.0 MiB/s [")
     assert "/scratch serves 100 MiB/s" in said
-    assert said.endswith("what jobs wrote together in the slices that they filled, in 1 run.")
+    assert said.endswith("what jobs wrote together in the slices that several filled, in 1 run.")
 
 
 def test_limits_for_slurm_and_lustre(job):
@@ -107,13 +107,13 @@ def test_json_and_page(job, seen):
 
 
 def test_the_command(job, seen, tmp_path):
-    done = slicewise_command("copies", job, "--seen", seen[0], "--seen", seen[1], "--most-loss", "20")
+    done = slicewise_command("predict", "--copies", job, "--seen", seen[0], "--seen", seen[1], "--most-loss", "20")
     assert done.status == 0, done.errors
     assert "before each loses more than 20 %" in done.text
     assert "sbatch -L simulation_scratch:1" in done.text
     assert (tmp_path / "copies-sim.html").exists()
-    as_json = json.loads(slicewise_command("copies", job, "--capacity", "150MiB/s", "--json").output)
+    as_json = json.loads(slicewise_command("predict", "--copies", job, "--capacity", "150MiB/s", "--json").output)
     assert as_json["capacity"]["mib_s"] == 150
     for arguments in ([], ["--capacity", "150"], ["--capacity", "fast"]):
-        refused = slicewise_command("copies", job, *arguments)
+        refused = slicewise_command("predict", "--copies", job, *arguments)
         assert (refused.status, refused.errors.count("\n")) == (2, 1)

@@ -19,7 +19,6 @@ from slicewise.analysis.coverage import (
     coverage,
 )
 from slicewise.digest.digest import Digest
-from slicewise.profile.launch_row import append_launch
 from slicewise.profile.reader import read_profile
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.coverage_table import coverage_table
@@ -27,12 +26,20 @@ from support.swz import START_NS, Writer, build_profile
 
 MIB = 1 << 20
 NODE = "n1"
+LAUNCHED = 1 << 40
 ALL_SEEN = Coverage(1.0, 1.0, 100, 100, 4, 4, [], None, None, [], [], None, [])
 
 
 def kernel(process: int, **counts: int) -> dict:
     """The kernel's count of a process in one slice."""
     return {"process": process, "mount": 0, "layer": "kernel", "slice": 1} | counts
+
+
+def append_launch(file: Path, row: dict) -> None:
+    """As `slicewise-collect launched` does: a frame with a process id of its own."""
+    writer = Writer()
+    with file.open("ab") as profile:
+        profile.write(writer.frame(LAUNCHED, 0, writer.rows("launches", [row]), 1))
 
 
 @pytest.fixture
@@ -42,7 +49,7 @@ def of(tmp_path: Path) -> Callable[..., Coverage]:
     def build(processes: list[dict], slices: list[dict], launch: dict | None = None, **tables: list[dict]) -> Coverage:
         directory = build_profile(tmp_path / "job", processes, slices, **tables)
         if launch:
-            assert append_launch(next(directory.glob("*.swz")), {"host": NODE, "reason": "unknown"} | launch)
+            append_launch(next(directory.glob("*.swz")), {"host": NODE, "reason": "unknown"} | launch)
         profile = read_profile(directory)
         assert profile.damage == []
         return coverage(Digest(profile))
@@ -297,23 +304,6 @@ def test_a_go_program_with_libraries_could_not_be_profiled_either(of):
     assert seen.unprofiled == [Unprofiled("/opt/daemon", "go", 1)]
 
 
-def test_a_launch_is_one_whole_row(tmp_path):
-    file = build_profile(tmp_path / "job", [{"process": 1}], []) / "n1.swz"
-    row = {"pid": 2**40, "host": "n\u00f6de", "program": "/bin/x", "reason": "go", "write_bytes": 2**60, "read_ops": 3}
-    assert append_launch(file, row)
-    (written,) = read_profile(file).launches.drop("process").to_dicts()
-    assert written == row | {"read_bytes": 0, "write_ops": 0, "own_bytes": 0}
-
-
-def test_a_file_whose_schema_has_no_launches_is_left_alone(tmp_path):
-    schema = Writer().schema_text.replace(b'"launches"', b'"lunches"')
-    file = tmp_path / "n1.swz"
-    file.write_bytes(Writer(schema).schema_frame())
-    before = file.read_bytes()
-    assert not append_launch(file, {"pid": 1})
-    assert file.read_bytes() == before
-
-
 def test_profiles_of_before_these_tables_are_read(tmp_path):
     schema = Writer().schema_text.replace(b'"launches"', b'"lunches"').replace(b'"unprofiled"', b'"undone"')
     writer = Writer(schema)
@@ -335,8 +325,8 @@ def test_profiles_of_before_these_tables_are_read(tmp_path):
         ({"read": None, "write": None, "processes": 0, "killed": 4},
          "had nothing to compare with: 4 processes were killed, so the kernel's last count is not known"),
         ({"read": 0.12, "gaps": [Gap("read", "small", 88, 2, 1)]},
-         "saw 100 % of the bytes written and 12 % of the bytes read (the rest were small reads of the loader and libc) "
-         "that the kernel counted"),
+         "saw 100 % of the bytes written and 12 % of the bytes read (the rest were small reads, such as "
+         "those of the loader and libc) that the kernel counted"),
         ({"read": 0.12, "gaps": [Gap("read", "small", 40, 2, 1), Gap("read", "past_libc", 48, 1, 1)]},
          "saw 100 % of the bytes written and only 12 % of the bytes read that the kernel counted"),
         ({"read": 0.12}, "saw 100 % of the bytes written and only 12 % of the bytes read that the kernel counted"),
@@ -397,7 +387,7 @@ def test_lines_on_gaps_call_a_guess_a_guess():
     lines = list(coverage_words.gap_lines(seen))
     assert lines[0] == "By the kernel's count, what could not be profiled wrote 1 MiB."
     assert lines[1].startswith(
-        "4 KiB read in at most 12 calls by 3 processes: not seen; a guess: small reads of the loader"
+        "4 KiB read in at most 12 calls by 3 processes: not seen; cause: not measured. The loader and libc"
     )
     assert lines[2].startswith("1 MiB more were sent to storage than calls wrote, by 1 process; a guess: files mapped")
     assert lines[3] == "Least was seen of rank 3 on n17 (python3: 12 % of 3 MiB written)."

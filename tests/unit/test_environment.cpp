@@ -61,8 +61,8 @@ void start_with(const std::vector<std::string> &entries)
 
 std::vector<std::string> carried_to(char *const *envp)
 {
-    std::vector<char> room(environment_room(envp));
-    return entries_of(environment_carried(envp, room.data()));
+    std::vector<char> room(environment_room(envp, HANDED_ON_ALL));
+    return entries_of(environment_carried(envp, HANDED_ON_ALL, room.data()));
 }
 
 std::vector<std::string> carried_to(const std::vector<std::string> &entries)
@@ -73,8 +73,8 @@ std::vector<std::string> carried_to(const std::vector<std::string> &entries)
 std::string command_in(Variables &environment, const char *command)
 {
     Own own(environment);
-    std::vector<char> room(environment_room(environ));
-    const char *made = environment_command(environment_carried(environ, room.data()), command);
+    std::vector<char> room(environment_room(environ, HANDED_ON_ALL));
+    const char *made = environment_command(environment_carried(environ, HANDED_ON_ALL, room.data()), command);
     std::string text = made;
     environment_command_end(made, command);
     return text;
@@ -82,12 +82,26 @@ std::string command_in(Variables &environment, const char *command)
 
 } // namespace
 
+TEST_CASE("an environment without the library keeps the other libraries, and without our settings all that is not ours", "[environment]")
+{
+    Variables variables({ "A=1", "LD_PRELOAD=/x/libslicewise.so:/y/other.so /z/libslicewise.so", "SLICEWISE_JOB=j", "B=2" });
+    std::vector<char> room(environment_room(variables.get(), HANDED_ON_SETTINGS));
+    CHECK(entries_of(environment_carried(variables.get(), HANDED_ON_SETTINGS, room.data())) ==
+          std::vector<std::string>{ "A=1", "LD_PRELOAD=/y/other.so", "SLICEWISE_JOB=j", "B=2" });
+    CHECK(entries_of(environment_carried(variables.get(), HANDED_ON_NOTHING, room.data())) ==
+          std::vector<std::string>{ "A=1", "LD_PRELOAD=/y/other.so", "B=2" });
+    Variables ours({ "LD_PRELOAD=/x/libslicewise.so", "SLICEWISE_JOB=j" }), others({ "LD_PRELOAD=/y/other.so", "B=2" });
+    CHECK(entries_of(environment_carried(ours.get(), HANDED_ON_NOTHING, room.data())).empty());
+    CHECK(environment_room(others.get(), HANDED_ON_NOTHING) == 0);
+    CHECK(environment_carried(others.get(), HANDED_ON_NOTHING, nullptr) == others.get());
+}
+
 TEST_CASE("an environment that lacks nothing is handed on itself", "[environment]")
 {
     start_with({ "HOME=/", PRELOAD, DIR });
     Variables whole({ DIR, "PATH=/bin", PRELOAD });
-    CHECK(environment_room(whole.get()) == 0);
-    CHECK(environment_carried(whole.get(), nullptr) == whole.get());
+    CHECK(environment_room(whole.get(), HANDED_ON_ALL) == 0);
+    CHECK(environment_carried(whole.get(), HANDED_ON_ALL, nullptr) == whole.get());
 }
 
 TEST_CASE("what an environment lacks is added at its end", "[environment]")

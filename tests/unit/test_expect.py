@@ -1,6 +1,7 @@
 """Boxes of expectation: the example of the models' documentation, anomalies, growth, tails, and the command."""
 
 import json
+import re
 
 import pytest
 from slicewise.analysis.expect.box import Box, area, growth, hull, strips, union_area
@@ -53,8 +54,18 @@ def test_the_box_of_a_run_is_made_of_geometric_means_by_kind(tmp_path):
     assert box_of(phases, "read") == Box((1, 2), (16, 10))
 
 
+@pytest.mark.parametrize(("seconds", "lines"), [("0.000760", 1), ("300.000000", 0)])
+def test_phases_that_are_too_short_are_told(tmp_path, seconds, lines):
+    run = write_result(tmp_path / "run", (1, 2), (4, 10))
+    text = (run / "result_summary.txt").read_text()
+    (run / "result_summary.txt").write_text(re.sub(r"time \d+\.\d+", f"time {seconds}", text))
+    said = expect_words.too_short(expectation(read_results([run])))
+    assert len(said) == lines
+    assert all("took less than 500 ms, one of them 760 us" in line for line in said)
+
+
 def test_the_command_says_the_examples_figures(tmp_path):
-    done = slicewise_command("expect", "box", write_example(tmp_path / "runs"), "--point", "2,5", "--json")
+    done = slicewise_command("storage", "expect", write_example(tmp_path / "runs"), "--point", "2,5", "--json")
     assert done.status == 0, done.errors
     record = json.loads(done.text)
     assert record["union_area"] == pytest.approx(34.86)
@@ -66,7 +77,7 @@ def test_the_command_says_the_examples_figures(tmp_path):
     assert record["runs"][2]["why"] == "bandwidth: hard is better than easy (2 against 1.5 GiB/s)"
     assert record["unreadable"] == []
     assert record["point"]["is_inside"]
-    between = slicewise_command("expect", "box", tmp_path / "runs", "--point", ".7,2.5", "--json")
+    between = slicewise_command("storage", "expect", tmp_path / "runs", "--point", ".7,2.5", "--json")
     assert (json.loads(between.text)["point"]["is_inside"], json.loads(between.text)["point"]["is_in_hull"]) == (
         False,
         True,
@@ -75,7 +86,7 @@ def test_the_command_says_the_examples_figures(tmp_path):
 
 def test_the_command_in_words(tmp_path):
     page = tmp_path / "page.html"
-    done = slicewise_command("expect", "box", write_example(tmp_path / "runs"), "--point", ".7,2.5", "-o", page)
+    done = slicewise_command("storage", "expect", write_example(tmp_path / "runs"), "--point", ".7,2.5", "-o", page)
     assert done.text.startswith("Expect 0.500 to 4.20 GiB/s and 2.00 to 12.0 kIOPS here: from 3 runs of IO500")
     assert "is not in the box: it lies between the boxes of single runs, in none of them." in done.text
     assert "Anomaly, left out of the union: run3: bandwidth: hard is better than easy" in done.text
@@ -91,13 +102,13 @@ def test_the_command_in_words(tmp_path):
     ],
 )
 def test_bad_input_is_one_line(tmp_path, arguments, said):
-    done = slicewise_command("expect", "box", write_example(tmp_path / "runs"), *arguments)
+    done = slicewise_command("storage", "expect", write_example(tmp_path / "runs"), *arguments)
     assert (done.status, done.errors.count("\n")) == (2, 1)
     assert said in done.errors
 
 
 def test_no_result_is_an_error_that_says_why(tmp_path):
-    done = slicewise_command("expect", "box", tmp_path)
+    done = slicewise_command("storage", "expect", tmp_path)
     assert done.status == 2
     assert "no result_summary.txt or result.txt lies there" in done.errors
 

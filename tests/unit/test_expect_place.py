@@ -7,7 +7,7 @@ import pytest
 from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.expect.box import Box
 from slicewise.analysis.expect.expectation import Boxes, RunBox, expectation
-from slicewise.analysis.expect.place import Work, place, position
+from slicewise.analysis.expect.place import PlacedWork, place, position
 from slicewise.errors import UserError
 from slicewise.io500.results import Run, read_results
 from slicewise.report.expect import place_words
@@ -30,7 +30,7 @@ EXAMPLE_BOXES = boxes_of(*(EXAMPLE[name] for name in ("run1", "run2", "run4")))
 
 
 def work(gib=0.0, data_seconds=0.0, operations=0.0, metadata_seconds=0.0, seconds=100.0):
-    return Work(seconds, 0, round(gib * GIB), operations, data_seconds, metadata_seconds)
+    return PlacedWork(seconds, 0, round(gib * GIB), operations, data_seconds, metadata_seconds)
 
 
 def test_a_point_is_made_of_rates_over_the_time_in_calls_and_over_the_wall():
@@ -57,6 +57,11 @@ def test_the_share_of_easy_is_the_time_that_easy_io_would_take():
     assert found.held_back == "metadata"
     assert position(work(4, 7, 10_000, 1), boxes).held_back == "bandwidth"
     assert position(work(8, 1, 10_000, 1), boxes).held_back is None
+    # A benchmark of metadata alone, at twice the easy rate: bytes that it never moved hold nothing back.
+    files = position(work(0, 0.001, 20_000, 1), boxes)
+    assert files.share_of_easy == pytest.approx(2, rel=0.01)
+    assert files.held_back is None
+    assert position(work(0, 0.2, 5_000, 1), boxes).held_back == "metadata"
 
 
 @pytest.fixture
@@ -139,7 +144,7 @@ def test_a_job_without_io_has_no_place(tmp_path, box):
 
 def test_the_command_places_jobs(tmp_path, box):
     job = write_run(tmp_path / "profiles" / "sim", 20, [{at: wrote(100, 0.9) | {"sync_ops": 1} for at in range(10)}])
-    done = slicewise_command("expect", "place", job, "--box", box, "--json")
+    done = slicewise_command("storage", "place", job, "--box", box, "--json")
     assert done.status == 0, done.errors
     record = json.loads(done.text)
     (one,) = record["jobs"]
@@ -149,10 +154,10 @@ def test_the_command_places_jobs(tmp_path, box):
     assert one["judged_by"] == ["bandwidth"]
     assert one["share_of_easy"] == pytest.approx(2 / 9, rel=1e-3)
     assert record["runs"][0]["easy"] == [pytest.approx(500 / 1024, rel=1e-5), 10]
-    text = slicewise_command("expect", "place", job, "--box", box).text
+    text = slicewise_command("storage", "place", job, "--box", box).text
     assert "sim is in the box, at 22 % of what this file system gives" in text
     assert "page:" in text.lower()
-    missing = slicewise_command("expect", "place", job, "--box", tmp_path / "nowhere")
+    missing = slicewise_command("storage", "place", job, "--box", tmp_path / "nowhere")
     assert (missing.status, missing.errors.count("\n")) == (2, 1)
 
 

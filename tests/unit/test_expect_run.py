@@ -1,4 +1,4 @@
-"""Campaigns of `slicewise expect run`: which benchmark, its commands, what it prints, and when it ends."""
+"""Campaigns of `slicewise storage benchmark`: which benchmark, its commands, what it prints, and when it ends."""
 
 import itertools
 from datetime import datetime, timezone

@@ -192,7 +192,7 @@ def test_hardware_counters_are_columns_of_their_own(profile):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--format", "csv", "--table", "nonsense"], "--table nonsense: no such table; choose one of slices"),
+        (["--format", "csv", "--table", "nonsense"], "invalid value for '--table': 'nonsense' is not one of 'slices'"),
         (["--format", "nonsense"], "nonsense"),
         (["--format", "csv", "-o", "/no/such/directory/x"], "/no/such/directory/x: cannot be written"),
     ],

@@ -9,17 +9,17 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from slicewise.analysis.runs.outliers import outliers
-from slicewise.analysis.sharing import weights
-from slicewise.analysis.sharing.capacity_curve import (
+from slicewise.analysis.capacity.by_clients import (
     CapacityCurve,
     CostLine,
     CurvePoint,
     combined_rates,
     fit_capacity,
 )
+from slicewise.analysis.runs.outliers import outliers
+from slicewise.analysis.sharing import weights
 from slicewise.analysis.sharing.fitted_model import check, cross_check, fit_model, predict, with_held_out
-from slicewise.analysis.sharing.model import EndWait, FittedModel, ModelJob, Scatter
+from slicewise.analysis.sharing.model import EndWait, FittedModel, ModelJob, Scatter, solve
 from slicewise.analysis.sharing.model_file import read_model, write_model
 from slicewise.analysis.sharing.proportional import alone_from_spans, common_start_times
 from slicewise.analysis.sharing.weights import Weighting
@@ -105,6 +105,33 @@ def test_combinations_for_which_two_weights_say_the_same_do_not_hide_those_that_
         assert fit.possible == ["nodes", "mounts"]
 
 
+def fit_of(possible, error=0.05):
+    """What the words need of a fit, with these kinds not refuted, the first one chosen."""
+    candidates = [weights.Candidate(kind, error, kind not in possible) for kind in weights.WEIGHT_KINDS]
+    return weights.WeightFit(Weighting(possible[0]), candidates, [], possible, None, 3, 9, 90, "")
+
+
+@pytest.mark.parametrize(
+    ("possible", "said"),
+    [
+        (["processes"], "is fair to processes, not to nodes."),
+        (["outstanding"], "is fair neither to processes nor to nodes: whoever keeps more bytes under way gets more."),
+        (["nodes"], "is fair to nodes, or to what each node has one of, not to processes."),
+        (["nodes", "outstanding"], "Runs with unequal numbers of processes a node would tell."),
+        (["processes^beta"], "is fair neither to processes nor to nodes."),
+    ],
+)
+def test_it_is_fair_to_what_is_not_refuted_and_to_nothing_else(possible, said):
+    assert answer(fit_of(possible)).endswith(said)
+
+
+def test_a_fit_that_explains_nothing_says_that_and_no_more():
+    assert answer(fit_of(["outstanding"], 0.93)) == (
+        "Nothing explains how the storage is shared: by the bytes that it keeps outstanding, which comes nearest, "
+        "held-out shares are off by 93 % (9 runs of 3 combinations, 90 slices)."
+    )
+
+
 @pytest.mark.parametrize(("repeats", "refuted"), [(2, False), (3, True)])
 def test_one_or_two_runs_refute_nothing(repeats, refuted):
     jobs, slices = campaign([[Size(1), Size(6)]], Weighting("nodes"), repeats=repeats)
@@ -121,6 +148,17 @@ def test_jobs_that_get_all_that_they_can_take_say_nothing_of_sharing():
     assert model.weight.chosen is None
     assert "no slice shows jobs that compete" in model.weight.reason
     assert model.process_demand.value == pytest.approx(5 * MIB, rel=0.02)
+
+
+def test_one_process_by_itself_takes_what_a_run_of_one_took_and_not_what_each_of_several_did():
+    # One reaches 5 MiB/s, four together 10: two reach a rate between.
+    jobs, slices = campaign([[Size(1), Size(60)], [Size(4), Size(60)]], Weighting("equal"), process_cap=5.0 * MIB)
+    slow = jobs.with_columns(seconds=pl.when(pl.col("pair") == "4").then(2 * pl.col("seconds")).otherwise("seconds"))
+    model = fit_model(slow, slices)
+    assert model.process_demand.value == pytest.approx(5 * MIB, rel=0.02)
+    assert model.process_demand.how == "standalone runs of 1 process, below the capacity"
+    alone = [solve(model, [ModelJob("one", 100 * MIB, processes)], [1.0])[0].t_alone for processes in (1, 2, 4)]
+    assert alone == pytest.approx([20, 100 / 50**0.5, 10], rel=0.02)
 
 
 def test_a_slow_run_of_many_processes_is_no_demand_of_one():
@@ -320,15 +358,15 @@ def test_a_model_is_read_back_as_it_was_written(tmp_path, capacity):
     [
         (None, "cannot be read: No such file or directory"),
         ("{", "is no fitted model"),
-        ('{"format": "slicewise model 9"}', "is no fitted model of this version"),
-        ('{"format": "slicewise model 1"}', "is a damaged fitted model ('weight')"),
+        ('{"format": "slicewise study model 9"}', "is no fitted model of this version"),
+        ('{"format": "slicewise study model 1"}', "is a damaged fitted model ('weight')"),
     ],
 )
 def test_what_is_no_model_is_refused(tmp_path, content, complaint):
     path = tmp_path / "m.json"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(UserError, match="slicewise model fit") as refused:
+    with pytest.raises(UserError, match="slicewise study model fit") as refused:
         read_model(path)
     assert complaint in str(refused.value)
 
@@ -348,7 +386,7 @@ def test_spans_give_standalone_times():
     from_spans = alone_from_spans([(0.0, time) for time in times], [60, 36, 12])
     assert from_spans == pytest.approx([12, 12, 12])
     assert from_spans == pytest.approx(alone_from_common_start(times, [60, 36, 12]))
-    # The second set of docs/models.md: C = 100, starts 0, 2 and 5, ends 16, 19 and 18.
+    # The second set of test_sharing.py: C = 100, starts 0, 2 and 5, ends 16, 19 and 18.
     assert alone_from_spans([(0, 16), (2, 19), (5, 18)], [50, 10, 40]) == pytest.approx([10, 3, 6])
 
 

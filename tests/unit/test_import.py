@@ -93,11 +93,12 @@ def test_an_imported_job_is_taken_wherever_a_profile_is(tmp_path):
     one, two = places
     box = write_result(tmp_path / "box", (0.05, 0.1), (0.5, 10))
     commands = [
-        ("info", one, "--phases"), ("report", one), ("overlap", one, two), ("blame", one), ("compare", one, two),
-        ("policy", one, two, "--capacity", "2GiB/s"), ("list", jobs),
-        ("merge", one, "-o", tmp_path / "one.swz"), ("catalog", "ingest", tmp_path / "catalog", jobs),
+        ("report", "--detail", one, "--phases"), ("report", one), ("overlap", one, two), ("blame", one),
+        ("compare", one, two),
+        ("turns", "policy", one, two, "--capacity", "2GiB/s"), ("list", jobs),
+        ("recover", "--merge", one, "-o", tmp_path / "one.swz"), ("catalog", "ingest", tmp_path / "catalog", jobs),
         ("catalog", "verify", tmp_path / "catalog"), ("catalog", "quality", tmp_path / "catalog", "--all"),
-        ("expect", "place", one, "--box", box),
+        ("storage", "place", one, "--box", box),
         *(("export", one, "--format", kind, "-o", tmp_path / kind) for kind in ("csv", "perfetto", "ftio")),
     ]  # fmt: skip
     said = {}
@@ -105,12 +106,34 @@ def test_an_imported_job_is_taken_wherever_a_profile_is(tmp_path):
         done = slicewise_command(*command)
         assert done.status == 0, (command, done.errors)
         said[" ".join(map(str, command[:2]))] = done.text
-    assert "Imported from CSV" in said[f"info {one}"]
+    assert "Imported from CSV" in said["report --detail"]
     assert "Imported from CSV" in said[f"report {one}"]
     assert "imported from CSV" in said[f"overlap {one}"]
     assert "2 imported" in said["catalog quality"]
     quality = json.loads(slicewise_command("catalog", "quality", tmp_path / "catalog", "--all", "--json").text)
     assert [(row["source"], row["is_imported"], row["spread"]) for row in quality] == [("CSV", True, 1)] * 2
+
+
+def test_what_a_log_does_not_say_is_unknown(tmp_path):
+    """Its nodes, the sizes of its calls, and what share the kernel counted."""
+    rows = [f"{START},{START + 9},write,{MIB * MIB},,{process},/scratch,lustre,mds:/s,,1000" for process in range(3)]
+    (job,) = told("csv", write_csv(tmp_path / "job.csv", *rows), "--into", tmp_path / "jobs")
+    info = slicewise_command("report", "--detail", job["profile"]).text
+    assert "3 processes\n" in info
+    assert " node" not in info.splitlines()[0]
+    assert json.loads(slicewise_command("report", "--detail", job["profile"], "--json").text)["hosts"] == []
+    size = slicewise_command("storage", "size", job["profile"], "--html", tmp_path / "size.html")
+    assert size.status == 0, size.errors
+    assert "which lacks the sizes of calls" in size.text
+    assert "too little" not in size.text
+    assert slicewise_command("catalog", "ingest", tmp_path / "catalog", tmp_path / "jobs").status == 0
+    quality = slicewise_command("catalog", "quality", tmp_path / "catalog")
+    assert quality.text.startswith("1 job, all complete. Unknown what share of the bytes of 1 was seen (1 imported)")
+    (row,) = json.loads(slicewise_command("catalog", "quality", tmp_path / "catalog", "--all", "--json").text)
+    assert (row["is_good"], row["read_seen"], row["write_seen"]) == (None, None, None)
+    (other,) = told("csv", write_csv(tmp_path / "other.csv", *rows[:2]), "--into", tmp_path / "jobs")
+    overlap = slicewise_command("overlap", job["profile"], other["profile"]).text
+    assert "job has 3 processes, other 2." in overlap
 
 
 def test_blame_is_less_sure_of_spread_slices(tmp_path):
@@ -168,7 +191,7 @@ def test_a_profile_is_there_as_a_whole_or_not_at_all(tmp_path, monkeypatch):
     monkeypatch.setattr(write.os, "fsync", lambda descriptor: (_ for _ in ()).throw(OSError(28, "No space left")))
     assert "No space left" in refusal("csv", file, "--into", tmp_path / "jobs")
     assert list((tmp_path / "jobs" / "job").iterdir()) == []
-    assert "there is no .swz file" in slicewise_command("info", tmp_path / "jobs" / "job").errors
+    assert "there is no .swz file" in slicewise_command("report", "--detail", tmp_path / "jobs" / "job").errors
 
 
 def test_bytes_that_do_not_come_out_are_not_written(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""`slicewise info` and the sums behind it, on small jobs whose answers are known."""
+"""`slicewise report --detail` and the sums behind it, on small jobs whose answers are known."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 import slicewise
+from slicewise.analysis.job.io_time import busiest_files, io_time
+from slicewise.analysis.job.phases import phases
 from slicewise.analysis.job.totals import summarize
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import count_processes
+from slicewise.digest.outlines import outlines
+from slicewise.digest.processes import count_processes, with_first_program
 from slicewise.profile.reader import read_profile
 from support.command_line import completed as run
 from support.swz import START_NS, Writer, build_profile
@@ -67,7 +71,7 @@ def mpi_job(tmp_path) -> Path:
 
 
 def test_keys_and_sums(mpi_job):
-    done = run("info", mpi_job, "--json")
+    done = run("report", "--detail", mpi_job, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     info = json.loads(done.stdout)
     assert (info["job"], info["slice_seconds"], info["ranks"], info["ranks_of"]) == ("48213", 4.0, 2, 2)
@@ -101,8 +105,8 @@ def test_coverage_is_of_what_the_kernel_counted(mpi_job):
 
 def test_the_profilers_cost_is_its_slow_paths_and_its_calls(mpi_job):
     cost = summarize(Digest(read_profile(mpi_job))).profiler
-    assert cost.seconds == pytest.approx(0.06 + 600_000 * 50e-9)
-    assert cost.share_of_runtime == pytest.approx(0.09 / 120)
+    assert cost.seconds == pytest.approx(0.06 + 600_000 * 1.2 * 50e-9)
+    assert cost.share_of_runtime == pytest.approx(0.096 / 120)
 
 
 @pytest.mark.parametrize(
@@ -165,18 +169,63 @@ def test_a_program_that_execs_stays_one_process(tmp_path):
     assert count_processes(Digest(read_profile(build_profile(tmp_path / "job", processes))).processes) == 3
 
 
+def test_each_count_is_of_processes_where_one_ran_several_programs(tmp_path):
+    """Two processes of five programs: in mounts, phases, files and times, and in what analyses count."""
+    start, second = START_NS, 1_000_000_000
+    programs = [(1, 10, "exec"), (2, 10, "exec"), (3, 10, "exit"), (4, 11, "exec"), (5, 11, "exit")]
+    processes = [
+        {
+            "process": number, "pid": pid, "ending": ending, "start_ns": start + number * second,
+            "end_ns": start + (number + 1) * second
+        }
+        for number, pid, ending in programs
+    ]  # fmt: skip
+    slices = [
+        {
+            "process": number, "slice": start // (4 * second), "write_bytes": 1 << 20, "write_ops": 1,
+            "write_ns": second // 10, "threads": 1
+        }
+        for number, _, _ in programs
+    ]  # fmt: skip
+    files = [{"process": number, "file": 1, "path": "/scratch/a", "opens": 1} for number, _, _ in programs]
+    digest = Digest(read_profile(build_profile(tmp_path / "job", processes, slices, files=files), distributions=True))
+    summary = summarize(digest)
+    assert (summary.processes, summary.mounts[0]["processes"]) == (2, 2)
+    assert digest.jobs["processes"].item() == 2
+    assert outlines([tmp_path / "job"])[0].did["processes"] == 2
+    assert busiest_files(digest, 1)["processes"].item() == 2
+    found = phases(digest)
+    assert found.phases["processes"].to_list() == [2]
+    # 0.3 of 3 s, and 0.2 of 2 s.
+    assert (found.time_in_io.slowest, found.time_in_io.median) == (pytest.approx(0.1), pytest.approx(0.1))
+    times = io_time(digest)
+    assert times.processes["seconds"].to_list() == [pytest.approx(0.3), pytest.approx(0.2)]
+    assert times.slowest_label == "process 10 on n1"
+
+
+def test_a_process_id_that_came_again_is_another_process():
+    rows = pl.DataFrame(
+        {
+            "process": [3, 1, 2, 4], "node": ["n1"] * 4, "pid": [7] * 4, "start_ns": [30, 10, 20, 40],
+            "ending": ["exec", "exec", "exit", "exit"]
+        }
+    )  # fmt: skip
+    assert with_first_program(rows)["first_program"].to_list() == [3, 1, 1, 3]
+    assert count_processes(rows) == 2
+
+
 def test_a_profile_in_which_nothing_happened(tmp_path):
     directory = build_profile(tmp_path / "job", [{"process": 1}])
-    info = json.loads(run("info", directory, "--json").stdout)
+    info = json.loads(run("report", "--detail", directory, "--json").stdout)
     assert (info["slices"], info["first_slice"], info["end_slice"], info["mounts"]) == (0, None, None, [])
     assert (info["coverage"]["read"], info["coverage"]["write"]) == (None, None)
-    done = run("info", directory)
+    done = run("report", "--detail", directory)
     assert (done.returncode, done.stderr) == (0, "")
     assert "nothing" in done.stdout
 
 
 def test_the_terminal_says_who_what_and_what_next(mpi_job):
-    text = run("info", mpi_job).stdout
+    text = run("report", "--detail", mpi_job).stdout
     assert "Job 48213: simulation, 2 processes on 2 nodes (n1, n2), 2 MPI ranks" in text
     assert re.search(r"Saw 90(\.0)? % of the 400 B written that the kernel counted; ", text)
     assert "files_full, 3 times" in text
@@ -186,7 +235,7 @@ def test_the_terminal_says_who_what_and_what_next(mpi_job):
 def test_damage_is_shown_and_names_survive_as_they_are(tmp_path):
     job = "[red]x[/red]</script>"
     directory = build_profile(tmp_path / "d", [{"process": 1, "job": job, "ending": "running"}])
-    text = run("info", directory).stdout
+    text = run("report", "--detail", directory).stdout
     assert f"Job {job}:" in text
     assert "1 process has not finished" in text
 
@@ -196,27 +245,27 @@ def test_a_path_that_is_no_text(tmp_path, monkeypatch, options):
     directory = build_profile(tmp_path / "job", [{"process": 1, "ending": "running"}])
     odd = directory.rename(tmp_path / os.fsdecode(b"job\xff"))
     monkeypatch.chdir(tmp_path)
-    done = run("info", odd, *options)
+    done = run("report", "--detail", odd, *options)
     assert (done.returncode, done.stderr) == (0, "")
     shown = "job\\udcff" if "--json" in options else "job\\xff"
     assert shown in done.stdout or shown in (tmp_path / "out").read_text()
 
 
 def test_output_goes_to_a_file(mpi_job, tmp_path):
-    done = run("info", mpi_job, "--json", "-o", tmp_path / "info.json")
+    done = run("report", "--detail", mpi_job, "--json", "-o", tmp_path / "info.json")
     assert (done.returncode, done.stdout) == (0, "")
     assert json.loads((tmp_path / "info.json").read_text())["job"] == "48213"
-    assert run("info", mpi_job, "-o", tmp_path / "info.txt").returncode == 0
+    assert run("report", "--detail", mpi_job, "-o", tmp_path / "info.txt").returncode == 0
     assert "Job 48213" in (tmp_path / "info.txt").read_text()
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["info"], "PROFILE is missing"),
-        (["info", "/nowhere/at/all"], "/nowhere/at/all: does not exist"),
-        (["info", "--no-such-option"], "--no-such-option"),
-        (["no-such-command"], "no-such-command: no such command"),
+        (["report", "--detail"], "missing argument 'PROFILE'"),
+        (["report", "--detail", "/nowhere/at/all"], "/nowhere/at/all: does not exist"),
+        (["report", "--detail", "--no-such-option"], "--no-such-option"),
+        (["no-such-command"], "no such command 'no-such-command'"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_status_2(arguments, said):
@@ -228,7 +277,7 @@ def test_a_users_mistake_is_one_line_and_status_2(arguments, said):
 
 
 def test_an_output_that_cannot_be_written_is_one_line(mpi_job, tmp_path):
-    done = run("info", mpi_job, "-o", tmp_path / "no" / "such" / "directory.txt")
+    done = run("report", "--detail", mpi_job, "-o", tmp_path / "no" / "such" / "directory.txt")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "cannot be written: No such file or directory" in done.stderr
@@ -236,7 +285,7 @@ def test_an_output_that_cannot_be_written_is_one_line(mpi_job, tmp_path):
 
 def test_a_reader_who_has_seen_enough_is_no_error(mpi_job):
     with subprocess.Popen(
-        [sys.executable, "-m", "slicewise", "info", str(mpi_job), "--json"],
+        [sys.executable, "-m", "slicewise", "report", "--detail", str(mpi_job), "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
@@ -245,7 +294,7 @@ def test_a_reader_who_has_seen_enough_is_no_error(mpi_job):
 
 
 def test_every_counter_of_the_schema_is_in_the_sums_and_every_key_in_the_docs(mpi_job):
-    info = json.loads(run("info", mpi_job, "--json").stdout)
+    info = json.loads(run("report", "--detail", mpi_job, "--json").stdout)
     counters = [
         column["name"]
         for column in Writer().schema["tables"][2]["columns"]
@@ -265,7 +314,7 @@ def test_controls_in_names_are_spelled_out_and_not_lost(tmp_path):
         [{"process": 1, "program": f"/bin/a{controls}b", "host": "n\a1"}],
         [{"process": 1, "slice": FIRST, "write_bytes": 100, "write_ops": 1, "write_ns": 5}],
     )
-    done = run("info", job)
+    done = run("report", "--detail", job)
     spelled = "".join(f"\\x{ord(letter):02x}" for letter in controls)
     assert f"a{spelled}b, 1 process on 1 node (n\\x071)" in done.stdout
 

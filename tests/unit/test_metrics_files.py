@@ -1,4 +1,4 @@
-"""What packaging/metrics asks a Prometheus for is what `slicewise serve-metrics` tells."""
+"""What packaging/metrics asks a Prometheus for is what `slicewise serve metrics` tells."""
 
 from __future__ import annotations
 

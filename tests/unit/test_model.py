@@ -1,4 +1,4 @@
-"""`slicewise model predict`: its figures, its keys, and one clear line for whatever is wrong with what it was given."""
+"""`slicewise study model predict`: its figures, its keys, and one clear line for what is wrong with its input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THREE_JOBS = [
 
 
 def predict(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return completed("model", "predict", *arguments)
+    return completed("study", "model", "predict", *arguments)
 
 
 def predicted(*arguments: str) -> dict:

@@ -1,4 +1,4 @@
-"""`slicewise model fit`, `check`, `invert` and `predict --fitted`, on profiles of jobs served by known weights."""
+"""`slicewise study model fit`, `check`, `invert` and `predict --fitted`, on profiles of jobs of known weights."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def model(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return completed("model", *arguments)
+    return completed("study", "model", *arguments)
 
 
 def record(*arguments: object) -> dict:

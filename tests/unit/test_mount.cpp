@@ -1,6 +1,8 @@
 #include "catch.h"
 #include "sandbox.h"
 
+#include <fstream>
+#include <iterator>
 #include <sys/sysmacros.h>
 
 namespace {
@@ -10,11 +12,13 @@ const char mountinfo[] =
     "23 22 0:21 / /dev/shm rw shared:2 - tmpfs tmpfs rw\n"
     "30 22 0:44 / /scratch rw,noatime shared:5 master:7 propagate_from:2 - lustre 10.0.0.1@tcp:/scratch rw,flock\n"
     "31 22 8:1 /var/data /data rw - ext4 /dev/sda1 rw\n"                         /* a bind mount: the root's device */
-    "32 22 0:50 / /mnt/with\\040space\\134and\\011tab rw - nfs4 server:/a\\040b rw\n"
+    "32 22 0:50 / /mnt/with\\040space\\134and\\011tab rw - nfs4 server:/a\\040b rw,vers=4.2,clientaddr=10.0.0.9,mountaddr=10.0.0.8,addr=10.0.0.1,lock\n"
     "33 22 0:60 / /var/lib/containers/overlay/merged rw - overlay overlay rw,lowerdir=/l\n"
-    "34 30 0:45 / /scratch/project rw - lustre 10.0.0.2@tcp:/project rw\n"
+    "34 30 0:45 / /scratch/project rw - lustre 10.0.0.2@tcp:/project rw,addr=10.0.0.7\n"
     "35 22 0:70 / /hidden rw - tmpfs below rw\n"
     "36 35 0:71 / /hidden rw - tmpfs above rw\n"
+    "38 22 0:90 / /n4 rw - nfs4 files:/scratch rw,addr=10.0.0.1\n"
+    "39 22 0:90 / /h2 rw - nfs4 files:/home rw,addr=10.0.0.1\n" /* of one file system of the server: one st_dev */
     "this line is none\n"
     "37 22 0:80 / /last rw - tmpfs last rw";
 
@@ -28,14 +32,18 @@ struct Mounts {
         fake_system.mountinfo = list.c_str();
         mount_start(&segment.home);
         /* The list is read again when an unknown device turns up: at least once, for an earlier test left its own. */
-        mount_enter(&segment.home, OBJECT_file, makedev(0, 80), nullptr);
+        mount_enter(&segment.home, OBJECT_file, makedev(0, 80), 0, nullptr);
     }
 
     std::string text(uint32_t mount, enum column column)
     {
         return segment_text(segment.home.segment, segment->mounts[mount][column]);
     }
-    std::string point_of(const char *path) { return text(mount_enter_path(&segment.home, path), mounts_point); }
+    /* That of a device which no mount has. */
+    uint32_t enter(const char *path) { return mount_enter(&segment.home, OBJECT_file, makedev(1, next_device++), 0, path); }
+    std::string point_of(const char *path) { return text(enter(path), mounts_point); }
+
+    unsigned next_device = 1;
 };
 
 } // namespace
@@ -56,58 +64,77 @@ TEST_CASE("a path belongs to the longest mount point that it begins with", "[mou
 TEST_CASE("type and source are the list's, its octal escapes undone, optional tags passed over", "[mount]")
 {
     Mounts mounts;
-    uint32_t scratch = mount_enter_path(&mounts.segment.home, "/scratch/x");
+    uint32_t scratch = mount_enter(&mounts.segment.home, OBJECT_file, makedev(0, 44), 0, "/scratch/x");
     CHECK(mounts.text(scratch, mounts_type) == "lustre");
     CHECK(mounts.text(scratch, mounts_source) == "10.0.0.1@tcp:/scratch");
     CHECK(mounts.segment->mounts[scratch][mounts_device] == makedev(0, 44));
     CHECK(mounts.segment->mounts[scratch][mounts_object] == OBJECT_file);
 
-    uint32_t escaped = mount_enter_path(&mounts.segment.home, "/mnt/with space\\and\ttab/file");
+    uint32_t escaped = mounts.enter("/mnt/with space\\and\ttab/file");
     CHECK(mounts.text(escaped, mounts_point) == "/mnt/with space\\and\ttab");
     CHECK(mounts.text(escaped, mounts_source) == "server:/a b");
+    CHECK(mounts.text(escaped, mounts_address) == "10.0.0.1");
+    CHECK(mounts.text(mounts.enter("/scratch/project/a"), mounts_address).empty());
 }
 
 TEST_CASE("of two mounts at one point the later one is seen", "[mount]")
 {
     Mounts mounts;
-    CHECK(mounts.text(mount_enter_path(&mounts.segment.home, "/hidden/x"), mounts_source) == "above");
+    CHECK(mounts.text(mounts.enter("/hidden/x"), mounts_source) == "above");
 }
 
 TEST_CASE("a bind mount is the same file system: one mount in the profile", "[mount]")
 {
     Mounts mounts;
-    uint32_t root = mount_enter_path(&mounts.segment.home, "/etc"), bound = mount_enter_path(&mounts.segment.home, "/data/x");
-    CHECK(root == bound);
-    CHECK(mount_enter(&mounts.segment.home, OBJECT_file, makedev(8, 1), "/data/x") == root);
+    uint32_t root = mount_enter(&mounts.segment.home, OBJECT_file, makedev(8, 1), 0, "/etc");
+    CHECK(mounts.text(root, mounts_point) == "/");
+    CHECK(mount_enter(&mounts.segment.home, OBJECT_file, makedev(8, 1), 0, "/data/x") == root);
+}
+
+TEST_CASE("mounts of one NFS server are told apart where they have one st_dev", "[mount]")
+{
+    Mounts mounts;
+    struct segment_home *home = &mounts.segment.home;
+    const uint64_t device = makedev(0, 90);
+    uint32_t scratch = mount_enter(home, OBJECT_file, device, 38, "/n4/a"), homes = mount_enter(home, OBJECT_file, device, 39, "/a/link/to/b");
+    CHECK(mounts.text(scratch, mounts_point) == "/n4");
+    CHECK(mounts.text(homes, mounts_point) == "/h2");
+    CHECK(mounts.text(homes, mounts_source) == "files:/home");
+    CHECK(mount_find_seen(home->segment, OBJECT_file, device, 39) == homes);
+    CHECK(mount_find_seen(home->segment, OBJECT_file, device, 38) == scratch);
+    CHECK(mount_find_seen(home->segment, OBJECT_file, device, 0) == scratch); /* a kernel that does not say */
+    CHECK(mount_find_seen(home->segment, OBJECT_file, device, 55) == MOUNT_NOT_KNOWN);
+    CHECK(mount_enter(home, OBJECT_file, device, 55, "/h2/c") == homes); /* unmounted, and mounted again */
+    CHECK(mount_find_seen(home->segment, OBJECT_file, device, 55) == homes);
 }
 
 TEST_CASE("a device that no mount has is looked for by path, or has no name; memory files are no files", "[mount]")
 {
     Mounts mounts;
-    uint32_t subvolume = mount_enter(&mounts.segment.home, OBJECT_file, makedev(0, 999), "/scratch/subvolume/file");
+    uint32_t subvolume = mount_enter(&mounts.segment.home, OBJECT_file, makedev(0, 999), 0, "/scratch/subvolume/file");
     CHECK(mounts.text(subvolume, mounts_point) == "/scratch");
     CHECK(mounts.segment->mounts[subvolume][mounts_device] == makedev(0, 999));
-    CHECK(mounts.segment->mounts[mount_enter(&mounts.segment.home, OBJECT_file, makedev(0, 998), nullptr)][mounts_object] == OBJECT_file);
-    CHECK(mount_enter(&mounts.segment.home, OBJECT_file, makedev(0, 997), "/memfd:name (deleted)") == MOUNT_OTHER);
+    CHECK(mounts.segment->mounts[mount_enter(&mounts.segment.home, OBJECT_file, makedev(0, 998), 0, nullptr)][mounts_object] == OBJECT_file);
+    CHECK(mount_enter(&mounts.segment.home, OBJECT_file, makedev(0, 997), 0, "/memfd:name (deleted)") == MOUNT_OTHER);
 }
 
 TEST_CASE("pipes, sockets and devices have one mount each, whatever their st_dev", "[mount]")
 {
     Mounts mounts;
-    uint32_t pipe = mount_enter(&mounts.segment.home, OBJECT_pipe, 13, nullptr);
-    CHECK(mount_enter(&mounts.segment.home, OBJECT_pipe, 14, nullptr) == pipe);
-    CHECK(mount_enter(&mounts.segment.home, OBJECT_socket, 13, nullptr) != pipe);
-    CHECK(mount_find(mounts.segment.home.segment, OBJECT_pipe, 99) == pipe);
-    CHECK(mount_find(mounts.segment.home.segment, OBJECT_device, 0) == MOUNT_NOT_KNOWN);
+    uint32_t pipe = mount_enter(&mounts.segment.home, OBJECT_pipe, 13, 0, nullptr);
+    CHECK(mount_enter(&mounts.segment.home, OBJECT_pipe, 14, 0, nullptr) == pipe);
+    CHECK(mount_enter(&mounts.segment.home, OBJECT_socket, 13, 0, nullptr) != pipe);
+    CHECK(mount_find_seen(mounts.segment.home.segment, OBJECT_pipe, 99, 0) == pipe);
+    CHECK(mount_find_seen(mounts.segment.home.segment, OBJECT_device, 0, 0) == MOUNT_NOT_KNOWN);
 }
 
 TEST_CASE("a full table counts as other, and says so", "[mount]")
 {
     Mounts mounts;
     for (uint64_t device = 2000; mounts.segment->mounts_used < MOUNTS_MAX; device++)
-        mount_enter(&mounts.segment.home, OBJECT_file, device, "/scratch/x");
+        mount_enter(&mounts.segment.home, OBJECT_file, device, 0, "/scratch/x");
     CHECK(mounts.segment->mishaps[MISHAP_mounts_full] == 0);
-    CHECK(mount_enter(&mounts.segment.home, OBJECT_file, 12345, "/scratch/x") == MOUNT_OTHER);
+    CHECK(mount_enter(&mounts.segment.home, OBJECT_file, 12345, 0, "/scratch/x") == MOUNT_OTHER);
     CHECK(mounts.segment->mishaps[MISHAP_mounts_full] == 1);
 }
 
@@ -132,6 +159,8 @@ TEST_CASE("what the kernel says of one mount alone is what its list says", "[mou
     };
     mount_start(&alone.home);
     mount_start(&listed.home);
+    std::ifstream file("/proc/self/mountinfo");
+    const std::string list{ std::istreambuf_iterator<char>(file), {} };
     int told = 0;
     for (const char *path : { "/", "/proc", "/dev", "/dev/shm", "/sys" }) {
         struct statx status;
@@ -142,8 +171,12 @@ TEST_CASE("what the kernel says of one mount alone is what its list says", "[mou
             continue;
         told++;
         uint64_t device = makedev(status.stx_dev_major, status.stx_dev_minor);
-        CHECK(mount_of(alone, seen) == mount_of(listed, mount_enter(&listed.home, OBJECT_file, device, path)));
-        CHECK(alone->mounts[seen][mounts_object] == listed->mounts[mount_find(listed.home.segment, OBJECT_file, device)][mounts_object]);
+        CHECK(mount_of(alone, seen) == mount_of(listed, mount_enter(&listed.home, OBJECT_file, device, 0, path)));
+        struct one_mount room;
+        const char *options = statmount_options(&status, &room);
+        if (options != nullptr) /* since Linux 6.11 */
+            CHECK(list.find(std::string(options) + "\n") != std::string::npos);
+        CHECK(alone->mounts[seen][mounts_object] == listed->mounts[mount_find_seen(listed.home.segment, OBJECT_file, device, 0)][mounts_object]);
     }
     if (told == 0)
         WARN("this kernel tells of no mount alone");

@@ -209,20 +209,20 @@ def test_without_samples_there_is_nothing(tmp_path):
     assert moved(samples).is_empty()
     assert node_lines(moved(samples)) == []
     assert node_sections(samples, range(FIRST, FIRST + 4), TAU_NS) == []
-    said = slicewise_command("info", directory)
+    said = slicewise_command("report", "--detail", directory)
     assert said.status == 0
     assert "whole node" not in said.text
 
 
 def test_commands_have_it(tmp_path):
     directory = job(tmp_path / "job", busy())
-    for command in (["info"], ["report", "--html", tmp_path / "page.html"]):
+    for command in (["report", "--detail"], ["report", "--html", tmp_path / "page.html"]):
         record = json.loads(slicewise_command(command[0], directory, *command[1:], "--json").output)
         assert {one["signal"] for one in record["nodes"]} > {"io_stall", "disk_busy"}
         documented = (Path(__file__).resolve().parents[2] / "docs/commands.md").read_text()
         for key in record["nodes"][0]:
             assert f"`{key}`" in documented, key
-    said = slicewise_command("info", directory)
+    said = slicewise_command("report", "--detail", directory)
     assert said.status == 0
     assert "Of the whole node, with all that ran there besides this job:" in said.text
 

@@ -1,10 +1,12 @@
-"""All system calls of the library are in the list that a program's seccomp filter is tried against."""
+"""What the library asks of others: all its system calls are in the list that a program's seccomp filter is tried
+against, and of libc it calls nothing that another library, or the program, may have another idea of."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 
-from support.programs import ROOT
+from support.programs import LIBRARY, ROOT, need
 
 # Not made in a process that may have such a filter.
 NOT_OURS = {
@@ -12,10 +14,9 @@ NOT_OURS = {
     "statmount": "not made where a filter is in force",
     "mlockall": "the program's own call, passed on",
     "mremap": "the program's own call, passed on",
-} | dict.fromkeys(
-    ("socket", "connect", "getsockopt", "setsockopt", "recvfrom", "getrandom"),
-    "coordination's, which ends before a filter is put in force (before_filter)",
-)
+    "setsid": "a step of the program's own call of daemon",
+    "chdir": "a step of the program's own call of daemon",
+}
 LIST = re.compile(r"own_calls\[\] = \{\n(.*?)\n\};", re.DOTALL)
 
 
@@ -38,3 +39,28 @@ def made() -> set[str]:
 def test_what_the_library_calls_by_number_is_listed() -> None:
     assert {"statx", "clone", "writev"} <= made()
     assert made() - listed() == set(NOT_OURS)
+
+
+# What the library asks the loader for. No function that tells or changes anything of the process or the node: that of a
+# library beside ours (libfaketime's clock_gettime), or of the program (bash's getenv), would be found.
+IMPORTED = {
+    "text and memory": "memchr memcpy memmove mempcpy memrchr memset strchr strchrnul strcmp strcspn strlen strncmp "
+    "memcmp strncpy strnlen strrchr strsep strspn strstr strtol strtoul strtoull snprintf inet_pton strerror_r "
+    "strerrordesc_np bcmp rawmemchr stpcpy strcpy strcat strncat",
+    "the loader's own": "dlsym dlvsym getauxval _r_debug gnu_get_libc_version x86_get_cpuid_feature_leaf tls_get_addr",
+    "the program's threads, streams and environment": "pthread_key_create pthread_key_delete pthread_once "
+    "pthread_setspecific libc_single_threaded errno_location environ stdin stdout stderr _IO_list_all "
+    "_IO_list_lock _IO_list_unlock ctype_get_mb_cur_max dirfd stack_chk_fail",
+    "the program's end": "cxa_atexit cxa_at_quick_exit cxa_finalize",
+    "zstd's, which are not called": "malloc calloc free ZSTD_trace_compress_begin ZSTD_trace_compress_end",
+}
+
+
+def test_what_the_library_imports_has_no_state_of_another() -> None:
+    need("nm")
+    listing = ["nm", "--dynamic", "--undefined-only", "--format=posix", LIBRARY]
+    lines = subprocess.run(listing, check=True, capture_output=True, text=True).stdout.splitlines()
+    plain = re.compile(r"^(?:__isoc23_|__)?(\w+?)(?:_chk)?(?:@.*)?$")
+    imported = {plain.sub(r"\1", line.split()[0]) for line in lines}
+    assert {"memcpy", "dlsym"} <= imported
+    assert imported <= {name for names in IMPORTED.values() for name in names.split()}

@@ -10,7 +10,7 @@ import zipfile
 import pytest
 import slicewise
 from support.packages import ROOT, packed, portable_parts, run, wheel_of
-from support.programs import need
+from support.programs import BUILD, need
 
 # They share build/deb and what modules' fixtures make.
 pytestmark = pytest.mark.xdist_group("packages")
@@ -54,6 +54,19 @@ def test_no_file_asks_for_a_younger_glibc_or_another_library(portable):
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+def test_the_build_itself_asks_for_no_younger_glibc():
+    """Nobody's program starts where the preloaded library asks for a version that is not there."""
+    checked = run(CHECK, "2.28", *(BUILD / name for name in NATIVE))
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_the_library_has_the_loader_open_no_library_but_libc(portable):
+    """Each would be one more file that every process of a job opens and maps."""
+    for directory in (portable, BUILD):
+        told = run("readelf", "--dynamic", "--wide", directory / NATIVE[0]).stdout
+        assert re.findall(r"\(NEEDED\).*\[(.*)\]", told) == ["libc.so.6"]
+
+
 def test_the_check_names_what_is_too_young(tmp_path):
     (tmp_path / "young.c").write_text(
         '__asm__(".symver memcpy, memcpy@GLIBC_2.14");\nvoid *memcpy(void *, const void *, unsigned long);\n'
@@ -92,7 +105,7 @@ def test_the_library_calls_nothing_that_the_old_libc_lacks(portable):
         file for part in ("libprofiler", "store", "wrappers") for file in (ROOT / "build/objects" / part).glob("*.o")
     ]
     called = set(re.findall(r" U (\S+)$", run("nm", "--undefined-only", *objects).stdout, re.MULTILINE))
-    assert {"fork", "setsid"} <= called
+    assert {"fork", "dlopen"} & called
     own = set(re.findall(r" T (\S+)$", run("nm", "--dynamic", portable / NATIVE[0]).stdout, re.MULTILINE))
     lists = [ROOT / "build/old_glibc" / f"{name}.names" for name in ("libc.so.6", "libpthread.so.0", "libdl.so.2")]
     known = {line.split()[0] for file in lists for line in file.read_text().splitlines()}
@@ -159,7 +172,7 @@ def test_the_wheel_profiles_a_command_with_the_library_that_it_carries(command, 
     done = command(["run", "--", *program], cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     (job,) = (tmp_path / "profiles").iterdir()
-    told = command(["info", job, "--json"], cwd=tmp_path)
+    told = command(["report", "--detail", job, "--json"], cwd=tmp_path)
     assert json.loads(told.stdout)["totals"]["posix"]["write_bytes"] == 3 << 20
 
 
@@ -228,7 +241,7 @@ def test_where_the_sources_lie_is_in_no_package(tmp_path):
     made = []
     for folder in ("one", "another/and-a-longer-one"):
         tree = tmp_path / folder
-        for part in ("collector", "schema", "store", "libprofiler", "make", "interface"):
+        for part in ("collector", "schema", "store", "turns", "libprofiler", "make", "interface"):
             shutil.copytree(ROOT / part, tree / part)
         shutil.copy(ROOT / "Makefile", tree)
         objects = [

@@ -76,6 +76,8 @@ def test_a_page_without_charts_or_unseen_lines_is_a_page():
         ("83.1 MiB/s and 4 s", "83.1\u00a0MiB/s and 4\u00a0s"),
         ("60 processes", "60 processes"),
         ("12 sites", "12 sites"),
+        ("2.04 [1.38-4.79] and [-9.02 to 12.8]", "2.04 [1.38\u20114.79] and [-9.02\u00a0to\u00a012.8]"),
+        ("db-1 is 1-2", "db-1 is 1-2"),
     ],
 )
 def test_numbers_keep_their_units(text, kept):

@@ -99,13 +99,13 @@ def test_info_and_report_say_them(tmp_path):
         assert done.status == 0, done.errors
         return done.text
 
-    info, told = run("info", job, "--phases"), run("report", job, "--html", page)
+    info, told = run("report", "--detail", job, "--phases"), run("report", job, "--html", page)
     for text in (info, told, re.sub("<[^>]+>", "", page.read_text())):
         assert "6 I/O phases moved" in text
         assert "Writes come back every 80" in text
-    assert "of the runtime of the process that waited longest" in run("info", job, "--phases")
-    assert "I/O phase" not in run("info", job)
-    for record in (run("info", job, "--phases", "--json"), run("report", job, "--html", page, "--json")):
+    assert "I/O calls took" in run("report", "--detail", job, "--phases")
+    assert "I/O phase" not in run("report", "--detail", job)
+    for record in (run("report", "--detail", job, "--phases", "--json"), run("report", job, "--html", page, "--json")):
         found = json.loads(record)["phases"]
         assert len(found["phases"]) == 6
         assert found["phases"][0]["write_bytes"] == 100 * MIB

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from slicewise.analysis.copies.known_capacity import given_capacity
+from slicewise.analysis.capacity.capacity import given as given_capacity
 from slicewise.analysis.policies.after_the_fact import after_the_fact
 from slicewise.errors import UserError
 from slicewise.report.policy import policy_words
@@ -46,7 +46,7 @@ def test_jobs_are_simulated_as_they_ran_and_under_each_policy(pair, alone):
     assert found.capacity.rate.value == pytest.approx(100 * MIB, rel=1e-3)
     assert [check.observed for check in found.checks] == pytest.approx([25, 10], rel=1e-6)
     assert [check.simulated for check in found.checks] == pytest.approx([25, 10], rel=1e-2)
-    interrupted = found.comparison.under("interrupt")
+    interrupted = next(one for one in found.comparison.simulated if one.policy == "interrupt")
     assert [job.io_seconds for job in interrupted.jobs] == pytest.approx([25, 5], rel=1e-2)
     assert found.chosen == "interrupt"
     assert policy_words.for_whom(found.comparison, interrupted).startswith("Gains: b 5")
@@ -91,17 +91,17 @@ def test_the_command_takes_jobs_without_a_name_of_its_own(pair, alone, tmp_path)
     page = tmp_path / "page.html"
     jobs = [str(digest.path) for digest in pair]
     runs = [word for digest in alone for word in ("--alone", str(digest.path))]
-    done = slicewise_command("policy", *jobs, *runs, "--html", page)
+    done = slicewise_command("turns", "policy", *jobs, *runs, "--html", page)
     assert done.text.startswith("The policy interrupt costs least: CPU seconds in I/O ")
     assert "Check of the simulation: simulated as they ran" in done.text
     assert "Does the simulation fit what happened?" in page.read_text()
     record = json.loads(
-        slicewise_command("policy", *jobs, "--metric", "sum_interference", "--html", page, "--json").text
+        slicewise_command("turns", "policy", *jobs, "--metric", "sum_interference", "--html", page, "--json").text
     )
     assert {"policies", "chosen", "validation", "error", "capacity", "page"} < set(record)
     assert [one["job"] for one in record["validation"]] == ["a", "b"]
-    assert slicewise_command("policy", jobs[0]).status == 2
-    assert slicewise_command("policy").status == 0
+    assert slicewise_command("turns", "policy", jobs[0]).status == 2
+    assert slicewise_command("turns").status == 0
 
 
 def test_a_reader_and_a_writer_that_do_not_hold_each_other_up_share_all_that_both_move(tmp_path):

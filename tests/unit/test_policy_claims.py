@@ -127,7 +127,7 @@ def test_a_log_without_the_time_of_day_is_refused(jobs):
 def test_command(jobs, tmp_path):
     (tmp_path / "log").write_text("\n".join(log()))
     (tmp_path / "secret").write_bytes(SECRET)
-    words = ["policy", "claims", tmp_path / "log", *(one.path for one in jobs)]
+    words = ["turns", "claims", tmp_path / "log", *(one.path for one in jobs)]
     done = slicewise_command(*words, "--secret-file", tmp_path / "secret", "--json")
     found = json.loads(done.text)
     assert [(one["job"], one["ratio"], one["is_far_off"]) for one in found["jobs"]] == [

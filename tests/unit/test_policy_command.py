@@ -1,4 +1,4 @@
-"""`slicewise policy` from figures alone: what it prints, its JSON, its page, and what it refuses."""
+"""`slicewise turns policy` from figures alone: what it prints, its JSON, its page, and what it refuses."""
 
 import json
 
@@ -12,7 +12,7 @@ VECTORS = [(0, (71680, 92160, 61440)), (14, (71680, 63488, 61440)), (16, (67584,
 
 
 def simulate(*more):
-    return slicewise_command("policy", "simulate", *FIGURES, *more)
+    return slicewise_command("turns", "simulate", *FIGURES, *more)
 
 
 @pytest.mark.parametrize(("start", "costs"), VECTORS)
@@ -36,7 +36,7 @@ def test_only_the_policy_that_is_asked_for_is_told():
 
 def test_amounts_may_have_units_and_the_metric_may_be_chosen():
     done = slicewise_command(
-        "policy", "simulate", "--capacity", "1GiB/s", "--metric", "worst_slowdown",
+        "turns", "simulate", "--capacity", "1GiB/s", "--metric", "worst_slowdown",
         "--job", "A,volume=20GiB,processes=8,start=0", "--job", "B,volume=5GiB,processes=8,start=5,cap=2GiB/s",
     )  # fmt: skip
     assert done.status == 0

@@ -98,18 +98,18 @@ def test_the_command_reads_profiles_and_logs(tmp_path):
     log = tmp_path / "machine.swf.gz"
     log.write_bytes(gzip.compress(LOG.encode()))
     page = tmp_path / "page.html"
-    done = slicewise_command("policy", "probability", tmp_path / "profiles", "--html", page)
+    done = slicewise_command("turns", "probability", tmp_path / "profiles", "--html", page)
     assert done.text.startswith("While a job does I/O, another one does too 55.0 % of the time")
     assert "Observed on /scratch: while a job did I/O" in done.text
     assert "How large jobs are" in page.read_text()
-    record = json.loads(slicewise_command("policy", "probability", "--swf", log, "--json").text)
+    record = json.loads(slicewise_command("turns", "probability", "--swf", log, "--json").text)
     assert (record["jobs"], record["skipped_jobs"], record["io_share_source"]) == (3, 1, "assumed")
     assert record["probability"] == pytest.approx(1 - sum(
         one["share"] * 0.95 ** one["jobs"] for one in record["concurrent"]))  # fmt: skip
     both = json.loads(
-        slicewise_command("policy", "probability", tmp_path / "profiles", "--swf", log, "--json", "--html", page).text
+        slicewise_command("turns", "probability", tmp_path / "profiles", "--swf", log, "--json", "--html", page).text
     )
     assert (both["io_share_source"], both["jobs"]) == ("profiles", 3)
     for wrong in ([], ["--swf", tmp_path / "none"], ["--swf", page], ["--swf", log, "--io-share", "101"]):
-        refused = slicewise_command("policy", "probability", *wrong)
+        refused = slicewise_command("turns", "probability", *wrong)
         assert (refused.status, refused.errors.count("\n")) == (2, 1)

@@ -131,10 +131,10 @@ def test_the_command_says_whether_a_log_agrees(tmp_path):
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     good.write_text("\n".join(lines(INTERRUPTED)))
     bad.write_text("\n".join(lines(INTERRUPTED[:5])))
-    ended = [slicewise_command("policy", "replay", path) for path in (good, bad, tmp_path / "none")]
+    ended = [slicewise_command("turns", "replay", path) for path in (good, bad, tmp_path / "none")]
     assert [one.status for one in ended] == [0, 1, 2]
     assert "agree" in ended[0].text
     assert "By the policy: pause 1, authorise 2." in ended[1].text
     assert ended[2].errors.count("\n") == 1
-    record = json.loads(slicewise_command("policy", "replay", bad, "--json").text)
+    record = json.loads(slicewise_command("turns", "replay", bad, "--json").text)
     assert (record["agrees"], record["disagreements"][0]["line"]) == (False, 4)

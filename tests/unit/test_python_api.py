@@ -20,7 +20,7 @@ from slicewise.digest.digest import Digest
 from support.tabled_jobs import write_job
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
-LARGE = ("jinja2", "numpy", "plotly", "polars", "rich", "typer")
+LARGE = ("jinja2", "numpy", "plotly", "polars", "rich", "click")
 
 
 def test_the_page_is_made_from_the_functions():

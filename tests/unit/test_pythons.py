@@ -158,7 +158,7 @@ def test_the_wheel_profiles_and_answers_the_same(
     )
     assert done.returncode == 0, done.stderr
     (job,) = map(str, tmp_path.glob("profiles/*"))
-    asked = [*questions(tmp_path_factory), ["info", job, "--json"]]
+    asked = [*questions(tmp_path_factory), ["report", "--detail", job, "--json"]]
     compiled = f"pycache_prefix={tmp_path / 'compiled'}"
     done = run(bin / "python", "-I", "-X", compiled, "-c", DRIVER, json.dumps(asked), **place)
     assert (done.returncode, done.stderr) == (0, "")

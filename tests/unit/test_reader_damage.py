@@ -309,3 +309,59 @@ def test_a_torn_frame_that_was_written_again_is_no_loss(tmp_path):
     profile = read_profile(frames.write(tmp_path / "job" / "n1.swz"))
     assert profile.damage == []
     assert profile.slices["write_bytes"].sum() == SLICES * BYTES_A_SLICE
+
+
+NOW_NS = 1_790_000_000 * 10**9  # of 2026
+A_YEAR_NS = 366 * 86400 * 10**9
+CLOCKS = {  # what a clock says where it is years off, and how it is told
+    "1960-01-02": (1 << 64) - 315532800 * 10**9,
+    "1970-01-02": 86400 * 10**9,
+    "2110-01-01": 4417977600 * 10**9,
+    "2300-01-01": 10413792000 * 10**9,
+}
+
+
+def write_clocks(folder: Path, *start_ns: int) -> Path:
+    """A job of processes that began at these times of their clocks, ran for 8 s and wrote in every slice."""
+    writer = Writer()
+    frames = [writer.schema_frame()]
+    for number, start in enumerate(start_ns, 1):
+        process = {"job": "job", "pid": 4410 + number, "start_ns": start, "end_ns": start + 8 * 10**9}
+        rows = [{"slice": start // (4 * 10**9) + k, "write_bytes": BYTES_A_SLICE} for k in range(2)]
+        payload = writer.rows("processes", [process]) + writer.rows("slices", rows)
+        frames.append(writer.frame(number, 0, payload, LAST_FRAME))
+    return Frames(frames).write(folder / "n1.swz")
+
+
+@pytest.mark.parametrize("said", CLOCKS)
+def test_a_process_whose_clock_is_years_off_costs_itself_alone(tmp_path, said):
+    profile = read_profile(write_clocks(tmp_path, NOW_NS, CLOCKS[said], NOW_NS + 10**9))
+    (damage,) = profile.damage
+    assert (damage.kind, damage.processes) == ("implausible", (2,))
+    assert f"process 4412 (its clock said {said}) is left out: no job has such numbers; all else was read" in str(
+        damage.message
+    )
+    assert profile.processes["process"].to_list() == [1, 3]
+    assert profile.slices["write_bytes"].sum() == 2 * 2 * BYTES_A_SLICE
+
+
+@pytest.mark.parametrize("tables", [["processes"], ["slices"], ["calls"]])
+def test_a_clock_that_is_years_off_leaves_every_question_the_same_processes(tmp_path, tables):
+    """Also one that asks for no times."""
+    profile = read_profile(write_clocks(tmp_path, NOW_NS, CLOCKS["1970-01-02"], NOW_NS), tables=tables)
+    assert [damage.processes for damage in profile.damage] == [(2,)]
+
+
+def test_of_two_processes_years_apart_the_later_stays(tmp_path):
+    profile = read_profile(write_clocks(tmp_path, CLOCKS["1970-01-02"], NOW_NS))
+    assert [damage.processes for damage in profile.damage] == [(1,)]
+
+
+def test_processes_months_apart_are_of_one_job(tmp_path):
+    profile = read_profile(write_clocks(tmp_path, NOW_NS, NOW_NS + A_YEAR_NS - 10**10))
+    assert (profile.damage, profile.processes.height) == ([], 2)
+
+
+def test_one_process_with_a_clock_that_is_years_off_is_read(tmp_path):
+    profile = read_profile(write_clocks(tmp_path, CLOCKS["1970-01-02"]))
+    assert (profile.damage, profile.processes.height) == ([], 1)

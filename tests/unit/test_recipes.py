@@ -33,7 +33,7 @@ def test_the_version_is_the_one(recipe):
 ELSEWHERE = {
     "schema/format.h": r'SLICEWISE_VERSION "(.+)"',
     "CITATION.cff": r"^version: (.+)$",
-    "CHANGELOG.md": r"\A# .+\n\n## (\S+)",
+    "CHANGELOG.md": r"\A# .+\n\n(?:## Unreleased\n(?:(?!## ).*\n)+)?## (\S+)",
     "docs/installing.md": r"slicewise(?:-runtime)?[-_](\d+\.\d+\.\d+)\b",
     "docs/operating.md": r"MODULEPATH/slicewise/(\d+\.\d+\.\d+)",
 }

@@ -67,7 +67,7 @@ TEST_CASE("the process and its mounts are packed once, with what was not known y
     Segment segment(sandbox);
     mount_start(&segment.home);
     REQUIRE(pack_records(&segment.home, false, 0) == 0);
-    mount_enter(&segment.home, OBJECT_pipe, 0, nullptr);
+    mount_enter(&segment.home, OBJECT_pipe, 0, 0, nullptr);
     segment_count_mishap(segment.home.segment, MISHAP_clock_stepped);
     segment.lane(0)->calls[OP_lseek] = 3;
     segment.lane(1)->calls[OP_lseek] = 4;

@@ -18,7 +18,7 @@ def bill(out):
 def test_it_has_what_is_installed_and_no_tools(tmp_path):
     made = bill(tmp_path / "bill.json")
     versions = {one["name"]: one.get("version") for one in made["components"]}
-    assert {"polars", "numpy", "typer", "zstd", "plotly.js"} <= set(versions)
+    assert {"polars", "numpy", "click", "zstd", "plotly.js"} <= set(versions)
     assert not {"pytest", "ruff", "mypy"} & set(versions)
     assert f"polars=={versions['polars']} " in LOCK.read_text()
     assert versions["zstd"] == "1.5.4"

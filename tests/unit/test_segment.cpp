@@ -67,8 +67,10 @@ TEST_CASE("where a directory of segments is not the user's alone, the next name 
     CHECK(fs::path(home.path).parent_path().filename() == "slicewise-" + std::to_string(geteuid()) + "." + std::to_string(taken));
     segment_unmap(&home);
     unsigned found = 0;
-    auto count = [](int, const char *, void *argument) { ++*(unsigned *)argument; };
-    adopt_each_below(sandbox.path().c_str(), "", count, &found);
+    auto count = [](int fd, const char *user_dir, void *argument) {
+        adopt_each(fd, user_dir, "", [](int, const char *, void *files) { ++*(unsigned *)files; }, argument);
+    };
+    adopt_each_dir(sandbox.path().c_str(), count, &found);
     CHECK(found == 1);
 }
 

@@ -83,6 +83,13 @@ TEST_CASE("a setting that there is not is named", "[settings]")
     CHECK(complaints[0] == "SLICEWISE_SLICES=4: no such setting");
 }
 
+TEST_CASE("a setting of the command line alone is none of the library's", "[settings]")
+{
+    CHECK(read_with("SLICEWISE_CATALOG", "/site").bad == 0);
+    CHECK(read_with("SLICEWISE_SERVERS", "/site/servers").bad == 0);
+    CHECK(complaints.empty());
+}
+
 TEST_CASE("settings outlive the environment that they were read from", "[settings]")
 {
     char entry[] = "SLICEWISE_DIR=/scratch/profiles";

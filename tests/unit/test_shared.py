@@ -10,7 +10,8 @@ from slicewise.digest import shared
 from slicewise.digest.digest import Digest
 from slicewise.digest.schema import FRAMES
 from slicewise.digest.shared import several
-from slicewise.profile.many import read_profiles
+from slicewise.profile.files import job_places
+from slicewise.profile.many import profiles_of
 from support.jobs import write_competing_jobs
 from support.swz import build_profile
 
@@ -40,7 +41,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def assert_as_by_themselves(digests: list[Digest], places: list[Path]) -> None:
     for digest, place in zip(digests, places, strict=True):
-        (profile,) = read_profiles([place])
+        (profile,) = profiles_of(job_places([place]))
         alone = Digest(profile, digest.job)
         assert alone.active_slices.sort().equals(digest.active_slices.sort())
         for name in FRAMES.keys() - NEED_BINS:
@@ -50,19 +51,19 @@ def assert_as_by_themselves(digests: list[Digest], places: list[Path]) -> None:
 @pytest.mark.parametrize("rows", [shared.ROWS_AT_ONCE, 1])
 def test_frames_of_jobs_that_are_looked_at_together(places, rows, monkeypatch):
     monkeypatch.setattr(shared, "ROWS_AT_ONCE", rows)
-    digests = several(read_profiles(places))
+    digests = several(profiles_of(job_places(places)))
     assert sum(type(digest) is not Digest for digest in digests) == (len(places) - 1 if rows > 1 else 0)
     assert_as_by_themselves(digests, places)
 
 
 def test_a_job_that_is_there_twice(places):
-    digests = several([profile for place in [*places, places[0]] for profile in read_profiles([place])])
+    digests = several([profile for place in [*places, places[0]] for profile in profiles_of(job_places([place]))])
     assert digests[-1].job == f"{digests[0].job} (2)"
     assert_as_by_themselves(digests, [*places, places[0]])
 
 
 def test_a_job_may_get_another_name(places):
-    first, second, *_ = several(read_profiles(places))
+    first, second, *_ = several(profiles_of(job_places(places)))
     second.job = "another"
     assert first.processes["job"].unique().to_list() == [first.job]
     assert second.processes["job"].unique().to_list() == second.jobs["job"].to_list() == ["another"]

@@ -59,14 +59,6 @@ def test_water_filling(capacity, jobs, served):
     )
 
 
-def test_volume_per_slice():
-    capacity, jobs, _ = WATER_FILLING[1]
-    moved = share_out(capacity, [SharingJob("job", *job) for job in jobs]).volume_per_slice(4.0, range(5))
-    assert moved[0] == pytest.approx([366.666667, 233.333333, 200, 200, 0], abs=1e-6)
-    assert moved[1] == pytest.approx([33.333333, 46.666667, 40, 40, 140], abs=1e-6)
-    assert moved[2] == pytest.approx([0, 120, 160, 160, 160], abs=1e-6)
-
-
 def test_what_a_capped_job_leaves_goes_to_the_others():
     assert fair_rates(100, [1, 1, 2], [10, INF, INF]) == pytest.approx([10, 30, 60])
     # The first cap that binds makes room that lets the second bind no more.

@@ -113,6 +113,17 @@ def test_sizes_that_cannot_be_told_apart_are_named():
     assert list(advice.as_good) == list(SIZES)
 
 
+def test_two_runs_of_each_size_tell_22_times_the_bandwidth_apart():
+    """105 against 2,334 MiB/s, each within a fifth of its mean: by two runs alone an interval is 12.7 times as wide."""
+    factors = (0.85, 1.15)
+    points = measured(0, 2, sizes=(4 * KIB, 64 * KIB, MIB, 4 * MIB))
+    means = (105.0, 1200.0, 2334.0, 2300.0)
+    curve = only_curve(
+        points.with_columns(bandwidth=pl.Series([mean * MIB * factor for mean in means for factor in factors]))
+    )
+    assert list(advise(curve, "throughput").as_good) == [MIB, 4 * MIB]
+
+
 def test_a_size_whose_mean_may_be_luck_is_passed_over():
     """256 KiB has the mean of 1 MiB and scatters; 1 MiB is steady."""
     steady, wild = (0.99, 1.0, 1.01), (0.8, 1.0, 1.25)

@@ -130,12 +130,12 @@ def test_slices_beside_another_job_make_a_point_of_their_own(tmp_path):
 
 def test_the_command_tells_a_job_and_a_table(tmp_path):
     job = of_two_sizes(tmp_path / "job")
-    done = slicewise_command("size", job)
+    done = slicewise_command("storage", "size", job)
     assert done.status == 0, done.errors
     assert "job would save " in done.text
     assert "with calls of 1 MiB" in done.text
     write_table(measured(0.01, 4), tmp_path / "t.csv")
-    printed = slicewise_command("size", job, "--table", tmp_path / "t.csv", "--json")
+    printed = slicewise_command("storage", "size", job, "--table", tmp_path / "t.csv", "--json")
     record = json.loads(printed.output)
     [cost] = record["job"]["costs"]
     assert cost["is_claimed"]
@@ -146,7 +146,7 @@ def test_the_command_tells_a_job_and_a_table(tmp_path):
 def test_a_job_of_one_size_is_named_as_yours(tmp_path):
     write_table(measured(0.001, 4), tmp_path / "t.csv")
     job = of_one_size(tmp_path / "job", 32 * KIB)
-    done = slicewise_command("size", job, "--table", tmp_path / "t.csv")
+    done = slicewise_command("storage", "size", job, "--table", tmp_path / "t.csv")
     assert done.status == 0, done.errors
     assert "job spent " in done.text or "job would save" in done.text
 

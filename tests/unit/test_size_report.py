@@ -75,13 +75,13 @@ def test_a_page_of_many_curves_stands(tmp_path):
 
 
 def test_the_command_says_writes_and_prints_json(table, tmp_path):
-    done = slicewise_command("size", "--table", table, "--own", "64KiB", "--html", tmp_path / "page.html")
+    done = slicewise_command("storage", "size", "--table", table, "--own", "64KiB", "--html", tmp_path / "page.html")
     assert done.status == 0, done.errors
     assert done.text.startswith("For throughput use 1 MiB (1.88 times [1.880-1.882]")
     assert "for latency 4 KiB" in done.text
     assert (tmp_path / "page.html").exists()
     printed = slicewise_command(
-        "size", "read", "--table", table, "--json", "--latency-below", "1ms", "--html", tmp_path / "p.html"
+        "storage", "size", "--table", table, "--json", "--latency-below", "1ms", "--html", tmp_path / "p.html"
     )
     record = json.loads(printed.output)
     [curve] = record["curves"]
@@ -103,7 +103,7 @@ def test_the_command_says_writes_and_prints_json(table, tmp_path):
 )
 def test_what_is_wrong_is_one_line(table, options, wrong):
     given = options if not options or "none.csv" in options else ["--table", table, *options]
-    done = slicewise_command("size", *given)
+    done = slicewise_command("storage", "size", *given)
     assert done.status == 2
     assert wrong in done.errors
     assert done.errors.count("\n") == 1

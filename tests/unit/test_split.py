@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import permutations
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ from slicewise.analysis.blame.waiting_cost import cost_by_waiting
 from slicewise.analysis.job.split import by_slice, split
 from slicewise.digest.processes import with_world
 from slicewise.report.blame.waiting_words import ranks_by_slice, waiting_lines, waiting_sections
-from slicewise.report.split.split_words import critical_table, split_lines, split_record, split_table
+from slicewise.report.split.split_words import RANK_SECONDS, critical_table, split_lines, split_record, split_table
 from support.ranks import SECOND, digest_of
 
 
@@ -193,7 +194,7 @@ def test_what_a_second_lost_in_io_cost_by_waiting():
     assert "load balance" in lines[3]
     assert lines[4].endswith("each second lost there cost 3.0 s of waiting.")
     mean, ranks, critical = waiting_sections(cost)
-    assert "MPI, waiting for I/O of others" in mean.chart.to_json()
+    assert "MPI, waiting for I/O of others" in json.dumps(mean.chart.plain())
     assert [row[0].text for row in ranks.tables[0].rows] == [f"rank {rank} on n" for rank in range(4)]
     assert critical.tables[0].rows[0][2].text == "rank 0 on n"
     assert cost_by_waiting(found, SECOND, None, SECOND).lost_io_seconds is None
@@ -249,6 +250,18 @@ def test_efficiencies_are_those_of_pop():
     assert found.io == pytest.approx(6 / 8)
     assert found.communication == pytest.approx(8 / 10)
     assert found.parallel == pytest.approx(5 / 10)
+
+
+def test_seconds_have_keys_that_say_so():
+    """The keys of version 1.0, which do not say it, stay."""
+    calls = [(0, 0, "barrier", 2.0), (1, 0, "barrier", 4.0)]
+    record = split_record(split(digest_of(10, calls, [(0, 0, "write", 2.0), (1, 0, "write", 2.0)])))
+    assert record is not None
+    for row in record["processes"]:
+        assert {name for name in row if f"{name}_seconds" in row} == set(row) - {"rank", "label"} - {
+            name for name in row if name.endswith("_seconds")
+        }
+        assert all(row[f"{name}_seconds"] == row[name] for name in RANK_SECONDS)
 
 
 def test_threads_that_overlap_are_told():

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from slicewise.analysis.blame.strands import first_of_strand
-from slicewise.analysis.site.losses_by_day import lost_by_all
+from slicewise.analysis.site.worst import worst
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
+from slicewise.catalog.kept import key_text
 from slicewise.catalog.store import Catalog
 from support.blame_scenarios import scenarios
 from support.blame_trials import NOTHING, STANDALONE, told
@@ -55,5 +56,5 @@ def test_many_programs_in_a_catalog_asked_at_once(tmp_path: Path):
     catalog = Catalog.make(tmp_path / "catalog")
     ingest(catalog, places([tmp_path / "profiles"]))
     (key,) = catalog.scan("jobs").collect().filter(job=scenario.job.name)["key"]
-    (lost,) = lost_by_all(catalog, 0, 1 << 62).jobs.filter(key=key)["lost_seconds"]
+    (lost,) = worst(catalog, 0, 1 << 62).rows.filter(key=key_text(key))["lost_seconds"]
     assert lost == pytest.approx(scenario.lost, rel=0.1)

@@ -44,10 +44,10 @@ def test_a_shipped_plan_is_one(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_plan_is_printed_as_it_is(name, tmp_path):
-    """`slicewise delta plan NAME > NAME.toml` is a file to adapt, and `-o` the same."""
+    """`slicewise study plan NAME > NAME.toml` is a file to adapt, and `-o` the same."""
     text = shipped_plans()[name].read_text()
-    assert run_slicewise("delta", "plan", name, directory=tmp_path).stdout == text
-    assert run_slicewise("delta", "plan", name, "-o", "it.toml", directory=tmp_path).returncode == 0
+    assert run_slicewise("study", "plan", name, directory=tmp_path).stdout == text
+    assert run_slicewise("study", "plan", name, "-o", "it.toml", directory=tmp_path).returncode == 0
     assert (tmp_path / "it.toml").read_text() == text
 
 

@@ -22,12 +22,12 @@ WIDTHS = (60, 80, 200)
 WIDEST = 10_000
 LEFT_OUT = re.compile(r"\(no\s+room\s+for:.*?\sterminal\s+has\s+them\)", re.DOTALL)
 COMMANDS = (
-    "list .", "report 48190 --html PAGE", "info 48190 --phases", "blame 48190 --explain --html PAGE",
+    "list .", "report 48190 --html PAGE", "report 48190 --detail --phases", "blame 48190 --explain --html PAGE",
     "overlap 48213 48190 --alone alone-48190 --html PAGE", "compare alone-48190 48190 --html PAGE",
-    "copies alone-48190 --capacity 2GiB/s --html PAGE", "campaign . --html PAGE", "model check . --html PAGE",
-    "foretell alone-48213 alone-48190", "policy 48213 48190 --html PAGE", "policy probability . --html PAGE",
-    "size 48190 --html PAGE", "expect box ../io500",
-    "expect place 48190 48213 --box ../io500 --html PAGE",
+    "predict --copies alone-48190 --capacity 2GiB/s --html PAGE", "study campaign . --html PAGE",
+    "study model check . --html PAGE", "predict alone-48213 alone-48190", "turns policy 48213 48190 --html PAGE",
+    "turns probability . --html PAGE", "storage size 48190 --html PAGE", "storage expect ../io500",
+    "storage place 48190 48213 --box ../io500 --html PAGE",
     "config", "catalog list ../catalog", "catalog show ../catalog 48190", "catalog overlaps ../catalog",
     "catalog worst ../catalog", "catalog quality ../catalog --all",
 )  # fmt: skip

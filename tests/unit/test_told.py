@@ -2,11 +2,9 @@
 
 import math
 
-import polars as pl
 import pytest
-from slicewise.analysis.campaign.figures import FIGURES_SCHEMA
 from slicewise.estimate import Estimate
-from support.told import Aims, Told, counts_within, coverage_missed, figures_of_told, missed_by, off_clock
+from support.told import Aims, Told, figures_of_told, off_clock
 
 
 def told(took: float, value: float, half: float, *, runs: str = "1+2", jobs: int = 2, doubt: str = "", **said: bool):
@@ -48,19 +46,6 @@ def test_aims_are_missed_by_times_and_by_the_means_of_repeats():
     # As far as repeats lie apart, no law can mend it.
     assert aims.missed_by_means(TIMES[:2]) == []
     assert Aims(0.6, None).missed(TIMES) == []
-
-
-def test_coverage_that_is_missed_says_whether_that_may_be_chance():
-    rows = [{"count": 15, "within": 1.0}, {"count": 100, "within": 0.95}, {"count": 100, "within": 0.8}]
-    missed = coverage_missed(pl.DataFrame(rows, schema_overrides=FIGURES_SCHEMA), (0.9, 0.98))
-    assert missed.select("count", "may_be_chance").rows() == [(15, True), (100, False)]
-    assert counts_within((0.9, 0.98), 20) == (18, 19)
-
-
-def test_by_how_much_aims_are_missed():
-    assert missed_by({"largest": 0.3, "mean": 0.05}, 0.2, 0.07) == pytest.approx([0.1])
-    assert missed_by({"largest": 0.3, "mean": 0.09}, 0.2, 0.07) == pytest.approx([0.1, 0.02])
-    assert missed_by({"largest": 0.3, "mean": 0.09}, 0.4, None) == []
 
 
 def test_times_are_held_against_the_clocks_that_jobs_kept():

@@ -2,14 +2,18 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from slicewise import settings
+from slicewise.config_file import config_file
 from slicewise.contract import settings_of_the_library
 from slicewise.errors import UserError
 from support.command_line import slicewise_command
+from support.programs import ROOT
 
 
 @pytest.fixture
@@ -72,7 +76,7 @@ def test_a_mistake_is_told_with_what_is_right(user_file, text, said):
     user_file(text)
     with pytest.raises(UserError) as raised:
         settings.require()
-    assert str(raised.value).startswith(str(settings.config_file()))
+    assert str(raised.value).startswith(str(config_file()))
     assert str(raised.value).endswith(said)
 
 
@@ -90,7 +94,7 @@ def test_a_mistake_stops_what_needs_settings_and_nothing_else(user_file, text):
         assert slicewise_command(*works).status == 0, works
     stopped = slicewise_command("list", ".")
     assert stopped.status == 2
-    assert stopped.errors.startswith(f"slicewise: {settings.config_file()}: ")
+    assert stopped.errors.startswith(f"slicewise: {config_file()}: ")
     assert stopped.errors.count("\n") == 1
     shown = slicewise_command("config").text
     assert settings.mistakes()[0] in shown
@@ -99,9 +103,9 @@ def test_a_mistake_stops_what_needs_settings_and_nothing_else(user_file, text):
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda file: file.symlink_to(file)])
 def test_what_is_no_ordinary_file_is_a_mistake_too(user_file, make):
-    make(settings.config_file())
+    make(config_file())
     settings.apply({})
-    assert settings.mistakes()[0].startswith(f"{settings.config_file()}: cannot be read: ")
+    assert settings.mistakes()[0].startswith(f"{config_file()}: cannot be read: ")
     assert slicewise_command("--help").status == 0
 
 
@@ -112,7 +116,7 @@ def test_config_says_what_holds_and_why(user_file, tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     told = json.loads(done.stdout)
     sources = {one["key"]: (one["value"], one["source"]) for one in told["settings"]}
-    assert told["file"] == str(settings.config_file())
+    assert told["file"] == str(config_file())
     assert sources["slice"] == ("2", told["file"])
     assert sources["group"] == ("1", "environment")
     assert sources["site_ms"] == ("10", "default")
@@ -147,3 +151,22 @@ def test_help_settings_has_every_setting_of_the_one_list():
 @pytest.mark.parametrize("topic", [(), ("overlap",), ("catalog", "list")])
 def test_help_is_the_commands_own(topic):
     assert slicewise_command("help", *topic).text == slicewise_command(*topic, "--help").text
+
+
+def test_the_library_leaves_what_the_command_line_alone_reads():
+    """A catalog in the file, or in the site's environment, is no mistake of every profiled program."""
+    left = re.findall(r'^ANALYZER_SETTING\("(\w+)"\)', (ROOT / "schema/settings.def").read_text(), re.MULTILINE)
+    assert left == list(settings.OWN_SETTINGS)
+
+
+def test_servers_that_are_given_are_there_for_one_command(tmp_path, monkeypatch):
+    monkeypatch.delenv(settings.SERVERS, raising=False)
+    done = slicewise_command("report", "4716", "--servers", tmp_path)
+    assert done.status == 2
+    assert settings.servers_of_site() == []
+    monkeypatch.setenv(settings.SERVERS, "/site:/more")
+    slicewise_command("report", "4716", "--servers", tmp_path)
+    assert settings.servers_of_site() == [Path("/site"), Path("/more")]
+    at_noon = Path("/kept/12:00:00")
+    with settings.with_servers([at_noon]):
+        assert settings.servers_of_site() == [at_noon]

@@ -104,6 +104,16 @@ def test_an_interval_around_nothing():
     assert words.interval(-0.1, 0.3) == "[-0.100 to 0.300]"
 
 
+@pytest.mark.parametrize("low", [-1.38, -0.02, 0.0, 0.89])
+@pytest.mark.parametrize("width", [0.005, 0.49, 60.0])
+def test_an_interval_has_no_two_hyphens(low, width):
+    assert words.interval(low, low + width).count("-") <= 1 + (low + width < 0)
+    assert "--" not in words.interval(low, low + width)
+    assert words.interval_of_percents(Estimate(0.0, low / 100, (low + width) / 100, "")) == words.interval(
+        low, low + width
+    )
+
+
 def test_an_interval_has_the_digits_that_tell_its_ends_apart():
     assert words.interval(17.0, 17.001) == "[17.000-17.001]"
     assert words.interval(17.0, 17.0) == "[17.0-17.0]"

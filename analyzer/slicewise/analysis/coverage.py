@@ -64,12 +64,13 @@ class Unprofiled:
 class Gap:
     """Bytes of one direction on which the wrappers and the kernel differ, and the likely cause: a guess.
 
-    causes: small (the loader's and libc's own reads), bound_apart (the process opened libraries that bind past what is
-    preloaded), copied (about as many in the other direction: copied within the kernel), dropped (the process has a
-    mishap that says calls or requests were not counted), past_libc (calls past the functions that are wrapped),
-    io_uring (fetched from or sent to storage by a process whose rings could not be followed), mapped (fetched from or
-    sent to storage without a call), pages (fetched from or sent to storage around calls, for the kernel counts whole
-    pages: no call went by unseen), uncounted (seen, but not in the kernel's count: asynchronous). calls: at most so
+    causes: small (reads such as those of the loader and libc; whose was not measured), bound_apart (the process opened
+    libraries that bind past what is preloaded), copied (about as many in the other direction: copied within the
+    kernel), dropped (the process has a mishap that says calls or requests were not counted), past_libc (calls past the
+    functions that are wrapped, or the loader's; whose was not measured), io_uring (fetched from or sent to storage by a
+    process whose rings could not be followed), mapped (fetched from or sent to storage without a call), pages (fetched
+    from or sent to storage around calls, for the kernel counts whole pages: no call went by unseen), uncounted (seen,
+    but not in the kernel's count: asynchronous). calls: at most so
     many; None where the kernel's and ours cannot be compared.
     """
 

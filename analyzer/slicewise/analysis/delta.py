@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.nodes.causes import EVIDENCE, Window, evidence_of, levels, window_of
-from slicewise.analysis.runs.campaign import SIZE, Campaign, rates_of_runs
+from slicewise.analysis.runs.campaign import ALONE, SIZE, Campaign, rates_of_runs
 from slicewise.analysis.runs.outliers import outliers
 from slicewise.analysis.runs.rates import is_like, mean_of_repeats
 from slicewise.analysis.runs.storage import Storage
@@ -134,7 +134,7 @@ def delta_graph(
         name=pl.when(pl.int_range(pl.len()).over("run") == 0).then(pl.lit("A")).otherwise(pl.lit("B"))
     )
     apart = _apart(configuration, named, storages or {})
-    alone, dropped = _alone(configuration, jobs.filter(pl.len().over("run") == 1), named, storages or {})
+    alone, dropped = _alone(configuration, jobs.filter(ALONE), named, storages or {})
     points = _points(named, alone)
     dropped += points.filter("is_outlier")["run"].unique(maintain_order=True).to_list()
     volumes = {name: real(named.filter(pl.col("name") == name)["bytes"].mean()) for name in NAMES}

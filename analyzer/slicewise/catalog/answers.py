@@ -29,10 +29,11 @@ MOST_KEPT = 500
 class Answers:
     """What is kept about some batches of a catalog as they are now, or about all of it."""
 
-    def __init__(self, catalog: Catalog, batches: Sequence[Batch] | None = None) -> None:
+    def __init__(self, catalog: Catalog, batches: Sequence[Batch] | None = None, also: bytes = b"") -> None:
+        """also: what else the answers are good for alone."""
         places = catalog.state() if batches is None else sorted(batch.place for batch in batches)
         names = "\0".join(f"{place.parent.name}/{place.name}" for place in places)
-        self._state = hashlib.blake2b((_program() + names).encode(), digest_size=8).hexdigest()
+        self._state = hashlib.blake2b((_program() + names).encode() + also, digest_size=8).hexdigest()
         self._directory = catalog.path / ANSWERS
 
     def read(self, name: str) -> pl.DataFrame | None:

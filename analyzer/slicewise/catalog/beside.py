@@ -1,22 +1,27 @@
 """What a catalog has beside a job: who used its storages while it did, and quiet runs of its program.
 
 A catalog in; frames, or jobs of the catalog, out. Two jobs were together on a storage where both made calls on it at
-one time, to a slice.
+one time; who had company is `digest.company`'s rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 import polars as pl
 
+from slicewise.catalog.answers import Answers
 from slicewise.catalog.kept import KeptJob, Shelf, jobs_of_keys
 from slicewise.catalog.schema import KEY
-from slicewise.catalog.store import Batch, Catalog
-from slicewise.digest.beside import MOST_RUNS
-from slicewise.digest.outlines import Work
+from slicewise.catalog.store import Batch, Catalog, day_of
+from slicewise.digest.company import (
+    company_of,
+    in_company,
+    later_copies,
+    runs_like,
+    while_alive,
+)
 from slicewise.digest.processes import DIRECTIONS
 from slicewise.scalars import whole
 
@@ -26,8 +31,6 @@ PLACES = (KEY, "storage")
 MOVED = pl.sum_horizontal("read_bytes", "write_bytes") > 0
 # The finest grid that jobs are laid on, so that rows stay few.
 LEAST_GRID_NS = 1_000_000_000
-# Of each kind so many runs are asked whether they were alone: those nearest in time.
-MOST_ASKED = 20
 
 
 def partners(catalog: Catalog, kept: KeptJob) -> pl.DataFrame:
@@ -37,17 +40,20 @@ def partners(catalog: Catalog, kept: KeptJob) -> pl.DataFrame:
     begin_ns, end_ns = kept.times
     slice_ns = whole(kept.row["slice_ns"])
     # Read at once, for its own rows lie among the others'. A clock that was set may have moved the first and last one.
-    rows = (
-        catalog.scan("job_slices", catalog.batches_between(begin_ns - slice_ns, end_ns + slice_ns))
-        .filter(pl.col("begin_ns") <= end_ns + slice_ns, pl.col("end_ns") >= begin_ns - slice_ns)
-        .select(KEY, "storage", "begin_ns", "end_ns", *AMOUNTS)
-        .collect()
-    )
-    return partners_among(rows, kept.key)
+    rows = rows_of_slices(catalog, catalog.batches_between(begin_ns - slice_ns, end_ns + slice_ns))
+    near = rows.filter(pl.col("begin_ns") <= end_ns + slice_ns, pl.col("end_ns") >= begin_ns - slice_ns)
+    return partners_among(near.collect(), kept.key)
+
+
+def rows_of_slices(catalog: Catalog, batches: Sequence[Batch]) -> pl.LazyFrame:
+    """What jobs did in slices, and when they lived: key, storage, begin_ns, end_ns, AMOUNTS, start_ns, ended_ns."""
+    lived = catalog.scan("jobs", batches).select(KEY, "start_ns", ended_ns="end_ns")
+    rows = catalog.scan("job_slices", batches).select(KEY, "storage", "begin_ns", "end_ns", *AMOUNTS)
+    return rows.join(lived, on=KEY)
 
 
 def partners_among(rows: pl.DataFrame, key: int) -> pl.DataFrame:
-    """`partners` of a job among all rows of job_slices of its time."""
+    """`partners` of a job among all `rows_of_slices` of its time."""
     own = rows.filter(pl.col(KEY) == key)
     others = rows.filter(
         pl.col("begin_ns") < own["end_ns"].max(),
@@ -55,6 +61,8 @@ def partners_among(rows: pl.DataFrame, key: int) -> pl.DataFrame:
         pl.col("storage").is_in(own["storage"].unique().implode()),
         pl.col(KEY) != key,
     )
+    alive = [while_alive(some).rename({KEY: "job"}) for some in (own, others)]
+    others = others.filter(pl.col(KEY).is_in(company_of(*alive).implode()))
     if others.is_empty():
         return nobody()
     grid_ns = grid_of(own, others)
@@ -73,24 +81,51 @@ def partners_among(rows: pl.DataFrame, key: int) -> pl.DataFrame:
     )
 
 
-def others_bytes(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int) -> pl.DataFrame:
-    """What everybody else moved on each job's storages in the slices in which it was active: key, storage, own_bytes,
-    others_bytes.
+def copies_in(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
+    """The jobs that are `later_copies` of others: their keys."""
+    jobs = catalog.scan("jobs", batches).select(KEY).with_row_index("place")
+    twice = catalog.scan("processes", batches).select(KEY, "process").filter(pl.col("process").is_duplicated())
+    return later_copies(twice.join(jobs, on=KEY).rename({KEY: "job"}).collect()).rename(KEY).to_frame()
 
-    All jobs with slices between two instants are told. Slices of different lengths do not meet here: a day is asked of
-    one length at a time.
+
+def with_company(rows: pl.LazyFrame) -> pl.DataFrame:
+    """The keys of those of the jobs with these `rows_of_slices` that had company."""
+    alive = while_alive(rows).select("storage", "begin_ns", "end_ns", job=KEY).collect()
+    return in_company(alive).rename(KEY).to_frame()
+
+
+class Company:
+    """Which jobs of a catalog had company, by `digest.company.in_company`. All jobs that began on one day are looked at
+    together, and the answer is kept.
     """
-    rows = (
-        catalog.scan("job_slices", batches)
-        .filter(pl.col("begin_ns") < end_ns, pl.col("end_ns") > start_ns)
-        .select(KEY, "storage", "begin_ns", "end_ns", moved=pl.col("read_bytes") + pl.col("write_bytes"))
-    )
-    return (
-        rows.with_columns(all_moved=pl.col("moved").sum().over("storage", "begin_ns", "end_ns"))
-        .group_by(KEY, "storage")
-        .agg(own_bytes=pl.col("moved").sum(), others_bytes=(pl.col("all_moved") - pl.col("moved")).sum())
-        .collect()
-    )
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._known: dict[str, frozenset[int]] = {}
+
+    def is_quiet(self, key: int, start_ns: int) -> bool:
+        """Whether a job had no company. A copy of an earlier job is no run of its own."""
+        return key not in self.not_quiet(day_of(start_ns))
+
+    def not_quiet(self, day: str) -> frozenset[int]:
+        """The jobs that began on a day and are no quiet runs."""
+        if day not in self._known:
+            own = self._catalog.batches([day])
+            begin_ns = min((batch.start_ns for batch in own), default=0)
+            end_ns = max((batch.end_ns for batch in own), default=0)
+            near = self._catalog.batches_between(begin_ns, end_ns) if own else []
+
+            def find() -> pl.DataFrame:
+                twice = copies_in(self._catalog, near)
+                rows = rows_of_slices(self._catalog, near).filter(
+                    pl.col("begin_ns") < end_ns, pl.col("end_ns") > begin_ns
+                )
+                rows = rows.join(twice.lazy(), on=KEY, how="anti")
+                loud = pl.concat([with_company(rows), twice])
+                return self._catalog.scan("jobs", own).select(KEY).join(loud.lazy(), on=KEY, how="semi").collect()
+
+            self._known[day] = frozenset(Answers(self._catalog, near).known(f"company-{day}", find)[KEY])
+        return self._known[day]
 
 
 class Around:
@@ -98,14 +133,11 @@ class Around:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
+        self._company = Company(catalog)
 
     def partners(self, kept: KeptJob) -> pl.DataFrame:
         """As the function."""
         return partners(self.catalog, kept)
-
-    def has_company(self, kept: KeptJob) -> bool:
-        """Whether anybody used a storage while it did."""
-        return not self.partners(kept).is_empty()
 
     def jobs_of_keys(self, keys: Sequence[int], start_ns: int, end_ns: int) -> list[KeptJob]:
         """The jobs with these keys, all of which ran at some time between two instants."""
@@ -139,25 +171,16 @@ class Around:
     def quiet_runs(self, kept: KeptJob) -> list[KeptJob]:
         """Runs of its program that did the same kind of work and had no company, of its size and of others: MOST_RUNS
         each.
-
-        Runs on its storages come first, since a run elsewhere says nothing of these; then those nearest in time.
         """
-        program, own = str(kept.row["program"]), _work(kept.row)
+        program = str(kept.row["program"])
         places = self.storages_of(program).filter(pl.col("storage").is_in(self.storages_of_job(kept).implode()))
         shared = places.group_by(KEY).agg(shared=pl.col("storage").n_unique().cast(pl.Int64))
-        nearest = (
-            self.runs_of(program)
-            .filter(pl.col(KEY) != kept.key)
-            .join(shared, on=KEY, how="left", maintain_order="left")
-            .sort(-pl.col("shared").fill_null(0), (pl.col("start_ns") - kept.times[0]).abs(), maintain_order=True)
+        runs = self.runs_of(program).filter(pl.col(KEY) != kept.key)
+        runs = runs.join(shared, on=KEY, how="left", maintain_order="left").with_columns(pl.col("shared").fill_null(0))
+        company = self._company
+        return self._runs(
+            runs_like(kept.row, runs.iter_rows(named=True), lambda run: company.is_quiet(run[KEY], run["start_ns"]))
         )
-        found: list[KeptJob] = []
-        for is_like in (True, False):
-            its = nearest.filter((pl.col("processes") == kept.row["processes"]) == is_like)
-            same = (row for row in its.iter_rows(named=True) if _work(row).is_as(own))
-            alone = (job for job in self._runs(list(islice(same, MOST_ASKED))) if not self.has_company(job))
-            found += islice(alone, MOST_RUNS)
-        return found
 
     def _runs(self, rows: Sequence[Mapping[str, Any]]) -> list[KeptJob]:
         """Rows of `runs_of` as jobs."""
@@ -166,11 +189,6 @@ class Around:
         starts = [row["start_ns"] for row in rows]
         by_key = {job.key: job for job in self.jobs_of_keys([row[KEY] for row in rows], min(starts), max(starts))}
         return [by_key[row[KEY]] for row in rows]
-
-
-def _work(row: Mapping[str, Any]) -> Work:
-    """What a row of jobs, or of RUNS, did."""
-    return Work(row["processes"], {way: (row[f"{way}_bytes"], row[f"{way}_ops"]) for way in DIRECTIONS})
 
 
 def grid_of(*frames: pl.DataFrame) -> int:

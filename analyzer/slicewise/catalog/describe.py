@@ -21,17 +21,10 @@ are.
 slicewise catalog ingest /site/catalog /scratch/*/slicewise
 ```
 
-The command makes the catalog if there is none. It searches the directories and everything below them. Each job comes
-in once, even if copies of its profile lie in several places: their processes have the same unique ids. If there are two
-profiles of one job, the catalog keeps the more complete one. So you may ingest a job
-while it runs, and again when it has ended. A profile whose files have not changed is not read again.
-
-- **A profile that cannot be read** is left out. A line on standard error names it, and the exit status is 1. If only
-  a part is damaged, the rest comes in, and the table `damage` says what is missing.
-- **Killed at any moment**, an ingest leaves a whole catalog: run it again, and it goes on.
-- **Two at once**: the second one waits until the first one is done.
-- **A question meanwhile** is answered from what is there. polars or DuckDB may miss some rows for an instant; they
-  never see a row twice.
+Each job comes in once, even if copies of its profile lie in several places. Of two profiles of one job the catalog
+keeps the more complete one, so you may ingest a job while it runs, and again later. Unchanged profiles are not read
+again. A profile that cannot be read is named on standard error (exit status 1); what a damaged one lacks is in the
+table `damage`. An ingest that is killed leaves a whole catalog; a second one waits for the first.
 
 ## How do I ask it?
 
@@ -49,8 +42,8 @@ while it runs, and again when it has ended. A profile whose files have not chang
 A catalog does not keep everything of a profile. It leaves out these frames: {left_out}. It also
 leaves out calls that failed, counters by layer, counters of pipes, sockets and devices, and the texts that explain
 counters. If the profile still
-exists and has not changed, commands read these figures from the profile. Otherwise `info` and `report` say that the
-figures are missing; they show no zeros instead. `slicewise size` and `slicewise export` always need the profile.
+exists and has not changed, commands read these figures from the profile. Otherwise `report` says that the
+figures are missing; it shows no zeros instead. `slicewise storage size` and `slicewise export` need the profile.
 
 ## What lies where?
 
@@ -76,22 +69,11 @@ write `false`, which shows less.
 
 ## What if a bit changes on the disk?
 
-Slicewise finds it and shows no number from the damaged file: the command ends with exit status 2 and one line that
-names the file. To find it, `_batch.json` holds the CRC-32 of each other file of its batch, and one of itself. They are
-the CRC-32 of gzip and zlib, in hexadecimal digits.
-
-- **Each command** compares the checksums of the files that it needs. For that it reads them as a whole, so it remembers
-  which files were sound, for one user and until midnight (UTC), in `~/.cache/slicewise/checked`. A file that was
-  written, copied or moved since then is compared again. If a bit changes on the disk without a write, commands of the
-  same day can miss it.
-- **`slicewise catalog verify`** remembers nothing: it compares every file, lists all that are damaged, and says what to
-  do about each.
-- **`slicewise catalog ingest`** compares what it copies from older batches to new ones each time. So damage never gets
-  a checksum that fits.
-- **Catalogs of early builds** have no checksums. Commands read them as before, and `verify` says how many batches have
-  none.
-
-polars, DuckDB and Spark compare none of these checksums. Run `verify` before you read the files with them.
+No number from a damaged file is shown: the command ends with exit status 2 and one line that names the file.
+`_batch.json` holds the CRC-32 of each file of its batch. A command compares the files that it needs once a day and user
+(`~/.cache/slicewise/checked`), `slicewise catalog verify` all of them each time, and an ingest what it copies from
+older batches. polars, DuckDB and Spark compare nothing: run `verify` before. Catalogs of early builds have no
+checksums.
 
 ## How do I read it without Slicewise?
 
@@ -128,8 +110,8 @@ the files can read all names in them that are not hashed.
 
 ## Which columns are there?
 
-These frames have the columns of the [digest](digest.md), with `key` in front ({keyed}):
-{same}. `jobs` and `storages` have more columns, and two frames are the catalog's own. `make docs` makes this page.
+The frames have the columns of the [digest](digest.md), with `key` in front ({keyed}). `jobs` and `storages` have more
+columns, and two frames are the catalog's own. `make docs` makes this page.
 """
 
 
@@ -137,8 +119,7 @@ def page() -> str:
     """The page: what a catalog is, and a table of columns for each frame."""
     names = ", ".join(f"`{frame}.{column}`" for frame, columns in NAMES.items() for column in columns)
     left_out = ", ".join(f"`{name}` ({what})" for name, what in NOT_KEPT.items())
-    same = ", ".join(f"[{name}](digest.md#{name})" for name in FRAMES if name in DIGEST_FRAMES)
-    told = {"names": names, "left_out": left_out, "same": same, "keyed": KEY_COLUMN.meaning}
+    told = {"names": names, "left_out": left_out, "keyed": KEY_COLUMN.meaning}
     opening = OPENING
     for place, text in told.items():
         opening = opening.replace(f"{{{place}}}", text)

@@ -21,22 +21,29 @@ from slicewise.catalog.rows import read_rows
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, Writing, number_of_name
 from slicewise.catalog.workers import OneByOne, Threads, Workers
+from slicewise.digest.jobs import SERVED
 from slicewise.errors import UserError
 from slicewise.scalars import whole
 
-# What is held in memory before a batch is written: so many rows of slices, or as much as came in so many seconds.
+# What is held before a batch is written: so many rows of slices, so many bytes in memory, or as much as came in so many
+# seconds. Small jobs have more bytes in their other frames.
 ROWS_A_BATCH = 2_000_000
+BYTES_A_BATCH = 24 << 20
 SECONDS_A_BATCH = 30.0
-# A day with more batches than this has its small ones put together.
+# A day with more batches than this has its small ones put together, by the rows of the largest frame: it lies in memory
+# then.
 MOST_BATCHES = 8
-SMALL_ROWS = 1_000_000
-MERGED_ROWS = 4_000_000
+SMALL_ROWS = 500_000
+MERGED_ROWS = 1_500_000
+# Servers counted a job that has a profile if both moved the same bytes, but for so much (caches, headers), if it is so
+# many that this says something, and if the servers' lie in its time, give or take a sample.
+SAME_BYTES, LEAST_BYTES, SAMPLE_NS = 0.05, 16 << 20, 5_000_000_000
 # How a disk says that it is full, or that its user has had his share.
 FULL = (errno.ENOSPC, errno.EDQUOT)
 # So far the clocks of file servers and of whoever ingests may differ.
 CLOCKS_APART_NS = 3_600_000_000_000
 # What is fuller of two profiles of one job, most telling first.
-FULLNESS = ("all_processes", "finished", "records", "moved", "calls")
+FULLNESS = ("profiled", "all_processes", "finished", "records", "moved", "calls")
 
 
 @dataclass
@@ -65,14 +72,28 @@ class _Pending:
 
 @dataclass(frozen=True)
 class _Known:
-    """A job that is in the catalog, or about to be. batch: where; None while it waits to be written."""
+    """A job that is in the catalog, or about to be. batch: where; None while it waits to be written.
+    is_served: servers counted it, and it has no profile. moved: its bytes.
+    """
 
     key: int
+    job: str
     start_ns: int
     end_ns: int
     fullness: tuple[int, ...]
     path: str
     batch: Batch | None
+    is_served: bool
+    moved: int
+
+    def is_counted_twice(self, other: _Known) -> bool:
+        """Whether servers counted, of the two, what the other one's profile has: by name, or by bytes and time."""
+        if self.job == other.job:
+            return True
+        served, profiled = (self, other) if self.is_served else (other, self)
+        is_within = served.start_ns >= profiled.start_ns - SAMPLE_NS and served.end_ns <= profiled.end_ns + SAMPLE_NS
+        is_alike = abs(served.moved - profiled.moved) <= SAME_BYTES * profiled.moved
+        return is_within and is_alike and profiled.moved >= LEAST_BYTES
 
 
 def ingest(
@@ -151,18 +172,19 @@ class _Ingest:
         jobs = part.jobs
         ids = part.processes.group_by(KEY).agg(pl.col("process"))
         processes = {key: frozenset(found) for key, found in ids.iter_rows()}
-        kept = self._kept(jobs)
+        kept, twice = self._kept(jobs), self._other_kind(jobs)
         taken = _Pending(part, set(jobs[KEY]))
         for row in jobs.sort("path").select(_described()).iter_rows(named=True):
-            one = _Known(row[KEY], row["start_ns"], row["end_ns"], _fullness(row), row["path"], None)
+            one = _known(row, None)
             namesakes = [*kept.get(row["job"], ()), *self.waiting.get(row["job"], ())]
+            namesakes += twice.get(one.is_served, ()) if one.moved >= LEAST_BYTES else ()
             same = [other for other in namesakes if self._is_same(one, processes[one.key], other)]
             if any(not _is_fuller(one, other) for other in same):
                 taken.keys.discard(one.key)
                 self.done.known += 1
                 continue
             for other in same:
-                self._forget(row["job"], other)
+                self._forget(other)
             is_copy = any(one.fullness == other.fullness for other in same)
             self.done.known += is_copy
             self.done.replaced += bool(same) and not is_copy
@@ -175,7 +197,10 @@ class _Ingest:
         self.done.damaged += len(part.damaged & taken.keys)
         self.done.records += taken.records
         self.pending.append(taken)
-        is_much = sum(one.records for one in self.pending) >= self.rows_a_batch
+        is_much = (
+            sum(one.records for one in self.pending) >= self.rows_a_batch
+            or sum(one.part.bytes for one in self.pending) >= BYTES_A_BATCH
+        )
         if is_much or time.monotonic() - self.last_put > SECONDS_A_BATCH:
             self._put()
 
@@ -191,24 +216,44 @@ class _Ingest:
             namesakes = self.catalog.scan("jobs", [batch]).filter(pl.col("job").is_in(jobs["job"].implode()))
             for row in namesakes.select(_described()).collect().iter_rows(named=True):
                 if row[KEY] not in gone:
-                    one = _Known(row[KEY], row["start_ns"], row["end_ns"], _fullness(row), row["path"], batch)
-                    found.setdefault(row["job"], []).append(one)
+                    found.setdefault(row["job"], []).append(_known(row, batch))
+        return found
+
+    def _other_kind(self, jobs: pl.DataFrame) -> dict[bool, list[_Known]]:
+        """Jobs from about the same time that may be some of these once more, counted by servers or with a profile; by
+        whether these are counted by servers.
+        """
+        start_ns, end_ns = whole(jobs["start_ns"].min()), whole(jobs["end_ns"].max())
+        found: dict[bool, list[_Known]] = {}
+        for is_served in jobs.select((pl.col("source") == SERVED).unique()).to_series():
+            others = [one for some in self.waiting.values() for one in some if one.is_served != is_served]
+            for batch in self.catalog.batches_between(start_ns, end_ns):
+                gone = self.replaced.get(batch.place, (batch, set()))[1]
+                wanted = (pl.col("source") == SERVED) != pl.lit(is_served)
+                rows = self.catalog.scan("jobs", [batch]).filter(
+                    wanted, pl.col("start_ns") <= end_ns, pl.col("end_ns") >= start_ns
+                )
+                told = rows.select(_described()).filter(pl.col("moved") >= LEAST_BYTES).collect()
+                others += [_known(row, batch) for row in told.iter_rows(named=True) if row[KEY] not in gone]
+            found[is_served] = others
         return found
 
     def _is_same(self, one: _Known, processes: frozenset[int], other: _Known) -> bool:
         if one.start_ns > other.end_ns or other.start_ns > one.end_ns:
             return False
+        if one.is_served != other.is_served:
+            return one.is_counted_twice(other)
         if other.batch is None:
             return not processes.isdisjoint(self.processes[other.key])
         rows = self.catalog.scan("processes", [other.batch]).filter(pl.col(KEY) == other.key)
         return not processes.isdisjoint(rows.select("process").collect()["process"].to_list())
 
-    def _forget(self, name: str, other: _Known) -> None:
+    def _forget(self, other: _Known) -> None:
         """Take a job out again that has a fuller profile."""
         if other.batch is not None:
             self.replaced.setdefault(other.batch.place, (other.batch, set()))[1].add(other.key)
             return
-        self.waiting[name].remove(other)
+        self.waiting[other.job].remove(other)
         for one in self.pending:
             one.keys.discard(other.key)
 
@@ -243,12 +288,10 @@ class _Ingest:
             batches = self.catalog.batches([day])
             if len(batches) <= MOST_BATCHES:
                 continue
-            small = sorted(
-                (one for one in batches if one.slice_records < SMALL_ROWS), key=lambda one: one.slice_records
-            )
+            small = sorted((one for one in batches if one.most_rows < SMALL_ROWS), key=lambda one: one.most_rows)
             chosen: list[Batch] = []
             for batch in small:
-                if sum(one.slice_records for one in chosen) + batch.slice_records <= MERGED_ROWS:
+                if sum(one.most_rows for one in chosen) + batch.most_rows <= MERGED_ROWS:
                     chosen.append(batch)
             if len(chosen) > 1:
                 self._write({day: [Piece(batch) for batch in chosen]}, chosen)
@@ -257,11 +300,27 @@ class _Ingest:
 def _described() -> list[pl.Expr]:
     """What tells a job from others, and a fuller profile of it from a less full one."""
     return [
-        pl.col(KEY, "job", "start_ns", "end_ns", "path", "all_processes", "records"),
+        pl.col(KEY, "job", "start_ns", "end_ns", "path", "source", "all_processes", "records"),
+        (pl.col("source") != SERVED).cast(pl.Int64).alias("profiled"),
         (pl.col("all_processes") - pl.col("unfinished")).alias("finished"),
         pl.sum_horizontal("read_bytes", "write_bytes").alias("moved"),
         pl.sum_horizontal("read_ops", "write_ops", "meta_ops", "sync_ops").alias("calls"),
     ]
+
+
+def _known(row: Mapping[str, Any], batch: Batch | None) -> _Known:
+    is_served = bool(row["source"] == SERVED)
+    return _Known(
+        row[KEY],
+        row["job"],
+        row["start_ns"],
+        row["end_ns"],
+        _fullness(row),
+        row["path"],
+        batch,
+        is_served,
+        row["moved"],
+    )
 
 
 def _fullness(row: Mapping[str, Any]) -> tuple[int, ...]:

@@ -99,12 +99,21 @@ class KeptDigest(Digest):
         self._catalog, self._kept = catalog, kept
         self._shelf = shelf or Shelf(catalog, [kept])
         self.job = kept.job
-        self.path = Path(kept.job)
         self.slice_ns = whole(kept.row["slice_ns"])
+
+    @property
+    def own_name(self) -> str:
+        """As `Digest` has it."""
+        return self._kept.job
 
     def _frame(self, name: str) -> pl.DataFrame:
         found = self._shelf.frame(name, self._kept)
         return found.with_columns(job=pl.lit(self.job)) if "job" in found.columns else found
+
+    @cached_property
+    def path(self) -> Path:  # type: ignore[override]
+        """Its name, in place of where a profile lies: a site has thousands of neighbours, and few are told of."""
+        return Path(self._kept.job)
 
     @property
     def key(self) -> int:
@@ -114,7 +123,8 @@ class KeptDigest(Digest):
     @cached_property
     def about(self) -> Mapping[str, Any]:
         """The job's row of the frame `jobs`, which was read with the job."""
-        return {**self._kept.row, "job": self.job}
+        row = self._kept.row
+        return row if row["job"] == self.job else {**row, "job": self.job}
 
     @cached_property
     def node_slice_ns(self) -> int:

@@ -20,8 +20,8 @@ PART_PREFIX = "part-"
 @dataclass(frozen=True)
 class Part:
     """Jobs that were read together. jobs: their frame of that name, with the day of each; processes: key and process;
-    records: rows of process_slices by key; damaged: keys. frames: all of it, or, if it lies aside, nothing; place:
-    where.
+    records: rows of process_slices by key; damaged: keys. frames: all of it, or, if it lies aside, nothing; bytes: that
+    these take in memory; place: where it lies.
     """
 
     jobs: pl.DataFrame
@@ -29,6 +29,7 @@ class Part:
     records: Mapping[int, int]
     damaged: frozenset[int]
     frames: Mapping[str, pl.DataFrame]
+    bytes: int
     place: Path | None = None
 
     def frame(self, name: str) -> pl.DataFrame:
@@ -60,6 +61,7 @@ def part_of(frames: Mapping[str, pl.DataFrame], catalog: Path | None) -> Part:
         dict(jobs.select(KEY, "records").iter_rows()),
         frozenset(frames["damage"][KEY] if "damage" in frames else ()),
         frames if place is None else {},
+        sum(int(frame.estimated_size()) for frame in frames.values()) if place is None else 0,
         place,
     )
 
@@ -92,10 +94,10 @@ class Piece:
 def write_aside(catalog: Path, pieces: Sequence[Piece]) -> str:
     """Write a batch of some jobs of one day beside the catalog's days, and say under what name."""
     names = sorted({name for piece in pieces for name in piece.names()})
-    frames = {
-        name: pl.concat([conform(name, piece.frame(name)) for piece in pieces if name in piece.names()])
+    frames = (
+        (name, pl.concat([conform(name, piece.frame(name)) for piece in pieces if name in piece.names()]))
         for name in names
-    }
+    )
     batch = f"{BATCH_PREFIX}{secrets.token_hex(8)}"
     write_batch(catalog / ASIDE / batch, frames)
     return batch

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 
-from slicewise.catalog.find import Place, number_of
+from slicewise.catalog.find import JOBS_AT_ONCE, Place, number_of
 from slicewise.catalog.schema import FRAMES, KEY, NAMES, conform
 from slicewise.catalog.store import day_of
 from slicewise.digest import slices
+from slicewise.digest.digest import text_of_path
 from slicewise.digest.shared import NUMBER
 from slicewise.digest.together import Together, read_together
 from slicewise.errors import UserError
+from slicewise.profile.files import is_of_servers
 from slicewise.profile.source import Source
 
-HASH_LETTERS = 16
+HASH_LETTERS, SCRIPT_LETTERS = 16, 8
+# Frames in which an interpreter's program has the name of its script behind it.
+PROGRAMS = ("jobs", "processes")
 
 
 def rows_of(places: Sequence[Place], salt: bytes = b"") -> list[dict[str, pl.DataFrame]]:
@@ -27,8 +32,31 @@ def rows_of(places: Sequence[Place], salt: bytes = b"") -> list[dict[str, pl.Dat
 
     salt: what names are hashed with; empty: they stay.
     """
-    by_path = {place.path: place for place in places}
-    return [_rows(together, by_path, salt) for together in read_together([place.path for place in places])]
+    of_jobs = [place for place in places if not is_of_servers(place.path)]
+    by_path = {place.path: place for place in of_jobs}
+    found = [_rows(one, by_path, salt) for one in read_together([place.path for place in of_jobs])] if of_jobs else []
+    for place in places:
+        if place.path not in by_path:
+            found += _rows_of_servers(place, salt)
+    return found
+
+
+def _rows_of_servers(place: Place, salt: bytes) -> list[dict[str, pl.DataFrame]]:
+    """The frames of the jobs that a profile of servers knows, as if each had a profile."""
+    from slicewise.imports.served_jobs import write_jobs  # it brings numpy along
+
+    found = []
+    with tempfile.TemporaryDirectory() as directory:
+        files = write_jobs(place.path, Path(directory))
+        for first in range(0, len(files), JOBS_AT_ONCE):
+            some = files[first : first + JOBS_AT_ONCE]
+            for together in read_together(some):
+                own = _rows(together, dict.fromkeys(some, place), salt)
+                path = text_of_path(place.path)
+                shown = hashed_name(path, salt) if salt else path
+                own["jobs"] = own["jobs"].with_columns(path=pl.lit(shown))
+                found.append(own)
+    return found
 
 
 def read_rows(places: Sequence[Place], salt: bytes = b"") -> tuple[list[dict[str, pl.DataFrame]], list[str]]:
@@ -126,7 +154,17 @@ def with_hashed_names(name: str, frame: pl.DataFrame, salt: bytes) -> pl.DataFra
         hashed.append(
             pl.col(column).replace_strict(known, return_dtype=frame.schema[column]) if known else pl.col(column)
         )
+    if name in PROGRAMS:
+        programs = frame["program"].unique().drop_nulls().to_list()
+        known = {program: hashed_program(program, salt) for program in programs}
+        hashed.append(pl.col("program").replace_strict(known, return_dtype=pl.String) if known else pl.col("program"))
     return frame.with_columns(hashed)
+
+
+def hashed_program(program: str, salt: bytes) -> str:
+    """A program's name, with what stands for the script that it runs: that is a user's own."""
+    name, _, script = program.partition(" ")
+    return f"{name} {hashed_name(script, salt)[:SCRIPT_LETTERS]}" if script else name
 
 
 def hashed_name(name: str, salt: bytes) -> str:

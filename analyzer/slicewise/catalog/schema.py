@@ -10,11 +10,11 @@ from dataclasses import replace
 import polars as pl
 
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
-from slicewise.digest.schema import JOB, SLICE, STORAGE, Column, Frame, Unit
+from slicewise.digest.schema import JOB, SLICE, STORAGE, Field, Frame, Unit
 from slicewise.digest.slices import SPREAD, SUMS
 
 KEY = "key"
-KEY_COLUMN = Column(pl.UInt64(), "", "which job: the same in all frames; two jobs of one name have different keys")
+KEY_COLUMN = Field(pl.UInt64(), "", "which job: the same in all frames; two jobs of one name have different keys")
 # Of the digest's frames those that are not kept: what is made of a profile's sums by layer and bin.
 NOT_KEPT = {
     "distributions": "sizes and latencies of calls",
@@ -25,8 +25,8 @@ NOT_KEPT = {
 }
 
 
-def _number(unit: Unit, meaning: str) -> Column:
-    return Column(pl.Int64(), unit, meaning)
+def _number(unit: Unit, meaning: str) -> Field:
+    return Field(pl.Int64(), unit, meaning)
 
 
 MORE_OF_JOBS = {
@@ -36,16 +36,16 @@ MORE_OF_JOBS = {
     "node_files": _number("", "files of the profile: one a node"),
     "missing_ranks": _number("", "ranks of MPI_COMM_WORLD of which nothing is there; 0 without MPI"),
     "records": _number("", "rows of process_slices"),
-    "fingerprint": Column(pl.UInt64(), "", "of the profile's files: path, names, sizes and times"),
+    "fingerprint": Field(pl.UInt64(), "", "of the profile's files: path, names, sizes and times"),
 }
 
 MORE_OF_STORAGES = {
-    f"{way}_bytes": _number("bytes", f"bytes that the job's processes moved there by {way} calls")
+    f"{way}_bytes": _number("bytes", f"bytes that the job's processes transferred there by {way} calls")
     for way in ("read", "write")
 }
 
 
-def _keyed(frame: Frame, more: dict[str, Column] | None = None) -> Frame:
+def _keyed(frame: Frame, more: dict[str, Field] | None = None) -> Frame:
     return replace(frame, keys=(KEY, *frame.keys), columns={KEY: KEY_COLUMN, **frame.columns, **(more or {})})
 
 
@@ -77,10 +77,11 @@ FRAMES: dict[str, Frame] = {
         (KEY, "file", "kind"),
         {
             KEY: KEY_COLUMN,
-            "kind": Column(pl.String(), "", "damaged: bytes of the file cannot be read; missing: pieces of the file "
-                           "are not there at all; unfinished: processes without their last piece"),
-            "file": Column(pl.String(), "", "the file"),
-            "message": Column(pl.String(), "", "the same in words; empty where names are hashed"),
+            "kind": Field(pl.String(), "", "damaged: bytes of the file cannot be read; missing: pieces of the file "
+                           "are not there at all; unfinished: processes without their last piece; "
+                           "implausible: processes with numbers that no job has, which are left out"),
+            "file": Field(pl.String(), "", "the file"),
+            "message": Field(pl.String(), "", "the same in words; empty where names are hashed"),
             "processes": _number("processes", "processes concerned, as far as known"),
             "lost_frames": _number("", "pieces of the file (frames, see format.md) that are in no copy"),
             "lost_slices": _number("slices", "slices that only such pieces held"),

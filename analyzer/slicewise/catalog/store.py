@@ -85,6 +85,11 @@ class Batch:
     def slice_records(self) -> int:
         return self.rows.get("process_slices", 0)
 
+    @property
+    def most_rows(self) -> int:
+        """The rows of its largest frame."""
+        return max(self.rows.values(), default=0)
+
     def file(self, name: str) -> Path:
         """Where a frame is."""
         return self.place / f"{name}.parquet"
@@ -367,7 +372,7 @@ class Writing:
         """
         names = {day: f"{BATCH_PREFIX}{secrets.token_hex(8)}" for day in days}
         for day, frames in days.items():
-            write_batch(self.catalog.path / ASIDE / names[day], frames)
+            write_batch(self.catalog.path / ASIDE / names[day], frames.items())
         self.install(names, removes)
 
     def install(self, days: Mapping[str, str], removes: Sequence[Batch] = ()) -> None:
@@ -385,11 +390,14 @@ class Writing:
         self.finish()
 
 
-def write_batch(place: Path, frames: Mapping[str, pl.DataFrame]) -> None:
-    """Write a batch's frames, sorted, to a directory, and have them on the disk."""
+def write_batch(place: Path, frames: Iterable[tuple[str, pl.DataFrame]]) -> None:
+    """Write a batch's frames, sorted, to a directory, and have them on the disk. frames: with their names, each asked
+    for when the one before it is written; `jobs` among them.
+    """
     place.mkdir(parents=True)
-    rows, sums = {}, {}
-    for name, frame in frames.items():
+    rows, sums, jobs = {}, {}, pl.DataFrame()
+    for name, frame in frames:
+        jobs = frame if name == "jobs" else jobs
         if frame.is_empty():
             continue
         rows[name] = frame.height
@@ -398,7 +406,6 @@ def write_batch(place: Path, frames: Mapping[str, pl.DataFrame]) -> None:
         write_frame(ordered, file, compression_level=1, row_group_size=ROWS_A_GROUP.get(name, ROWS_A_GROUP_OF_OTHERS))
         _sync(file)
         sums[file.name] = crc32_text(crc32_of(file))
-    jobs = frames["jobs"]
     _write_whole(place / INDEX, index_bytes(jobs))
     sums[INDEX] = crc32_text(crc32_of(place / INDEX))
     about = {

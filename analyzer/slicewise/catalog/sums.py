@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 import threading
 import time
 import zlib
@@ -20,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from slicewise import user_cache
 from slicewise.errors import UserError
 
 # What is read at once: it stays in the processor's cache until it is summed.
@@ -27,7 +27,7 @@ PIECE_BYTES = 1 << 18
 # From so many bytes on several threads are worth their start.
 BYTES_FOR_THREADS = 8 << 20
 SECONDS_A_DAY = 86_400
-CACHE_FILE = "checked"
+CACHE_FILE = Path("checked")
 MISSING = "is missing"
 
 
@@ -139,43 +139,14 @@ def _remember(numbers: set[int]) -> None:
     then one of the two is forgotten, and checked once more.
     """
     day, known = _sound
-    directory = _cache_directory()
     with _lock, contextlib.suppress(OSError):
         known |= numbers
-        if directory is None:
-            return
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if directory.lstat().st_uid != os.geteuid():  # a root that has a user's HOME
-            return
         known |= _read_cache(day)
-        descriptor, aside = tempfile.mkstemp(dir=directory, prefix=f".{CACHE_FILE}-")
-        try:
-            with os.fdopen(descriptor, "wb") as out:
-                out.write(array("Q", [day, *known]).tobytes())
-            os.replace(aside, directory / CACHE_FILE)
-        except OSError:
-            os.unlink(aside)
+        user_cache.write(CACHE_FILE, array("Q", [day, *known]).tobytes())
 
 
 def _read_cache(day: int) -> set[int]:
     """What the user's cache has of a day. It holds numbers of 64 bits: the day, and one for each file."""
-    directory = _cache_directory()
-    if directory is None:
-        return set()
-    with contextlib.suppress(OSError), (directory / CACHE_FILE).open("rb") as file:
-        if os.fstat(file.fileno()).st_uid == os.geteuid():
-            content = file.read()
-            numbers = array("Q", content[: len(content) // 8 * 8])
-            if numbers and numbers[0] == day:
-                return set(numbers[1:])
-    return set()
-
-
-def _cache_directory() -> Path | None:
-    """Where the user's programs keep what they can find again; None without a home."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(named):
-        return Path(named) / "slicewise"
-    with contextlib.suppress(RuntimeError):
-        return Path.home() / ".cache" / "slicewise"
-    return None
+    content = user_cache.read(CACHE_FILE)
+    numbers = array("Q", content[: len(content) // 8 * 8])
+    return set(numbers[1:]) if numbers and numbers[0] == day else set()

@@ -81,7 +81,7 @@ def throughput_beside_alone(frame: pl.DataFrame, colour: str, slices: range, sli
 
 
 @dataclass(frozen=True)
-class Load:
+class LoadShare:
     """A neighbour by slice: rows with slice and value, in the chart's unit."""
 
     name: str
@@ -89,7 +89,7 @@ class Load:
     rows: pl.DataFrame
 
 
-def stacked_loads(loads: Sequence[Load], slices: range, slice_ns: int, title: str, unit: str) -> Figure:
+def stacked_loads(loads: Sequence[LoadShare], slices: range, slice_ns: int, title: str, unit: str) -> Figure:
     """Neighbours by slice, stacked."""
     chart = style.figure(height=240)
     times = style.clock_times(range(slices.start, slices.stop + 1), slice_ns)
@@ -110,7 +110,7 @@ def stacked_loads(loads: Sequence[Load], slices: range, slice_ns: int, title: st
     return chart
 
 
-def lost_by_slice(loads: Sequence[Load], slices: range, slice_ns: int) -> Figure:
+def lost_by_slice(loads: Sequence[LoadShare], slices: range, slice_ns: int) -> Figure:
     """Seconds that each slice lost, by who it is blamed on, as bars: what was made up lies below the axis."""
     chart = style.figure(height=240, barmode="relative", bargap=0)
     # A bar stands in the middle of its slice.

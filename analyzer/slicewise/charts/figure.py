@@ -7,7 +7,6 @@ be 64 MB of every installation; tests compare what both make of all charts.
 from __future__ import annotations
 
 import base64
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -125,10 +124,6 @@ class Figure:
     def plain(self) -> dict[str, Any]:
         """What JSON can say, with arrays of numbers as plotly.js takes their bytes."""
         return {"data": [_plain(trace) for trace in self.data], "layout": _plain(self.layout)}
-
-    def to_json(self) -> str:
-        """The figure as plotly.js takes it."""
-        return json.dumps(self.plain(), separators=(",", ":"), allow_nan=False)
 
 
 def _plain(value: Any, name: str = "") -> Any:

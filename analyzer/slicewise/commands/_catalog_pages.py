@@ -8,7 +8,7 @@ from pathlib import Path
 from slicewise.analysis.blame.case import kept_case
 from slicewise.analysis.coverage import coverage
 from slicewise.analysis.overlap.overlap import overlap
-from slicewise.analysis.site.summary import Summary
+from slicewise.analysis.site.summary import SiteSummary
 from slicewise.catalog.kept import KeptDigest, KeptJob, find_job
 from slicewise.catalog.sources import with_names_of_their_own
 from slicewise.catalog.store import Catalog
@@ -22,7 +22,7 @@ from slicewise.report.page import Page, write_page
 FOLDER = "-pages"
 
 
-def pages_of(catalog: Catalog, found: Summary, most: int, where: Path) -> dict[tuple[str, str], str]:
+def pages_of(catalog: Catalog, found: SiteSummary, most: int, where: Path) -> dict[tuple[str, str], str]:
     """Write the pages of the jobs that lost or cost most and of the pairs that were together longest, so many in all,
     to a folder beside the page at `where`: keys, and the link from there. Two thirds are jobs, if there are as many.
     """

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import polars as pl
 from rich.console import RenderableType
 
 from slicewise.analysis.blame.case import Case, case_of
+from slicewise.analysis.blame.counted import CountedJob, counted_job, counted_of
 from slicewise.analysis.blame.result import Blame
+from slicewise.analysis.blame.servers import shadows
 from slicewise.digest.beside import Surroundings, job_directory
-from slicewise.report.blame import blame_words
+from slicewise.errors import UserError
+from slicewise.profile.files import job_places
+from slicewise.report.blame import blame_words, counted_words
 from slicewise.report.blame.blame_json import blame_record
 from slicewise.report.blame.blame_tables import neighbours_table
 from slicewise.report.blame.explained import explanation
@@ -19,40 +23,46 @@ from slicewise.report.blame.whole import blame_report
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.snapshot import living_jobs
-from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.settings import servers_of_site
+from slicewise.terminal.output import write_json, write_text
 from slicewise.terminal.progress import reading_profiles
+from slicewise.text.safe_text import say
 
 MOST_ROWS = 8
 
 
 def blame(
-    job: Annotated[Path, typer.Argument(metavar="JOB", help="The job's directory, or one of its .swz files.")],
-    neighbours: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="NEIGHBOUR...",
-            help="Jobs that may have slowed it down. If you give none, Slicewise looks beside the profile and in the "
-            "catalog.",
-        ),
-    ] = None,
-    alone: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="JOBDIR", help="A standalone run of the same program; may be repeated."),
-    ] = None,
-    anonymous: Annotated[
-        bool, typer.Option("--anonymous", help="Hide others' names, programs, users and paths; keep their numbers.")
-    ] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Say where each number comes from.")] = False,
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    job: Path,
+    neighbours: list[Path],
+    alone: list[Path],
+    same_as: list[Path],
+    all_: bool,
+    anonymous: bool,
+    explain: bool,
+    html: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Say who slowed a job down, by how much, and how sure that is.
-
-    Example: slicewise blame slicewise/48190 --alone slicewise/48001
-    """
+    if all_:
+        _of_all(job, neighbours, [*(alone or []), *(same_as or [])], json, output)
+        return
+    servers = servers_of_site()
+    if servers and not job.exists() and _by_servers(job, alone, servers, anonymous, json, output):
+        return
     with living_jobs(job_directory(job).parent) as copies:
-        case = case_of(job, neighbours or [], alone or [], Surroundings(copies, reading_profiles()))
+        runs = [*(alone or []), *(same_as or [])]
+        case = case_of(job, neighbours or [], runs, Surroundings(copies, reading_profiles()))
+    if same_as:
+        case = replace(case, same_as=frozenset(run.path for run in case.alone[len(alone or []) :]))
+    if case.job.is_served:
+        given = [*case.alone, *(case.found if not case.alone else [])]
+        counted = counted_of([case.job, *case.neighbours, *given])
+        # Of a job that has both, what the servers counted says when it was served.
+        twice = shadows([case.job, *case.neighbours], counted.rename({"target": "storage"})).values()
+        counted = counted.remove(pl.col("job").is_in(list(twice)))
+        quiet = [run.job for run in case.alone if run.is_served]
+        _tell_counted(counted_job(counted, case.job.job, quiet), anonymous or case.hides_names, json, output)
+        return
     anonymous |= case.hides_names
     result, whole = blame_report(case, anonymous)
     page = html or page_path(job, f"blame-{case.job.job}{'-anonymous' if anonymous else ''}")
@@ -61,6 +71,64 @@ def blame(
         write_json(blame_record(result, page), output)
         return
     write_text([*_lines(result, explain), *_ending(case, job, page, explain)], output)
+
+
+def _by_servers(
+    job: Path, alone: list[Path], servers: list[Path], anonymous: bool, json: bool, output: Path | None
+) -> bool:
+    """A job without a profile, by what servers counted of it. Returns whether they know it."""
+    from slicewise.imports.jobstats import read_served
+
+    try:
+        found = counted_job(read_served(servers, say), str(job), [str(run) for run in alone])
+    except KeyError as error:
+        raise UserError(f"--alone {error.args[0]}: the servers counted no job of that name") from None
+    if found is not None:
+        _tell_counted(found, anonymous, json, output)
+    return found is not None
+
+
+def _tell_counted(found: CountedJob | None, anonymous: bool, json: bool, output: Path | None) -> None:
+    if found is None:
+        raise UserError("the servers counted nothing of this job")
+    if anonymous:
+        found = counted_words.anonymous(found)
+    if json:
+        write_json(counted_words.record(found), output)
+        return
+    lines: list[RenderableType] = [*counted_words.sentences(found)]
+    table = counted_words.table(found)
+    if table.rows:
+        lines[2:2] = ["", for_terminal(table), ""]
+    write_text(lines, output)
+
+
+def _of_all(directory: Path, others: list[Path], alone: list[Path], json: bool, output: Path | None) -> None:
+    """Every job in a directory that had company, held against all others there."""
+    from slicewise.report.blame import all_words
+
+    if others or alone:
+        raise UserError("--all takes one directory: neighbours and standalone runs are found in it")
+    around, found, by_themselves = Surroundings(progress=reading_profiles()), {}, 0
+    for place in job_places([directory]):
+        case = case_of(place, surroundings=around)
+        told = case.result() if case.neighbours or case.counted is not None else None
+        if told is None or not (case.neighbours or told.neighbours):
+            by_themselves += 1
+            continue
+        name = str(place.relative_to(directory)) if place.is_relative_to(directory) else str(place)
+        found[name] = told
+    ordered = all_words.worst_first(found)
+    if json:
+        write_json(all_words.record(ordered, by_themselves), output)
+        return
+    lines: list[RenderableType] = [all_words.sentence(ordered, by_themselves)]
+    if ordered:
+        lines += ["", for_terminal(all_words.losses_table(ordered))]
+    matrix = all_words.matrix(ordered)
+    if matrix is not None:
+        lines += ["", "Seconds that each job (a row) lost to each other one:", for_terminal(matrix)]
+    write_text([*lines, "", line_for_terminal(f"Why? slicewise blame {directory}/JOB --explain")], output)
 
 
 def _lines(result: Blame, explain: bool) -> list[RenderableType]:

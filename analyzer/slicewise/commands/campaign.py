@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from slicewise.analysis.campaign.result import CampaignResult, campaign_result
 from slicewise.catalog.sources import read_digests
@@ -20,32 +17,18 @@ from slicewise.report.campaign.campaign_tables import tables
 from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
-from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.terminal.output import write_json, write_text
 
 
 def campaign(
-    directories: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Directories of profiles: jobs alone, and some together.")
-    ],
-    direction: Annotated[CampaignDirection, typer.Option(help="auto: whichever moved more bytes.")] = "auto",
-    tables_to: Annotated[
-        Path | None, typer.Option("--csv", metavar="DIR", help="Write each table to DIR as NAME.csv.")
-    ] = None,
-    placement: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Which server each file is on: lines of PATH,SERVER. Predicts by server."),
-    ] = None,
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    directories: list[Path],
+    direction: CampaignDirection,
+    tables_to: Path | None,
+    placement: Path | None,
+    html: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Tabulate a folder of runs: throughput alone and together, slowdown, and how well it is predicted.
-
-    Jobs whose I/O overlapped in time are one run together. A job that overlapped no other is a standalone run.
-    Repeats of one combination of jobs are averaged.
-
-    Example: slicewise campaign profiles/ --csv tables/
-    """
     placed = None if placement is None else _placement(placement)
     result = campaign_result(read_digests(job_places(directories)), direction, placed)
     page = html or page_path(directories[0], f"campaign-{directories[0].resolve().name}")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from slicewise.analysis.compare.compare import compare as analysis
 from slicewise.analysis.compare.losses import losses
@@ -17,32 +14,11 @@ from slicewise.report.compare.compare_tables import parts_table, runs_table
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.terminal.output import write_json, write_text
 from slicewise.terminal.progress import reading_profiles
 
 
-def compare(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Jobs' directories or .swz files.")],
-    neighbours: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--neighbour",
-            metavar="PROFILE",
-            help="A job that may have slowed one of them down; may be repeated. If you give none, Slicewise looks "
-            "beside the profiles and in the catalog.",
-        ),
-    ] = None,
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
-) -> None:
-    """Say why one run took longer than another: computing, its own I/O, neighbours, or not explained.
-
-    Two runs: the second is compared with the first. More runs: each is compared with the one
-    of median runtime. What neighbours cost is computed as slicewise blame does.
-
-    Example: slicewise compare slicewise/monday slicewise/tuesday
-    """
+def compare(runs: list[Path], neighbours: list[Path], html: Path | None, json: bool, output: Path | None) -> None:
     digests = read_digests(runs)
     lost = zip(digests, losses(runs, neighbours or [], reading_profiles()), strict=True)
     comparison = analysis(digests, {digest.job: loss for digest, loss in lost if loss is not None})

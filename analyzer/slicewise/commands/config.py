@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import sys
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Literal
 
-import typer
-
+from slicewise.config_file import config_file
 from slicewise.errors import UserError
 from slicewise.report.tables import Column, Table, for_terminal
-from slicewise.settings import PREFIX, config_file, from_file, mistakes, settings
-from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
+from slicewise.settings import PREFIX, from_file, mistakes, settings
+from slicewise.terminal.output import write_json, write_text
 from slicewise.text.suggestions import nearest
 
 WHERE_IT_HOLDS = (
@@ -21,24 +21,7 @@ WHERE_IT_HOLDS = (
 )
 
 
-def config(
-    name: Annotated[str | None, typer.Argument(metavar="SETTING", help="Only this setting, as slice.")] = None,
-    export: Annotated[
-        Literal["sh", "env"] | None,
-        typer.Option(help="Print only what your file sets: as `export` lines for a shell, or as NAME=value lines."),
-    ] = None,
-    json: AsJson = False,
-    output: OutputFile = None,
-) -> None:
-    """Show each setting: its value, where that comes from (the default, your file or the environment), its meaning.
-
-    The file is ~/.config/slicewise/config.toml (below XDG_CONFIG_HOME where that is set), with a line `slice = 2` for
-    SLICEWISE_SLICE=2. The environment overrides the file, and an option of a command overrides both. Your file
-    holds for what slicewise itself starts, and after `module load slicewise`. The preloaded library reads the
-    environment alone: a script that sets LD_PRELOAD by itself needs  eval "$(slicewise config --export sh)"  before.
-
-    Example: slicewise config slice
-    """
+def config(name: str | None, export: Literal["sh", "env"] | None, json: bool, output: Path | None) -> None:
     if export is not None:
         for mistake in mistakes():
             print(f"slicewise: {mistake}", file=sys.stderr)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from slicewise.analysis.capacity import capacity as capacities
 from slicewise.analysis.copies.copies import copies as analysis
-from slicewise.analysis.copies.known_capacity import fitted_capacity, given_capacity
 from slicewise.analysis.sharing.model_file import read_model
 from slicewise.catalog.sources import read_digests
 from slicewise.profile.files import job_places
@@ -19,49 +16,29 @@ from slicewise.report.copies.copies_tables import MOST_ROWS, copies_table
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.terminal.output import write_json, write_text
 from slicewise.text import amounts
 
 
 def copies(
-    job: Annotated[Path, typer.Argument(metavar="JOB", help="A run of the job, best a standalone one.")],
-    beside: Annotated[
-        list[Path] | None,
-        typer.Option("--with", metavar="OTHER", help="Another job that always runs beside it; may be repeated."),
-    ] = None,
-    seen: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="PROFILE",
-            help="Jobs that ran side by side, which show what the storage serves: a job or a directory of jobs. "
-            "May be repeated.",
-        ),
-    ] = None,
-    most_loss: Annotated[
-        float, typer.Option(metavar="PERCENT", min=0.0, help="How much of its runtime a job may lose.")
-    ] = 10.0,
-    capacity: Annotated[
-        str | None, typer.Option(metavar="C", help="What the storage serves a second, as 2GiB/s.")
-    ] = None,
-    model: Annotated[
-        Path | None, typer.Option("--fitted", metavar="M", help="A model that `model fit -o M` wrote: its capacity.")
-    ] = None,
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    job: Path,
+    beside: list[Path],
+    seen: list[Path],
+    most_loss: float,
+    capacity: str | None,
+    model: Path | None,
+    html: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Say how many copies of a job may run side by side before each loses 10 % of its runtime.
-
-    Example: slicewise copies slicewise/48213 --seen slicewise
-    """
     places = [job, *(beside or []), *job_places(seen or [])]
     digests = read_digests(places)
     first, others, witnesses = digests[0], digests[1 : 1 + len(beside or [])], digests[1 + len(beside or []) :]
     known = None
     if capacity is not None:
-        known = given_capacity(amounts.rate(capacity, "--capacity"))
+        known = capacities.given(amounts.rate(capacity, "--capacity"))
     elif model is not None:
-        known = fitted_capacity(read_model(model))
+        known = capacities.fitted(read_model(model).capacity)
     found = analysis(first, others, witnesses, most_loss / 100, known)
     page = html or page_path(job, f"copies-{found.demand.job.job}")
     write_page(copies_page(found, unseen_lines([first, *others])), page)

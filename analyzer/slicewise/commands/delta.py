@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import polars as pl
-import typer
 
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence, resources
 from slicewise.analysis.nodes.causes import preferring
@@ -24,119 +23,57 @@ from slicewise.report.model import outlier_words
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
-from slicewise.running.delta_campaign import DeltaPlan, run_campaign
+from slicewise.running.delta_campaign import DeltaPlan, offsets_of, run_campaign
 from slicewise.running.delta_sweep import SweepPlan, is_recorded, read_plan, read_recorded, run_sweep, shipped_plans
-from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
-from slicewise.terminal.shared_options import SliceSeconds
+from slicewise.terminal.output import write_json, write_text
 from slicewise.text import words
 from slicewise.text.safe_text import visible
 
-app = typer.Typer(add_completion=False, invoke_without_command=True)
-
-MOST_OFFSETS = 1000
 CurveKind = Literal["processes", "nodes", "mounts", "equal"]
-Weight = Annotated[
-    CurveKind, typer.Option(help="The expected curve gives each job a share of the bandwidth in proportion to this.")
-]
 
 
-@app.callback()
-def _delta(context: typer.Context) -> None:
-    """Draw Delta-graphs: how much two jobs slow each other down, by how much later one begins."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-@app.command()
 def run(
-    a: Annotated[str, typer.Option("--a", metavar="CMD", help="Job A: a command, quoted as one word.")],
-    b: Annotated[
-        str,
-        typer.Option(
-            "--b",
-            metavar="CMD",
-            help="Job B, likewise. {start} in a command becomes its time to begin, in seconds since 1970.",
-        ),
-    ],
-    first: Annotated[
-        float, typer.Option("--from", metavar="S", help="The first offset: by how many seconds B starts later than A.")
-    ],
-    last: Annotated[float, typer.Option("--to", metavar="S", help="The last offset.")],
-    step: Annotated[float, typer.Option(metavar="S", help="From one offset to the next.")],
-    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="How often every run is done.")] = 1,
-    directory: Annotated[
-        Path, typer.Option("--dir", metavar="DIR", help="Where the profiles go; give the same DIR to continue.")
-    ] = Path("slicewise-delta"),
-    slice_seconds: SliceSeconds = None,
-    weight: Weight = "processes",
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    a: str,
+    b: str,
+    first: float,
+    last: float,
+    step: float,
+    repeat: int,
+    directory: Path,
+    slice_seconds: float | None,
+    weight: CurveKind,
+    html: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Run two commands alone and together, at every offset, and draw the result. An interrupted run can be continued.
-
-    Example: slicewise delta run --a './sim' --b './post' --from 0 --to 60 --step 10
-    """
-    if not (step > 0 and last >= first and (last - first) / step < MOST_OFFSETS):
-        raise UserError(f"--from {first:g} --to {last:g} --step {step:g}: no offsets; give for instance -20, 20 and 5")
-    offsets = [first + place * step for place in range(int((last - first) / step + 1e-9) + 1)]
+    offsets = offsets_of(f"--from {first:g} --to {last:g} --step {step:g}", first, last, step)
     plan = DeltaPlan(a, b, offsets, repeat, slice_seconds)
     run_campaign(plan, directory, lambda line: print(visible(line), file=sys.stderr))
     _show_graphs([directory], weight, "auto", html, json, output)
 
 
-@app.command()
 def read(
-    directories: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Directories of profiles, one a configuration.")
-    ],
-    weight: Weight = "processes",
-    direction: Annotated[CampaignDirection, typer.Option(help="auto: whichever moved more bytes.")] = "auto",
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    directories: list[Path],
+    weight: CurveKind,
+    direction: CampaignDirection,
+    html: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Draw the Delta-graph of profiles: of two jobs together, and of each alone; several directories side by side.
-
-    In each run, A is the job whose name sorts first. An offset is measured here: from A's first byte to B's.
-
-    Example: slicewise delta read slicewise-delta
-    """
     _show_graphs(directories, weight, direction, html, json, output)
 
 
-@app.command()
 def sweep(
-    plan: Annotated[
-        Path | None, typer.Argument(metavar="PLAN", help="The plan: a file in TOML, or the name of a shipped one.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="WORD=VALUE", help="A setting in place of the plan's own, in all panels."),
-    ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option("--panel", metavar="NAME", help="Run only this panel; may be given repeatedly.")
-    ] = None,
-    directory: Annotated[
-        Path, typer.Option("--dir", metavar="DIR", help="Where the profiles go; give the same DIR to continue.")
-    ] = Path("slicewise-sweep"),
-    recorded: Annotated[
-        Path | None,
-        typer.Option("--page", metavar="DIR", help="Run nothing. Write the page of what this DIR has recorded."),
-    ] = None,
-    weight: Weight = "processes",
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    plan: Path | None,
+    settings: list[str],
+    only: list[str],
+    directory: Path,
+    recorded: Path | None,
+    weight: CurveKind,
+    html: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Measure the Delta-graphs of all configurations in a plan, and draw them on one page. Panels
-    that are recorded are not run again.
-
-    A plan is a file in TOML. `slicewise delta plan` lists the shipped ones; docs/commands.md explains
-    the keys.
-
-    Example: slicewise delta sweep plan.toml
-    """
     if (plan is None) == (recorded is None):
         raise UserError("give either a PLAN to run, or --page DIR of a recorded sweep")
     if plan is not None:
@@ -147,7 +84,7 @@ def sweep(
     present = [panel for panel in described.panels if is_recorded(panel, folder)]
     missing = [panel.name for panel in described.panels if panel not in present]
     if not present:
-        raise UserError(f"{folder}: no panel is recorded; run slicewise delta sweep PLAN --dir {folder}")
+        raise UserError(f"{folder}: no panel is recorded; run slicewise study sweep PLAN --dir {folder}")
     campaigns = {panel.name: _campaign(folder / panel.name, "auto") for panel in present}
     panels = []
     for panel in present:
@@ -168,18 +105,7 @@ def sweep(
     write_text([for_terminal(sweep_table(panels)), "", *lines, f"Page: {page}"], output)
 
 
-@app.command()
-def plan(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Print this plan, to adapt it.")] = None,
-    json: AsJson = False,
-    output: OutputFile = None,
-) -> None:
-    """Print the plans of sweeps that come with Slicewise: their names, or the text of one.
-
-    Say in a plan's text what your site is like, or give that to slicewise delta sweep with --set.
-
-    Example: slicewise delta plan device -o device.toml
-    """
+def plan(name: str | None, json: bool, output: Path | None) -> None:
     shipped = shipped_plans()
     if name is not None and name not in shipped:
         raise UserError(f"there is no plan {name}; shipped are {words.listing(shipped)}")
@@ -195,7 +121,7 @@ def plan(
     for each, read in plans.items():
         sweeps = words.listing(dict.fromkeys(panel.sweep for panel in read.panels))
         table.add(each, Cell(f"{len(read.panels)}", len(read.panels)), sweeps)
-    write_text([for_terminal(table), "", "Print one to adapt it: slicewise delta plan NAME > NAME.toml"], output)
+    write_text([for_terminal(table), "", "Print one to adapt it: slicewise study plan NAME > NAME.toml"], output)
 
 
 def _plan_record(name: str, plan: SweepPlan) -> dict[str, Any]:

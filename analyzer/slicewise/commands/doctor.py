@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import typer
+from pathlib import Path
 
 from slicewise.report.tables import line_for_terminal
 from slicewise.running.installation_checks import check_all
-from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
+from slicewise.terminal.output import write_json, write_text
 
 
-def doctor(json: AsJson = False, output: OutputFile = None) -> None:
-    """Check that profiling works here, and say what to do where it does not. Exit status 1 if something is not ok.
-
-    Example: slicewise doctor
-    """
+def doctor(json: bool, output: Path | None) -> None:
     findings = list(check_all())
     if json:
         write_json({"checks": findings}, output)
@@ -29,4 +25,4 @@ def doctor(json: AsJson = False, output: OutputFile = None) -> None:
             ],
             output,
         )
-    raise typer.Exit(0 if all(finding.is_fine for finding in findings) else 1)
+    raise SystemExit(0 if all(finding.is_fine for finding in findings) else 1)

@@ -6,9 +6,7 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.console import RenderableType
 
 from slicewise.analysis.blame.case import Case, case_of
@@ -30,48 +28,16 @@ from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.benchmarks import LABELS, Api, Name, Size, choose, find_programs
 from slicewise.running.expect_campaign import CampaignPlan, run_campaign
 from slicewise.running.snapshot import living_jobs
-from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.terminal.output import write_json, write_text
 from slicewise.terminal.progress import reading_profiles
 from slicewise.text.safe_text import visible
 
-app = typer.Typer(add_completion=False, invoke_without_command=True)
-
 MOST_NOT_READ = 6
 
-Against = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="A folder of public IO500 results, to say where these lie among them."),
-]
 
-
-@app.callback()
-def _expect(context: typer.Context) -> None:
-    """Say what a file system gives to well-formed I/O, and where jobs lie in that."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-@app.command()
 def box(
-    results: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RESULT...", help="Results of IO500: their directories, folders of these, or summaries."
-        ),
-    ],
-    point: Annotated[
-        str | None,
-        typer.Option(metavar="B,M", help="A point to test: GiB/s, a comma, and kIOPS. 2,5: 2 GiB/s and 5 kIOPS."),
-    ] = None,
-    against: Against = None,
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    results: list[Path], point: str | None, against: Path | None, html: Path | None, json: bool, output: Path | None
 ) -> None:
-    """Show which rates to expect (the box): from the hard phases of IO500 to the easy ones, over all runs.
-
-    Example: slicewise expect box io500/results --point 2,5
-    """
     at = _point(point) if point is not None else None
     found = read_expectation(results, against)
     if not found.results.runs and not json:
@@ -85,21 +51,7 @@ def box(
     write_text(_box_lines(found, at, page), output)
 
 
-@app.command()
-def place(
-    jobs: Annotated[list[Path], typer.Argument(metavar="JOB...", help="Jobs' directories, or .swz files in them.")],
-    box: Annotated[
-        list[Path],
-        typer.Option(metavar="RESULT", help="Results of IO500 that make the box; may be repeated."),
-    ],
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
-) -> None:
-    """Say where jobs lie in the box of what to expect, and what holds them back.
-
-    Example: slicewise expect place slicewise/48213 --box io500/results
-    """
+def place(jobs: list[Path], box: list[Path], html: Path | None, json: bool, output: Path | None) -> None:
     found = read_expectation(box)
     if not found.results.runs:
         raise UserError(_nothing_read(box, found))
@@ -123,40 +75,19 @@ def place(
     write_text([*lines[:-1], *page_line(page)], output)
 
 
-@app.command()
 def run(
-    directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A directory on the file system to measure; results stay there.")
-    ],
-    benchmark: Annotated[
-        Name | None,
-        typer.Option(help="io500, ior (and mdtest), or load (slicewise-load); else the first of these that is there."),
-    ] = None,
-    launcher: Annotated[
-        str, typer.Option(metavar="CMD", help="How to start MPI programs, without the number of processes.")
-    ] = "mpirun --oversubscribe",
-    processes: Annotated[int, typer.Option("-n", metavar="N", min=1, help="Processes.")] = 2,
-    api: Annotated[Api, typer.Option(help="By which the data phases move bytes.")] = "posix",
-    seconds: Annotated[
-        float, typer.Option(metavar="S", min=1, help="For how long at most; the first run is always finished.")
-    ] = 75.0,
-    most_runs: Annotated[int, typer.Option(metavar="N", min=1, help="How many runs at most.")] = 20,
-    stonewall: Annotated[
-        int,
-        typer.Option(
-            metavar="S", min=1, help="How long each writing phase of io500 takes, in seconds (its rules want 300)."
-        ),
-    ] = 1,
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    directory: Path,
+    benchmark: Name | None,
+    launcher: str,
+    processes: int,
+    api: Api,
+    seconds: float,
+    most_runs: int,
+    stonewall: int,
+    html: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Measure what to expect without IO500. It stops when the box of rates stops growing.
-
-    With 2 processes, the default, the box is that of a small job: take -n of your jobs, and --stonewall 300 for io500.
-
-    Example: slicewise expect run /scratch/me/expect -n 16
-    """
     programs = find_programs(shlex.split(launcher))
     size = Size(processes, easy_mib=64, hard_transfers=400, files=400)
     plan = CampaignPlan(programs, choose(programs, benchmark), size, seconds, most_runs, api, stonewall)
@@ -218,6 +149,7 @@ def written(page: Page, asked: Path | None, beside: Path) -> Path | None:
 
 def _box_lines(found: Expectation, at: Point | None, page: Path | None) -> list[RenderableType]:
     wrong = [*expect_words.anomalies(found), *expect_words.lagging(found), *expect_words.invalid(found)]
+    wrong += expect_words.too_short(found)
     lines: list[RenderableType] = [*expect_words.opening(found)]
     lines += [expect_words.point_line(found, at)] if at else []
     lines += expect_words.percentiles(found)

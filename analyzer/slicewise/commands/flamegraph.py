@@ -3,58 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from slicewise.analysis.job.sites import Sites, sites
 from slicewise.catalog.sources import read_digest
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
-from slicewise.export.folded import folded_text
-from slicewise.kinds import Cost
-from slicewise.report.job.site_words import site_lines, sites_record, sites_section, sites_table
+from slicewise.report.job.site_words import estimated_from, site_lines, sites_record, sites_section, sites_table
 from slicewise.report.over_time import TimeAxis
 from slicewise.report.page import Page, Step, command, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.scalars import whole
-from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.terminal.output import write_json, write_text
 from slicewise.text import words
 
 
 def flamegraph(
-    profile: Annotated[Path, typer.Argument(metavar="PROFILE", help="A job's directory, or one of its .swz files.")],
-    slices: Annotated[
-        str, typer.Option(metavar="FIRST:END", help="Only the slices with numbers from FIRST up to the one before END.")
-    ] = "",
-    symbols: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="DIR", help="Where programs or their debug information are; may be repeated."),
-    ] = None,
-    folded: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write folded stacks.")] = None,
-    cost: Annotated[Cost, typer.Option(help="What a folded stack counts.")] = "time",
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    profile: Path,
+    slices: str,
+    symbols: list[Path],
+    html: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Show where in the program the I/O time goes: a flame graph of call sites.
-
-    Example: slicewise flamegraph slicewise/48213 --folded stacks.txt
-    """
     read = read_digest(profile, in_sum=True)
     found, shown = _within(sites(read, symbols or ()), read, slices)
     page = html or page_path(profile, f"flamegraph-{read.job}")
     write_page(_page(found, read, shown), page)
-    if folded is not None:
-        _write_folded(folded_text(found, cost), folded)
     if json:
         write_json({"first_slice": shown.start, "end_slice": shown.stop, "sample_seconds": found.sample_seconds,
                     "sites": sites_record(found), "page": str(page)}, output)  # fmt: skip
         return
     write_text(
-        [*site_lines(found), "", for_terminal(sites_table(found, read.slice_ns)), "",
+        [*site_lines(found), "", for_terminal(sites_table(found, read.slice_ns)), "", estimated_from(found),
          line_for_terminal(f"Page: {page}", is_folded=False)],
-        output,
+        output
     )  # fmt: skip
 
 
@@ -93,10 +75,3 @@ def _page(found: Sites, read: Digest, shown: range) -> Page:
         unseen=[damage.message for damage in read.damage],
         steps=[Step("See all that the job did:", command("report", read.path))],
     )
-
-
-def _write_folded(text: str, file: Path) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{file}: cannot be written: {error.strerror}; give another file to --folded") from error

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import click
 
-import typer
-
-from slicewise.errors import UserError
-from slicewise.terminal.complaints import no_such_command
-from slicewise.terminal.settings_text import settings_text
-from slicewise.text.suggestions import nearest
+from slicewise.settings import NOT_IN_A_FILE, Setting, settings
 
 SETTINGS = "settings"
+ABOUT_SETTINGS = (
+    "Each setting is an environment variable, which the preloaded library reads at a process's start. In your file "
+    "(slicewise config says where) its name is a key: slice = 2 is SLICEWISE_SLICE=2. The file holds for what "
+    "slicewise starts; the environment overrides it, and an option overrides both."
+)
 
 
-def help(
-    context: typer.Context,
-    topic: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND", help="A command, or: settings. Else all commands.")
-    ] = None,
-) -> None:
-    """Print the help of a command, or what each setting means: slicewise help settings.
-
-    Example: slicewise help catalog list
-    """
-    if topic == [SETTINGS]:
-        typer.echo(settings_text())
+def help(topic: list[str]) -> None:
+    context = click.get_current_context()
+    if topic != [SETTINGS]:
+        context.find_root().command.main([*topic, "--help"], prog_name="slicewise", standalone_mode=False)
         return
-    found: Any = context.find_root()
-    names = found.command.list_commands(found)
-    if topic and topic[0] not in names and nearest(topic[0], [*names, SETTINGS]) == SETTINGS:
-        raise UserError(f"{' '.join(topic)}: no such topic; did you mean: slicewise help {SETTINGS}")
-    for name in topic or ():
-        names = found.command.list_commands(found) if hasattr(found.command, "list_commands") else []
-        if name not in names:
-            raise UserError(no_such_command(name, found, names))
-        found = typer.Context(found.command.get_command(found, name), parent=found, info_name=name)
-    typer.echo(found.get_help())
+    formatter = context.make_formatter()
+    formatter.write_text(ABOUT_SETTINGS)
+    for setting in settings():
+        formatter.write(f"\n{setting.variable}\n")
+        with formatter.indentation():
+            formatter.write_text(_about(setting))
+    click.echo(formatter.getvalue(), nl=False)
+
+
+def _about(setting: Setting) -> str:
+    facts = [f"default: {setting.default or 'empty'}"]
+    if setting.takes:
+        facts.append(setting.takes)
+    if setting.variable in NOT_IN_A_FILE:
+        facts.append("not in the file")
+    return f"{setting.meaning}. [{'; '.join(facts)}]"

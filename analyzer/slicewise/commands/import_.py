@@ -1,131 +1,91 @@
-"""Turn other profilers' logs into profiles: Darshan, DFTracer, CSV."""
+"""Turn other profilers' logs into profiles: Darshan, DFTracer, CSV, and servers' counts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import RenderableType
 
 from slicewise.errors import UserError
 from slicewise.imports.job import ImportedJob, Mount
 from slicewise.imports.write import write_profile
-from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
-from slicewise.terminal.shared_options import SliceSeconds
+from slicewise.terminal.output import write_json, write_text
 from slicewise.text import words
 from slicewise.text.safe_text import say
 
 SLICE_SECONDS = 4.0
 SOME_REFUSED, NONE_IMPORTED = 1, 2
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-Into = Annotated[
-    Path, typer.Option("--into", metavar="DIR", help="Where to write: each job in a directory of its name.")
-]
 DEFAULT_INTO = Path("slicewise")
-Mounts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--mount",
-        metavar="POINT=TYPE,SOURCE",
-        help="What is mounted at POINT, as `slicewise info` of a profile says it; may be repeated.",
-    ),
-]
 
 
-@app.callback(invoke_without_command=True)
-def _import(context: typer.Context) -> None:
-    """Turn other profilers' logs into profiles: Darshan, DFTracer, CSV.
-
-    Each job becomes a directory that every command takes where it takes a PROFILE.
-    """
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-@app.command("csv")
-def csv_(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="CSV files; docs/imports.md has the columns.")],
-    into: Into = DEFAULT_INTO,
-    slice_seconds: SliceSeconds = None,
-    json: AsJson = False,
-    output: OutputFile = None,
-) -> None:
-    """Import CSV files with a call, or several calls in sum, in each row.
-
-    Example: slicewise import csv calls.csv --into imported
-    """
+def csv_(files: list[Path], into: Path, slice_seconds: float | None, json: bool, output: Path | None) -> None:
     from slicewise.imports.csv_rows import read_csv
 
     _write(read_csv(files, _slice_ns(slice_seconds)), [], into, json, output)
 
 
-@app.command()
 def darshan(
-    logs: Annotated[
-        list[Path], typer.Argument(metavar="LOG...", help="Darshan logs; those of one job become one profile.")
-    ],
-    heat_map: Annotated[
-        bool, typer.Option("--heat-map", help="Use heat maps even where there is DXT, as where DXT was cut short.")
-    ] = False,
-    mount: Mounts = None,
-    shift: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS",
-            help="How many seconds the clock of the logs' machine was behind: Slicewise adds them to all times.",
-        ),
-    ] = 0.0,
-    into: Into = DEFAULT_INTO,
-    slice_seconds: SliceSeconds = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    logs: list[Path],
+    heat_map: bool,
+    mount: list[str],
+    shift: float,
+    into: Path,
+    slice_seconds: float | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Import Darshan logs with DXT or heat maps (pip install 'slicewise[darshan]').
-
-    Example: slicewise import darshan /logs/2026/11/22/*.darshan --into imported
-    """
     from slicewise.imports.darshan import read_logs
 
     jobs, refused = read_logs(logs, _slice_ns(slice_seconds), heat_map, _mounts(mount), round(shift * 1e9))
     _write(jobs, refused, into, json, output)
 
 
-@app.command()
 def dftracer(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Traces of one job: .pfw or .pfw.gz.")],
-    job: Annotated[
-        str | None, typer.Option("--job", metavar="NAME", help="The job's name; else the first file's.")
-    ] = None,
-    mount: Mounts = None,
-    cut: Annotated[bool, typer.Option("--cut", help="Take what there is of a trace whose end is missing.")] = False,
-    into: Into = DEFAULT_INTO,
-    slice_seconds: SliceSeconds = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    files: list[Path],
+    job: str | None,
+    mount: list[str],
+    cut: bool,
+    into: Path,
+    slice_seconds: float | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Import DFTracer's traces; all files belong to one job.
-
-    Example: slicewise import dftracer traces/*.pfw.gz --job 48213 --mount /p/lustre1=lustre,10.0.0.1@tcp:/l1
-    """
     from slicewise.imports.dftracer import read_traces
 
     found = read_traces(files, job, _slice_ns(slice_seconds), _mounts(mount), cut)
     _write([found], [], into, json, output)
 
 
-@app.command()
-def recorder(
-    directories: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directories of traces.")],
+def jobstats(
+    logs: list[Path], storage: str | None, into: Path, slice_seconds: float | None, json: bool, output: Path | None
 ) -> None:
-    """Say why Recorder's traces are not read. They need a library of Recorder's own installation.
+    from slicewise.imports.jobstats import read_served
+    from slicewise.imports.write_servers import write_servers
 
-    Print them with its recorder2text, make CSV of them, and import that (docs/imports.md).
+    source = "\0".join(str(log.resolve()) for log in logs)
+    written, left_out = write_servers(read_served(logs, say), _slice_ns(slice_seconds), into, source, storage or "")
+    if not written:
+        raise UserError(
+            f"{logs[0]}: no count changed between two samples of it; sample at least twice while jobs do I/O"
+        )
+    if left_out:
+        say(f"{words.size(left_out)} from more than a day before the first sample are left out: nobody knows when")
+    if json:
+        write_json([{**asdict(one), "path": str(one.path)} for one in written], output)
+        return
+    lines: list[RenderableType] = [
+        f"{one.path}: {words.count(one.jobs, 'job')} on {words.count(one.targets, 'target')} "
+        f"{words.wrote_and_read(one.write_bytes, one.read_bytes)}"
+        for one in written
+    ]
+    write_text(lines, output)
 
-    Example: slicewise import csv calls.csv
-    """
+
+def recorder(directories: list[Path]) -> None:
     raise UserError(
         f"{directories[0]}: Recorder's traces are read by libreader.so of its own installation alone, which no Python "
         "package has; print them with recorder2text and give: slicewise import csv (docs/imports.md)"
@@ -185,4 +145,4 @@ def _write(jobs: Sequence[ImportedJob], refused: Sequence[str], into: Path, json
     else:
         write_text(lines, output)
     if refused:
-        raise typer.Exit(SOME_REFUSED if told else NONE_IMPORTED)
+        raise SystemExit(SOME_REFUSED if told else NONE_IMPORTED)

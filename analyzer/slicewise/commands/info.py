@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from slicewise.analysis.job.totals import summarize
 from slicewise.analysis.nodes.samples import moved
 from slicewise.catalog.sources import read_digest
 from slicewise.report.job.info_lines import info_lines
 from slicewise.report.job.phase_words import phases_record
-from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
+from slicewise.terminal.output import write_json, write_text
 
 
-def info(
-    profile: Annotated[Path, typer.Argument(metavar="PROFILE", help="A job's directory, or one node's .swz file.")],
-    phases: Annotated[bool, typer.Option("--phases", help="Also when it did I/O: phases and period.")] = False,
-    json: AsJson = False,
-    output: OutputFile = None,
-) -> None:
-    """Say what a profile holds: the job, its totals, how much of it was seen, and what is missing.
-
-    Example: slicewise info slicewise/48213
-    """
+def info(profile: Path, phases: bool, json: bool, output: Path | None) -> None:
     digest = read_digest(profile, in_sum=not phases, needs_axis=phases)
     summary = summarize(digest)
     found = None

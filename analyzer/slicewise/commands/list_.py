@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import polars as pl
-import typer
 
 from slicewise.analysis.site.jobs import list_profiles
 from slicewise.catalog.find import chunks, places
 from slicewise.report.site.site_tables import jobs_table, records
 from slicewise.report.tables import for_terminal
-from slicewise.terminal.output import AsJson, OutputFile, write_json, write_text
+from slicewise.terminal.output import write_json, write_text
 from slicewise.text.safe_text import say
 
 SOME_UNREAD = 1
-app = typer.Typer(add_completion=False)
 
 
-@app.command("list")
-def list_(
-    paths: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directories with profiles anywhere below.")],
-    json: AsJson = False,
-    output: OutputFile = None,
-) -> None:
-    """List the jobs in a directory of profiles, in order of their start.
-
-    Example: slicewise list slicewise
-    """
+def list_(paths: list[Path], json: bool, output: Path | None) -> None:
     told = [list_profiles(chunk) for chunk in chunks(places(paths))]
     found = pl.concat([frame for frame, _ in told]).sort("start_ns", "key")
     for _, unread in told:
@@ -39,4 +27,4 @@ def list_(
     elif found.height or not any(unread for _, unread in told):
         write_text([for_terminal(jobs_table(found.iter_rows(named=True)))], output)
     if any(unread for _, unread in told):
-        raise typer.Exit(SOME_UNREAD)
+        raise SystemExit(SOME_UNREAD)

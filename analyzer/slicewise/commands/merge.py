@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from slicewise.profile.files import SUFFIX, profile_files
 from slicewise.profile.merge import merge as merge_files
-from slicewise.terminal.output import AsJson, write_json, write_text
+from slicewise.terminal.output import write_json, write_text
 from slicewise.text import words
 
 
-def merge(
-    job_dir: Annotated[Path, typer.Argument(metavar="JOBDIR", help="A job's directory.")],
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="The file to make; else JOBDIR.swz beside the directory."),
-    ] = None,
-    json: AsJson = False,
-) -> None:
-    """Join a job's files, one for each node, into one file with the same content.
-
-    It overwrites nothing, and continues a merge that was interrupted.
-
-    Example: slicewise merge slicewise/48213 -o 48213.swz
-    """
+def merge(job_dir: Path, output: Path | None, json: bool) -> None:
     merged = merge_files(profile_files(job_dir), output or job_dir.resolve().with_name(job_dir.resolve().name + SUFFIX))
     if json:
         write_json(merged, None)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import Any, Literal
 
 from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.sharing import fitted_model as fitted
@@ -25,49 +23,28 @@ from slicewise.report.model.model_page import check_page
 from slicewise.report.model.weight_words import answer
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
-from slicewise.terminal.job_options import COUNTS, JobOption, job_option, require_names_of_their_own
-from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.terminal.job_options import (
+    COUNTS,
+    FITTED_FORM,
+    INVERT_FORM,
+    MODEL_FORM,
+    JobOption,
+    job_option,
+    require_names_of_their_own,
+)
+from slicewise.terminal.output import write_json, write_text
 from slicewise.text.amounts import amount
-
-app = typer.Typer(add_completion=False, invoke_without_command=True)
 
 PredictWeight = Literal["processes", "nodes", "given"]
 AnyWeight = Literal["processes", "nodes", "mounts", "equal"]
-JOB_FORM = "NAME,volume=V[,processes=P][,nodes=N][,start=S][,cap=D][,weight=W]"
 JOB_KEYS = ("volume", "processes", "nodes", "start", "cap", "weight")
-FITTED_FORM = "NAME,volume=V,processes=P[,nodes=N][,mounts=M][,outstanding=B][,start=S][,cap=D]"
 FITTED_KEYS = ("volume", "processes", "nodes", "mounts", "outstanding", "start", "cap")
-INVERT_FORM = "NAME,seconds=T[,processes=P][,nodes=N][,mounts=M][,start=S]"
 INVERT_KEYS = ("seconds", "processes", "nodes", "mounts", "start")
 # What the value of --weight asks of a job.
 WEIGHT_KEYS: dict[PredictWeight, str] = {"processes": "processes", "nodes": "nodes", "given": "weight"}
 
-Profiles = Annotated[
-    list[Path],
-    typer.Argument(metavar="PROFILE...", help="Jobs' directories or .swz files, or directories of jobs' directories."),
-]
-Direction = Annotated[CampaignDirection, typer.Option(help="auto: whichever moved more bytes.")]
-Fitted = Annotated[Path | None, typer.Option("--fitted", metavar="M", help="A model that `model fit -o M` wrote.")]
 
-
-@app.callback()
-def _model(context: typer.Context) -> None:
-    """Predict, fit and check how jobs share a file system."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-@app.command()
-def fit(
-    profiles: Profiles,
-    direction: Direction = "auto",
-    json: AsJson = False,
-    output: Annotated[Path | None, typer.Option("-o", metavar="M", help="Write the fitted model to this file.")] = None,
-) -> None:
-    """Learn from jobs that ran alone and together how their file system divides its bandwidth.
-
-    Example: slicewise model fit slicewise -o model.json
-    """
+def fit(profiles: list[Path], direction: CampaignDirection, json: bool, output: Path | None) -> None:
     data = campaign(read_digests(job_places(profiles)), direction)
     model = fitted.fit_model(data.jobs, data.slices, _provenance(data))
     model = fitted.with_held_out(model, fitted.cross_check(data.jobs, data.slices))
@@ -82,42 +59,21 @@ def fit(
             *tables.capacity_lines(model),
             "",
             for_terminal(tables.candidates_table(model.weight)),
-            *(["", f"Fitted model: {output}        Next: slicewise model predict --fitted {output} --job ..."]
+            *(["", f"Fitted model: {output}        Next: slicewise study model predict --fitted {output} --job ..."]
               if output else []),
         ],
-        None,
+        None
     )  # fmt: skip
 
 
-@app.command()
 def predict(
-    job: Annotated[
-        list[str],
-        typer.Option(
-            metavar="JOB",
-            help=f"{JOB_FORM}; with --fitted {FITTED_FORM}. Give it once for each job. D: the rate that the job "
-            "reaches alone. B: the bytes that it has under way at a moment. S: in seconds. If the capacity has a unit, "
-            "V, D and B have one, too: 16GiB, 80MiB/s.",
-        ),
-    ],
-    capacity: Annotated[
-        str | None,
-        typer.Option(metavar="C", help="What the storage serves a second, as 100MiB/s, or as a plain number."),
-    ] = None,
-    weight: Annotated[
-        PredictWeight | None, typer.Option(help="What a job's share goes by (processes); given: its weight=W.")
-    ] = None,
-    model: Fitted = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    job: list[str],
+    capacity: str | None,
+    weight: PredictWeight | None,
+    model: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Predict when jobs that share a file system end.
-
-    Each job gets its weighted max-min share, computed again whenever a job starts or ends.
-
-    Example: slicewise model predict --capacity 100MiB/s --job sim,volume=16GiB,processes=60
-    --job post,volume=4GiB,processes=12
-    """
     if model is not None:
         if capacity is not None or weight is not None:
             raise UserError(f"--fitted {model}: has capacity and weight; leave out --capacity and --weight")
@@ -127,7 +83,7 @@ def predict(
         raise UserError("--capacity is missing; give one such as 100MiB/s, or a model by --fitted M")
     weight = weight or "processes"
     rate, has_unit = amount(capacity, "--capacity", is_rate=True)
-    jobs = [_sharing_job(job_option(text, JOB_KEYS, JOB_FORM), weight, has_unit) for text in job]
+    jobs = [_sharing_job(job_option(text, JOB_KEYS, MODEL_FORM), weight, has_unit) for text in job]
     require_names_of_their_own([sharing_job.job for sharing_job in jobs])
     try:
         schedule = share_out(rate, jobs)
@@ -139,29 +95,19 @@ def predict(
         write_text([for_terminal(tables.schedule_table(jobs, schedule))], output)
 
 
-@app.command()
 def invert(
-    profiles: Annotated[
-        list[Path] | None, typer.Argument(metavar="[PROFILE...]", help="The profiles of jobs that ran together.")
-    ] = None,
-    job: Annotated[
-        list[str] | None, typer.Option(metavar="JOB", help=f"In place of profiles, once a job: {INVERT_FORM}.")
-    ] = None,
-    weight: Annotated[AnyWeight, typer.Option(help="What jobs' shares are in proportion to.")] = "processes",
-    model: Fitted = None,
-    direction: Direction = "auto",
-    json: AsJson = False,
-    output: OutputFile = None,
+    profiles: list[Path],
+    job: list[str],
+    weight: AnyWeight,
+    model: Path | None,
+    direction: CampaignDirection,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Estimate what jobs that ran together would have taken alone, from when each began and ended.
-
-    It assumes that each job could fill the storage by itself.
-
-    Example: slicewise model invert slicewise/48213 slicewise/48190
-    """
     if bool(profiles) == bool(job):
         raise UserError(
-            "give the profiles of jobs that ran together, or their times by --job; see slicewise model invert --help"
+            "give the profiles of jobs that ran together, or their times by --job; see: "
+            "slicewise study model invert --help"
         )
     weighting = _weighting(read_model(model), model) if model else weights.Weighting(weight)
     if profiles:
@@ -187,21 +133,14 @@ def invert(
     write_text([for_terminal(tables.inverse_table(rows, alone, weighting))], output)
 
 
-@app.command()
 def check(
-    profiles: Profiles,
-    model: Fitted = None,
-    direction: Direction = "auto",
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    profiles: list[Path],
+    model: Path | None,
+    direction: CampaignDirection,
+    html: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Compare predicted with observed runtimes, for every run of a campaign.
-
-    With --fitted it checks that model. Else it predicts each combination of jobs by a fit that has not seen it.
-
-    Example: slicewise model check slicewise --fitted model.json
-    """
     data = campaign(read_digests(job_places(profiles)), direction)
     if model is not None:
         known = read_model(model)
@@ -294,7 +233,7 @@ def _bytes(option: JobOption, key: str) -> float:
     return found
 
 
-def _observed(option: JobOption, kind: weights.Kind) -> dict[str, Any]:
+def _observed(option: JobOption, kind: weights.WeightKind) -> dict[str, Any]:
     seconds = option.number("seconds")
     if not (math.isfinite(seconds) and seconds > 0):
         raise UserError(f"{option.option}: seconds={option.given['seconds']} must be more than 0")

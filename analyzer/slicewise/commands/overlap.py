@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import Any, Literal
 
 from slicewise.analysis.blame.result import Blame
 from slicewise.catalog.sources import read_digests
@@ -20,29 +18,17 @@ from slicewise.report.overlap.overlap_tables import jobs_table, meanings
 from slicewise.report.overlap.whole import overlap_report
 from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.terminal.output import write_json, write_text
 
 
 def overlap(
-    profiles: Annotated[
-        list[Path], typer.Argument(metavar="PROFILE PROFILE...", help="Jobs' directories or .swz files.")
-    ],
-    alone: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="JOBDIR", help="A standalone run of one of the programs; may be repeated."),
-    ] = None,
-    direction: Annotated[
-        Literal["auto", "read", "write"],
-        typer.Option(help="Which direction to report first; auto: the one with more bytes."),
-    ] = "auto",
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    profiles: list[Path],
+    alone: list[Path],
+    direction: Literal["auto", "read", "write"],
+    html: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Compare jobs that ran at the same time: when they overlapped, what each got, and what it cost them.
-
-    Example: slicewise overlap slicewise/48213 slicewise/48190 --alone slicewise/48001
-    """
     if len(profiles) < 2:
         raise UserError(
             f"{profiles[0]}: one profile overlaps with none; give two or more, or: slicewise report {profiles[0]}"

@@ -7,13 +7,11 @@ import math
 import zlib
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
 
-import typer
 from rich.console import RenderableType
-from typer.core import TyperGroup
 
-from slicewise.analysis.copies.known_capacity import KnownCapacity, fitted_capacity, given_capacity
+from slicewise.analysis.capacity import capacity as capacities
+from slicewise.analysis.capacity.capacity import Capacity
 from slicewise.analysis.policies.after_the_fact import after_the_fact
 from slicewise.analysis.policies.claims import claims as held_against
 from slicewise.analysis.policies.comparison import Comparison, compare, sweep
@@ -36,89 +34,32 @@ from slicewise.report.policy.policy_tables import MOST_JOBS, checks_table, claim
 from slicewise.report.policy.probability_page import probability_page
 from slicewise.report.policy.probability_words import probability_record
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.job_options import JobOption, job_option, require_names_of_their_own
-from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.terminal.job_options import POLICY_FORM, JobOption, job_option, require_names_of_their_own
+from slicewise.terminal.output import write_json, write_text
 from slicewise.text import amounts, words
 
-JOB_FORM = "NAME,volume=V,processes=P,start=S[,cap=D][,unit=U]"
 JOB_KEYS = ("volume", "processes", "start", "cap", "unit")
 DISAGREES_STATUS = 1
 GZIP_MAGIC = b"\x1f\x8b"
 
 
-class PolicyCommands(TyperGroup):
-    """The group of policy's commands, of which `jobs` may be left out: `slicewise policy JOB...`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        is_named = bool(args) and args[0] in (*self.commands, "--help")
-        return super().parse_args(ctx, args if is_named or not args else ["jobs", *args])
-
-
-app = typer.Typer(cls=PolicyCommands, add_completion=False, invoke_without_command=True)
-Only = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy", metavar="P", help=f"One of {', '.join(POLICIES)} (docs/policy.md); may be repeated. Else all."
-    ),
-]
-MetricOption = Annotated[
-    Metric,
-    typer.Option(
-        help="By which figure of all jobs a policy is judged. cpu_seconds: processes x seconds in I/O, with waits."
-    ),
-]
-Delay = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SECONDS",
-        min=0.0,
-        help="How long `delay` lets a job wait. If it is not given, the best of 20 waits is taken.",
-    ),
-]
-
-
-@app.callback()
-def _policy(context: typer.Context) -> None:
-    """Simulate what jobs would have gained or lost had they taken turns with their I/O.
-
-    slicewise policy JOB... is slicewise policy jobs JOB... in short.
-    """
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-@app.command()
 def jobs(
-    job: Annotated[
-        list[Path], typer.Argument(metavar="JOB...", help="Two jobs or more that ran at one time: their directories.")
-    ],
-    alone: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="JOBDIR", help="A standalone run of one of the programs; may be repeated."),
-    ] = None,
-    capacity: Annotated[
-        str | None,
-        typer.Option(metavar="C", help="What the storage serves a second, as 2GiB/s; else as these jobs show."),
-    ] = None,
-    model: Annotated[
-        Path | None, typer.Option("--fitted", metavar="M", help="A model that `model fit -o M` wrote.")
-    ] = None,
-    policy: Only = None,
-    metric: MetricOption = "cpu_seconds",
-    delay: Delay = None,
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    job: list[Path],
+    alone: list[Path],
+    capacity: str | None,
+    model: Path | None,
+    policy: list[Policy],
+    metric: Metric,
+    delay: float | None,
+    html: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Say what each policy would have gained or lost for jobs that ran side by side, and for whom.
-
-    Example: slicewise policy slicewise/sim slicewise/post --alone slicewise/sim-alone
-    """
     places, standalone = job_places(job), job_places(alone or [])
     digests = read_digests([*places, *standalone])
     known, weighting = _known(capacity, model)
     found = after_the_fact(
-        digests[: len(places)], digests[len(places) :], known, weighting, metric, _policies(policy), delay
+        digests[: len(places)], digests[len(places) :], known, weighting, metric, policy or POLICIES, delay
     )
     comparison = found.comparison
     page = html or page_path(places[0], f"policy-{joined_names(one.plan.job for one in found.jobs)}")
@@ -126,7 +67,7 @@ def jobs(
     write_page(
         policy_page(
             comparison,
-            sweep(found.serves, [one.plan for one in found.jobs], comparison),
+            sweep(found.given_to, [one.plan for one in found.jobs], comparison),
             f"Slicewise policies, {words.date_and_zone(min(one.run.job.start_ns for one in found.jobs))}",
             said,
             machine_facts(comparison, found.chosen),
@@ -155,37 +96,21 @@ def jobs(
     )
 
 
-@app.command()
 def simulate(
-    capacity: Annotated[
-        str, typer.Option(metavar="C", help="What the storage serves a second, as 2GiB/s, or as a plain number.")
-    ],
-    job: Annotated[
-        list[str],
-        typer.Option(
-            metavar="JOB",
-            help=f"{JOB_FORM}, once a job. Cap: the rate that it reaches alone; unit: how many bytes it writes "
-            "between two moments at which it can be interrupted (a call, a file). If the capacity has a unit, amounts "
-            "have one, too.",
-        ),
-    ],
-    policy: Only = None,
-    metric: MetricOption = "cpu_seconds",
-    delay: Delay = None,
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    capacity: str,
+    job: list[str],
+    policy: list[Policy],
+    metric: Metric,
+    delay: float | None,
+    html: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Simulate each policy for jobs that want to do I/O at given times, without profiles.
-
-    Example: slicewise policy simulate --capacity 100MiB/s --job A,volume=2GiB,processes=2048,start=0
-    --job B,volume=512MiB,processes=2048,start=14
-    """
     rate, has_unit = amounts.amount(capacity, "--capacity", is_rate=True)
-    jobs = [_policy_job(job_option(text, JOB_KEYS, JOB_FORM), has_unit) for text in job]
+    jobs = [_policy_job(job_option(text, JOB_KEYS, POLICY_FORM), has_unit) for text in job]
     require_names_of_their_own([one.job for one in jobs])
     try:
-        found = compare(rate, jobs, metric, _policies(policy), delay)
+        found = compare(rate, jobs, metric, policy or POLICIES, delay)
     except ValueError as error:
         raise UserError(f"--capacity {capacity}: {error}") from error
     chosen = found.best.policy
@@ -216,38 +141,15 @@ def simulate(
     )
 
 
-@app.command()
 def probability(
-    profiles: Annotated[
-        list[Path] | None, typer.Argument(metavar="PROFILES", help="Directories of jobs' profiles.")
-    ] = None,
-    swf: Annotated[
-        Path | None,
-        typer.Option("--swf", metavar="FILE", help="A job log in the Standard Workload Format; .gz is unpacked."),
-    ] = None,
-    io_share: Annotated[
-        float | None,
-        typer.Option(
-            metavar="PERCENT",
-            min=0.0,
-            max=100.0,
-            help="The mean share of its time that a job is in I/O; else that of the profiles, else 5.",
-        ),
-    ] = None,
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    profiles: list[Path], swf: Path | None, io_share: float | None, html: Path | None, json: bool, output: Path | None
 ) -> None:
-    """Say how often somebody else does I/O while a job does: what is expected, and what the slices show.
-
-    Example: slicewise policy probability --swf machine.swf --io-share 5
-    """
     places = job_places(profiles or [])
     digests = read_digests(places)
     given = None if io_share is None else io_share / 100
     log = read_job_log(_lines_of(swf), str(swf)) if swf is not None else None
     if log is None and not digests:
-        raise UserError("give directories of profiles, or a job log: slicewise policy probability --swf FILE")
+        raise UserError("give directories of profiles, or a job log: slicewise turns probability --swf FILE")
     if log is None:
         found = of_profiles(digests, given)
     elif given is not None:
@@ -284,39 +186,17 @@ def probability(
     )
 
 
-@app.command()
-def replay(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="A decision log of slicewise-collect coordinate.")],
-    json: AsJson = False,
-    output: OutputFile = None,
-) -> None:
-    """Check a coordinator's log: make every decision again, and say where it is not the policy's. Exit status 1 if not.
-
-    Example: slicewise policy replay /var/log/slicewise-decisions.jsonl
-    """
+def replay(log: Path, json: bool, output: Path | None) -> None:
     found = decided_again(_lines_of(log), str(log))
     if json:
         write_json({"agrees": found.agrees, **asdict(found)}, output)
     else:
         write_text(list(policy_words.replay_lines(found, str(log))), output)
     if not found.agrees:
-        raise typer.Exit(DISAGREES_STATUS)
+        raise SystemExit(DISAGREES_STATUS)
 
 
-@app.command()
-def claims(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="A decision log of slicewise-collect coordinate.")],
-    job: Annotated[list[Path], typer.Argument(metavar="JOB...", help="Directories of jobs that took turns by it.")],
-    secret_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The secret that the coordinator and its jobs shared.")
-    ] = None,
-    json: AsJson = False,
-    output: OutputFile = None,
-) -> None:
-    """Compare what jobs told a coordinator with what their profiles say they moved.
-
-    Example: slicewise policy claims /var/log/slicewise-decisions.jsonl slicewise/* --secret-file /etc/slicewise/secret
-    """
+def claims(log: Path, job: list[Path], secret_file: Path | None, json: bool, output: Path | None) -> None:
     secret = b"" if secret_file is None else _content_of(secret_file)
     found = held_against(_lines_of(log), str(log), read_digests(job_places(job)), secret)
     if json:
@@ -346,12 +226,12 @@ def _lines_of(path: Path) -> list[str]:
         raise UserError(f"{path}: is a damaged gzip file ({error}); fetch it again") from error
 
 
-def _known(capacity: str | None, model: Path | None) -> tuple[KnownCapacity | None, Weighting | None]:
+def _known(capacity: str | None, model: Path | None) -> tuple[Capacity | None, Weighting | None]:
     """Capacity and weight as the user gives them."""
     fitted = read_model(model) if model is not None else None
-    known = fitted_capacity(fitted) if fitted is not None else None
+    known = capacities.fitted(fitted.capacity) if fitted is not None else None
     if capacity is not None:
-        known = given_capacity(amounts.rate(capacity, "--capacity"))
+        known = capacities.given(amounts.rate(capacity, "--capacity"))
     return known, fitted.weight.chosen if fitted is not None else None
 
 
@@ -361,13 +241,6 @@ def _factors(found: Comparison) -> list[RenderableType]:
 
 def _page_line(page: Path | None) -> list[RenderableType]:
     return [line_for_terminal(f"Page: {page}", is_folded=False)] if page else []
-
-
-def _policies(names: list[str] | None) -> list[Policy]:
-    unknown = next((name for name in names or [] if name not in POLICIES), None)
-    if unknown is not None:
-        raise UserError(f"--policy {unknown}: is no policy; give one of {', '.join(POLICIES)}")
-    return [policy for policy in POLICIES if not names or policy in names]
 
 
 def _policy_job(option: JobOption, has_unit: bool) -> PolicyJob:

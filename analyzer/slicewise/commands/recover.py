@@ -1,29 +1,24 @@
-"""Finish the profiles of processes that were killed."""
+"""Finish the profiles of processes that were killed; join a job's files."""
 
 from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from slicewise.errors import UserError
 from slicewise.running.installation import find_installation
 
 
-def recover(
-    job_dir: Annotated[
-        Path | None, typer.Argument(metavar="JOBDIR", help="A job's directory; else all of yours on this node.")
-    ] = None,
-    into: Annotated[
-        Path | None,
-        typer.Option("--into", metavar="DIR", help="A directory of profiles to use where a process's own is gone."),
-    ] = None,
-) -> None:
-    """Complete the profiles of killed processes. The node keeps their counts in its memory until the node restarts.
+def recover(job_dir: Path | None, into: Path | None, merge: bool, output: Path | None, json: bool) -> None:
+    if merge:
+        from slicewise.commands.merge import merge as join
 
-    Example: slicewise recover slicewise/48213
-    """
+        if job_dir is None:
+            raise UserError("recover: --merge needs a job's directory; give JOBDIR")
+        join(job_dir, output, json)
+        return
+    if output is not None or json:
+        raise UserError(f"recover: {'--json' if json else '-o'} goes with --merge; add --merge")
     options = ["--into", str(into)] if into else []
     command = [str(find_installation().collector), "recover", *options, *([str(job_dir)] if job_dir else [])]
-    raise typer.Exit(subprocess.run(command, check=False).returncode)
+    raise SystemExit(subprocess.run(command, check=False).returncode)

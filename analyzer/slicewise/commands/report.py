@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.console import RenderableType
 
 from slicewise.analysis.blame.case import case_of
@@ -26,7 +24,7 @@ from slicewise.report.nodes.other_words import other_lines, others_record
 from slicewise.report.page import page_path, write_page
 from slicewise.report.split.split_words import split_record
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.terminal.output import write_json, write_text
 from slicewise.terminal.progress import reading_profiles
 from slicewise.text import words
 
@@ -34,20 +32,7 @@ from slicewise.text import words
 MOST_TO_READ = 20
 
 
-def report(
-    profile: Annotated[Path, typer.Argument(metavar="PROFILE", help="A job's directory, or one of its .swz files.")],
-    html: PageFile = None,
-    symbols: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="DIR", help="Where programs or their debug information are; may be repeated."),
-    ] = None,
-    json: AsJson = False,
-    output: OutputFile = None,
-) -> None:
-    """Show one job's I/O: a page, and a summary on the terminal.
-
-    Example: slicewise report slicewise/48213
-    """
+def report(profile: Path, html: Path | None, symbols: list[Path], json: bool, output: Path | None) -> None:
     digest = read_digest(profile, distributions=True)
     result = job_report(digest, symbols or ())
     page = html or page_path(profile, f"report-{digest.job}")

@@ -6,9 +6,6 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from slicewise.errors import UserError
 from slicewise.live import looks
@@ -21,35 +18,14 @@ DEFAULT_PORT = 9469
 
 
 def serve_metrics(
-    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="0: any that is free.")] = DEFAULT_PORT,
-    bind: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS|unix:/PATH",
-            help="Where to listen. Whoever can reach it can read all jobs' figures. What other machines reach needs "
-            "--certificate. A Unix socket is its owner's alone; with SLICEWISE_GROUP=1 its group's, too.",
-        ),
-    ] = "127.0.0.1",
-    certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Serve by TLS with this certificate (PEM).")
-    ] = None,
-    key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The certificate's key (PEM, without a password).")
-    ] = None,
-    client_ca: Annotated[
-        Path | None,
-        typer.Option(
-            "--client-ca", metavar="FILE", help="Serve only clients with a certificate that one of these signed (PEM)."
-        ),
-    ] = None,
-    every: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="How often to look at the processes.")] = 1.0,
-    all_users: Annotated[bool, typer.Option("--all-users", help="Show all users' jobs; root alone may.")] = False,
+    port: int,
+    bind: str,
+    certificate: Path | None,
+    key: Path | None,
+    client_ca: Path | None,
+    every: float,
+    all_users: bool,
 ) -> None:
-    """Serve OpenMetrics of this node's jobs, by job and mount: http://ADDRESS:PORT/metrics. Ends with Ctrl-C or
-    SIGTERM.
-
-    Example: slicewise serve-metrics --port 9469
-    """
     collector = find_installation().collector
     metrics, lock = Metrics(), threading.Lock()
     failed: list[UserError] = []

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
 
 import polars as pl
-import typer
 from rich.console import RenderableType
-from typer.core import TyperGroup
 
 from slicewise.analysis.size.job import JobSizes, job_sizes
 from slicewise.analysis.size.points import POINTS, curves
@@ -24,81 +21,33 @@ from slicewise.errors import UserError
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import Page, page_path, write_page
 from slicewise.report.size import size_words
-from slicewise.report.size.job_words import (
-    costs_table,
-    job_lines,
-    job_record,
-    job_sections,
-    profile_notes,
-    sites_table,
-)
+from slicewise.report.size.job_words import costs_table, job_lines, job_record, job_sections, profile_notes, sites_table
 from slicewise.report.size.size_json import size_record
 from slicewise.report.size.size_page import size_page
 from slicewise.report.size.size_tables import curves_table, sizes_table
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.size_campaign import SizePlan, run_size_campaign
-from slicewise.terminal.output import AsJson, OutputFile, PageFile, write_json, write_text
+from slicewise.terminal.output import write_json, write_text
 from slicewise.text.amounts import amount, duration
 from slicewise.text.safe_text import visible
 
 
-class ReadsByDefault(TyperGroup):
-    """A group whose `read` need not be said: `slicewise size PROFILE` is `slicewise size read PROFILE`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if not args or args[0] not in (*self.commands, *self.get_help_option_names(ctx)):
-            args = ["read", *args]
-        return list(super().parse_args(ctx, args))
-
-
-app = typer.Typer(cls=ReadsByDefault, add_completion=False)
-
-Table = Annotated[
-    list[Path] | None,
-    typer.Option("--table", metavar="FILE.csv", help="Measurements, with the columns of docs/size.md; repeatable."),
-]
-Own = Annotated[str | None, typer.Option("--own", metavar="SIZE", help="The size that you use now, as 64KiB.")]
-LatencyBelow = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Only sizes whose calls take no longer, as 5ms.")
-]
-BandwidthAbove = Annotated[
-    str | None, typer.Option(metavar="RATE", help="Only sizes that give as much, as 200MiB (a second).")
-]
-
-
-@app.callback()
-def _size() -> None:
-    """Find the best transfer size, and what a job's own sizes cost it.
-
-    slicewise size PROFILE... and slicewise size --table FILE.csv read what was measured (their options: slicewise size
-    read --help); slicewise size run DIR measures.
-    """
-
-
-@app.command()
 def read(
-    profiles: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="PROFILE...", help="Jobs' directories or .swz files; the first is told what it loses."),
-    ] = None,
-    table: Table = None,
-    own: Own = None,
-    latency_below: LatencyBelow = None,
-    bandwidth_above: BandwidthAbove = None,
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    profiles: list[Path],
+    table: list[Path],
+    own: str | None,
+    latency_below: str | None,
+    bandwidth_above: str | None,
+    html: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Say which transfer size to take, and what a job's own sizes cost it: from profiles, tables of measurements, or
-    both.
-
-    Example: slicewise size slicewise/48213 --table /scratch/slicewise-size.csv --latency-below 5ms
-    """
     bounds, own_size = _bounds(latency_below, bandwidth_above), _own_size(own)
     places, tables = profiles or [], table or []
     if not places and not tables:
         raise UserError(
-            "nothing to read: give profiles, or a table with --table FILE.csv, or measure: slicewise size run DIR"
+            "nothing to read: give profiles, or a table with --table FILE.csv, or measure: "
+            "slicewise storage measure DIR"
         )
     measured = pl.concat([pl.DataFrame(schema=POINTS), *(read_table(path) for path in tables)])
     job, seen, unseen = _jobs(places, measured)
@@ -123,36 +72,22 @@ def read(
     _show(found, page, output, job)
 
 
-@app.command()
 def run(
-    directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A directory on the file system; files are made there, and removed.")
-    ],
-    sizes: Annotated[
-        str, typer.Option(metavar="SIZE,...", help="Transfer sizes.")
-    ] = "4KiB,16KiB,64KiB,256KiB,1MiB,4MiB",
-    processes: Annotated[str, typer.Option(metavar="N,...", help="Numbers of processes.")] = "1,2",
-    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="How often each configuration is measured.")] = 3,
-    seconds: Annotated[float, typer.Option(metavar="S", min=1.0, help="Seconds that all of it may take.")] = 100.0,
-    file_size: Annotated[str, typer.Option(metavar="SIZE", help="How large each process's file is.")] = "32MiB",
-    second: Annotated[bool, typer.Option(help="Measure beside a second job, too.")] = True,
-    launcher: Annotated[
-        str | None, typer.Option(metavar="CMD", help="What starts {n} processes of an MPI program, as 'srun -n {n}'.")
-    ] = None,
-    own: Own = None,
-    latency_below: LatencyBelow = None,
-    bandwidth_above: BandwidthAbove = None,
-    html: PageFile = None,
-    json: AsJson = False,
-    output: OutputFile = None,
+    directory: Path,
+    sizes: str,
+    processes: str,
+    repeat: int,
+    seconds: float,
+    file_size: str,
+    second: bool,
+    launcher: str | None,
+    own: str | None,
+    latency_below: str | None,
+    bandwidth_above: str | None,
+    html: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> None:
-    """Measure bandwidth and latency by transfer size on a file system, in less than two minutes.
-
-    It measures sequential and random access, a file for each process and a shared one, reads and writes, alone
-    and beside a second job. The measurements are kept in DIR/slicewise-size.csv, for slicewise size --table.
-
-    Example: slicewise size run /scratch/me
-    """
     bounds, own_size = _bounds(latency_below, bandwidth_above), _own_size(own)
     plan = SizePlan(
         directory,

@@ -6,9 +6,7 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.live import Live
 
@@ -20,26 +18,13 @@ from slicewise.report.tables import for_terminal
 from slicewise.running.installation import find_installation
 from slicewise.stacks import job_processes, stacks_now, tree
 from slicewise.terminal.keyboard import keys_one_by_one, wait_for_key
-from slicewise.terminal.output import AsJson, write_json, write_text
+from slicewise.terminal.output import write_json, write_text
 
 SHORTEST_SECONDS = 0.1
 STACKS_SECONDS = 5.0
 
 
-def top(
-    once: Annotated[bool, typer.Option("--once", help="Measure one interval, print it, and end.")] = False,
-    json: AsJson = False,
-    every: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", min=SHORTEST_SECONDS, help="How often to look.")
-    ] = 1.0,
-    all_users: Annotated[bool, typer.Option("--all-users", help="Show all users' jobs; root alone may.")] = False,
-) -> None:
-    """Show what jobs and processes on this node do now: throughput, calls, latency, shares of file systems.
-
-    It does not disturb the jobs: it reads the memory in which they count, and asks them nothing.
-
-    Example: slicewise top --every 2
-    """
+def top(once: bool, json: bool, every: float, all_users: bool) -> None:
     if json and not once:
         raise UserError("--json goes with --once: a script asks, and gets one answer")
     if not once and not sys.stdout.isatty():

@@ -8,6 +8,7 @@ from typing import Literal
 import polars as pl
 
 from slicewise.digest.digest import Digest
+from slicewise.digest.slices import synced_ns
 from slicewise.errors import UserError
 
 Direction = Literal["read", "write"]
@@ -39,19 +40,24 @@ def activity(digest: Digest, direction: Direction, storage: int | None = None) -
     """What each process that matters did in one direction, in each slice of the job's own length: job, process, node,
     rank, slice, bytes, ops, ns, io_ns, threads.
 
+    Bytes written are those that the storage served (`digest.served`).
+
     storage: the only one to count; None: all file systems. ns: time in calls and requests of that direction, of all
     threads together; io_ns: the same and, of writes, the syncs that follow them, since what is written is not there
     before it is synced. A row with 0 bytes: in that slice the process only synced. A process that moved no bytes in
     the whole run has no row.
     """
-    rows = digest.process_slices.lazy()
+    if direction == "write":
+        from slicewise.digest.served import served_slices  # it brings numpy along
+
+        rows = served_slices(digest).lazy()
+    else:
+        rows = digest.process_slices.lazy().with_columns(moved_bytes="read_bytes")
     if storage is not None:
         rows = rows.filter(pl.col("storage") == storage)
     moved_ns = pl.col(f"{direction}_ns") + pl.col(f"{direction}_request_ns")
-    sync_ns = (
-        pl.when(pl.col("read_request_ns") == 0).then("sync_ns").otherwise(0) if direction == "write" else pl.lit(0)
-    )
-    first = pl.col("slice").filter(pl.col("bytes") > 0).min().over("process")
+    sync_ns = synced_ns() if direction == "write" else pl.lit(0)
+    first = pl.col("slice").filter((pl.col("bytes") > 0) | (pl.col("moved_bytes") > 0)).min().over("process")
     return (
         rows.join(members(digest).lazy().select("job", "process", "node", "rank"), on="process")
         .group_by("job", "process", "node", "rank", "slice")
@@ -61,8 +67,9 @@ def activity(digest: Digest, direction: Direction, storage: int | None = None) -
             moved_ns.sum().alias("ns"),
             (moved_ns + sync_ns).sum().alias("io_ns"),
             pl.col("threads").max(),
+            pl.col("moved_bytes").sum(),
         )
-        .filter((pl.col("bytes") > 0) | ((pl.col("io_ns") > 0) & (pl.col("slice") > first)))
+        .filter((pl.col("bytes") > 0) | ((pl.col("io_ns") > 0) & (pl.col("slice") >= first)))
         .select(pl.col(name).cast(dtype) for name, dtype in ACTIVITY_SCHEMA.items())
         .sort("node", "rank", "process", "slice")
         .collect()

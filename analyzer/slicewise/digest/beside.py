@@ -5,32 +5,34 @@ Paths in, paths out. A directory is read once for all jobs of a command, and ane
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from slicewise.digest.company import NEVER, company_of, in_company, later_copies, runs_like
 from slicewise.digest.outlines import Outline, Progress, outlines
-from slicewise.profile.files import SUFFIX
+from slicewise.profile.files import is_job_directory, is_of_servers
 
 # More profiles than this in one directory are not looked through: a catalog is made for that.
 MOST_PROFILES = 2000
-# So many quiet runs of the job's size, and as many of other sizes: those on its storages, and nearest in time.
-MOST_RUNS = 5
 
 
 @dataclass(frozen=True)
 class Beside:
-    """What lies beside a job's profile. neighbours: of jobs that used one of its storages while it ran. quiet: of runs
-    of its program that did the same kind of work, and that nobody shared a storage with. looked_at: how many profiles
-    there are. unread: those of them that cannot be read.
+    """What lies beside a job's profile. neighbours: of jobs that were active on a storage while it was. quiet: of runs
+    of its program that did the same kind of work and had no company. looked_at: how many profiles
+    there are. unread: those of them that cannot be read. with_company: runs of its program that had company.
     """
 
     neighbours: list[Path]
     quiet: list[Path]
     looked_at: int
     unread: Sequence[Path] = ()
+    with_company: Sequence[Path] = ()
 
 
 @dataclass
@@ -58,6 +60,8 @@ class Surroundings:
             return Beside([], [], 0)
         if len(places) > MOST_PROFILES:
             return Beside([], [], len(places))
+        if not places:  # its own outline would be compared with nobody's
+            return Beside([], [], 0)
         if directory.parent not in self._known:
             self._known[directory.parent] = _Jobs(outlines(sorted({*places, self.place(directory)}), self.progress))
         jobs = self._known[directory.parent]
@@ -68,7 +72,7 @@ class Surroundings:
 
     def _places(self, directory: Path) -> list[Path]:
         """The other jobs of a job's directory."""
-        there = {one for one in directory.parent.iterdir() if one.is_dir() and any(one.glob(f"*{SUFFIX}"))}
+        there = {one for one in directory.parent.iterdir() if is_job_directory(one) and not is_of_servers(one)}
         running = {one for one in self.copies if one.parent == directory.parent}
         return sorted(self.copies.get(one, one) for one in there | running if one != directory)
 
@@ -78,8 +82,11 @@ class _Jobs:
 
     def __init__(self, jobs: Sequence[Outline]) -> None:
         self.jobs = jobs
-        self.start_ns = pl.Series([job.start_ns for job in jobs], dtype=pl.Int64)
-        self.end_ns = pl.Series([job.end_ns for job in jobs], dtype=pl.Int64)
+        ids = [(at, at, process) for at, job in enumerate(jobs) for process in job.ids]
+        schema = {"job": pl.Int64, "place": pl.Int64, "process": pl.UInt64}
+        self._copies = set(later_copies(pl.DataFrame(ids, schema, orient="row")))
+        self._active = _active({at: job for at, job in enumerate(jobs) if at not in self._copies})
+        self._has_company = set(in_company(self._active))
 
     def at(self, place: Path) -> Outline | None:
         return next((job for job in self.jobs if job.place == place), None)
@@ -87,28 +94,48 @@ class _Jobs:
     def beside(self, own: Outline, places: Sequence[Path]) -> Beside:
         """What of these places counts for a job."""
         wanted = set(places)
-        others = [job for job in self.jobs if job.place in wanted and job.ids.isdisjoint(own.ids)]
-        same = [job for job in others if job.program == own.program and job.work.is_as(own.work) and not job.meets(own)]
-        like: list[Path] = []
-        unlike: list[Path] = []
-        # A run that used none of its storages says nothing of these.
-        same.sort(key=lambda job: (-len(job.storages & own.storages), abs(job.start_ns - own.start_ns)))
-        for job in same:
-            into = like if job.work.processes == own.work.processes else unlike
-            if len(into) < MOST_RUNS and not self._has_company(job):
-                into.append(job.place)
+        others = {
+            at: job
+            for at, job in enumerate(self.jobs)
+            if job.place in wanted and job.ids.isdisjoint(own.ids) and at not in self._copies
+        }
+        runs: Iterator[dict[str, Any]] = (
+            {**job.did, "shared": len(job.storages & own.storages), "place": job.place}
+            for at, job in others.items()
+            if job.program == own.program and at not in self._has_company
+        )
+        near = set(company_of(own.active, self._active))
+        with_company = [
+            job.place
+            for at, job in others.items()
+            if job.program == own.program and at in self._has_company and at not in near
+        ]
         read = {job.place for job in self.jobs}
         return Beside(
-            [job.place for job in others if job.meets(own)],
-            [*like, *unlike],
+            [others[at].place for at in sorted(near) if at in others],
+            [run["place"] for run in runs_like(own.did, runs)],
             len(places),
             [place for place in places if place not in read],
+            with_company,
         )
 
-    def _has_company(self, job: Outline) -> bool:
-        """Whether anybody used one of its storages while it ran."""
-        at_once = ((self.start_ns < job.end_ns) & (self.end_ns > job.start_ns)).arg_true()
-        return any(other is not job and other.meets(job) for other in (self.jobs[at] for at in at_once))
+
+def _active(jobs: Mapping[int, Outline]) -> pl.DataFrame:
+    """When the jobs were active, each by its place."""
+    columns = NEVER.columns[1:]
+    rows = pl.concat([NEVER.select(columns), *(job.active.select(columns) for job in jobs.values())])
+    lengths = pl.Series([job.active.height for job in jobs.values()], dtype=pl.UInt32)
+    numbers = pl.Series("job", list(jobs), pl.Int64).repeat_by(lengths).explode(empty_as_null=False)
+    return rows.select(numbers, *columns)
+
+
+def servers_beside(place: Path) -> list[Path]:
+    """The profiles of file servers that lie beside a job's, and may be read."""
+    try:
+        there = sorted(one for one in job_directory(place).parent.iterdir() if is_of_servers(one))
+        return [one for one in there if os.access(one, os.R_OK | os.X_OK) and is_job_directory(one)]
+    except OSError:
+        return []
 
 
 def job_directory(place: Path) -> Path:

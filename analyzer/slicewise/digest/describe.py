@@ -6,80 +6,136 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from itertools import takewhile
 from types import ModuleType
+
+import polars as pl
 
 from slicewise.digest import activity, full, nodes
 from slicewise.digest.digest import Digest
-from slicewise.digest.schema import FRAMES, Frame
+from slicewise.digest.schema import FRAMES, Field, Frame
 
 OPENING = """# The digest
 
-A digest is a job's profile as a set of tables. In Python each table is a polars data frame, and so these pages call it
-a *frame*. `slicewise.read(PATH)` gives a digest ([python.md](python.md)). Analyses and charts take a job's figures from
-these frames, not from the files of its profile. So a question about a job has one answer everywhere.
+A digest is a job's profile as a set of tables, here called *frames* (in Python polars data frames, from
+`slicewise.read(PATH)`: [python.md](python.md)). Analyses and charts take a job's figures from these frames alone.
 
-Begin with these:
-
-| you want | frame |
-|---|---|
-| a job's sums | [jobs](#jobs) |
-| each process's sums and its time in I/O | [processes](#processes) |
-| what a job did when | [process_slices](#process_slices) |
-| its file systems, and its bytes on each | [storages](#storages), joined with [mounts](#mounts) |
-| what was read and written of its files | [files](#files) |
-| sizes and latencies of calls | [distributions](#distributions), if they were asked for |
-| how much of its I/O was seen | [coverage](#coverage) |
-| what went wrong | [mishaps](#mishaps) |
+Begin with [jobs](#jobs) for sums, [processes](#processes) for each process, [process_slices](#process_slices) for what
+a job did when, [storages](#storages) with [mounts](#mounts) for its file systems, [files](#files),
+[distributions](#distributions) for sizes and latencies (if asked for), [coverage](#coverage) and
+[mishaps](#mishaps).
 
 - Bytes, calls and times are those on files, unless a frame says otherwise.
 - A call that spans slices has its bytes and its time in each of them, by time. As a call it counts in the slice in
   which it ended.
-- Times of threads add up, and in sums those of processes, too: they may be more than the runtime. Columns that end in
-  `_ops` include asynchronous requests, those in `_ns` do not: their time is in the columns `_request_ns`.
-- Not in any frame: calls that failed, sums by layer, pipes and sockets. `Digest.counters` has them
-  ([python.md](python.md#digest)).
-- A slice's number is the time at which it begins, in ns since 1970, divided by `slice_ns`. In `sampled_slices`,
-  `others`, `node_samples` and `node_slices` it is divided by `node_slice_ns` instead: collectors may have sampled in
-  other slices than the job counted in. `Digest.node_slice_ns` says which ([python.md](python.md#digest)); in a catalog
-  it is a column of `jobs`.
+- Times of threads and processes add up: they may be more than the runtime. Columns that end in `_ops` include
+  asynchronous requests, those in `_ns` do not: their time is in the columns `_request_ns`.
+- In no frame: calls that failed, sums by layer, pipes and sockets. `Digest.counters` has them
+  ([python.md](python.md#digest)). A file's file system is in no frame either.
+- A slice's number is the time at which it begins, in ns since 1970, divided by `slice_ns`; in `sampled_slices`,
+  `others`, `node_samples` and `node_slices` by `node_slice_ns` ([python.md](python.md#digest)).
 - `process` is an id that no two processes of any jobs and nodes share. It is not the process id (`pid`).
-- Values: [counters.md](counters.md) lists those of [`ending`](counters.md#names-of-endings),
+- [counters.md](counters.md) lists the values of [`ending`](counters.md#names-of-endings),
   [`mishap`](counters.md#names-of-mishaps) and [`reason`](counters.md#names-of-reasons).
-- Signals whose names begin with `mount_` are there only if root's collector ran with `--bpf`.
-- A file's file system is in no frame: `files` has its path alone.
-- [compatibility.md](compatibility.md) says what stays from version to version.
-- Each section says what a row of the frame is, and which columns tell its rows apart (the key).
-- This page is made by `make docs`. How each frame is made: [architecture.md](architecture.md).
+- Columns are listed as `name` (type, unit); without a type they are Int64. The key tells rows apart. *Usual* columns
+  are explained [below](#usual-columns).
 """
+# A column that so many frames have, with one meaning, is explained once.
+FEWEST_USUAL = 2
+# What stands in names of columns for a kind of call: columns that differ in no more are one item.
+KIND = re.compile(r"(?:^|(?<=_))(?:read|write|meta|sync)(?=_|$)")
+# The most words in which meanings of such columns differ.
+MOST_WORDS = 2
 
 
 def page() -> str:
     """The page: what the digest is, and a table of columns for each frame."""
-    return folded("\n".join([OPENING, *sections(FRAMES), *_signals()]))
+    return folded("\n".join([OPENING, *sections(FRAMES, _usual()), *_usual_columns(), *_signals()]))
+
+
+def _usual() -> dict[str, Field]:
+    """Columns that several frames have with one meaning, by name: the meaning that most of them have."""
+    times = Counter((name, about) for frame in FRAMES.values() for name, about in frame.columns.items())
+    return {name: about for (name, about), count in reversed(times.most_common()) if count >= FEWEST_USUAL}
+
+
+def _usual_columns() -> Iterator[str]:
+    usual = _usual()
+    yield "## Usual columns\n"
+    yield "\n".join(_items({name: usual[name] for frame in FRAMES.values() for name in frame.columns if name in usual}))
+    yield ""
+
+
+def _items(columns: Mapping[str, Field]) -> list[str]:
+    """Columns explained, those that differ in the kind of call alone together."""
+    groups: list[dict[str, Field]] = []
+    for name, about in columns.items():
+        group = next((each for each in groups if _differ_in_kind(next(iter(each.items())), (name, about))), None)
+        if group is None:
+            groups.append({name: about})
+        else:
+            group[name] = about
+    return [_item(group) for group in groups]
+
+
+def _differ_in_kind(one: tuple[str, Field], other: tuple[str, Field]) -> bool:
+    names = [KIND.sub("", name) for name, _ in (one, other)]
+    kinds = [(about.dtype, about.unit) for _, about in (one, other)]
+    return names[0] == names[1] and kinds[0] == kinds[1] and bool(_joined([one[1].meaning, other[1].meaning]))
+
+
+def _item(columns: Mapping[str, Field]) -> str:
+    names = " ".join(f"`{name}`" for name in columns)
+    about = next(iter(columns.values()))
+    said = ", ".join(part for part in ("" if about.dtype == pl.Int64 else str(about.dtype), about.unit) if part)
+    kind = f" ({said})" if said else ""
+    return f"- {names}{kind}: {_joined([about.meaning for about in columns.values()])}"
+
+
+def _joined(meanings: list[str]) -> str:
+    """Meanings as one, with what differs in them separated by strokes; empty: too much differs."""
+    texts = [re.findall(r"\w+|\W+", meaning) for meaning in meanings]
+    before = _alike(texts)
+    after = _alike([text[before:][::-1] for text in texts])
+    if any(len(text) - before - after > 2 * MOST_WORDS - 1 for text in texts):
+        return ""
+    differing = ["".join(text[before : len(text) - after]) for text in texts]
+    end = texts[0][len(texts[0]) - after :]
+    return "".join([*texts[0][:before], "/".join(dict.fromkeys(differing)), *end])
+
+
+def _alike(texts: list[list[str]]) -> int:
+    """With how many words the texts begin that all of them have."""
+    return sum(1 for _ in takewhile(lambda words: len(set(words)) == 1, zip(*texts, strict=False)))
 
 
 def _signals() -> Iterator[str]:
     """The list of what nodes' collectors sample."""
     yield "## Signals\n"
-    yield "What `node_slices` holds, by the name in its column `signal`. A value is `amount` divided by `per`.\n"
-    rows = [f"| `{name}` | {signal.unit} | {signal.meaning} |" for name, signal in nodes.SIGNALS.items()]
-    yield "\n".join(["| signal | unit of its value | meaning |", "|---|---|---|", *rows]) + "\n"
+    yield "What `node_slices` holds, by its column `signal`: `amount` divided by `per`. `mount_...` needs `--bpf`.\n"
+    for unit in dict.fromkeys(signal.unit for signal in nodes.SIGNALS.values()):
+        yield f"In {unit}:\n"
+        of_unit = [(name, signal.meaning) for name, signal in nodes.SIGNALS.items() if signal.unit == unit]
+        yield "\n".join(f"- `{name}`: {meaning}" for name, meaning in of_unit) + "\n"
 
 
-def sections(frames: Mapping[str, Frame]) -> Iterator[str]:
-    """What a row of each frame is, its keys, and a table of its columns."""
+def sections(frames: Mapping[str, Frame], usual: Mapping[str, Field] | None = None) -> Iterator[str]:
+    """What a row of each frame is, its keys, and its columns; of usual ones the names alone."""
+    usual = usual or {}
     for name, frame in frames.items():
         keys = ", ".join(f"`{key}`" for key in frame.keys)
         yield f"## {name}\n\n{frame.meaning[0].upper()}{frame.meaning[1:]}. Key: {keys}.\n"
-        rows = [
-            f"| `{column}` | {about.dtype} | {about.unit or '-'} | {about.meaning} |"
-            for column, about in frame.columns.items()
-        ]
-        yield "\n".join(["| column | type | unit | meaning |", "|---|---|---|---|", *rows]) + "\n"
+        named = [f"`{column}`" for column, about in frame.columns.items() if usual.get(column) == about]
+        items = _items({column: about for column, about in frame.columns.items() if usual.get(column) != about})
+        if named:
+            items.append(f"- usual: {' '.join(named)}")
+        yield "\n".join(items) + "\n"
 
 
 PYTHON_OPENING = """# Slicewise in Python
@@ -201,8 +257,7 @@ def _wrapped(paragraph: list[str]) -> list[str]:
 
 
 def _members_of_digest() -> Iterator[str]:
-    frames = [f"[`{name}`](digest.md#{name})" for name in FRAMES]
-    yield f"Frames, each a property with the columns of [digest.md](digest.md): {', '.join(frames)}.\n"
+    yield "Each frame of [digest.md](digest.md) is a property.\n"
     yield "Besides these `job` (its name), `path`, `slice_ns` (the length of its slices), and:\n"
     for name, member in vars(Digest).items():
         if name.startswith("_") or name in FRAMES:

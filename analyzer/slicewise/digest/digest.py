@@ -8,7 +8,6 @@ first asked for, and then kept.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
@@ -21,7 +20,7 @@ from slicewise.digest import others as neighbours
 from slicewise.digest import processes as members
 from slicewise.digest import sampled as outside
 from slicewise.digest.coverage import process_coverage
-from slicewise.digest.jobs import job_rows
+from slicewise.digest.jobs import SERVED, job_rows
 from slicewise.digest.layers import KERNEL_LAYER, is_own
 from slicewise.digest.processes import DIRECTIONS
 from slicewise.digest.schema import FRAMES, conform
@@ -46,16 +45,26 @@ PROCESS_FIGURES = (
 
 
 class Digest:
-    """One job's digest. Every frame is as `digest.schema.FRAMES` lists it."""
+    """One job's digest. Every frame is as `digest.schema.FRAMES` lists it.
+
+    beside: other jobs that wrote from its nodes to its storages; see `served.know_each_other`.
+    """
+
+    beside: tuple[Digest, ...] = ()
 
     def __init__(self, profile: Profile, job: str | None = None) -> None:
         """job: another name than the profile's own, for one of several jobs with one name."""
         # The rows of slices are most of a profile: they go when `process_slices` has been made of them.
-        self._profile = replace(profile, slices=pl.DataFrame())
+        self._profile = profile.with_tables(slices=pl.DataFrame())
         self._slices = profile.slices
         self.job = job or profile.job
         self.path = profile.path
         self.slice_ns = profile.slice_ns
+
+    @property
+    def own_name(self) -> str:
+        """The job's name by itself: `job` may have a number behind it, where several of one name are read together."""
+        return self._profile.job
 
     def _repr_html_(self) -> str:
         """What Jupyter shows of it: the job's row, and what it has."""
@@ -65,6 +74,11 @@ class Digest:
     def about(self) -> Mapping[str, Any]:
         """The job's row of the frame `jobs`."""
         return self.jobs.row(0, named=True)
+
+    @property
+    def is_served(self) -> bool:
+        """Whether file servers alone know the job: of its processes and of their time in calls nothing is known."""
+        return bool(self.about["source"] == SERVED)
 
     @cached_property
     def _mounts(self) -> pl.DataFrame:
@@ -89,7 +103,7 @@ class Digest:
                 "ranks",
                 *(_or_zero(processes, name) for name in PROCESS_FIGURES),
                 path=pl.col("program").cast(pl.String),
-                program=members.program(),
+                program=members.program(processes),
                 label=pl.when(members.shares_its_rank())
                 .then(pl.format("rank {} on {} (process {})", "rank", "host", "pid"))
                 .when(members.has_rank())
@@ -329,6 +343,9 @@ class Digest:
         rows = self._own_on_files()
         if "read_sequential" not in rows.collect_schema().names():  # an imported job's
             return pl.DataFrame(schema=FRAMES["accesses"].polars_schema)
+        # Profiles of 1.0.0 do not count them.
+        missing = [name for name in ("read_first", "write_first") if name not in rows.collect_schema().names()]
+        rows = rows.with_columns(pl.lit(0, pl.Int64).alias(name) for name in missing)
         directions = [
             rows.group_by("storage").agg(
                 direction=pl.lit(direction),
@@ -336,6 +353,7 @@ class Digest:
                 bytes=pl.col(f"{direction}_bytes").sum(),
                 sequential=pl.col(f"{direction}_sequential").sum(),
                 consecutive=pl.col(f"{direction}_consecutive").sum(),
+                first=pl.col(f"{direction}_first").sum(),
             )
             for direction in DIRECTIONS
         ]
@@ -400,9 +418,8 @@ class Digest:
         table = self._profile.communication
         if table.is_empty():
             return pl.DataFrame(schema=FRAMES["communication"].polars_schema)
-        named = table.with_columns(pl.col("class").cast(pl.String))
-        summed = named.group_by("process", "slice", "class").agg(pl.col("calls", "ns", "bytes").sum())
-        return conform("communication", summed.sort("process", "slice", "class"))
+        # Its keys are the table's own: the reader has added up what is of one.
+        return conform("communication", table.sort("process", "slice", "class"))
 
     @cached_property
     def usage(self) -> pl.DataFrame:

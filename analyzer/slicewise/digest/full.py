@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-# A job's slices with fewer of its processes at work than this are its tail, not what it reaches.
-LEAST_AT_WORK = 0.9
+from slicewise.constants import FILLED
 
 
 def full_slices(activity: pl.DataFrame) -> pl.DataFrame:
@@ -19,7 +18,7 @@ def full_slices(activity: pl.DataFrame) -> pl.DataFrame:
         "process",
         "slice",
         "bytes",
-        least=LEAST_AT_WORK * pl.col("process").n_unique().over("job"),
+        least=FILLED * pl.col("process").n_unique().over("job"),
         is_inner=pl.col("slice").is_between(
             pl.col("slice").min().over("job"), pl.col("slice").max().over("job"), closed="none"
         ),

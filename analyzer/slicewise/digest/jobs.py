@@ -9,6 +9,8 @@ from slicewise.digest import slices
 
 # What a job's source is called that nothing else is said of: it was profiled by ourselves.
 COUNTED = "profile"
+# And that of a job that file servers counted, and nobody profiled.
+SERVED = "servers"
 
 
 def job_rows(processes: pl.DataFrame, about: pl.DataFrame) -> pl.DataFrame:
@@ -17,13 +19,13 @@ def job_rows(processes: pl.DataFrame, about: pl.DataFrame) -> pl.DataFrame:
     processes: the frame `processes`, of one job or several. about: process, user, account, source, of all processes.
     """
     told = about.lazy().join(processes.lazy().select("process", "job"), on="process").group_by("job")
-    own = processes.filter("is_of_job")
+    own = members.with_first_program(processes, ("job", "node", "pid")).filter("is_of_job")
     found = (
         own.lazy()
         .group_by("job", maintain_order=True)
         .agg(
             is_mpi=members.has_rank().any(),
-            processes=pl.col("matters").sum(),
+            processes=pl.col("first_program").filter("matters").n_unique(),
             nodes=pl.col("node").filter("matters").n_unique(),
             start_ns=pl.col("start_ns").min(),
             end_ns=pl.col("end_ns").max(),

@@ -1,6 +1,7 @@
 """What many jobs are, read together and in sum: when each ran, what program, and which storages it used.
 
-Paths in, dataclasses out. A job costs about a millisecond here, and a digest of its own ten times as much.
+Paths in, dataclasses out. A job costs about a millisecond here, and a digest of its own ten times as much; the next
+time nothing, as long as its files are as they were (outline_cache.py).
 """
 
 from __future__ import annotations
@@ -11,97 +12,64 @@ from pathlib import Path
 
 import polars as pl
 
+from slicewise.digest import company, slices
 from slicewise.digest import processes as members
-from slicewise.digest import slices
 from slicewise.digest.layers import is_own
 from slicewise.digest.storages import mounts_with_storage
 from slicewise.errors import UserError
-from slicewise.profile.many import batches
+from slicewise.profile.many import Whole, batches, parts_of
 from slicewise.profile.plan import SOURCE, Want
 from slicewise.profile.plausible import MOST_SLICES_ON_AXIS
 from slicewise.profile.reading import Reading, read_jobs
 
 MOVED = [f"{way}_{what}" for way in members.DIRECTIONS for what in ("bytes", "ops")]
 WANTED = {
-    "processes": Want("processes", ("host", "rank", "program", "start_ns", "end_ns")),
-    "mounts": Want("mounts", ("object", "type", "source", "point")),
+    "processes": Want(
+        "processes", ("host", "pid", "rank", "program", "script", "label", "start_ns", "end_ns", "ending")
+    ),
+    "mounts": Want("mounts", ("object", "type", "source", "point", "address")),
     "sums": Want("slices", (*slices.BYTES, *slices.OPS, *slices.TIMES), last_of=("slice",)),
-    "slices": slices.IN_WHICH,
+    "slices": Want("slices", (), without=slices.IN_WHICH.without),
 }
 # So many at a time, so that whoever waits can be told how far it is.
 JOBS_AT_ONCE = 100
-# Runs of one program that differ by more than this factor do something else. Less than this share of a job's bytes does
-# not count.
-MOST_APART = 2.0
-LEAST_SHARE_OF_JOB = 0.05
 # Told how many jobs of how many are read.
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Work:
-    """What a job did: how many processes matter, and by direction how many bytes they moved in how many calls."""
-
-    processes: int
-    moved: Mapping[str, tuple[int, int]]
-
-    def is_as(self, other: Work) -> bool:
-        """Whether both do the same kind of work, which one program (an interpreter, a shell) need not: as large calls
-        in the same directions, and, with as many processes, as many bytes.
-        """
-        whole = [sum(count for count, _ in job.moved.values()) for job in (self, other)]
-        for way, (count, calls) in self.moved.items():
-            counts, all_calls = (count, other.moved[way][0]), (calls, other.moved[way][1])
-            shares = [one / max(total, 1) for one, total in zip(counts, whole, strict=True)]
-            if max(shares) < LEAST_SHARE_OF_JOB:
-                continue
-            sizes = [one / max(number, 1) for one, number in zip(counts, all_calls, strict=True)]
-            if _differ(sizes) or _differ(shares) or (self.processes == other.processes and _differ(counts)):
-                return False
-        return True
-
-
-@dataclass(frozen=True)
 class Outline:
-    """A job: its main program, what it did, when it ran, the storages that it moved bytes on, and the ids of its
-    processes. All are what its digest says.
+    """A job: its main program, what it did and when it ran (processes, start_ns, end_ns, MOVED), the storages that it
+    moved bytes on, the ids of its processes, and when it was active (`company.active`). All are what its digest says.
     """
 
     place: Path
     program: str
-    work: Work
-    start_ns: int
-    end_ns: int
+    did: Mapping[str, int]
     storages: frozenset[int]
     ids: frozenset[int]
-
-    def meets(self, other: Outline) -> bool:
-        """Whether both used one storage and ran at one time."""
-        return (
-            self.start_ns < other.end_ns
-            and other.start_ns < self.end_ns
-            and not self.storages.isdisjoint(other.storages)
-        )
-
-
-def _differ(values: Sequence[float]) -> bool:
-    return max(values) > MOST_APART * min(values)
+    active: pl.DataFrame
 
 
 def outlines(places: Sequence[Path], progress: Progress | None = None) -> list[Outline]:
     """The jobs at these places, in their order; what cannot be read, or be laid on an axis of time, is left out."""
-    found: list[Outline] = []
-    for first in range(0, len(places), JOBS_AT_ONCE):
-        some = places[first : first + JOBS_AT_ONCE]
-        found += _readable(some)
+    from slicewise.digest.outline_cache import Kept
+
+    kept = Kept(places)
+    fresh = [place for place in places if place not in kept.outlines]
+    found = dict(kept.outlines)
+    for first in range(0, len(fresh), JOBS_AT_ONCE):
+        some = fresh[first : first + JOBS_AT_ONCE]
+        found |= {outline.place: outline for outline in _readable(some)}
         if progress is not None:
-            progress(first + len(some), len(places))
-    return found
+            progress(len(kept.outlines) + first + len(some), len(places))
+    kept.keep(found[place] for place in fresh if place in found)
+    return [found[place] for place in places if place in found]
 
 
 def _readable(places: Sequence[Path]) -> list[Outline]:
     try:
-        return [job for some in batches(places) for job in _outlined(read_jobs(some, WANTED))]
+        return [job for some in batches(places) for job in _outlined(_read(some))]
     except UserError:
         if len(places) == 1:
             return []
@@ -109,19 +77,66 @@ def _readable(places: Sequence[Path]) -> list[Outline]:
         return [*_readable(places[:middle]), *_readable(places[middle:])]
 
 
-def _outlined(reading: Reading) -> list[Outline]:
-    processes = _who(reading)
+@dataclass(frozen=True)
+class _Read:
+    """What was read of jobs. paths: by job, the value of SOURCE in all frames; lengths: of their slices. tables: of the
+    profiles, with calls (SOURCE, process, mount, slice) in place of slices. spans: job, first, last: of any slice.
+    """
+
+    paths: Sequence[Path]
+    lengths: pl.DataFrame
+    tables: Mapping[str, pl.DataFrame]
+    spans: pl.DataFrame
+
+
+def _read(places: Sequence[Path]) -> _Read:
+    if len(places) == 1:
+        try:
+            # Each file counts as a job there.
+            parts = [_of_reading(reading, is_one_job=True) for reading in parts_of(places[0], WANTED)]
+        except Whole:
+            parts = []
+        if parts:
+            tables = {
+                name: pl.concat(part.tables[name] for part in parts).sort(SOURCE, "process", maintain_order=True)
+                for name in parts[0].tables
+            }
+            return _Read(places, parts[0].lengths, tables, _spans(pl.concat(part.spans for part in parts)))
+    return _of_reading(read_jobs(places, WANTED))
+
+
+def _of_reading(reading: Reading, is_one_job: bool = False) -> _Read:
+    sources = reading.sources[:1] if is_one_job else reading.sources
+    lengths = [(0 if is_one_job else source.number, source.slice_ns) for source in sources]
+    number = pl.lit(0, pl.UInt32) if is_one_job else pl.col(SOURCE)
+    tables = {name: table.with_columns(number.alias(SOURCE)) for name, table in reading.tables.items()}
+    rows = tables.pop("slices")
+    tables["calls"] = rows.filter(is_own()).select(SOURCE, "process", "mount", "slice").unique()
+    return _Read(
+        [source.path for source in sources],
+        pl.DataFrame(lengths, {SOURCE: pl.UInt32, "slice_ns": pl.Int64}, orient="row"),
+        tables,
+        _spans(rows.select(pl.col(SOURCE).alias("job"), first="slice", last="slice")),
+    )
+
+
+def _spans(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.group_by("job").agg(pl.col("first").min(), pl.col("last").max())
+
+
+def _outlined(read: _Read) -> list[Outline]:
+    processes = _who(read)
     if processes.is_empty():
         return []
-    mounts = mounts_with_storage(_numbered(reading, "mounts"), processes.select("process", "node"))
-    sums = _numbered(reading, "sums")
+    mounts = mounts_with_storage(_numbered(read, "mounts"), processes.select("process", "node"))
+    sums = _numbered(read, "sums")
     known = processes.join(slices.process_sums(sums, mounts), on="process", how="left").with_columns(
         pl.col(slices.SUMS).fill_null(0)
     )
-    known = known.with_columns(matters=members.matters())
+    known = members.with_first_program(known.with_columns(matters=members.matters()), ("job", "node", "pid"))
     of_job = known.filter("is_of_job")
     jobs = of_job.group_by("job").agg(
-        pl.col("matters").sum().alias("processes"),
+        pl.col("first_program").filter("matters").n_unique().alias("processes"),
         pl.col("start_ns").min(),
         pl.col("end_ns").max(),
         pl.col(MOVED).filter("matters").sum(),
@@ -133,72 +148,60 @@ def _outlined(reading: Reading) -> list[Outline]:
         .group_by("job")
         .agg(pl.col("storage").unique())
     )
+    calls = _numbered(read, "calls").join(mounts.select("process", "mount", "storage"), on=["process", "mount"])
+    active = company.active(calls, of_job).partition_by("job", as_dict=True)
     frame = (
         jobs.join(members.main_programs(of_job), on="job")
         .join(used, on="job", how="left")
         .join(processes.group_by("job").agg(pl.col("id").unique()), on="job")
-        .join(_spans(reading), on="job", how="left")
-        .filter(pl.col("span").fill_null(0) <= MOST_SLICES_ON_AXIS)
+        .join(read.spans, on="job", how="left")
+        .filter((pl.col("last") - pl.col("first")).fill_null(0) <= MOST_SLICES_ON_AXIS)
         .sort("job")
     )
     return [
         Outline(
-            reading.sources[row["job"]].path,
+            read.paths[row["job"]],
             row["program"],
-            Work(
-                row["processes"],
-                {way: (row[f"{way}_bytes"], row[f"{way}_ops"]) for way in members.DIRECTIONS},
-            ),
-            row["start_ns"],
-            row["end_ns"],
+            {name: row[name] for name in ("processes", "start_ns", "end_ns", *MOVED)},
             frozenset(row["storage"] or ()),
             frozenset(row["id"]),
+            active.get((row["job"],), company.NEVER),
         )
         for row in frame.iter_rows(named=True)
     ]
 
 
-def _who(reading: Reading) -> pl.DataFrame:
+def _who(read: _Read) -> pl.DataFrame:
     """The processes of all jobs as in a digest. job: the job's number; process: one that no two processes have, of
     whatever jobs; id: the process's own.
     """
-    ends = reading.tables["sums"].group_by(SOURCE, "process").agg(pl.col("slice").max())
-    lengths = pl.DataFrame(
-        {SOURCE: [source.number for source in reading.sources], "slice_ns": [one.slice_ns for one in reading.sources]},
-        schema={SOURCE: pl.UInt32, "slice_ns": pl.Int64},
-    )
+    ends = read.tables["sums"].group_by(SOURCE, "process").agg(pl.col("slice").max())
     return (
-        reading.tables["processes"]
+        read.tables["processes"]
         .with_row_index("number")
         .join(ends, on=[SOURCE, "process"], how="left", maintain_order="left")
-        .join(lengths, on=SOURCE, maintain_order="left")
+        .join(read.lengths, on=SOURCE, maintain_order="left")
         .with_columns(pl.col("rank", "start_ns", "end_ns").cast(pl.Int64), job=pl.col(SOURCE))
         .select(
             "job",
+            "slice_ns",
             "rank",
+            "pid",
+            "ending",
             "start_ns",
             pl.col("process").alias("id"),
             pl.col("number").alias("process"),
             pl.col("host").cast(pl.String).alias("node"),
-            program=members.program(),
+            program=members.program(read.tables["processes"]),
             end_ns=members.end_ns(pl.col("slice_ns")),
             is_of_job=members.is_of_job(),
         )
     )
 
 
-def _numbered(reading: Reading, table: str) -> pl.DataFrame:
+def _numbered(read: _Read, table: str) -> pl.DataFrame:
     """A table with the processes' numbers in place of their ids."""
-    numbers = reading.tables["processes"].select(SOURCE, "process").with_row_index("number")
+    numbers = read.tables["processes"].select(SOURCE, "process").with_row_index("number")
     return (
-        reading.tables[table]
-        .join(numbers, on=[SOURCE, "process"])
-        .drop("process", SOURCE)
-        .rename({"number": "process"})
+        read.tables[table].join(numbers, on=[SOURCE, "process"]).drop("process", SOURCE).rename({"number": "process"})
     )
-
-
-def _spans(reading: Reading) -> pl.DataFrame:
-    """How many slices lie from the first to the last one of each job."""
-    rows = reading.tables["slices"]
-    return rows.group_by(pl.col(SOURCE).alias("job")).agg(span=pl.col("slice").max() - pl.col("slice").min())

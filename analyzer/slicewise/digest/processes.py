@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import add
 
@@ -23,6 +24,9 @@ LEAST_SHARE_OF_JOB = 0.01
 # Worlds of one size began one after the other if so much time lies between: less may be worlds that began at once.
 LEAST_GAP_NS, LEAST_GAP = 10_000_000, 4
 WITHOUT_PATH = r"[^/]*$"
+# What imports call the node of a process of which their log does not say on which node it ran, with what else tells
+# the nodes of one log apart from those of another behind it.
+UNKNOWN_NODE = "unknown"
 
 
 def has_rank() -> pl.Expr:
@@ -81,9 +85,34 @@ def is_profiled() -> pl.Expr:
     return pl.col("ending") != SAMPLED_ENDING
 
 
-def program() -> pl.Expr:
-    """The name of a row's program, without its path."""
-    return pl.col("program").cast(pl.String).str.extract(f"({WITHOUT_PATH})")
+def unknown_node(log: str = "") -> str:
+    """The name that stands for a node that an imported log does not name. log: what tells it from other logs' nodes."""
+    return f"{UNKNOWN_NODE}-{log}" if log else UNKNOWN_NODE
+
+
+def known_nodes(processes: pl.DataFrame) -> list[str]:
+    """The nodes of rows of processes, sorted. None where any of these ran on a node that is not known: it cannot be
+    said on how many nodes such a job ran.
+    """
+    nodes = processes["node"].unique().sort().to_list()
+    is_known = all(node != UNKNOWN_NODE and not node.startswith(f"{UNKNOWN_NODE}-") for node in nodes)
+    return nodes if is_known else []
+
+
+def program(processes: pl.DataFrame) -> pl.Expr:
+    """The name of a row's program, without its path; of an interpreter with what it runs, for two scripts are two
+    programs; and of whatever its user called a run of something (SLICEWISE_LABEL) "label" with that. processes: the
+    profile's, of which those of older versions do not say all of that.
+    """
+    name = pl.col("program").cast(pl.String).str.extract(f"({WITHOUT_PATH})")
+    if "script" not in processes.columns:
+        return name
+    script = pl.col("script").cast(pl.String).fill_null("").str.extract(f"({WITHOUT_PATH})").fill_null("")
+    named = pl.when(script != "").then(pl.concat_str(name, script, separator=" ")).otherwise(name)
+    if "label" not in processes.columns:
+        return named
+    label = pl.col("label").cast(pl.String).fill_null("")
+    return pl.when(label != "").then(pl.concat_str(pl.lit("label"), label, separator=" ")).otherwise(named)
 
 
 def end_ns(slice_ns: pl.Expr) -> pl.Expr:
@@ -122,6 +151,11 @@ def matters() -> pl.Expr:
     return (of_job & (by_bytes | by_time)).fill_null(False)
 
 
+def program_names(processes: pl.DataFrame) -> list[str]:
+    """The names of a job's programs, those of interpreters with what they ran."""
+    return processes.filter("is_of_job")["program"].unique().sort().to_list()
+
+
 def main_programs(processes: pl.DataFrame) -> pl.DataFrame:
     """job, program: of each job, the program whose processes moved most bytes; of equal ones that of most processes."""
     by_program = processes.group_by("job", "program").agg(
@@ -131,8 +165,36 @@ def main_programs(processes: pl.DataFrame) -> pl.DataFrame:
     return ordered.unique("job", keep="first", maintain_order=True).select("job", "program")
 
 
+def number_in_life(of: Sequence[str] = ("node", "pid")) -> pl.Expr:
+    """How many processes with the node and process id of a row came before its own: 0, or more where an id came again.
+
+    A row of processes is a program. One that another replaced by exec was the same process: it ends by "exec", and the
+    next program with its node and process id goes on. of: what tells processes that run at one time apart.
+    """
+    is_next = (pl.col("ending") != "exec").shift(1, fill_value=False)
+    return is_next.cast(pl.Int64).cum_sum().over(of, order_by=("start_ns", "process"))
+
+
+def with_first_program(processes: pl.DataFrame, of: Sequence[str] = ("node", "pid")) -> pl.DataFrame:
+    """Rows of processes (programs) with `first_program`: the `process` of the first program that the row's process ran.
+
+    Programs of one process have it in common, and no others do: whoever counts processes counts these.
+    """
+    first = pl.col("process").sort_by("start_ns", "process").first().over(*of, "life")
+    numbered = processes.with_columns(life=number_in_life(of))
+    return numbered.with_columns(first_program=first).drop("life")
+
+
 def count_processes(processes: pl.DataFrame) -> int:
     """How many processes rows of `processes` are: a program that another one replaced by exec was the same process."""
-    successors = processes.filter(pl.col("ending") != "exec")
-    replaced = processes.filter(pl.col("ending") == "exec").join(successors, on=["node", "pid"], how="anti")
-    return len(successors) + replaced.select("node", "pid").n_unique()
+    return with_first_program(processes)["first_program"].n_unique()
+
+
+def in_processes(processes: pl.DataFrame) -> pl.Expr:
+    """A column `process` of rows of any kind as processes, not as programs: to be counted by `n_unique`.
+
+    processes: of the digest, all that the rows can be of.
+    """
+    firsts = with_first_program(processes)
+    replaced = firsts.filter(pl.col("process") != pl.col("first_program"))
+    return pl.col("process").replace(replaced["process"], replaced["first_program"])

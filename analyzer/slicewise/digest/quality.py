@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slicewise.digest.digest import Digest
-from slicewise.digest.jobs import COUNTED
+from slicewise.digest.jobs import COUNTED, SERVED
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,11 @@ class Imported:
     source: str
     spread: int
     clock_error_seconds: float
+
+    @property
+    def is_served(self) -> bool:
+        """Whether file servers counted the job: they know neither its processes nor its calls."""
+        return self.source == SERVED
 
     def is_blurred(self, slice_seconds: float) -> bool:
         """Whether its bytes may be in other slices of that length than those in which they were moved."""

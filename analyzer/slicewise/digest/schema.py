@@ -14,7 +14,7 @@ Unit = Literal["", "bytes", "calls", "ns", "s", "slices", "threads", "processes"
 
 
 @dataclass(frozen=True)
-class Column:
+class Field:
     """One column: its type, the unit of its numbers ("" for names and plain counts), and what it means."""
 
     dtype: pl.DataType
@@ -28,7 +28,7 @@ class Frame:
 
     meaning: str
     keys: tuple[str, ...]
-    columns: dict[str, Column]
+    columns: dict[str, Field]
 
     @property
     def polars_schema(self) -> pl.Schema:
@@ -36,20 +36,20 @@ class Frame:
         return pl.Schema({name: column.dtype for name, column in self.columns.items()})
 
 
-def _name(meaning: str) -> Column:
-    return Column(pl.String(), "", meaning)
+def _name(meaning: str) -> Field:
+    return Field(pl.String(), "", meaning)
 
 
-def _yes_or_no(meaning: str) -> Column:
-    return Column(pl.Boolean(), "", meaning)
+def _yes_or_no(meaning: str) -> Field:
+    return Field(pl.Boolean(), "", meaning)
 
 
-def _amount(unit: Unit, meaning: str) -> Column:
-    return Column(pl.Float64(), unit, meaning)
+def _amount(unit: Unit, meaning: str) -> Field:
+    return Field(pl.Float64(), unit, meaning)
 
 
-def _number(unit: Unit, meaning: str) -> Column:
-    return Column(pl.Int64(), unit, meaning)
+def _number(unit: Unit, meaning: str) -> Field:
+    return Field(pl.Int64(), unit, meaning)
 
 
 CLOCK_ERROR = _number(
@@ -61,17 +61,19 @@ SPREAD_AT_MOST = _number(
     "1: each byte is in its slice, as in profiles of Slicewise",
 )
 JOB = _name("the job's name; of several jobs with one name the later ones have a number behind it")
-PROCESS = Column(pl.UInt64(), "", "unique id of the process's run")
-STORAGE = Column(pl.UInt64(), "", "which file system: one number for the same storage, on all nodes and in all jobs")
+PROCESS = Field(pl.UInt64(), "", "unique id of the process's run")
+STORAGE = Field(pl.UInt64(), "", "which file system: one number for the same storage, on all nodes and in all jobs")
 SLICE = _number("", "number of the slice; it begins at slice * slice_ns, in ns since 1970")
 NODE = _name("the node's name")
 NODE_SLICE = _number("", "number of the node's slice; it begins at slice * the job's `node_slice_ns`, in ns since 1970")
 CALLS = {"read": "read calls", "write": "write calls", "meta": "metadata calls", "sync": "sync calls"}
 
 
-def _of_kinds(where: str) -> dict[str, Column]:
+def _of_kinds(where: str) -> dict[str, Field]:
     """Operations and seconds by kind of call, and bytes where a kind moves any."""
-    columns = {f"{kind}_bytes": _number("bytes", f"bytes moved by {CALLS[kind]} {where}") for kind in ("read", "write")}
+    columns = {
+        f"{kind}_bytes": _number("bytes", f"bytes transferred by {CALLS[kind]} {where}") for kind in ("read", "write")
+    }
     columns |= {
         f"{kind}_ops": _number("calls", f"{calls} {where}, asynchronous requests included")
         for kind, calls in CALLS.items()
@@ -89,12 +91,16 @@ def _of_kinds(where: str) -> dict[str, Column]:
 
 
 SEEN_AND_COUNTED: tuple[tuple[str, Unit, str], ...] = (
-    ("seen", "bytes", "bytes of calls that were seen"),
+    ("seen", "bytes", "bytes of calls that were covered"),
     ("kernel", "bytes", "bytes that the kernel counted"),
-    ("calls_seen", "calls", "calls that were seen"),
+    ("calls_seen", "calls", "calls that were covered"),
     ("calls_kernel", "calls", "calls that the kernel counted"),
-    ("storage", "bytes", "bytes that the kernel moved between storage and memory in that direction"),
-    ("requested", "bytes", "bytes of requests that were seen and are not in the kernel's count, nor in the bytes seen"),
+    ("storage", "bytes", "bytes that the kernel transferred between storage and memory in that direction"),
+    (
+        "requested",
+        "bytes",
+        "bytes of requests that were covered and are not in the kernel's count, nor in the other bytes covered",
+    ),
     (
         "touches",
         "calls",
@@ -111,6 +117,9 @@ DISTRIBUTION = {
     "calls": _number("calls", "calls in the bin"),
 }
 
+SAMPLED_PROCESS = Field(
+    pl.UInt64(), "", "unique id of the collector's run, which sampled the process; `nth` says which process it was"
+)
 SAMPLED_COUNTS = {
     "read_bytes": _number("bytes", "bytes read"),
     "write_bytes": _number("bytes", "bytes written"),
@@ -128,7 +137,7 @@ FRAMES: dict[str, Frame] = {
             "job": JOB,
             "source": _name("what it was made from: profile, or what another profiler's log held (see imports.md)"),
             "path": _name("path of the profile or log"),
-            "program": _name("executable of the processes that moved most bytes"),
+            "program": _name("program of the processes that transferred most bytes: as of `processes`"),
             "is_mpi": _yes_or_no("its processes have ranks"),
             "processes": _number("processes", "processes of the job that matter"),
             "nodes": _number("", "nodes of these processes"),
@@ -153,7 +162,9 @@ FRAMES: dict[str, Frame] = {
             "pid": _number("", "process id on its node"),
             "rank": _number("", "rank in MPI_COMM_WORLD; -1 without MPI"),
             "ranks": _number("", "size of MPI_COMM_WORLD; 0 without MPI"),
-            "program": _name("the executable's name"),
+            "program": _name(
+                "the executable's name; of an interpreter with the script, module or archive that it runs"
+            ),
             "path": _name("the executable's path"),
             "label": _name(
                 "what to call it: its rank and node, with the process id where others of the job have that rank; "
@@ -204,7 +215,8 @@ FRAMES: dict[str, Frame] = {
             **_of_kinds("in the slice"),
             "threads": _number("threads", "threads whose calls ended in the slice; at least 1"),
             "spread": _number(
-                "slices", "over how many slices its bytes were spread evenly; 1: they were moved in this very slice"
+                "slices",
+                "over how many slices its bytes were spread evenly; 1: they were transferred in this very slice",
             ),
         },
     ),
@@ -220,7 +232,7 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "files": Frame(
-        "one row for each process and file that moved much or took long; "
+        "one row for each process and file that transferred much or took long; "
         "all its other files are in its row with an empty path",
         ("process", "file"),
         {
@@ -236,17 +248,17 @@ FRAMES: dict[str, Frame] = {
             "write_ns": _number("ns", "time in write calls"),
             "error_bytes": _number(
                 "bytes",
-                "the most bytes that the file can have moved before it had a row: they are missing here. "
-                "In the row without a path: the most that any one file without a row can have moved",
+                "the most bytes that the file can have transferred before it had a row: they are missing here. "
+                "In the row without a path: the most that any one file without a row can have transferred",
             ),
             "error_ns": _number("ns", "the same for the time in read and write calls"),
         },
     ),
     "coverage": Frame(
-        "one row for each process: what was seen of it on all descriptors, and what the kernel counted. The share that "
-        "was seen is the sum of `read_seen` over that of `read_kernel` (and 1 at most), of the job's processes that "
-        "were not killed. What programs without the library read is added to the sum of `read_kernel`. The same holds "
-        "for writes",
+        "one row for each process: what was covered of it on all descriptors, and what the kernel counted. The share "
+        "that was covered is the sum of `read_seen` over that of `read_kernel` (and 1 at most), of the job's processes "
+        "that were not killed. What programs without the library read is added to the sum of `read_kernel`. The same "
+        "holds for writes",
         ("process",),
         {
             "process": PROCESS,
@@ -301,11 +313,7 @@ FRAMES: dict[str, Frame] = {
         "process was profiled has these in `processes`, too, without counts)",
         ("process", "nth"),
         {
-            "process": Column(
-                pl.UInt64(),
-                "",
-                "unique id of the collector's run, which sampled the process; `nth` says which process it was",
-            ),
+            "process": SAMPLED_PROCESS,
             "nth": _number("", "number within that run; a program that took another one's place has its own"),
             "node": NODE,
             "pid": _number("", "process id on its node"),
@@ -323,25 +331,21 @@ FRAMES: dict[str, Frame] = {
         "one row for each sampled process and slice in which the kernel counted anything of it",
         ("process", "nth", "slice"),
         {
-            "process": Column(
-                pl.UInt64(),
-                "",
-                "unique id of the collector's run, which sampled the process; `nth` says which process it was",
-            ),
+            "process": SAMPLED_PROCESS,
             "nth": _number("", "number of the process within that run"),
             "slice": NODE_SLICE,
             **SAMPLED_COUNTS,
             "unsure_ns": _number(
                 "ns",
-                "doubt about the slice's edges: what was moved within this many ns may belong to the slice before or "
-                "after, since the collector did not look exactly at the edges",
+                "doubt about the slice's edges: what was transferred within this many ns may belong to the slice "
+                "before or after, since the collector did not look exactly at the edges",
             ),
         },
     ),
     "others": Frame(
-        "one row for each node, user and slice in which other processes of the user moved anything while the job ran. "
-        "Processes of the job and processes with a profile are left out. Root's collector samples them if a site asks "
-        "for it. Counts are the kernel's, of descriptors of any kind; no other frame includes them",
+        "one row for each node, user and slice in which other processes of the user transferred anything while the job "
+        "ran. Processes of the job and processes with a profile are left out. Root's collector samples them if a site "
+        "asks for it. Counts are the kernel's, of descriptors of any kind; no other frame includes them",
         ("node", "user", "slice"),
         {
             "node": NODE,
@@ -351,8 +355,8 @@ FRAMES: dict[str, Frame] = {
             **SAMPLED_COUNTS,
             "unsure_ns": _number(
                 "ns",
-                "doubt about the slice's edges: what was moved within this many ns may belong to the slice before or "
-                "after, since the collector did not look exactly at the edges",
+                "doubt about the slice's edges: what was transferred within this many ns may belong to the slice "
+                "before or after, since the collector did not look exactly at the edges",
             ),
         },
     ),
@@ -374,9 +378,10 @@ FRAMES: dict[str, Frame] = {
             "storage": STORAGE,
             "direction": _name("read or write"),
             "calls": _number("calls", "how many, requests included"),
-            "bytes": _number("bytes", "bytes that they moved"),
+            "bytes": _number("bytes", "bytes that they transferred"),
             "sequential": _number("calls", "calls that began at or after the end of the thread's last one on the file"),
             "consecutive": _number("calls", "calls that began exactly at that end"),
+            "first": _number("calls", "calls that had nothing to follow: the thread's first on a descriptor"),
         },
     ),
     "events": Frame(

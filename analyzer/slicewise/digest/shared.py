@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -49,7 +48,12 @@ def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list
 
     What is read is as for `read_digest`. `job_places` finds the jobs below directories.
     """
-    return several(profiles_of(places, slices.WANTED, slices.OTHERS, distributions))
+    digests = several(profiles_of(places, slices.WANTED, slices.OTHERS, distributions))
+    if any(len(digest.node_slices) for digest in digests):
+        from slicewise.digest.served import know_each_other  # it brings numpy along
+
+        know_each_other(digests)
+    return digests
 
 
 def several(profiles: Sequence[Profile]) -> list[Digest]:
@@ -97,7 +101,7 @@ class _Shared(Jobs):
         tables = {name: pl.concat([getattr(each, name) for each in profiles], rechunk=True) for name in TABLES}
         numbers = [number for number, each in enumerate(profiles) for _ in range(each.processes.height)]
         tables["processes"] = tables["processes"].with_columns(pl.Series(plan.SOURCE, numbers, pl.UInt32))
-        super().__init__(replace(profiles[0], **tables))
+        super().__init__(profiles[0].with_tables(**tables))
         self._parts: dict[str, tuple[dict[int, pl.DataFrame], pl.DataFrame]] = {}
 
     def part(self, name: str, number: int) -> pl.DataFrame:
@@ -140,7 +144,7 @@ class _OneOfSeveral(Digest):
     """The digest of one of several jobs that are looked at together."""
 
     def __init__(self, profile: Profile, job: str, number: int, shared: _Shared) -> None:
-        super().__init__(replace(profile, slices=pl.DataFrame()), job)
+        super().__init__(profile.with_tables(slices=pl.DataFrame()), job)
         self._number, self._shared = number, shared
 
     def _part(self, name: str) -> pl.DataFrame:

@@ -34,6 +34,13 @@ KEYS = ["process", "storage", "slice"]
 ROWS_AT_ONCE = 1 << 19
 
 
+def synced_ns() -> pl.Expr:
+    """Time in syncs of rows of `process_slices`. What waits for requests (io_getevents, aio_suspend, io_uring_enter)
+    is counted with the syncs, and is no longer than the requests were under way: their own time has it.
+    """
+    return (pl.col("sync_ns") - pl.sum_horizontal(REQUEST_TIMES)).clip(0)
+
+
 def process_slices(rows: dict[str, pl.Series], sums: pl.DataFrame, mounts: pl.DataFrame) -> pl.DataFrame:
     """The frame `process_slices`.
 
@@ -116,10 +123,11 @@ def some_processes(rows: pl.DataFrame, rows_at_once: int = ROWS_AT_ONCE) -> Iter
 
 
 def _grouped(rows: pl.DataFrame) -> pl.DataFrame:
+    has_requests = bool((rows["layer"] == REQUEST_LAYER).any())
     return (
-        rows.lazy()
+        _by_kind(rows.lazy(), has_requests)
         .group_by(KEYS)
-        .agg(*_summed(), pl.col("threads").max().clip(1), most_spread(rows.columns))
+        .agg(pl.col(SUMS).sum(), pl.col("threads").max().clip(1), most_spread(rows.columns))
         .sort(KEYS)
         .collect()
     )
@@ -134,17 +142,19 @@ def process_sums(sums: pl.DataFrame, mounts: pl.DataFrame) -> pl.DataFrame:
     """What each process did on files in all slices: process, the columns of SUMS, and SPREAD."""
     on_files = mounts.select("process", "mount")
     rows = sums.lazy().filter(is_own()).join(on_files.lazy(), on=["process", "mount"], how="semi")
-    return rows.group_by("process").agg(*_summed(), most_spread(sums.columns)).collect()
+    return _by_kind(rows, True).group_by("process").agg(pl.col(SUMS).sum(), most_spread(sums.columns)).collect()
 
 
-def _summed() -> list[pl.Expr]:
-    """What adds up over rows of several layers."""
+def _by_kind(rows: pl.LazyFrame, has_requests: bool) -> pl.LazyFrame:
+    """Rows of profiles with the times of requests in columns of their own: what is filtered while it is grouped costs
+    several times as much as what is grouped alone.
+    """
+    if not has_requests:
+        return rows.with_columns(pl.lit(0, pl.UInt64).alias(name) for name in REQUEST_TIMES)
     is_request = pl.col("layer") == REQUEST_LAYER
-    return [
-        pl.col(*BYTES, *OPS).sum(),
-        pl.col(TIMES).filter(is_call()).sum(),
-        *(pl.col(f"{way}_ns").filter(is_request).sum().alias(f"{way}_request_ns") for way in DIRECTIONS),
-    ]
+    return rows.with_columns(
+        pl.when(is_request).then(f"{way}_ns").otherwise(0).alias(f"{way}_request_ns") for way in DIRECTIONS
+    ).with_columns(pl.when(is_call()).then(name).otherwise(0).alias(name) for name in TIMES)
 
 
 def sums() -> list[pl.Expr]:

@@ -14,30 +14,54 @@ NETWORK_TYPES = (
     "fuse.dfuse", "fuse.daos", "fuse.cvmfs2", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone",
 )  # fmt: skip
 NETWORK_SOURCE = r"^[^/].*:/|^//[^/]"
+NFS_TYPES = ("nfs", "nfs4")
 KEY = ("type", "source", "node", "of_point")
 
 
 def mounts_with_storage(mounts: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
     """The file systems among a profile's mounts: process, mount, point, storage and the columns of KEY.
 
-    mounts: process, mount, object, type, source, point. nodes: process, node. A network file system is one storage on
-    every node; any other is one a node. Where the source names no device, as a tmpfs's does not, the mount point is
-    part of what tells storages apart (of_point).
+    mounts: process, mount, object, type, source, point, and address if the profile has it. nodes: process, node. A
+    network file system is one storage on every node (`contended`); any other is one a node. Where the source names no
+    device, as a tmpfs's does not, the mount point is part of what tells storages apart (of_point).
     """
     is_network = pl.col("type").is_in(NETWORK_TYPES) | pl.col("source").str.contains(NETWORK_SOURCE)
     names_device = is_network | pl.col("source").str.starts_with("/")
+    if "address" not in mounts.columns:
+        mounts = mounts.with_columns(address=pl.lit(""))
     files = (
         mounts.filter(pl.col("object") == "file")
-        .with_columns(pl.col("type", "source", "point").cast(pl.String).fill_null(""))
+        .with_columns(pl.col("type", "source", "point", "address").cast(pl.String).fill_null(""))
         .join(nodes.select("process", "node"), on="process")
         .with_columns(
             node=pl.when(is_network).then(pl.lit("")).otherwise("node"),
             of_point=pl.when(names_device).then(pl.lit("")).otherwise("point"),
+            # A server has names and aliases, and mounts of it have its address.
+            server=pl.when(pl.col("type").is_in(NFS_TYPES) & (pl.col("address") != ""))
+            .then(pl.format("{}:/", "address"))
+            .otherwise("source"),
         )
     )
-    keys = files.select(KEY).unique()
-    numbers = pl.Series("storage", [storage_number(*key) for key in keys.iter_rows()], pl.UInt64)
-    return files.join(keys.with_columns(numbers), on=KEY).select("process", "mount", "point", "storage", *KEY)
+    told_by = ["type", "server", "node", "of_point"]
+    keys = files.select(told_by).unique()
+    numbers = pl.Series("storage", [storage_number(*contended(*key)) for key in keys.iter_rows()], pl.UInt64)
+    return files.join(keys.with_columns(numbers), on=told_by).select("process", "mount", "point", "storage", *KEY)
+
+
+def contended(type: str, source: str, node: str, of_point: str) -> tuple[str, str, str, str]:
+    """A file system by what jobs contend for there: an NFS server, whichever of its exports is mounted by whichever
+    version; a Lustre file system, whichever of its servers the mount names.
+    """
+    if type in NFS_TYPES and ":/" in source:
+        return "nfs", source.rpartition(":/")[0].lower(), node, of_point
+    if type == "lustre" and ":/" in source:
+        return type, lustre_name(source), node, of_point
+    return type, source, node, of_point
+
+
+def lustre_name(source: str) -> str:
+    """The name of a Lustre file system, with which those of its targets begin. source: SERVERS:/NAME[/DIRECTORY]."""
+    return source.rpartition(":/")[2].split("/")[0]
 
 
 def busiest_points(mounts: pl.DataFrame, storages: pl.DataFrame, of: Sequence[str] = ()) -> pl.DataFrame:

@@ -104,7 +104,7 @@ def _clashing(reading: Reading) -> set[int]:
 
 def _frames(sources: Sequence[Source], reading: Reading) -> Together:
     tables: Mapping[str, pl.DataFrame] = reading.tables
-    profile = Profile(Path(), "", sources[0].slice_ns, sources[0].schema, [], **tables)
+    profile = Profile(Path(), "", sources[0].slice_ns, sources[0].schema, [], tables)
     digest = _Jobs(profile)
     of_process = digest.number_of_process
     frames = {"jobs": _jobs(digest, sources)}

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slicewise.contract import job_name
+from slicewise.digest.processes import unknown_node
 from slicewise.errors import UserError
 from slicewise.imports import events
-from slicewise.imports.job import WAYS, ImportedJob, Mount, Numbered, Process, identity
+from slicewise.imports.job import WAYS, ImportedJob, Mount, Numbered, Process, identity, refuse_lines
 from slicewise.kinds import KINDS
 from slicewise.profile.plausible import MOST_NS, MOST_OF_ANYTHING
 
@@ -23,7 +24,6 @@ OPTIONAL = (
 # A number of seconds with at most 9 digits behind the point: a nanosecond.
 SECONDS = re.compile(r"(\d{1,10})(?:\.(\d{1,9})0*)?")
 WHOLE = re.compile(r"\d{1,19}")
-MOST_BAD_NAMED = 3
 UNKNOWN = "unknown"
 LAYER = "posix"
 
@@ -85,11 +85,7 @@ def _read(file: Path, jobs: dict[str, _Job]) -> None:
         raise UserError(f"{file}: cannot be read: {error.strerror}; name a CSV file") from error
     except (csv.Error, UnicodeDecodeError) as error:
         raise UserError(f"{file}: is no CSV in UTF-8 ({error}); see docs/imports.md for the columns") from error
-    if bad:
-        more = f" and {len(bad) - MOST_BAD_NAMED:,} more lines" if len(bad) > MOST_BAD_NAMED else ""
-        raise UserError(
-            f"{file}: {'; '.join(bad[:MOST_BAD_NAMED])}{more}; nothing was imported, for it would lack these"
-        )
+    refuse_lines(file, bad)
     if not count:
         raise UserError(f"{file}: has no rows; see docs/imports.md for the columns")
 
@@ -123,7 +119,7 @@ def _take(row: Mapping[str, str], file: Path, jobs: dict[str, _Job]) -> None:
     name = job_name(row.get("job") or file.stem)
     job = jobs.setdefault(name, _Job(name))
     job.user = max(job.user, user)
-    key = (row.get("node") or UNKNOWN, row.get("process") or str(max(rank, 0)))
+    key = (row.get("node") or unknown_node(), row.get("process") or str(max(rank, 0)))
     who = job.who.setdefault(key, _Who(len(job.who), rank, row.get("program") or "", begin_ns, end_ns))
     who.begin_ns, who.end_ns = min(who.begin_ns, begin_ns), max(who.end_ns, end_ns)
     mount = Mount(row.get("mount") or "/", row.get("type") or UNKNOWN, row.get("source") or "")

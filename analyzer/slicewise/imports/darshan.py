@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from slicewise.digest.processes import unknown_node
 from slicewise.errors import UserError
 from slicewise.imports import events
 from slicewise.imports.darshan_heat import Amounts, heat_rows
@@ -353,7 +354,7 @@ def _extent(log: Log, record: Record, time: str) -> tuple[int, int]:
 def _processes(log: Log) -> Iterator[Process]:
     """One for each rank, also of those that did nothing: a rank that is not there would seem to be missing."""
     hosts = set(log.hosts.values())
-    elsewhere = hosts.pop() if len(hosts) == 1 else f"unknown-{log.job}"
+    elsewhere = hosts.pop() if len(hosts) == 1 else unknown_node(log.job)
     is_mpi = log.ranks > 1
     for rank in range(log.ranks):
         yield Process(

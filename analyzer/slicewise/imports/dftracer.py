@@ -16,9 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from slicewise.contract import job_name
+from slicewise.digest.processes import unknown_node
 from slicewise.errors import UserError
 from slicewise.imports import events
-from slicewise.imports.job import OTHER_THINGS, WAYS, ImportedJob, Mount, Numbered, Process, identity, mount_of
+from slicewise.imports.job import (
+    OTHER_THINGS,
+    WAYS,
+    ImportedJob,
+    Mount,
+    Numbered,
+    Process,
+    identity,
+    mount_of,
+    refuse_lines,
+)
 from slicewise.profile.files import unreadable
 from slicewise.profile.plausible import MOST_NS, MOST_OF_ANYTHING
 
@@ -49,7 +60,6 @@ NAMES_OF = {"FH": "files", "HH": "hosts", "SH": "texts"}
 UNITS = {"US": 1000, "NS": 1}
 US = "US"
 GZIP = b"\x1f\x8b"
-MOST_NAMED = 3
 UNKNOWN = "unknown"
 # What lies here is no file of a file system.
 PSEUDO, IN_MEMORY = ("/proc/", "/sys/", "/dev/"), "/dev/shm/"
@@ -133,9 +143,7 @@ def _read(file: Path, job: _Job, may_be_cut: bool) -> None:
                 bad.append(f"line {number:,} {said}")
     except _CutShort as error:
         tail = str(error)
-    if bad:
-        more = f" and {len(bad) - MOST_NAMED:,} more lines" if len(bad) > MOST_NAMED else ""
-        raise UserError(f"{file}: {'; '.join(bad[:MOST_NAMED])}{more}; nothing was imported, for it would lack these")
+    refuse_lines(file, bad)
     if tail and not may_be_cut:
         raise UserError(
             f"{file}: its end is damaged: {tail}, after {count:,} sound events; --cut imports what is there"
@@ -183,7 +191,7 @@ def _take(event: Any, names: dict[str, dict[str, str]], job: _Job) -> None:
     unit = names["units"].get(process) or names["units"].get(f" {event['pid']}", US)
     if unit not in UNITS:
         raise _BadLine(f"has times in {unit}, too coarse for slices; trace with DFTRACER_TIME_METRIC=US")
-    host = names["hosts"].get(str(arguments.get("hhash", "")), arguments.get("hostname", UNKNOWN))
+    host = names["hosts"].get(str(arguments.get("hhash", "")), arguments.get("hostname", unknown_node()))
     begin_ns, length_ns = int(event["ts"]) * UNITS[unit], int(event["dur"]) * UNITS[unit]
     if begin_ns < 0 or length_ns < 0 or begin_ns + length_ns > MOST_NS:
         raise _BadLine(f"was at no time that a clock tells ({event['ts']})")

@@ -15,6 +15,7 @@ from slicewise.imports import events
 
 WAYS = events.MOVING
 OTHER_THINGS = "other"
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -112,3 +113,10 @@ def moved_in(rows: pl.DataFrame) -> dict[tuple[str, str], int]:
     """Bytes by layer and way of rows that have a column `layer` and bytes of each way."""
     summed = rows.group_by("layer").agg(pl.col(f"{way}_bytes").cast(pl.Int64).sum() for way in WAYS)
     return {(str(row[0]), way): row[1 + place] for row in summed.iter_rows() for place, way in enumerate(WAYS)}
+
+
+def refuse_lines(file: Path, bad: Sequence[str]) -> None:
+    """Raises UserError where a file has bad lines; bad: what is wrong with each."""
+    if bad:
+        more = f" and {len(bad) - MOST_NAMED:,} more lines" if len(bad) > MOST_NAMED else ""
+        raise UserError(f"{file}: {'; '.join(bad[:MOST_NAMED])}{more}; nothing was imported, for it would lack these")

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from slicewise import __version__
+from slicewise import __version__, contract
 from slicewise.contract import job_name, layers_of
 from slicewise.digest.digest import read_digest
 from slicewise.errors import UserError
@@ -47,63 +47,49 @@ ENUMERATIONS = {
 }  # fmt: skip
 
 
-def _columns(kind: str, unit: str, merge: str, *names: str, meaning: str = "") -> list[dict[str, str]]:
-    return [{"name": name, "type": kind, "unit": unit, "merge": merge, "meaning": meaning} for name in names]
+# Of the tables of every profile those that a log fills, with the columns that it has; and columns that only imported
+# profiles have, with their type, unit, merge rule and meaning.
+WRITTEN = {
+    "processes": "job host program account user pid ranks rank start_ns end_ns slice_ns ending clock",
+    "mounts": "mount object point type source",
+    "slices": (
+        "mount layer slice threads read_ops write_ops meta_ops sync_ops read_ns write_ns meta_ns sync_ns "
+        "read_bytes write_bytes"
+    ),
+    "files": "file mount path opens read_ops write_ops read_bytes write_bytes read_ns write_ns",
+    "calls": "operation calls",
+    "mishaps": "mishap count",
+}
+OF_IMPORTS = {
+    "processes": [
+        ("source", "STRING", "", "LAST", "what it was imported from"),
+        ("clock_error_ns", "U64", "ns", "LAST", "by so much its times may lie off the clock"),
+    ],
+    "slices": [("spread", "U64", "slices", "MAX", "over how many slices the bytes were spread")],
+}
 
 
-def _enumerated(name: str, enumeration: str, merge: str = "LAST") -> list[dict[str, str]]:
-    return [column | {"enumeration": enumeration} for column in _columns("ENUM", "", merge, name)]
+def _tables() -> list[dict[str, Any]]:
+    """The tables of imported profiles."""
+    keys = ("name", "type", "unit", "merge", "meaning")
+    found = []
+    for table in contract.tables():
+        if wanted := WRITTEN.get(table["name"], "").split():
+            columns = [column for column in table["columns"] if column["name"] in wanted]
+            columns += [dict(zip(keys, own, strict=True)) for own in OF_IMPORTS.get(table["name"], [])]
+            found.append(table | {"columns": columns})
+    return found
 
 
-def _figures(*whats: tuple[str, str], ways: Sequence[str] = ("read", "write")) -> list[dict[str, str]]:
-    return [column for what, unit in whats for way in ways for column in _columns("U64", unit, "SUM", f"{way}_{what}")]
-
-
-TABLES: dict[str, tuple[str, list[dict[str, str]]]] = {
-    "processes": ("LAST", [
-        *_columns("STRING", "", "LAST", "job", "host", "program", "account"),
-        *_columns("STRING", "", "LAST", "source", meaning="what it was imported from"),
-        *_columns("U64", "", "LAST", "user", "pid", "ranks"),
-        *_columns("I64", "", "LAST", "rank"),
-        *_columns("U64", "ns", "LAST", "start_ns", "end_ns", "slice_ns"),
-        *_columns("U64", "ns", "LAST", "clock_error_ns", meaning="by so much its times may lie off the clock"),
-        *_enumerated("ending", "endings"),
-        *_enumerated("clock", "clocks"),
-    ]),
-    "mounts": ("LAST", [
-        *_columns("U64", "", "KEY", "mount"),
-        *_enumerated("object", "objects"),
-        *_columns("STRING", "", "LAST", "point", "type", "source"),
-    ]),
-    "slices": ("ADD", [
-        *_columns("U64", "", "KEY", "mount"),
-        *_enumerated("layer", "layers", "KEY"),
-        *_columns("U64", "", "KEY", "slice"),
-        *_figures(("ops", "count"), ("ns", "ns"), ways=("read", "write", "meta", "sync")),
-        *_figures(("bytes", "bytes")),
-        *_columns("U64", "threads", "MAX", "threads"),
-        *_columns("U64", "slices", "MAX", "spread", meaning="over how many slices the bytes were spread"),
-    ]),
-    "files": ("LAST", [
-        *_columns("U64", "", "KEY", "file"),
-        *_columns("U64", "", "LAST", "mount"),
-        *_columns("STRING", "", "LAST", "path"),
-        *_columns("U64", "count", "SUM", "opens"),
-        *_figures(("ops", "count"), ("bytes", "bytes"), ("ns", "ns")),
-    ]),
-    "calls": ("LAST", [*_enumerated("operation", "operations", "KEY"), *_columns("U64", "count", "SUM", "calls")]),
-    "mishaps": ("LAST", [*_enumerated("mishap", "mishaps", "KEY"), *_columns("U64", "count", "SUM", "count")]),
-}  # fmt: skip
-NUMBER_OF_TABLE = {name: number for number, name in enumerate(TABLES)}
+TABLES = _tables()
 
 
 def schema_text() -> bytes:
     """The schema of imported profiles."""
-    tables = [{"name": name, "rows": rows, "columns": columns} for name, (rows, columns) in TABLES.items()]
     enumerations = {name: [{"name": one} for one in names] for name, names in ENUMERATIONS.items()}
     writer = f"slicewise {__version__} import"
     return json.dumps(
-        {"format": FORMAT_VERSION, "writer": writer, "enumerations": enumerations, "tables": tables}
+        {"format": FORMAT_VERSION, "writer": writer, "enumerations": enumerations, "tables": TABLES}
     ).encode()
 
 
@@ -121,7 +107,7 @@ def write_profile(job: ImportedJob, into: Path) -> Path:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with aside.open("wb") as file:
-            file.writelines(_frames(job, rows))
+            file.writelines(frames(job, rows))
             file.flush()
             os.fsync(file.fileno())
         written = read_profile(aside, needs_axis=False)
@@ -148,12 +134,15 @@ def _require_own_place(directory: Path, name: str, processes: set[int]) -> None:
             raise UserError(f"{directory}: holds another job of this name; give another directory to --into")
 
 
-def _frames(job: ImportedJob, rows: pl.DataFrame) -> list[bytes]:
+def frames(job: ImportedJob, rows: pl.DataFrame | None = None) -> list[bytes]:
+    """The frames of a job's file. rows: of `slices_of`, where they are made already."""
+    if rows is None:
+        rows = slices_of(job.events, job.slice_ns)
     text = schema_text()
-    packer = _Packer(zlib.crc32(text))
+    packer = Packer(zlib.crc32(text))
     files = files_of(job.events)
     of_slices, of_files = _by_process(rows), _by_process(files)
-    frames = [packer.frame(SCHEMA_PROCESS, 0, text)]
+    made = [packer.frame(SCHEMA_PROCESS, 0, text)]
     for place, process in enumerate(job.processes):
         own = rows.slice(*of_slices.get(place, (0, 0)))
         own_files = files.slice(*of_files.get(place, (0, 0)))
@@ -161,11 +150,11 @@ def _frames(job: ImportedJob, rows: pl.DataFrame) -> list[bytes]:
         for first in range(0, own.height, ROWS_A_FRAME):
             payloads.append(_slices(own.slice(first, ROWS_A_FRAME)))
         for number, payload in enumerate(payloads):
-            frames.append(packer.frame(process.number, number, payload, number == len(payloads) - 1))
-    return frames
+            made.append(packer.frame(process.number, number, payload, number == len(payloads) - 1))
+    return made
 
 
-class _Packer:
+class Packer:
     def __init__(self, schema_id: int) -> None:
         self._schema_id = schema_id
 
@@ -192,14 +181,14 @@ def _head(job: ImportedJob, process: Process, own: pl.DataFrame) -> bytes:
         "start_ns": process.start_ns, "end_ns": process.end_ns, "slice_ns": job.slice_ns,
         "clock_error_ns": process.clock_error_ns, "ending": "exit", "clock": "log",
     }  # fmt: skip
-    head = _chunk("processes", {name: [value] for name, value in told.items()})
+    head = CHUNKS.chunk("processes", {name: [value] for name, value in told.items()})
     used = sorted(own["mount"].unique().to_list())
     mounts = [job.mounts[mount] for mount in used]
     if not mounts:
         return head
     columns: dict[str, Sequence[Any]] = {"mount": used}
     columns |= {name: [getattr(one, name) for one in mounts] for name in ("object", "point", "type", "source")}
-    return head + _chunk("mounts", columns)
+    return head + CHUNKS.chunk("mounts", columns)
 
 
 def _files(job: ImportedJob, place: int, own: pl.DataFrame) -> bytes:
@@ -212,7 +201,7 @@ def _files(job: ImportedJob, place: int, own: pl.DataFrame) -> bytes:
         columns["file"] = np.arange(first + 1, first + 1 + part.height)
         columns["path"] = [job.paths[number] for number in numbers]
         columns["opens"] = [job.opens.get((place, number), 0) for number in numbers]
-        made += _chunk("files", columns)
+        made += CHUNKS.chunk("files", columns)
     return made
 
 
@@ -220,27 +209,35 @@ def _slices(part: pl.DataFrame) -> bytes:
     columns: dict[str, Any] = {name: part[name].to_numpy() for name in part.columns if name not in ("process", "layer")}
     columns["layer"] = part["layer"].to_list()
     columns["threads"] = np.ones(part.height, np.int64)
-    return _chunk("slices", columns)
+    return CHUNKS.chunk("slices", columns)
 
 
-def _chunk(table: str, columns: Mapping[str, Any]) -> bytes:
-    listed = TABLES[table][1]
-    presence = bytearray((len(listed) + 7) // 8)
-    encoded = []
-    for place, column in enumerate(listed):
-        if column["name"] not in columns:
-            continue
-        presence[place // 8] |= 1 << place % 8
-        values = columns[column["name"]]
-        if column["type"] == "STRING":
-            encoded.append(_texts(values))
-            continue
-        if column["type"] == "ENUM":
-            names = ENUMERATIONS[column["enumeration"]]
-            values = [names.index(value) for value in values]
-        encoded.append(_numbers(np.asarray(values, np.int64).view(np.uint64)))
-    rows = len(next(iter(columns.values())))
-    return struct.pack("<BI", NUMBER_OF_TABLE[table], rows) + presence + b"".join(encoded)
+class Chunks:
+    """Tables as a frame's payload holds them, by the schema that they are of."""
+
+    def __init__(self, tables: Sequence[Mapping[str, Any]]) -> None:
+        self._columns = {table["name"]: table["columns"] for table in tables}
+        self._number = {table["name"]: number for number, table in enumerate(tables)}
+
+    def chunk(self, table: str, columns: Mapping[str, Any]) -> bytes:
+        """Rows of a table, from its columns; those that are not there are 0."""
+        listed = self._columns[table]
+        presence = bytearray((len(listed) + 7) // 8)
+        encoded = []
+        for place, column in enumerate(listed):
+            if column["name"] not in columns:
+                continue
+            presence[place // 8] |= 1 << place % 8
+            values = columns[column["name"]]
+            if column["type"] == "STRING":
+                encoded.append(_texts(values))
+                continue
+            if column["type"] == "ENUM":
+                names = ENUMERATIONS[column["enumeration"]]
+                values = [names.index(value) for value in values]
+            encoded.append(_numbers(np.asarray(values, np.int64).view(np.uint64)))
+        rows = len(next(iter(columns.values())))
+        return struct.pack("<BI", self._number[table], rows) + presence + b"".join(encoded)
 
 
 def _numbers(values: npt.NDArray[np.uint64]) -> bytes:
@@ -255,3 +252,6 @@ def _texts(values: Sequence[str]) -> bytes:
     """A column of text; of a long one its end."""
     encoded = [value.encode("utf-8", "replace")[-MOST_TEXT_BYTES:] for value in values]
     return struct.pack(f"<{len(encoded)}H", *map(len, encoded)) + b"".join(encoded)
+
+
+CHUNKS = Chunks(TABLES)

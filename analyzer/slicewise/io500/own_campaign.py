@@ -1,4 +1,4 @@
-"""A run of `slicewise expect run`, as it is kept: one JSON file, labelled as not IO500.
+"""A run of `slicewise storage benchmark`, as it is kept: one JSON file, labelled as not IO500.
 
 Text in, run out, and back; it opens no file.
 """

@@ -20,7 +20,7 @@ from slicewise.io500.texts import (
     EASY_WRITE,
     HARD_WRITE,
     Phase,
-    Summary,
+    ResultSummary,
     Unreadable,
     api_name,
     local_time,
@@ -151,7 +151,7 @@ def _why_not(file: Path) -> str:
 
 def _runs_in(place: Path, directory: Path, files: list[Path], unreadable: list[NotRead]) -> list[Run]:
     """The run that one directory's files make: what the summary leaves out is taken from result.txt."""
-    read: list[tuple[Path, Summary]] = []
+    read: list[tuple[Path, ResultSummary]] = []
     for file in files:
         try:
             if file.name == own_campaign.RUN_FILE:
@@ -176,7 +176,7 @@ def _runs_in(place: Path, directory: Path, files: list[Path], unreadable: list[N
     return []
 
 
-def _run(place: Path, directory: Path, file: Path, summaries: list[Summary]) -> Run:
+def _run(place: Path, directory: Path, file: Path, summaries: list[ResultSummary]) -> Run:
     # A result.txt that was not named may still say what the summary of its directory leaves out.
     beside = directory / SUMMARY_FILES[1]
     if len(summaries) == 1 and file.name == SUMMARY_FILES[0] and beside.is_file():

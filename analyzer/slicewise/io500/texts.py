@@ -62,7 +62,7 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class Summary:
+class ResultSummary:
     """What a text says of a run. phases: by IO500's names with hyphens, find and extra ones too. apis: of the phases
     whose command is there. trouble: what in it was not understood, a line each. start: when it began, as its clock said
     (None: not said).
@@ -75,7 +75,7 @@ class Summary:
     processes: int | None = None
 
 
-def read_summary(text: str) -> Summary:
+def read_summary(text: str) -> ResultSummary:
     """A summary of any layout. Raises Unreadable where it holds no phase at all."""
     if "\x00" in text[:4096]:
         raise Unreadable("it is binary, no summary of IO500")
@@ -116,7 +116,7 @@ def local_time(text: str) -> datetime | None:
     return None
 
 
-def _of_lines(lines: list[str]) -> Summary:
+def _of_lines(lines: list[str]) -> ResultSummary:
     """The layouts of result_summary.txt."""
     phases: dict[str, Phase] = {}
     trouble = []
@@ -134,10 +134,10 @@ def _of_lines(lines: list[str]) -> Summary:
             continue
         is_valid = "invalid" not in f"{match['mark']}{match['remark'] or ''}".lower()
         phases[name] = Phase(name, float(match["rate"]) * factor, float(match["time"]), is_valid)
-    return Summary(phases, trouble=tuple(trouble))
+    return ResultSummary(phases, trouble=tuple(trouble))
 
 
-def _of_sections(lines: list[str]) -> Summary:
+def _of_sections(lines: list[str]) -> ResultSummary:
     """The layouts of result.txt: with a section [run] first, or with what it holds before any section."""
     sections: dict[str, dict[str, str]] = {"run": {}}
     invalid: set[str] = set()
@@ -171,7 +171,7 @@ def _of_sections(lines: list[str]) -> Summary:
     }
     starts = [time for pairs in sections.values() if (time := local_time(pairs.get("t_start", "")))]
     processes = _number(sections["run"].get("procs", ""))
-    return Summary(phases, apis, tuple(trouble), min(starts, default=None), int(processes) if processes else None)
+    return ResultSummary(phases, apis, tuple(trouble), min(starts, default=None), int(processes) if processes else None)
 
 
 def _phase_name(name: str) -> str:

@@ -14,11 +14,12 @@ class Damage:
     """Something that could not be read. `message` is the line for a user.
 
     kind: "damaged": bytes of a file are no sound frames; "missing": a process's frames are not there at all;
-    "unfinished": processes without their last frame. byte_ranges: (first, end) in `file`. processes: unique ids of
+    "unfinished": processes without their last frame; "implausible": processes with numbers that no job has, which are
+    left out. byte_ranges: (first, end) in `file`. processes: unique ids of
     those concerned, as far as known. lost_frames: frames that nobody has; lost_slices: slices that only they held.
     """
 
-    kind: Literal["damaged", "missing", "unfinished"]
+    kind: Literal["damaged", "missing", "unfinished", "implausible"]
     file: str
     message: str
     byte_ranges: tuple[tuple[int, int], ...] = ()
@@ -28,7 +29,7 @@ class Damage:
 
 
 @dataclass(frozen=True)
-class Loss:
+class Missed:
     """Frames of one process that nobody has. slices: how many lie between those of the frames around the gaps."""
 
     process: int
@@ -41,7 +42,7 @@ def in_words(
     sound_frames: int,
     byte_ranges: Sequence[tuple[int, int]],
     damaged_frames: int,
-    losses: Sequence[Loss],
+    losses: Sequence[Missed],
     pids: Mapping[int, int],
     slice_ns: int,
 ) -> str:
@@ -64,13 +65,26 @@ def unfinished_in_words(profile: str, processes: int, is_directory: bool) -> str
     return f"{profile}: {have} not finished (still running, or killed: slicewise recover {directory})"
 
 
+def odd_in_words(profile: str, odd: Mapping[int, str], pids: Mapping[int, int]) -> str:
+    """The line for processes that are left out, each with what is wrong with it."""
+    named = [
+        f"{f'process {pids[process]}' if process in pids else f'collector {process:#x}'} ({what})"
+        for process, what in list(odd.items())[:MOST_NAMED]
+    ]
+    more = len(odd) - MOST_NAMED
+    if more > 0:
+        named.append(f"{more:,} more")
+    are = "is" if len(odd) == 1 else "are"
+    return f"{profile}: {', '.join(named)} {are} left out: no job has such numbers; all else was read"
+
+
 def _ranges(byte_ranges: Sequence[tuple[int, int]]) -> str:
     named = ", ".join(f"{begin:,}-{end - 1:,}" for begin, end in byte_ranges[:MOST_NAMED])
     more = len(byte_ranges) - MOST_NAMED
     return f"{named}, and {more:,} more ranges" if more > 0 else named
 
 
-def _lost(losses: Sequence[Loss], pids: Mapping[int, int], slice_ns: int) -> str:
+def _lost(losses: Sequence[Missed], pids: Mapping[int, int], slice_ns: int) -> str:
     """ "8 s of process 4411 and 2 frames of process 4412 are"."""
     parts = []
     for loss in losses[:MOST_NAMED]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from slicewise.text import words
 SUFFIX = ".swz"
 WAY_OUT = f"give a job's directory (SLICEWISE_DIR/JOB) or a {SUFFIX} file"
 MOST_NAMED_JOBS = 6
+# The directory of a profile of file servers: its file system, and its day (UTC).
+SERVERS_NAME = re.compile(r"servers\..*\.(\d{4}-[01]\d-[0-3]\d)")
 
 
 def profile_files(path: Path) -> list[Path]:
@@ -38,7 +41,8 @@ def profile_files(path: Path) -> list[Path]:
 
 
 def job_places(paths: Iterable[Path]) -> list[Path]:
-    """The jobs at `paths`, each once; a directory of job directories stands for all of them.
+    """The jobs at `paths`, each once; a directory of job directories stands for all of them, without what servers
+    counted.
 
     Raises UserError where there is none.
     """
@@ -50,7 +54,8 @@ def _job_places(path: Path) -> Iterator[Path]:
     if not path.is_dir() or any(path.glob(f"*{SUFFIX}")):
         yield path
         return
-    jobs = sorted(place for place in path.iterdir() if place.is_dir() and any(place.glob(f"*{SUFFIX}")))
+    there = (place for place in path.iterdir() if place.is_dir() and not is_of_servers(place))
+    jobs = sorted(place for place in there if any(place.glob(f"*{SUFFIX}")))
     if not jobs:
         raise UserError(f"{path}: holds no profile; give jobs' directories, or a directory of such")
     yield from jobs
@@ -61,6 +66,19 @@ def _own_files(directory: Path) -> Iterator[Path]:
         for entry in entries:
             if entry.name.endswith(SUFFIX) and entry.name != SUFFIX and entry.is_file():
                 yield directory / entry.name
+
+
+def is_of_servers(place: Path) -> bool:
+    """Whether a profile's directory or file is one of servers, by its name: servers.FILESYSTEM.YYYY-MM-DD."""
+    return SERVERS_NAME.fullmatch(place.name) is not None or SERVERS_NAME.fullmatch(place.parent.name) is not None
+
+
+def is_job_directory(path: Path) -> bool:
+    """Whether a directory holds a profile's files."""
+    try:
+        return next(_own_files(path), None) is not None
+    except (NotADirectoryError, FileNotFoundError):
+        return False
 
 
 def unreadable(path: Path, error: OSError | int) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
+from slicewise.errors import UserError
 from slicewise.profile import plan
-from slicewise.profile.files import job_places, profile_files
+from slicewise.profile.files import profile_files
 from slicewise.profile.plan import Want
 from slicewise.profile.reader import NOTHING, SLICES, Profile, profile_of, read_wanted, wants_of
 from slicewise.profile.reading import Reading, read_jobs
@@ -16,14 +17,6 @@ from slicewise.profile.schema import Schema
 
 # Of files that are read together: so many bytes, so that memory does not grow with the number of large jobs.
 BYTES_AT_ONCE = 16 << 20
-
-
-def read_profiles(paths: Iterable[Path]) -> list[Profile]:
-    """The profiles at `paths`, each once; a directory of job directories stands for all of them.
-
-    Raises UserError for what is no profile, and where there is none.
-    """
-    return profiles_of(job_places(paths))
 
 
 def profiles_of(
@@ -50,6 +43,33 @@ def batches(places: Sequence[Path]) -> Iterator[list[Path]]:
         together += size
     if batch:
         yield batch
+
+
+class Whole(Exception):
+    """A job that must be read at once."""
+
+
+def parts_of(place: Path, wants: Mapping[str, Want]) -> Iterator[Reading]:
+    """A large job some of its files at a time, as if each file were a job, so that memory does not grow with it.
+
+    Raises Whole where that is not the same as to read it at once: a process has frames in two files, or anything is
+    amiss with a file.
+    """
+    seen, kinds, before = list[pl.DataFrame](), set[object](), 0
+    try:
+        for files in batches(profile_files(place)):
+            reading = read_jobs(files, wants)
+            kinds |= {(source.job, source.slice_ns, source.schema) for source in reading.sources}
+            if any(source.damage or source.schemas != 1 for source in reading.sources) or len(kinds) > 1:
+                raise Whole
+            own = pl.concat(table.select(plan.SOURCE, "process").unique() for table in reading.tables.values()).unique()
+            seen.append(own.with_columns(pl.col(plan.SOURCE) + before))
+            before += len(files)
+            yield reading
+    except UserError as error:
+        raise Whole from error
+    if pl.concat(seen)["process"].is_duplicated().any():
+        raise Whole
 
 
 def _read_together(places: list[Path], wants: Mapping[str, Want]) -> Iterator[Profile]:

@@ -11,18 +11,19 @@ from pathlib import Path
 
 import polars as pl
 
+from slicewise import contract
 from slicewise.profile.damage import Damage
 from slicewise.profile.plan import Want
 from slicewise.profile.plausible import require_axis
-from slicewise.profile.reading import REQUIRED_TABLES, read_jobs
+from slicewise.profile.reading import read_jobs
 from slicewise.profile.schema import Schema
 from slicewise.profile.source import Source
 
 
 @dataclass(frozen=True)
 class Profile:
-    """One job. Every frame has a column `process` (u64, the process's unique id) and the columns of the schema's table
-    of that name; names of enumerations are strings.
+    """One job. tables: frames by name, which are attributes too: each has a column `process` (u64, the process's unique
+    id) and the columns of the schema's table of that name; names of enumerations are strings.
 
     slices: `slice` is i64; rows of one (process, mount, layer, slice) are added up. Columns of bins are there only if
     they were asked for. sums: the same by (process, mount, layer), added up over all slices; `slice` is the last one.
@@ -36,53 +37,20 @@ class Profile:
     slice_ns: int
     schema: Schema
     damage: list[Damage]
-    processes: pl.DataFrame
-    mounts: pl.DataFrame
-    slices: pl.DataFrame
-    files: pl.DataFrame
-    calls: pl.DataFrame
-    mishaps: pl.DataFrame
-    unprofiled: pl.DataFrame
-    launches: pl.DataFrame
-    nodes: pl.DataFrame
-    node_devices: pl.DataFrame
-    node_slices: pl.DataFrame
-    node_networks: pl.DataFrame
-    node_blocks: pl.DataFrame
-    node_nfs: pl.DataFrame
-    node_lustre: pl.DataFrame
-    events: pl.DataFrame
-    hardware: pl.DataFrame
-    modules: pl.DataFrame
-    frames: pl.DataFrame
-    sites: pl.DataFrame
-    waits: pl.DataFrame
-    node_connections: pl.DataFrame
-    communication: pl.DataFrame
-    usage: pl.DataFrame
-    node_processes: pl.DataFrame
-    node_process_slices: pl.DataFrame
-    node_cgroups: pl.DataFrame
-    node_cgroup_disks: pl.DataFrame
-    node_others: pl.DataFrame
-    node_cgroup_mounts: pl.DataFrame
-    sums: pl.DataFrame
-    other_slices: pl.DataFrame
+    tables: Mapping[str, pl.DataFrame]
+
+    def __getattr__(self, name: str) -> pl.DataFrame:
+        if name.startswith("__") or name == "tables" or name not in self.tables:
+            raise AttributeError(name)
+        return self.tables[name]
+
+    def with_tables(self, **tables: pl.DataFrame) -> Profile:
+        """The profile with some tables in place of its own."""
+        return replace(self, tables={**self.tables, **tables})
 
 
-TABLES = REQUIRED_TABLES
-# What older profiles do not have: then the frame has no columns but `process`, and no rows.
-LATER_TABLES = (
-    "unprofiled", "launches",
-    "nodes", "node_devices", "node_slices", "node_networks", "node_blocks", "node_nfs", "node_lustre",
-    "events", "hardware", "modules", "frames", "sites", "waits",
-    "node_connections",
-    "communication", "usage",
-    "node_processes", "node_process_slices",
-    "node_cgroups", "node_cgroup_disks",
-    "node_others",
-    "node_cgroup_mounts",
-)  # fmt: skip
+# What profiles of before later tables came do not have: then the frame has no columns but `process`, and no rows.
+TABLES = tuple(table["name"] for table in contract.tables())
 
 SLICES, NOTHING = Want("slices"), Want("")
 
@@ -114,7 +82,7 @@ def read_profile(
 
 def wants_of(slices: Want, other_slices: Want, distributions: bool) -> dict[str, Want]:
     """What is wanted for a profile, by the names of its frames."""
-    wants = {name: Want(name) for name in (*TABLES, *LATER_TABLES)}
+    wants = {name: Want(name) for name in TABLES}
     sums = Want("slices", bins=distributions, last_of=("slice",))
     return wants | {"slices": slices, "sums": sums, "other_slices": other_slices}
 
@@ -135,5 +103,5 @@ def profile_of(source: Source, tables: Mapping[str, pl.DataFrame], needs_axis: b
         slice_ns=source.slice_ns,
         schema=source.schema,
         damage=list(source.damage),
-        **tables,
+        tables=tables,
     )

@@ -16,10 +16,10 @@ import polars as pl
 
 from slicewise.errors import UserError
 from slicewise.profile import damage, native, plan, sampled_only
-from slicewise.profile.damage import Damage, Loss
+from slicewise.profile.damage import Damage, Missed
 from slicewise.profile.files import WAY_OUT, job_places, profile_files, unreadable
 from slicewise.profile.plan import Want
-from slicewise.profile.plausible import require_plausible
+from slicewise.profile.plausible import TIMES, without_odd
 from slicewise.profile.sampled_only import with_stand_ins
 from slicewise.profile.schema import FORMAT_VERSION, BadSchema, Schema, UnsupportedFormat, parse_schema
 from slicewise.profile.source import Source
@@ -31,7 +31,7 @@ FEW_PROCESSES = 1000
 REQUIRED_TABLES = ("processes", "mounts", "slices", "files", "calls", "mishaps")
 PROCESSES = "processes"
 # What of its processes a job is known by.
-IDENTITY = Want(PROCESSES, ("job", "slice_ns", "pid"))
+IDENTITY = Want(PROCESSES, ("job", "slice_ns", "pid", *TIMES))
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def read(
 def read_jobs(places: Sequence[Path], wants: Mapping[str, Want], is_named: bool = True, threads: int = 0) -> Reading:
     """As `read`, of jobs that are known to be jobs. is_named: whether the frames have a column `profile`."""
     files = [profile_files(place) for place in places]
-    loading = _Loading(places, files, (*wants.values(), IDENTITY, sampled_only.NODES, sampled_only.MEMBERS))
+    loading = Loading(places, files, (*wants.values(), IDENTITY, sampled_only.NODES, sampled_only.MEMBERS))
     with native.Decoder(threads) as decoder:
         loading.load(decoder)
         schemas, order = tuple(loading.schemas), loading.order(decoder)
@@ -91,8 +91,8 @@ def read_jobs(places: Sequence[Path], wants: Mapping[str, Want], is_named: bool 
         for name, (frame, _) in made.items()
     }
     suspects = {name: columns for name, (_, columns) in made.items()}
-    require_plausible(sources, frames, {name: want.table for name, want in wants.items()}, suspects)
-    return Reading(sources, frames)
+    names = {name: want.table for name, want in wants.items()}
+    return Reading(*without_odd(sources, frames, names, suspects, identity))
 
 
 def _without_profiled(
@@ -116,7 +116,7 @@ def schema_text(file: Path) -> bytes | None:
 
     def meet(_: int, text: bytes) -> native.Layout | None:
         try:
-            schema = _schema_of(text)
+            schema = schema_of(text)
         except (BadSchema, UnsupportedFormat):
             return None
         texts.append(text)
@@ -130,7 +130,7 @@ def schema_text(file: Path) -> bytes | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _schema_of(text: bytes) -> Schema:
+def schema_of(text: bytes) -> Schema:
     """A schema by its text, parsed once. Raises UnsupportedFormat or BadSchema."""
     schema = parse_schema(text)
     names = {table.name for table in schema.tables}
@@ -140,7 +140,7 @@ def _schema_of(text: bytes) -> Schema:
 
 
 @dataclass
-class _Loading:
+class Loading:
     """Files while they are loaded: their schemas, and what was found."""
 
     places: Sequence[Path]
@@ -165,7 +165,7 @@ class _Loading:
 
     def _meet(self, file: int, text: bytes) -> native.Layout | None:
         try:
-            schema = _schema_of(text)
+            schema = schema_of(text)
         except BadSchema:
             return None
         except UnsupportedFormat as error:
@@ -191,7 +191,7 @@ def _other_format(file: Path, format_number: str) -> str:
     )
 
 
-def _sources(loading: _Loading, decoder: native.Decoder, identity: pl.DataFrame) -> Iterator[Source]:
+def _sources(loading: Loading, decoder: native.Decoder, identity: pl.DataFrame) -> Iterator[Source]:
     """Every job with its name, its slices' length and its damage. Raises UserError for what is no job."""
     found = decoder.sources()
     jobs: dict[int, tuple[set[str], set[int]]] = {}
@@ -227,7 +227,7 @@ def _jobs_of_processes(identity: pl.DataFrame) -> Iterable[tuple[int, str, int]]
     return zip(*(identity[column].to_list() for column in columns), strict=True)
 
 
-def _why_nothing(path: Path, source: int, loading: _Loading, found: native.Source, holes: list[native.Hole]) -> str:
+def _why_nothing(path: Path, source: int, loading: Loading, found: native.Source, holes: list[native.Hole]) -> str:
     """The line for a profile of which no frame could be read."""
     own = {at for at, (_, whose) in enumerate(loading.flat) if whose == source}
     if not any(loading.states[at].bytes for at in own):
@@ -247,7 +247,7 @@ class _SourceDamage:
     pids: dict[int, int]
     files: dict[int, tuple[Path, native.File]] = field(default_factory=dict)
     holes: dict[int, list[native.Hole]] = field(default_factory=dict)
-    losses: dict[int, list[Loss]] = field(default_factory=dict)
+    losses: dict[int, list[Missed]] = field(default_factory=dict)
     unfinished: list[int] = field(default_factory=list)
 
     def told(self, slice_ns: int) -> Iterator[Damage]:
@@ -275,7 +275,7 @@ class _SourceDamage:
             yield Damage("unfinished", str(self.path), line, processes=tuple(self.unfinished))
 
 
-def _damages(loading: _Loading, decoder: native.Decoder, identity: pl.DataFrame) -> dict[int, _SourceDamage]:
+def _damages(loading: Loading, decoder: native.Decoder, identity: pl.DataFrame) -> dict[int, _SourceDamage]:
     """What is amiss with each source that is not as it should be."""
     damages: dict[int, _SourceDamage] = {}
 
@@ -298,7 +298,7 @@ def _damages(loading: _Loading, decoder: native.Decoder, identity: pl.DataFrame)
         if not hole.is_elsewhere:
             of_file(hole.file).holes.setdefault(hole.file, []).append(hole)
     for loss in sorted(decoder.losses(), key=lambda loss: loss.arrival):
-        of_file(loss.file).losses.setdefault(loss.file, []).append(Loss(loss.process, loss.frames, loss.slices))
+        of_file(loss.file).losses.setdefault(loss.file, []).append(Missed(loss.process, loss.frames, loss.slices))
     for unfinished in sorted(decoder.unfinished(), key=lambda unfinished: unfinished.arrival):
         of(unfinished.source).unfinished.append(unfinished.process)
     return damages

@@ -59,13 +59,6 @@ class Table:
         """Each column's place."""
         return {column.name: place for place, column in enumerate(self.columns)}
 
-    def column(self, name: str) -> Column:
-        """The column of that name. Raises KeyError."""
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise KeyError(name)
-
 
 @dataclass(frozen=True, eq=False)
 class Schema:

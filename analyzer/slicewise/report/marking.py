@@ -11,11 +11,19 @@ from slicewise.text import glossary, safe_text
 from slicewise.text.glossary import Term
 
 UNIT_AFTER_NUMBER = re.compile(r"(\d) (?=(?:[KMGTP]iB(?:/s)?|B|[mun]?s|min|h|%)(?:\W|$))")
+INTERVAL = re.compile(r"\[[+-]?[\d.,]+(?:-| to )[+-]?[\d.,]+(?: \w+)?\]")
 
 
 def kept_together(text: str) -> str:
-    """The text with numbers and their units on one line."""
-    return UNIT_AFTER_NUMBER.sub("\\1\N{NO-BREAK SPACE}", text)
+    """The text with numbers and their units on one line, and intervals."""
+    whole = INTERVAL.sub(lambda found: _unbroken(found.group()), text)
+    return UNIT_AFTER_NUMBER.sub("\\1\N{NO-BREAK SPACE}", whole)
+
+
+def _unbroken(interval: str) -> str:
+    """An interval without a place at which a browser begins a new line: it does so behind a hyphen between digits."""
+    between = re.sub(r"(?<=\d)-", "\N{NON-BREAKING HYPHEN}", interval)
+    return between.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def terms_in(texts: Iterable[str]) -> list[Term]:

@@ -15,7 +15,7 @@ import polars as pl
 from slicewise.charts.style import clock_times
 
 # How a sum is said: bytes, a number of calls, a length of time, seconds, bytes a second (by the time's length).
-Kind = Literal["size", "count", "duration", "seconds", "rate"]
+FigureKind = Literal["size", "count", "duration", "seconds", "rate"]
 DIGITS = 6
 
 
@@ -23,12 +23,12 @@ DIGITS = 6
 class OverTime:
     """A figure slice by slice, on the page's axis. Several values each (bytes read and written) are said in a row."""
 
-    kind: Kind
+    kind: FigureKind
     values: Sequence[np.ndarray]
 
 
 def sums(
-    kind: Kind, rows: pl.DataFrame, columns: Sequence[str], slices: range, totals: Sequence[float]
+    kind: FigureKind, rows: pl.DataFrame, columns: Sequence[str], slices: range, totals: Sequence[float]
 ) -> OverTime | None:
     """The sums of columns by slice. None where they do not come to the totals that the page says of the whole run: a
     figure with parts in no slice is not told of a time.

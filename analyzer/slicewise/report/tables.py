@@ -65,6 +65,9 @@ class Cell:
         return self.copied if isinstance(self.value, int | float) else safe_text.csv_cell(self.value or self.text)
 
 
+NOTHING = Cell("-", "")
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns and rows of cells; `title` names it on the page and may be empty. greyed: numbers of rows. times: of rows

@@ -1,4 +1,4 @@
-"""The benchmarks that `slicewise expect run` can drive: IO500; IOR and mdtest; else the project's own workload program.
+"""The benchmarks that `slicewise storage benchmark` can drive: IO500; IOR and mdtest; else our own workload program.
 
 Each knows the commands of one run and reads what they print. The last two are labelled as not IO500.
 """
@@ -107,7 +107,9 @@ def choose(programs: Programs, wanted: Name | None) -> Name:
         "load": "slicewise-load, which is built with MPI",
     }
     what = needed[wanted] if wanted else ", or ".join(needed.values())
-    raise UserError(f"expect run: needs {what}; install that, or give results that you have to slicewise expect box")
+    raise UserError(
+        f"storage benchmark: needs {what}; install that, or give results that you have to slicewise storage expect"
+    )
 
 
 def commands(programs: Programs, words: Sequence[Sequence[str]], processes: int) -> list[str]:

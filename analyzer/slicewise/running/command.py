@@ -10,15 +10,10 @@ import errno
 import json
 import os
 import re
-import shlex
-import shutil
 import signal
 import stat
 import subprocess
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+import time
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -26,10 +21,18 @@ from pathlib import Path
 from slicewise.contract import JOB_NAME_RULE, job_name, settings_of_the_library
 from slicewise.errors import UserError
 from slicewise.text.masked import HASH, form_of_names
+from slicewise.text.safe_text import say
+
+TYPE_CHECKING = False  # typing takes longer to import than this module
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
 DEFAULT_DIR = "slicewise"
 # As the library takes them, in its order: a job that has a name there gets no name from here.
 SCHEDULER_JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
+# How often Slurm began a job anew, after a node failed or somebody had it queued again.
+RESTART_COUNT = "SLURM_RESTART_COUNT"
+MOST_RUNS = 1000
 OPEN_MPI_LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun)([.-].*)?")
 OPTION_X = "-x"
 OPEN_MPI_ENVIRONMENT_LIST = "OMPI_MCA_mca_base_env_list"
@@ -37,6 +40,7 @@ OPEN_MPI_ENVIRONMENT_LIST = "OMPI_MCA_mca_base_env_list"
 NOT_FOUND_STATUS = 127
 NOT_STARTED_STATUS = 126
 SIGNAL_STATUS = 128
+OWN_SECONDS = 5.0
 PASSED_ON = (
     signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM,
 )  # fmt: skip
@@ -53,32 +57,71 @@ class NotStarted(Exception):
         self.status = status
 
 
-def job_directory(
-    directory: str | None, job: str | None, command: Sequence[str], environment: Mapping[str, str]
-) -> tuple[Path, bool]:
-    """Makes the directory that the job's profile goes to, and sees that it can be written; and whether the directory of
-    all profiles was there before. Raises UserError where it cannot.
+class Place:
+    """Where a job's profile goes. job_dir: its directory. was_there: whether the directory of all profiles was there
+    before. note: what was chosen in place of what was asked for; empty: nothing."""
 
-    directory: else SLICEWISE_DIR, else `slicewise` here. job: else SLICEWISE_JOB, else the scheduler's id; else a new
-    name is made of the program and the time. A given name may have a profile already: the processes of one job need
-    not all come from one launcher.
-    """
+    def __init__(self, job_dir: Path, was_there: bool, note: str = "") -> None:
+        self.job_dir, self.was_there, self.note = job_dir, was_there, note
+
+
+def require_job_name(job: str | None) -> None:
+    """Raises UserError for a name that no job can have."""
     if job is not None and job != job_name(job):
         raise UserError(f"--job {job!r}: a job's name has {JOB_NAME_RULE}")
+
+
+def job_directory(
+    directory: str | None, job: str | None, command: Sequence[str], environment: Mapping[str, str]
+) -> Place:
+    """Makes the directory that the job's profile goes to, and sees that it can be written. Raises UserError where it
+    cannot.
+
+    directory: else SLICEWISE_DIR, else `slicewise` here. job: else SLICEWISE_JOB, else the scheduler's id; else a new
+    name is made of the program and the time. The processes of a job named by the environment need not all come from one
+    launcher; but one that is named here, or that the scheduler began anew, is a run of its own.
+    """
     profiles = Path(os.path.realpath(directory or environment.get("SLICEWISE_DIR") or DEFAULT_DIR))
-    given = job or environment.get("SLICEWISE_JOB") or _first(environment, SCHEDULER_JOB_VARIABLES)
+    given = job or environment.get("SLICEWISE_JOB") or _scheduled(environment)
     mode = _directory_mode(environment)
     was_there = profiles.exists()
     try:
         profiles.mkdir(mode, parents=True, exist_ok=True)
         _refuse_open(profiles, environment)
-        made = _make_named(profiles / job_name(given), mode) if given else _make_new(profiles, command, mode)
-        with tempfile.TemporaryFile(dir=made):
-            return made, was_there
+        name, note = (job_name(given), "") if given else ("", "")
+        if job is not None:
+            name, note = _not_taken(profiles, name)
+        made = _make_named(profiles / name, mode) if given else _make_new(profiles, command, mode)
+        _require_writable(made)
+        return Place(made, was_there, note)
     except OSError as error:
         raise UserError(
             f"{profiles}: no profile can be written there ({error.strerror}); name another directory with --dir"
         ) from error
+
+
+def _scheduled(environment: Mapping[str, str]) -> str | None:
+    """The scheduler's name of the job; of one that it began again, with the number of the run."""
+    name = _first(environment, SCHEDULER_JOB_VARIABLES)
+    restarts = environment.get(RESTART_COUNT, "")
+    return f"{name}.{int(restarts) + 1}" if name and restarts.isdecimal() and int(restarts) > 0 else name
+
+
+def _not_taken(profiles: Path, name: str) -> tuple[str, str]:
+    """The name, or with a number behind it the first one that no profile has, and then a line that says so."""
+    for number in range(1, MOST_RUNS):
+        tried = name if number == 1 else f"{name}.{number}"
+        if not any(file.stat().st_size for file in (profiles / tried).glob("*.swz")):
+            note = f"{name} has a profile of an earlier run, so this run is {tried}"
+            return tried, note if number > 1 else ""
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(profiles / name))
+
+
+def _require_writable(directory: Path) -> None:
+    """Raises OSError where no file can be made."""
+    probe = directory / f".{os.getpid()}.probe"
+    os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    probe.unlink()
 
 
 def _first(environment: Mapping[str, str], variables: Sequence[str]) -> str | None:
@@ -100,7 +143,7 @@ def _refuse_open(profiles: Path, environment: Mapping[str, str]) -> None:
     by_others = stat.S_IWOTH if environment.get("SLICEWISE_GROUP") == "1" else stat.S_IWOTH | stat.S_IWGRP
     if status.st_mode & by_others and not is_for_all:
         raise UserError(
-            f"{profiles}: others may write there, so no profile is written; chmod go-w {shlex.quote(str(profiles))}, "
+            f"{profiles}: others may write there, so no profile is written; chmod go-w {str(profiles)!r}, "
             "or set SLICEWISE_GROUP=1 if its group is to write there"
         )
 
@@ -113,8 +156,8 @@ def _make_named(path: Path, mode: int) -> Path:
 def _make_new(profiles: Path, command: Sequence[str], mode: int) -> Path:
     """A directory that was not there before, whoever else makes one at the same time."""
     program = "job" if form_of_names(os.environ) == HASH else Path(command[0]).name[:100]
-    name = job_name(f"{program}-{datetime.now():%Y%m%d-%H%M%S}")
-    for number in range(1, 1000):
+    name = job_name(f"{program}-{time.strftime('%Y%m%d-%H%M%S')}")
+    for number in range(1, MOST_RUNS):
         path = profiles / (name if number == 1 else f"{name}-{number}")
         with contextlib.suppress(FileExistsError):
             path.mkdir(mode)
@@ -165,6 +208,8 @@ def passing_on(command: Sequence[str], environment: Mapping[str, str]) -> list[s
 def _has_a_program(words: Sequence[str]) -> bool:
     """Whether something among mpirun's options may be the program that it is to start; no value of `--mca` is."""
     values = {at + 2 for at, word in enumerate(words) if word.lstrip("-") in ("mca", "prtemca")}
+    import shutil  # few command lines come here
+
     return any(shutil.which(word) for at, word in enumerate(words) if at not in values)
 
 
@@ -178,12 +223,22 @@ def _passed(environment: Mapping[str, str]) -> list[str]:
     return ["LD_PRELOAD", *(setting for setting in settings_of_the_library() if environment.get(setting))]
 
 
+def patience_seconds(environment: Mapping[str, str]) -> float:
+    """How long one of our programs may take at the end of a command: what it may wait for a file system, and its own
+    time."""
+    try:
+        return 2 * float(environment.get("SLICEWISE_EXIT_WAIT", "")) + OWN_SECONDS
+    except ValueError:
+        return 2 * float(settings_of_the_library()["SLICEWISE_EXIT_WAIT"]["default"]) + OWN_SECONDS
+
+
 class NodeCollector:
     """The node's collector beside a command: it drains what the command's processes count, and samples the node's own
     counters. Without it the processes drain by themselves, so that it may fail."""
 
     def __init__(self, collector: Path, environment: Mapping[str, str]) -> None:
         """environment: the command's, which names the job and the places."""
+        self._patience_seconds = patience_seconds(environment)
         without_library = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
         # In a session of its own: what the terminal sends is for the command.
         self._process = subprocess.Popen(
@@ -196,27 +251,64 @@ class NodeCollector:
         )
 
     def end(self) -> int:
-        """Ends it when all is drained. Returns how many bytes it wrote to the profile."""
+        """Ends it when all is drained; one that a file system keeps waiting is left behind. Returns how many bytes it
+        wrote to the profile."""
         self._process.terminate()
-        said, _ = self._process.communicate()
         try:
+            said, _ = self._process.communicate(timeout=self._patience_seconds)
             return int(json.loads(os.fsdecode(said))["profile_bytes"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, subprocess.TimeoutExpired):
             return 0
 
 
-@dataclass(frozen=True)
+def become(command: Sequence[str]) -> int:
+    """Become the command, with nothing of ours left. Returns the status where it cannot be started."""
+    for number in IGNORED_BY_PYTHON:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        with contextlib.suppress(_NoInterpreter):
+            _exec(command)
+        import shutil
+
+        os.execv("/bin/sh", ["sh", shutil.which(command[0]) or command[0], *command[1:]])
+    except OSError as error:
+        reason = _not_started(command, error)
+        say(str(reason))
+        return reason.status
+
+
+class _NoInterpreter(Exception):
+    """A script without a first line that names its interpreter."""
+
+
+def _exec(command: Sequence[str]) -> None:
+    try:
+        os.execvp(command[0], list(command))
+    except OSError as error:
+        if error.errno == errno.ENOEXEC:
+            raise _NoInterpreter from error
+        raise
+
+
+def _not_started(command: Sequence[str], error: OSError) -> NotStarted:
+    if isinstance(error, FileNotFoundError):
+        return NotStarted(f"{command[0]}: no such command", NOT_FOUND_STATUS)
+    return NotStarted(f"{command[0]}: cannot be run ({error.strerror})", NOT_STARTED_STATUS)
+
+
 class Ended:
     """How a command ended. status: its exit status, 128 + n if signal n ended it. counts: what the kernel counted of it
     and of all its descendants that were waited for, by the names of /proc/PID/io; empty where that may not be read."""
 
-    pid: int
-    status: int
-    counts: dict[str, int]
+    def __init__(self, pid: int, status: int, counts: dict[str, int]) -> None:
+        self.pid, self.status, self.counts = pid, status, counts
 
 
-def run_command(command: Sequence[str], environment: Mapping[str, str]) -> Ended:
-    """Runs the command to its end. Raises NotStarted.
+def run_command(
+    command: Sequence[str], environment: Mapping[str, str], smaller: Mapping[str, str] | None = None
+) -> Ended:
+    """Runs the command to its end. smaller: the environment that it gets where there is no room for the other one.
+    Raises NotStarted.
 
     What somebody sends to us is passed on to it. What the terminal sends (Ctrl-C) it has got already, being in our
     process group.
@@ -224,11 +316,15 @@ def run_command(command: Sequence[str], environment: Mapping[str, str]) -> Ended
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     former = signal.pthread_sigmask(signal.SIG_BLOCK, [*PASSED_ON, signal.SIGCHLD])
     try:
-        return _wait(_spawn(command, environment, former))
-    except FileNotFoundError as error:
-        raise NotStarted(f"{command[0]}: no such command", NOT_FOUND_STATUS) from error
+        try:
+            child = _spawn(command, environment, former)
+        except OSError as error:
+            if error.errno != errno.E2BIG or smaller is None:
+                raise
+            child = _spawn(command, smaller, former)
+        return _wait(child)
     except OSError as error:
-        raise NotStarted(f"{command[0]}: cannot be run ({error.strerror})", NOT_STARTED_STATUS) from error
+        raise _not_started(command, error) from error
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
@@ -240,6 +336,8 @@ def _spawn(command: Sequence[str], environment: Mapping[str, str], mask: Iterabl
     except OSError as error:
         if error.errno != errno.ENOEXEC:
             raise
+    import shutil
+
     # A script without a first line that names its interpreter: shells take it for theirs.
     return spawn("/bin/sh", ["sh", shutil.which(command[0]) or command[0], *command[1:]], environment)
 

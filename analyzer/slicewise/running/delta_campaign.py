@@ -23,6 +23,7 @@ from slicewise.running.started import IN_ITS_OWN_GROUP, started
 from slicewise.text import words
 
 START = "{start}"
+MOST_OFFSETS = 1000
 SECONDS_TO_START = 3.0  # of commands that are told when
 
 
@@ -41,6 +42,13 @@ class DeltaPlan:
     nodes_a: str = ""
     nodes_b: str = ""
     servers: str = ""
+
+
+def offsets_of(where: str, first: float, last: float, step: float) -> list[float]:
+    """The offsets of a plan. Raises UserError where there are none, or too many."""
+    if not (step > 0 and last >= first and (last - first) / step < MOST_OFFSETS):
+        raise UserError(f"{where}: no offsets; give for instance -20, 20 and 5")
+    return [float(first + place * step) for place in range(int((last - first) / step + 1e-9) + 1)]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from slicewise.errors import UserError
-from slicewise.running.delta_campaign import START, DeltaPlan, run_campaign, runs_left, runs_of
+from slicewise.running.delta_campaign import START, DeltaPlan, offsets_of, run_campaign, runs_left, runs_of
 from slicewise.running.started import started
 from slicewise.text import words
 from slicewise.toml import tomllib
@@ -30,7 +30,6 @@ TEXTS = ("setup", "teardown", "a", "b")
 # Whom collectors sample over ssh.
 NODES = ("nodes_a", "nodes_b", "servers")
 NUMBERS = ("from", "to", "step", "slice", "repeat")
-MOST_OFFSETS = 1000
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def read_plan(path: Path, given: Mapping[str, str] | None = None) -> SweepPlan:
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}; give a plan in TOML") from error
     except ValueError as error:
-        raise UserError(f"{path}: is no TOML: {error}; see `slicewise delta sweep --help` for an example") from error
+        raise UserError(f"{path}: is no TOML: {error}; see `slicewise study sweep --help` for an example") from error
     listed = told.pop("panel", [])
     if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
         raise UserError(f"{path}: has no panels; begin each with [[panel]] and a name")
@@ -125,9 +124,7 @@ def _panel(path: Path, settings: Mapping[str, Any]) -> SweepPanel:
         if not isinstance(number, int | float) or isinstance(number, bool):
             raise UserError(f"{where}: {key} is no number; give for instance from = -20, to = 20 and step = 5")
     first, last, step, repeats = numbers["from"], numbers["to"], numbers["step"], numbers["repeat"]
-    if not (step > 0 and last >= first and (last - first) / step < MOST_OFFSETS and repeats >= 1):
-        raise UserError(f"{where}: from {first} to {last} by {step} are no offsets; give for instance -20, 20 and 5")
-    offsets = [float(first + place * step) for place in range(int((last - first) / step + 1e-9) + 1)]
+    offsets = offsets_of(f"{where}: from {first} to {last} by {step}", first, last, step if repeats >= 1 else 0)
     nodes = {key: texts[key] for key in NODES}
     plan = DeltaPlan(texts["a"], texts["b"], offsets, int(repeats), numbers["slice"], **nodes)
     return SweepPanel(name, str(settings.get("sweep", "")), texts["setup"], texts["teardown"], plan)

@@ -8,10 +8,12 @@ Python environment is, and from nothing else, so that an analyzer never works wi
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from slicewise.errors import UserError
+
+# Without site-packages (running/run.py) Python does not say in what environment it is.
+ENVIRONMENT = Path(sys.executable).parent.parent
 
 # What ld.so takes for the end of a path in LD_PRELOAD.
 SEPARATORS = " :"
@@ -19,15 +21,14 @@ SEPARATORS = " :"
 CARRIED = Path(__file__).resolve().parents[1] / "native"
 
 
-@dataclass(frozen=True)
 class Installation:
     """library: libslicewise.so. collector: the program slicewise-collect."""
 
-    library: Path
-    collector: Path
+    def __init__(self, library: Path, collector: Path) -> None:
+        self.library, self.collector = library, collector
 
 
-def workload_program(environment: Path = Path(sys.prefix)) -> Path | None:
+def workload_program(environment: Path = ENVIRONMENT) -> Path | None:
     """The workload program slicewise-load of this installation; None where it was built without an MPI."""
     try:
         program = find_installation(environment).collector.parent / "slicewise-load"
@@ -36,7 +37,7 @@ def workload_program(environment: Path = Path(sys.prefix)) -> Path | None:
     return program if program.is_file() else None
 
 
-def find_installation(environment: Path = Path(sys.prefix)) -> Installation:
+def find_installation(environment: Path = ENVIRONMENT) -> Installation:
     """The installation that the Python environment (its directory) belongs to. Raises UserError where it belongs to
     none."""
     environment = environment.resolve()

@@ -57,6 +57,7 @@ def check_all() -> Iterator[Finding]:
     yield _collector(installation)
     yield from _self_test(installation)
     yield _shared_memory()
+    yield _left_behind(installation)
     yield _profiles_directory()
     yield _kernel_count()
     yield _mpi()
@@ -109,6 +110,7 @@ def _self_test(installation: Installation) -> Iterator[Finding]:
         status, said = _output_of(
             sys.executable, "-I", "-S", "-c", TEST_PROGRAM, f"{directory}/file",
             LD_PRELOAD=str(installation.library), SLICEWISE_DIR=directory, SLICEWISE_JOB="doctor",
+            SLICEWISE_VERBOSE="1", SLICEWISE_QUIET="0",
         )  # fmt: skip
         yield _settings(said)
         if status != 0:
@@ -156,6 +158,13 @@ def _clock(digest: Digest) -> Finding:
         else "clock_gettime: there is no invariant tick counter"
     )
     return Finding("clock", True, f"{how}; a counted call costs {process[1]:.0f} ns")
+
+
+def _left_behind(installation: Installation) -> Finding:
+    """What stays on the node of processes that could not write a profile: this user's, and for root everybody's."""
+    status, said = _output_of(installation.collector, "left", *(["--all-users"] if os.geteuid() == 0 else []))
+    lines = [line.removeprefix("slicewise: ") for line in said.splitlines()]
+    return Finding("left behind", status == 0, "; ".join(lines) or "every process that ended here has its profile")
 
 
 def _shared_memory() -> Finding:

@@ -1,1 +1,1 @@
-"""The command line's own: options, results, keys."""
+"""The terminal: results, keys, progress."""

@@ -1,6 +1,6 @@
 """Where a command's result goes: the one home of `--json` and `-o FILE`.
 
-A command takes `json: AsJson` and `output: OutputFile`, and ends with `write_json(result, output)` or
+A command takes `json` and `output`, and ends with `write_json(result, output)` or
 `write_text(renderables, output)`.
 """
 
@@ -11,9 +11,7 @@ import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from slicewise.errors import UserError
 from slicewise.text import safe_text
@@ -21,18 +19,6 @@ from slicewise.text import safe_text
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with the keys that docs/commands.md lists.")]
-OutputFile = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to FILE instead of the terminal.")
-]
-PageFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--html",
-        metavar="FILE",
-        help="Where to write the page. If it is not given, the last line of the output says where the page is.",
-    ),
-]
 # Where there is no terminal, nothing wraps: a line of text stays one line for grep.
 UNWRAPPED_WIDTH = 10_000
 

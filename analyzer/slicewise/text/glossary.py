@@ -59,7 +59,7 @@ TERMS = (
     ),
     Term(
         "claim",
-        "For jobs that take turns: how many bytes a job says that its phase will move.",
+        "For jobs that take turns: how many bytes a job says that its phase will transfer.",
         is_marked=False,
     ),
     Term(
@@ -71,7 +71,7 @@ TERMS = (
     Term(
         "confidence",
         "How sure a result is. High: you can act on it. Medium: it is probably right, within its interval. Low: it is "
-        "a hint, since it rests on something that these runs cannot check. Unknown: the profiles cannot tell.",
+        "a hint, since it rests on something that these runs cannot check. Unknown: the profiles do not show it.",
     ),
     Term(
         "contention",
@@ -80,13 +80,13 @@ TERMS = (
     ),
     Term(
         "coordinator",
-        "A small program that tells jobs when to do their I/O, so that they take turns: "
+        "A small program that says when jobs may do their I/O, so that they take turns: "
         "`slicewise-collect coordinate`. Off unless somebody asks for it.",
         is_marked=False,
     ),
     Term(
         "coverage",
-        "How much of a job's I/O Slicewise saw: what share of the bytes that the kernel counted. Killed processes, "
+        "How much of a job's I/O Slicewise covered: what share of the bytes that the kernel counted. Killed processes, "
         "mapped files and io_uring are not in it. Below 95 % take the figures for a lower bound: docs/limits.md says "
         "what Slicewise cannot see.",
         is_marked=False,
@@ -126,9 +126,9 @@ TERMS = (
     ),
     Term(
         "full slice",
-        "A slice in which at least 90 % of a job's reading or writing processes moved bytes. A job's first and last "
-        "slice with bytes do not count, since the job may fill them in part only. Only full slices tell how fast a "
-        "job is.",
+        "A slice in which at least 90 % of a job's reading or writing processes transferred bytes. A job's first and "
+        "last slice with bytes do not count, since the job may fill them in part only. Only full slices show how fast "
+        "a job is.",
         ("full slices",),
     ),
     Term(
@@ -152,19 +152,19 @@ TERMS = (
     Term(
         "interval",
         "Two numbers in brackets. The true value lies between them in 95 of 100 cases, as far as the measurements "
-        "tell.",
+        "show.",
         ("intervals",),
     ),
     Term(
         "Jain's index",
-        "How evenly the file system served a job's processes. 1: all moved the same number of bytes. 1/N, with N "
-        "processes: one process moved all bytes.",
+        "How evenly the file system served a job's processes. 1: all transferred the same number of bytes. 1/N, with N "
+        "processes: one process transferred all bytes.",
     ),
     Term(
         "IO500 phase",
         "One of the benchmarks of IO500, such as ior-easy-write. Phases run one after the other, and each is timed. In "
-        "easy phases each process moves large pieces in its own files. In hard phases all processes move small pieces "
-        "in one shared file or directory.",
+        "easy phases each process transfers large pieces in its own files. In hard phases all processes transfer small "
+        "pieces in one shared file or directory.",
         ("IO500 phases", "hard phase", "hard phases", "easy phase", "easy phases"),
     ),
     Term(
@@ -214,7 +214,7 @@ TERMS = (
     Term(
         "mishap",
         "Something that went wrong while Slicewise counted, for instance a full table. The profile counts mishaps, and "
-        "`slicewise info` lists them with advice.",
+        "`slicewise report --detail` lists them with advice.",
         ("mishaps",),
         is_marked=False,
     ),
@@ -240,8 +240,9 @@ TERMS = (
     ),
     Term(
         "process that matters",
-        "A process of the job that moved at least 1 % of what the busiest one moved, or spent at least 5 % of the time "
-        "in calls that the busiest one spent, and 1 % of the runtime. Only such processes are counted and compared.",
+        "A process of the job that transferred at least 1 % of what the busiest one transferred, or spent at least 5 % "
+        "of the time in calls that the busiest one spent, and 1 % of the runtime. Only such processes are counted and "
+        "compared.",
         is_marked=False,
     ),
     Term(
@@ -273,8 +274,8 @@ TERMS = (
     ),
     Term(
         "region",
-        "The longest stretch of time in which all of the compared jobs moved bytes with all their processes. There "
-        "they really competed. If there is none: with at least one process of each, and the report says so.",
+        "The longest stretch of time in which all of the compared jobs transferred bytes with all their processes. "
+        "There they really competed. If there is none: with at least one process of each, and the report says so.",
         (
             "regions",
             "active overlapping region",
@@ -317,7 +318,7 @@ TERMS = (
     Term(
         "slowdown",
         "How many times as long the job took as it takes alone. 1.5: it took 50 % longer. The whole runtime counts in "
-        "answers of `blame`; in those of `campaign` and `foretell` the time from the job's first to its last I/O.",
+        "answers of `blame`; in those of `campaign` and `predict` the time from the job's first to its last I/O.",
     ),
     Term(
         "standalone run",
@@ -332,8 +333,8 @@ TERMS = (
     ),
     Term(
         "storage's time",
-        "The share of a slice in which the file system was busy with a job: the bytes that the job moved, over "
-        "the most bytes that the file system can move in a slice. At 100 % the file system can serve nobody else.",
+        "The share of a slice in which the file system was busy with a job: the bytes that the job transferred, over "
+        "the most bytes that the file system can transfer in a slice. At 100 % the file system can serve nobody else.",
     ),
     Term(
         "sync call",
@@ -343,7 +344,7 @@ TERMS = (
     ),
     Term(
         "transfer size",
-        "The number of bytes that a single read or write call moved.",
+        "The number of bytes that a single read or write call transferred.",
         ("transfer sizes",),
     ),
     Term(

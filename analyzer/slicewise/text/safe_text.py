@@ -10,10 +10,15 @@ Whoever writes text calls the function of its medium where the text leaves: the 
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import sys
-from typing import Any
+
+TYPE_CHECKING = False  # typing takes longer to import than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 # Controls, and what is not seen or steers the text around it: soft hyphen, fillers, joiners, marks and overrides of
 # direction, line and paragraph separators, tags, noncharacters, surrogates.
@@ -43,8 +48,19 @@ def _spelled(match: re.Match[str]) -> str:
 
 
 def say(line: str) -> None:
-    """One line of the command's own on standard error."""
-    print(f"slicewise: {visible(line)}", file=sys.stderr)
+    """One line of the command's own on standard error, if there is any."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(f"slicewise: {visible(line)}", file=sys.stderr, flush=True)
+
+
+def as_named_from_here(path: str | os.PathLike[str]) -> str:
+    """The path as a user would type it: relative where it lies below the current directory."""
+    try:
+        relative = os.path.relpath(path)
+    except OSError:  # the current directory is gone
+        return os.fspath(path)
+    return os.fspath(path) if relative.startswith("..") else relative
 
 
 def json_text(value: Any, **options: Any) -> str:

@@ -113,6 +113,11 @@ def interval(low: float, high: float) -> str:
     return f"[{number(low, digits)}{' to ' if low < 0 else '-'}{number(high, digits)}]"
 
 
+def interval_of_percents(estimate: Estimate) -> str:
+    """The interval of a fraction in percent, such as "[10-30]"; empty where its ends are one."""
+    return interval(100 * estimate.low, 100 * estimate.high) if estimate.low != estimate.high else ""
+
+
 def percent(fraction: float | None, digits: int = 3) -> str:
     """A fraction as "4.1 %"; close to 1 it keeps the digits that tell it from 100 %."""
     if fraction is None or math.isnan(fraction):
@@ -225,6 +230,6 @@ def slices_of(slices: int, slice_ns: int) -> str:
     return f"{count(slices, 'slice')} of {slice_ns / 1e9:g} s"
 
 
-def processes_on_nodes(processes: int, nodes: int) -> str:
-    """Such as "60 processes on 5 nodes"."""
-    return f"{count(processes, 'process')} on {count(nodes, 'node')}"
+def processes_on_nodes(processes: int, nodes: int | None) -> str:
+    """Such as "60 processes on 5 nodes". nodes: None or 0 where it is not known on how many they ran."""
+    return f"{count(processes, 'process')} on {count(nodes, 'node')}" if nodes else count(processes, "process")

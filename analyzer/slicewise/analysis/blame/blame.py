@@ -5,9 +5,9 @@ Digests in, a `Blame` out. The formulas are in docs/models.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,33 +15,54 @@ import polars as pl
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
 from slicewise.analysis.blame.claims import LEAST_ERROR, claim
 from slicewise.analysis.blame.on_storage import on_storages
+from slicewise.analysis.blame.outside import outside_of_io
 from slicewise.analysis.blame.own_processes import own_processes
-from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic
+from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside, RunTaken, Traffic
+from slicewise.analysis.blame.runs_taken import runs_taken
+from slicewise.analysis.blame.servers import (
+    BY_SERVERS,
+    Served,
+    clients_shared_out,
+    served_neighbours,
+    served_on,
+    served_words,
+    shadows,
+    shared_out,
+    with_time,
+)
 from slicewise.analysis.blame.shares import blamed, lost_time
-from slicewise.analysis.blame.sources import LESS_SURE, SURE, Answered
-from slicewise.analysis.blame.storage_time import Capacities, capacities, storage_seconds
+from slicewise.analysis.blame.sources import Answered
 from slicewise.analysis.blame.strands import Strands, job_strands
-from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Rows, process_seconds
+from slicewise.analysis.blame.time_limited import time_limited
 from slicewise.analysis.blame.to_runtime import Waits
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene, StandaloneRows
 from slicewise.analysis.blame.unprofiled import apart, unprofiled
 from slicewise.analysis.blame.waiting_cost import cost_by_waiting
+from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seconds
+from slicewise.analysis.capacity.by_kind import Capacities, capacities, in_calls, storage_seconds, took_time
 from slicewise.analysis.job.split import split
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.storage import Storage
+from slicewise.constants import LEAST_OF_RATE
 from slicewise.digest.activity import common_slice_ns
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import has_rank
 from slicewise.digest.quality import imported
+from slicewise.digest.slices import BYTES
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
+from slicewise.kinds import LESS_SURE, SURE
 from slicewise.text import words
 
 # A neighbour with less than this share of the storage's time that all took is left out of the model of sharing.
 LEAST_LOAD = 0.02
+# An interval that is narrower than this share of the loss is narrow.
+NARROW = 0.5
 OF_DIGESTS = Rows()
+# Why nothing is told of the time of a job that servers alone know.
+NO_TIME = "file servers counted it, and they count no time in calls"
 
 
 def blame(
@@ -50,38 +71,87 @@ def blame(
     alone: Sequence[Digest] = (),
     found: Sequence[Digest] = (),
     rows: Rows = OF_DIGESTS,
-    of_seconds_alone: bool = False,
+    counted: pl.DataFrame | None = None,
+    same_as: Collection[Path] = (),
 ) -> Blame:
     """What a job lost, and to whom.
 
     neighbours: jobs that may have used the same storage meanwhile; those that did not are passed over. alone: its
-    standalone runs. found: runs of its program that nobody asked for and that had no company. rows: has what they all
-    did. of_seconds_alone: what it lost, to whom and how sure that is, and no more: when it would have ended without
-    each neighbour, what its own processes cost each other, and what waiting in MPI cost, is not known then. Raises
-    UserError where slices fit no common grid, or a standalone run is of another program.
+    standalone runs. same_as: which of these did the same work, whatever their program is called. found: runs of its
+    program that nobody asked for and that had no company. rows: has what they all did. counted: what file servers
+    counted by job (`jobstats.read_served`). Raises UserError where slices fit no common grid, or a standalone run is of
+    another program.
     """
-    neighbours = rows.others(digest, neighbours)
+    told = _asked(digest, neighbours, alone, found, rows, counted, same_as, of_seconds_alone=False)
+    assert told is not None
+    return told
+
+
+def losses(
+    digest: Digest,
+    neighbours: Sequence[Digest],
+    alone: Sequence[Digest] = (),
+    found: Sequence[Digest] = (),
+    rows: Rows = OF_DIGESTS,
+) -> Blame | None:
+    """As `blame`: what a job lost, to whom and how sure that is, and no more: when it would have ended without each
+    neighbour, what its own processes cost each other, and what waiting in MPI cost, is not known. None: no source tells
+    what it lost.
+    """
+    return _asked(digest, neighbours, alone, found, rows, None, (), of_seconds_alone=True)
+
+
+def _asked(
+    digest: Digest,
+    neighbours: Sequence[Digest],
+    alone: Sequence[Digest],
+    found: Sequence[Digest],
+    rows: Rows,
+    counted: pl.DataFrame | None,
+    same_as: Collection[Path],
+    of_seconds_alone: bool,
+) -> Blame | None:
+    neighbours, alone, found = rows.others(digest, neighbours), with_time(digest, alone), with_time(digest, found)
     grid_ns = common_slice_ns([digest, *neighbours, *alone, *found])
     seconds = grid_ns / 1e9
     job = run_of(digest).job
     for other in alone:
-        _require_same_program(other, job)
+        if other.path not in same_as:
+            _require_same_program(other, job)
     strands = job_strands(digest, grid_ns)
     calls, waits, slices = strands.calls, strands.waits, strands.slices
     is_sampled = not digest.node_slices.is_empty()  # counters go by where a storage is mounted
     where = _storages_of(slices, [digest, *(neighbours if is_sampled or not of_seconds_alone else [])])
     is_used = pl.col("storage").is_in([storage.number for storage in where])
     beside = rows.of([digest, *neighbours], grid_ns).filter(is_used)
+    twice = set(shadows([digest, *neighbours], beside))
+    twice |= {one.job for one in neighbours if counted is not None and one.is_served}
+    neighbours = [one for one in neighbours if one.job not in twice]
+    beside = beside.remove(pl.col("job").is_in(list(twice)))
     traffic, rest = unprofiled(digest, neighbours, where, beside, grid_ns)
-    runs = [*alone, *(run for run in found if run.path not in {given.path for given in alone})]
+    served = None
+    if counted is not None:
+        counted = shared_out(counted, [digest, *neighbours], where, grid_ns)
+        lives = [(one.job, one.about["start_ns"], one.about["end_ns"]) for one in (digest, *neighbours)]
+        served = served_on(counted, where, beside, lives, grid_ns)
+    else:
+        beside = clients_shared_out(beside, [digest, *neighbours], where, grid_ns)
+        served = served_neighbours(digest, neighbours, where, beside, grid_ns)
+    if served is not None:  # the servers saw all there was
+        beside = beside.remove(pl.col("job").is_in(served.rows["job"].unique().implode()))
+        there = pl.col("storage") == served.storage.number
+        rest, beside = rest.remove(there), pl.concat([beside, served.rows.select(beside.columns)])
+        traffic = [_as_servers_counted(one, served) if one.storage == served.storage else one for one in traffic]
+    runs, runs_told = runs_taken(digest, alone, found, where, rows, grid_ns)
     known = capacities(pl.concat([beside, rows.of(runs, grid_ns).filter(is_used)]) if runs else beside, grid_ns)
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in traffic]
     harmless = apart(rest, beside, known, grid_ns)
-    company = _company(beside.filter(pl.col("job") != digest.job), rest, known, slices, grid_ns)
+    around = _company(beside.filter(pl.col("job") != digest.job), rest, known, slices, grid_ns)
     took_nothing = pl.col("neighbour").is_null() & pl.col("storage").is_in(harmless)
-    company = company.with_columns(
+    around = around.with_columns(
         pl.when(took_nothing).then(0.0).otherwise(f"{kind}_taken").alias(f"{kind}_taken") for kind in KINDS
     )
+    company = around.filter(took_nothing | took_time())
     together = pl.concat(
         [
             beside.select("storage", "slice", *AMOUNTS.values()),
@@ -89,10 +159,13 @@ def blame(
         ]
     )
     together = together.group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum())
-    scene = Scene(on_storages(slices, company.remove(took_nothing), together, known), known, seconds)
+    scene = Scene(on_storages(slices, around.remove(took_nothing), together, known), known, seconds, _unevenness(calls))
     alone_strands = [job_strands(run, grid_ns) for run in runs]
     standalone = [_standalone(run, its, waits) for run, its in zip(runs, alone_strands, strict=True)]
-    sure = sources.ask(scene, standalone, calls["process"].n_unique())
+    why_not = NO_TIME if digest.is_served else ""
+    sure = sources.ask(scene, standalone, calls["process"].n_unique(), why_not)
+    if of_seconds_alone and sure.chosen is None:
+        return None
     told = _told(
         digest,
         job,
@@ -106,6 +179,14 @@ def blame(
         grid_ns,
         of_seconds_alone,
     )
+    if sure.chosen is not None and sure.chosen.did_as_much and told.lost is not None:
+        like = [run for run in runs if run.job in sure.chosen.runs]
+        io_alone = max(0.0, told.io_seconds - told.lost.value)
+        taken = float(told.shares["storage_seconds"].sum())
+        told = _with_outside(told, outside_of_io(digest, like, told.io_processes, io_alone, told.lost.value, taken))
+    limited = time_limited(digest, runs) if told.lost is not None else None
+    if limited is not None:
+        told = replace(told, alone=limited.alone, outside=None, time_limited=limited)
     lost = max(0.0, told.lost.value) if told.lost else 0.0
     slowest = process_seconds(calls)["process"]
     own = (
@@ -119,13 +200,18 @@ def blame(
             max(0.0, told.io_seconds - lost),
         )
     )
-    notes = [*told.notes, *(_harmless(one) for one in where if one.number in harmless)]
+    runs_told = [_as_another_size(one, sure) for one in runs_told]
+    notes = [*told.notes, *_cache_notes(runs_told), *(_harmless(one) for one in where if one.number in harmless)]
+    if served is not None:
+        its = beside.filter(pl.col("job") == digest.job, pl.col("storage") == served.storage.number)
+        own_bytes = int(its.select(pl.sum_horizontal(BYTES).sum()).item())
+        notes += served_words(served, [one.job for one in told.neighbours], own_bytes)
     turn = turn_of(digest, neighbours, beside, known, [one.number for one in where], grid_ns)
     parts = None if of_seconds_alone else split(digest)
     if parts is not None:
         lost_slices = told.slices if told.is_claimed else None
         told = replace(told, by_waiting=cost_by_waiting(parts, digest.slice_ns, lost_slices, grid_ns))
-    told = with_turn(replace(told, own_processes=own, notes=notes), turn)
+    told = with_turn(replace(told, own_processes=own, notes=notes, runs=runs_told), turn)
     return _as_sure_as_slices(told, [digest, *neighbours])
 
 
@@ -147,6 +233,24 @@ def _as_sure_as_slices(told: Blame, jobs: Sequence[Digest]) -> Blame:
     return replace(told, confidence=LESS_SURE[told.confidence], notes=[*told.notes, note])
 
 
+def _as_another_size(run: RunTaken, sure: Answered) -> RunTaken:
+    """A run that was taken, if any source did; else it is of another size."""
+    if not run.is_taken or any(run.job in base.runs for base in sure.baselines):
+        return run
+    return RunTaken(run.job, False, "it is of another size: it moved other amounts than this job")
+
+
+def _cache_notes(runs: Sequence[RunTaken]) -> list[str]:
+    """Where no run is left because of the page cache, it is the reason why jobs take longer or less long."""
+    warm = [run for run in runs if "page cache" in run.why_not]
+    if not warm or any(run.is_taken for run in runs):
+        return []
+    return [
+        f"{words.sentence(f'{warm[0].job} is no standalone run of it: {warm[0].why_not}')[:-1]}. The page cache alone "
+        "makes such runs differ"
+    ]
+
+
 def _harmless(storage: Storage) -> str:
     return (
         f"Programs without a profile also moved bytes on {storage.point} and slowed nobody down: together "
@@ -155,11 +259,11 @@ def _harmless(storage: Storage) -> str:
 
 
 def _require_same_program(run: Digest, job: Job) -> None:
-    program = run.jobs["program"][0]
+    program = run.about["program"]
     if program != job.program:
         raise UserError(
             f"{run.path}: is no standalone run of {job.job}: it ran {program}, not {job.program}; "
-            "give a run of the same program"
+            f"give a run of the same program, or, if it did the same work, --same-as {run.path}"
         )
 
 
@@ -171,6 +275,32 @@ def _storages_of(slices: pl.DataFrame, digests: Sequence[Digest]) -> list[Storag
         .sort("seconds", "storage", descending=[True, False])
     )
     return storages.describe_all(took["storage"].to_list(), digests)
+
+
+def _with_outside(told: Blame, outside: Outside | None) -> Blame:
+    """The blame with what the job lost outside of I/O. What its I/O lost as it waited for processors is no
+    neighbour's.
+    """
+    if outside is None:
+        return told
+    lost = told.lost.value if told.lost else 0.0
+    left = max(0.0, lost - outside.io_seconds) / lost if lost > 0 else 1.0
+    neighbours = [
+        replace(
+            one,
+            lost=one.lost.through(lambda seconds: left * seconds, one.lost.how),
+            kinds={kind: left * seconds for kind, seconds in one.kinds.items()},
+            without_it_end=without.without_its_part(one.without_it_end, (1 - left) * one.lost.value),
+        )
+        for one in told.neighbours
+    ]
+    unexplained = told.unexplained_seconds + (1 - left) * sum(one.lost.value for one in told.neighbours)
+    return replace(told, alone=outside.alone, neighbours=neighbours, unexplained_seconds=unexplained, outside=outside)
+
+
+def _as_servers_counted(traffic: Traffic, served: Served) -> Traffic:
+    """Traffic of which the servers know every job by name."""
+    return replace(traffic, profiled=served.all_bytes, counted=served.all_bytes, counter=BY_SERVERS)
 
 
 def _with_exponent(traffic: Traffic, known: Capacities | None) -> Traffic:
@@ -185,8 +315,8 @@ def _amounts(rest: pl.DataFrame) -> pl.DataFrame:
 def _company(
     others: pl.DataFrame, rest: pl.DataFrame, known: Mapping[int, Capacities], slices: pl.DataFrame, grid_ns: int
 ) -> pl.DataFrame:
-    """Who was active on the job's storages in its slices: neighbour (null: no profile), storage, slice, AMOUNTS and
-    {kind}_taken.
+    """Who was active on the job's storages in its slices, or waited in calls there: neighbour (null: no profile),
+    storage, slice, AMOUNTS and {kind}_taken.
     """
     nobody = _amounts(rest).with_columns(
         pl.lit(None, pl.String).alias("job"), *(pl.lit(grid_ns / 1e9).alias(name) for name in SECONDS.values())
@@ -195,11 +325,17 @@ def _company(
     rows = rows.join(slices.select("storage", "slice"), on=["storage", "slice"], how="semi", maintain_order="left")
     return (
         storage_seconds(rows, known, grid_ns)
-        .filter(pl.sum_horizontal(f"{kind}_taken" for kind in KINDS) > 0)
+        .filter(took_time() | (in_calls(grid_ns) & pl.col("job").is_not_null()))
         .rename({"job": "neighbour"})
         .drop(SECONDS.values())
         .sort("storage", "slice", "neighbour")
     )
+
+
+def _unevenness(calls: pl.DataFrame) -> float:
+    """How many times as long as the mean process the one with most was in calls."""
+    by_process = process_seconds(calls)["seconds"].to_numpy()
+    return float(by_process.max() / by_process.mean()) if len(by_process) and by_process.mean() > 0 else 1.0
 
 
 def _standalone(run: Digest, strands: Strands, waits: Waits) -> StandaloneRows:
@@ -247,7 +383,7 @@ def _told(
     blamed_seconds = sum(neighbour.lost.value for neighbour in told)
     result = Blame(
         job=job,
-        is_running=bool(digest.jobs["is_running"][0]),
+        is_running=bool(digest.about["is_running"]),
         as_of_ns=job.end_ns,
         runtime_seconds=runtime,
         io_seconds=io_seconds,
@@ -281,7 +417,19 @@ def _told(
         shares=shares,
     )
     # The time alone may be known well, and yet not well enough for an answer.
-    return replace(result, confidence="low") if result.is_too_uncertain and confidence in SURE else result
+    if result.is_too_uncertain and confidence in SURE:
+        return replace(result, confidence="low")
+    return result if _is_narrow(result) else replace(result, confidence=LESS_SURE[confidence])
+
+
+def _is_narrow(told: Blame) -> bool:
+    """Whether the interval of a loss that is told with high confidence is narrower than half of the loss, and that of
+    what its first neighbour cost than half of that.
+    """
+    if told.confidence != "high" or not told.is_claimed or told.lost is None:
+        return True
+    parts = [told.lost, *(one.lost for one in told.neighbours[:1])]
+    return all(part.high - part.low < NARROW * part.value for part in parts)
 
 
 HOW_RUNTIME: dict[Waits, str] = {
@@ -307,19 +455,30 @@ def _neighbours(
     assert base.seconds is not None
     relative = (base.seconds.value - base.seconds.low) / max(base.seconds.value, 1e-9)
     whole = factor * float(shares["lost_seconds"].sum())
+    of_each = shares.group_by("neighbour", maintain_order=True).agg(
+        pl.col("lost_seconds", *(f"{kind}_lost" for kind in KINDS)).sum(), slices=pl.col("slice").n_unique()
+    )
+    places = shares.group_by("neighbour", "storage", maintain_order=True).agg(
+        pl.col("lost_seconds", "storage_seconds").sum()
+    )
+    most = places.sort("lost_seconds", "storage_seconds", descending=True, maintain_order=True)
+    where_most = dict(most.unique("neighbour", keep="first", maintain_order=True).select("neighbour", "storage").rows())
+    is_costly = pl.col("lost_seconds") > 0
+    counted = (is_costly | (pl.col("lost_seconds").sum() <= 0)).over("neighbour")
+    there = shares.filter(counted).group_by("neighbour").agg(
+        pl.col(AMOUNTS.values()).sum(), first=pl.col("slice").min(), last=pl.col("slice").max(),
+        count=pl.col("slice").n_unique(),
+    )  # fmt: skip
+    its = {row["neighbour"]: row for row in there.iter_rows(named=True)}
     found = []
-    for name, rows in _by_neighbour(shares):
-        value = factor * float(rows["lost_seconds"].sum())
+    for rows in of_each.iter_rows(named=True):
+        name, value = rows["neighbour"], factor * rows["lost_seconds"]
         # What the job's I/O took alone in these slices is no better known than in all.
-        error = (LEAST_ERROR + relative) * min(io_seconds, rows["slice"].n_unique() * grid_ns / 1e9)
+        error = (LEAST_ERROR + relative) * min(io_seconds, rows["slices"] * grid_ns / 1e9)
         # Where its time alone may be much longer, each neighbour cost the less.
         below = max(error, (base.seconds.high - base.seconds.value) * value / whole if whole > 0 else 0.0)
-        per_storage = rows.group_by("storage", maintain_order=True).agg(pl.col("lost_seconds", "storage_seconds").sum())
-        place = per_storage.sort("lost_seconds", "storage_seconds", descending=True)["storage"][0]
-        its = rows.filter(pl.col("lost_seconds") > 0) if value > 0 else rows
         digest = by_name.get(name)
         row = {} if digest is None else digest.about
-        first, last = int(its["slice"].min()), int(its["slice"].max())  # type: ignore[arg-type]
         found.append(
             Neighbour(
                 job=name,
@@ -329,27 +488,17 @@ def _neighbours(
                 lost=Estimate(
                     value, value - below, value + error, "by how much of the storage's time it took in each slice"
                 ),
-                kinds={kind: factor * float(rows[f"{kind}_lost"].sum()) for kind in KINDS},
-                storage=by_number[int(place)],
-                start_ns=first * grid_ns,
-                end_ns=(last + 1) * grid_ns,
-                seconds=its["slice"].n_unique() * grid_ns / 1e9,
-                **{amount: int(its[amount].sum()) for amount in AMOUNTS.values()},
+                kinds={kind: factor * rows[f"{kind}_lost"] for kind in KINDS},
+                storage=by_number[where_most[name]],
+                start_ns=its[name]["first"] * grid_ns,
+                end_ns=(its[name]["last"] + 1) * grid_ns,
+                seconds=its[name]["count"] * grid_ns / 1e9,
+                **{amount: its[name][amount] for amount in AMOUNTS.values()},
                 without_it_end=None,
                 no_model="",
             )
         )
     return sorted(found, key=lambda one: (-one.lost.value, one.job is None, one.job or ""))
-
-
-def _by_neighbour(shares: pl.DataFrame) -> Iterator[tuple[str | None, pl.DataFrame]]:
-    """Each neighbour's rows, in their order; there may be thousands of neighbours."""
-    ordered = shares.sort("neighbour", maintain_order=True)
-    runs = ordered["neighbour"].rle()
-    lengths = runs.struct.field("len").to_list()
-    starts = accumulate(lengths, initial=0)
-    for name, start, length in zip(runs.struct.field("value"), starts, lengths, strict=False):
-        yield name, ordered.slice(start, length)
 
 
 def _with_ends(
@@ -377,7 +526,7 @@ def _with_ends(
         cap = min(1.0, float(taken.quantile(0.95) or 0.0)) if len(rows) else 0.0
         start = max(0.0, first * grid_ns / 1e9 - begin)
         active = rows["slice"].n_unique() / (last - first + 1)
-        loads.append(without.Load(float(rows["storage_seconds"].sum()), start, cap, active))
+        loads.append(without.Load(float(rows["storage_seconds"].sum()), start, cap, active, one.lost))
     before = begin - job.start_ns / 1e9
     ends = without.ends_without(end - begin, lost, base.seconds.value, loads)
     after = job.end_ns / 1e9 - end
@@ -399,7 +548,7 @@ def _io_bounds(slices: pl.DataFrame, job: Job, grid_ns: int) -> tuple[float, flo
         .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
         .sort("slice")
     )
-    busy = took.filter(pl.col("seconds") >= to_runtime.LEAST_OF_RATE * pl.col("seconds").max())
+    busy = took.filter(pl.col("seconds") >= LEAST_OF_RATE * pl.col("seconds").max())
     seconds = grid_ns / 1e9
     begin = (int(busy["slice"][0]) + 1) * seconds - min(seconds, float(busy["seconds"][0]))
     end = int(busy["slice"][-1]) * seconds + min(seconds, float(busy["seconds"][-1]))

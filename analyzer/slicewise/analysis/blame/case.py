@@ -9,25 +9,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from slicewise.analysis.blame.blame import blame
-from slicewise.analysis.blame.result import Blame
-from slicewise.analysis.blame.timeline import Rows
+import polars as pl
+
+from slicewise.analysis.blame.blame import blame, losses
+from slicewise.analysis.blame.neighbours import RowsOfNeighbours, large_neighbour
+from slicewise.analysis.blame.result import HAD_COMPANY, Blame, RunTaken
+from slicewise.analysis.calls import Rows
+from slicewise.analysis.runs.matching import company as in_company
 from slicewise.catalog.beside import Around
 from slicewise.catalog.kept import KeptDigest, KeptJob
-from slicewise.catalog.sources import kept_job, read_digests, with_names_of_their_own
+from slicewise.catalog.sources import counted_beside, kept_job, read_digests, with_names_of_their_own
 from slicewise.catalog.store import Catalog
 from slicewise.digest.beside import MOST_PROFILES, Beside, Surroundings
 from slicewise.digest.digest import Digest
+from slicewise.digest.served import know_each_other
 from slicewise.text import words
 
 MOST_NAMED = 6
+# Where all jobs are asked about at once, so many neighbours at most are asked for their frames.
+FEW = 20
 
 
 @dataclass(frozen=True)
 class Case:
     """A job, those who may have slowed it down, its runs alone that were given, and those that were found. looked_at:
-    how many profiles lie beside the job's; 0 where nobody looked. unread: those that cannot be read. catalog: where
-    the job and what was looked for come from, if not from profiles. hides_names: whoever asks may not see others'.
+    how many profiles lie beside the job's; 0 where nobody looked. unread: those that cannot be read. catalog: where the
+    job and what was looked for come from, if not from profiles. hides_names: whoever asks may not see others'. counted:
+    what file servers counted by job, where that is given, and told: what was left out of it. same_as: those of `alone`
+    that count as runs of the job's program, whatever they are called. with_company: names of runs of its program that
+    were not taken, since they had company.
     """
 
     job: Digest
@@ -38,14 +48,21 @@ class Case:
     unread: Sequence[Path] = ()
     catalog: Path | None = None
     hides_names: bool = False
+    counted: pl.DataFrame | None = None
+    told: Sequence[str] = ()
+    same_as: frozenset[Path] = frozenset()
+    with_company: Sequence[str] = ()
 
-    def losses(self, rows: Rows) -> Blame:
-        """What the job lost, to whom, and how sure that is; and no more. rows: has what the jobs did."""
-        return blame(self.job, self.neighbours, self.alone, self.found, rows, of_seconds_alone=True)
+    def losses(self, rows: Rows) -> Blame | None:
+        """What the job lost, to whom, and how sure that is; None: nothing tells. rows: has what the jobs did."""
+        return losses(self.job, self.neighbours, self.alone, self.found, rows)
 
     def result(self) -> Blame:
         """What the job lost, and to whom."""
-        result = blame(self.job, self.neighbours, self.alone, self.found)
+        rows = RowsOfNeighbours()
+        result = blame(
+            self.job, self.neighbours, self.alone, self.found, rows, counted=self.counted, same_as=self.same_as
+        )
         notes = [self._from_catalog()] if self.catalog is not None else []
         if self.looked_at > MOST_PROFILES:
             many = f"{self.looked_at:,} profiles lie beside this one"
@@ -53,8 +70,10 @@ class Case:
         if self.unread:
             count = len(self.unread)
             what = f"{self.unread[0]} cannot be read and" if count == 1 else f"{count} profiles cannot be read and"
-            notes.append(f"{what} may be missing among the neighbours: slicewise info {self.unread[0]}")
-        return replace(result, notes=[*result.notes, *notes])
+            notes.append(f"{what} may be missing among the neighbours: slicewise report --detail {self.unread[0]}")
+        notes += self.told
+        passed_over = [RunTaken(job, False, HAD_COMPANY) for job in self.with_company]
+        return replace(result, notes=[*result.notes, *notes], runs=[*result.runs, *passed_over])
 
     def _from_catalog(self) -> str:
         """Which jobs of the catalog were taken."""
@@ -87,11 +106,30 @@ def case_of(
     beside = Beside([], [], 0) if neighbours and alone else around.beside(job)
     company = [around.place(one) for one in neighbours] or beside.neighbours
     quiet = [] if alone else [run for run in beside.quiet if not _is_in(run, company)]
+    large = {place: found for place in company if (found := large_neighbour(place)) is not None}
     # Read together, so that no two of them have one name.
-    digests = iter(read_digests([around.place(job), *company, *alone, *quiet]))
-    own, *rest = digests
+    places = [around.place(job), *company, *alone, *quiet]
+    read = iter(read_digests([place for place in places if place not in large]))
+    own, *rest = [large[place] if place in large else next(read) for place in places]
+    if large:
+        for digest in (own, *rest):
+            digest.job = digest.own_name
+        with_names_of_their_own([own, *rest])
+        know_each_other([own, *rest])
     ends = len(company), len(company) + len(alone)
-    return Case(own, rest[: ends[0]], rest[ends[0] : ends[1]], rest[ends[1] :], beside.looked_at, beside.unread)
+    passed_over = [] if alone else [place.name for place in beside.with_company]
+    counted, told = counted_beside(own, job)
+    return Case(
+        own,
+        rest[: ends[0]],
+        rest[ends[0] : ends[1]],
+        rest[ends[1] :],
+        beside.looked_at,
+        beside.unread,
+        counted=counted,
+        told=told,
+        with_company=passed_over,
+    )
 
 
 def kept_case(
@@ -110,12 +148,28 @@ def kept_case(
     quiet = [] if alone else [run for run in look.quiet_runs(job) if run.key not in beside]
     given = read_digests([*neighbours, *alone])
     shelf = look.shelf(job, company, quiet)
-    near = [*given[: len(neighbours)], *(KeptDigest(catalog, one, shelf) for one in company)]
-    runs, found = given[len(neighbours) :], [KeptDigest(catalog, one, shelf) for one in quiet]
     own = KeptDigest(catalog, job, shelf)
+    # A catalog looks for them by what all processes of a job did, and blame goes by those that matter.
+    looked_at = [KeptDigest(catalog, one, shelf) for one in company]
+    near = [*given[: len(neighbours)], *in_company(own, looked_at)]
+    runs, found = given[len(neighbours) :], [KeptDigest(catalog, one, shelf) for one in quiet]
     with_names_of_their_own([own, *near, *runs, *found])
-    names = {digest.job: one for digest, one in zip(near if company else [], company, strict=True)}
-    return Case(own, near, runs, found, 0, catalog=catalog.path, hides_names=not catalog.shows_names), names
+    if around is None or (len(near) <= FEW and not own.node_slices.is_empty()):
+        know_each_other([own, *near])
+    names = {digest.job: one for digest, one in zip(looked_at, company, strict=True) if digest in near}
+    counted, told = counted_beside(own) if around is None else (None, [])
+    case = Case(
+        own,
+        near,
+        runs,
+        found,
+        0,
+        catalog=catalog.path,
+        hides_names=not catalog.shows_names,
+        counted=counted,
+        told=told,
+    )
+    return case, names
 
 
 def _is_in(place: Path, places: Sequence[Path]) -> bool:

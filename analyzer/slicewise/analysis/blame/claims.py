@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from slicewise.analysis.blame.result import Confidence
-from slicewise.analysis.blame.sources import SURE, Answered
+from slicewise.analysis.blame.sources import Answered
+from slicewise.kinds import SURE, Confidence
 
 # Counting and placing times in slices is not better than this fraction of the I/O time.
 LEAST_ERROR = 0.01

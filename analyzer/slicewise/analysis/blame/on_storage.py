@@ -11,11 +11,9 @@ import numpy.typing as npt
 import polars as pl
 from polars import selectors
 
-from slicewise.analysis.blame.storage_time import Capacities, against
-from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind
-
-# Processes in calls in a slice, of the most in any: with fewer it is the job's tail.
-LEAST_AT_WORK = 0.9
+from slicewise.analysis.calls import AMOUNTS, CACHED, CALLS, KINDS, SECONDS, Kind
+from slicewise.analysis.capacity.by_kind import Capacities, against
+from slicewise.constants import FILLED
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -26,16 +24,18 @@ class OnStorage:
     """A value for each slice in which the job made calls there, in order of time.
 
     seconds: of the mean process in calls, by kind; amounts and calls: of all processes (no calls of metadata: they are
-    the amount); at_work: processes in calls. has_company: whether anybody else was active there. others: the storage's
-    time that all others took, in s, as far as it counts against the kind of calls in which the job spent most time;
-    company: a number for the set of those who did, 0 for nobody. others_metadata: the storage's time that metadata
-    operations of others took. together: amounts of the job and of everybody else.
+    the amount); cached: of the bytes written, those that a cache had taken; at_work: processes in calls. has_company:
+    whether anybody else was active or in calls there. others: the storage's time that all others took, in s, as far as
+    it counts against the kind of calls in which the job spent most time; company: a number for the set of those who
+    did, 0 for nobody. others_metadata: the storage's time that metadata operations of others took. together: amounts
+    of the job and of everybody else.
     """
 
     slice: npt.NDArray[np.int64]
     seconds: Mapping[Kind, Floats]
     amounts: Mapping[Kind, Floats]
     calls: Mapping[Kind, Floats]
+    cached: Floats
     at_work: Floats
     has_company: Mask
     others: Floats
@@ -54,7 +54,7 @@ class OnStorage:
     @cached_property
     def is_at_work(self) -> Mask:
         """Where nearly all processes were in calls."""
-        return np.asarray(self.at_work >= LEAST_AT_WORK * self.at_work.max())
+        return np.asarray(self.at_work >= FILLED * self.at_work.max())
 
     @cached_property
     def inner(self) -> Mask:
@@ -75,6 +75,7 @@ class OnStorage:
             seconds,
             amounts,
             calls,
+            self.cached[chosen],
             self.at_work[chosen],
             self.has_company[chosen],
             self.others[chosen],
@@ -152,6 +153,7 @@ def _arrays(rows: pl.DataFrame) -> OnStorage:
         {kind: floats(SECONDS[kind]) for kind in KINDS},
         {kind: floats(AMOUNTS[kind]) for kind in KINDS},
         {kind: floats(CALLS[kind]) if kind in CALLS else np.zeros(len(rows)) for kind in KINDS},
+        floats(CACHED),
         floats("at_work"),
         has_company,
         floats("others"),

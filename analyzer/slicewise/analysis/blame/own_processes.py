@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.numbers import error_of_ratio
 from slicewise.analysis.blame.result import OwnProcesses
-from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind
-from slicewise.analysis.blame.uncontended import FEWEST_QUIET, LEAST_ERROR, LIKE_SIZES, TRIVIAL, block_error
+from slicewise.analysis.blame.uncontended import FEWEST_QUIET, LEAST_ERROR, LIKE_SIZES, TRIVIAL
+from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind
 from slicewise.estimate import Estimate
+from slicewise.statistics import block_error, error_of_ratio
 
 # Of the time in calls of the slice's busiest process: with less a process hardly meets the others.
 AT_WORK = 0.1

@@ -11,14 +11,15 @@ from slicewise.analysis.job.split import Split
 from slicewise.analysis.runs.matching import Job
 from slicewise.analysis.runs.storage import Storage
 from slicewise.estimate import Estimate
+from slicewise.kinds import Confidence
 
-Confidence = Literal["high", "medium", "low", "unknown"]
-CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low", "unknown")
-Source = Literal["standalone runs", "other sizes", "quiet slices", "line", "envelope"]
-# Best first: the first that is to be had is the one that counts.
-SOURCES: tuple[Source, ...] = ("standalone runs", "other sizes", "quiet slices", "line", "envelope")
+Source = Literal["standalone runs", "other sizes", "quiet slices", "line", "shared slices", "envelope"]
+# Best first: the first that is sure counts, unless a later one is known clearly better.
+SOURCES: tuple[Source, ...] = ("standalone runs", "other sizes", "quiet slices", "line", "shared slices", "envelope")
 # A share of the runtime: a loss of that much is large. It is claimed, or the answer is open.
 LARGE_LOSS = 0.05
+# Where a loss is not claimed and may yet be such a part of the runtime, it is open whether there was one.
+MOST_OPEN = 0.25
 # Kinds of calls that lose time apart from each other. A write is not there before it is synced: they are one kind.
 LOSING_KINDS = ("read", "write", "meta")
 
@@ -36,6 +37,18 @@ class Baseline:
     confidence: Confidence
     refused: str = ""
     runs: list[str] = field(default_factory=list)
+
+
+HAD_COMPANY = "it had company on the same file system"
+
+
+@dataclass(frozen=True)
+class RunTaken:
+    """A run that may be a standalone run of a job: whether it was taken as one; else why not, in one clause."""
+
+    job: str
+    is_taken: bool
+    why_not: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,6 +112,42 @@ class OwnProcesses:
 
 
 @dataclass(frozen=True)
+class Outside:
+    """What a job took longer than its standalone runs outside of I/O calls, in seconds of its runtime.
+
+    alone: their runtime. computed_seconds: for which it had a processor more than they; waited_seconds: in which it
+    waited for one; io_seconds: of what its I/O lost, what that cost calls, too. stall: the share of the time in which
+    some task of its nodes waited for a processor; None where nobody looked. faults: page faults that read from storage,
+    beyond those of the standalone runs, of the mean process.
+    """
+
+    alone: Estimate
+    seconds: float
+    computed_seconds: float
+    waited_seconds: float
+    io_seconds: float
+    stall: float | None
+    faults: float
+
+
+@dataclass(frozen=True)
+class TimeLimited:
+    """A job that runs for a set time. alone: the runtime of its standalone runs. what: the columns of jobs that say how
+    much it did; done, alone_done: their sums, of the job and of the mean standalone run.
+    """
+
+    alone: Estimate
+    what: tuple[str, ...]
+    done: float
+    alone_done: float
+
+    @property
+    def less(self) -> float:
+        """By which share it did less than alone; below 0: more."""
+        return 1 - self.done / self.alone_done if self.alone_done else 0.0
+
+
+@dataclass(frozen=True)
 class HadTurn:
     """A job that used the storage while the job waited for its turn, and for how many seconds of that."""
 
@@ -149,11 +198,13 @@ class Blame:
     waited for the slowest one's end. io_lost: seconds of I/O time of the mean process, before they became runtime;
     waits: how the one became the other, and bounds (see docs/models.md). own_processes: what of `io_seconds`, beside
     the loss, was lost to the job's own other processes; None where it is unknown. by_waiting: what I/O cost ranks that
-    waited for others' I/O in MPI; None of a job without calls of MPI by class.
+    waited for others' I/O in MPI; None of a job without calls of MPI by class. outside: what it took longer outside of
+    I/O; then alone is the runtime of its standalone runs, and lost is I/O alone. time_limited: likewise, of a job that
+    did less in the same time; it has no slowdown.
 
     sources: every source of a baseline, tried in the order of `SOURCES`; baseline: the one that counts. contradiction:
-    where two sources disagree, a sentence; else empty. unknown_because, next_step: why nothing can be told, and the
-    command that would tell.
+    where two sources disagree, a sentence; else empty. runs: those that were looked at as standalone runs.
+    unknown_because, next_step: why nothing can be told, and the command that would tell.
 
     slices: a row a slice and storage: slice, storage, seconds (of the mean process in calls), alone_seconds,
     lost_seconds, read_bytes, write_bytes, meta_ops. shares: a row a slice, storage and neighbour that was active:
@@ -190,6 +241,9 @@ class Blame:
     own_processes: OwnProcesses | None = None
     turn: Turn | None = None
     by_waiting: CostByWaiting | None = None
+    outside: Outside | None = None
+    time_limited: TimeLimited | None = None
+    runs: list[RunTaken] = field(default_factory=list)
 
     @property
     def turn_seconds(self) -> float:
@@ -199,9 +253,13 @@ class Blame:
     @property
     def is_too_uncertain(self) -> bool:
         """Whether a loss that is not claimed would be a large one, if it was one: whether there was one is open."""
-        return not self.is_claimed and self.lost is not None and self.lost.value > LARGE_LOSS * self.runtime_seconds
+        if self.is_claimed or self.lost is None:
+            return False
+        return self.lost.value > LARGE_LOSS * self.runtime_seconds or self.lost.high > MOST_OPEN * self.runtime_seconds
 
     @property
     def slowdown(self) -> float | None:
-        """How many times as long as alone the job took; None where the time alone is not known, or 0."""
+        """How many times as long as alone the job took; None where the time alone is not known, or 0, or set."""
+        if self.time_limited is not None:
+            return None
         return self.runtime_seconds / self.alone.value if self.alone and self.alone.value > 0 else None

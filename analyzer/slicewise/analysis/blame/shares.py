@@ -10,19 +10,18 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.numbers import error_of_mean
 from slicewise.analysis.blame.on_storage import Floats
-from slicewise.analysis.blame.storage_time import Capacities, against
-from slicewise.analysis.blame.timeline import AMOUNTS, KINDS, SECONDS, Kind
 from slicewise.analysis.blame.uncontended import PRICES, Place, Price, alone_seconds, price_frame
+from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Kind
+from slicewise.analysis.capacity.by_kind import Capacities, against
+from slicewise.constants import FEWEST_SLICES
+from slicewise.statistics import error_of_rest
 
 # Neighbours cannot have cost the job more than this many times the storage's time that they took: what goes beyond
 # that has another cause, and nobody is blamed for it. Bytes that are written to memory first show in other slices than
 # the time that they cost, so this holds for so many seconds together.
 MOST_FOR_ITS_TIME = 3.0
 TOGETHER_SECONDS = 16.0
-# Slices with company of other kinds alone, and without any, that it takes to tell what those cost.
-FEWEST_TO_TELL = 4
 
 
 def lost_time(slices: pl.DataFrame, prices: Mapping[Place, Price]) -> pl.DataFrame:
@@ -31,8 +30,21 @@ def lost_time(slices: pl.DataFrame, prices: Mapping[Place, Price]) -> pl.DataFra
     """
     priced = slices.join(price_frame(prices), on="storage", how="left", maintain_order="left")
     return priced.with_columns(
-        (pl.col(SECONDS[kind]) - alone_seconds(kind)).alias(f"{kind}_lost") for kind in KINDS
+        (pl.col(SECONDS[kind]) - _alone_there(kind)).alias(f"{kind}_lost") for kind in KINDS
     ).drop(PRICES)
+
+
+def _alone_there(kind: Kind) -> pl.Expr:
+    """What a row's calls of a kind would have taken alone, with what a cache takes before it sends where it took it:
+    in slices in which nothing was served.
+    """
+    alone, seconds = alone_seconds(kind), pl.col(SECONDS[kind])
+    is_idle = (pl.col(AMOUNTS[kind]) == 0) & (seconds > 0)
+    whole, idle = alone.sum().over("storage"), seconds.filter(is_idle).sum().over("storage")
+    share = pl.min_horizontal(pl.col(f"{kind}_idle").fill_null(0.0) * whole, idle)
+    rest = (whole - share) / alone.filter(~is_idle).sum().over("storage")
+    there = pl.when(is_idle).then(seconds * share / idle).otherwise(alone * rest)
+    return pl.when(share > 0).then(there).otherwise(alone)
 
 
 def blamed(
@@ -129,7 +141,7 @@ def cost_too(seconds: Floats, lost: Floats, weight: Floats, taken: Floats) -> bo
     counts against them (weight) and in all (taken; NaN: no company).
     """
     beside, by_itself = (weight == 0) & (taken > 0), np.isnan(taken)
-    if min(beside.sum(), by_itself.sum()) < FEWEST_TO_TELL:
+    if min(beside.sum(), by_itself.sum()) < FEWEST_SLICES:
         return False
     return _lost_share(lost[beside], seconds[beside])[0] > _lost_share(lost[by_itself], seconds[by_itself])[1]
 
@@ -138,5 +150,5 @@ def _lost_share(over: Floats, under: Floats) -> tuple[float, float]:
     """The share of the time in calls that was lost in some slices: its bounds, 95 %."""
     share = float(over.sum() / under.sum())
     left = over - share * under
-    error = error_of_mean(float(left.std(ddof=1) / under.mean()), len(over))
+    error = error_of_rest(left, under)
     return share - error, share + error

@@ -7,23 +7,28 @@ Frames in, frames out.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 import polars as pl
 
 from slicewise.analysis.blame.on_storage import OnStorage, on_storages
-from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, SECONDS, call_rows, slice_rows
 from slicewise.analysis.blame.to_runtime import Waits, phase_of_slices
+from slicewise.analysis.calls import COUNTS, SECONDS, call_rows, slice_rows
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import are_ranks
+from slicewise.kept_once import kept_once
 
 # A process that began so long before its predecessor's end began after it: clocks are read one after the other.
 CLOCKS_NS = 1_000_000
 LIFETIME = ("process", "start_ns", "end_ns")
+# Processes of a job that are looked at for who waits for whom; the share of a slice in calls from which a process was
+# at it then; and slices in which both may be: where one begins, and where it ends.
+FEW = 64
+LEAST_OF_SLICE = 0.05
+BOTH_AT_ITS_ENDS = 2
 
 
 @dataclass(frozen=True)
@@ -51,26 +56,22 @@ class Strands:
         return on_storages(self.slices)
 
 
-# As a digest's frames, these are made when they are first asked for, and stay as long as it does: a run alone is held
-# against many others.
-_MADE: WeakKeyDictionary[Digest, dict[int, Strands]] = WeakKeyDictionary()
-
-
 def job_strands(digest: Digest, grid_ns: int) -> Strands:
     """What a job's strands did. Ranks wait for each other, and stay what they are."""
-    made = _MADE.setdefault(digest, {})
-    if grid_ns not in made:
-        made[grid_ns] = _strands(digest, grid_ns)
-    return made[grid_ns]
+    return _strands(digest, grid_ns, *map(id, digest.beside))
 
 
-def _strands(digest: Digest, grid_ns: int) -> Strands:
+# As a digest's frames, these stay as long as it does: a run alone is held against many others.
+@kept_once
+def _strands(digest: Digest, grid_ns: int, *_beside: int) -> Strands:
     calls, who = call_rows(digest, grid_ns), members(digest)
     if calls["process"].n_unique() < 2:
         return Strands(calls, "one process")
     if who.select(are_ranks()).item():
         return Strands(calls, "ranks")
-    first = first_of_strand(who.join(calls, on="process", how="semi").select(LIFETIME).iter_rows())
+    lifetimes = list(who.join(calls, on="process", how="semi").select(LIFETIME).iter_rows())
+    first = first_of_strand(lifetimes)
+    first |= _with_those_who_wait(by_strand(calls, first), lifetimes, first, grid_ns)
     return Strands(by_strand(calls, first), "strands" if first else "processes")
 
 
@@ -92,11 +93,44 @@ def first_of_strand(lifetimes: Iterable[tuple[int, int, int]]) -> dict[int, int]
     return found
 
 
+def _with_those_who_wait(
+    calls: pl.DataFrame, lifetimes: Sequence[tuple[int, int, int]], first: Mapping[int, int], grid_ns: int
+) -> dict[int, int]:
+    """More of `first_of_strand`: a process within whose life another one began and ended, and which made no calls while
+    that one did, waited for it. What both did is one strand; of several that it may have waited for, the busiest.
+
+    calls: by strand. Of more processes than FEW none is looked at: they are not a script's.
+    """
+    if len(lifetimes) > FEW:
+        return {}
+    took = calls.group_by("process", "slice").agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
+    took = took.filter(pl.col("seconds") >= LEAST_OF_SLICE * grid_ns / 1e9)
+    slices = {int(process): set(its["slice"]) for (process,), its in took.group_by("process")}
+    seconds = {int(process): float(its["seconds"].sum()) for (process,), its in took.group_by("process")}
+    spans: dict[int, tuple[int, int]] = {}
+    for process, start_ns, end_ns in lifetimes:
+        strand = first.get(process, process)
+        low, high = spans.get(strand, (start_ns, end_ns))
+        spans[strand] = min(low, start_ns), max(high, end_ns)
+    found: dict[int, int] = {}
+    busiest = sorted(slices, key=lambda process: -seconds[process])
+    for parent in sorted(slices, key=lambda process: spans[process]):
+        for child in busiest:
+            if child == parent or child in found or parent in found:
+                continue
+            is_within = spans[parent][0] <= spans[child][0] and spans[child][1] <= spans[parent][1] + CLOCKS_NS
+            both = slices[parent] & slices[child]
+            if is_within and spans[parent] != spans[child] and len(both) <= BOTH_AT_ITS_ENDS:
+                found[child] = parent
+                break
+    return found | {process: found[strand] for process, strand in first.items() if strand in found}
+
+
 def by_strand(calls: pl.DataFrame, first: Mapping[int, int]) -> pl.DataFrame:
     """Rows of calls with these processes' rows added to those of the first one of their strand."""
     if not first:
         return calls
-    counts = (*SECONDS.values(), *AMOUNTS.values(), *CALLS.values())
+    counts = (*SECONDS.values(), *COUNTS)
     places = [name for name in calls.columns if name not in counts]
     return (
         calls.with_columns(pl.col("process").replace(first))

@@ -11,13 +11,12 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.timeline import KINDS, SECONDS
 from slicewise.analysis.blame.uncontended import alone_seconds
+from slicewise.analysis.calls import KINDS, SECONDS
 from slicewise.analysis.job.period import runs_above
+from slicewise.constants import LEAST_OF_RATE
 
 Waits = Literal["ranks", "processes", "strands", "one process"]
-# A slice is part of a phase from this fraction of the I/O time of the slice of the mean second in calls.
-LEAST_OF_RATE = 0.05
 
 
 def phase_of_slices(slices: pl.DataFrame) -> pl.DataFrame:

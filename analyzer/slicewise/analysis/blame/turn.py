@@ -11,8 +11,8 @@ from dataclasses import replace
 import polars as pl
 
 from slicewise.analysis.blame.result import Blame, HadTurn, Turn
-from slicewise.analysis.blame.storage_time import Capacities, storage_seconds
-from slicewise.analysis.blame.timeline import KINDS
+from slicewise.analysis.calls import KINDS
+from slicewise.analysis.capacity.by_kind import Capacities, storage_seconds
 from slicewise.analysis.job.turns import turns
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
@@ -41,7 +41,7 @@ def turn_of(
     beside: rows of `timeline.job_rows` of all jobs. storages: those that the job used.
     """
     waited = turns(digest)
-    row = digest.jobs.row(0, named=True)
+    row = digest.about
     runtime = (row["end_ns"] - row["start_ns"]) / 1e9
     if waited.seconds <= LEAST_OF_RUNTIME * runtime:
         return None

@@ -1,4 +1,4 @@
-"""What a job's I/O costs when nobody else is there: five ways to know it, best first.
+"""What a job's I/O costs when nobody else is there: six ways to know it.
 
 Arrays in (`on_storage.OnStorage`), dataclasses out. Each way gives a price for every kind of call on every storage, or
 refuses with a reason; the gates and what they are for are in docs/models.md.
@@ -7,36 +7,47 @@ refuses with a reason; the gates and what they are for are in docs/models.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.numbers import error_of_next, error_of_ratio, two_prices
 from slicewise.analysis.blame.on_storage import Mask, OnStorage
-from slicewise.analysis.blame.result import Baseline, Confidence, Source
-from slicewise.analysis.blame.storage_time import Capacities
-from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind
+from slicewise.analysis.blame.result import Baseline, Source
+from slicewise.analysis.blame.shared_slices import part_alone, seconds_alone
+from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind
+from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.estimate import Estimate
+from slicewise.kinds import Confidence
+from slicewise.statistics import (
+    DRAWS,
+    block_error,
+    deviation_of,
+    error_of_draws,
+    error_of_mean,
+    error_of_next_run,
+    error_of_ratio,
+    error_of_rest,
+    two_prices,
+)
 
 # What took less than this share of a job's I/O time need not be priced: it is taken to have cost what it did.
 TRIVIAL = 0.02
 FEWEST_QUIET = 4
 FEWEST_IN_A_SET = 3
-# Slices in a row are alike: they are drawn in blocks of so many.
-BLOCK = 3
-DRAWS = 400
 SURE_WITHIN = 0.025
 SURE_LINE = 0.04
 # However little is known of how runs differ: a loss so many times as large as that is no matter of it.
 FAR_BEYOND = 5.0
-MOST_ERROR = {"quiet slices": 0.05, "line": 0.10}
+MOST_ERROR = {"quiet slices": 0.05, "line": 0.10, "shared slices": 0.40}
 AGREE_WITHIN = 0.05
 LEAST_RATIO_OF_RATES = 1.25
 # A line is read off only if its lowest rate is at most so much of the range that its rates span.
 NEAR_REST = 0.5
 MOST_SCATTER = 0.10
+# Slices whose mean is taken for that.
+TOGETHER = 5
 # Of a job's time in calls beside others: less in full slices is no sign that it fills the storage.
 MOSTLY_FULL = 2 / 3
 FILLS_STORAGE = 0.9
@@ -53,10 +64,18 @@ FASTER_THAN_ALONE = 1.25
 FASTER_THAN_ALL = 1.05
 # Calls whose mean size differs by more than this factor do not cost the same a byte.
 LIKE_SIZES = 1.5
+# What metadata calls cost changes with what directories hold: recorded storms took up to this part less a call after
+# their neighbours had ended than they take alone.
+ERROR_OF_METADATA = 0.25
+# Where one process has so much more to wait for than the mean one, the mean one's part is not known to be its, too.
+MOST_UNEVEN = 1.25
 # Slices never say better than this what a run costs; and what they make of a whole run's sum is not worse than that,
 # however bursty they are.
 LEAST_ERROR = 0.005
 MOST_ERROR_OF_A_RUN = 0.10
+
+# Amounts that differ by less than this are the same: logs, headers and what is read twice differ from run to run.
+SAME_AMOUNT = 0.05
 
 Place = tuple[int, Kind]
 
@@ -64,12 +83,14 @@ Place = tuple[int, Kind]
 @dataclass(frozen=True)
 class Price:
     """Seconds of the mean process for a byte, or for a metadata operation, of the whole job; and for a call beside its
-    bytes, where calls of several sizes show it. error: relative, to either side, 95 %.
+    bytes, where calls of several sizes show it. error: relative, to either side, 95 %. idle: the share of the time in
+    slices in which nothing was served: what a cache takes before it begins to send.
     """
 
     seconds: float
     error: float
     call_seconds: float = 0.0
+    idle: float = 0.0
 
     def of(self, own: OnStorage, kind: Kind) -> float:
         """What the calls of a kind cost."""
@@ -80,7 +101,8 @@ class Price:
 @dataclass(frozen=True)
 class Prices:
     """What a source gives. of: the prices. refused: why it gives none. uneven: by how much the processes' slowest part
-    exceeded the mean alone, as a factor (see to_runtime.py); None where it is not known.
+    exceeded the mean alone, as a factor (see to_runtime.py); None where it is not known. did_as_much: the runs did what
+    the job did.
     """
 
     source: Source
@@ -89,15 +111,19 @@ class Prices:
     confidence: Confidence = "unknown"
     uneven: float | None = None
     runs: tuple[str, ...] = ()
+    did_as_much: bool = False
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What sources look at. own: the job, by storage, and who was there with it. seconds: of a slice."""
+    """What sources look at. own: the job, by storage, and who was there with it. seconds: of a slice. uneven: how many
+    times as long as the mean process the one with most was in calls.
+    """
 
     own: Mapping[int, OnStorage]
     known: Mapping[int, Capacities]
     seconds: float
+    uneven: float = 1.0
 
     @cached_property
     def places(self) -> dict[Place, float]:
@@ -105,22 +131,6 @@ class Scene:
         took = {(storage, kind): float(own.seconds[kind].sum()) for storage, own in self.own.items() for kind in KINDS}
         least = TRIVIAL * sum(took.values())
         return {place: seconds for place, seconds in took.items() if seconds > 0 and seconds >= least}
-
-
-def block_error(over: np.ndarray, under: np.ndarray, seed: int = 1) -> float:
-    """How far sum(over) / sum(under) may be off, relative, 95 %: by drawing blocks of BLOCK slices in a row anew."""
-    count = len(over)
-    if count < 2 or not under.sum():
-        return np.inf
-    length = min(BLOCK, count)
-    random = np.random.default_rng(seed)
-    starts = random.integers(0, count, size=(DRAWS, -(-count // length)))
-    drawn = ((starts[..., None] + np.arange(length)) % count).reshape(DRAWS, -1)
-    sums = under[drawn].sum(1)
-    ratios = over[drawn].sum(1)[sums > 0] / sums[sums > 0]
-    low, high = np.percentile(ratios, [2.5, 97.5])
-    value = over.sum() / under.sum()
-    return float(max(high - value, value - low) / value) if value > 0 else np.inf
 
 
 @dataclass(frozen=True)
@@ -134,22 +144,27 @@ class StandaloneRows:
 
 
 def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> Prices:
-    """Runs of the same program and size: what they took, by what they moved."""
+    """Runs of the same program and size: what they took, by what they moved. Where any of them did as much as the job,
+    those that did not are left out: they are other sizes.
+    """
     like = [run for run in runs if run.processes == processes]
     if not like:
         return Prices("standalone runs", refused="no standalone run of the same program and size is known")
-    names = tuple(run.name for run in like)
     places = list(scene.places)
+    as_much = [run for run in like if _did_as_much(scene, run, places)]
+    like = as_much or like
+    names = tuple(run.name for run in like)
     found = [_prices_of(run, places) for run in like]
     for place in places:
         if not any(place in prices for prices in found):
             refused = f"no standalone run made {_calls(place[1])} calls on the same file system"
             return Prices("standalone runs", refused=refused, runs=names)
-    chosen, uneven, error = _middle_run(scene, like, found)
+    chosen, uneven, error = _middle_run(scene, like, found, bool(as_much))
     volume = _expected(scene, chosen)
     lost = sum(scene.places.values()) - volume
     is_sure = volume > 0 and (error <= 2 * SURE_WITHIN or lost >= FAR_BEYOND * error * volume)
-    return Prices("standalone runs", chosen, "", "high" if is_sure else "medium", uneven, names)
+    sure: Confidence = "high" if is_sure else "medium"
+    return Prices("standalone runs", chosen, "", sure, uneven, names, bool(as_much))
 
 
 def _prices_of(run: StandaloneRows, places: Sequence[Place]) -> dict[Place, Price]:
@@ -162,13 +177,24 @@ def _price_in(run: StandaloneRows, place: Place) -> Price | None:
     return _price_of(run.own[storage], kind) if storage in run.own else None
 
 
+def _did_as_much(scene: Scene, run: StandaloneRows, places: Sequence[Place]) -> bool:
+    """Whether a run moved as many bytes, and made as many metadata calls, as the job on each storage."""
+    for storage, kind in places:
+        its = float(run.own[storage].amounts[kind].sum()) if storage in run.own else 0.0
+        own = float(scene.own[storage].amounts[kind].sum())
+        if abs(its - own) > SAME_AMOUNT * max(its, own):
+            return False
+    return True
+
+
 def _middle_run(
-    scene: Scene, runs: Sequence[StandaloneRows], found: Sequence[Mapping[Place, Price]]
+    scene: Scene, runs: Sequence[StandaloneRows], found: Sequence[Mapping[Place, Price]], did_as_much: bool
 ) -> tuple[dict[Place, Price], float, float]:
     """The prices of the run in the middle, how uneven its processes were, and how far the next run may be from it.
 
     One run that was disturbed would pull a mean along. Of an even number of runs both in the middle count. What they
-    did not do is priced by all that did it.
+    did not do is priced by all that did it. did_as_much: the runs did what the job did; then one run is known to
+    within the scatter of runs, and else to that of its slices, too.
     """
     most = max(len(prices) for prices in found)
     complete = [(run, prices) for run, prices in zip(runs, found, strict=True) if len(prices) == most]
@@ -179,17 +205,17 @@ def _middle_run(
     ordered = sorted(complete, key=lambda one: cost(*one))
     costs = np.array([cost(*one) for one in ordered])
     middle = ordered[(len(ordered) - 1) // 2 : len(ordered) // 2 + 1]
-    spread = float(costs.std(ddof=1) / costs.mean()) if len(costs) > 1 and costs.mean() > 0 else 0.0
-    error = error_of_next(spread, len(costs))
+    error = error_of_next_run(deviation_of(costs) if costs.mean() > 0 else 0.0, len(costs))
     chosen = {}
     for place in dict.fromkeys(place for prices in found for place in prices):
         given = [prices[place] for _, prices in middle if place in prices] or [
             prices[place] for prices in found if place in prices
         ]
-        of_bytes, of_call = (
-            float(np.mean(each)) for each in zip(*((p.seconds, p.call_seconds) for p in given), strict=True)
+        of_bytes, of_call, idle = (
+            float(np.mean(each)) for each in zip(*((p.seconds, p.call_seconds, p.idle) for p in given), strict=True)
         )
-        chosen[place] = Price(of_bytes, error if len(costs) > 1 else max(error, given[0].error), of_call)
+        is_known = did_as_much or len(costs) > 1
+        chosen[place] = Price(of_bytes, error if is_known else max(error, given[0].error), of_call, idle)
     return chosen, float(np.mean([run.uneven for run, _ in middle])), error
 
 
@@ -230,6 +256,8 @@ def from_quiet_slices(scene: Scene) -> Prices:
             return Prices(source, refused=f"what the job's {_calls(kind)} calls cost in quiet slices varies too much")
         if _was_faster(own, kind, price, scene.seconds):
             return Prices(source, refused=IN_BURSTS)
+        if kind == "meta":
+            price = replace(price, error=max(price.error, ERROR_OF_METADATA))
         if not _are_like_sizes(quiet, own, kind):
             return Prices(source, refused=f"its {_calls(kind)} calls had other sizes in quiet slices than in the rest")
         most_error, fewest = max(most_error, price.error), min(fewest, len(quiet))
@@ -338,8 +366,7 @@ def speed_line(points: Points, slice_seconds: float) -> Line | str:
     drawn = _intercepts(*_drawn_anew(sets, slice_seconds), weights**2)
     if not len(drawn):
         return TOO_ALIKE
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    error = max(float(max(high - speed, speed - low) / speed), _error_of_intercept(sets, rates) / float(speed))
+    error = max(error_of_draws(drawn, float(speed)), _error_of_intercept(sets, rates) / float(speed))
     return Line(float(speed), error)
 
 
@@ -409,18 +436,53 @@ def from_envelope(scene: Scene) -> Prices:
                 source,
                 refused="reads and writes came together, and how fast the storage is for each alone is not known",
             )
-        rates = moved / scene.seconds
+        rates = _evened(moved) / scene.seconds
         middle = float(np.median(rates))
         scatter = max(scatter, float(rates.std() / middle))
         if scatter > MOST_SCATTER:
             return Prices(source, refused="how much the storage served in all varies too much")
-        error = max(LEAST_ERROR, 1.96 * float(rates.std()) / middle / np.sqrt(len(rates)))
+        error = max(LEAST_ERROR, error_of_mean(float(rates.std(ddof=1)) / middle, len(rates)))
         prices[storage, kind] = Price(1 / middle, error)
         is_filled = is_filled and _is_filled(full, kind, middle * scene.seconds)
     if not scatter:
         return Prices(source, refused=NOBODY)
     # Bytes that fill the storage take as long however unevenly processes have them.
     return Prices(source, prices, "", "medium" if scatter <= MOST_SCATTER and is_filled else "low", uneven=1.0)
+
+
+def from_shared_slices(scene: Scene) -> Prices:
+    """The slices in which others were there, by the job's share of what the storage served and by its own speed."""
+    source: Source = "shared slices"
+    prices: dict[Place, Price] = {}
+    least = TRIVIAL * sum(float(own.in_calls.sum()) for own in scene.own.values())
+    most_error, is_sure = 0.0, scene.uneven <= MOST_UNEVEN
+    for storage in {storage for storage, _ in scene.places}:
+        own = scene.own[storage]
+        kinds = [kind for place, kind in scene.places if place == storage]
+        if float(own.in_calls[own.has_company].sum()) < least:
+            prices |= {(storage, kind): _as_it_was(own, kind) for kind in kinds}
+            continue
+        part = part_alone(own, scene.known[storage], scene.seconds)
+        if isinstance(part, str):
+            return Prices(source, refused=part)
+        most_error, is_sure = max(most_error, part.error), is_sure and part.is_sure
+        for kind in kinds:
+            alone, amounts = seconds_alone(own, kind, part), own.amounts[kind]
+            if amounts.sum() and alone.sum():
+                idle = float(alone[amounts == 0].sum() / alone.sum())
+                prices[storage, kind] = Price(float(alone.sum() / amounts.sum()), part.error, idle=idle)
+    if not most_error:
+        return Prices(source, refused=NOBODY)
+    return Prices(source, prices, "", "medium" if is_sure and most_error <= MOST_ERROR[source] else "low")
+
+
+def _evened(moved: np.ndarray) -> np.ndarray:
+    """The mean of some slices in a row each, where there are enough: requests end in one slice or in the next, and the
+    more so the larger they are.
+    """
+    if len(moved) < TOGETHER * FEWEST_QUIET:
+        return moved
+    return np.array([part.mean() for part in np.array_split(moved, len(moved) // TOGETHER)])
 
 
 def _is_filled(full: OnStorage, kind: Kind, middle: float) -> bool:
@@ -438,27 +500,30 @@ def as_baseline(prices: Prices, scene: Scene) -> Baseline:
     value = uneven * _expected(scene, prices.of)
     error = uneven * _expected_error(scene, prices.of)
     high = value + error
-    if prices.source == "envelope" and prices.confidence == "low":
+    if prices.source in IF_IT_FILLS and prices.confidence == "low":
         took = uneven * sum(float(own.in_calls.sum()) for own in scene.own.values())
         high = max(high, value + LEAST_OF_ENVELOPE * (took - value))
     seconds = Estimate(value, value - error, high, HOW[prices.source])
     return Baseline(prices.source, seconds, prices.confidence, "", list(prices.runs))
 
 
+# What these say of a job that may not fill the storage by itself is the least that it takes alone.
+IF_IT_FILLS: tuple[Source, ...] = ("shared slices", "envelope")
 HOW: dict[Source, str] = {
     "standalone runs": "by standalone runs of the same program and size",
     "other sizes": "by standalone runs of other sizes, which agree",
     "quiet slices": "by the slices of this run in which nobody else used the storage",
     "line": "by a line through the job's speed against its neighbours' rates",
+    "shared slices": "by its share of what the storage served beside others, and by its speed without them",
     "envelope": "if it fills the storage alone",
 }
 
 
-PRICES = tuple(f"{kind}_{what}" for kind in KINDS for what in ("price", "call_price"))
+PRICES = tuple(f"{kind}_{what}" for kind in KINDS for what in ("price", "call_price", "idle"))
 
 
 def price_frame(prices: Mapping[Place, Price]) -> pl.DataFrame:
-    """storage, and of each kind {kind}_price and {kind}_call_price (s; null: not priced)."""
+    """storage, and of each kind {kind}_price, {kind}_call_price (s; null: not priced) and {kind}_idle."""
     rows = []
     for storage in sorted({storage for storage, _ in prices}):
         row: dict[str, float | None] = {"storage": storage}
@@ -466,6 +531,7 @@ def price_frame(prices: Mapping[Place, Price]) -> pl.DataFrame:
             price = prices.get((storage, kind))
             row[f"{kind}_price"] = price.seconds if price else None
             row[f"{kind}_call_price"] = price.call_seconds if price else None
+            row[f"{kind}_idle"] = price.idle if price else None
         rows.append(row)
     return pl.DataFrame(rows, schema={"storage": pl.UInt64} | dict.fromkeys(PRICES, pl.Float64))
 
@@ -501,14 +567,15 @@ def _price_of(own: OnStorage, kind: Kind) -> Price | None:
         return None
     error = max(block_error(seconds, amounts), error_of_ratio(seconds, amounts))
     error = max(LEAST_ERROR, error if np.isfinite(error) else MOST_ERROR_OF_A_RUN)
+    idle = float(seconds[amounts == 0].sum() / seconds.sum())
     if kind in CALLS and _sizes_differ(own, kind):
         of_bytes, of_call = two_prices(amounts, calls, seconds)
-        told = float(of_bytes * amounts.sum() + of_call * calls.sum())
+        told = of_bytes * float(amounts.sum()) + of_call * float(calls.sum())
         if told > 0 and of_call > 0:
             scale = float(seconds.sum()) / told
             left = seconds - scale * (of_bytes * amounts + of_call * calls)
-            return Price(scale * float(of_bytes), max(LEAST_ERROR, _error_of(left, seconds)), scale * float(of_call))
-    return Price(float(seconds.sum() / amounts.sum()), error)
+            return Price(scale * of_bytes, max(LEAST_ERROR, error_of_rest(left, seconds)), scale * of_call, idle)
+    return Price(float(seconds.sum() / amounts.sum()), error, idle=idle)
 
 
 def _sizes_differ(own: OnStorage, kind: Kind) -> bool:
@@ -517,11 +584,6 @@ def _sizes_differ(own: OnStorage, kind: Kind) -> bool:
     sizes = own.amounts[kind][made] / own.calls[kind][made]
     low, high = np.percentile(sizes, [10, 90]) if len(sizes) >= FEWEST_QUIET else (1.0, 1.0)
     return bool(high > LIKE_SIZES * low)
-
-
-def _error_of(left: np.ndarray, seconds: np.ndarray) -> float:
-    """The error of a sum of slices, relative, 95 %, from what a fit leaves over in each."""
-    return 1.96 * float(left.std()) * float(np.sqrt(len(left))) / float(seconds.sum())
 
 
 def _as_it_was(own: OnStorage, kind: Kind) -> Price:

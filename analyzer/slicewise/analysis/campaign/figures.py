@@ -43,15 +43,11 @@ def figures(checked: pl.DataFrame) -> pl.DataFrame:
     seen to be off when half of its bytes had been moved, and not yet all of the job's (`halfway`); warned_falsely: the
     part of those within, likewise.
     """
-    return _of_groups(checked, {PAIRS: pl.len().over("run") == 2, MORE: pl.len().over("run") > 2})
+    return figures_of(checked, {PAIRS: pl.len().over("run") == 2, MORE: pl.len().over("run") > 2})
 
 
-def figures_of_all(checked: pl.DataFrame) -> pl.DataFrame:
-    """`figures` without a look at how many jobs a run had."""
-    return _of_groups(checked, {"all": pl.lit(True)})
-
-
-def _of_groups(checked: pl.DataFrame, groups: dict[str, pl.Expr]) -> pl.DataFrame:
+def figures_of(checked: pl.DataFrame, groups: dict[str, pl.Expr]) -> pl.DataFrame:
+    """`figures` of the rows in each of these groups."""
     rows = []
     for group, is_in in groups.items():
         chosen = checked.filter(is_in)

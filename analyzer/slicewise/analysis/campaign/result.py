@@ -9,7 +9,7 @@ import polars as pl
 
 from slicewise.analysis.campaign.figures import by_combination, figures
 from slicewise.analysis.campaign.throughput import alone_table, runs_of, together_table
-from slicewise.analysis.runs.campaign import Campaign, campaign
+from slicewise.analysis.runs.campaign import ALONE, TOGETHER, Campaign, campaign
 from slicewise.analysis.runs.servers import Placement, by_server
 from slicewise.analysis.sharing.by_server import cross_check_by_server, model_of_a_server
 from slicewise.analysis.sharing.fitted_model import cross_check, fit_model, with_held_out
@@ -87,8 +87,8 @@ def result_of(data: Campaign, placement: Placement | None = None) -> CampaignRes
 
 def _conditions(data: Campaign, runs: pl.DataFrame) -> Conditions:
     """On what ground a campaign's figures stand. runs: of `runs_of`."""
-    alone = runs.filter(pl.len().over("run") == 1)
-    together = runs.filter(pl.len().over("run") > 1)
+    alone = runs.filter(ALONE)
+    together = runs.filter(TOGETHER)
     calls = data.activity.group_by("job").agg(call=pl.col("bytes").sum() / pl.col("ops").sum().clip(1))
     return Conditions(
         runs_alone=alone["run"].n_unique(),

@@ -14,7 +14,7 @@ import polars as pl
 
 from slicewise.analysis.overlap.region import Region, regions
 from slicewise.analysis.overlap.uniformity import uniformity
-from slicewise.analysis.runs.campaign import Campaign
+from slicewise.analysis.runs.campaign import ALONE, TOGETHER, Campaign
 from slicewise.analysis.runs.file_sharing import file_sharing
 from slicewise.analysis.runs.outliers import outliers
 from slicewise.analysis.runs.repeats import runs_that_stood_out
@@ -138,7 +138,7 @@ def _rsd_of_processes(processes: np.ndarray, there: np.ndarray) -> float | None:
 def _with_alone_outliers(runs: pl.DataFrame) -> pl.DataFrame:
     """Runs of one job that stood out by their throughput are marked as well."""
     found: set[str] = set()
-    for _, repeats in runs.filter(pl.len().over("run") == 1).group_by("files", "program", "pair"):
+    for _, repeats in runs.filter(ALONE).group_by("files", "program", "pair"):
         stood_out = outliers(repeats["overall"].to_list())
         found |= set(repeats.filter(pl.Series(stood_out, dtype=pl.Boolean))["run"])
     return runs.with_columns(stood_out=pl.col("stood_out") | pl.col("run").is_in(list(found)))
@@ -148,7 +148,7 @@ def alone_table(runs: pl.DataFrame) -> pl.DataFrame:
     """Tables 1 and 2: a row a size of job that ran alone: files, program, pair, processes, nodes, mounts, runs,
     dropped, overall, run_rsd, process_rsd, bytes, seconds, all_overall, all_run_rsd.
     """
-    alone = runs.filter(pl.len().over("run") == 1).sort(*FILES_FIRST, "program", "processes", "nodes", "mounts")
+    alone = runs.filter(ALONE).sort(*FILES_FIRST, "program", "processes", "nodes", "mounts")
     return _means(alone, ["files", "program", "pair", "processes", "nodes", "mounts"], "overall")
 
 
@@ -160,7 +160,7 @@ def together_table(runs: pl.DataFrame) -> pl.DataFrame:
     long it took.
     """
     sizes = pl.col("processes").over("run", mapping_strategy="join")
-    together = runs.filter(pl.len().over("run") > 1).sort(
+    together = runs.filter(TOGETHER).sort(
         *FILES_FIRST,
         sizes.list.len(),
         sizes.list.min(),

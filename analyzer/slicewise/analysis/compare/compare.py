@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slicewise.analysis.compare.difference import Difference, Loss, difference
-from slicewise.analysis.compare.work import Work, place_names, work_of
+from slicewise.analysis.compare.work import Tasks, place_names, work_of
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 
@@ -24,8 +24,8 @@ class Comparison:
     and where runtimes do not vary. places: where each file system is mounted.
     """
 
-    runs: list[Work]
-    against: Work
+    runs: list[Tasks]
+    against: Tasks
     chosen: Literal["the first", "the median"]
     differences: list[Difference]
     told: Difference

@@ -13,15 +13,14 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from slicewise.analysis.blame.timeline import Kind
+from slicewise.analysis.calls import Kind
 from slicewise.analysis.compare.prices import Price, price_of_bytes, price_of_calls, with_size_class
-from slicewise.analysis.compare.work import Work
+from slicewise.analysis.compare.work import Tasks
 from slicewise.estimate import Estimate
+from slicewise.kinds import CONFIDENCES, Confidence
 
 Part = Literal["bytes", "calls", "sizes", "metadata"]
 PARTS: tuple[Part, ...] = ("bytes", "calls", "sizes", "metadata")
-Confidence = Literal["high", "medium", "low", "unknown"]
-CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low", "unknown")
 LEAST_SURE: Confidence = "low"
 WhyUnknown = Literal["not done before", "other sizes", "other syncs"]
 
@@ -97,8 +96,8 @@ class Difference:
     it is known) + unexplained_seconds. ratio: of the runtimes. loss: where lost_seconds is from.
     """
 
-    of: Work
-    against: Work
+    of: Tasks
+    against: Tasks
     difference_seconds: float
     ratio: float
     computing_seconds: float
@@ -157,7 +156,7 @@ class Difference:
         }
 
 
-def difference(of: Work, against: Work, loss: Loss | None = None, former_loss: Loss | None = None) -> Difference:
+def difference(of: Tasks, against: Tasks, loss: Loss | None = None, former_loss: Loss | None = None) -> Difference:
     """Why `of` took longer than `against`.
 
     loss: what `of` lost to neighbours; None: unknown, and part of what is unexplained. former_loss: what `against` did;
@@ -191,7 +190,7 @@ def difference(of: Work, against: Work, loss: Loss | None = None, former_loss: L
     )
 
 
-def own_io(of: Work, against: Work, alone: tuple[float, float] = (1.0, 1.0)) -> OwnIo:
+def own_io(of: Tasks, against: Tasks, alone: tuple[float, float] = (1.0, 1.0)) -> OwnIo:
     """What `of`'s I/O would have taken at `against`'s cost, less what `against`'s took.
 
     alone: which share of the I/O time of each run is its own, the rest being lost to neighbours.
@@ -227,7 +226,7 @@ def sum_of(estimates: Iterable[Estimate]) -> Estimate:
     )
 
 
-def _priced(of: Work, against: Work, kind: Kind, place: str, now: Amounts, then: Amounts) -> dict[Part, Estimate]:
+def _priced(of: Tasks, against: Tasks, kind: Kind, place: str, now: Amounts, then: Amounts) -> dict[Part, Estimate]:
     """What there is more of one kind of calls on one file system, by part."""
     part: Part = "metadata" if kind == "meta" else "bytes"
     price = _price(against, kind, place, now, then)
@@ -255,7 +254,7 @@ def _priced(of: Work, against: Work, kind: Kind, place: str, now: Amounts, then:
     return priced
 
 
-def _price(against: Work, kind: Kind, place: str, now: Amounts, then: Amounts) -> Price | None:
+def _price(against: Tasks, kind: Kind, place: str, now: Amounts, then: Amounts) -> Price | None:
     """What the first run's calls cost; None where it made too few to tell."""
     rows = against.rows.filter((pl.col("kind") == kind) & (pl.col("place") == place))
     if kind == "meta":
@@ -264,7 +263,7 @@ def _price(against: Work, kind: Kind, place: str, now: Amounts, then: Amounts) -
 
 
 def _why_unknown(
-    against: Work, kind: Kind, place: str, now: Amounts, then: Amounts, priced: dict[Part, Estimate]
+    against: Tasks, kind: Kind, place: str, now: Amounts, then: Amounts, priced: dict[Part, Estimate]
 ) -> WhyUnknown | None:
     """Why the first run does not tell what such calls cost; None where it does."""
     price = _price(against, kind, place, now, then)
@@ -276,7 +275,7 @@ def _why_unknown(
     return "other syncs" if more > OTHER_SYNCS * max(1, fewer) else None
 
 
-def _scales(of: Work, against: Work) -> tuple[float, float]:
+def _scales(of: Tasks, against: Tasks) -> tuple[float, float]:
     """What more or fewer processes make of the job's cost, at the least and at the most: nothing where the storage sets
     the pace, all where each process sets its own.
     """
@@ -284,7 +283,7 @@ def _scales(of: Work, against: Work) -> tuple[float, float]:
     return min(1.0, factor), max(1.0, factor)
 
 
-def _by_size(of: Work, against: Work, kind: Kind, place: str, price: Price) -> float | None:
+def _by_size(of: Tasks, against: Tasks, kind: Kind, place: str, price: Price) -> float | None:
     """What the runs differ by at the first run's cost a byte of each size class; None where these say too little."""
     if len(price.by_class) < 2:
         return None
@@ -309,14 +308,14 @@ def _estimate(cost: float, now: float, then: float, error: float, scales: tuple[
     return Estimate(cost * (now - then), min(ends) - doubt, max(ends) + doubt, "at the first run's cost")
 
 
-def _amounts(work: Work, kind: Kind, place: str, alone: float) -> Amounts:
+def _amounts(work: Tasks, kind: Kind, place: str, alone: float) -> Amounts:
     rows = work.amounts.filter((pl.col("kind") == kind) & (pl.col("place") == place))
     if rows.is_empty():
         return Amounts(0.0, 0, 0, 0)
     return Amounts(*rows.select(pl.col("seconds") * alone, *Amounts._fields[1:]).row(0))
 
 
-def _share_alone(work: Work, loss: Loss | None) -> float:
+def _share_alone(work: Tasks, loss: Loss | None) -> float:
     """Which share of a run's I/O time it would have taken without its neighbours, as far as they are known."""
     if loss is None or not work.io_ns:
         return 1.0

@@ -34,7 +34,8 @@ def losses(
     """
     around = Surroundings(progress=progress)
     cases = [case_of(run, neighbours, surroundings=around) for run in runs]
-    return [_loss(blame(case.job, case.neighbours, (), _alone(case, cases)), case.hides_names) for case in cases]
+    told = [blame(case.job, case.neighbours, (), _alone(case, cases), counted=case.counted) for case in cases]
+    return [_loss(one, case.hides_names) for one, case in zip(told, cases, strict=True)]
 
 
 def _alone(case: Case, cases: Sequence[Case]) -> list[Digest]:

@@ -6,13 +6,15 @@ any of its processes.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from slicewise.analysis.runs.rates import ERRORS_OF_95_PERCENT
+from slicewise.constants import LEAST_ERROR
+from slicewise.statistics import block_error, two_prices
 
 Numbers = npt.NDArray[np.float64]
 
@@ -28,11 +30,6 @@ MOST_OFF = 0.25
 MOST_BEYOND = 8.0
 # Mean sizes within this factor of each other cost the same a byte.
 SAME_SIZE = 1.5
-# What a cost varies by from one run to the next, at least.
-LEAST_ERROR = 0.01
-RESAMPLES = 200
-# Neighbouring slices are not independent: they are drawn together, so many at a time.
-BLOCK_SLICES = 3
 
 
 @dataclass(frozen=True)
@@ -108,29 +105,12 @@ def _line(classes: pl.DataFrame) -> tuple[float, float] | None:
     amounts = classes.select("calls", "bytes").to_numpy().astype(np.float64)
     seconds = classes["seconds"].to_numpy()
     relative = amounts / seconds[:, None]
-    found, *_ = np.linalg.lstsq(relative, np.ones(len(seconds)), rcond=None)
-    if found.min() < 0:
-        # One of the two alone explains the times best.
-        alone = [float(column.sum() / (column @ column)) for column in relative.T]
-        misses = [float(((column * cost - 1) ** 2).sum()) for column, cost in zip(relative.T, alone, strict=True)]
-        found = np.array([alone[0], 0.0]) if misses[0] < misses[1] else np.array([0.0, alone[1]])
-    if np.abs(relative @ found - 1).max() > MOST_OFF:
-        return None
-    return float(found[0]), float(found[1])
+    found = two_prices(relative[:, 0], relative[:, 1], np.ones(len(seconds)))
+    return None if np.abs(relative @ found - 1).max() > MOST_OFF else found
 
 
 def _error(rows: pl.DataFrame, expected: pl.Expr) -> float:
-    """The relative error of costs, from a bootstrap over slices of what was spent over what was to be expected (in any
-    unit); at least `LEAST_ERROR` more.
-    """
+    """The relative error of costs: of what slices spent over what was to be expected of them (in any unit)."""
     of_slices = rows.group_by("slice").agg(pl.col("seconds").sum(), expected=expected.sum()).sort("slice")
-    in_blocks = of_slices.with_columns(block=pl.int_range(pl.len()) // BLOCK_SLICES)
-    blocks = in_blocks.group_by("block").agg(pl.col("seconds", "expected").sum()).sort("block")
-    if len(blocks) < 2:
-        return LEAST_ERROR
-    random = np.random.default_rng(len(of_slices))
-    drawn = random.integers(0, len(blocks), (RESAMPLES, len(blocks)))
-    sums: Numbers = blocks.select("seconds", "expected").to_numpy().astype(np.float64)[drawn].sum(axis=1)
-    some = sums[sums[:, 1] > 0]
-    costs = some[:, 0] / some[:, 1]
-    return LEAST_ERROR + ERRORS_OF_95_PERCENT * float(costs.std() / costs.mean())
+    error = block_error(of_slices["seconds"].to_numpy(), of_slices["expected"].to_numpy().astype(np.float64))
+    return LEAST_ERROR + (error if math.isfinite(error) else 0.0)

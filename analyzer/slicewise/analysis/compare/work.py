@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from slicewise.analysis.blame.strands import CLOCKS_NS
-from slicewise.analysis.blame.timeline import AMOUNTS, CALLS, KINDS, SECONDS, Kind, call_rows, slice_rows
 from slicewise.analysis.blame.to_runtime import Waits, in_calls, phase_of_slices
+from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind, call_rows, slice_rows
 from slicewise.analysis.job.turns import turns
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.digest.activity import members
@@ -23,7 +23,7 @@ from slicewise.scalars import real, whole
 
 
 @dataclass(frozen=True)
-class Work:
+class Tasks:
     """A run as comparisons see it.
 
     runtime_ns: from its first process to its last one's end; io_ns: the part of it in calls on files, of the processes
@@ -57,7 +57,7 @@ class Work:
         return int(self.amounts.filter(pl.col("kind") == kind)[column].sum())
 
 
-def work_of(digest: Digest) -> Work:
+def work_of(digest: Digest) -> Tasks:
     """What a job did."""
     row = digest.jobs.row(0, named=True)
     who = members(digest)
@@ -78,7 +78,7 @@ def work_of(digest: Digest) -> Work:
     )
     # Clocks and rounding may have calls last a little longer than the run.
     io_ns = min(round(real(amounts["seconds"].sum()) * 1e9), runtime_ns)
-    return Work(
+    return Tasks(
         job=run_of(digest).job,
         is_running=row["is_running"],
         waits=waits,
@@ -111,7 +111,7 @@ def _places(digest: Digest) -> pl.DataFrame:
 
 
 def _rows(digest: Digest, calls: pl.DataFrame) -> pl.DataFrame:
-    """See `Work.rows`. calls: of `timeline.call_rows`."""
+    """See `Tasks.rows`. calls: of `timeline.call_rows`."""
     placed = calls.join(_places(digest), on="storage")
     each = [
         placed.group_by("process", "slice", "place", kind=pl.lit(kind)).agg(

@@ -5,23 +5,26 @@ Digests in, dataclasses out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from slicewise.analysis.blame.timeline import KINDS
+import polars as pl
+
+from slicewise.analysis.calls import KINDS
+from slicewise.analysis.capacity.by_kind import Capacities, shown_together
+from slicewise.analysis.capacity.capacity import Capacity, got_together
+from slicewise.analysis.copies.chain import MOST_OTHERS
 from slicewise.analysis.copies.demand import Demand, demand_of, where_most
-from slicewise.analysis.copies.known_capacity import KnownCapacity, refusal, seen_capacity
-from slicewise.analysis.copies.losses import Losses, OfKinds, OfOneCapacity, Weight
-from slicewise.analysis.copies.region import Region, region_of
-from slicewise.analysis.copies.side_by_side import MOST_OTHERS
-from slicewise.analysis.runs.matching import company
+from slicewise.analysis.copies.losses import Losses, Weight, together
+from slicewise.analysis.runs.campaign import campaign_there
+from slicewise.analysis.runs.matching import company, each_once
 from slicewise.analysis.runs.storage import Storage
+from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
+from slicewise.kinds import Confidence
 
-Confidence = Literal["high", "medium", "low"]
 # More are not looked at; beside other jobs there are several times as many states to compute.
 MOST_COPIES = 64
 MOST_COPIES_BESIDE = 24
@@ -61,7 +64,7 @@ class Copies:
     demand: Demand
     others: list[Demand]
     storage: Storage
-    capacity: KnownCapacity
+    capacity: Capacity
     most_loss: float
     rows: list[Row]
     most: int
@@ -81,7 +84,7 @@ class Copies:
         if self.company or self.capacity.is_floor or apart > max(1, 0.25 * self.most):
             return "low"
         region = self.capacity.region
-        is_assumed = self.capacity.source == "given" or (region is not None and not region.is_exponent_seen)
+        is_assumed = self.capacity.source == "given" or (region is not None and region.exponent is None)
         return "medium" if apart or is_assumed else "high"
 
     def row(self, copies: int) -> Row | None:
@@ -94,7 +97,7 @@ def copies(
     beside: Sequence[Digest] = (),
     seen: Sequence[Digest] = (),
     most_loss: float = 0.1,
-    capacity: KnownCapacity | None = None,
+    capacity: Capacity | None = None,
 ) -> Copies:
     """How many copies of a job may run side by side, beside all of `beside`.
 
@@ -115,27 +118,21 @@ def copies(
                 f"{other.path}: did no I/O on {storage.point}, where {demand.job.job} does its I/O; leave it out"
             )
         others.append(found)
-    everyone = _each_once([digest, *beside, *seen])
-    losses: Losses
+    everyone = each_once([digest, *beside, *seen])
     one_because = ONE_BECAUSE[capacity.source] if capacity is not None else ""
     if capacity is None:
         alone = _alone(storage, everyone)
-        capacity = seen_capacity(
-            everyone, storage, direction, {name: known for name, (_, known) in alone.items() if known is not None}
-        )
-        region = region_of(storage, everyone, {name: run for name, (run, _) in alone.items()})
+        capacity = _side_by_side(storage, direction, everyone, {name: asked for name, (_, asked) in alone.items()})
+        region = shown_together(storage, everyone, {name: run for name, (run, _) in alone.items()})
         if isinstance(region, str):
             one_because = region
         elif capacity is None or _differ([digest, *beside], storage):
             kinds = tuple(region.most)
             demand, *others = (_required(demand_of(one, storage, kinds)) for one in (digest, *beside))
-            capacity = _of_region(region, demand, OfKinds(demand, others, region).together())
+            capacity = _of_region(region, demand)
     if capacity is None:
-        raise refusal(storage, demand)
-    if capacity.region is not None:
-        losses = OfKinds(demand, others, capacity.region)
-    else:
-        losses = OfOneCapacity(demand, others, capacity)
+        raise _refusal(storage, demand)
+    losses = Losses(demand, others, capacity)
     rows = _rows(losses, others, most_loss)
     allowed = [
         max((row.copies for row in rows if _within(rows, row.copies, end, most_loss)), default=0)
@@ -171,10 +168,33 @@ def _differ(digests: Sequence[Digest], storage: Storage) -> bool:
     return len(kinds) > 1
 
 
-def _of_region(region: Region, demand: Demand, together: Estimate) -> KnownCapacity:
+def _side_by_side(
+    storage: Storage, direction: Direction, everyone: Sequence[Digest], alone: Mapping[str, Demand | None]
+) -> Capacity | None:
+    """What jobs that ran side by side got together. alone: what jobs ask for by themselves, by their names."""
+    data = campaign_there(everyone, storage.number, direction)
+    if data is None:
+        return None
+    rates = {name: asked.rate.value for name, asked in alone.items() if asked is not None}
+    reached = pl.col("job").replace_strict(rates, default=None, return_dtype=pl.Float64)
+    return got_together(data.slices.with_columns(alone=reached), {"read": "read", "write": "wrote"}[direction])
+
+
+def _refusal(storage: Storage, demand: Demand) -> UserError:
+    """Says that the capacity is not known, and how to come to know it."""
+    name = demand.job.job
+    return UserError(
+        f"how much {storage.point} can serve is not known: no two profiles show it with two jobs at work; run two of "
+        f"{demand.job.program} side by side once and give both: slicewise predict --copies {name} --seen A --seen B "
+        "(or, where it is known: --capacity 2GiB/s)"
+    )
+
+
+def _of_region(region: Capacities, demand: Demand) -> Capacity:
     parts = region.parts(demand.amounts)
     asked = {kind for kind, part in parts.items() if part >= WORTH_A_WORD * sum(parts.values())}
-    return KnownCapacity(together, "capacity region", is_floor=bool(asked & region.unfilled), region=region)
+    is_floor = bool(asked & region.unfilled)
+    return Capacity(together(demand, region), "capacity region", is_floor, region=region)
 
 
 def _required(demand: Demand | None) -> Demand:
@@ -221,16 +241,6 @@ def _row(number: int, losses: Losses, has_others: bool) -> Row:
 def _no_less_than_none(loss: float) -> float:
     """What rounding leaves of no loss is none."""
     return loss if loss > ROUNDING else 0.0
-
-
-def _each_once(digests: Sequence[Digest]) -> list[Digest]:
-    """The digests without those of processes that an earlier one has."""
-    kept: list[Digest] = []
-    for digest in digests:
-        own = set(digest.processes["process"])
-        if not any(own & set(earlier.processes["process"]) for earlier in kept):
-            kept.append(digest)
-    return kept
 
 
 def _alone(storage: Storage, everyone: Sequence[Digest]) -> dict[str, tuple[Digest, Demand | None]]:

@@ -10,18 +10,17 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.blame.timeline import AMOUNTS, SECONDS, Kind, call_rows
-from slicewise.analysis.blame.uncontended import block_error
+from slicewise.analysis.calls import AMOUNTS, SECONDS, Kind, call_rows
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.on_storage import on_storage
 from slicewise.analysis.runs.storage import Storage, describe
+from slicewise.constants import LEAST_ERROR
 from slicewise.digest.activity import DIRECTIONS, Direction, bytes_by_storage
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
+from slicewise.statistics import block_error
 
-# A rate that was seen once is not known better than this.
-LEAST_ERROR = 0.01
 # Nor worse than this, however bursty its slices are: they add up to what the run did.
 MOST_ERROR = 0.10
 TRANSFERS: tuple[Kind, ...] = ("read", "write")

@@ -1,28 +1,22 @@
-"""What each of so many copies of a job loses, on a storage of one capacity or on one whose kinds of call differ.
+"""What each of so many copies of a job loses, beside all of some other jobs.
 
-Demands in, plain numbers out. Both classes answer the same three questions.
+Demands in, plain numbers out. A storage of one capacity is one of which all calls are of one kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Literal, Protocol
+from typing import Literal
 
-from slicewise.analysis.blame.timeline import Kind
+from slicewise.analysis.calls import KINDS, Kind
+from slicewise.analysis.capacity.by_kind import Capacities, fullness
+from slicewise.analysis.capacity.capacity import Capacity
+from slicewise.analysis.copies.chain import Customer, expected_loss
 from slicewise.analysis.copies.demand import Demand
-from slicewise.analysis.copies.known_capacity import KnownCapacity
-from slicewise.analysis.copies.region import Region
-from slicewise.analysis.copies.side_by_side import (
-    Capacity,
-    Customer,
-    expected_loss,
-    expected_loss_at,
-    loss_in_step,
-    rates_of_all,
-)
-from slicewise.analysis.copies.turns import Mixed, full_rate, progress
+from slicewise.analysis.copies.progress import progress
+from slicewise.analysis.predict.side_by_side import Member, Rules, Segment, ends, joined
+from slicewise.constants import TAKES_TURNS
 from slicewise.estimate import Estimate
 
 # The low end, the middle and the high end of what jobs ask for against what the storage serves.
@@ -30,123 +24,96 @@ End = Literal[-1, 0, 1]
 Weight = Literal["processes", "nodes"]
 
 
-class Losses(Protocol):
+@dataclass(frozen=True)
+class Losses:
     """What each of so many copies loses, as a fraction of its runtime alone."""
 
-    def expected(self, copies: int, end: End, weight: Weight) -> float:
-        """Where all phases are random."""
-
-    def in_step(self, copies: int) -> float:
-        """If all begin their I/O at one time and do all of it at once."""
-
-    def rate(self, copies: int) -> float:
-        """The bytes/s that each gets while all, and all others, are in I/O."""
-
-
-@dataclass(frozen=True)
-class OfOneCapacity:
-    """A byte costs as much whichever way it goes."""
-
     demand: Demand
     others: Sequence[Demand]
-    capacity: KnownCapacity
-
-    def expected(self, copies: int, end: End, weight: Weight) -> float:
-        """See Losses."""
-        return expected_loss(copies, *self._customers(end, weight), self._serves(end))
-
-    def in_step(self, copies: int) -> float:
-        """See Losses."""
-        return loss_in_step(copies, *self._customers(0, "processes"), self._serves(0))
-
-    def rate(self, copies: int) -> float:
-        """See Losses."""
-        job, beside = self._customers(0, "processes")
-        return rates_of_all(copies, range(len(beside)), job, beside, self._serves(0))[0]
-
-    def _customers(self, end: End, weight: Weight) -> tuple[Customer, list[Customer]]:
-        found = [
-            Customer(one.volume, _end(one.rate, end), one.computing_seconds, _weight(one, weight))
-            for one in (self.demand, *self.others)
-        ]
-        return found[0], found[1:]
-
-    def _serves(self, end: End) -> Capacity:
-        alone = max(_end(one.rate, end) for one in (self.demand, *self.others))
-        return partial(self._served, end, alone)
-
-    def _served(self, end: End, alone: float, copies: int, working: Sequence[int]) -> float:
-        present = [self.demand] * copies + [self.others[place] for place in working]
-        processes, nodes = sum(one.processes for one in present), sum(one.job.nodes for one in present)
-        together = self.capacity.at(len(present), processes, nodes, -end)
-        # One job by itself reaches what it did; several may well get less in all than it did alone.
-        return together if len(present) > 1 else max(alone, together)
-
-
-@dataclass(frozen=True)
-class OfKinds:
-    """Reads, writes and metadata calls cost differently, and meet by the storage's capacity region."""
-
-    demand: Demand
-    others: Sequence[Demand]
-    region: Region
+    capacity: Capacity
     _known: dict[tuple[End, Weight, int, tuple[int, ...]], list[float]] = field(default_factory=dict)
 
     def expected(self, copies: int, end: End, weight: Weight) -> float:
-        """See Losses. A customer's volume is seconds in I/O alone, of which it does one a second alone."""
-        job, *others = (
-            Customer(_io_seconds(one, end), 1.0, one.computing_seconds) for one in (self.demand, *self.others)
-        )
-        return expected_loss_at(copies, job, others, partial(self._service, end, weight))
+        """Where all phases are random."""
+        job, *others = (Customer(_io_seconds(one, end), one.computing_seconds) for one in (self.demand, *self.others))
+        return expected_loss(copies, job, others, lambda active, working: self._service(end, weight, active, working))
 
     def in_step(self, copies: int) -> float:
-        """See Losses. Copies that do one kind of call after the other all do the same one."""
-        job = self._mixed(self.demand, 0, "processes")
-        level = self.region.level.value
-        if job.is_at_once or self.others:
-            beside = [self._mixed(other, 0, "processes") for other in self.others]
-            everybody = [(job, copies), *((other, 1) for other in beside)]
-            parts = [sum(one.taken[kind] * count for one, count in everybody) for kind in range(len(job.taken))]
-            took = max(job.io_seconds, sum(parts) / (full_rate(parts, self.region.exponent) * level))
-        else:
-            took = sum(
-                max(seconds, copies * taken / level) if copies > 1 else seconds
-                for taken, seconds in zip(job.taken, job.seconds, strict=True)
-            )
-        return (self.demand.computing_seconds + took) / self.demand.runtime_seconds - 1
+        """If all begin their I/O at one time and do all of it in one go; those who do one kind of call after the other
+        all do the same one.
+        """
+        if copies + len(self.others) == 1:
+            return 0.0
+        level = self._level(0, copies, range(len(self.others)))
+        jobs = [self.demand] * copies + list(self.others)
+        members = [Member(0.0, _weight(one, "processes"), self._timeline(one, 0, level)) for one in jobs]
+        longest = max(ends(members, Rules(self._exponent))[:copies])
+        return (self.demand.computing_seconds + longest) / self.demand.runtime_seconds - 1
 
     def rate(self, copies: int) -> float:
-        """See Losses."""
+        """The bytes/s that each gets while all, and all others, are in I/O."""
         return self.demand.rate.value * self._service(0, "processes", copies, range(len(self.others)))[0]
 
-    def together(self) -> Estimate:
-        """The bytes/s that a full storage serves of what the job does."""
-        parts = list(self.region.parts(self.demand.amounts).values())
-        one = self.demand.volume / sum(parts) * full_rate(parts, self.region.exponent)
-        return self.region.level.through(lambda level: level * one, self.region.level.how)
+    @property
+    def _exponent(self) -> float:
+        return TAKES_TURNS if self.capacity.region is None else self.capacity.region.p
 
     def _service(self, end: End, weight: Weight, copies: int, working: Sequence[int]) -> list[float]:
         key = (end, weight, copies, tuple(working))
         if key not in self._known:
-            level = _end(self.region.level, -end)
-            job = self._mixed(self.demand, end, weight)
-            others = [self._mixed(self.others[place], end, weight) for place in working]
-            self._known[key] = progress(copies, job, others, self.region.exponent, level)
+            level = self._level(end, copies, working)
+            others = [self.others[place] for place in working]
+            self._known[key] = progress(
+                copies,
+                self._timeline(self.demand, end, level),
+                _weight(self.demand, weight),
+                [(joined(self._timeline(one, end, level)), _weight(one, weight)) for one in others],
+                self._exponent,
+            )
         return self._known[key]
 
-    def _mixed(self, demand: Demand, end: End, weight: Weight) -> Mixed:
-        slower = _io_seconds(demand, end) / demand.io_seconds
-        parts = self.region.parts(demand.amounts)
-        seconds: dict[Kind, float] = {kind: demand.seconds.get(kind, 0.0) for kind in parts}
+    def _level(self, end: End, copies: int, working: Sequence[int]) -> float:
+        """How much of its time the full storage serves, with so many clients."""
+        region = self.capacity.region
+        if region is not None and region.level is not None:
+            return _end(region.level, -end)
+        present = [self.demand] * copies + [self.others[place] for place in working]
+        processes, nodes = sum(one.processes for one in present), sum(one.job.nodes for one in present)
+        return self.capacity.at(len(present), processes, nodes, -end) / self.capacity.rate.value
+
+    def _timeline(self, demand: Demand, end: End, level: float) -> tuple[Segment, ...]:
+        """A job's I/O in one go, on a storage that serves so much of its time: one kind of call after the other, or all
+        at once.
+        """
+        whole, region = _io_seconds(demand, end), self.capacity.region
+        if region is None:
+            return (_segment(whole, {"read": demand.volume / self.capacity.rate.value / level}, {"read": whole}),)
+        parts = {kind: part / level for kind, part in region.parts(demand.amounts).items()}
         # A kind that no process was busiest with has no time of its own, and took next to nothing.
-        taken = tuple(part if seconds[kind] > 0 or demand.is_at_once else 0.0 for kind, part in parts.items())
-        return Mixed(
-            taken=taken,
-            seconds=tuple(value * slower for value in seconds.values()),
-            io_seconds=demand.io_seconds * slower,
-            is_at_once=demand.is_at_once,
-            weight=_weight(demand, weight),
-        )
+        slower = whole / demand.io_seconds
+        calls = {kind: demand.seconds[kind] * slower for kind in parts if demand.seconds.get(kind, 0.0) > 0}
+        if demand.is_at_once:
+            return (_segment(whole, parts, calls),)
+        return tuple(_segment(own, {kind: parts[kind]}, {kind: own}) for kind, own in calls.items())
+
+
+def together(demand: Demand, region: Capacities) -> Estimate:
+    """The bytes/s that a full storage serves of what a job does."""
+    assert region.level is not None
+    one = demand.volume / float(fullness(list(region.parts(demand.amounts).values()), region.p))
+    return region.level.through(lambda level: level * one, region.level.how)
+
+
+def _segment(seconds: float, taken: Mapping[Kind, float], calls: Mapping[Kind, float]) -> Segment:
+    """So long in calls. taken: seconds of the storage's time; calls: in what proportion kinds of call part the time."""
+    whole = sum(calls.values())
+    read, write, meta = (taken.get(kind, 0.0) / seconds for kind in KINDS)
+    in_read, in_write, in_meta = (calls.get(kind, 0.0) / whole for kind in KINDS)
+    return Segment(seconds, (read, write, meta), (in_read, in_write, in_meta))
+
+
+def _weight(demand: Demand, weight: Weight) -> float:
+    return float(demand.processes if weight == "processes" else demand.job.nodes)
 
 
 def _end(estimate: Estimate, end: End) -> float:
@@ -156,8 +123,3 @@ def _end(estimate: Estimate, end: End) -> float:
 
 def _io_seconds(demand: Demand, end: End) -> float:
     return demand.io_seconds * demand.rate.value / _end(demand.rate, end)
-
-
-def _weight(demand: Demand, weight: Weight) -> float:
-    """What its share goes by."""
-    return float(demand.processes if weight == "processes" else demand.job.nodes)

@@ -19,10 +19,10 @@ from slicewise.io500.ranks import Laggards, laggards
 from slicewise.io500.results import Results, Run
 from slicewise.io500.texts import PHASES, Phase
 
-Kind = Literal["aggregate", "write", "read"]
-KINDS: tuple[Kind, ...] = ("aggregate", "write", "read")
+Aspect = Literal["aggregate", "write", "read"]
+KINDS: tuple[Aspect, ...] = ("aggregate", "write", "read")
 # What changes the namespace is counted with writes, what only looks at it with reads. find is left out.
-_PARTS: dict[Kind, tuple[tuple[str, ...], tuple[str, ...]]] = {
+_PARTS: dict[Aspect, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "aggregate": (("write", "read"), ("write", "stat", "read", "delete")),
     "write": (("write",), ("write", "delete")),
     "read": (("read",), ("stat", "read")),
@@ -51,7 +51,7 @@ class Boxes:
 
     api: str
     benchmark: str
-    kind: Kind
+    kind: Aspect
     runs: list[RunBox]
 
     @property
@@ -133,13 +133,13 @@ class Expectation:
         """The aggregate of an API: that with most runs."""
         return next((boxes for boxes in self.boxes if boxes.api == api and boxes.kind == "aggregate"), None)
 
-    def like(self, boxes: Boxes, kind: Kind) -> Boxes | None:
+    def like(self, boxes: Boxes, kind: Aspect) -> Boxes | None:
         """The boxes of the same runs, of another kind."""
         same = (boxes.api, boxes.benchmark, kind)
         return next((other for other in self.boxes if (other.api, other.benchmark, other.kind) == same), None)
 
 
-def box_of(phases: Mapping[str, Phase], kind: Kind) -> Box:
+def box_of(phases: Mapping[str, Phase], kind: Aspect) -> Box:
     """The box of a run: the geometric mean of its hard phases, and of its easy ones."""
     data, metadata = _PARTS[kind]
 
@@ -181,7 +181,7 @@ def expectation(results: Results, public: Results | None = None) -> Expectation:
     return Expectation(results, boxes, _tails(results.runs), ordered, places, len(public.runs) if public else 0)
 
 
-def _run_box(run: Run, kind: Kind, lags: Sequence[Laggards]) -> RunBox:
+def _run_box(run: Run, kind: Aspect, lags: Sequence[Laggards]) -> RunBox:
     box = box_of(run.phases, kind)
     wrong = box.anomalies
     if not wrong:

@@ -20,7 +20,7 @@ from slicewise.analysis.blame.case import Case
 from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.expect.box import AXES, Axis, Box, Point, hull, merged
 from slicewise.analysis.expect.cached import Reached, is_cached, reached
-from slicewise.analysis.expect.expectation import Boxes, Expectation, Kind
+from slicewise.analysis.expect.expectation import Aspect, Boxes, Expectation
 from slicewise.analysis.job.period import runs_above
 from slicewise.analysis.runs.storage import Storage, describe
 from slicewise.digest.activity import members
@@ -45,7 +45,7 @@ LEAST_OF_PHASE = 0.05
 
 
 @dataclass(frozen=True)
-class Work:
+class PlacedWork:
     """What was done in some time. seconds: on the clock. data_seconds, metadata_seconds: of the
     process with most in each slice, added up.
     """
@@ -95,7 +95,7 @@ class Position:
     would take at the easy rates, over the time that it took. held_back: the axis on which most of that time was lost.
     """
 
-    kind: Kind
+    kind: Aspect
     is_inside: bool
     sides: dict[Axis, str]
     share_of_easy: float | None
@@ -111,8 +111,8 @@ class Placed:
     job: str
     processes: int
     storage: Storage
-    whole: Work
-    phase: Work | None
+    whole: PlacedWork
+    phase: PlacedWork | None
     api: str
     boxes: Boxes
     position: Position
@@ -178,7 +178,7 @@ def place(case: Case, found: Expectation) -> Placed:
     boxes = found.of(api) or found.of(UNKNOWN_API) or found.first
     if boxes is None or not boxes.union:
         raise UserError(
-            "--box: holds no sound run, so there is no box to place a job in; slicewise expect box says why"
+            "--box: holds no sound run, so there is no box to place a job in; slicewise storage expect says why"
         )
     starts = [run.run.start for run in boxes.good if run.run.start]
     one_way = _one_way(whole)
@@ -205,7 +205,7 @@ def place(case: Case, found: Expectation) -> Placed:
     )
 
 
-def position(work: Work, boxes: Boxes) -> Position:
+def position(work: PlacedWork, boxes: Boxes) -> Position:
     """Where work lies in the union of boxes: by the axes that it can be judged by."""
     union, easy = boxes.union, boxes.easy
     around = hull(union)
@@ -229,14 +229,16 @@ def _is_inside(point: Point, judged: Sequence[Axis], union: Sequence[Box]) -> bo
     return any(low <= point[axis] <= high for low, high in merged([(box.hard[axis], box.easy[axis]) for box in union]))
 
 
-def _share_of_easy(work: Work, easy: Point | None) -> tuple[float | None, Axis | None]:
+def _share_of_easy(work: PlacedWork, easy: Point | None) -> tuple[float | None, Axis | None]:
     total = work.data_seconds + work.metadata_seconds
     if easy is None or total <= 0:
         return None, None
     at_easy = work.bytes / GIB / easy[0], work.operations / 1e3 / easy[1]
     lost = work.data_seconds - at_easy[0], work.metadata_seconds - at_easy[1]
-    held_back = AXES[0] if lost[0] >= lost[1] else AXES[1]
-    return sum(at_easy) / total, held_back if max(lost) > 0 else None
+    # An axis without work, or with too little time to judge by, holds nothing back.
+    judged = [(lost[place], axis) for place, axis in enumerate(AXES) if axis in work.judged and at_easy[place] > 0]
+    most, held_back = max(judged, default=(0.0, AXES[0]))
+    return sum(at_easy) / total, held_back if most > 0 else None
 
 
 def _busiest_storage(rows: pl.DataFrame) -> int:
@@ -248,7 +250,7 @@ def _busiest_storage(rows: pl.DataFrame) -> int:
     return int(by_storage["storage"][0])
 
 
-def _work(rows: pl.DataFrame, slice_ns: int, share_of_operations: float, seconds: float) -> Work:
+def _work(rows: pl.DataFrame, slice_ns: int, share_of_operations: float, seconds: float) -> PlacedWork:
     data = pl.sum_horizontal("read_ns", "write_ns", "sync_ns", "read_request_ns", "write_request_ns")
     # Slice by slice, so that programs that run one after the other add up.
     longest_by_slice = (
@@ -262,7 +264,7 @@ def _work(rows: pl.DataFrame, slice_ns: int, share_of_operations: float, seconds
         .agg(pl.col("data", "metadata").max())
     )
     longest = longest_by_slice.select(pl.col("data", "metadata").sum()).row(0)
-    return Work(
+    return PlacedWork(
         seconds,
         int(rows["read_bytes"].sum()),
         int(rows["write_bytes"].sum()),
@@ -313,7 +315,7 @@ def _api(digest: Digest, moved: int) -> str:
     return "MPI-IO" if moved and mpiio >= moved / 2 else "POSIX"
 
 
-def _one_way(work: Work) -> Kind | None:
+def _one_way(work: PlacedWork) -> Aspect | None:
     if not work.bytes:
         return None
     share = work.write_bytes / work.bytes

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.job.mpi_waiting import COMMUNICATING, TOGETHER, ns_of, waiting_by_slice
+from slicewise.analysis.job.mpi_waiting import COMMUNICATING, TOGETHER, ns_of
 from slicewise.analysis.job.period import runs_above
 from slicewise.digest.digest import Digest
 from slicewise.kinds import KINDS
@@ -30,7 +30,9 @@ CRITICAL = {
 }  # fmt: skip
 
 
-def critical_ranks(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
+def critical_ranks(
+    digest: Digest, who: pl.DataFrame, communication: pl.DataFrame, waiting: pl.DataFrame
+) -> pl.DataFrame:
     """A row a phase that has a critical rank, in order of time: CRITICAL.
 
     first_slice, end_slice (half open), start_ns, end_ns (CLOCK_REALTIME), seconds: of the phase. process, label: of the
@@ -38,14 +40,15 @@ def critical_ranks(digest: Digest, who: pl.DataFrame, communication: pl.DataFram
     computing (idle included), each kind of I/O, and mpi (without waiting), and `by` is the largest. led: the share of
     the ranks' waiting in the phase that was in slices in which this rank took longest, too. sureness: of the rank.
 
-    who: the ranks of one world (`of_worlds`). communication: their rows. A rank that communicates with nobody takes no
+    who: the ranks of one world (`of_worlds`). communication: their rows. waiting: what they waited
+    in each slice (`waiting_by_slice`). A rank that communicates with nobody takes no
     part.
     """
     talking = communication.filter(pl.col("class").is_in(COMMUNICATING))
     ranks = who.join(talking.select("process"), on="process", how="semi").with_columns(world=pl.lit(0))
     if ranks.height < 2:
         return pl.DataFrame(schema=CRITICAL)
-    rows = _by_slice(digest, ranks, communication)
+    rows = _by_slice(digest, ranks, communication, waiting)
     meets = talking.filter(pl.col("class").is_in(TOGETHER), pl.col("calls") > 0)["slice"]
     numbers = rows["slice"].unique().sort().to_numpy()
     phases = pl.DataFrame(
@@ -65,7 +68,7 @@ def critical_ranks(digest: Digest, who: pl.DataFrame, communication: pl.DataFram
     )
 
 
-def _by_slice(digest: Digest, ranks: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
+def _by_slice(digest: Digest, ranks: pl.DataFrame, communication: pl.DataFrame, waiting: pl.DataFrame) -> pl.DataFrame:
     """A row a rank and slice of its runtime, in seconds: PARTS, waiting, took (all that is not waiting), and alive (how
     long the rank ran in the slice).
     """
@@ -85,7 +88,7 @@ def _by_slice(digest: Digest, ranks: pl.DataFrame, communication: pl.DataFrame) 
         .with_columns(alive=alive / 1e9)
         .join(called, on=["process", "slice"], how="left")
         .join(io, on=["process", "slice"], how="left")
-        .join(waiting_by_slice(communication, ranks), on=["process", "slice"], how="left")
+        .join(waiting, on=["process", "slice"], how="left")
         .with_columns(pl.col(numbers).fill_null(0.0))
         .with_columns(mpi=pl.col("called") - pl.col("waiting"))
         .with_columns(computing=pl.col("alive") - pl.sum_horizontal("called", "begin_and_end", *IO_KINDS))

@@ -24,7 +24,7 @@ HOW = (
 
 @dataclass(frozen=True)
 class IoSpan:
-    """The time from the first to the last byte that a job moved in one direction; of writes, to the last sync's end.
+    """The time from the first to the last byte that a job moved, in one direction or both; of writes, to the last sync.
 
     start_ns, end_ns: CLOCK_REALTIME, estimated below a slice's length. seconds: their distance, with what it may lie
     between. slice_seconds: the length of all slices from the first to the last with bytes. busy_share: the fraction of

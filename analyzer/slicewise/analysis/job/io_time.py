@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
+from slicewise.digest.processes import in_processes
 from slicewise.digest.schema import FRAMES
 from slicewise.kinds import KINDS
 from slicewise.scalars import real
@@ -60,15 +60,22 @@ def per_storage_slice(digest: Digest) -> pl.DataFrame:
 
 
 def io_time(digest: Digest) -> IoTime:
-    """How long each process that matters was in I/O calls, in the order of ranks.
+    """How long each process that matters was in I/O calls, in all of its programs; in the order of ranks.
 
     Of asynchronous requests it is the time in the calls that submitted and awaited them.
     """
     names = [f"{kind}_seconds" for kind in KINDS]
     processes = (
-        members(digest)
-        .sort("rank", "node", "process")
-        .select("process", "rank", "label", *((pl.col(f"{kind}_ns") / 1e9).alias(f"{kind}_seconds") for kind in KINDS))
+        digest.processes.filter("is_of_job")
+        .sort("rank", "node", "start_ns", "process")
+        .group_by(in_processes(digest.processes), maintain_order=True)
+        .agg(
+            pl.col("rank", "label").first(),
+            pl.col("matters").any(),
+            *((pl.col(f"{kind}_ns").sum() / 1e9).alias(f"{kind}_seconds") for kind in KINDS),
+        )
+        .filter("matters")
+        .drop("matters")
         .with_columns(seconds=pl.sum_horizontal(*names))
     )
     if not processes.height:
@@ -137,7 +144,7 @@ def busiest_files(digest: Digest, most: int) -> pl.DataFrame:
         rows.with_columns(pl.col("others_bytes", "others_ns").fill_null(0))
         .group_by("path")
         .agg(
-            pl.col("process").n_unique().alias("processes"),
+            in_processes(digest.processes).n_unique().alias("processes"),
             pl.col("opens", "read_bytes", "write_bytes").sum(),
             ((pl.col("read_ns").sum() + pl.col("write_ns").sum()) / 1e9).alias("seconds"),
             (pl.col("error_bytes").sum().cast(pl.Int64) + any_bytes - known_bytes.cast(pl.Int64)).alias("error_bytes"),

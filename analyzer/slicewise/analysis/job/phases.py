@@ -12,15 +12,13 @@ import polars as pl
 from slicewise.analysis.job.io_span import process_bounds
 from slicewise.analysis.job.io_time import own_slices
 from slicewise.analysis.job.period import Period, find_period, runs_above
-from slicewise.digest.activity import DIRECTIONS, members
+from slicewise.constants import LEAST_OF_RATE
+from slicewise.digest.activity import DIRECTIONS
 from slicewise.digest.digest import Digest
+from slicewise.digest.processes import in_processes
 from slicewise.digest.slices import some_processes
 from slicewise.kinds import KINDS
 from slicewise.scalars import real, whole
-
-# A slice is part of a phase from this fraction of the rate at which the mean byte moved: a trickle (a log) is none.
-LEAST_OF_RATE = 0.05
-
 
 # More than processes that are looked at at once.
 ORDERS = 1 << 32
@@ -70,10 +68,19 @@ def phases(digest: Digest) -> Phases:
 
 
 def phases_on(digest: Digest, storage: int) -> pl.DataFrame:
-    """The phases of a job's I/O on one storage, as `Phases.phases` has them."""
+    """The phases of a job's I/O on one storage, as `Phases.phases` has them, by what the storage served."""
     # In one piece: polars cannot tell runs of a column in several.
-    own = own_slices(digest).filter(pl.col("storage") == storage).rechunk()
+    own = served_on(digest, storage).rechunk()
     return _phase_frame(digest, own, phase_slices(moved_bytes(own)))
+
+
+def served_on(digest: Digest, storage: int) -> pl.DataFrame:
+    """Rows of `served_slices` of the job's own processes on one storage."""
+    from slicewise.digest.served import served_slices  # it brings numpy along
+
+    own = digest.processes.filter("is_of_job").select("process")
+    rows = served_slices(digest).filter(pl.col("storage") == storage)
+    return rows.join(own, on="process", how="semi", maintain_order="left")
 
 
 def moved_bytes(own: pl.DataFrame) -> pl.DataFrame:
@@ -121,7 +128,9 @@ def _phase_frame(digest: Digest, own: pl.DataFrame, found: list[range]) -> pl.Da
         shortest=pl.max_horizontal(pl.col("end_low").max() - pl.col("start_high").min(), pl.col("least").max(), 1),
         longest=pl.col("end_high").max() - pl.col("start_low").min(),
     )
-    sums = each.group_by("phase").agg(pl.col("read_bytes", "write_bytes").sum(), processes=pl.len())
+    sums = each.group_by("phase").agg(
+        pl.col("read_bytes", "write_bytes").sum(), processes=in_processes(digest.processes).n_unique()
+    )
     seconds = (pl.col("end_ns") - pl.col("start_ns")) / 1e9
     return (
         bounds.join(spans, on="phase", how="left", maintain_order="left")
@@ -165,9 +174,15 @@ def _of_phases(own: pl.DataFrame, in_phases: pl.DataFrame, digest: Digest) -> pl
     )
     who = own.lazy().filter(_has_bytes()).select(pl.col("process").rle().struct.field("value").alias("process"))
     times = who.collect().with_row_index("order").join(digest.processes, on="process")
-    known = sums.join(times, on="order").select("start_ns", "end_ns", process="each")
-    bounds = process_bounds(rows.select("slice", "io_ns", "threads", process="each"), known, digest.slice_ns)
-    return sums.join(bounds, left_on="each", right_on="process")
+    known = sums.join(times, on="order")
+    bounds = process_bounds(
+        rows.select("slice", "io_ns", "threads", process="each"),
+        known.select("start_ns", "end_ns", process="each"),
+        digest.slice_ns,
+    )
+    return known.select("each", "phase", "process", "read_bytes", "write_bytes").join(
+        bounds, left_on="each", right_on="process"
+    )
 
 
 def _has_bytes() -> pl.Expr:
@@ -178,11 +193,20 @@ def time_in_io(digest: Digest) -> TimeInIo:
     """The process that spent the largest share of its runtime in I/O calls, that share, and the median process's."""
     parts = [_time_in_calls(part, digest.slice_ns) for part in some_processes(digest.process_slices)]
     in_calls = pl.concat(parts) if parts else _time_in_calls(digest.process_slices, digest.slice_ns)
+    # A process that replaced its program spent its runtime in all of its programs.
     shares = (
-        members(digest)
+        digest.processes.filter("is_of_job")
         .join(in_calls, on="process", how="left")
-        .filter(pl.col("end_ns") > pl.col("start_ns"))
-        .with_columns(share=(pl.col("busy_ns").fill_null(0.0) / (pl.col("end_ns") - pl.col("start_ns"))).clip(0, 1))
+        .group_by(in_processes(digest.processes), maintain_order=True)
+        .agg(
+            pl.col("rank", "label").first(),
+            pl.col("matters").any(),
+            pl.col("busy_ns").sum(),
+            pl.col("start_ns").min(),
+            pl.col("end_ns").max(),
+        )
+        .filter("matters", pl.col("end_ns") > pl.col("start_ns"))
+        .with_columns(share=(pl.col("busy_ns") / (pl.col("end_ns") - pl.col("start_ns"))).clip(0, 1))
         .sort("share", "rank", "process", descending=[True, False, False])
     )
     if shares.is_empty():

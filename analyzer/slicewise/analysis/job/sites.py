@@ -32,7 +32,8 @@ SAMPLES_SCHEMA = pl.Schema(
 @dataclass(frozen=True)
 class Sites:
     """stacks: each a tuple of places, the outermost first, the function that was called last. samples: one row a stack,
-    process and slice, `SAMPLES_SCHEMA`; seconds, bytes and calls are what the samples stand for: estimates.
+    process and slice, `SAMPLES_SCHEMA`; seconds, bytes and calls are what the samples stand for: estimates, of a
+    function and process together no more calls than were counted.
 
     sample_seconds: I/O time that one sample stands for; None where none were taken.
     """
@@ -47,18 +48,24 @@ def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
     information, for a machine that has them elsewhere.
     """
     processes = digest.processes.filter("is_of_job")
-    own = digest.sites.join(processes, on="process", how="semi")
+    weighed = digest.sites.filter(pl.col("seconds") > 0)  # 0: a profile that does not tell what a sample stands for
+    own = _as_counted(weighed.join(processes, on="process", how="semi"), digest.calls)
     if own.is_empty():
         return Sites([], pl.DataFrame(schema=SAMPLES_SCHEMA), None)
-    site_stacks = _stacks(digest, search)
+    shapes, site_stacks = _stacks(digest, search)
     keys = own.select("process", "site", "operation").unique().sort("process", "site", "operation")
+    keys = keys.join(shapes, on=["process", "site"], how="left", maintain_order="left")
+    # Most processes have the same stacks: each is looked at once, in the order in which they are met.
+    met = keys.select("shape", "operation").unique(maintain_order=True)
     numbers: dict[tuple[Place, ...], int] = {}
     stack_of = [
-        numbers.setdefault((*site_stacks.get((process, site), ALL_OTHERS), Place(operation)), len(numbers))
-        for process, site, operation in keys.iter_rows()
+        numbers.setdefault((*(ALL_OTHERS if shape is None else site_stacks[shape]), Place(operation)), len(numbers))
+        for shape, operation in met.iter_rows()
     ]
+    met = met.with_columns(pl.Series("stack", stack_of, pl.UInt32))
+    keys = keys.join(met, on=["shape", "operation"], nulls_equal=True, maintain_order="left").drop("shape")
     samples = (
-        own.join(keys.with_columns(pl.Series("stack", stack_of, pl.UInt32)), on=["process", "site", "operation"])
+        own.join(keys, on=["process", "site", "operation"])
         .group_by("stack", "process", "slice", "operation")
         .agg(pl.col("samples", "seconds", "bytes", "calls").sum())
         .select(pl.col(name).cast(dtype) for name, dtype in SAMPLES_SCHEMA.items())
@@ -67,25 +74,44 @@ def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
     return Sites(list(numbers), samples, whole(digest.processes["site_ns"].max()) / 1e9)
 
 
-def _stacks(digest: Digest, search: Sequence[Path]) -> dict[tuple[int, int], tuple[Place, ...]]:
-    """The frames of each (process, site), the outermost first."""
-    frames = digest.site_frames.sort("process", "site", "depth", descending=[False, False, True])
+def _as_counted(own: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Rows of samples that stand for no more calls than the process made of that function; their bytes go with them."""
+    if calls.is_empty():
+        return own
+    counted = calls.select("process", "operation", counted="calls")
+    estimated = pl.col("calls").sum().over("process", "operation")
+    factor = pl.min_horizontal(pl.lit(1.0), pl.col("counted") / estimated).fill_null(1.0).fill_nan(1.0)
+    rows = own.join(counted, on=["process", "operation"], how="left", maintain_order="left")
+    return rows.with_columns(pl.col("calls", "bytes") * factor).drop("counted")
+
+
+def _stacks(digest: Digest, search: Sequence[Path]) -> tuple[pl.DataFrame, list[tuple[Place, ...]]]:
+    """The shape of each (process, site), a number, and the frames of each shape, the outermost first."""
+    what = ["module", "build_id", "offset", "function", "file", "line"]
+    frames = digest.site_frames.lazy()
+    known = frames.select(what).unique().with_row_index("frame").collect()
+    shapes = (
+        frames.join(known.lazy(), on=what, how="left", nulls_equal=True)
+        .sort("process", "site", "depth", descending=[False, False, True])
+        .group_by("process", "site", maintain_order=True)
+        .agg(frames=pl.col("frame").cast(pl.String).str.join(","))
+        .collect()
+    )
     asked: dict[tuple[str, str], set[int]] = defaultdict(set)
     for module, build_id, offset in (
-        frames.filter(pl.col("function") == "").select("module", "build_id", "offset").unique().iter_rows()
+        known.filter(pl.col("function") == "").select("module", "build_id", "offset").iter_rows()
     ):
         asked[module, build_id].add(offset)
-    known = {key: resolve(*key, offsets, search) for key, offsets in asked.items()}
-    stacks: dict[tuple[int, int], tuple[Place, ...]] = {}
-    for (process, site), group in frames.group_by("process", "site", maintain_order=True):
-        places: list[Place] = []
-        for frame in group.iter_rows(named=True):
-            if frame["function"]:
-                places.append(Place(frame["function"], "", frame["file"], frame["line"]))
-            else:
-                places.extend(reversed(known[frame["module"], frame["build_id"]][frame["offset"]]))
-        stacks[process, site] = tuple(places)
-    return stacks
+    resolved = {key: resolve(*key, offsets, search) for key, offsets in asked.items()}
+    places = [
+        (Place(frame["function"], "", frame["file"], frame["line"]),)
+        if frame["function"]
+        else tuple(reversed(resolved[frame["module"], frame["build_id"]][frame["offset"]]))
+        for frame in known.iter_rows(named=True)
+    ]
+    texts = shapes.select("frames").unique().with_row_index("shape")
+    stacks = [tuple(place for at in text.split(",") for place in places[int(at)]) for text in texts["frames"]]
+    return shapes.join(texts, on="frames").select("process", "site", "shape"), stacks
 
 
 def totals(found: Sites, slices: range | None = None) -> pl.DataFrame:

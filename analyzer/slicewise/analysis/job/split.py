@@ -11,7 +11,7 @@ import polars as pl
 
 from slicewise.analysis.job.critical import critical_ranks
 from slicewise.analysis.job.holds import Hold, held_by_slice, holds_of
-from slicewise.analysis.job.mpi_waiting import COMMUNICATING, ns_of, of_worlds, waiting, waiting_by_slice
+from slicewise.analysis.job.mpi_waiting import COMMUNICATING, ns_of, of_worlds, waiting_by_slice
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import with_world
 from slicewise.kinds import KINDS
@@ -38,15 +38,17 @@ class Split:
     """processes: process, rank, label, runtime, computing, idle, mpi, waiting (of `mpi`), begin_and_end, read, write,
     meta, sync, mpi_io, in seconds, in the order of ranks. held: who held others up in which slice (`held_by_slice`).
     holds: the same in sum; who held others up longest comes first. phases: the critical rank of each phase that has one
-    (`critical_ranks`). Ranks wait for those of their own MPI_COMM_WORLD. has_threads: processes whose threads were in
-    calls at once for longer than there was time: what they computed is not known. worlds: how many are told apart.
-    unknown_world: of how many processes it is not known which world they are of; their `waiting` is null.
+    (`critical_ranks`). waiting: of each slice (`waiting_by_slice`). Ranks wait for those of their own MPI_COMM_WORLD.
+    has_threads: processes whose threads were in calls at once for longer than there was time: what they computed is not
+    known. worlds: how many are told apart. unknown_world: of how many processes it is not known which world they are
+    of; their `waiting` is null.
     """
 
     processes: pl.DataFrame
     held: pl.DataFrame
     holds: list[Hold]
     phases: pl.DataFrame
+    waiting: pl.DataFrame
     efficiency: Efficiency
     has_threads: int
     worlds: int
@@ -62,15 +64,19 @@ def split(digest: Digest) -> Split | None:
     communication = communication.join(who.select("process"), on="process", how="semi")
     if communication.is_empty():
         return None
-    by_process = _by_process(digest, who, communication)
+    # Its classes are asked for again and again: by numbers sooner than by names.
+    communication = communication.with_columns(pl.col("class").cast(pl.Enum(communication["class"].unique().sort())))
+    waiting = waiting_by_slice(communication, who)
+    by_process = _by_process(digest, who, communication, waiting)
     worlds = of_worlds(who.drop("world"), who)
     held = pl.concat([held_by_slice(digest, ranks, _of(ranks, communication)) for ranks in worlds]).sort("slice")
-    phases = pl.concat([critical_ranks(digest, ranks, _of(ranks, communication)) for ranks in worlds])
+    phases = pl.concat([critical_ranks(digest, ranks, _of(ranks, communication), waiting) for ranks in worlds])
     return Split(
         processes=by_process,
         held=held,
         holds=holds_of(held, who),
         phases=phases.sort("start_ns", maintain_order=True),
+        waiting=waiting,
         efficiency=_efficiency(by_process) if _is_one_world(who) else UNKNOWN,
         has_threads=by_process.filter(pl.col("computing") + pl.col("idle") < 0).height,
         worlds=who["world"].drop_nulls().n_unique(),
@@ -94,15 +100,12 @@ def by_slice(digest: Digest, found: Split, most: int) -> pl.DataFrame:
     """process, slice, and in seconds what `Split.processes` has of calls: mpi, waiting, begin_and_end, read, write,
     meta, sync, mpi_io; of the first processes there, `most` of them.
     """
-    ranks, first = found.processes.select("process"), found.processes.select("process").head(most)
-    communication = digest.communication.join(ranks, on="process", how="semi")
+    first = found.processes.select("process").head(most)
+    communication = digest.communication.join(first, on="process", how="semi")
     called = communication.group_by("process", "slice").agg(**_called())
     in_io = digest.process_slices.join(first, on="process", how="semi").group_by("process", "slice")
     io = in_io.agg(**{kind: pl.col(f"{kind}_ns").sum() / 1e9 for kind in KINDS})
-    parts = [
-        part.join(first, on="process", how="semi")
-        for part in (called, waiting_by_slice(communication, _ranks(digest)), io)
-    ]
+    parts = [part.join(first, on="process", how="semi") for part in (called, found.waiting, io)]
     return pl.concat(parts, how="diagonal_relaxed").fill_null(0)
 
 
@@ -112,7 +115,7 @@ def _called() -> dict[str, pl.Expr]:
     return {name: ns_of(of) / 1e9 for name, of in classes.items()}
 
 
-def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
+def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame, waiting: pl.DataFrame) -> pl.DataFrame:
     called = communication.group_by("process").agg(**_called())
     processor = digest.usage.group_by("process").agg(
         processor=(pl.col("user_ns").sum() + pl.col("system_ns").sum()) / 1e9, sampled=pl.col("sampled_ns").sum() / 1e9
@@ -131,7 +134,7 @@ def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame) 
             **{kind: pl.col(f"{kind}_ns") / 1e9 for kind in KINDS},
         )
         .join(called, on="process", how="left")
-        .join(waiting(communication, who), on="process", how="left")
+        .join(waiting.group_by("process").agg(pl.col("waiting").sum()), on="process", how="left")
         .join(processor, on="process", how="left")
         .with_columns(pl.col("mpi", "begin_and_end", "mpi_io", "waiting").fill_null(0.0))
         .with_columns(waiting=pl.when(pl.col("world").is_not_null()).then("waiting"))

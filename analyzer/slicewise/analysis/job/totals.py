@@ -13,10 +13,11 @@ from typing import Any
 import polars as pl
 
 from slicewise.analysis.coverage import Coverage, coverage
+from slicewise.analysis.job.profiling_cost import ProfilerCost, profiler_cost
 from slicewise.digest import Damage, Digest
 from slicewise.digest.layers import ALL_LAYERS, MPIIO_LAYERS, OWN_LAYERS, is_own
-from slicewise.digest.processes import count_processes, has_rank
-from slicewise.scalars import real, whole, whole_or_none
+from slicewise.digest.processes import count_processes, has_rank, in_processes, known_nodes
+from slicewise.scalars import whole, whole_or_none
 
 OBJECTS = ("file", "device", "pipe", "socket", "other")
 FILES = OBJECTS[:1]
@@ -25,21 +26,14 @@ IN_SUM: list[tuple[str, Sequence[str]]] = [(ALL_LAYERS, (ALL_LAYERS,))]
 
 
 @dataclass(frozen=True)
-class ProfilerCost:
-    """The profiler's own time, of all processes together, and its share of their runtimes (None: no runtime known)."""
-
-    seconds: float
-    share_of_runtime: float | None
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A profile in sum; the keys of `slicewise info --json`, see docs/commands.md.
+class JobTotals:
+    """A profile in sum; the keys of `slicewise report --detail --json`, see docs/commands.md.
 
     All is over the job's processes: in an MPI job those with a rank, else all. `other_processes` are the rest (mpirun
     and its helpers); mishaps are theirs too. `ranks_of` is the size of MPI_COMM_WORLD. `waited_seconds` is how long the
     process waited for its turn at I/O that waited longest. If only a catalog keeps the job, `totals` has all layers
-    together (ALL_LAYERS), and `by_object` files alone.
+    together (ALL_LAYERS), and `by_object` files alone. `hosts` is empty where an imported log does not say on which
+    nodes the processes ran.
     """
 
     job: str
@@ -66,7 +60,7 @@ class Summary:
     damage: list[Damage]
 
 
-def summarize(digest: Digest) -> Summary:
+def summarize(digest: Digest) -> JobTotals:
     """Add up a job."""
     processes = digest.processes.filter("is_of_job")
     sums = digest.counters
@@ -75,14 +69,14 @@ def summarize(digest: Digest) -> Summary:
     active = digest.active_slices
     ranked = processes.filter(has_rank())
     ended = None if digest.jobs["is_running"].item() else whole_or_none(processes["end_ns"].max())
-    return Summary(
+    return JobTotals(
         job=digest.job,
         slice_seconds=digest.slice_ns / 1e9,
         processes=count_processes(processes),
         other_processes=count_processes(digest.processes) - count_processes(processes),
         ranks=ranked["rank"].n_unique(),
         ranks_of=whole_or_none(ranked["ranks"].max()) or 0,
-        hosts=processes["node"].unique().sort().to_list(),
+        hosts=known_nodes(processes),
         programs=processes["path"].unique().sort().to_list(),
         start=_iso(whole_or_none(processes["start_ns"].min())),
         end=_iso(ended),
@@ -105,18 +99,6 @@ def summarize(digest: Digest) -> Summary:
         mishaps=dict(_added_up(digest.mishaps, "mishap", "count")),
         damage=digest.damage,
     )
-
-
-def profiler_cost(digest: Digest) -> ProfilerCost:
-    """The time of the profiler's slow paths, and its calibrated cost of each counted call, against the runtimes."""
-    calls = digest.calls.group_by("process").agg(pl.col("calls").sum())
-    processes = digest.processes.filter("is_of_job")
-    costs = processes.join(calls, on="process", how="left").select(
-        cost_ns=pl.col("profiler_ns") + pl.col("calls").fill_null(0) * (pl.col("call_cost_ps") / 1000),
-        runtime_ns=(pl.col("end_ns") - pl.col("start_ns")).clip(0),
-    )
-    cost_ns, runtime_ns = real(costs["cost_ns"].sum()), whole(costs["runtime_ns"].sum())
-    return ProfilerCost(cost_ns / 1e9, cost_ns / runtime_ns if runtime_ns else None)
 
 
 def _in_seconds(frame: pl.DataFrame, digest: Digest) -> pl.DataFrame:
@@ -144,9 +126,17 @@ def _record(sums: pl.DataFrame, digest: Digest) -> dict[str, Any]:
 def _mounts(own: pl.DataFrame, digest: Digest) -> list[dict[str, Any]]:
     """Every file system that the job did I/O on, the most bytes first: what it is, how many processes, its sums."""
     what = ["point", "type", "source"]
-    sums = own.group_by(what).agg(pl.col("processes").explode().n_unique(), *_merged(digest))
+    of_process = in_processes(digest.processes)
+    programs = own.select(*what, process="processes").explode("process")
+    counts = programs.with_columns(of_process).group_by(what).agg(processes=pl.col("process").n_unique())
+    sums = counts.join(own.group_by(what).agg(_merged(digest)), on=what)
     by_bytes = sums.sort(pl.col("read_bytes") + pl.col("write_bytes"), "point", descending=[True, False])
-    return _in_seconds(by_bytes, digest).to_dicts()
+    found = _in_seconds(by_bytes, digest)
+    if digest.is_served:  # a server's time for requests is none of calls
+        found = found.with_columns(
+            pl.lit(None, pl.Float64).alias(name) for name in found.columns if name.endswith("_seconds")
+        )
+    return found.to_dicts()
 
 
 def _added_up(frame: pl.DataFrame, name: str, number: str) -> Iterable[tuple[str, int]]:

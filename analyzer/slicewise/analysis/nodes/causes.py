@@ -12,6 +12,8 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+from slicewise import contract
+from slicewise.constants import FILLED
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.nodes import SIGNALS as NODE_SIGNALS
@@ -34,27 +36,9 @@ class Sign(NamedTuple):
     full: float | None = None
 
 
-# The signals that are evidence. A receiver that closes its window ten times a second does not keep up with its senders.
+# The signals that are evidence.
 EVIDENCE: dict[str, Sign] = {
-    "cpu_stall": Sign("client processors", 0.05, full=0.5),
-    "memory_stall": Sign("client processors", 0.05, full=0.2),
-    "server_cpu_stall": Sign("server processors", 0.05, full=0.5),
-    "server_memory_stall": Sign("server processors", 0.05, full=0.2),
-    "network_drops": Sign("client network interface", 1.0),
-    "network_received": Sign("client network interface", 1e6),
-    "network_sent": Sign("client network interface", 1e6),
-    "tcp_retransmissions": Sign("link", 1.0),
-    "tcp_zero_windows": Sign("server and flow control", 1.0, full=10.0),
-    "tcp_timeouts": Sign("incast", 0.5, full=1.0),
-    "tcp_resent_share": Sign("incast", 0.01),
-    "connection_window_limited": Sign("server and flow control", 0.05, full=0.5),
-    "connection_retransmissions": Sign("link", 1.0),
-    "connection_network_limited": Sign("link", 0.1, full=0.8),
-    "connection_round_trip": Sign("link", 0.002),
-    "disk_busy": Sign("device", 0.1, full=0.7),
-    "disk_request": Sign("device", 0.001),
-    "small_requests": Sign("small requests", 10.0),
-    "shared_file": Sign("shared file", 0.5),
+    name: Sign(sign["cause"], sign["worth"], sign["full"] or None) for name, sign in contract.signs().items()
 }
 # Signals of the job's own requests, and their units.
 REQUEST_UNITS = {"small_requests": "calls/s", "shared_file": "processes a file"}
@@ -85,8 +69,6 @@ EXPLAINING: tuple[Cause, ...] = (
 PREFERRING: tuple[Cause, ...] = (FLOW_CONTROL, "incast", "link")
 # A signal moved if it grew by this factor, and by so many standard deviations of the slices alone.
 LEAST_FACTOR = 1.2
-# What is at its limit alone is so together from this part of the limit on.
-STILL_FULL = 0.9
 LEAST_DEVIATIONS = 3.0
 DECIMALS = 6
 # An asymmetry from here on is one of who came first (see delta.py).
@@ -246,7 +228,7 @@ def is_full(limit: float | None, alone: float, together: float) -> bool:
     """Whether a resource is at its limit together. One that was so alone is where it is nearly so: jobs that begin
     and end beside each other have more slices that they fill in part.
     """
-    return limit is not None and together >= (limit if alone < limit else STILL_FULL * limit)
+    return limit is not None and together >= (limit if alone < limit else FILLED * limit)
 
 
 def preferring(evidence: pl.DataFrame, asymmetry: float | None) -> Cause | None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import combinations
 
 import numpy as np
 import polars as pl
 
+from slicewise.analysis.capacity.capacity import Capacity, Demand, of_these_jobs, own_slices_demand, own_slices_rates
 from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.job.turns import turns
-from slicewise.analysis.overlap.contention import Beside, Contention, contention
+from slicewise.analysis.overlap.contention import Contention, SlicesBeside, contention
 from slicewise.analysis.overlap.direction import DirectionOverlap, JobInDirection, Ratio
 from slicewise.analysis.overlap.region import Region, in_region, regions
 from slicewise.analysis.overlap.uniformity import Uniformity, uniformity
@@ -24,19 +24,18 @@ from slicewise.analysis.runs.campaign import Campaign, campaign_of
 from slicewise.analysis.runs.matching import Run
 from slicewise.analysis.runs.on_storage import OnStorage, on_storage
 from slicewise.analysis.runs.rates import (
-    FEWEST_SLICES,
     Rates,
     StandaloneRun,
+    as_one_run,
     is_like,
-    mean_of_runs,
     mean_rate,
     rates_of,
 )
 from slicewise.analysis.runs.storage import StorageUse
 from slicewise.analysis.sharing import runtimes
-from slicewise.analysis.sharing.capacity import Capacity, Demand, capacity, own_slices_demand, own_slices_rates
 from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
 from slicewise.analysis.sharing.runtimes import WEIGHTS, Inverse, ObservedJob, Prediction
+from slicewise.constants import FEWEST_FOR_A_MEAN, LITTLE_BYTES
 from slicewise.digest.activity import ACTIVITY_SCHEMA, Direction, bytes_by_storage, on_grid
 from slicewise.digest.processes import has_rank
 from slicewise.estimate import Estimate
@@ -87,11 +86,12 @@ def compare(
 ) -> DirectionOverlap:
     """Compare runs in one direction on a grid of slices of grid_ns. standalone: a run's name -> its standalone runs."""
     by_storage = {run.name: bytes_by_storage(run.digest, direction) for run in runs}
-    movers = {name: moved for name, moved in by_storage.items() if len(moved)}
+    # What loaders and libc read for themselves is no I/O of a job: nobody compares bandwidths of it.
+    movers = {name: moved for name, moved in by_storage.items() if moved["bytes"].sum() >= LITTLE_BYTES}
     key = storage.shared_storage(movers) if len(movers) > 1 else None
     moved = [_moved(run, by_storage[run.name], key, direction, grid_ns) for run in runs]
     # Only those that share the storage can be compared; the others are told of, and no more.
-    sharing = [job for job in moved if job.span] if key is not None else []
+    sharing = [job for job in moved if job.span and job.name in movers] if key is not None else []
     together = _all_activity(sharing)
     found = regions(together, {job.name: len(job.processes) for job in sharing}, grid_ns)
     basis = found.every_process or found.any_process
@@ -102,7 +102,7 @@ def compare(
     rates = {} if data is None else data.rates_in_full_slices_of_all()
     verdict = contention(
         [
-            Beside(
+            SlicesBeside(
                 job.name,
                 _mean(rates[job.name]),
                 demands[job.name],
@@ -115,15 +115,17 @@ def compare(
     )
     by_themselves = [own_slices_rates(job.activity, _others(job, together), grid_ns) for job in sharing]
     limit = (
-        capacity(
+        of_these_jobs(
             list(demands.values()), _combined_rates(rates, together, basis, grid_ns), np.concatenate(by_themselves)
         )
         if basis
         else None
     )
-    jobs = [_job(job, moved, basis, alone.get(job.name), demands.get(job.name), limit, verdict) for job in moved]
+    filled = None if basis is None else _filled(basis, sharing, grid_ns)
+    jobs = [_job(job, moved, basis, filled, alone.get(job.name), demands.get(job.name)) for job in moved]
     reason = _why_nothing(runs, movers, key, direction)
-    observed = _observed(data, jobs) if data is not None and not reason and _any_two_meet(sharing) else []
+    met = together.select((pl.col("job").n_unique().over("slice") > 1).any()).item()
+    observed = _observed(data, jobs) if data is not None and not reason and met else []
     doubt = _doubt(moved, jobs, verdict, direction)
     return DirectionOverlap(
         direction=direction,
@@ -131,7 +133,7 @@ def compare(
         jobs=jobs,
         regions=found,
         basis=basis,
-        ratio=_ratio(jobs),
+        ratio=None if reason else _ratio(jobs),
         uniformity=_uniformity(sharing, basis),
         capacity=limit,
         contention=verdict,
@@ -165,7 +167,7 @@ def _standalone(runs: Sequence[Run], job: _Moved, key: int | None, direction: Di
     there = [on_storage(run, key, direction) for run in runs]
     found = [run.as_standalone() for run in there if run.span is not None]
     like = [run for run in found if is_like(run.bytes, job.use.bytes)]
-    return mean_of_runs(like or found)
+    return as_one_run(like or found)
 
 
 def _demand(job: _Moved, alone: StandaloneRun | None, together: pl.DataFrame, grid_ns: int) -> Demand | None:
@@ -192,7 +194,7 @@ def _at_its_turn(seconds: Estimate, waited: Estimate) -> Estimate:
 
 
 def _mean(rates: np.ndarray) -> float | None:
-    return float(rates.mean()) if len(rates) >= FEWEST_SLICES else None
+    return float(rates.mean()) if len(rates) >= FEWEST_FOR_A_MEAN else None
 
 
 def _summed(rates: Mapping[str, Rates]) -> Rates:
@@ -203,42 +205,55 @@ def _summed(rates: Mapping[str, Rates]) -> Rates:
 def _combined_rates(rates: Mapping[str, np.ndarray], together: pl.DataFrame, basis: Region, grid_ns: int) -> np.ndarray:
     """The combined rates of the full slices of all jobs, or, where there are too few, of the slices of the region."""
     combined = _summed(rates)
-    if len(combined) >= FEWEST_SLICES:
+    if len(combined) >= FEWEST_FOR_A_MEAN:
         return combined
     return rates_of(in_region(together, basis).group_by("slice").agg(pl.col("bytes").sum()), grid_ns)
+
+
+def _filled(basis: Region, jobs: Sequence[_Moved], grid_ns: int) -> Region:
+    """The region without a first or last slice within which some job began or ended, for rates: a rate over such a
+    slice is that of a part of it. The region itself where too little is left.
+    """
+    spans = [job.span for job in jobs if job.span is not None]
+    first, end = basis.first_slice, basis.end_slice
+    first += any(first * grid_ns < span.start_ns < (first + 1) * grid_ns for span in spans)
+    end -= any((end - 1) * grid_ns < span.end_ns < end * grid_ns for span in spans)
+    is_whole = basis.slices == basis.end_slice - basis.first_slice
+    if not is_whole or end - first < FEWEST_FOR_A_MEAN:
+        return basis
+    return replace(basis, first_slice=first, end_slice=end, slices=end - first, seconds=(end - first) * grid_ns / 1e9)
 
 
 def _job(
     job: _Moved,
     moved: Sequence[_Moved],
     basis: Region | None,
+    filled: Region | None,
     alone: StandaloneRun | None,
     demand: Demand | None,
-    limit: Capacity | None,
-    verdict: Contention,
 ) -> JobInDirection:
     span, volume = job.span, job.use.bytes
     region = basis if span is not None else None
     region_bytes = None if region is None else _bytes_in(region, job)
+    in_filled = None if filled is None or span is None else _bytes_in(filled, job) / filled.seconds
     all_bytes = 0 if region is None else sum(_bytes_in(region, other) for other in moved)
-    alone_seconds = _alone_seconds(job, alone)
     return JobInDirection(
         job=job.name,
-        processes=len(job.processes),
-        nodes=job.there.nodes,
+        # Servers do not know how many processes asked them.
+        processes=None if job.run.digest.is_served else len(job.processes) or job.run.job.processes,
+        nodes=job.there.known_nodes,
         idle_processes=_idle_ranks(job),
         bytes=volume,
         overall_bytes_per_second=volume / span.slice_seconds if span else None,
         span=span,
         region_bytes=region_bytes,
-        region_bytes_per_second=None if region is None or region_bytes is None else region_bytes / region.seconds,
+        region_bytes_per_second=in_filled,
         region_share=None if region_bytes is None else region_bytes / all_bytes,
         fair_share_by_process=_fair_share(len(job.processes), [len(other.processes) for other in moved]),
         fair_share_by_node=_fair_share(job.there.nodes, [other.there.nodes for other in moved]),
         uniformity=_uniformity([job], region),
         alone=alone,
-        alone_seconds=alone_seconds,
-        alone_estimate=alone_seconds or _alone_estimate(volume, span, job.waited, demand, limit, verdict),
+        alone_seconds=_alone_seconds(job, alone),
         demand=demand,
         use=job.use,
         waited_seconds=job.waited.value,
@@ -249,7 +264,7 @@ def _alone_seconds(job: _Moved, alone: StandaloneRun | None) -> Estimate | None:
     """What the job's volume takes alone, as its standalone run has it."""
     if alone is None:
         return None
-    return _time_of(job.use.bytes, alone.bytes_per_second, f"by its standalone run {alone.job}")
+    return alone.bytes_per_second.through(lambda rate: job.use.bytes / rate, f"by its standalone run {alone.job}")
 
 
 def _idle_ranks(job: _Moved) -> int:
@@ -266,30 +281,6 @@ def _bytes_in(region: Region, job: _Moved) -> int:
     return whole(in_region(job.activity, region)["bytes"].sum())
 
 
-def _time_of(volume: int, rate: Estimate, how: str) -> Estimate:
-    return rate.through(lambda bytes_per_second: volume / bytes_per_second, how)
-
-
-def _alone_estimate(
-    volume: int,
-    span: IoSpan | None,
-    waited: Estimate,
-    demand: Demand | None,
-    limit: Capacity | None,
-    verdict: Contention,
-) -> Estimate | None:
-    """What the volume takes alone, where no standalone run says it."""
-    if span is None:
-        return None
-    if verdict.contended is False:
-        return replace(_at_its_turn(span.seconds, waited), how="what it took: nobody slowed it down")
-    if demand is not None:
-        return _time_of(volume, demand.bytes_per_second, "by the slices that it had to itself")
-    if limit is not None:
-        return _time_of(volume, limit.bytes_per_second, f"if it can fill the capacity: {limit.bytes_per_second.how}")
-    return None
-
-
 def _uniformity(jobs: Sequence[_Moved], basis: Region | None) -> Uniformity | None:
     """Over all processes of the jobs, those that moved nothing in the region included."""
     if basis is None:
@@ -304,21 +295,15 @@ def _ratio(jobs: Sequence[JobInDirection]) -> Ratio | None:
         return None
     one, other = jobs
     return Ratio(
-        region=_over(one.region_bytes, other.region_bytes),
+        region=_over(one.region_bytes_per_second, other.region_bytes_per_second),
         overall=_over(one.overall_bytes_per_second, other.overall_bytes_per_second),
-        processes=one.processes / other.processes,
-        nodes=one.nodes / other.nodes,
+        processes=_over(one.processes, other.processes),
+        nodes=_over(one.nodes, other.nodes),
     )
 
 
 def _over(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one / other
-
-
-def _any_two_meet(sharing: Sequence[_Moved]) -> bool:
-    """Whether any two jobs moved bytes in one and the same slice."""
-    slices = [set(job.activity["slice"].unique()) for job in sharing]
-    return any(one & other for one, other in combinations(slices, 2))
 
 
 def _observed(data: Campaign, jobs: Sequence[JobInDirection]) -> list[ObservedJob]:
@@ -335,6 +320,7 @@ def _observed(data: Campaign, jobs: Sequence[JobInDirection]) -> list[ObservedJo
             nodes=row["nodes"],
             demand=job.demand.bytes_per_second if job.demand else None,
             alone_seconds=job.alone_seconds,
+            is_demand_of_run=job.demand is not None and job.demand.source == "own slices",
         )
         for name, job in by_name.items()
         if job.span is not None and (row := rows.get(name)) is not None
@@ -350,7 +336,7 @@ def _predictions(
     return [
         replace(found, doubt=doubt if found.jobs else "", misfits=_misfits(found, observed, limit, grid_ns, data))
         for found in predictions
-    ]
+    ] + [found for weight in WEIGHTS for found in runtimes.by_pair_model(observed, limit, weight, grid_ns / 1e9)]
 
 
 def _misfits(
@@ -366,7 +352,7 @@ def _misfits(
         [job.weight for job in found.jobs],
         shares_shown(data.slices, names),
         lambda weights: runtimes.times_with(observed, limit, weights, grid_ns / 1e9, how),
-        float(combined.mean()) / limit.bytes_per_second.value if limit and len(combined) else None,
+        float(combined.mean()) / limit.rate.value if limit and len(combined) else None,
     )
 
 
@@ -433,10 +419,10 @@ def _why_nothing(runs: Sequence[Run], movers: Mapping[str, pl.DataFrame], key: i
     """Why the jobs cannot be compared in this direction; empty if they can."""
     did = DID[direction]
     if not movers:
-        return f"no job {did} any bytes of files"
+        return f"no job {did} as much as 1 MiB of files"
     if len(movers) == 1:
         idle = [run.name for run in runs if run.name not in movers]
-        return f"only {next(iter(movers))} {did} bytes of files; {' and '.join(idle)} {did} none"
+        return f"only {next(iter(movers))} {did} bytes of files; {' and '.join(idle)} {did} none or next to none"
     if key is None:
         digests = {run.name: run.digest for run in runs}
         where = [f"{name} {did} {storage.busiest(digests[name], moved)}" for name, moved in movers.items()]
@@ -461,7 +447,7 @@ def _notes(
         if job.alone and job.alone.dropped
     ]
     notes += [
-        f"{job.idle_processes} of {job.idle_processes + job.processes} ranks of {job.job} {did} nothing there "
+        f"{job.idle_processes} of {job.idle_processes + (job.processes or 0)} ranks of {job.job} {did} nothing there "
         "themselves, which is usual where I/O goes through a few of them (collective buffering, a single writer)"
         for job in active
         if job.idle_processes

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from slicewise.analysis.sharing.capacity import Demand
+from slicewise.analysis.capacity.capacity import Demand
+from slicewise.constants import NOT_SLOWED
 from slicewise.estimate import Estimate
-
-# A job is taken to be slowed down if it lost more than this fraction of what it reaches alone, by its rate or its time.
-LEAST_LOSS = 0.05
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Contention:
 
 
 @dataclass(frozen=True)
-class Beside:
+class SlicesBeside:
     """A job beside the others: its rate in the slices that all had in full (bytes/s; None: too few), the rate that it
     reaches alone, its I/O time span, and what a standalone run says that its bytes take (None: unknown).
     """
@@ -53,7 +51,7 @@ class Beside:
         share = self.share_of_alone()
         if share is None:
             return None
-        if share >= 1 - LEAST_LOSS:
+        if share >= NOT_SLOWED:
             return None if self.is_unexplained() else False
         if self.demand and self.rate is not None:
             return True if self.rate < self.demand.bytes_per_second.low else None
@@ -65,8 +63,8 @@ class Beside:
         return (
             self.alone_seconds is not None
             and share is not None
-            and share >= 1 - LEAST_LOSS
-            and self.seconds.low * (1 - LEAST_LOSS) > self.alone_seconds.high
+            and share >= NOT_SLOWED
+            and self.seconds.low * NOT_SLOWED > self.alone_seconds.high
         )
 
     def evidence(self) -> str:
@@ -80,7 +78,7 @@ class Beside:
         return f"{got}, which is within the error" if self.is_slowed() is None else got
 
 
-def contention(jobs: Sequence[Beside]) -> Contention:
+def contention(jobs: Sequence[SlicesBeside]) -> Contention:
     """Compare what jobs got together with what they reach alone: one that was slowed down is contention, and only all
     of them unslowed are none.
     """
@@ -95,7 +93,7 @@ def contention(jobs: Sequence[Beside]) -> Contention:
     )
 
 
-def _evidence(jobs: Sequence[Beside]) -> list[str]:
+def _evidence(jobs: Sequence[SlicesBeside]) -> list[str]:
     """Clauses on all jobs: first those that were slowed down, last those of which nothing is known."""
     told = sorted((job for job in jobs if job.share_of_alone() is not None), key=lambda job: not job.is_slowed())
     clauses = [job.evidence() for job in told]

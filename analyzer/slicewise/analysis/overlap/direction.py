@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from slicewise.analysis.capacity.capacity import Capacity, Demand
 from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.overlap.contention import Contention
 from slicewise.analysis.overlap.region import Region, Regions
 from slicewise.analysis.overlap.uniformity import Uniformity
 from slicewise.analysis.runs.rates import StandaloneRun
 from slicewise.analysis.runs.storage import Storage, StorageUse
-from slicewise.analysis.sharing.capacity import Capacity, Demand
 from slicewise.analysis.sharing.runtimes import Inverse, Prediction
 from slicewise.digest.activity import Direction
 from slicewise.estimate import Estimate
@@ -22,20 +22,21 @@ from slicewise.estimate import Estimate
 class JobInDirection:
     """What a job did in one direction on the storage under analysis.
 
-    processes, nodes: those of the processes that matter (see docs/models.md) that moved bytes in this direction.
+    processes, nodes: those of the processes that matter (see docs/models.md) that moved bytes in this direction; nodes:
+    None where these are not known.
     idle_processes: an MPI job's other ranks. bytes: moved in the whole run. overall_bytes_per_second: bytes over the
     slices from its first to its last with bytes. span: its I/O time span. Both are None if it moved nothing.
-    region_bytes, region_bytes_per_second, region_share (of all jobs' bytes) and uniformity (of its processes): in
-    `DirectionOverlap.basis`; None without one. fair_share_by_process, fair_share_by_node: its processes (nodes) over
-    those of all jobs. alone: the standalone run given for it. alone_seconds: what its volume takes alone by that run;
-    None without one. waited_seconds: what of the span it waited for its turn at I/O, where jobs take turns: no storage
-    made it that long. demand: the rate that it reaches alone. alone_estimate: alone_seconds where there is one, else
-    what its own slices or the storage's capacity say; `how` says which.
+    region_bytes, region_share (of all jobs' bytes) and uniformity (of its processes): in `DirectionOverlap.basis`; None
+    without one. region_bytes_per_second: there, without end slices that some job's I/O filled in part.
+    fair_share_by_process, fair_share_by_node: its processes (nodes) over those of all jobs. alone: the standalone
+    run given for it. alone_seconds: what its volume takes alone by that run; None without one. waited_seconds:
+    what of the span it waited for its turn at I/O, where jobs take turns: no storage made it that long.
+    demand: the rate that it reaches alone.
     """
 
     job: str
-    processes: int
-    nodes: int
+    processes: int | None
+    nodes: int | None
     idle_processes: int
     bytes: int
     overall_bytes_per_second: float | None
@@ -48,7 +49,6 @@ class JobInDirection:
     uniformity: Uniformity | None
     alone: StandaloneRun | None
     alone_seconds: Estimate | None
-    alone_estimate: Estimate | None
     demand: Demand | None
     use: StorageUse
     waited_seconds: float = 0.0
@@ -60,8 +60,8 @@ class Ratio:
 
     region: float | None
     overall: float | None
-    processes: float
-    nodes: float
+    processes: float | None
+    nodes: float | None
 
 
 @dataclass(frozen=True)

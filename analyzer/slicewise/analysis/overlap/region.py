@@ -9,12 +9,13 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-RegionKind = Literal["every process", "union", "any process"]
+RegionKind = Literal["every process", "union", "any process", "any union"]
 
 MEANINGS: dict[RegionKind, str] = {
     "every process": "the longest run of consecutive slices in which every process of every job moved bytes",
     "union": "all slices in which every process of every job moved bytes, consecutive or not",
     "any process": "the longest run of consecutive slices in which at least one process of every job moved bytes",
+    "any union": "all slices in which at least one process of every job moved bytes, consecutive or not",
 }
 
 
@@ -22,8 +23,8 @@ MEANINGS: dict[RegionKind, str] = {
 class Region:
     """Slices in which jobs were active together.
 
-    kind, meaning: which of the definitions. first_slice, end_slice: half open, [first, end); of the union it is the
-    hull. slices: how many slices belong to it (fewer than end - first where the union has holes). seconds: their length
+    kind, meaning: which of the definitions. first_slice, end_slice: half open, [first, end); of a union it is the
+    hull. slices: how many slices belong to it (fewer than end - first where a union has holes). seconds: their length
     together.
     """
 
@@ -37,11 +38,12 @@ class Region:
 
 @dataclass(frozen=True)
 class Regions:
-    """The active overlapping region (Kuo et al., section 4.2) and two variants; None where there is no such slice."""
+    """The active overlapping region (Kuo et al., section 4.2) and its variants; None where there is no such slice."""
 
     every_process: Region | None
     union: Region | None
     any_process: Region | None
+    any_union: Region | None
 
 
 def regions(activity: pl.DataFrame, processes: Mapping[str, int], slice_ns: int) -> Regions:
@@ -65,6 +67,7 @@ def regions(activity: pl.DataFrame, processes: Mapping[str, int], slice_ns: int)
         every_process=_region("every process", _longest_run(complete), slice_ns),
         union=_region("union", complete, slice_ns),
         any_process=_region("any process", _longest_run(some), slice_ns),
+        any_union=_region("any union", some, slice_ns),
     )
 
 

@@ -12,17 +12,14 @@ from typing import Literal
 
 import polars as pl
 
-from slicewise.analysis.copies.known_capacity import NOT_SLOWED, KnownCapacity
-from slicewise.analysis.job.io_time import own_slices
-from slicewise.analysis.job.phases import phases_on
+from slicewise.analysis.capacity.capacity import Capacity, fastest_alone, got_together, own_slices_demand
+from slicewise.analysis.job.phases import phases_on, served_on
 from slicewise.analysis.policies.comparison import Comparison, compare
 from slicewise.analysis.policies.simulation import IoPhase, Outcome, PolicyJob, Simulated
-from slicewise.analysis.runs.campaign import campaign_of
-from slicewise.analysis.runs.matching import Run, match_standalone, run_of, runs_to_compare
+from slicewise.analysis.runs.campaign import campaign_of, campaign_there
+from slicewise.analysis.runs.matching import Run, match_standalone, runs_to_compare
 from slicewise.analysis.runs.on_storage import on_storage
-from slicewise.analysis.runs.rates import mean_rate
 from slicewise.analysis.runs.storage import Storage, describe, shared_storage
-from slicewise.analysis.sharing.capacity import own_slices_demand
 from slicewise.analysis.sharing.fitted_model import fit_model
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.digest.activity import DIRECTIONS, Direction, activity, bytes_by_storage, common_slice_ns, on_grid
@@ -30,15 +27,12 @@ from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.kinds import POLICIES, Metric, Policy
-from slicewise.text import words
 
 RateSource = Literal["standalone runs", "quiet slices", "the storage's capacity"]
 # Phases of two runs are the same if their volumes are that close.
 SAME_VOLUME = 0.1
 # A gain that is smaller than this part of the metric is none, however well the simulation fits.
 LEAST_GAIN = 0.005
-# Slices that show a capacity.
-FEWEST_SLICES = 2
 
 
 @dataclass(frozen=True)
@@ -80,7 +74,7 @@ class AfterTheFact:
     jobs: list[ProfiledJob]
     storage: Storage
     direction: Direction
-    capacity: KnownCapacity
+    capacity: Capacity
     weighting: Weighting
     is_weight_fitted: bool
     comparison: Comparison
@@ -106,7 +100,7 @@ class AfterTheFact:
     def chosen(self) -> Policy:
         return self.best.policy if self.is_recommended else "interfere"
 
-    def serves(self, places: Sequence[int]) -> float:
+    def given_to(self, places: Sequence[int]) -> float:
         """What the storage serves while these jobs are in I/O (bytes/s)."""
         return _serves(self.capacity, self.jobs, places)
 
@@ -114,7 +108,7 @@ class AfterTheFact:
 def after_the_fact(
     digests: Sequence[Digest],
     alone: Sequence[Digest] = (),
-    capacity: KnownCapacity | None = None,
+    capacity: Capacity | None = None,
     weighting: Weighting | None = None,
     metric: Metric = "cpu_seconds",
     policies: Sequence[Policy] = POLICIES,
@@ -126,7 +120,7 @@ def after_the_fact(
     Raises UserError for fewer than two jobs, jobs that share no storage, or a capacity that nothing shows.
     """
     if len(digests) < 2:
-        raise UserError("policy needs the profiles of two or more jobs that ran at the same time")
+        raise UserError("turns policy needs the profiles of two or more jobs that ran at the same time")
     runs = runs_to_compare(digests)
     storage, direction = _where(runs)
     standalone = match_standalone(alone, [run.job for run in runs])
@@ -166,65 +160,47 @@ def _where(runs: Sequence[Run]) -> tuple[Storage, Direction]:
     return describe(storage, [run.digest for run in runs]), max(DIRECTIONS, key=total)
 
 
-def _seen(jobs: Sequence[ProfiledJob], storage: Storage) -> KnownCapacity:
+def _seen(jobs: Sequence[ProfiledJob], storage: Storage) -> Capacity:
     """What the jobs moved together, in both directions, in slices that lie within phases of two of them or more; where
     there are not two such slices, what the fastest moves alone.
     """
     grid_ns = common_slice_ns([job.run.digest for job in jobs])
-    rows = pl.concat([_within_phases(job, storage.number, grid_ns) for job in jobs])
-    shared = rows.filter(pl.len().over("slice") > 1)
-    together = shared.group_by("slice").agg(pl.col("bytes").sum(), pl.col("cap").sum()).sort("slice")
+    found = got_together(pl.concat([_within_phases(job, storage.number, grid_ns) for job in jobs]), "moved")
     alone = [phase.cap for job in jobs for phase in job.plan.phases if math.isfinite(phase.cap)]
-    if len(together) >= FEWEST_SLICES:
-        rates = (together["bytes"] / (grid_ns / 1e9)).to_numpy()
-        rate = mean_rate(rates)
-        assert rate is not None
-        is_floor = float(rates.sum()) >= NOT_SLOWED * float(together["cap"].sum())
-        how = f"what the jobs moved together in the {words.count(len(together), 'slice')} in which two or more did I/O"
-        return KnownCapacity(Estimate(rate.value, rate.low, rate.high, how), "jobs side by side", is_floor)
-    if not alone:
+    known = found or fastest_alone([Estimate(cap, cap, cap, "one of its phases") for cap in alone])
+    if known is None:
         raise UserError(
             f"how much {storage.point} can serve is not known: in no two slices were two of these jobs at work "
             "throughout, and none ran alone; give --capacity, such as 2GiB/s, or a model by --fitted M"
         )
-    return KnownCapacity(
-        Estimate(max(alone), max(alone), max(alone), "what the fastest of the jobs moves alone"),
-        "standalone run",
-        is_floor=True,
-    )
+    return known
 
 
 def _within_phases(job: ProfiledJob, storage: int, grid_ns: int) -> pl.DataFrame:
-    """slice, bytes, cap (bytes/s; inf: not known): the slices that lie within a phase of the job's as a whole."""
+    """The slices that lie within a phase of the job's as a whole, as `got_together` takes them."""
     digest = job.run.digest
     found = phases_on(digest, storage)
     inside = [
-        (number, phase.cap)
+        (number, phase.cap if math.isfinite(phase.cap) else None)
         for (begin, end), phase in zip(found.select("start_ns", "end_ns").iter_rows(), job.plan.phases, strict=True)
         for number in range(-(-begin // grid_ns), end // grid_ns)
     ]
     moved = (
-        own_slices(digest)
-        .filter(pl.col("storage") == storage)
+        served_on(digest, storage)
         .group_by(slice=pl.col("slice") // (grid_ns // digest.slice_ns))
         .agg(bytes=(pl.col("read_bytes") + pl.col("write_bytes")).sum().cast(pl.Float64))
     )
-    slices = pl.DataFrame(inside, schema={"slice": pl.Int64, "cap": pl.Float64}, orient="row")
+    slices = pl.DataFrame(inside, schema={"slice": pl.Int64, "alone": pl.Float64}, orient="row")
     return (
         slices.join(moved, on="slice", how="left")
         .with_columns(pl.col("bytes").fill_null(0.0))
-        .select("slice", "bytes", "cap")
+        .with_columns(run=pl.lit(""), job=pl.lit(job.run.name), seconds=grid_ns / 1e9)
     )
 
 
 def _fitted_weight(digests: Sequence[Digest], storage: int, direction: Direction) -> Weighting | None:
-    moved = [on_storage(run_of(digest), storage, direction) for digest in digests]
-    moved = [job for job in moved if job.bytes and job.span is not None]
-    if len(moved) < 2:
-        return None
-    grid_ns = common_slice_ns([job.run.digest for job in moved])
-    data = campaign_of(moved, storage, direction, grid_ns, "by time")
-    return fit_model(data.jobs, data.slices).weight.chosen
+    data = campaign_there(digests, storage, direction)
+    return None if data is None else fit_model(data.jobs, data.slices).weight.chosen
 
 
 def _profiled(
@@ -304,18 +280,11 @@ def _weight(run: Run, storage: int, direction: Direction, weighting: Weighting) 
     return float(weighting.of(row["processes"], row["nodes"], row["mounts"], row["outstanding"] or 1.0))
 
 
-def _serves(capacity: KnownCapacity, jobs: Sequence[ProfiledJob], places: Sequence[int]) -> float:
+def _serves(capacity: Capacity, jobs: Sequence[ProfiledJob], places: Sequence[int]) -> float:
     present = [jobs[place] for place in places]
-    together = capacity.at(
-        len(present),
-        sum(job.run.job.processes for job in present),
-        sum(job.run.job.nodes for job in present),
-    )
-    if len(present) > 1:
-        return together
-    # One job by itself reaches what it did; several may well get less in all than it did alone.
     rates = [phase.cap for job in present for phase in job.plan.phases if math.isfinite(phase.cap)]
-    return max([together, *rates])
+    processes, nodes = sum(job.run.job.processes for job in present), sum(job.run.job.nodes for job in present)
+    return capacity.at(len(present), processes, nodes, alone=max(rates, default=0.0))
 
 
 def _error(metric: Metric, jobs: Sequence[ProfiledJob], simulated: Sequence[Outcome]) -> float:

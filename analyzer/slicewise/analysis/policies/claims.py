@@ -1,6 +1,6 @@
 """What jobs claimed of a coordinator, held against what their profiles say that they moved.
 
-Lines of a decision log and digests in, dataclasses out. The log's format is in docs/policy.md.
+Lines of a decision log and digests in, dataclasses out. The log's format is in docs/coordination.md.
 """
 
 from __future__ import annotations

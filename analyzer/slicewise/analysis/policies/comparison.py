@@ -43,9 +43,6 @@ class Comparison:
     simulated: list[Simulated]
     undisturbed: Simulated
 
-    def under(self, policy: Policy) -> Simulated | None:
-        return next((one for one in self.simulated if one.policy == policy), None)
-
     @property
     def best(self) -> Simulated:
         """The least cost by the metric; of equal ones the simplest policy."""

@@ -1,7 +1,7 @@
 """Who may do I/O now: the decision of each policy, from the state of the jobs that are present.
 
 Plain functions without state. The coordinator (`slicewise-collect coordinate`) decides by the same rules, and
-`slicewise policy replay` compares the two. The rules, their ties and their source are in docs/policy.md.
+`slicewise turns replay` compares the two. The rules, their ties and their source are in docs/coordination.md.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from slicewise.analysis.sharing.proportional import fair_rates
+from slicewise.constants import NO_SECONDS
 from slicewise.kinds import Metric, Policy
 
 # `shortest` is one more that only `dynamic` considers.
 Rule = Literal["interfere", "fcfs", "interrupt", "delay", "shortest"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 
-# Times closer than this are one time, and less I/O than this is none (s).
-SAME_TIME = 1e-9
 # Demands may exceed the capacity by rounding.
 FULL = 1 + 1e-9
 # A cost must be less by this fraction to be better.
@@ -78,8 +77,8 @@ def predict(rule: Rule, jobs: Sequence[Present], now: float, metric: Metric, del
     ends: dict[int, float] = {}
     left = list(jobs)
     while True:
-        ends |= {job.sequence: now for job in left if job.remaining <= SAME_TIME}
-        left = [job for job in left if job.remaining > SAME_TIME]
+        ends |= {job.sequence: now for job in left if job.remaining <= NO_SECONDS}
+        left = [job for job in left if job.remaining > NO_SECONDS]
         if not left:
             return ends
         speeds = progress(left, _by_rule(rule, left, now, metric, delay))
@@ -103,7 +102,7 @@ def cost(metric: Metric, jobs: Sequence[Present], ends: dict[int, float], now: f
 
 def turns_by_delay(jobs: Sequence[Present], now: float, delay: float) -> list[float]:
     """The times to come at which a job's delay is over."""
-    return [job.arrived + delay for job in jobs if job.arrived + delay > now + SAME_TIME]
+    return [job.arrived + delay for job in jobs if job.arrived + delay > now + NO_SECONDS]
 
 
 def _by_rule(rule: Rule, jobs: Sequence[Present], now: float, metric: Metric, delay: float) -> set[int]:
@@ -118,7 +117,7 @@ def _by_rule(rule: Rule, jobs: Sequence[Present], now: float, metric: Metric, de
         return {max(everyone)}
     if rule == "delay":
         first = min(everyone)
-        return {job.sequence for job in jobs if job.sequence == first or now >= job.arrived + delay - SAME_TIME}
+        return {job.sequence for job in jobs if job.sequence == first or now >= job.arrived + delay - NO_SECONDS}
     return _those_that_fit(_shortest_first(jobs, metric))
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.timeline import SECONDS, call_rows
+from slicewise.analysis.calls import SECONDS, call_rows
 from slicewise.analysis.policies.job_log import LoggedJob
 from slicewise.analysis.runs.matching import run_of
 from slicewise.analysis.runs.storage import Storage, describe

@@ -1,6 +1,6 @@
 """A coordinator's decision log, decided once more: whether every decision is the one that the policy's rule gives.
 
-Lines of text in, dataclasses out. The log's format is in docs/policy.md.
+Lines of text in, dataclasses out. The log's format is in docs/coordination.md.
 """
 
 from __future__ import annotations

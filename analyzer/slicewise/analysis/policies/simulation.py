@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from slicewise.analysis.policies.decisions import SAME_TIME, Present, decide, turns_by_delay
+from slicewise.analysis.policies.decisions import Present, decide, turns_by_delay
 from slicewise.analysis.sharing.proportional import ROUNDING, checked_capacity, fair_rates
+from slicewise.constants import NO_SECONDS
 from slicewise.kinds import Metric, Policy
 
 Doing = Literal["computing", "io", "waiting"]
@@ -229,7 +230,7 @@ class _Run:
         return Simulated(self.policy, [self._outcome(job) for job in self.jobs], self.delay)
 
     def _arrivals(self, now: float) -> None:
-        ready = [job for job in self.by_name if job.ready is not None and job.ready <= now + SAME_TIME]
+        ready = [job for job in self.by_name if job.ready is not None and job.ready <= now + NO_SECONDS]
         for job in sorted(ready, key=lambda job: job.ready or 0.0):
             self.sequence += 1
             job.arrive(self.sequence)

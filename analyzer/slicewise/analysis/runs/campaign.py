@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.runs import storage
-from slicewise.analysis.runs.matching import Run, run_of
+from slicewise.analysis.runs.matching import Run, each_once, run_of
 from slicewise.analysis.runs.on_storage import OnStorage, on_storage
 from slicewise.analysis.runs.rates import Rates, rates_of
 from slicewise.analysis.runs.storage import Storage
@@ -25,6 +25,7 @@ from slicewise.digest.activity import (
     common_slice_ns,
     on_grid,
 )
+from slicewise.digest.company import groups_in_time
 from slicewise.digest.digest import Digest
 from slicewise.digest.full import full_slices
 from slicewise.errors import UserError
@@ -42,6 +43,8 @@ PAIRS = {"a": "ab", "b": "ab", "1": "12", "2": "12"}
 # Jobs share a storage in earnest if each moved so much of what it moved on the one that it used most.
 LEAST_SHARED = 0.1
 SIZE = ("program", "processes", "nodes", "mounts")
+# Rows of a campaign's jobs: of those that ran alone, and of those that did not.
+ALONE, TOGETHER = pl.len().over("run") == 1, pl.len().over("run") > 1
 JOBS_SCHEMA = pl.Schema(
     {
         "run": pl.String,
@@ -136,6 +139,7 @@ def campaign(
     """
     if not digests:
         raise UserError("there is no profile; give those of jobs that ran alone and of jobs that ran together")
+    digests = each_once(digests)
     grid_ns = common_slice_ns(digests)
     runs = [run_of(digest) for digest in digests]
     chosen = _busier(runs) if direction == "auto" else direction
@@ -200,6 +204,15 @@ def campaign_of(
     )
 
 
+def campaign_there(digests: Sequence[Digest], key: int, direction: Direction) -> Campaign | None:
+    """The campaign of those jobs that moved bytes on a storage; None of fewer than two."""
+    moved = [on_storage(run_of(digest), key, direction) for digest in digests]
+    moved = [job for job in moved if job.bytes and job.span is not None]
+    if len(moved) < 2:
+        return None
+    return campaign_of(moved, key, direction, common_slice_ns([job.run.digest for job in moved]), "by time")
+
+
 def rates_of_runs(jobs: pl.DataFrame) -> list[Estimate]:
     """The rate over its I/O time span (bytes/s) of each row of a campaign's jobs."""
     volume = pl.col("bytes")
@@ -262,35 +275,31 @@ def _job_row(job: OnStorage, mounts: pl.DataFrame) -> dict[str, object]:
     }
 
 
-def _pair_by_name(name: str, names: Collection[str]) -> str | None:
-    """The run that a job is one of two of by its name, if the other one is there."""
+def _pair_by_name(name: str, names: Collection[str]) -> str:
+    """The run that a job is one of two of by its name, if the other one is there; else empty."""
     partners = PARTNERS.fullmatch(name)
     if partners is None or not all(f"{partners[1]}-{last}" in names for last in PAIRS[partners[2]]):
-        return None
+        return ""
     return partners[1]
 
 
 def _with_runs(jobs: pl.DataFrame, together: Together) -> pl.DataFrame:
     """The jobs with `run`, `pair` and `start`: those whose I/O overlaps in time, directly or through others, ran
-    together; by name also those that are the two jobs of one run, however far apart.
+    together; by name those that are the two jobs of one run, however far apart, and nobody else.
     """
     ordered = jobs.sort("start_ns", "job")
     names = set(ordered["job"])
-    number, latest = -1, 0
-    numbers: list[int] = []
-    named: dict[str, int] = {}
-    for name, start, end in ordered.select("job", "start_ns", "end_ns").iter_rows():
-        pair = _pair_by_name(name, names) if together == "by name" else None
-        if pair is not None and pair in named:
-            numbers.append(named[pair])
-        else:
-            number += number < 0 or (together != "all" and (start >= latest or pair is not None))
-            numbers.append(number)
-        if pair is not None:
-            named[pair] = numbers[-1]
-        latest = max(latest, end)
+    pairs = [_pair_by_name(name, names) if together == "by name" else "" for name in ordered["job"]]
+    numbered = ordered.with_columns(named=pl.Series(pairs, dtype=pl.String), number=pl.lit(0, pl.Int64))
+    if together != "all":
+        spans = numbered.select("start_ns", "end_ns").rows()
+        others = [place for place, pair in enumerate(pairs) if not pair]
+        groups = dict(zip(others, groups_in_time([spans[place] for place in others]), strict=True))
+        numbers = [groups.get(place, 0) for place in range(len(pairs))]
+        numbered = numbered.with_columns(number=pl.Series(numbers, dtype=pl.Int64))
     rows = []
-    for _, run in ordered.with_columns(number=pl.Series(numbers)).group_by("number", maintain_order=True):
+    for _, with_number in numbered.group_by("named", "number", maintain_order=True):
+        run = with_number.drop("named", "number")
         rows.append(
             run.sort("job").with_columns(
                 run=pl.lit(" + ".join(run["job"].sort())),

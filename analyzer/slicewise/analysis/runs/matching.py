@@ -12,6 +12,7 @@ from datetime import datetime
 import polars as pl
 
 from slicewise.digest.activity import members
+from slicewise.digest.company import NEVER, active, company_of
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 
@@ -66,9 +67,20 @@ def runs_to_compare(digests: Sequence[Digest]) -> list[Run]:
     return runs
 
 
+def each_once(digests: Sequence[Digest]) -> list[Digest]:
+    """The digests without those of a process that an earlier one has: a copy of a profile is the same job."""
+    kept, known = list[Digest](), set[int]()
+    for digest in digests:
+        own = set(digest.processes["process"])
+        if known.isdisjoint(own):
+            kept.append(digest)
+        known |= own
+    return kept
+
+
 def run_of(digest: Digest) -> Run:
     """A digest as a run."""
-    row = digest.jobs.row(0, named=True)
+    row = digest.about
     job = Job(row["job"], row["program"], row["processes"], row["nodes"], row["start_ns"], row["end_ns"])
     return Run(digest, job, members(digest))
 
@@ -79,9 +91,15 @@ def overlap_in_time(one: Job, other: Job) -> bool:
 
 
 def company(digest: Digest, others: Sequence[Digest]) -> list[Digest]:
-    """Those of the others that ran while a job did."""
-    own = run_of(digest).job
-    return [other for other in others if other is not digest and overlap_in_time(run_of(other).job, own)]
+    """Those of the others that were active on a storage while a job was."""
+    known = [other for other in others if other is not digest]
+    rows = pl.concat([NEVER, *(_active(other, place) for place, other in enumerate(known))])
+    return [known[place] for place in company_of(_active(digest), rows)]
+
+
+def _active(digest: Digest, place: int = 0) -> pl.DataFrame:
+    processes = digest.processes.with_columns(job=pl.lit(place, pl.Int64), slice_ns=pl.lit(digest.slice_ns, pl.Int64))
+    return active(digest.process_slices, processes)
 
 
 def match_standalone(alone: Sequence[Digest], jobs: Sequence[Job]) -> dict[str, list[Run]]:

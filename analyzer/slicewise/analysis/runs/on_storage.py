@@ -11,7 +11,8 @@ import polars as pl
 from slicewise.analysis.job.io_span import IoSpan, io_span
 from slicewise.analysis.runs.matching import Run
 from slicewise.analysis.runs.rates import StandaloneRun, rate_alone
-from slicewise.digest.activity import Direction, activity
+from slicewise.digest.activity import DIRECTIONS, Direction, activity
+from slicewise.digest.processes import LEAST_SHARE_OF_JOB, known_nodes
 from slicewise.estimate import Estimate
 
 
@@ -35,6 +36,11 @@ class OnStorage:
         return self.processes["node"].n_unique()
 
     @property
+    def known_nodes(self) -> int | None:
+        """How many nodes these processes ran on, to be told; None where that is not known (imported jobs)."""
+        return len(known_nodes(self.processes)) or None
+
+    @property
     def bytes(self) -> int:
         return int(self.activity["bytes"].sum())
 
@@ -53,4 +59,27 @@ def on_storage(run: Run, storage: int | None, direction: Direction) -> OnStorage
     """A run on a storage (its number; None: on all of them)."""
     moved = activity(run.digest, direction, storage)
     processes = run.members.join(moved, on="process", how="semi")
-    return OnStorage(run, processes, moved, io_span(moved, processes, run.digest.slice_ns))
+    waited_for = _while_alive(moved, processes, run.digest.slice_ns)
+    return OnStorage(run, processes, moved, io_span(waited_for, processes, run.digest.slice_ns))
+
+
+def whole_span(run: Run) -> IoSpan | None:
+    """From the first to the last byte that a run moved in any direction that is not next to nothing; None: no byte."""
+    by_direction = [activity(run.digest, direction) for direction in DIRECTIONS]
+    least = LEAST_SHARE_OF_JOB * sum(int(moved["bytes"].sum()) for moved in by_direction)
+    used = [moved for moved in by_direction if moved["bytes"].sum() >= max(least, 1)]
+    if not used:
+        return None
+    both = pl.concat(used).group_by("process", "slice").agg(pl.col("bytes", "io_ns").sum(), pl.col("threads").max())
+    processes = run.members.join(both, on="process", how="semi")
+    return io_span(_while_alive(both, processes, run.digest.slice_ns), processes, run.digest.slice_ns)
+
+
+def _while_alive(moved: pl.DataFrame, processes: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
+    """Activity without slices that began when a process had ended: what it never synced is served then, and nobody
+    waits for it. All of it where that leaves nothing (an imported job, a clock that was set).
+    """
+    ended = processes.select("process", ended_ns=pl.col("end_ns").cast(pl.Int64))
+    is_alive = (pl.col("slice") * slice_ns < pl.col("ended_ns")).fill_null(True)
+    lived = moved.join(ended, on="process", how="left", maintain_order="left").filter(is_alive).drop("ended_ns")
+    return lived if len(lived) else moved

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from slicewise.constants import FEWEST_REPEATS
+
 MOST_DEVIATIONS = 1.5
-# Fewer repeats never lie so many standard deviations off their mean.
-FEWEST_REPEATS = 4
 # A spread below this fraction of the mean is the same figure: dropping one of such repeats would only be arithmetic.
 NO_SPREAD = 0.01
 

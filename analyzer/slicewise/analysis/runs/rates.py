@@ -1,11 +1,7 @@
-"""Rates with their intervals: of slices, of a run alone, of repeats. The one home of what a rate may lie between.
-
-An interval of a mean is 1.96 standard errors of what it is a mean of, as a factor to both sides: no rate falls to 0.
-"""
+"""Rates with their intervals: of slices, of a run alone, of repeats."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -16,17 +12,12 @@ import polars as pl
 
 from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.runs.outliers import outliers
+from slicewise.constants import EQUAL_VOLUMES, FEWEST_FOR_A_MEAN
 from slicewise.digest.full import full_slices
 from slicewise.estimate import Estimate
+from slicewise.statistics import mean_of_runs, mean_of_slices
 
 Rates = npt.NDArray[np.float64]
-
-# A mean over fewer slices has no spread to speak of.
-FEWEST_SLICES = 2
-# Standard errors to either side that hold 95 % of a normal distribution.
-ERRORS_OF_95_PERCENT = 1.96
-# Volumes count as equal up to this fraction of the larger one.
-EQUAL_VOLUMES = 0.05
 
 
 @dataclass(frozen=True)
@@ -49,17 +40,9 @@ def rates_of(slices: pl.DataFrame, slice_ns: int) -> Rates:
 
 def mean_rate(rates: Rates) -> Estimate | None:
     """The mean of slices' rates with its 95 % interval, slices taken to be independent; None of fewer than two."""
-    if len(rates) < FEWEST_SLICES:
+    if len(rates) < FEWEST_FOR_A_MEAN:
         return None
-    return mean_of(rates.tolist(), f"mean of {len(rates)} slices, give or take 1.96 standard errors of their spread")
-
-
-def mean_of(values: Sequence[float], how: str) -> Estimate:
-    """The mean of rates that were measured independently; a single one is taken to be exact."""
-    mean = fmean(values)
-    error = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
-    factor = 1 + ERRORS_OF_95_PERCENT * error / mean
-    return Estimate(mean, mean / factor, mean * factor, how)
+    return mean_of_slices(rates, f"mean of {len(rates)} slices, 95 % by their spread")
 
 
 def rate_alone(activity: pl.DataFrame, span: IoSpan, slice_ns: int) -> Estimate:
@@ -77,7 +60,7 @@ def rate_alone(activity: pl.DataFrame, span: IoSpan, slice_ns: int) -> Estimate:
         rate.value,
         min(rate.low, rate.value / factor),
         max(rate.high, rate.value * factor),
-        f"{rate.how}, within that span's bounds or 1.96 standard errors of its slices, whichever is wider",
+        f"{rate.how}, within that span's bounds or the error of its slices' mean, whichever is wider",
     )
 
 
@@ -90,14 +73,14 @@ def mean_of_repeats(rates: Sequence[Estimate]) -> tuple[Estimate, list[bool]]:
     kept = [rate for rate, is_out in zip(rates, stood_out, strict=True) if not is_out]
     if len(kept) == 1:
         return kept[0], stood_out
-    how = f"mean of {len(kept)} standalone runs, within their own intervals or 1.96 standard errors"
-    mean = mean_of([rate.value for rate in kept], how)
+    how = f"mean of {len(kept)} standalone runs, within their own intervals or the error of their mean"
+    mean = mean_of_runs([rate.value for rate in kept], how)
     low = min(mean.low, fmean(rate.low for rate in kept))
     high = max(mean.high, fmean(rate.high for rate in kept))
     return Estimate(mean.value, low, high, how), stood_out
 
 
-def mean_of_runs(runs: Sequence[StandaloneRun]) -> StandaloneRun | None:
+def as_one_run(runs: Sequence[StandaloneRun]) -> StandaloneRun | None:
     """Several standalone runs of one job as one, without those that stood out; None without any."""
     if len(runs) <= 1:
         return runs[0] if runs else None

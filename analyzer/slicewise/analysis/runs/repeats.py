@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from slicewise.analysis.runs.campaign import SIZE
+from slicewise.analysis.runs.campaign import SIZE, TOGETHER
 from slicewise.analysis.runs.outliers import outliers
 
 
@@ -15,7 +15,7 @@ def runs_that_stood_out(jobs: pl.DataFrame) -> set[str]:
     """
     alike = pl.concat_str(pl.col("start").round(), pl.col("bytes").log().round(1), separator=" ")
     repeats = (
-        jobs.filter(pl.len().over("run") > 1)
+        jobs.filter(TOGETHER)
         .sort("run", *SIZE, "job")
         .with_columns(place=pl.int_range(pl.len()).over("run"), setting=alike.str.join("/").over("run"))
     )

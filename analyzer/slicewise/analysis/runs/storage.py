@@ -70,15 +70,17 @@ def describe(storage: int, digests: Sequence[Digest]) -> Storage:
 
 
 def describe_all(storages: Sequence[int], digests: Sequence[Digest]) -> list[Storage]:
-    """The same of several, in order."""
+    """The same of several, in order. Jobs that servers counted have no mounts of their own, but a name that stands for
+    them.
+    """
     asked = pl.col("storage").is_in(list(storages))
     known = pl.concat([digest.storages for digest in digests]).filter(asked).unique("storage", keep="first")
     points = (
-        pl.concat([digest.mounts for digest in digests])
+        pl.concat([digest.mounts.with_columns(is_served=pl.lit(digest.is_served)) for digest in digests])
         .filter(asked)
         .group_by("storage", "point")
-        .agg(bytes=(pl.col("read_bytes") + pl.col("write_bytes")).sum())
-        .sort("bytes", "point", descending=[True, False])
+        .agg(pl.col("is_served").all(), bytes=(pl.col("read_bytes") + pl.col("write_bytes")).sum())
+        .sort("is_served", "bytes", "point", descending=[False, True, False])
         .unique("storage", keep="first", maintain_order=True)
     )
     rows = known.drop("point").join(points, on="storage").select("storage", "type", "source", "node", "point")

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from slicewise.analysis.runs.campaign import TOGETHER
 from slicewise.analysis.runs.repeats import runs_that_stood_out
 from slicewise.analysis.runs.servers import Parts
 from slicewise.analysis.sharing.fitted_model import CHECK_SCHEMA, check, fit_model, predict
@@ -27,7 +28,7 @@ def cross_check_by_server(parts: Parts, jobs: pl.DataFrame) -> pl.DataFrame:
     """
     stood_out = runs_that_stood_out(jobs)
     rows = []
-    for pair in jobs.filter(pl.len().over("run") > 1)["pair"].unique(maintain_order=True):
+    for pair in jobs.filter(TOGETHER)["pair"].unique(maintain_order=True):
         own = parts.of.filter(pl.col("pair") == pair)
         is_own = pl.col("job").is_in(own["part"].to_list())
         model = fit_model(parts.jobs.filter(~is_own), parts.slices.filter(~is_own))

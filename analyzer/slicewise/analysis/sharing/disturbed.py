@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from slicewise.analysis.sharing.capacity_curve import CONSTANT
+from slicewise.constants import CONSTANT, EQUAL_VOLUMES, FEWEST_REPEATS
 
-# Of fewer repeats nobody can say which is the odd one.
-FEWEST_REPEATS = 4
 # Modified z-scores from here on are outliers (Iglewicz and Hoaglin, 1993); 0.6745 standard deviations are the median
 # absolute deviation of normal figures.
 MODIFIED_Z = 3.5
 MAD_OF_NORMAL = 0.6745
-# Bytes that differ by less than this fraction are the same.
-ALIKE_BYTES = 0.05
 
 
 def disturbed_runs(jobs: pl.DataFrame, slices: pl.DataFrame) -> list[str]:
@@ -25,7 +21,7 @@ def disturbed_runs(jobs: pl.DataFrame, slices: pl.DataFrame) -> list[str]:
     z-score of `MODIFIED_Z` and by more than a capacity varies that is called constant. Repeats have the same jobs and
     bytes.
     """
-    work = jobs.group_by("run").agg(alike=(pl.col("bytes").sum().log() / ALIKE_BYTES).round())
+    work = jobs.group_by("run").agg(alike=(pl.col("bytes").sum().log() / EQUAL_VOLUMES).round())
     repeats = ("pair", "alike")
     rates = (
         slices.group_by("pair", "run", "slice")

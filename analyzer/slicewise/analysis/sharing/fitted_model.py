@@ -10,14 +10,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from statistics import fmean
 from typing import Any
 
 import polars as pl
 
-from slicewise.analysis.runs.campaign import SIZE, SLICES_SCHEMA, rates_of_runs
+from slicewise.analysis.capacity.by_clients import combined_rates, fit_capacity
+from slicewise.analysis.runs.campaign import ALONE, SIZE, SLICES_SCHEMA, TOGETHER, rates_of_runs
 from slicewise.analysis.runs.rates import mean_of_repeats
 from slicewise.analysis.runs.repeats import runs_that_stood_out
-from slicewise.analysis.sharing.capacity_curve import NEGLIGIBLE_ERROR, combined_rates, fit_capacity
 from slicewise.analysis.sharing.disturbed import disturbed_runs
 from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
 from slicewise.analysis.sharing.halfway import Halfway, halfway
@@ -35,11 +36,12 @@ from slicewise.analysis.sharing.model import (
     solve,
     weights_of,
 )
-from slicewise.analysis.sharing.runtimes import SATURATING
 from slicewise.analysis.sharing.scatter import with_scatter
 from slicewise.analysis.sharing.weights import Weighting, contended, fit_weight
+from slicewise.constants import FILLED, NEGLIGIBLE_ERROR
 from slicewise.estimate import Estimate
 from slicewise.scalars import real, whole
+from slicewise.text import words
 
 CHECK_SCHEMA = pl.Schema(
     {
@@ -101,7 +103,7 @@ def with_held_out(model: FittedModel, checked: pl.DataFrame) -> FittedModel:
 
 def alone_rates(jobs: pl.DataFrame) -> list[AloneRate]:
     """What jobs reach alone, by size, from the runs of one job; of four repeats or more outliers are dropped."""
-    alone = jobs.filter(pl.len().over("run") == 1)
+    alone = jobs.filter(ALONE)
     found = []
     for (program, processes, nodes, mounts), runs in alone.group_by(SIZE, maintain_order=True):
         rate, dropped = mean_of_repeats(rates_of_runs(runs))
@@ -124,19 +126,20 @@ def alone_rates(jobs: pl.DataFrame) -> list[AloneRate]:
 
 
 def process_demand(alone: Sequence[AloneRate], rates: pl.DataFrame) -> Estimate | None:
-    """The rate of one process by itself, from jobs so small that alone they stay below what the storage can serve."""
+    """The rate of one process by itself, from the smallest jobs, where alone they stay below what the storage serves:
+    more processes may well be slower each.
+    """
     if rates.is_empty():
         return None
-    enough = SATURATING * real(rates["rate"].max())
+    enough = FILLED * real(rates["rate"].max())
     fewest = min((rate.processes for rate in alone if rate.rate.value >= enough), default=math.inf)
-    held_back = [rate for rate in alone if rate.rate.value < enough and rate.processes < fewest]
-    if not held_back:
+    smallest = min((rate.processes for rate in alone), default=0)
+    its = [rate.rate for rate in alone if rate.processes == smallest and rate.rate.value < enough]
+    if not its or smallest >= fewest:
         return None
-    each = [rate.rate.value / rate.processes for rate in held_back]
-    sizes = ", ".join(str(rate.processes) for rate in held_back)
-    return Estimate(
-        sum(each) / len(each), min(each), max(each), f"standalone runs of {sizes} processes, below the capacity"
-    )
+    value, low, high = fmean(one.value for one in its), min(one.low for one in its), max(one.high for one in its)
+    how = f"standalone runs of {words.count(smallest, 'process')}, below the capacity"
+    return Estimate(value / smallest, low / smallest, high / smallest, how)
 
 
 def predict(model: FittedModel, jobs: Sequence[ModelJob], weighting: Weighting | None = None) -> list[ModelledRuntime]:
@@ -217,7 +220,7 @@ def check(
     rows, stood_out = [], runs_that_stood_out(jobs)
     chosen = weighting or model.weight.chosen
     shown = slices if slices is not None else pl.DataFrame(schema=SLICES_SCHEMA)
-    for (run,), table in jobs.filter(pl.len().over("run") > 1).group_by("run", maintain_order=True):
+    for (run,), table in jobs.filter(TOGETHER).group_by("run", maintain_order=True):
         members = [model_job(model, row) for row in table.iter_rows(named=True)]
         predicted: Sequence[ModelledRuntime | None]
         found: dict[str, Misfit] = {}
@@ -334,7 +337,7 @@ def cross_check(
     progress: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """`check` of every combination of jobs by a model that was fitted, weight and all, without its runs."""
-    pairs = jobs.filter(pl.len().over("run") > 1)["pair"].unique(maintain_order=True)
+    pairs = jobs.filter(TOGETHER)["pair"].unique(maintain_order=True)
     tables = [
         check(
             fit_model(jobs.filter(pl.col("pair") != pair), slices.filter(pl.col("pair") != pair)),

@@ -16,7 +16,7 @@ import polars as pl
 
 from slicewise.estimate import Estimate
 
-Kind = Literal["other shares", "no share law"]
+MisfitKind = Literal["other shares", "no share law"]
 Solver = Callable[[Sequence[float]], Sequence[Estimate]]
 
 
@@ -32,7 +32,7 @@ class Misfit:
     job: str
     predicted: Estimate
     observed: float
-    kind: Kind
+    kind: MisfitKind
     with_own_shares: float | None
     own_share: float | None
     model_share: float

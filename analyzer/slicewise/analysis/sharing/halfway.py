@@ -8,7 +8,7 @@ shares. No limit is chosen for this: the predicted interval is the limit. And no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,8 @@ import polars as pl
 from slicewise.analysis.sharing.model import FittedModel, ModelJob, solve
 from slicewise.estimate import Estimate
 
+# Seconds and bytes so far.
+Progress = tuple[np.ndarray, np.ndarray]
 # Less than this part of a job's bytes is nothing left to do.
 NOTHING = 1e-6
 
@@ -31,6 +33,29 @@ class Halfway:
     seconds: float
     t_co: list[float | None]
     is_off: bool
+
+
+def look(
+    moved: Sequence[Progress],
+    starts: Sequence[float],
+    part: float,
+    ends: Callable[[list[int], float, list[float]], Iterable[float]],
+    is_within: Callable[[int, float], bool],
+) -> Halfway:
+    """What a run shows when so much of all bytes have been moved. ends: when those jobs end that go on then, by what
+    each job had moved; is_within: whether a job's time is as it was predicted.
+    """
+    times = np.unique(np.concatenate([seconds for seconds, _ in moved]))
+    whole = np.sum([np.interp(times, *own) for own in moved], axis=0)
+    now = float(np.interp(part * whole[-1], whole, times))
+    so_far = [float(np.interp(now, *own)) for own in moved]
+    going = [place for place, (_, own) in enumerate(moved) if own[-1] - so_far[place] > NOTHING * own[-1]]
+    t_co: list[float | None] = [None] * len(moved)
+    is_off = False
+    for place, end in zip(going, ends(going, now, so_far), strict=True):
+        t_co[place] = time = end - starts[place]
+        is_off |= not is_within(place, time)
+    return Halfway(now, t_co, is_off)
 
 
 def halfway(
@@ -49,20 +74,16 @@ def halfway(
         if own.is_empty():
             return None
         moved.append((own["seconds"].to_numpy(), own["bytes"].to_numpy().astype(float)))
-    times = np.unique(np.concatenate([seconds for seconds, _ in moved]))
-    together = np.sum([np.interp(times, *own) for own in moved], axis=0)
-    now = float(np.interp(together[-1] / 2, together, times))
-    so_far = [float(np.interp(now, *own)) for own in moved]
-    going = [place for place, job in enumerate(jobs) if job.bytes - so_far[place] > NOTHING * job.bytes]
-    left = [job.bytes - max(0.0, done - _held_back(model, job)) for job, done in zip(jobs, so_far, strict=True)]
-    rest = [replace(jobs[place], bytes=left[place], start=max(jobs[place].start, now)) for place in going]
-    t_co: list[float | None] = [None] * len(jobs)
-    is_off = False
-    for place, solved in zip(going, solve(model, rest, [weights[place] for place in going]), strict=True):
-        time = solved.end - jobs[place].start
-        t_co[place] = time
-        is_off |= not predicted[place].low <= time <= predicted[place].high
-    return Halfway(now, t_co, is_off)
+
+    def ends(going: list[int], now: float, so_far: list[float]) -> Iterable[float]:
+        left = [job.bytes - max(0.0, done - _held_back(model, job)) for job, done in zip(jobs, so_far, strict=True)]
+        rest = [replace(jobs[place], bytes=left[place], start=max(jobs[place].start, now)) for place in going]
+        return (solved.end for solved in solve(model, rest, [weights[place] for place in going]))
+
+    def is_within(place: int, time: float) -> bool:
+        return predicted[place].low <= time <= predicted[place].high
+
+    return look(moved, [job.start for job in jobs], 0.5, ends, is_within)
 
 
 def _held_back(model: FittedModel, job: ModelJob) -> float:

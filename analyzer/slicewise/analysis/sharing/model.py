@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from slicewise.analysis.runs.student import student_t
-from slicewise.analysis.sharing.capacity_curve import CapacityCurve
+import numpy as np
+
+from slicewise.analysis.capacity.by_clients import CapacityCurve
 from slicewise.analysis.sharing.proportional import Served, SharingJob, share_out
 from slicewise.analysis.sharing.weights import WeightFit, Weighting
 from slicewise.estimate import Estimate
+from slicewise.statistics import student_t
 
 Basis = Literal["standalone times", "capacity curve"]
 # A job whose neighbours go on for more than this part of its time after its end is one whose share is at stake: what
@@ -260,8 +262,21 @@ def _alone(model: FittedModel, job: ModelJob, end: int) -> float:
         raise ValueError(f"how fast {job.job} is alone is not known; give its cap")
     rate_of = (model.capacity.at, model.capacity.high, model.capacity.low)[end]
     rate = rate_of(job.clients[model.capacity.by])
-    demand = model.process_demand
-    return rate if demand is None else min(rate, (demand.value, demand.high, demand.low)[end] * job.processes)
+    return rate if model.process_demand is None else min(rate, _by_processes(model, job.processes, end))
+
+
+def _by_processes(model: FittedModel, processes: int, end: int) -> float:
+    """The rate that so many processes reach alone, from the jobs with next fewer and next more: in proportion to a
+    power of processes between them, and to processes beyond the smallest and the largest.
+    """
+    known = dict[int, list[float]]()
+    for one in model.alone:
+        known.setdefault(one.processes, []).append((one.rate.value, one.rate.high, one.rate.low)[end])
+    sizes = sorted(known)
+    nearest = min(max(processes, sizes[0]), sizes[-1])
+    logs = [math.log(math.fsum(known[size]) / len(known[size])) for size in sizes]
+    found = math.exp(float(np.interp(math.log(nearest), [math.log(size) for size in sizes], logs)))
+    return found * processes / nearest
 
 
 def combined_rate(model: FittedModel, jobs: Sequence[ModelJob], weights: Sequence[float]) -> float:

@@ -7,14 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from slicewise.analysis.sharing.capacity_curve import CapacityCurve, CostLine, CurvePoint
+from slicewise.analysis.capacity.by_clients import CapacityCurve, CostLine, CurvePoint
 from slicewise.analysis.sharing.model import AloneRate, EndWait, FittedModel, HeldOut, Scatter
 from slicewise.analysis.sharing.weights import WEIGHT_KINDS, Candidate, WeightFit, Weighting
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.text.safe_text import json_text
 
-FORMAT = "slicewise model 1"
+FORMAT = "slicewise study model 1"
 
 
 def model_record(model: FittedModel) -> dict[str, Any]:
@@ -31,19 +31,23 @@ def write_model(model: FittedModel, path: Path) -> None:
 
 
 def read_model(path: Path) -> FittedModel:
-    """Read a model that `slicewise model fit` wrote. Raises UserError where there is none."""
+    """Read a model that `slicewise study model fit` wrote. Raises UserError where there is none."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}; slicewise model fit -o {path} makes one") from error
+        raise UserError(
+            f"{path}: cannot be read: {error.strerror}; slicewise study model fit -o {path} makes one"
+        ) from error
     except ValueError as error:
-        raise UserError(f"{path}: is no fitted model; slicewise model fit -o {path} makes one") from error
+        raise UserError(f"{path}: is no fitted model; slicewise study model fit -o {path} makes one") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise UserError(f"{path}: is no fitted model of this version; slicewise model fit -o {path} makes one")
+        raise UserError(f"{path}: is no fitted model of this version; slicewise study model fit -o {path} makes one")
     try:
         return _model(record)
     except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path}: is a damaged fitted model ({error}); slicewise model fit makes a new one") from error
+        raise UserError(
+            f"{path}: is a damaged fitted model ({error}); slicewise study model fit makes a new one"
+        ) from error
 
 
 def _model(record: dict[str, Any]) -> FittedModel:

@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 # Less of a volume than this fraction left over is rounding.
 ROUNDING = 1e-12
 
@@ -68,15 +66,6 @@ class Schedule:
 
     jobs: list[Served]
     stages: list[Stage]
-
-    def volume_per_slice(self, slice_seconds: float, slices: range) -> np.ndarray:
-        """What each job moves in slices [k, k + 1) * slice_seconds: (jobs, slices)."""
-        moved = np.zeros((len(self.jobs), len(slices)))
-        starts = np.arange(slices.start, slices.stop) * slice_seconds
-        for stage in self.stages:
-            seconds = np.minimum(starts + slice_seconds, stage.end) - np.maximum(starts, stage.start)
-            moved += np.outer(stage.rates, np.maximum(seconds, 0.0))
-        return moved
 
 
 def fair_rates(capacity: float, weights: Sequence[float], caps: Sequence[float]) -> list[float]:

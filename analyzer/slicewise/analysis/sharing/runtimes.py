@@ -10,8 +10,8 @@ from itertools import pairwise
 from operator import mul
 from typing import Literal
 
-from slicewise.analysis.runs.rates import EQUAL_VOLUMES, is_like
-from slicewise.analysis.sharing.capacity import Capacity
+from slicewise.analysis.capacity.capacity import Capacity
+from slicewise.analysis.runs.rates import is_like
 from slicewise.analysis.sharing.goodness import Misfit
 from slicewise.analysis.sharing.proportional import (
     SharingJob,
@@ -19,14 +19,13 @@ from slicewise.analysis.sharing.proportional import (
     common_start_times,
     share_out,
 )
+from slicewise.constants import EQUAL_VOLUMES, FILLED
 from slicewise.estimate import Estimate, relative_error
+from slicewise.statistics import error_of_next_run
 
 Weight = Literal["processes", "nodes"]
 WEIGHTS: tuple[Weight, ...] = ("processes", "nodes")
 Method = Literal["pair model", "N-job solver", "N-job closed form", "work conservation"]
-
-# A job fills the capacity alone if it reaches at least this fraction of it.
-SATURATING = 0.9
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,8 @@ class ObservedJob:
     """What is known of a job: bytes moved, start (s after the first job's), seconds (its I/O time span), processes,
     nodes.
 
-    demand: the rate that it reaches alone, bytes/s; alone_seconds: what a standalone run says that its bytes take
-    alone; None: unknown.
+    demand: the rate that it reaches alone, bytes/s (is_demand_of_run: from slices of this very run); alone_seconds:
+    what a standalone run says that its bytes take alone; None: unknown.
     """
 
     job: str
@@ -46,6 +45,7 @@ class ObservedJob:
     nodes: int
     demand: Estimate | None = None
     alone_seconds: Estimate | None = None
+    is_demand_of_run: bool = False
 
     def weight(self, weight: Weight) -> float:
         return float(self.processes if weight == "processes" else self.nodes)
@@ -76,7 +76,8 @@ class Prediction:
 
     jobs is empty where not_applicable says why. doubt: what the model takes for granted and does not hold of these
     jobs, in a clause; empty where all of it holds. Such a prediction is not one to go by. misfits: the jobs that took
-    longer or shorter than their intervals allow, and how shares were otherwise.
+    longer or shorter than their intervals allow, and how shares were otherwise. is_in_sample: the capacity, or what a
+    job reaches alone, is from the very run that is predicted.
     """
 
     weight: Weight
@@ -86,6 +87,7 @@ class Prediction:
     not_applicable: str = ""
     doubt: str = ""
     misfits: list[Misfit] = field(default_factory=list)
+    is_in_sample: bool = False
 
     @property
     def worst(self) -> PredictedRuntime | None:
@@ -145,13 +147,41 @@ def predict(jobs: Sequence[ObservedJob], capacity: Capacity | None, weight: Weig
         return Prediction(weight, method, obstacle, [], "the capacity of the storage is not known")
     weights = [job.weight(weight) for job in jobs]
     alone = [_alone_value(job, capacity, is_pair=not obstacle) for job in jobs]
-    how = f"{method}, weights by {weight}"
+    times = times_with(jobs, capacity, weights, slice_seconds, f"{method}, weights by {weight}")
     return Prediction(
         weight,
         method,
         obstacle,
-        _predicted(jobs, weights, times_with(jobs, capacity, weights, slice_seconds, how), alone),
+        _predicted(jobs, weights, times, alone),
+        is_in_sample=bool(obstacle) and is_of_this_run(jobs, capacity),
     )
+
+
+def by_pair_model(
+    jobs: Sequence[ObservedJob], capacity: Capacity | None, weight: Weight, tau: float
+) -> list[Prediction]:
+    """Equations 1 and 2 of Kuo et al. of two jobs with standalone times, where `predict` takes the solver for something
+    that these take for granted: that is a doubt, and the figures stand beside the solver's.
+    """
+    obstacle = pair_obstacle(jobs, tau) or _alone_obstacle(jobs, capacity)
+    known = [job.alone_seconds for job in jobs if job.alone_seconds is not None]
+    if not obstacle or len(jobs) != 2 or len(known) != 2:
+        return []
+    weights = [job.weight(weight) for job in jobs]
+    times = _pair_times(known, weights, f"pair model, weights by {weight}")
+    found = _predicted(jobs, weights, times, [seconds.value for seconds in known])
+    return [Prediction(weight, "pair model", "", found, doubt=f"equations 1 and 2 do not allow that {obstacle}")]
+
+
+def is_of_this_run(jobs: Sequence[ObservedJob], capacity: Capacity | None) -> bool:
+    """Whether what the solver takes was measured in the very run that it predicts."""
+    is_capacity_of_run = capacity is not None and capacity.source != "standalone runs"
+    return is_capacity_of_run or any(job.is_demand_of_run for job in jobs)
+
+
+def _pair_times(alone: Sequence[Estimate], weights: Sequence[float], how: str) -> list[Estimate]:
+    ends = [common_start_times(1.0, [end(seconds) for seconds in alone], weights) for end in (_value, _low, _high)]
+    return _between(ends, f"{how}; from both standalone times' low to their high ends")
 
 
 def times_with(
@@ -166,9 +196,7 @@ def times_with(
     Raises ValueError where the N-job solver is needed and the capacity is not known.
     """
     if not (pair_obstacle(jobs, slice_seconds) or _alone_obstacle(jobs, capacity)):
-        known = [job.alone_seconds for job in jobs if job.alone_seconds is not None]
-        ends = [common_start_times(1.0, [end(seconds) for seconds in known], weights) for end in (_value, _low, _high)]
-        return _between(ends, f"{how}; from both standalone times' low to their high ends")
+        return _pair_times([job.alone_seconds for job in jobs if job.alone_seconds is not None], weights, how)
     if capacity is None:
         raise ValueError("the capacity of the storage is not known")
 
@@ -177,10 +205,17 @@ def times_with(
             SharingJob(job.job, job.bytes, weight, end(job.demand) if job.demand else math.inf, job.start)
             for job, weight in zip(jobs, weights, strict=True)
         ]
-        return [served.t_co for served in share_out(end(capacity.bytes_per_second), together).jobs]
+        return [served.t_co for served in share_out(end(capacity.rate), together).jobs]
 
     how = f"{how}; capacity: {capacity.source}; from the capacity's and the demands' high to their low ends"
-    return _between([solve(end) for end in (_value, _low, _high)], how)
+    times = _between([solve(end) for end in (_value, _low, _high)], how)
+    if not is_of_this_run(jobs, capacity):
+        return times
+    # A capacity of one run says no more of another one than runs repeat.
+    factor = 1 + error_of_next_run(0.0, 1)
+    return [
+        Estimate(time.value, time.low / factor, time.high * factor, f"{time.how}, as runs repeat") for time in times
+    ]
 
 
 def _between(ends: Sequence[Sequence[float]], how: str) -> list[Estimate]:
@@ -194,7 +229,7 @@ def _alone_value(job: ObservedJob, capacity: Capacity | None, is_pair: bool) -> 
     if is_pair and job.alone_seconds is not None:
         return job.alone_seconds.value
     assert capacity is not None
-    rate = capacity.bytes_per_second.value
+    rate = capacity.rate.value
     return job.bytes / min(job.demand.value if job.demand else rate, rate)
 
 
@@ -265,7 +300,7 @@ def conserve_work(jobs: Sequence[ObservedJob], rate_together: Estimate | None) -
     doubt = math.hypot(busy * spread, max((job.seconds.high - job.seconds.low) / 2 for job in jobs))
     how = (
         "volume over the mean rate of all jobs while any was at it; "
-        "give or take half the widest interval of an I/O time span, and 1.96 standard errors of the combined rate"
+        "give or take half the widest interval of an I/O time span, and the error of the mean combined rate"
     )
     time = Estimate(busy, max(busy - doubt, 0.0), busy + doubt, how)
     return Inverse(
@@ -298,8 +333,8 @@ def _alone_obstacle(jobs: Sequence[ObservedJob], capacity: Capacity | None) -> s
     if missing:
         return f"there is no standalone run of {' and '.join(missing)}"
     for job in jobs:
-        reached = job.demand.value / capacity.bytes_per_second.value if capacity and job.demand else 1.0
-        if reached < SATURATING:
+        reached = job.demand.value / capacity.rate.value if capacity and job.demand else 1.0
+        if reached < FILLED:
             return f"{job.job} reaches {100 * reached:.0f} % of the capacity alone"
     return ""
 

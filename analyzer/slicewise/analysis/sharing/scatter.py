@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from slicewise.analysis.capacity.by_clients import curve_of, rows_of, saturating
+from slicewise.analysis.runs.campaign import TOGETHER
 from slicewise.analysis.runs.repeats import runs_that_stood_out
-from slicewise.analysis.sharing.capacity_curve import curve_of, rows_of, saturating
 from slicewise.analysis.sharing.model import EndWait, FittedModel, Scatter, model_job, solve, weights_of
 from slicewise.analysis.sharing.weights import Weighting, betas_without, fit_beta
 from slicewise.scalars import real
@@ -44,7 +45,7 @@ def with_scatter(model: FittedModel, jobs: pl.DataFrame, slices: pl.DataFrame, r
     slices: those that show how the storage is shared (`weights.contended`); rates: `capacity_curve.combined_rates`.
     Each combination of jobs is held against the model without what that combination says of capacity and exponent.
     """
-    kept = jobs.filter(pl.len().over("run") > 1, ~pl.col("run").is_in(list(runs_that_stood_out(jobs))))
+    kept = jobs.filter(TOGETHER, ~pl.col("run").is_in(list(runs_that_stood_out(jobs))))
     if model.weight.chosen is None or kept.is_empty():
         return model
     without = _without(model, slices, rates)

@@ -12,16 +12,16 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.sharing.runtimes import SATURATING
+from slicewise.constants import FILLED, NEGLIGIBLE_ERROR
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
+from slicewise.statistics import BOUNDS, group_draws, sum_draws
 
-Kind = Literal["processes", "nodes", "mounts", "equal", "outstanding", "processes^beta"]
+WeightKind = Literal["processes", "nodes", "mounts", "equal", "outstanding", "processes^beta"]
 # The simplest first: of kinds that are about as good the first one is taken.
-WEIGHT_KINDS: tuple[Kind, ...] = ("processes", "nodes", "mounts", "equal", "outstanding", "processes^beta")
+WEIGHT_KINDS: tuple[WeightKind, ...] = ("processes", "nodes", "mounts", "equal", "outstanding", "processes^beta")
 # About as good: an error up to this factor of the best one's, or so much above it.
 ABOUT_AS_GOOD = 1.25
-NEGLIGIBLE_ERROR = 0.01
 # Shares that two kinds predict count as the same up to this fraction.
 SAME_SHARES = 0.01
 # Errors that differ by less are the same: the rest is the order in which they were summed up.
@@ -36,12 +36,12 @@ SEED = 20130901  # the same data give the same intervals
 class Weighting:
     """A kind of weight, with the exponent where it has one."""
 
-    kind: Kind
+    kind: WeightKind
     beta: float = 1.0
 
     def of(self, processes: float, nodes: float, mounts: float, outstanding: float) -> float:
         """The weight of a job."""
-        weights: dict[Kind, float] = {
+        weights: dict[WeightKind, float] = {
             "processes": processes,
             "nodes": nodes,
             "mounts": mounts,
@@ -68,7 +68,7 @@ class Candidate:
     runs, of which there must be `FEWEST_RUNS`.
     """
 
-    kind: Kind
+    kind: WeightKind
     share_error: float
     is_refuted: bool
 
@@ -84,8 +84,8 @@ class WeightFit:
 
     chosen: Weighting | None
     candidates: list[Candidate]
-    same: list[Kind]
-    possible: list[Kind]
+    same: list[WeightKind]
+    possible: list[WeightKind]
     beta: Estimate | None
     pairs: int
     runs: int
@@ -103,7 +103,7 @@ def contended(slices: pl.DataFrame, alone: Mapping[str, float]) -> pl.DataFrame:
         {"job": list(alone), "alone": list(alone.values())}, schema={"job": pl.String, "alone": pl.Float64}
     )
     rate = pl.col("bytes") / pl.col("seconds")
-    is_sated = (rate >= SATURATING * pl.col("alone")) & (pl.col("alone") < SATURATING * rate.sum().over("run", "slice"))
+    is_sated = (rate >= FILLED * pl.col("alone")) & (pl.col("alone") < FILLED * rate.sum().over("run", "slice"))
     return (
         slices.join(rates, on="job", how="left", maintain_order="left")
         .filter(pl.len().over("run", "slice") > 1)
@@ -112,7 +112,7 @@ def contended(slices: pl.DataFrame, alone: Mapping[str, float]) -> pl.DataFrame:
     )
 
 
-def share_errors(slices: pl.DataFrame, weights: Mapping[Kind, pl.Expr]) -> dict[Kind, pl.DataFrame]:
+def share_errors(slices: pl.DataFrame, weights: Mapping[WeightKind, pl.Expr]) -> dict[WeightKind, pl.DataFrame]:
     """How far off the shares by weights are, a row a run: pair, run, error (mean of ln(predicted / observed share)
     squared, over its jobs, each with the bytes of all slices of the run).
     """
@@ -157,8 +157,8 @@ def beta_interval(slices: pl.DataFrame) -> Estimate | None:
     if value is None:
         return None
     by_run = _groups(moments, "run", "xx", "xy")
-    across, along = _resampled([run.sum(axis=1) for run in _resamples(by_run)]).T
-    low, high = np.quantile(along[across > 0] / across[across > 0], (0.025, 0.975))
+    across, along = sum_draws([run.sum(axis=1) for run in group_draws(by_run, RESAMPLES, SEED)], SEED + 1).T
+    low, high = np.quantile(along[across > 0] / across[across > 0], BOUNDS)
     runs, count = len(by_run), slices.select("run", "slice").n_unique()
     how = f"bootstrap of {RESAMPLES} over {runs} runs and their {count} slices, 95 %"
     return Estimate(value, min(float(low), value), max(float(high), value), how)
@@ -197,9 +197,9 @@ def fit_weight(slices: pl.DataFrame) -> WeightFit:
     return WeightFit(None if reason else chosen, candidates, same, possible, beta, *counts, reason)
 
 
-def held_out_errors(slices: pl.DataFrame) -> dict[Kind, pl.DataFrame]:
+def held_out_errors(slices: pl.DataFrame) -> dict[WeightKind, pl.DataFrame]:
     """`share_errors` of each pair by weights that were fitted to the other pairs; without kinds that cannot be."""
-    weights: dict[Kind, pl.Expr] = {
+    weights: dict[WeightKind, pl.Expr] = {
         kind: Weighting(kind).expression() for kind in WEIGHT_KINDS if kind != "processes^beta"
     }
     betas = betas_without(slices)
@@ -209,7 +209,7 @@ def held_out_errors(slices: pl.DataFrame) -> dict[Kind, pl.DataFrame]:
     return share_errors(slices, weights)
 
 
-def predict_the_same(slices: pl.DataFrame, others: Sequence[Weighting], chosen: Weighting) -> list[Kind]:
+def predict_the_same(slices: pl.DataFrame, others: Sequence[Weighting], chosen: Weighting) -> list[WeightKind]:
     """The kinds of weights that predict the same shares as the chosen one in all runs, up to rounding."""
 
     def share(weighting: Weighting) -> pl.Expr:
@@ -264,7 +264,8 @@ def _is_worse(errors: pl.DataFrame, best: pl.DataFrame) -> bool:
     if joined.height < FEWEST_RUNS:
         return False
     by_pair = _groups(joined, "pair", "more")
-    return bool(np.quantile(_resampled([pair.mean(axis=1) for pair in _resamples(by_pair)]), 0.025) > 0)
+    drawn = sum_draws([pair.mean(axis=1) for pair in group_draws(by_pair, RESAMPLES, SEED)], SEED + 1)
+    return bool(np.quantile(drawn, BOUNDS[0]) > 0)
 
 
 def _groups(rows: pl.DataFrame, by: str, *columns: str) -> list[np.ndarray]:
@@ -272,18 +273,3 @@ def _groups(rows: pl.DataFrame, by: str, *columns: str) -> list[np.ndarray]:
     ends = rows[by].rle().struct.field("len").cum_sum().to_list()
     found = rows.select(columns).to_numpy()
     return np.split(found if len(columns) > 1 else found[:, 0], ends[:-1])
-
-
-def _resamples(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """`RESAMPLES` draws with replacement of each group's rows: (resamples, rows, ...)."""
-    random = np.random.default_rng(SEED)
-    return [group[random.integers(len(group), size=(RESAMPLES, len(group)))] for group in groups]
-
-
-def _resampled(groups: Sequence[np.ndarray]) -> np.ndarray:
-    """The sum over groups, themselves drawn with replacement, of their figures: (resamples, ...)."""
-    random = np.random.default_rng(SEED + 1)
-    drawn = random.integers(len(groups), size=(len(groups), RESAMPLES))
-    stacked = np.stack(groups)
-    summed: np.ndarray = sum(stacked[draw, np.arange(RESAMPLES)] for draw in drawn)
-    return summed

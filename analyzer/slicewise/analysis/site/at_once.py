@@ -1,23 +1,48 @@
 """Blame of many jobs of a catalog: what each of them is asked with is read once, and kept in memory.
 
-A catalog in. What it tells of a job is the same, to the last byte, as the catalog's files tell for that job alone.
+A catalog in. Whom blame tells nothing of is counted out first. What it tells of a job is the same, to the last byte, as
+the catalog's files tell for that job alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.timeline import CALLS, OF_JOBS, Rows, by_job, calls_of_processes, named_rows
-from slicewise.catalog.beside import AMOUNTS, LEAST_GRID_NS, MOVED, PLACES, RUNS, Around, partners_among
+from slicewise.analysis.calls import (
+    CALLS,
+    OF_JOBS,
+    SECONDS,
+    UNCOUNTED,
+    Rows,
+    by_job,
+    calls_of_processes,
+    named_rows,
+)
+from slicewise.analysis.capacity.by_kind import capacities
+from slicewise.analysis.site.candidates import may_be_priced
+from slicewise.catalog.beside import (
+    AMOUNTS,
+    LEAST_GRID_NS,
+    MOVED,
+    PLACES,
+    RUNS,
+    Around,
+    copies_in,
+    partners_among,
+    rows_of_slices,
+)
 from slicewise.catalog.kept import KeptDigest, KeptJob, Shelf
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
+from slicewise.digest.counting import WRITTEN
 from slicewise.digest.digest import Digest
+from slicewise.digest.served import Counters, counters_of
+from slicewise.scalars import whole
 
 # Rows of process_slices that are taken into memory at most, together: what jobs did is made of them in parts, and is
 # as large as the catalog's job_slices.
@@ -25,8 +50,7 @@ MOST_RECORDS = 50_000_000
 # Fewer jobs are asked about sooner than all are read.
 FEWEST_AT_ONCE = 16
 RECORDS_AT_ONCE = 1_000_000
-ALL = pl.lit(True)
-NS = ("read_ns", "write_ns", "meta_ns", "sync_ns", "read_request_ns", "write_request_ns")
+NS = ("read_ns", "write_ns", "meta_ns", "sync_ns", "sync_ops", "read_request_ns", "write_request_ns")
 
 
 def around_jobs(catalog: Catalog, start_ns: int, end_ns: int, count: int) -> tuple[Around, Rows]:
@@ -51,19 +75,29 @@ def around_jobs(catalog: Catalog, start_ns: int, end_ns: int, count: int) -> tup
 
 
 class AroundMany(Around, Rows):
-    """What a catalog has around each of the jobs of some batches, and what they did, in memory. No process is two
-    jobs'.
+    """What a catalog has around each of the jobs of some batches, and what they did, in memory. A job that is there by
+    two names counts once.
     """
 
-    def __init__(self, catalog: Catalog, batches: Sequence[Batch], begin_ns: int, until_ns: int) -> None:
-        """begin_ns, until_ns: all jobs that will be asked about ran between these."""
+    def __init__(
+        self,
+        catalog: Catalog,
+        batches: Sequence[Batch],
+        begin_ns: int,
+        until_ns: int,
+        runs: pl.DataFrame | None = None,
+    ) -> None:
+        """begin_ns, until_ns: all jobs that will be asked about ran between these. runs: of `runs_alone` of all of
+        these, which had company; None: the catalog is asked for each.
+        """
         super().__init__(catalog)
         self._batches = batches
+        twice = copies_in(catalog, batches)
         self._rows = (
-            catalog.scan("job_slices", self._batches)
+            rows_of_slices(catalog, self._batches)
             .filter(pl.col("begin_ns") <= until_ns, pl.col("end_ns") >= begin_ns)
-            .select(KEY, "storage", "begin_ns", "end_ns", *AMOUNTS)
             .collect()
+            .join(twice, on=KEY, how="anti")
             .sort("begin_ns", "storage", KEY)
         )
         self._longest_ns = int(self._rows.select((pl.col("end_ns") - pl.col("begin_ns")).max()).item() or 0)
@@ -73,32 +107,68 @@ class AroundMany(Around, Rows):
                 for place, batch in enumerate(self._batches)
             ]
         )
+        ran = (pl.col("start_ns") <= until_ns, pl.col("end_ns") >= begin_ns)
+        self._jobs = self._jobs.filter(ran).join(twice, on=KEY, how="anti", maintain_order="left")
+        self._columns = _Columns(self._jobs)
         self._place_of_job = {key: place for place, key in enumerate(self._jobs[KEY])}
         self._known: dict[int, KeptJob] = {}
-        self._company = self._with_company()
+        self._runs_alone: Mapping[int, Sequence[int]] | None = None
+        if runs is not None:
+            self._runs_alone = dict(runs.group_by(KEY, maintain_order=True).agg("run").iter_rows())
+            self._starts_of_runs = dict(runs.select("run", "start_ns").iter_rows())
+        self._shelf = _FewOfMany(catalog, [])
         self._runs_of: dict[str, pl.DataFrame] = {}
         self._storages_of: dict[str, pl.DataFrame] = {}
         self._did: dict[int, tuple[pl.DataFrame, dict[int, tuple[int, int]]]] = {}
 
-    def _with_company(self) -> set[int] | None:
-        """The jobs that were together with another one; None where slices of several lengths make that no matter of
-        equal places.
+    def open_jobs(self, days: Sequence[str]) -> pl.DataFrame:
+        """The jobs that began on some days and had company: key, start_ns, end_ns, at_most_seconds (that each can have
+        lost), is_open (blame may tell of it).
+
+        A slice counts as a whole for a job that was in calls in it while another job was, or for as long as its calls
+        took.
         """
-        lengths = self._jobs["slice_ns"].unique()
-        if len(lengths) != 1 or lengths[0] < LEAST_GRID_NS or lengths[0] != self._longest_ns:
-            return None
-        times = self._jobs.lazy().select(KEY, "start_ns", ended_ns="end_ns", slice_ns="slice_ns")
-        within = (
-            self._rows.lazy()
-            .select(KEY, "storage", "begin_ns", "end_ns", others=pl.len().over("storage", "begin_ns") - 1)
-            .filter(pl.col("others") > 0)
-            .join(times, on=KEY)
-            .filter(
-                pl.col("begin_ns") <= pl.col("ended_ns") + pl.col("slice_ns"),
-                pl.col("end_ns") >= pl.col("start_ns") - pl.col("slice_ns"),
-            )
-        )
-        return set(within.select(pl.col(KEY).unique()).collect()[KEY])
+        grid_ns = max(int(self._jobs["slice_ns"].max() or 0), LEAST_GRID_NS)  # type: ignore[arg-type]
+        rows, _ = self._all_did(grid_ns)
+        in_calls = rows.select("place", "storage", "slice", seconds=pl.sum_horizontal(SECONDS.values()))
+        together = in_calls.filter(pl.len().over("storage", "slice") > 1)
+        in_slices = together.group_by("place", "slice").agg(pl.col("seconds").sum().clip(0, grid_ns / 1e9))
+        most = in_slices.group_by("place").agg(at_most_seconds=pl.col("seconds").sum())
+        # Blame lays these on another grid.
+        is_apart = (grid_ns % self._jobs["slice_ns"]) != 0
+        is_ranks = self._jobs["is_mpi"].to_numpy()
+        is_open = is_apart | pl.Series(may_be_priced(rows, is_ranks, capacities(rows, grid_ns), grid_ns))
+        if self._runs_alone:
+            is_open |= self._jobs[KEY].is_in(list(self._runs_alone))
+        had_company = {key for day in days for key in self._company.not_quiet(day)}
+        jobs = self._jobs.with_columns(
+            place=pl.int_range(pl.len(), dtype=pl.UInt32), is_open=is_open, is_apart=is_apart
+        ).filter(pl.col(KEY).is_in(pl.Series(list(had_company), dtype=pl.UInt64).implode()))
+        lived = (pl.col("end_ns") - pl.col("start_ns")) / 1e9
+        told = jobs.join(most, on="place", how="left", maintain_order="left")
+        bound = pl.when("is_apart").then(lived).otherwise(pl.col("at_most_seconds").fill_null(0.0))
+        return told.select(KEY, "start_ns", "end_ns", "is_open", at_most_seconds=bound)
+
+    def expect(self, keys: Sequence[int]) -> None:
+        """Read together, when they are first asked for, the frames of jobs that will be asked about, and of their
+        standalone runs.
+        """
+        jobs = [self.job(key) for key in keys]
+        runs = {run.key: run for job in jobs for run in self.quiet_runs(job)}
+        self._shelf = _FewOfMany(self.catalog, [*jobs, *(run for key, run in runs.items() if key not in set(keys))])
+
+    def records(self, key: int) -> int:
+        """How many rows of process_slices a job has."""
+        return whole(self.job(key).row["records"])
+
+    def quiet_runs(self, kept: KeptJob) -> list[KeptJob]:
+        """As of the catalog."""
+        if self._runs_alone is None:
+            return super().quiet_runs(kept)
+        keys = list(self._runs_alone.get(kept.key, ()))
+        elsewhere = [self._starts_of_runs[key] for key in keys if key not in self._place_of_job]
+        by_key = {job.key: job for job in self.jobs_of_keys(keys, min(elsewhere, default=0), max(elsewhere, default=0))}
+        return [by_key[key] for key in keys]
 
     def partners(self, kept: KeptJob) -> pl.DataFrame:
         """As of the catalog."""
@@ -109,12 +179,6 @@ class AroundMany(Around, Rows):
         last = begins.search_sorted(end_ns + slice_ns, side="right")
         rows = self._rows.slice(first, last - first).filter(pl.col("end_ns") >= begin_ns - slice_ns)
         return partners_among(rows, kept.key)
-
-    def has_company(self, kept: KeptJob) -> bool:
-        """As of the catalog."""
-        if kept.key not in self._place_of_job:
-            return super().has_company(kept)
-        return not self.partners(kept).is_empty() if self._company is None else kept.key in self._company
 
     def jobs_of_keys(self, keys: Sequence[int], start_ns: int, end_ns: int) -> list[KeptJob]:
         """As of the catalog."""
@@ -127,8 +191,8 @@ class AroundMany(Around, Rows):
     def job(self, key: int) -> KeptJob:
         """The job with this key, of those that ran then."""
         if key not in self._known:
-            row = self._jobs.row(self._place_of_job[key], named=True)
-            self._known[key] = KeptJob(row, self._batches[row.pop("batch")])
+            row = _Row(self._columns, self._place_of_job[key])
+            self._known[key] = KeptJob(row, self._batches[row["batch"]])
         return self._known[key]
 
     def runs_of(self, program: str) -> pl.DataFrame:
@@ -148,7 +212,7 @@ class AroundMany(Around, Rows):
 
     def shelf(self, job: KeptJob, neighbours: Sequence[KeptJob], quiet: Sequence[KeptJob]) -> Shelf:
         """The frames of the job and of its quiet runs. Of neighbours few are ever asked for, and then one by one."""
-        return _FewOfMany(self.catalog, [job, *quiet])
+        return self._shelf if self._shelf.has(job) else _FewOfMany(self.catalog, [job, *quiet])
 
     def others(self, digest: Digest, neighbours: Sequence[Digest]) -> list[Digest]:
         """The neighbours: none of them has a process of the job."""
@@ -156,9 +220,7 @@ class AroundMany(Around, Rows):
 
     def of(self, digests: Sequence[Digest], grid_ns: int) -> pl.DataFrame:
         """As `job_rows`."""
-        if grid_ns not in self._did:
-            self._did[grid_ns] = self._all_did(grid_ns)
-        rows, places = self._did[grid_ns]
+        rows, places = self._all_did(grid_ns)
         keys = [cast(KeptDigest, digest).key for digest in digests]
         if any(key not in self._place_of_job for key in keys):
             return super().of(digests, grid_ns)
@@ -169,36 +231,56 @@ class AroundMany(Around, Rows):
         return named_rows([digest.job for digest in digests], lengths.tolist(), rows[chosen])
 
     def _all_did(self, grid_ns: int) -> tuple[pl.DataFrame, dict[int, tuple[int, int]]]:
-        """What all jobs did, on a grid, and where each one's rows begin and how many they are, by key."""
-        parts = [part for batch in self._batches for part in self._did_in(batch, grid_ns)]
-        rows = pl.concat([pl.DataFrame(schema={"place": pl.UInt32, **OF_JOBS}), *parts])
-        found = rows["place"].rle()
-        lengths = found.struct.field("len").to_list()
-        keys = self._jobs[KEY].gather(found.struct.field("value"))
-        starts = accumulate(lengths, initial=0)
-        return rows.drop("place"), dict(zip(keys, zip(starts, lengths, strict=False), strict=True))
+        """What all jobs did, on a grid, with their places and how many of their processes were in calls (at_work), by
+        which, and by storage and slice, they are sorted; and where each one's rows begin and how many they are, by key.
+        """
+        if grid_ns not in self._did:
+            parts = [part for batch in self._batches for part in self._did_in(batch, grid_ns)]
+            empty = pl.DataFrame(schema={"place": pl.UInt32, **OF_JOBS, "at_work": pl.Int64})
+            rows = pl.concat([empty, *parts])
+            if not rows["place"].is_sorted():
+                rows = rows.sort("place", maintain_order=True)
+            found = rows["place"].rle()
+            lengths = found.struct.field("len").to_list()
+            keys = self._jobs[KEY].gather(found.struct.field("value"))
+            starts = accumulate(lengths, initial=0)
+            self._did[grid_ns] = rows, dict(zip(keys, zip(starts, lengths, strict=False), strict=True))
+        return self._did[grid_ns]
 
     def _did_in(self, batch: Batch, grid_ns: int) -> Iterator[pl.DataFrame]:
         """The same of a batch, with the job's place, in parts of whole jobs."""
         jobs = self._jobs.select(KEY, "slice_ns", place=pl.int_range(pl.len(), dtype=pl.UInt32))
-        return (by_job(calls) for calls in calls_in(self.catalog, batch, jobs, grid_ns))
+        known = self._counters(batch, grid_ns)
+        return (by_job(calls) for calls in calls_in(self.catalog, batch, jobs, grid_ns, known))
+
+    def _counters(self, batch: Batch, grid_ns: int) -> Counters:
+        """What counters of nodes show of a batch's jobs, of those of which a collector sampled the nodes."""
+        if "node_slices" not in batch.rows:
+            return UNCOUNTED
+        sampled = self.catalog.scan("node_slices", [batch]).filter(pl.col("signal").is_in(WRITTEN))
+        keys = sampled.select(pl.col(KEY).unique()).collect()[KEY].sort().to_list()
+        jobs = [self.job(key) for key in keys if key in self._place_of_job]
+        shelf = Shelf(self.catalog, jobs)
+        return counters_of([KeptDigest(self.catalog, job, shelf) for job in jobs], grid_ns) if jobs else UNCOUNTED
 
 
 def calls_in(
-    catalog: Catalog, batch: Batch, jobs: pl.DataFrame, grid_ns: int, condition: pl.Expr = ALL
+    catalog: Catalog, batch: Batch, jobs: pl.DataFrame, grid_ns: int, known: Counters
 ) -> Iterator[pl.DataFrame]:
     """`timeline.calls_of_processes` of a batch, in parts of whole jobs. jobs: key, slice_ns, place; those whose slices
-    do not fit the grid are left out. condition: which processes count.
+    do not fit the grid are left out. known: of their caches.
     """
     if "process_slices" not in batch.rows:
         return
     whole = catalog.scan("process_slices", [batch])
+    if jobs.height < batch.jobs:
+        whole = whole.filter(pl.col(KEY).is_in(jobs[KEY].implode()))
     runs = whole.select(KEY).collect()[KEY].rle()
     keys, lengths = runs.struct.field("value"), runs.struct.field("len").to_numpy()
     ends = lengths.cumsum()
     parts = np.flatnonzero(np.diff(ends // RECORDS_AT_ONCE, prepend=0)) + 1
     columns = ("process", "storage", "slice", *AMOUNTS, *CALLS.values(), *NS)
-    processes = catalog.scan("processes", [batch]).filter(condition).select(KEY, "process").collect()
+    processes = catalog.scan("processes", [batch]).select(KEY, "process").collect()
     for first, last in zip([0, *parts], [*parts, len(keys)], strict=True):
         if first == last:
             continue
@@ -212,7 +294,7 @@ def calls_in(
         }
         if by_slice:
             its = processes.join(here, on=KEY)
-            yield calls_of_processes(by_slice, its.select("process", "place"), grid_ns)
+            yield calls_of_processes(by_slice, its.select("process", "place"), grid_ns, known)
 
 
 def _by_program(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -223,7 +305,43 @@ def _by_program(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
 class _FewOfMany(Shelf):
     """The frames of some jobs, and of any other job that is asked for, read by itself."""
 
+    def __init__(self, catalog: Catalog, jobs: Sequence[KeptJob]) -> None:
+        super().__init__(catalog, jobs)
+        self._keys = {job.key for job in jobs}
+
+    def has(self, job: KeptJob) -> bool:
+        """Whether it is one of these jobs."""
+        return job.key in self._keys
+
     def frame(self, name: str, job: KeptJob) -> pl.DataFrame:
-        if any(one.key == job.key for one in self._jobs):
+        if self.has(job):
             return super().frame(name, job)
         return Shelf(self._catalog, [job]).frame(name, job)
+
+
+class _Columns(dict[str, list[Any]]):
+    """The columns of a frame as lists, each made when it is first asked for."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        super().__init__()
+        self.frame = frame
+
+    def __missing__(self, name: str) -> list[Any]:
+        self[name] = self.frame[name].to_list()
+        return self[name]
+
+
+class _Row(Mapping[str, Any]):
+    """A row of a frame: of thousands of jobs little more than names is asked for."""
+
+    def __init__(self, columns: _Columns, place: int) -> None:
+        self._columns, self._place = columns, place
+
+    def __getitem__(self, name: str) -> Any:
+        return self._columns[name][self._place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns.frame.columns)
+
+    def __len__(self) -> int:
+        return self._columns.frame.width

@@ -45,7 +45,7 @@ class StorageLoad:
 
 
 @dataclass(frozen=True)
-class Load:
+class SiteLoad:
     """The load of the file systems that moved most. piece_ns: how long a piece of time is. first, end: numbers of the
     first piece and of the one after the last. storages: of how many file systems there is anything in that time.
     """
@@ -57,7 +57,7 @@ class Load:
     end: int
 
 
-def load(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int) -> Load | None:
+def load(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int) -> SiteLoad | None:
     """The load between two instants; None if nobody moved anything."""
     rows = _between(catalog, batches, start_ns, end_ns)
     moved = _moved()
@@ -109,7 +109,7 @@ def load(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int)
                 row["meta_ops"], names, own.select("job", "slice", "bytes"),
             )
         )  # fmt: skip
-    return Load(told, totals.height, piece_ns, begin_ns // piece_ns, last_ns // piece_ns + 1)
+    return SiteLoad(told, totals.height, piece_ns, begin_ns // piece_ns, last_ns // piece_ns + 1)
 
 
 def slow_metadata(

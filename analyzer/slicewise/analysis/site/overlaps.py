@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from slicewise.analysis.site.spans import Span, spans_of
@@ -20,9 +20,7 @@ from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.catalog.workers import OneByOne, Workers
 
-if TYPE_CHECKING:
-    from slicewise.analysis.site.everyone import Integers
-
+Integers = npt.NDArray[np.int64]
 # So many meetings (two jobs, a storage and a slice) are counted at most: it bounds time and memory. A synthetic day of
 # 30,000 jobs has 7.6 million.
 MOST_MEETINGS = 10_000_000

@@ -24,7 +24,8 @@ def quality(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
     """Each job's quality, in order of their start: key (as text), job, start_ns, read_seen, write_seen (share of the
     kernel's bytes, of its own processes; null: the kernel counted none), missing_ranks, unfinished (processes), damage
     (parts that could not be read), lost_frames, mishaps (times), unprofiled (programs begun), is_good (nothing of that
-    is amiss; up to MOST_SMALL_BYTES that a process read unseen are the loader's and libc's own); source, is_imported,
+    is amiss; up to MOST_SMALL_BYTES that a process read unseen are the loader's and libc's own; null: nothing is known
+    to be amiss, and there is no count of the kernel to compare with); source, is_imported,
     spread (over how many slices bytes of it were spread at most), clock_error_seconds.
     """
     jobs = catalog.scan("jobs", batches)
@@ -64,9 +65,10 @@ def quality(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
         | (pl.col("damage") > 0)
         | pl.any_horizontal(pl.col(f"{way}_lacks").fill_null(False) for way in WAYS)
     )
+    is_compared = pl.any_horizontal(pl.col(f"{way}_seen").is_not_null() for way in WAYS)
     return with_key_text(
         found.with_columns(pl.col(counts).fill_null(0))
-        .with_columns(is_good=~bad)
+        .with_columns(is_good=pl.when(bad).then(False).when(is_compared).then(True))
         .sort("start_ns", KEY)
         .select(
             KEY,

@@ -10,7 +10,7 @@ from functools import partial
 import polars as pl
 
 from slicewise.analysis.site.jobs import Wanted, list_jobs, named
-from slicewise.analysis.site.load import Load, by_day, changed_programs, load, not_profiled, slow_metadata
+from slicewise.analysis.site.load import SiteLoad, by_day, changed_programs, load, not_profiled, slow_metadata
 from slicewise.analysis.site.overlaps import Pairs, known_pairs
 from slicewise.analysis.site.quality import quality
 from slicewise.analysis.site.worst import Worst, worst
@@ -24,7 +24,7 @@ FEWEST_DAYS = 2
 
 
 @dataclass(frozen=True)
-class Summary:
+class SiteSummary:
     """Some time of a site. jobs: how many ran; users: how many people's; busiest: rows of `list_jobs`, those that moved
     most first; worst: of blame; pairs: as `named`, of looked_for; metadata: `slow_metadata`, and metadata_call_seconds
     its mean; quality: of all jobs; days and programs: nothing where there are fewer than FEWEST_DAYS days.
@@ -37,7 +37,7 @@ class Summary:
     read_bytes: int
     write_bytes: int
     busiest: pl.DataFrame
-    load: Load | None
+    load: SiteLoad | None
     worst: Worst
     pairs: pl.DataFrame
     looked_for: Pairs
@@ -60,7 +60,7 @@ def summary(
     most_asked: int | None,
     most_seconds: float,
     workers: Workers | None = None,
-) -> Summary:
+) -> SiteSummary:
     """What a page says of the time between two instants. most_asked, most_seconds, workers: as of `worst`."""
     # Blame, which takes longest, is asked here, so that Ctrl-C ends it at once.
     with ThreadPoolExecutor(1) as beside:
@@ -69,7 +69,7 @@ def summary(
         return rest.result()(worst=asked)
 
 
-def _all_but_blame(catalog: Catalog, start_ns: int, end_ns: int, workers: Workers | None) -> Callable[..., Summary]:
+def _all_but_blame(catalog: Catalog, start_ns: int, end_ns: int, workers: Workers | None) -> Callable[..., SiteSummary]:
     """A summary that lacks `worst` alone."""
     batches = catalog.batches_between(start_ns, end_ns)
     jobs = list_jobs(catalog, Wanted(since_ns=start_ns, until_ns=end_ns))
@@ -81,7 +81,7 @@ def _all_but_blame(catalog: Catalog, start_ns: int, end_ns: int, workers: Worker
     last_ns = min(end_ns, int(jobs["end_ns"].max() or 0)) if jobs.height else end_ns  # type: ignore[arg-type]
     is_long = days.height >= FEWEST_DAYS and last_ns - first_ns > NS_A_DAY
     return partial(
-        Summary,
+        SiteSummary,
         start_ns=first_ns,
         end_ns=last_ns,
         jobs=jobs.height,

@@ -1,38 +1,43 @@
 """Who lost most time to others, and who cost others most: blame over the jobs of a catalog.
 
-Few jobs are asked one by one, and many all at once. A job loses at most the time in which others used its storages
-while it was in calls there. So those that are asked one by one are asked in order of that time, and no more than can be
-among the worst, or than the caller has patience for.
+There is one way to say what a job lost: `blame` of that job. All jobs of a day are first looked at together: most had
+company and yet nothing to tell by, and are not asked (candidates.py). A job loses at most the time in which others used
+its storages while it was in calls there. So where the caller asks few, those come first that can have lost most.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import inf
 from pathlib import Path
+from typing import Any, Literal
 
 import polars as pl
 
 from slicewise.analysis.blame.case import kept_case
-from slicewise.analysis.blame.result import CONFIDENCES, Blame
-from slicewise.analysis.blame.timeline import Rows
-from slicewise.analysis.site.at_once import around_jobs
+from slicewise.analysis.blame.result import Blame
+from slicewise.analysis.calls import Rows
+from slicewise.analysis.site.at_once import RECORDS_AT_ONCE, AroundMany, around_jobs
 from slicewise.analysis.site.jobs import with_key_text
-from slicewise.analysis.site.losses import GROUPS, Group
-from slicewise.analysis.site.losses_by_day import lost_by_all
-from slicewise.analysis.site.spans import Span, spans_of
+from slicewise.analysis.site.runs_alone import runs_alone
+from slicewise.analysis.site.spans import MARGIN_NS
 from slicewise.catalog.answers import Answers
-from slicewise.catalog.beside import LEAST_GRID_NS, Around, on_grid
+from slicewise.catalog.beside import Around
 from slicewise.catalog.kept import KeptJob, key_text
 from slicewise.catalog.schema import KEY
-from slicewise.catalog.store import Batch, Catalog
+from slicewise.catalog.store import NS_A_DAY, Catalog, day_of
 from slicewise.catalog.sums import Damaged
 from slicewise.catalog.workers import OneByOne, Workers
 from slicewise.errors import UserError
+from slicewise.kinds import CONFIDENCES
+
+# What jobs are added up by.
+Group = Literal["program", "user"]
+GROUPS: tuple[Group, ...] = ("program", "user")
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,9 @@ class Worst:
     """What blame says of the jobs of some time. rows: a row a job that lost time or cost others any: key (as text),
     job, user, program, lost_seconds (to others; null: no loss is told), caused_seconds (that others lost by it; null:
     of nobody beside it a loss is told), confidence (of the larger of the two); who cost others most comes first. asked:
-    of how many jobs blame was asked; of: how many had company. unasked: the others, and the most that each of them can
-    have lost: key (a number), seconds; the most first. beside: by program and by user, seconds that jobs lost in slices
-    in which a job of theirs had a part in it. at_once: all were asked together.
+    of how many jobs it is known what blame says; of: how many had company. unasked: the others, and the most that each
+    of them can have lost: key (a number), seconds; the most first. beside: by program and by user, seconds that jobs
+    lost in slices in which a job of theirs had a part in it.
     """
 
     rows: pl.DataFrame
@@ -50,7 +55,6 @@ class Worst:
     of: int
     unasked: pl.DataFrame
     beside: Mapping[Group, Mapping[object, float]]
-    at_once: bool = False
 
     @property
     def most_unasked(self) -> float:
@@ -63,24 +67,22 @@ class Worst:
         return float(self.unasked["seconds"].sum())
 
 
-# More jobs than this are asked all at once, if nobody says otherwise.
-MOST_ONE_BY_ONE = 200
-# Jobs of which blame is asked in one task.
-ASKED_AT_ONCE = 8
-# The answers of all jobs: what they are kept as, and how often while they are asked.
-BLAME = "blame"
+# How often answers are kept while a day's jobs are asked.
 KEPT_EVERY_SECONDS = 60.0
 WHO = ("job", "user", "program")
 ROWS = {
     KEY: pl.String, "job": pl.String, "user": pl.Int64, "program": pl.String, "lost_seconds": pl.Float64,
     "caused_seconds": pl.Float64, "confidence": pl.String,
 }  # fmt: skip
-# `_Answer`, as it is kept.
+# What is kept of each job of a day that had company: when it ran, the most that it can have lost, and `_Answer`.
+# confidence: null until blame is asked of it.
 KEPT = pl.Schema(
-    {KEY: pl.UInt64(), "confidence": pl.String(), "others": pl.List(pl.UInt64()), "seconds": pl.List(pl.Float64())}
+    {KEY: pl.UInt64(), "start_ns": pl.Int64(), "end_ns": pl.Int64(), "at_most_seconds": pl.Float64()}
+    | {"confidence": pl.String(), "others": pl.List(pl.UInt64()), "seconds": pl.List(pl.Float64())}
     | {"program": pl.List(pl.String()), "program_seconds": pl.List(pl.Float64())}
     | {"user": pl.List(pl.Int64()), "user_seconds": pl.List(pl.Float64())}
 )
+TOLD = ("confidence", "others", "seconds", *(f"{by}{what}" for by in GROUPS for what in ("", "_seconds")))
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,63 @@ class _Answer:
     beside: Mapping[Group, Mapping[object, float]]
 
 
+class _Day:
+    """The jobs that began on a day. Blame of them is kept while the jobs beside them, and their standalone runs, stay
+    the same.
+    """
+
+    def __init__(self, catalog: Catalog, day_ns: int) -> None:
+        self._catalog, self._begin_ns = catalog, day_ns
+        is_of_day = pl.col("start_ns").is_between(day_ns, day_ns + NS_A_DAY, closed="left")
+        its = catalog.scan("jobs", catalog.batches_between(day_ns, day_ns + NS_A_DAY)).filter(is_of_day)
+        self._last_ns = int(its.select(pl.col("end_ns").max()).collect().item() or day_ns)
+        self._batches = catalog.batches_between(day_ns - MARGIN_NS, self._last_ns + MARGIN_NS)
+        self._runs = runs_alone(catalog, self._batches, (is_of_day,))
+        its_runs = self._runs.select(KEY, "run").to_numpy().tobytes()
+        self._answers, self._name = Answers(catalog, self._batches, its_runs), f"blame-{day_ns}"
+
+    @cached_property
+    def around(self) -> AroundMany:
+        """What the catalog has around its jobs."""
+        return AroundMany(
+            self._catalog, self._batches, self._begin_ns - MARGIN_NS, self._last_ns + MARGIN_NS, self._runs
+        )
+
+    def known(self) -> pl.DataFrame:
+        """KEPT, of each job that had company. Of whom blame tells nothing needs no asking."""
+        return self._answers.known(self._name, self._company)
+
+    def keep(self, known: pl.DataFrame) -> None:
+        """Keep what blame said."""
+        self._answers.keep(self._name, known)
+
+    def _company(self) -> pl.DataFrame:
+        unknown = pl.when(~pl.col("is_open")).then(pl.lit("unknown"))
+        jobs = self.around.open_jobs([day_of(self._begin_ns)]).with_columns(confidence=unknown).drop("is_open")
+        return pl.concat([KEPT.to_frame(), jobs], how="diagonal")
+
+    def asked(self, keys: Sequence[int]) -> Iterator[list[_Answer]]:
+        """What blame says of jobs, some at a time."""
+        some, records = list[int](), 0
+        for key in keys:
+            some.append(key)
+            records += self.around.records(key)
+            if records >= RECORDS_AT_ONCE:
+                yield self._asked_together(some)
+                some, records = [], 0
+        yield self._asked_together(some)
+
+    def _asked_together(self, keys: Sequence[int]) -> list[_Answer]:
+        self.around.expect(keys)
+        return [_answer(self.around, self.around, self.around.job(key)) for key in keys]
+
+
+@lru_cache(maxsize=1)
+def _day(catalog: Path, day_ns: int, _: object) -> _Day:
+    """A day, read once by each worker while the catalog stays as it is."""
+    return _Day(Catalog(catalog), day_ns)
+
+
 def worst(
     catalog: Catalog,
     start_ns: int,
@@ -105,53 +164,95 @@ def worst(
 ) -> Worst:
     """Ask blame of the jobs that ran between two instants. workers: who asks.
 
-    most_asked: ask one by one those that can have lost most, at most so many; None: so too if they are at most
-    MOST_ONE_BY_ONE, and else all at once. most_seconds: after so long no further one is asked one by one. Who was asked
-    before is not asked again, and counts.
+    most_asked: only those that can have lost most, at most so many; None: all. most_seconds: after so long no further
+    one is asked, where not all are. Who was asked before is not asked again, and counts.
     """
     hands = workers or OneByOne()
-    if most_asked is None:
-        ran = catalog.scan("jobs", catalog.batches_between(start_ns, end_ns))
-        ran = ran.filter(pl.col("start_ns") <= end_ns, pl.col("end_ns") >= start_ns)
-        count = int(ran.select(pl.len()).collect().item())
-        if count > MOST_ONE_BY_ONE:
-            return all_at_once(catalog, start_ns, end_ns, hands, count)
-        most_asked = MOST_ONE_BY_ONE
-    answers = Answers(catalog)
-    bounds = answers.known(
-        f"most-lost-{start_ns}-{end_ns}",
-        lambda: most_lost(catalog, catalog.batches_between(start_ns, end_ns), start_ns, end_ns, hands),
-    )
-    told = _kept(answers)
-    keys = [key for key in bounds[KEY].head(most_asked) if key not in told]
-    at_once = ASKED_AT_ONCE if most_seconds == inf else 1
-    tasks = (
-        (catalog.path, keys[at : at + at_once], start_ns, end_ns, len(keys)) for at in range(0, len(keys), at_once)
-    )
-    began = kept_at = time.monotonic()
-    for some in hands.each(_answers, tasks):
-        told |= {one.key: one for one in some}
-        now = time.monotonic()
-        if now - kept_at > KEPT_EVERY_SECONDS:
-            _keep(answers, told)
-            kept_at = now
-        if now - began > most_seconds:
+    ran = (pl.col("start_ns") <= end_ns, pl.col("end_ns") >= start_ns)
+    began = catalog.scan("jobs", catalog.batches_between(start_ns, end_ns)).filter(ran)
+    days = began.select((pl.col("start_ns") // NS_A_DAY * NS_A_DAY).unique().sort()).collect().to_series().to_list()
+    found = hands.each(_known, ((catalog.path, day, most_asked is None) for day in days))
+    known = pl.concat([KEPT.to_frame().with_columns(day=pl.lit(0, pl.Int64)), *found]).filter(ran)
+    known = known.sort("at_most_seconds", KEY, descending=[True, False])
+    if most_asked is not None:
+        known = _ask_most(catalog, known, most_asked, most_seconds, hands)
+    _day.cache_clear()
+    asked = known.filter(pl.col("confidence").is_not_null())
+    told = [_answer_of(row) for row in asked.filter(pl.col("others").is_not_null()).iter_rows(named=True)]
+    unasked = known.filter(pl.col("confidence").is_null()).select(KEY, seconds="at_most_seconds")
+    return Worst(_rows(catalog, told), asked.height, known.height, unasked, _beside_all(told))
+
+
+def _known(catalog: Path, day_ns: int, asks_all: bool) -> pl.DataFrame:
+    """KEPT of a day, with the day. asks_all: blame is asked of all of whom it may tell anything."""
+    day = _day(catalog, day_ns, Catalog(catalog).state())
+    known = day.known()
+    keys = known.filter(pl.col("confidence").is_null()).sort("at_most_seconds", descending=True)[KEY].to_list()
+    if asks_all and keys:
+        kept_at = time.monotonic()
+        for some in day.asked(keys):
+            known = _with(known, some)
+            if time.monotonic() - kept_at > KEPT_EVERY_SECONDS:
+                day.keep(known)
+                kept_at = time.monotonic()
+        day.keep(known)
+    return known.with_columns(day=pl.lit(day_ns, pl.Int64))
+
+
+def _ask_most(
+    catalog: Catalog, known: pl.DataFrame, most_asked: int, most_seconds: float, hands: Workers
+) -> pl.DataFrame:
+    """The rows of KEPT, with blame asked of the first ones. most_asked, most_seconds: as of `worst`."""
+    asks = known.head(most_asked).filter(pl.col("confidence").is_null()).select("day", KEY)
+    if most_seconds == inf:
+        asks = asks.sort("day", maintain_order=True)
+    is_one_day = asks["day"].n_unique() == 1 or most_seconds == inf
+    tasks = ((catalog.path, *one, is_one_day) for one in asks.iter_rows())
+    began = time.monotonic()
+    told: list[_Answer] = []
+    for one in hands.each(_answer_alone, tasks):
+        told.append(one)
+        if time.monotonic() - began > most_seconds:
             break
-    _around.cache_clear()
-    if keys:
-        _keep(answers, told)
-    asked = [told[key] for key in bounds[KEY] if key in told]
-    unasked = bounds.filter(~pl.col(KEY).is_in([one.key for one in asked]))
-    return Worst(_rows(catalog, asked), len(asked), bounds.height, unasked, _beside_all(asked))
+    known = _with(known, told)
+    for (day_ns,), some in asks.head(len(told)).group_by("day"):
+        day = _day(catalog.path, day_ns, catalog.state())
+        day.keep(_with(day.known(), [one for one in told if one.key in set(some[KEY])]))
+    return known
 
 
-def all_at_once(catalog: Catalog, start_ns: int, end_ns: int, workers: Workers, count: int) -> Worst:
-    """`worst` of all jobs that ran between two instants, asked together. count: how many they are."""
-    found = lost_by_all(catalog, start_ns, end_ns, workers)
-    who = catalog.scan("jobs").select(KEY, *WHO).join(found.jobs.lazy().select(KEY), on=KEY, how="semi").collect()
-    rows = who.join(found.jobs, on=KEY)
-    nobody = pl.DataFrame(schema={KEY: pl.UInt64, "seconds": pl.Float64})
-    return Worst(_sorted(with_key_text(rows).select(*ROWS)), count, count, nobody, found.beside, at_once=True)
+def _answer_alone(catalog: Path, day_ns: int, key: int, is_one_day: bool) -> _Answer:
+    """What blame says of a job. is_one_day: others of that day are asked about, too."""
+    opened = Catalog(catalog)
+    if is_one_day:
+        day = _day(catalog, day_ns, opened.state())
+        return _answer(day.around, day.around, day.around.job(key))
+    around = Around(opened)
+    (job,) = around.jobs_of_keys([key], day_ns, day_ns + NS_A_DAY)
+    return _answer(around, Rows(), job)
+
+
+def _with(known: pl.DataFrame, told: Sequence[_Answer]) -> pl.DataFrame:
+    """Rows of KEPT with what blame said of some."""
+    rows = [
+        {KEY: one.key, "confidence": one.confidence}
+        | (
+            {}
+            if one.lost is None
+            else {"others": [who for who, _ in one.lost], "seconds": [cost for _, cost in one.lost]}
+        )
+        | {by: list(found) for by, found in one.beside.items()}
+        | {f"{by}_seconds": list(found.values()) for by, found in one.beside.items()}
+        for one in told
+    ]
+    answers = pl.DataFrame(rows, schema={name: KEPT[name] for name in (KEY, *TOLD)}, orient="row")
+    return known.update(answers, on=KEY)
+
+
+def _answer_of(row: Mapping[str, Any]) -> _Answer:
+    """What was kept of a job of which a loss is claimed."""
+    beside = {by: dict(zip(row[by], row[f"{by}_seconds"], strict=True)) for by in GROUPS if row[by]}
+    return _Answer(row[KEY], list(zip(row["others"], row["seconds"], strict=True)), row["confidence"], beside)
 
 
 def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
@@ -207,32 +308,6 @@ def unasked_jobs(catalog: Catalog, found: Worst) -> pl.DataFrame:
     return with_key_text(rows).select(KEY, *WHO, at_most_seconds="seconds")
 
 
-def _kept(answers: Answers) -> dict[int, _Answer]:
-    """The answers that were given before, by key."""
-    rows = answers.read(BLAME)
-    found: dict[int, _Answer] = {}
-    for row in [] if rows is None else rows.iter_rows(named=True):
-        lost = None if row["seconds"] is None else list(zip(row["others"], row["seconds"], strict=True))
-        beside = {by: dict(zip(row[by], row[f"{by}_seconds"], strict=True)) for by in GROUPS if row[by]}
-        found[row[KEY]] = _Answer(row[KEY], lost, row["confidence"], beside)
-    return found
-
-
-def _keep(answers: Answers, told: Mapping[int, _Answer]) -> None:
-    rows = [
-        {KEY: one.key, "confidence": one.confidence}
-        | (
-            {}
-            if one.lost is None
-            else {"others": [who for who, _ in one.lost], "seconds": [cost for _, cost in one.lost]}
-        )
-        | {by: list(found) for by, found in one.beside.items()}
-        | {f"{by}_seconds": list(found.values()) for by, found in one.beside.items()}
-        for one in told.values()
-    ]
-    answers.keep(BLAME, pl.DataFrame(rows, schema=KEPT, orient="row"))
-
-
 def head(rows: pl.DataFrame, most: int) -> pl.DataFrame:
     """So many rows of `Worst`, or of `together`, in their order: as a half who lost most, and who cost others most."""
     numbered = rows.with_row_index("at")
@@ -264,26 +339,13 @@ def together(found: Worst, by: Group) -> pl.DataFrame:
     return _by_cost(pl.DataFrame(rows, schema=schema, orient="row"), by)
 
 
-def _answers(catalog: Path, keys: Sequence[int], start_ns: int, end_ns: int, count: int) -> list[_Answer]:
-    """What blame says of some jobs, in the order of the keys. count: how many are asked about in all."""
-    around, rows = _around(catalog, start_ns, end_ns, count, Catalog(catalog).state())
-    jobs = {job.key: job for job in around.jobs_of_keys(keys, start_ns, end_ns)}
-    return [_answer(around, rows, jobs[key]) for key in keys if key in jobs]
-
-
-@lru_cache(maxsize=1)
-def _around(catalog: Path, start_ns: int, end_ns: int, count: int, _: object) -> tuple[Around, Rows]:
-    """`around_jobs`, read once by each worker while the catalog stays as it is."""
-    return around_jobs(Catalog(catalog), start_ns, end_ns, count)
-
-
 def _answer(around: Around, rows: Rows, job: KeptJob) -> _Answer:
     result, neighbours = _asked(around, rows, job)
     if result is None or result.lost is None or not result.is_claimed:
         return _Answer(job.key, None, "unknown", {})
-    lost = [
-        (None if one.job is None else neighbours[one.job].key, max(0.0, one.lost.value)) for one in result.neighbours
-    ]
+    keys = {name: other.key for name, other in neighbours.items()}
+    # What is left of a node's traffic is no job of the catalog.
+    lost = [(keys.get(one.job or ""), max(0.0, one.lost.value)) for one in result.neighbours]
     return _Answer(job.key, lost, result.confidence, _beside(result, neighbours))
 
 
@@ -307,44 +369,6 @@ def _beside(result: Blame, neighbours: Mapping[str, KeptJob]) -> dict[Group, dic
         )
         found[by] = dict(once.group_by(by, maintain_order=True).agg(pl.col("whole").sum()).iter_rows())
     return found
-
-
-def most_lost(
-    catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int, workers: Workers | None = None
-) -> pl.DataFrame:
-    """The most that each job can have lost between two instants: key, seconds; the largest first, none without company.
-
-    A slice counts as a whole for a job that was in calls in it while another job was, or for as long as its calls took.
-    workers: who does it, day by day.
-    """
-    hands = workers or OneByOne()
-    spans = spans_of(batches, start_ns, end_ns)
-    longest = max(hands.each(_longest, ((catalog.path, span) for span in spans)), default=0)
-    grid_ns = max(longest, LEAST_GRID_NS)
-    found = list(hands.each(_most_lost_in, ((catalog.path, span, grid_ns) for span in spans)))
-    if not found:
-        return pl.DataFrame(schema={KEY: pl.UInt64, "seconds": pl.Float64})
-    together = pl.concat(found).group_by(KEY).agg(seconds=pl.col("ns").sum() / 1e9)
-    return together.sort("seconds", KEY, descending=[True, False])
-
-
-def _longest(catalog: Path, span: Span) -> int:
-    """How long the longest slice in a span is."""
-    length = (pl.col("end_ns") - pl.col("begin_ns")).max()
-    return span.rows(catalog, pl.col("begin_ns")).select(length).collect().item() or 0
-
-
-def _most_lost_in(catalog: Path, span: Span, grid_ns: int) -> pl.DataFrame:
-    """The most that each job can have lost in a span: key, ns."""
-    begin = pl.col("begin_ns") // grid_ns * grid_ns  # a place on the grid is in one span as a whole
-    rows = span.rows(catalog, begin).select(KEY, "storage", "begin_ns", ns=pl.sum_horizontal(NS)).collect()
-    placed = on_grid(rows, grid_ns).group_by(KEY, "storage", "at").agg(pl.col("ns").sum())
-    together = placed.filter(pl.len().over("storage", "at") > 1)
-    in_slice = together.group_by(KEY, "at").agg(ns=pl.col("ns").sum().clip(0, grid_ns))
-    return in_slice.group_by(KEY).agg(pl.col("ns").sum())
-
-
-NS = ("read_ns", "write_ns", "meta_ns", "sync_ns", "read_request_ns", "write_request_ns")
 
 
 def with_slowdown(catalog: Catalog, jobs: pl.DataFrame) -> pl.DataFrame:

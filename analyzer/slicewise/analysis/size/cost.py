@@ -8,26 +8,24 @@ the job's bytes would take in calls of the better size is taken from what its ca
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from slicewise.analysis.blame.numbers import two_prices
 from slicewise.analysis.size.points import Curve, SizeCurve
 from slicewise.analysis.size.profiles import Accesses, own_slices, size_bins
 from slicewise.analysis.size.recommend import AS_GOOD, advise
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
+from slicewise.statistics import BOUNDS, block_draws, two_prices
 
 # Rows of processes and slices that a fit needs, and by how much their mean sizes must differ.
 LEAST_ROWS, LEAST_SPREAD = 8, 2.0
 # What a fit may leave over, of the time in calls.
 MOST_LEFT_OVER = 0.25
-# Slices that stay together in the bootstrap, and its resamples.
-BLOCK, RESAMPLES, SEED = 3, 300, 20260802
 # Measurements of elsewhere tell a job's seconds if they predict what its calls took within this factor.
 MOST_FACTOR = 2.0
 LEAST_SAVING = 0.02
@@ -86,8 +84,8 @@ def _by_own_slices(accesses: Accesses) -> SizeCost:
     most = processes.sort("call_seconds").row(-1, named=True)
     threads = max(1.0, most["call_seconds"] / accesses.seconds) if accesses.seconds else 1.0
     fewer = (most["calls"] - most["bytes"] / better) / threads
-    samples = np.sort([_prices(sample)[0] for sample in _resampled(rows)])
-    low, high = (float(np.quantile(samples, at)) for at in (0.025, 0.975))
+    samples = [_prices(sample)[0] for sample in _drawn_anew(rows)]
+    low, high = (float(bound) for bound in np.quantile(samples, BOUNDS))
     how = (
         f"{rows.height} slices of processes with calls of several sizes, fitted as a time for each call and for each "
         "byte; bootstrap over slices, 95 %"
@@ -103,16 +101,12 @@ def _prices(goods: npt.NDArray[np.float64]) -> tuple[float, float]:
     return two_prices(goods[:, 0] * weight, goods[:, 1] * weight, goods[:, 2] * weight)
 
 
-def _resampled(rows: pl.DataFrame) -> list[npt.NDArray[np.float64]]:
-    """Rows drawn again in blocks of slices: neighbours in time are alike."""
-    random = np.random.default_rng(SEED)
-    blocks = [
+def _drawn_anew(rows: pl.DataFrame) -> Iterator[npt.NDArray[np.float64]]:
+    slices = [
         part.select("calls", "bytes", "call_seconds").to_numpy().astype(float)
-        for _, part in rows.group_by(pl.col("slice") // BLOCK, maintain_order=True)
+        for _, part in rows.sort("slice").group_by("slice", maintain_order=True)
     ]
-    return [
-        np.concatenate([blocks[at] for at in random.integers(0, len(blocks), len(blocks))]) for _ in range(RESAMPLES)
-    ]
+    return (np.concatenate([slices[at] for at in chosen]) for chosen in block_draws(len(slices)))
 
 
 def _by_curve(accesses: Accesses, curves: Sequence[SizeCurve]) -> SizeCost | None:

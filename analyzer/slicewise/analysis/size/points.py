@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from slicewise.analysis.blame.numbers import error_of_mean
 from slicewise.estimate import Estimate
+from slicewise.statistics import error_of_mean
 
 # size, block_size and file_size in bytes, file_size of all files together; bandwidth in bytes/s; latencies in seconds a
 # call. in_flight: calls under way at a time, where that is known; beside: the second job, empty without one.

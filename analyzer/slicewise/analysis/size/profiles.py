@@ -10,8 +10,10 @@ import polars as pl
 
 from slicewise.analysis.runs.file_sharing import file_sharing
 from slicewise.analysis.size.points import POINTS, Curve
+from slicewise.constants import FEWEST_FOR_A_MEAN, LITTLE_BYTES
 from slicewise.digest.activity import Direction, members
 from slicewise.digest.digest import Digest
+from slicewise.digest.slices import synced_ns
 from slicewise.scalars import real, whole
 
 # A bin with so many of the calls: the job has one transfer size.
@@ -22,9 +24,6 @@ NEAR = 0.05
 SEQUENTIAL, RANDOM = 0.9, 0.75
 # A direction with less of a job's bytes is no part of what it does.
 TRIVIAL = 0.01
-LEAST_BYTES = 1 << 20
-# Slices in company and without that each make a point of their own.
-LEAST_SLICES = 2
 COMPANY = "another job"
 
 
@@ -67,7 +66,7 @@ def accesses_of(digest: Digest, others: Sequence[Digest]) -> list[Accesses]:
     found = []
     for row in digest.accesses.iter_rows(named=True):
         direction: Direction = "read" if row["direction"] == "read" else "write"
-        if row["bytes"] < max(LEAST_BYTES, TRIVIAL * _all_bytes(digest)):
+        if row["bytes"] < max(LITTLE_BYTES, TRIVIAL * _all_bytes(digest)):
             continue
         slices = own_slices(digest, row["storage"], direction, others)
         if not slices.is_empty() and slices["seconds"].sum() > 0:
@@ -86,7 +85,7 @@ def own_slices(digest: Digest, storage: int, direction: Direction, others: Seque
     is_beside (one of the others moved bytes there in that slice).
     """
     rows = digest.process_slices.lazy().filter(pl.col("storage") == storage)
-    sync = pl.col("sync_ns") if direction == "write" else pl.lit(0)
+    sync = synced_ns() if direction == "write" else pl.lit(0)
     call_ns = pl.col(f"{direction}_ns") + pl.col(f"{direction}_request_ns")
     busy = _busy_slices(digest.slice_ns, storage, others)
     return (
@@ -127,7 +126,7 @@ def _accesses(digest: Digest, row: dict[str, int], direction: Direction, slices:
     curve = Curve(
         mount=storage["point"],
         direction=direction,
-        access=_access(row["calls"], row["sequential"], row["consecutive"]),
+        access=_access(row["calls"] - row["first"], row["sequential"], row["consecutive"]),
         sharing=file_sharing(digest, direction, storage["point"]),
         processes=moved["process"].n_unique(),
         block_size=None,
@@ -154,7 +153,7 @@ def _accesses(digest: Digest, row: dict[str, int], direction: Direction, slices:
 
 
 def _access(calls: int, sequential: int, consecutive: int) -> str:
-    """Random accesses begin behind the last one half of the time, by chance."""
+    """calls: those that had one to follow. Random accesses begin behind the last one half of the time, by chance."""
     if max(sequential, consecutive) >= SEQUENTIAL * calls:
         return "sequential"
     return "random" if sequential < RANDOM * calls else "sequential and random"
@@ -216,7 +215,7 @@ def _point(each: Accesses, company: str, slices: pl.DataFrame) -> dict[str, obje
     moved = slices.filter(pl.col("bytes") > 0)
     is_all = 0 in (each.beside_slices, each.slices - each.beside_slices)
     seconds = slices.group_by("process").agg(pl.col("seconds").sum())["seconds"].max() if slices.height else None
-    if moved.is_empty() or not seconds or (not is_all and moved["slice"].n_unique() < LEAST_SLICES):
+    if moved.is_empty() or not seconds or (not is_all and moved["slice"].n_unique() < FEWEST_FOR_A_MEAN):
         return None
     return {
         "mount": each.curve.mount, "direction": each.curve.direction, "access": each.curve.access,

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slicewise.analysis.size.points import Mean, SizeCurve, SizePoint
+from slicewise.kinds import Confidence
+from slicewise.statistics import student_t
 
 Goal = Literal["throughput", "latency"]
-Confidence = Literal["high", "medium", "low", "unknown"]
 
 # A size within this fraction of the best is as good as the best.
 AS_GOOD = 0.05
@@ -39,13 +40,12 @@ class Advice:
     """A transfer size for a goal.
 
     point: the size with its figures. best: the size with the best mean. as_good: sizes that this goal cannot tell from
-    the best one, by 5 % or by overlapping intervals. most_loss: what another size may be better by at most, at the
-    unlucky ends of the 95 % intervals, as a fraction; nan where sizes were run once. runs: of `point`.
+    the best one, by 5 % or by how runs of all sizes scatter. most_loss: what another size may be better by at most, at
+    the unlucky ends of the 95 % intervals, as a fraction; nan where sizes were run once. runs: of `point`.
     is_sure_of_bounds: whether its interval keeps the bounds as well as its mean. is_largest, is_smallest: no size
     beyond was tried.
     """
 
-    goal: Goal
     point: SizePoint
     best: SizePoint
     as_good: Sequence[int]
@@ -74,9 +74,9 @@ def advise(curve: SizeCurve, goal: Goal, bounds: Bounds | None = None) -> Advice
     taken = _steady(within if goal == "throughput" else within[::-1], better, best)
     losses = [_may_lose(better, taken, other) for other in points if other is not taken]
     most_loss = max(losses, default=math.nan) if not any(map(math.isnan, losses)) else math.nan
-    as_good = [point.size for point in points if point in within or _overlap(better(point), better(best))]
+    apart = _scatter([better(point) for point in points])
+    as_good = [point.size for point in points if point in within or _is_alike(better(point), better(best), apart)]
     return Advice(
-        goal=goal,
         point=taken,
         best=best,
         as_good=as_good,
@@ -117,10 +117,25 @@ def _may_lose(better: Callable[[SizePoint], Mean], taken: SizePoint, other: Size
     return better(other).estimate.high / better(taken).estimate.low - 1
 
 
-def _overlap(one: Mean, other: Mean) -> bool:
-    """Whether the intervals of two means overlap; of single runs nothing is known."""
-    first, second = one.estimate, other.estimate
-    return first.low <= second.high and second.low <= first.high
+def _scatter(means: Sequence[Mean]) -> tuple[float, int]:
+    """The standard deviation of the logarithm of one run, of all sizes together, and its degrees of freedom; nan where
+    all were run once. Two runs of a size say little by themselves of how runs scatter.
+    """
+    several = [mean for mean in means if mean.runs > 1]
+    freedom = sum(mean.runs - 1 for mean in several)
+    if not freedom:
+        return math.nan, 0
+    squares = sum((mean.runs - 1) * mean.runs * (mean.error / student_t(mean.runs - 1)) ** 2 for mean in several)
+    return math.sqrt(squares / freedom), freedom
+
+
+def _is_alike(one: Mean, other: Mean, scatter: tuple[float, int]) -> bool:
+    """Whether two means may be one, by how runs scatter; of single runs nothing is known."""
+    deviation, freedom = scatter
+    if math.isnan(deviation):
+        return False
+    error = student_t(freedom) * deviation * math.sqrt(1 / one.runs + 1 / other.runs)
+    return abs(math.log(one.value / other.value)) <= error
 
 
 def _keeps(point: SizePoint, bounds: Bounds, by_interval: bool) -> bool:

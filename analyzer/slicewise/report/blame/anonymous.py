@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from slicewise.analysis.blame.result import Baseline, Blame
+from slicewise.analysis.blame.result import HAD_COMPANY, Baseline, Blame
 from slicewise.analysis.runs.storage import Storage, describe
 from slicewise.digest.digest import Digest
 
@@ -52,6 +52,9 @@ def anonymous(blame: Blame, own: Digest, others: Sequence[Digest], unread: Seque
         replace(clean, storage=_as_seen_by(own, before.storage, clean.storage))
         for before, clean in zip(blame.traffic, told.traffic, strict=True)
     ]
+    # Runs that nobody read may be anybody's.
+    runs = [replace(run, job=HIDDEN_NAME) if run.why_not == HAD_COMPANY else run for run in told.runs]
+    told = replace(told, runs=runs)
     return replace(told, job=blame.job, neighbours=neighbours, shares=shares, slices=blame.slices, traffic=traffic)
 
 

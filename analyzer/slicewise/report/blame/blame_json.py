@@ -5,7 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from slicewise.analysis.blame.result import Baseline, Blame, CostByWaiting, Neighbour, Traffic, Turn
+from slicewise.analysis.blame.result import (
+    Baseline,
+    Blame,
+    CostByWaiting,
+    Neighbour,
+    Outside,
+    TimeLimited,
+    Traffic,
+    Turn,
+)
 from slicewise.report.blame.blame_words import further_lines, opening
 from slicewise.report.split.split_words import split_record
 from slicewise.text import words
@@ -35,6 +44,8 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         "neighbours": [_neighbour(neighbour) for neighbour in blame.neighbours],
         "unexplained_seconds": blame.unexplained_seconds if blame.lost else None,
         "apart_seconds": blame.apart_seconds if blame.lost else None,
+        "outside": None if blame.outside is None else _outside(blame.outside),
+        "time_limited": None if blame.time_limited is None else _time_limited(blame.time_limited),
         "turn": None if blame.turn is None else _turn(blame.turn),
         "own_processes_seconds": blame.own_processes.seconds if blame.own_processes else None,
         "split": split_record(blame.by_waiting.split) if blame.by_waiting else None,
@@ -44,6 +55,9 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         "next_step": blame.next_step or None,
         "baseline": None if blame.baseline is None else _baseline(blame.baseline),
         "sources": [_baseline(source) for source in blame.sources],
+        "standalone_runs": [
+            {"job": run.job, "is_taken": run.is_taken, "why_not": run.why_not or None} for run in blame.runs
+        ],
         "contradiction": blame.contradiction or None,
         "traffic": [_traffic(traffic) for traffic in blame.traffic],
         "missing": blame.missing,
@@ -71,6 +85,21 @@ def _by_waiting(cost: CostByWaiting) -> dict[str, Any]:
         "lost_io_seconds": cost.lost_io_seconds,
         "lost_waited_seconds": cost.lost_waited_seconds,
     }
+
+
+def _outside(outside: Outside) -> dict[str, Any]:
+    return {
+        "seconds": outside.seconds,
+        "computed_seconds": outside.computed_seconds,
+        "waited_seconds": outside.waited_seconds,
+        "io_seconds": outside.io_seconds,
+        "stall_share": outside.stall,
+        "major_faults": outside.faults,
+    }
+
+
+def _time_limited(limited: TimeLimited) -> dict[str, Any]:
+    return {"what": limited.what, "done": limited.done, "alone_done": limited.alone_done, "less_share": limited.less}
 
 
 def _neighbour(neighbour: Neighbour) -> dict[str, Any]:

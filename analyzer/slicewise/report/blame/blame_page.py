@@ -9,12 +9,19 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.analysis.blame.result import Blame, Confidence, Neighbour
+from slicewise.analysis.blame.result import Blame, Neighbour
 from slicewise.charts import blame as charts
 from slicewise.charts import style
-from slicewise.charts.blame import Load, Part
+from slicewise.charts.blame import LoadShare, Part
 from slicewise.digest.digest import Digest
-from slicewise.report.blame.blame_tables import WAITING, neighbour_colours, neighbours_table, sources_table
+from slicewise.kinds import Confidence
+from slicewise.report.blame.blame_tables import (
+    WAITING,
+    neighbour_colours,
+    neighbours_table,
+    runtime_factor,
+    sources_table,
+)
 from slicewise.report.blame.blame_words import (
     baseline_line,
     beside,
@@ -26,7 +33,6 @@ from slicewise.report.blame.blame_words import (
     slowdown,
     waited,
 )
-from slicewise.report.blame.chosen_time import runtime_factor
 from slicewise.report.blame.explained import explanation
 from slicewise.report.blame.waiting_words import ranks_by_slice, waiting_sections
 from slicewise.report.over_time import TimeAxis
@@ -88,11 +94,12 @@ def _steps(blame: Blame, paths: Mapping[str, Path]) -> list[Step]:
         steps.append(
             Step(f"{'Make the answer surer' if blame.lost is not None else 'Get an answer'}: {blame.next_step}")
         )
-    worst = next((one.job for one in blame.neighbours if one.job is not None), None)
+    # One that servers alone know has no profile to give.
+    worst = next((one.job for one in blame.neighbours if one.job is not None and one.program), None)
     if blame.is_claimed and worst is not None:
         pair = [paths.get(name, name) for name in (blame.job.job, worst)]
         steps.append(Step("See both jobs on one time axis:", command("overlap", *pair)))
-        steps.append(Step("See what taking turns would have changed:", command("policy", *pair)))
+        steps.append(Step("See what taking turns would have changed:", command("turns", "policy", *pair)))
     return steps
 
 
@@ -101,7 +108,7 @@ def _facts(blame: Blame) -> list[Fact]:
     sure = f"Confidence: {blame.confidence}"
     if blame.lost is None or blame.alone is None:
         first = Fact("slowdown", "unknown", colour, note=sure, id="slowdown")
-    elif not blame.is_claimed:
+    elif not blame.is_claimed and blame.outside is None:
         none = "too uncertain to tell" if blame.is_too_uncertain else "none that can be measured"
         first = Fact("slowdown", none, colour, note=sure, id="slowdown")
     else:
@@ -114,6 +121,8 @@ def _facts(blame: Blame) -> list[Fact]:
         Fact(f"lost to {name}", beside(neighbour.lost.value, blame.lost.value), each, id=f"lost-{place}")
         for place, (neighbour, name, each) in enumerate(_shown(blame))
     ]
+    if blame.outside is not None:
+        facts.append(Fact("lost outside of I/O", words.duration(blame.outside.seconds), id="outside"))
     if blame.turn is not None:
         facts.append(Fact(WAITING, beside(blame.turn_seconds, blame.lost.value), style.TURN, id="turn"))
     return [*facts, Fact("unexplained", beside(blame.unexplained_seconds, blame.lost.value), id="unexplained")]
@@ -236,7 +245,7 @@ def _throughput_section(blame: Blame, slices: range, behind: str) -> Section:
 def _turn_section(blame: Blame, slices: range) -> list[Section]:
     if blame.turn is None:
         return []
-    load = Load(WAITING, style.TURN, blame.turn.slices.rename({"seconds": "value"}))
+    load = LoadShare(WAITING, style.TURN, blame.turn.slices.rename({"seconds": "value"}))
     had = [f"{one.job} {words.duration(one.seconds)}" for one in blame.turn.had_it]
     whose = f" Meanwhile others had theirs: {words.listing(had)}." if had else ""
     return [
@@ -254,21 +263,21 @@ def _is(job: str | None) -> pl.Expr:
     return pl.col("neighbour").is_null() if job is None else pl.col("neighbour") == job
 
 
-def _loads(blame: Blame, value: pl.Expr) -> list[Load]:
+def _loads(blame: Blame, value: pl.Expr) -> list[LoadShare]:
     """A column of the shares by neighbour, those without a colour of their own together."""
     shown = _shown(blame)
     loads = [
-        Load(name, colour, blame.shares.filter(_is(each.job)).select("slice", value=value))
+        LoadShare(name, colour, blame.shares.filter(_is(each.job)).select("slice", value=value))
         for each, name, colour in shown
     ]
     rest = blame.neighbours[len(shown) :]
     if rest:
         theirs = pl.any_horizontal(*(_is(each.job) for each in rest))
-        loads.append(Load("others", style.INK, blame.shares.filter(theirs).select("slice", value=value)))
+        loads.append(LoadShare("others", style.INK, blame.shares.filter(theirs).select("slice", value=value)))
     return loads
 
 
-def _losses(blame: Blame) -> list[Load]:
+def _losses(blame: Blame) -> list[LoadShare]:
     """Seconds lost by slice: to each neighbour, and what is left of the slice's loss."""
     loads = _loads(blame, pl.col("lost_seconds"))
     blamed = blame.shares.group_by("slice").agg(blamed=pl.col("lost_seconds").sum())
@@ -278,7 +287,7 @@ def _losses(blame: Blame) -> list[Load]:
         .join(blamed, on="slice", how="left")
         .select("slice", value=pl.col("lost_seconds") - pl.col("blamed").fill_null(0.0))
     )
-    return [*loads, Load("unexplained", charts.UNEXPLAINED, rest)]
+    return [*loads, LoadShare("unexplained", charts.UNEXPLAINED, rest)]
 
 
 def _neighbours_section(blame: Blame, told: range) -> list[Section]:

@@ -7,22 +7,28 @@ import polars as pl
 from slicewise.analysis.blame.result import LOSING_KINDS, Blame, Neighbour
 from slicewise.charts import style
 from slicewise.report.blame.blame_words import KINDS, WORTH_A_CLAUSE, names_of, place
-from slicewise.report.blame.chosen_time import runtime_factor
 from slicewise.report.over_time import OverTime, sums
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report.tables import NOTHING, Cell, Column, Table
 from slicewise.text import words
 
-NOTHING = Cell("-", "")
 SOURCES = {
     "standalone runs": "standalone runs of the same size",
     "other sizes": "standalone runs in other sizes",
     "quiet slices": "slices of this run without company",
     "line": "its speed against its neighbours' rates",
+    "shared slices": "its share of what the storage served",
     "envelope": "the most that the storage served",
 }
 WAITING = "waiting for its turn"
 # A kind of calls is named from this share of the loss on.
 WORTH_NAMING_A_KIND = 0.01
+
+
+def runtime_factor(blame: Blame) -> float:
+    """Seconds of the job's runtime for each second that the mean process lost."""
+    if blame.lost is None or blame.io_lost is None or not blame.io_lost.value:
+        return 1.0
+    return (blame.lost.value - blame.turn_seconds - blame.apart_seconds) / blame.io_lost.value
 
 
 def neighbour_colours(blame: Blame) -> list[str]:

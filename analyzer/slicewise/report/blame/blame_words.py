@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from slicewise.analysis.blame.result import Blame, Neighbour, Source, Traffic, Turn
+from slicewise.analysis.blame.result import Blame, Neighbour, Outside, Source, TimeLimited, Traffic, Turn
+from slicewise.analysis.blame.servers import BY_SERVERS
 from slicewise.analysis.runs.storage import Storage
 from slicewise.estimate import Estimate
 from slicewise.report.blame.waiting_words import waiting_lines
@@ -37,12 +38,16 @@ ALL_TRAFFIC = 0.995
 # A storage with less than this share of what all of the job's storages moved is not worth a line.
 WORTH_A_STORAGE = 0.01
 
+# A part of what was lost outside of I/O: with less in I/O, I/O is not the reason. And so many page faults are a reason.
+LEAST_PART, FEWEST_FAULTS = 0.1, 100.0
+
 KINDS = {"read": "reads", "write": "writes", "meta": "metadata calls"}
 FROM: dict[Source, str] = {
     "standalone runs": "from {runs}",
     "other sizes": "estimated from {runs}, of the same program in other sizes",
     "quiet slices": "from the parts of this very run in which nobody else used the storage",
     "line": "estimated from how its speed fell as its neighbours moved more",
+    "shared slices": "from its share of what the storage served while others were there",
     "envelope": "from the most that the storage served, and so only if the job can fill the storage by itself",
 }
 
@@ -69,6 +74,10 @@ def headline(blame: Blame) -> str:
         return words.sentence(f"Unknown whether {who} was slowed down{': ' if reason else ''}{reason}")
     took = f"{words.duration(blame.runtime_seconds)}{' so far' if blame.is_running else ''}"
     alone = estimate(blame.alone)
+    if blame.time_limited is not None:
+        return _in_the_same_time(blame, blame.time_limited, who, took)
+    if blame.outside is not None:
+        return _not_by_io_alone(blame, who, took)
     if is_faster(blame):
         return f"{who} was not slowed down: it took {took}, less than the {alone} that it takes alone."
     if blame.is_too_uncertain:
@@ -77,6 +86,53 @@ def headline(blame: Blame) -> str:
     if not blame.is_claimed:
         return f"{who} was not slowed down measurably: it took {took}, and alone it takes {alone}."
     return f"{who} took {slowdown(blame)}: {took} instead of {alone}{_because(blame)}."
+
+
+def _in_the_same_time(blame: Blame, limited: TimeLimited, who: str, took: str) -> str:
+    """The headline where the job's length is set: how much less it did."""
+    because = _because(blame) if blame.is_claimed and limited.less > 0 else ""
+    than = f"{words.percent(abs(limited.less), 2)} {'less' if limited.less > 0 else 'more'} than alone"
+    if limited.what == ("meta_ops",):
+        did = f"made {words.number(limited.done)} metadata calls"
+    else:
+        did = f"moved {words.size(limited.done)}"
+    return f"{who} runs for a set time: in {took} it {did}, {than}{because}."
+
+
+def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
+    """The headline where the job took longer outside of I/O, too: the larger part comes first."""
+    assert blame.outside is not None
+    assert blame.alone is not None
+    assert blame.lost is not None
+    outside = blame.outside
+    longer = f"{who} took {slowdown(blame)}: {took} instead of {estimate(blame.alone)}"
+    in_io = blame.lost.value - outside.io_seconds if blame.is_claimed else 0.0
+    elsewhere = f"{words.duration(outside.seconds)} outside of I/O calls{_why_outside(outside)}"
+    if in_io < LEAST_PART * outside.seconds:
+        return f"{longer}, not because of I/O: it lost {elsewhere}."
+    because = _because(blame)
+    of_io = (
+        f"{words.duration(in_io)} in I/O{because.replace(',', '', 1) if because.startswith(', because') else because}"
+    )
+    parts = [of_io, elsewhere] if in_io >= outside.seconds else [elsewhere, of_io]
+    return f"{longer}: it lost {parts[0]}, and {parts[1]}."
+
+
+def _why_outside(outside: Outside) -> str:
+    """What the kernel counted meanwhile, as a clause; empty where it does not tell."""
+    half = outside.seconds / 2
+    if outside.waited_seconds > half:
+        stall = (
+            ""
+            if outside.stall is None
+            else f" (on its nodes somebody did {words.percent(outside.stall, 2)} of the time)"
+        )
+        return f", where its processes waited for a processor{stall}"
+    if outside.computed_seconds > half:
+        return f", where it computed {words.duration(outside.computed_seconds)} more"
+    if outside.faults >= FEWEST_FAULTS:
+        return f", where {words.number(outside.faults)} more page faults read from storage"
+    return ", where it is not known what it waited for"
 
 
 def second_sentence(blame: Blame) -> str:
@@ -88,14 +144,17 @@ def second_sentence(blame: Blame) -> str:
             there = "Other jobs that still run too are known only by what they have written to their profiles."
         return " ".join(part for part in (there, step) if part)
     if not blame.is_claimed:
+        if blame.outside is not None:
+            return "Its I/O took no measurably longer than alone."
         if not blame.neighbours:
             return "No other profile shows anybody on its storage at that time." if not is_faster(blame) else ""
         harm = "" if blame.is_too_uncertain else ", and did it no measurable harm"
         return f"{_shared_with(blame)}{harm}."
     lost = blame.lost.value
-    of = f" of {words.duration(blame.io_seconds)}" if blame.io_seconds >= lost else ""
     clauses = [*_clauses_of_neighbours(blame), *_clauses_of_the_rest(blame)]
-    start = f"I/O lost {words.duration(lost)}{of}"
+    start = f"{words.duration(lost)} were lost in I/O calls"
+    if blame.io_seconds >= lost:
+        start = f"Of {words.duration(blame.io_seconds)} in I/O calls, {words.duration(lost)} were lost"
     if blame.turn is not None:
         start = f"It lost {words.duration(lost)}"
         clauses = [_clause_of_turn(blame.turn, lost), *clauses]
@@ -269,6 +328,8 @@ def traffic_line(traffic: Traffic) -> str:
         return ""
     share = "all" if traffic.covered >= ALL_TRAFFIC else words.percent(traffic.covered, 2)
     moved = words.size(traffic.counted)
+    if traffic.counter == BY_SERVERS:
+        return f"{moved} moved on {place(traffic.storage)} meanwhile, as {BY_SERVERS} counted it."
     return f"Profiles explain {share} of the {moved} that moved on {place(traffic.storage)} meanwhile."
 
 
@@ -301,7 +362,8 @@ def _subject(blame: Blame) -> str:
 
 def _named(job: str, program: str) -> str:
     """A job by its name, and by its program where the name is a scheduler's number."""
-    return f"{job} ({program})" if program and not any(letter.isalpha() for letter in job) else job
+    says_more = program not in ("", words.UNKNOWN) and not any(letter.isalpha() for letter in job)
+    return f"{job} ({program})" if says_more else job
 
 
 def blamed(blame: Blame) -> list[Neighbour]:
@@ -315,6 +377,8 @@ def _because(blame: Blame) -> str:
     lost = blame.lost.value if blame.lost else 0.0
     turn = blame.turn if blame.turn_seconds >= WORTH_BLAMING * lost else None
     if blame.shares.is_empty() and turn is None:
+        if blame.baseline is not None and blame.baseline.source == "standalone runs":
+            return ": its storage was slower, and no other job is known to have used it then"
         return ", but no other job is known to have used its storage then"
     neighbours = blamed(blame)
     share = sum(neighbour.lost.value for neighbour in neighbours) / lost if lost else 0.0
@@ -375,6 +439,10 @@ def _clauses_of_the_rest(blame: Blame) -> list[tuple[str, str]]:
     if abs(apart) < WORTH_APART * lost:
         unexplained, apart = blame.unexplained_seconds, 0.0
     clauses = []
+    waited = blame.outside.io_seconds if blame.outside else 0.0
+    if waited >= least and waited > 0:
+        clauses.append((beside(waited, lost), "waiting for a processor"))
+        unexplained -= waited
     if apart > 0:
         clauses.append((beside(apart, lost), "waiting for its own slowest process"))
     if unexplained >= least:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slicewise.analysis.blame.result import Baseline, Blame, Neighbour
+from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside
+from slicewise.estimate import Estimate
 from slicewise.report.blame.blame_words import (
     WORTH_A_CLAUSE,
     beside,
@@ -22,6 +23,7 @@ WAYS = {
     "other sizes": "standalone runs of the same program in other sizes",
     "quiet slices": "the slices of this run in which nobody else used the storage",
     "line": "a line through its speed against what its neighbours moved, carried on to neighbours that move nothing",
+    "shared slices": "its share of what the storage served while others were there, and its speed without them",
     "envelope": "the highest rate that the storage served, if the job can fill the storage by itself",
 }
 # Exponents of a storage's capacity region.
@@ -40,6 +42,7 @@ def explanation(blame: Blame, says_ways: bool = True) -> list[str]:
     """
     return [
         *_measured(blame),
+        *_runs(blame),
         *(_alone(blame) if says_ways else []),
         *_lost(blame),
         *(line for neighbour in blame.neighbours for line in _neighbour(blame, neighbour)),
@@ -55,6 +58,13 @@ def _measured(blame: Blame) -> Iterator[str]:
     if blame.waits == "strands":
         by = ", by those of its processes with most that ran one after another"
     yield f"I/O: {words.duration(blame.io_seconds)} in calls on files{by}."
+
+
+def _runs(blame: Blame) -> Iterator[str]:
+    """Which runs were taken as standalone runs, and why not the others."""
+    for run in blame.runs:
+        taken = "taken as a standalone run" if run.is_taken else f"not taken as a standalone run: {run.why_not}"
+        yield f"{run.job}: {taken}."
 
 
 def _alone(blame: Blame) -> Iterator[str]:
@@ -84,13 +94,27 @@ def _lost(blame: Blame) -> Iterator[str]:
     if blame.turn is not None:
         yield f"It {waited(blame.turn)}: that is in no I/O call, and in no neighbour's share."
     yield f"Lost of the runtime: {estimate(blame.lost)}. {WAITS[blame.waits]}"
-    yield f"Runtime alone: {estimate(blame.alone)}, the runtime without that loss."
+    if blame.outside is None:
+        yield f"Runtime alone: {estimate(blame.alone)}, the runtime without that loss."
+    else:
+        yield from _outside(blame.outside, blame.alone)
     if not blame.is_claimed:
         yield "The loss is not claimed, because it lies within its interval or below 2 % of the time in I/O."
     lost = blame.lost.value
     nobody, apart = beside(blame.unexplained_seconds, lost), beside(blame.apart_seconds, lost)
     if abs(blame.unexplained_seconds) >= WORTH_A_CLAUSE * abs(lost):
         yield f"Blamed on nobody: {nobody}, of which {apart} because processes lost unequally."
+
+
+def _outside(outside: Outside, alone: Estimate) -> Iterator[str]:
+    yield f"Runtime alone: {estimate(alone)}, that of its standalone runs."
+    parts = f"{words.duration(outside.computed_seconds)} of computing more, {words.duration(outside.waited_seconds)}"
+    yield (
+        f"Lost outside of I/O calls: {words.duration(outside.seconds)}, by the kernel's counts {parts} waiting for a "
+        "processor."
+    )
+    if outside.io_seconds:
+        yield f"Its I/O lost {words.duration(outside.io_seconds)} to that wait, too, and not to a neighbour."
 
 
 def _neighbour(blame: Blame, neighbour: Neighbour) -> Iterator[str]:

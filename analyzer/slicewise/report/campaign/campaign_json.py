@@ -10,7 +10,7 @@ from slicewise.analysis.sharing.model_file import model_record
 
 
 def campaign_record(result: CampaignResult, page: Path | None) -> dict[str, Any]:
-    """What `slicewise campaign --json` prints."""
+    """What `slicewise study campaign --json` prints."""
     return {
         "direction": result.data.direction,
         "storage": result.data.storage,

@@ -54,7 +54,10 @@ def campaign_page(result: CampaignResult, name: str, unseen: Sequence[str]) -> P
         facts=facts,
         sections=[section for section in sections if section.tables or section.chart is not None],
         steps=[
-            Step("Learn from these runs how the file system divides its bandwidth:", "slicewise model fit DIRECTORY")
+            Step(
+                "Learn from these runs how the file system divides its bandwidth:",
+                "slicewise study model fit DIRECTORY",
+            )
         ],
         unseen=unseen,
     )
@@ -70,7 +73,7 @@ def _slowdown(result: CampaignResult, shown: dict[str, Table]) -> list[Section]:
         alone_rate=pl.col("overall") * pl.col("slowdown")
     )
     if known.is_empty():
-        return [Section("I/O time together", tables=_some(shown, "slowdown"))]
+        return [Section("I/O span together", tables=_some(shown, "slowdown"))]
     mib = float(words.MIB)
     return [
         Section(
@@ -80,8 +83,8 @@ def _slowdown(result: CampaignResult, shown: dict[str, Table]) -> list[Section]:
             "the first to the last byte (Kuo et al., figures 3 and 4).",
         ),
         Section(
-            "I/O time alone and together",
-            chart=charts.alone_and_together(known, ("alone_seconds", "seconds"), 1.0, "I/O time (s)"),
+            "I/O span alone and together",
+            chart=charts.alone_and_together(known, ("alone_seconds", "seconds"), 1.0, "I/O span (s)"),
             tables=_some(shown, "slowdown"),
         ),
     ]

@@ -1,4 +1,4 @@
-"""The tables of a campaign, the same for the terminal, the page, CSV and docs/validation.md."""
+"""The tables of a campaign, the same for the terminal, the page and CSV."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def conditions_table(found: Conditions) -> Table:
         ("processes, nodes of a job", f"{_from_to(*found.processes)}, {_from_to(*found.nodes)}"),
         ("a job moves", _said(words.size(found.bytes[0]), words.size(found.bytes[1]))),
         ("bytes a call", _said(words.size(found.call_bytes[0]), words.size(found.call_bytes[1]))),
-        ("I/O time of a job alone", _seconds(found.seconds_alone)),
-        ("I/O time of a job beside others", _seconds(found.seconds_together)),
+        ("I/O span of a job alone", _seconds(found.seconds_alone)),
+        ("I/O span of a job beside others", _seconds(found.seconds_together)),
         ("files", words.listing(found.files)),
         ("runs that stood out among repeats", words.listing(found.dropped) if found.dropped else "none"),
     ):
@@ -47,7 +47,7 @@ def alone_table(alone: pl.DataFrame) -> Table:
             Column("throughput", "MiB/s"),
             Column("RSD over runs", "%"),
             Column("RSD over processes", "%"),
-            Column("I/O time", "s"),
+            Column("I/O span", "s"),
         ],
         title="Throughput of jobs alone (Kuo et al., tables 1 and 2)",
     )
@@ -124,7 +124,7 @@ def slowdown_table(together: pl.DataFrame) -> Table:
             Column("together", "s"),
             Column("times as long"),
         ],
-        title="I/O time of jobs together",
+        title="I/O span of jobs together",
     )
     for row in _told_apart(together).iter_rows(named=True):
         table.add(

@@ -6,6 +6,7 @@ import polars as pl
 
 from slicewise.analysis.campaign.figures import ALL_RUNS, AT_STAKE
 from slicewise.analysis.campaign.result import CampaignResult
+from slicewise.constants import TOO_FAR_OFF
 from slicewise.report.model.model_tables import HELD_OUT, check_words
 from slicewise.report.model.weight_words import answer
 from slicewise.text import words
@@ -23,6 +24,13 @@ def opening(result: CampaignResult) -> list[str]:
             "judged."
         ]
     told = [_worst(result.together), _uneven(result.together), answer(result.model.weight)]
+    held_out = result.model.held_out
+    if held_out is not None and held_out.mean > TOO_FAR_OFF:
+        off = (
+            "The model of sharing does not hold here: runs that it had not seen are off by "
+            f"{words.percent(held_out.mean)} on average. What it says below is no forecast."
+        )
+        return [off, *(sentence for sentence in told[:2] if sentence)]
     return [sentence for sentence in told if sentence] + predicted_words(result) + _by_server(result)
 
 

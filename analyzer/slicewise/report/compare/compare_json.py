@@ -7,7 +7,7 @@ from typing import Any
 
 from slicewise.analysis.compare.compare import Comparison
 from slicewise.analysis.compare.difference import Difference
-from slicewise.analysis.compare.work import Work
+from slicewise.analysis.compare.work import Tasks
 from slicewise.report.compare import compare_words
 from slicewise.text import words
 
@@ -26,7 +26,7 @@ def compare_record(comparison: Comparison, page: Path | None) -> dict[str, Any]:
     }
 
 
-def _run(run: Work) -> dict[str, Any]:
+def _run(run: Tasks) -> dict[str, Any]:
     return {
         "job": run.job.job,
         "program": run.job.program,

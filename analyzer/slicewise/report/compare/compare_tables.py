@@ -6,10 +6,9 @@ from slicewise.analysis.compare.compare import Comparison
 from slicewise.analysis.compare.difference import PARTS, WORTH_A_WORD, Difference
 from slicewise.estimate import Estimate
 from slicewise.report.compare.compare_words import PART_NAMES
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report.tables import NOTHING, Cell, Column, Table
 from slicewise.text import words
 
-NOTHING = Cell("-", "")
 # Less than this fraction of the runtime is shown as nothing.
 NEXT_TO_NOTHING = 0.0005
 

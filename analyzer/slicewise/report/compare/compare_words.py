@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slicewise.analysis.blame.timeline import Kind
+from slicewise.analysis.calls import Kind
 from slicewise.analysis.compare.compare import Comparison
 from slicewise.analysis.compare.difference import WORTH_A_WORD, Difference, Part, Unknown
-from slicewise.analysis.compare.work import Work
+from slicewise.analysis.compare.work import Tasks
 from slicewise.text import words
 
 # A part is told in the first sentence from this fraction of the difference.
@@ -157,7 +157,7 @@ def _own_reason(told: Difference) -> str:
     return max(changes)[1]
 
 
-def _io_seconds(work: Work, kind: Kind) -> float:
+def _io_seconds(work: Tasks, kind: Kind) -> float:
     return float(work.amounts.filter(kind=kind)["seconds"].sum())
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.copies.copies import Copies
 from slicewise.analysis.copies.demand import Demand
-from slicewise.analysis.copies.region import Region
 from slicewise.estimate import Estimate
 from slicewise.report.copies import copies_words, limits
 from slicewise.text import words
 
 
 def copies_record(found: Copies, page: Path | None) -> dict[str, Any]:
-    """What `slicewise copies --json` prints."""
+    """What `slicewise predict --copies --json` prints."""
     rate = limits.rate_per_copy(found)
     return {
         **_demand(found.demand),
@@ -59,12 +59,12 @@ def _demand(demand: Demand) -> dict[str, Any]:
     }
 
 
-def _region(region: Region) -> dict[str, Any]:
+def _region(region: Capacities) -> dict[str, Any]:
     return {
         "read_mib_s": region.most["read"] / words.MIB,
         "write_mib_s": region.most["write"] / words.MIB,
         "metadata_calls_s": region.most.get("meta"),
-        "exponent": region.exponent if region.is_exponent_seen else None,
+        "exponent": region.exponent,
         "slices": region.mixed,
         "never_full_of": sorted(region.unfilled),
     }

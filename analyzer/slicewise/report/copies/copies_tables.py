@@ -24,11 +24,10 @@ def copies_table(found: Copies, most_rows: int | None = None) -> Table:
     )
     rows = found.rows[-most_rows:] if most_rows else found.rows
     for row in rows:
-        low, high = (words.percent(end).removesuffix(" %") for end in (row.loss.low, row.loss.high))
         table.add(
             Cell(f"{row.copies:,}", row.copies),
             Cell(words.percent(row.loss.value), row.loss.value * 100),
-            f"[{low}-{high}]" if low != high else "",
+            words.interval_of_percents(row.loss),
             Cell(words.percent(row.in_step), row.in_step * 100),
             Cell(words.rate(row.rate), row.rate / words.MIB),
             "the most" if row.copies == found.most else "",

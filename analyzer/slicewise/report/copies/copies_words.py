@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.copies.copies import WORTH_A_WORD, Copies, Row
-from slicewise.analysis.copies.region import Region
 from slicewise.text import words
 
 # Exponents of a capacity region below which kinds of call take turns, and from which on they hardly meet.
@@ -42,9 +42,7 @@ def _beside(found: Copies) -> str:
 
 
 def _loss(row: Row) -> str:
-    low, high = (words.percent(end).removesuffix(" %") for end in (row.loss.low, row.loss.high))
-    value = words.percent(row.loss.value)
-    return f"{value} [{low}-{high}]" if low != high else value
+    return f"{words.percent(row.loss.value)} {words.interval_of_percents(row.loss)}".rstrip()
 
 
 def evidence(found: Copies) -> str:
@@ -73,9 +71,9 @@ def _served(found: Copies) -> str:
     )
 
 
-def meeting(region: Region) -> str:
+def meeting(region: Capacities) -> str:
     """How reads, writes and metadata calls meet on a storage."""
-    if not region.is_exponent_seen:
+    if region.exponent is None:
         return (
             "Reads, writes and metadata calls are taken to take turns on it, since no slices show whether they do: "
             "profile a job that reads beside one that writes."

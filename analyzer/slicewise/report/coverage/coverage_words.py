@@ -19,12 +19,15 @@ DID = {"read": "read", "write": "wrote"}
 ONLY_BELOW = 0.5
 # Of the other direction's bytes.
 TRIVIAL_SHARE = 0.01
-LOADERS = " (the rest were small reads of the loader and libc)"
+LOADERS = " (the rest were small reads, such as those of the loader and libc)"
 MOST_SAMPLED = 3
+# Nothing in a profile tells these causes from one another: size and number alone are known.
+NOT_MEASURED: tuple[Cause, ...] = ("small", "past_libc")
 NOTHING_COUNTED = "had nothing to compare with, for the kernel counted no bytes"
 REASONS = {
     "static": "static", "go": "Go", "privileged": "with other rights than their caller's",
-    "foreign": "for another kind of processor", "unknown": "why is not known",
+    "foreign": "for another kind of processor", "no_room": "no room for Slicewise's variables",
+    "other_libc": "for another C library than glibc", "off": "SLICEWISE_OFF=1 is set", "unknown": "why is not known",
 }  # fmt: skip
 CAUSES: dict[Cause, str] = {
     "small": "the loader and libc", "bound_apart": "dlopen", "copied": "copies in the kernel",
@@ -32,12 +35,13 @@ CAUSES: dict[Cause, str] = {
     "pages": "whole pages", "uncounted": "asynchronous",
 }  # fmt: skip
 GUESSES: dict[Cause, str] = {
-    "small": "small reads of the loader and of libc itself (headers of libraries, locales, user names)",
+    "small": "not measured. The loader and libc make such small reads (headers of libraries opened while "
+    "a program runs, locales, user names)",
     "bound_apart": "libraries opened so that they bind past Slicewise (dlopen with RTLD_DEEPBIND, dlmopen)",
     "copied": "copies within the kernel (sendfile, copy_file_range, splice)",
     "dropped": "calls or requests that Slicewise saw and could not count (the mishaps say why)",
-    "past_libc": "system calls past the functions that Slicewise wraps (docs/coverage.md lists them): syscall(), "
-    "inlined ones, or a statically linked library",
+    "past_libc": "not measured. Neither system calls past the functions that Slicewise wraps (docs/coverage.md lists "
+    "them) are seen, nor what the loader reads of many libraries",
     "io_uring": "io_uring, entered by instructions of the program's own or by the kernel's polling thread",
     "mapped": "files mapped to memory (mmap), which programs and libraries are too",
     "pages": "storage is fetched and sent in whole pages, and read ahead, around smaller calls; no call went by unseen",
@@ -91,6 +95,8 @@ def imported_words(job: Imported) -> str:
     """Such as: "imported from Darshan's heat maps: bytes were spread over up to 5 slices, and its clock is known to 1 s
     only; what the log left out is not known".
     """
+    if job.is_served:
+        return "the file servers counted what it moved; its processes, its calls and what it waited for are not known"
     return f"imported from {job.source}: {_placed(job)}; what the log left out is not known"
 
 
@@ -226,4 +232,5 @@ def _gap_line(gap: Gap) -> str:
         more = f"{words.size(gap.bytes)} more were {stored} than calls {DID[gap.direction]}"
         return f"{more}, {who}; a guess: {GUESSES[gap.cause]}."
     where = "seen, but not in the kernel's count" if gap.cause == "uncounted" else "not seen"
-    return f"{bytes_done}{calls} {who}: {where}; a guess: {GUESSES[gap.cause]}."
+    basis = "cause" if gap.cause in NOT_MEASURED else "a guess"
+    return f"{bytes_done}{calls} {who}: {where}; {basis}: {GUESSES[gap.cause]}."

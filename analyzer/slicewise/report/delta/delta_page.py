@@ -182,7 +182,7 @@ def delta_page(
             ),
             Section("Points", tables=[points_table(graphs)]),
         ],
-        steps=[Step("See other offsets and settings, measured in one go:", "slicewise delta sweep --help")],
+        steps=[Step("See other offsets and settings, measured in one go:", "slicewise study sweep --help")],
         unseen=[*outlier_words.dropped([run for graph in graphs for run in graph.dropped]), *unseen],
     )
 

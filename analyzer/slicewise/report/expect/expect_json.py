@@ -8,12 +8,12 @@ from typing import Any
 
 from slicewise.analysis.expect.box import Point, hull
 from slicewise.analysis.expect.expectation import Boxes, Expectation, RunBox
-from slicewise.analysis.expect.place import Placed, Position, Work
+from slicewise.analysis.expect.place import Placed, PlacedWork, Position
 from slicewise.report.expect import place_words
 
 
 def expectation_record(found: Expectation, point: Point | None, page: Path | None) -> dict[str, Any]:
-    """What `slicewise expect box --json` prints."""
+    """What `slicewise storage expect --json` prints."""
     first = found.first
     return {
         "benchmark": first.benchmark if first else None,
@@ -42,7 +42,7 @@ def expectation_record(found: Expectation, point: Point | None, page: Path | Non
 
 
 def places_record(found: Expectation, placed: Sequence[Placed], page: Path | None) -> dict[str, Any]:
-    """What `slicewise expect place --json` prints: the keys of the box, and `jobs`."""
+    """What `slicewise storage place --json` prints: the keys of the box, and `jobs`."""
     return {**expectation_record(found, None, page), "jobs": [_placed(one) for one in placed]}
 
 
@@ -85,7 +85,7 @@ def _position(position: Position) -> dict[str, Any]:
     }
 
 
-def _work(work: Work) -> dict[str, Any]:
+def _work(work: PlacedWork) -> dict[str, Any]:
     return {
         "bandwidth": work.bandwidth,
         "metadata": work.metadata,

@@ -31,7 +31,9 @@ def expectation_page(found: Expectation, points: Sequence[Drawn] = ()) -> Page:
         sentences=[*expect_words.opening(found), *expect_words.percentiles(found)],
         facts=facts(found),
         sections=[*sections, *further_sections(found)],
-        unseen=[*expect_words.invalid(found), *expect_words.notes(found)] if first else [],
+        unseen=[*expect_words.invalid(found), *expect_words.too_short(found), *expect_words.notes(found)]
+        if first
+        else [],
     )
 
 
@@ -61,7 +63,13 @@ def places_page(found: Expectation, placed: Sequence[Placed], unseen: Sequence[s
             *facts(found)[1:3],
         ],
         sections=[*sections, *further_sections(found)],
-        unseen=[*expect_words.invalid(found), *place_notes(), *expect_words.notes(found), *unseen],
+        unseen=[
+            *expect_words.invalid(found),
+            *expect_words.too_short(found),
+            *place_notes(),
+            *expect_words.notes(found),
+            *unseen,
+        ],
     )
 
 

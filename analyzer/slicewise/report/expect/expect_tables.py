@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from slicewise.analysis.expect.box import hull
 from slicewise.analysis.expect.expectation import Expectation
-from slicewise.analysis.expect.place import Placed, Position, Work
+from slicewise.analysis.expect.place import Placed, PlacedWork, Position
 from slicewise.io500.results import IO500
 from slicewise.report.expect import expect_words
 from slicewise.report.expect.expect_words import KIND_NAMES
@@ -114,7 +114,7 @@ def places_table(placed: Sequence[Placed]) -> Table:
     return table
 
 
-def _place_cells(work: Work, position: Position, is_inside: bool) -> list[Cell]:
+def _place_cells(work: PlacedWork, position: Position, is_inside: bool) -> list[Cell]:
     share = position.share_of_easy
     rates = (work.bandwidth, work.metadata, work.metadata_per_wall)
     return [

@@ -8,11 +8,16 @@ from slicewise.analysis.expect.box import LATER_RUNS, LEAST_GROWTH, Axis, Point,
 from slicewise.analysis.expect.expectation import Boxes, Expectation, Place
 from slicewise.io500.ranks import Laggards
 from slicewise.io500.results import IO500, UNKNOWN_API
+from slicewise.io500.texts import PHASES
 from slicewise.text import words
 
 MOST_LINES = 6
 FEWEST_ANOMALIES = 2
 KIND_NAMES = {"aggregate": "reads and writes", "write": "writes only", "read": "reads only"}
+
+
+# A phase that is over sooner did not have to wait for the storage. The shortest that a campaign of our own aims at.
+SHORT_PHASE = 0.5
 
 
 def rates(point: Point) -> str:
@@ -157,6 +162,24 @@ def invalid(found: Expectation) -> list[str]:
     return [
         f"{words.count(len(runs), 'run')} of {len(found.results.runs)} broke IO500's own rules (most often, IO500 "
         "phases were shorter than 300 s): short ones may measure caches."
+    ]
+
+
+def too_short(found: Expectation) -> list[str]:
+    """Phases that were over before a storage had to do with them."""
+    timed = [
+        phase.seconds
+        for run in found.results.runs
+        for name, phase in run.phases.items()
+        if name in PHASES and name != "find" and phase.seconds is not None
+    ]
+    short = [seconds for seconds in timed if seconds < SHORT_PHASE]
+    if not short:
+        return []
+    return [
+        f"{len(short):,} of {words.count(len(timed), 'phase')} took less than {words.duration(SHORT_PHASE)}, one of "
+        f"them {words.duration(min(short))}: these rates are those of caches and of starting up, and no expectation of "
+        "the storage. IO500 asks for 300 s a phase. Give slicewise storage benchmark more --seconds."
     ]
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from slicewise.analysis.expect.box import Axis
 from slicewise.analysis.expect.cached import cached_share
-from slicewise.analysis.expect.place import Placed, Position, Work
+from slicewise.analysis.expect.place import Placed, PlacedWork, Position
+from slicewise.constants import LITTLE_BYTES
 from slicewise.report.blame import blame_words
 from slicewise.report.expect import expect_words
 from slicewise.text import words
 
 MILLION = 1_000_000
-# Fewer bytes are no news: programs read their libraries.
-WORTH_A_WORD = 1 << 20
 # Below this share of the metadata operations, opens are not what a job's metadata is.
 MOST_ARE_OPENS = 0.3
 # A box that was measured longer ago than this may no longer hold.
@@ -39,7 +38,7 @@ def _operations(thousands: float | None) -> str:
     return f"{words.number(thousands)} kIOPS"
 
 
-def point(job: str, work: Work, what: str, judged: list[Axis]) -> str:
+def point(job: str, work: PlacedWork, what: str, judged: list[Axis]) -> str:
     """The point, with both metadata rates named."""
     said = f"{job}, {what}: {words.number(work.bandwidth)} GiB/s" if work.bytes else f"{job}, {what}: no bytes"
     rate = (
@@ -65,7 +64,7 @@ def cache(placed: Placed) -> list[str]:
     """Whether the bytes met the storage."""
     found = []
     for one in placed.cache:
-        if one.bytes < WORTH_A_WORD:
+        if one.bytes < LITTLE_BYTES:
             continue
         did, way = ("wrote", "reached") if one.direction == "write" else ("read", "came from")
         if one.reached is not None and one.share is not None:
@@ -173,7 +172,7 @@ def held_back(placed: Placed) -> str:
             (placed.whole.write_bytes, placed.write_ops, "writes"),
             (placed.whole.read_bytes, placed.read_ops, "reads"),
         )
-        if count and moved >= WORTH_A_WORD
+        if count and moved >= LITTLE_BYTES
     ]
     operations = round(placed.whole.operations)
     if placed.opens >= MOST_ARE_OPENS * operations:

@@ -1,19 +1,19 @@
-"""What `slicewise info` shows on the terminal: sentences and two small tables."""
+"""What `slicewise report --detail` shows on the terminal: sentences and two small tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 
 from slicewise.analysis.job.io_time import files_without_row
-from slicewise.analysis.job.totals import Summary
+from slicewise.analysis.job.totals import JobTotals
 from slicewise.analysis.nodes.samples import moved
 from slicewise.contract import advice
 from slicewise.digest.digest import Digest
 from slicewise.digest.layers import ALL_LAYERS
+from slicewise.digest.processes import program_names
 from slicewise.kinds import KINDS
 from slicewise.report.coverage import coverage_words
 from slicewise.report.job.access_words import access_lines
@@ -32,7 +32,7 @@ MOST_MOUNTS = 8
 LAYER_TITLES = {"posix": "POSIX", "stdio": "stdio", "async": "requests", "mpiio": "MPI-IO", ALL_LAYERS: "all layers"}
 
 
-def info_lines(digest: Digest, summary: Summary, phases: Phases | None) -> list[RenderableType]:
+def info_lines(digest: Digest, summary: JobTotals, phases: Phases | None) -> list[RenderableType]:
     """Who and when, what was moved, its phases if given, what the nodes did, how much was seen, what is missing, what
     to do next.
     """
@@ -58,10 +58,10 @@ def info_lines(digest: Digest, summary: Summary, phases: Phases | None) -> list[
     return lines
 
 
-def _job(digest: Digest, summary: Summary) -> Iterator[RenderableType]:
-    programs = words.some(dict.fromkeys(Path(program).name for program in summary.programs))
+def _job(digest: Digest, summary: JobTotals) -> Iterator[RenderableType]:
+    programs = words.some(program_names(digest.processes))
     where = words.processes_on_nodes(summary.processes, len(summary.hosts))
-    parts = [f": {programs}, {where} ({words.some(summary.hosts)})"]
+    parts = [f": {programs}, {where}{f' ({words.some(summary.hosts)})' if summary.hosts else ''}"]
     if summary.ranks:
         world = f" of {summary.ranks_of:,}" if summary.ranks_of > summary.ranks else ""
         parts.append(f", {summary.ranks:,}{world} MPI ranks")
@@ -80,7 +80,7 @@ def _job(digest: Digest, summary: Summary) -> Iterator[RenderableType]:
     yield from turn_lines(summary)
 
 
-def _totals_table(summary: Summary) -> Table:
+def _totals_table(summary: JobTotals) -> Table:
     """Calls on files by layer and kind; what a layer has none of is left out."""
     table = Table(
         [Column("on files", is_figure=False), Column("", is_figure=False), Column("calls"), Column("bytes", "bytes"),
@@ -106,7 +106,7 @@ def _totals_table(summary: Summary) -> Table:
     return table
 
 
-def _mounts_table(summary: Summary) -> Table:
+def _mounts_table(summary: JobTotals) -> Table:
     table = Table(
         [Column("mount", is_figure=False), Column("type", is_figure=False, spare=2),
          Column("source", is_figure=False, spare=3), Column("processes", spare=1),
@@ -123,7 +123,7 @@ def _mounts_table(summary: Summary) -> Table:
     return table
 
 
-def _elsewhere(summary: Summary) -> Iterator[str]:
+def _elsewhere(summary: JobTotals) -> Iterator[str]:
     """Bytes of pipes, sockets and the like, which are in no total."""
     parts = [
         f"{name} {words.size(moved)}"
@@ -139,7 +139,7 @@ def _files(digest: Digest) -> Iterator[str]:
         yield sentence
 
 
-def _seen(summary: Summary) -> Iterator[str]:
+def _seen(summary: JobTotals) -> Iterator[str]:
     coverage, cost = summary.coverage, summary.profiler
     seen = coverage_words.seen(coverage, says_bytes=True)
     profiling = f"; profiling cost {words.percent(cost.share_of_runtime, 2)} of the runtime"
@@ -147,7 +147,7 @@ def _seen(summary: Summary) -> Iterator[str]:
     yield from coverage_words.gap_lines(coverage)
 
 
-def _trouble(digest: Digest, summary: Summary) -> Iterator[str]:
+def _trouble(digest: Digest, summary: JobTotals) -> Iterator[str]:
     meanings = digest.meanings("mishaps")
     for name, times in summary.mishaps.items():
         meaning = meanings.get(name, "unknown to this profile")

@@ -19,16 +19,17 @@ from slicewise.analysis.job.sites import Sites, sites
 from slicewise.analysis.job.split import Split
 from slicewise.analysis.job.split import by_slice as split_by_slice
 from slicewise.analysis.job.split import split as split_of
-from slicewise.analysis.job.totals import Summary, summarize
+from slicewise.analysis.job.totals import JobTotals, summarize
 from slicewise.analysis.job.turns import Turns
 from slicewise.analysis.job.turns import turns as find_turns
 from slicewise.analysis.job.usage import Usage
 from slicewise.analysis.job.usage import usage as usage_of
 from slicewise.analysis.runs.matching import run_of
-from slicewise.analysis.runs.on_storage import on_storage
+from slicewise.analysis.runs.on_storage import whole_span
 from slicewise.charts import distributions, heatmap, style, throughput
 from slicewise.digest.activity import DIRECTIONS, Direction
 from slicewise.digest.digest import Digest
+from slicewise.digest.processes import program_names
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import seen_section, with_marks
 from slicewise.report.job import job_tables
@@ -41,7 +42,7 @@ from slicewise.report.job.usage_words import NOTE as USAGE_NOTE
 from slicewise.report.job.usage_words import usage_lines, usage_table
 from slicewise.report.nodes.node_sections import cgroup_sections, node_sections
 from slicewise.report.nodes.other_words import others_sections
-from slicewise.report.over_time import Kind, OverTime, TimeAxis, sums
+from slicewise.report.over_time import FigureKind, OverTime, TimeAxis, sums
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.report.split.split_words import CRITICAL, CRITICAL_NOTE, critical_table, split_lines, split_table
 from slicewise.report.split.split_words import MOST_ROWS as MOST_RANKS
@@ -58,11 +59,10 @@ FILES_NOTE = (
 MORE = "more"
 # A part of the other direction's bytes: a job that wrote gigabytes has read some libraries too, which is no news.
 WORTH_A_CHART = 0.001
-# A part of the other direction's bytes: a job that wrote gigabytes has read some libraries too, which is no news.
-WORTH_A_CHART = 0.001
 WAITED = (
     "Shaded in a colour of its own: how long the job waited for its turn at I/O in each slice. No call's time holds it."
 )
+ONE_CALL = {"read": "read", "write": "write", "meta": "metadata call"}
 DONE: dict[Direction, str] = {"read": "read", "write": "wrote"}
 
 
@@ -71,12 +71,11 @@ class JobReport:
     """All that the page, the terminal and the JSON of one job say.
 
     per_slice, by_storage (per_storage_slice), sizes, latencies, files: see analysis/job/io_time.py; phases, sites,
-    hardware: the modules of these names there; digest: what it was made of; span: from the first to the last byte, in
-    the direction in which it moved most. slices: the axis, which holds all of the job's I/O and of its waiting for
-    turns.
+    hardware: the modules of these names there; digest: what it was made of; span: from the first to the last byte.
+    slices: the axis, which holds all of the job's I/O and of its waiting for turns.
     """
 
-    summary: Summary
+    summary: JobTotals
     slice_ns: int
     slices: range
     heats: dict[Direction, list[Heat]]
@@ -117,17 +116,11 @@ def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
         sites=sites(digest, symbols),
         hardware=hardware(digest),
         digest=digest,
-        span=_span(digest),
+        span=whole_span(run_of(digest)),
         turns=turns,
         split=split_of(digest),
         usage=usage_of(digest),
     )
-
-
-def _span(digest: Digest) -> IoSpan | None:
-    """From the first to the last byte, in the direction in which the job moved most; None where it moved nothing."""
-    found = [on_storage(run_of(digest), None, direction) for direction in DIRECTIONS]
-    return max(found, key=lambda way: way.bytes).span
 
 
 def opening(report: JobReport) -> list[str]:
@@ -139,14 +132,25 @@ def opening(report: JobReport) -> list[str]:
     in_io = ""
     if report.io_time.slowest:
         time = report.io_time
-        in_io = f" In I/O calls its slowest process ({time.slowest_label}) spent {words.duration(time.slowest)}"
-        in_io += f", the median {words.duration(time.median)}{_of_threads(report)}."
+        slowest = words.duration(time.slowest)
+        in_io = f" It spent {slowest} in I/O calls{_of_threads(report)}."
+        if time.processes.height > 1:
+            in_io = f" In I/O calls its slowest process ({time.slowest_label}) spent {slowest}"
+            in_io += f", the median {words.duration(time.median)}{_of_threads(report)}."
+        elif summary.processes > 1:
+            in_io = (
+                f" {time.slowest_label[0].upper()}{time.slowest_label[1:]} did it, and spent {slowest} in I/O calls."
+            )
     seen = coverage_words.seen(summary.coverage)
     cost = summary.profiler.share_of_runtime
     profiling = f"; profiling cost {words.percent(cost, 2)} of the runtime" if cost is not None else ""
     if summary.coverage.is_sampled_alone:
         who = coverage_words.sampled_alone(summary.coverage, len(summary.hosts))
         return [f"Job {summary.job}: {who}. Time from the first look at it to the last: {_runtime(report)}."]
+    if summary.coverage.imported is not None and summary.coverage.imported.is_served:
+        asked = sum(mount["meta_ops"] for mount in summary.mounts)
+        more = f" and made {words.count(asked, 'metadata request')}" if asked else ""
+        return [f"Job {summary.job} {did}{more}. {_times(report)}", words.sentence(f"{seen[0].upper()}{seen[1:]}")]
     said = f"{seen[0].upper()}{seen[1:]}" if summary.coverage.imported else f"Slicewise {seen}{profiling}"
     return [
         f"Job {summary.job}: {who} {did}. {_times(report)}{in_io}",
@@ -183,9 +187,10 @@ def _runtime(report: JobReport) -> str:
 def job_page(report: JobReport, unseen: Sequence[str]) -> Page:
     """The page. unseen: lines on what the profile could not see or has lost."""
     summary = report.summary
+    programs = words.some(program_names(report.digest.processes))
     return Page(
         title=f"{summary.job}: I/O",
-        kicker=f"Slicewise report of {summary.job}, {words.listing(summary.programs)}{_when(report)}",
+        kicker=f"Slicewise report of {summary.job}, {programs}{_when(report)}",
         sentences=opening(report),
         facts=_facts(report),
         sections=with_marks(
@@ -228,7 +233,7 @@ def _no_io() -> Section:
 def _facts(report: JobReport) -> list[Fact]:
     moved, axis = report.summary.by_object["file"], _axis(report)
 
-    def of_time(kind: Kind, *columns: str) -> OverTime | None:
+    def of_time(kind: FigureKind, *columns: str) -> OverTime | None:
         totals = [moved[column] for column in columns]
         return sums(kind, report.per_slice, columns, axis, totals) if axis else None
 
@@ -236,21 +241,16 @@ def _facts(report: JobReport) -> list[Fact]:
     facts = [
         Fact("written", words.size(moved["write_bytes"]), style.KIND_COLOURS["write"], over_time=written),
         Fact("read", words.size(moved["read_bytes"]), style.KIND_COLOURS["read"], over_time=read),
-        Fact(
-            "write, read calls",
-            f"{moved['write_ops']:,}, {moved['read_ops']:,}",
-            over_time=of_time("count", "write_ops", "read_ops"),
-        ),
-        Fact(
-            "metadata, sync calls",
-            f"{moved['meta_ops']:,}, {moved['sync_ops']:,}",
-            over_time=of_time("count", "meta_ops", "sync_ops"),
+        *(
+            Fact(f"{name} calls", f"{moved[f'{kind}_ops']:,}", over_time=of_time("count", f"{kind}_ops"))
+            for kind, name in (("write", "write"), ("read", "read"), ("meta", "metadata"), ("sync", "sync"))
         ),
         *([Fact("calls that failed", f"{moved['errors']:,}")] if "errors" in moved else []),
     ]
     if report.io_time.slowest:
-        facts.append(Fact("slowest in I/O", words.duration(report.io_time.slowest)))
-        facts.append(Fact("median in I/O", words.duration(report.io_time.median)))
+        is_one = report.io_time.processes.height == 1
+        facts.append(Fact("in I/O calls" if is_one else "slowest in I/O", words.duration(report.io_time.slowest)))
+        facts += [] if is_one else [Fact("median in I/O", words.duration(report.io_time.median))]
     if report.usage is not None:
         facts.append(Fact("processor, of the runtime", words.percent(report.usage.processor)))
         facts.append(Fact("peak memory of a process", words.size(report.usage.most("peak_bytes")[1])))
@@ -325,14 +325,24 @@ def _call_sites(report: JobReport) -> list[Section]:
 def _distributions(report: JobReport) -> list[Section]:
     sections = []
     processes = words.count(report.io_time.processes.height, "process")
-    if report.io_time.slowest:
+    if report.io_time.slowest and report.io_time.processes.height > 1:
         chart = distributions.io_time_by_rank(report.io_time.processes)
         sections.append(Section("Time in I/O calls, by process", chart=chart, note=f"{processes}, all of the run."))
     for heading, frame, say, what in (
         ("Transfer sizes", report.sizes, words.size, "size of a call, up to"),
         ("Latencies", report.latencies, lambda most: words.duration((most + 1) / 1e9), "duration of a call, below"),
     ):
-        if frame.height:
+        used = frame.filter(pl.col("calls") > 0)
+        if used.height == 1:  # a chart of one bar says no more
+            only = used.row(0, named=True)
+            least, most = (
+                None if end is None else words.size(end) if frame is report.sizes else words.duration(end / 1e9)
+                for end in (only["least"], only["most"])
+            )
+            between = f"at least {least}" if most is None else f"from {least} to {most}"
+            said = f"{words.count(only['calls'], ONE_CALL[only['kind']])}, {between}."
+            sections.append(Section(heading, text=[said]))
+        elif frame.height:
             named = frame.with_columns(bin=pl.Series([MORE if most is None else say(most) for most in frame["most"]]))
             note = f"{words.count(whole(frame['calls'].sum()), 'call')} of {processes}."
             text = access_lines(report.summary) if frame is report.sizes else []

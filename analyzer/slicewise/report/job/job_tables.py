@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from slicewise.analysis.job.totals import Summary
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.analysis.job.totals import JobTotals
+from slicewise.report.tables import NOTHING, Cell, Column, Table
 from slicewise.text import words
 
 if TYPE_CHECKING:
-    from slicewise.report.over_time import Kind
+    from slicewise.report.over_time import FigureKind
 
 NO_SLICES = range(0)
 NOWHERE = "(on no file system)"
 NOWHERE = "(on no file system)"
 
 
-def mounts_table(summary: Summary, by_slice: pl.DataFrame | None = None, slices: range = NO_SLICES) -> Table:
+def mounts_table(summary: JobTotals, by_slice: pl.DataFrame | None = None, slices: range = NO_SLICES) -> Table:
     """One row a file system that the job did I/O on. by_slice: as analysis.job.io_time.per_storage_slice gives it, for
     figures of a chosen time; slices: the axis of the page.
     """
@@ -38,26 +38,28 @@ def mounts_table(summary: Summary, by_slice: pl.DataFrame | None = None, slices:
             Column("in metadata", "s", spare=2),
         ]
     )
+    how = summary.coverage.imported
+    are_processes_known = how is None or not how.is_served
     for mount in summary.mounts:
         over_time = _sums_of(mount, by_slice, slices)
         table.add(
             mount["point"] or NOWHERE,
             mount["type"],
             mount["source"],
-            _count(mount["processes"]),
+            _count(mount["processes"]) if are_processes_known else NOTHING,
             over_time(_size(mount["write_bytes"]), "size", "write_bytes"),
-            over_time(_duration(mount["write_seconds"]), "duration", "write_seconds"),
+            _in_calls(mount["write_seconds"], over_time, "write_seconds"),
             over_time(_size(mount["read_bytes"]), "size", "read_bytes"),
-            over_time(_duration(mount["read_seconds"]), "duration", "read_seconds"),
+            _in_calls(mount["read_seconds"], over_time, "read_seconds"),
             over_time(_count(mount["meta_ops"]), "count", "meta_ops"),
-            over_time(_duration(mount["meta_seconds"]), "duration", "meta_seconds"),
+            _in_calls(mount["meta_seconds"], over_time, "meta_seconds"),
         )
     return table
 
 
 def _sums_of(
     mount: Mapping[str, Any], by_slice: pl.DataFrame | None, slices: range
-) -> Callable[[Cell, Kind, str], Cell]:
+) -> Callable[[Cell, FigureKind, str], Cell]:
     """Gives a cell of a mount's row the sums of a column by slice, where these come to what the cell says."""
     if by_slice is None or not slices:
         return lambda cell, _kind, _column: cell
@@ -102,7 +104,7 @@ def _size_at_most(known: int, error: int) -> Cell | str:
     return _size(known + error) if error > known / 200 else ""
 
 
-def calls_table(summary: Summary) -> Table:
+def calls_table(summary: JobTotals) -> Table:
     """One row a function that was called, the most called first."""
     table = Table([Column("function", is_figure=False), Column("calls")])
     for operation, calls in summary.calls.items():
@@ -116,6 +118,11 @@ def _count(value: int) -> Cell:
 
 def _size(value: int) -> Cell:
     return Cell(words.size(value), value)
+
+
+def _in_calls(seconds: float | None, over_time: Callable[[Cell, FigureKind, str], Cell], column: str) -> Cell:
+    """Time in calls; None: it is not known."""
+    return Cell("-") if seconds is None else over_time(_duration(seconds), "duration", column)
 
 
 def _duration(seconds: float) -> Cell:

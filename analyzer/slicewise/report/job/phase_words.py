@@ -40,7 +40,11 @@ def phase_lines(found: Phases) -> Iterator[str]:
         if not found.periods and frame.height > 1:
             yield "No period: the phases do not come back at regular times, or too few of them were seen to tell."
     time = found.time_in_io
-    if time.slowest is not None:
+    if not time.slowest:
+        return
+    if time.slowest == time.median:  # of one process, or of equal ones
+        yield f"I/O calls took {words.percent(time.slowest)} of the runtime."
+    else:
         yield (
             f"I/O calls took {words.percent(time.slowest)} of the runtime of the process that waited longest "
             f"({time.label}), and {words.percent(time.median)} of the median process's."

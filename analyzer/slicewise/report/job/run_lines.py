@@ -1,28 +1,31 @@
-"""What `slicewise run` says at the end of a command: what was seen, how much of it that is, and what to do next."""
+"""What `slicewise run` says at the end of a command: what went wrong, what was seen, which share, what to do next."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
+
 from slicewise.analysis.coverage import Unprofiled
 from slicewise.analysis.job.io_time import IoTime
-from slicewise.analysis.job.totals import Summary
+from slicewise.analysis.job.totals import JobTotals
+from slicewise.constants import LITTLE_BYTES
+from slicewise.contract import advice, said_mishaps
+from slicewise.digest.digest import Digest
 from slicewise.digest.layers import OWN_LAYERS
 from slicewise.report.coverage import coverage_words
 from slicewise.report.job.turn_words import turn_lines
 from slicewise.text import words
+from slicewise.text.safe_text import as_named_from_here
 
 # A command that is over sooner is told what it did, and no share of its runtime: profiling has a cost that comes once.
 SHORT_SECONDS = 1.0
-# What the loaders and the libc of a few processes read for themselves.
-LITTLE_BYTES = 1 << 20
 
 
-def run_lines(summary: Summary, io_time: IoTime, job_dir: Path) -> Iterator[str]:
+def run_lines(summary: JobTotals, io_time: IoTime, job_dir: Path) -> Iterator[str]:
     """Three lines, two of a short command or one that only was sampled, and one more for each damage to the profile."""
-    shown = _as_named_from_here(job_dir)
+    shown = as_named_from_here(job_dir)
     if summary.coverage.is_sampled_alone:
         unprofiled = summary.coverage.unprofiled
         why = coverage_words.could_not_be_profiled(unprofiled) if unprofiled else "no process of it had the library"
@@ -49,6 +52,14 @@ def run_lines(summary: Summary, io_time: IoTime, job_dir: Path) -> Iterator[str]
     yield from (damage.message for damage in summary.damage)
 
 
+def mishap_lines(digest: Digest) -> Iterator[str]:
+    """A line for each mishap of the job that is worth one: how many processes met it, what it is, and what to do."""
+    said = digest.mishaps.filter(pl.col("mishap").is_in(said_mishaps()))
+    meanings = digest.meanings("mishaps")
+    for name, processes in said.group_by("mishap").agg(pl.col("process").n_unique()).sort("mishap").iter_rows():
+        yield f"{words.count(processes, 'process')}: {meanings.get(name, name)}. {advice(name)}".rstrip()
+
+
 def nothing_line(program: str, reason: str, write_bytes: int, read_bytes: int, has_collector: bool) -> str:
     """Why a command has no profile though it moved so much, as the kernel counted, and what to do about it.
 
@@ -67,25 +78,19 @@ def nothing_line(program: str, reason: str, write_bytes: int, read_bytes: int, h
     return f"{said}. The node's collector samples such processes once they run longer than a slice: try --slice 0.5"
 
 
-def _is_short(summary: Summary) -> bool:
+def _is_short(summary: JobTotals) -> bool:
     seconds = words.seconds_between(summary.start, summary.end)
     return seconds is not None and seconds < SHORT_SECONDS
 
 
-def _file_bytes(summary: Summary, direction: str) -> int:
+def _file_bytes(summary: JobTotals, direction: str) -> int:
     return sum(summary.totals[layer][f"{direction}_bytes"] for layer in OWN_LAYERS)
 
 
-def _in_calls(summary: Summary, io_time: IoTime) -> str:
+def _in_calls(summary: JobTotals, io_time: IoTime) -> str:
     if io_time.processes.is_empty():
         return "no time in I/O calls"
     slowest, median = words.duration(io_time.slowest), words.duration(io_time.median)
     if io_time.processes.height == 1:
         return f"{slowest} of it in I/O calls"
     return f"in I/O calls the slowest {'rank' if summary.ranks else 'process'} was {slowest}, the median one {median}"
-
-
-def _as_named_from_here(path: Path) -> str:
-    """The path as a user would type it: relative where it lies below the current directory."""
-    relative = os.path.relpath(path)
-    return str(path) if relative.startswith("..") else relative

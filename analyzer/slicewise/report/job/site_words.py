@@ -18,13 +18,15 @@ from slicewise.symbols.resolve import Place
 from slicewise.text import words
 
 if TYPE_CHECKING:
-    from slicewise.report.over_time import Kind, OverTime
+    from slicewise.report.over_time import FigureKind, OverTime
 
 MOST_SITES = 20
 # Frames that the table shows of a site: who called the function, and who called that.
 SHOWN_FRAMES = 3
 # Sites below this share of the time are for the flame graph alone, unless there are few.
 LEAST_SHARE, FEW_SITES = 0.005, 8
+# Of fewer samples a site's share is off by a third and more (binomial): they do not say where most time goes.
+FEWEST_SAMPLES = 10
 
 
 def sites_record(found: Sites, slices: range | None = None) -> list[dict[str, Any]]:
@@ -39,25 +41,35 @@ def sites_record(found: Sites, slices: range | None = None) -> list[dict[str, An
 
 
 def site_lines(found: Sites) -> Iterator[str]:
-    """Where most of the I/O time went; nothing where no call site was sampled."""
+    """Where most of the time in I/O calls went; nothing where too few calls were sampled to tell."""
+    if found.samples["samples"].sum() < FEWEST_SAMPLES:
+        return
+    found = _alike(found)
     frame = totals(found).head(1)
     for row in frame.iter_rows(named=True):
         stack = found.stacks[row["stack"]]
         share = row["seconds"] / found.samples["seconds"].sum()
-        yield f"Most I/O time ({words.percent(share, 2)}) is spent in {place_words(stack)}."
+        yield f"Most time in I/O calls ({words.percent(share, 2)}) is spent in {place_words(stack)}."
 
 
 def sites_section(found: Sites, slices: range, slice_ns: int, axis: range) -> Section:
     """The flame graph and the table of the sites with most time. axis: the slices of the page's figures."""
-    samples = words.count(int(found.samples["samples"].sum()), "sample")
-    every = words.duration(found.sample_seconds)
     return Section(
-        "Call sites: where in the program the I/O time goes",
+        "Call sites: where in the program the time in I/O calls goes",
         text=["Each call is as wide as what it costs; click one to enlarge it, and the top one to come back."],
         flame=flame(found, slices, slice_ns),
         tables=[sites_table(found, slice_ns, axis)],
-        note=f"{samples}, one for every {every} of a thread's time in I/O calls; times, bytes and calls are estimated "
-        "from them.",
+        note=estimated_from(found),
+    )
+
+
+def estimated_from(found: Sites) -> str:
+    """What the figures of call sites are estimated from."""
+    samples = words.count(int(found.samples["samples"].sum()), "sample")
+    every = words.duration(found.sample_seconds)
+    return (
+        f"{samples}, one for every {every} of a thread's time in I/O calls; times, bytes and calls are estimated from "
+        "them."
     )
 
 
@@ -111,7 +123,7 @@ def _over_time(found: Sites, row: Mapping[str, Any], axis: range) -> list[OverTi
     from slicewise.report.over_time import sums  # brings numpy along
 
     samples = found.samples.filter(pl.col("stack") == row["stack"])
-    columns: tuple[tuple[Kind, str], ...] = (("duration", "seconds"), ("size", "bytes"), ("count", "calls"))
+    columns: tuple[tuple[FigureKind, str], ...] = (("duration", "seconds"), ("size", "bytes"), ("count", "calls"))
     return [sums(kind, samples, [column], axis, [row[column]]) for kind, column in columns]
 
 

@@ -37,8 +37,9 @@ def _where(misfit: Misfit) -> str:
     if ratio is not None and abs(ratio - 1) > SAME_RATE:
         than = "less" if ratio < 1 else "more"
         return f"The storage gave all jobs together {words.percent(abs(ratio - 1))} {than} than the model has."
+    if ratio is None:
+        return "What the storage gave all jobs together is not known."
+    together = "All jobs together got what the model has in the slices that they filled"
     if misfit.observed > misfit.predicted.high:
-        return (
-            "The time was lost outside of the slices that the jobs filled: at the beginning, at the end or in a pause."
-        )
-    return "The time was gained outside of the slices that the jobs filled."
+        return f"{together}: the time was lost at the beginning, at the end or in a pause."
+    return f"{together}; where the time was gained is not known."

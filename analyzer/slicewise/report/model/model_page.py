@@ -1,4 +1,4 @@
-"""The page of `slicewise model check`: predicted against observed runtimes of a campaign."""
+"""The page of `slicewise study model check`: predicted against observed runtimes of a campaign."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def check_page(checked: pl.DataFrame, how: str, unseen: Sequence[str]) -> Page:
                 note="A runtime is from the first to the last byte that the job moved beside the others.",
             )
         ],
-        steps=[Step("Predict when other jobs would end side by side:", "slicewise model predict --help")],
+        steps=[Step("Predict when other jobs would end side by side:", "slicewise study model predict --help")],
         unseen=list(unseen),
     )

@@ -1,4 +1,4 @@
-"""What `slicewise model` shows: tables and lines of fits, predictions, inverses and checks."""
+"""What `slicewise study model` shows: tables and lines of fits, predictions, inverses and checks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 import polars as pl
 
-from slicewise.analysis.sharing.capacity_curve import CapacityCurve
+from slicewise.analysis.capacity.by_clients import CapacityCurve
 from slicewise.analysis.sharing.fitted_model import misfit_of
 from slicewise.analysis.sharing.model import FittedModel, ModelJob, ModelledRuntime
 from slicewise.analysis.sharing.proportional import Schedule, SharingJob
@@ -176,7 +176,7 @@ def _by_the_first_half(row: Mapping[str, Any]) -> Cell:
 
 
 class CheckSummary(TypedDict):
-    """The keys of `slicewise model check --json`; see `summary`."""
+    """The keys of `slicewise study model check --json`; see `summary`."""
 
     jobs: int
     not_predicted: int

@@ -15,6 +15,7 @@ from slicewise.digest.digest import Digest
 from slicewise.report.page import Section
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
+from slicewise.text.users import user_name
 
 HEADING = "Unprofiled neighbours on this job's nodes"
 NOTE = (
@@ -116,4 +117,4 @@ def _who(row: dict[str, Any]) -> str:
     if row["user"] is None:
         return "all other users together"
     own = ", this job's own" if row["is_own_user"] else ""
-    return f"user {row['user']}{own}"
+    return f"user {user_name(row['user'])}{own}"

@@ -41,6 +41,7 @@ def _direction(overlap: Overlap, direction: DirectionOverlap) -> dict[str, Any]:
             ("every_process", direction.regions.every_process),
             ("union", direction.regions.union),
             ("any_process", direction.regions.any_process),
+            ("any_union", direction.regions.any_union),
         )
     }
     region = _region(overlap, direction.basis)
@@ -62,7 +63,7 @@ def _direction(overlap: Overlap, direction: DirectionOverlap) -> dict[str, Any]:
         },
         "model": {
             "capacity": direction.capacity
-            and {**_rate_estimate(direction.capacity.bytes_per_second), "source": direction.capacity.source},
+            and {**_rate_estimate(direction.capacity.rate), "source": direction.capacity.source},
             "predictions": direction.predictions,
             "inverses": direction.inverses,
         },

@@ -14,6 +14,7 @@ from slicewise.analysis.job.heat import heats
 from slicewise.analysis.overlap.overlap import DirectionOverlap, Overlap, is_negligible
 from slicewise.charts import heatmap, runtimes, throughput
 from slicewise.digest.activity import Direction
+from slicewise.digest.processes import known_nodes
 from slicewise.estimate import Estimate
 from slicewise.report.coverage.unseen import seen_section, with_marks
 from slicewise.report.over_time import TimeAxis
@@ -62,7 +63,7 @@ def overlap_page(
             ),
             Step(
                 "See what taking turns would have changed:",
-                command("policy", *(paths.get(name, name) for name in names)),
+                command("turns", "policy", *(paths.get(name, name) for name in names)),
             ),
         ],
         unseen=[*main.notes, *(note for other in others for note in other.notes if note not in main.notes), *unseen],
@@ -123,7 +124,7 @@ def _throughput_section(
     capacity = direction.capacity
     text = []
     if capacity is not None:
-        estimate = capacity.bytes_per_second
+        estimate = capacity.rate
         between = words.interval(estimate.low / words.MIB, estimate.high / words.MIB)
         text = [f"Capacity {words.rate(estimate.value)} {between}: {estimate.how}."]
     return Section(
@@ -136,7 +137,7 @@ def _throughput_section(
             overlap.slice_ns,
             fair=direction.shares.select("job", "slice", pl.col(fair_column).alias("bytes")),
             fair_by=weight,
-            capacity=capacity.bytes_per_second if capacity else None,
+            capacity=capacity.rate if capacity else None,
             region=region,
             region_text="active overlapping region" if region else "",
         ),
@@ -196,7 +197,7 @@ def _runtimes_frame(direction: DirectionOverlap) -> pl.DataFrame:
 def _behind(overlap: Overlap, direction: DirectionOverlap) -> str:
     """What stands behind a chart: slices, processes, nodes, and the processes that never moved a byte."""
     active = direction.activity["slice"].n_unique()
-    nodes = overlap.members["node"].n_unique()
+    nodes = len(known_nodes(overlap.members))
     idle = sum(job.idle_processes for job in direction.jobs)
     processes = words.processes_on_nodes(len(overlap.members), nodes)
     note = f"{words.slices_of(active, overlap.slice_ns)} with bytes, {processes}"

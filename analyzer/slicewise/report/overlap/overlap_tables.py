@@ -9,10 +9,8 @@ from slicewise.analysis.sharing.runtimes import Inverse, Prediction
 from slicewise.charts import style
 from slicewise.report.over_time import OverTime, sums
 from slicewise.report.overlap.overlap_words import closest, is_fitted, runtime_of
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report.tables import NOTHING, Cell, Column, Table
 from slicewise.text import words
-
-NOTHING = Cell("-", "")
 
 
 def colours_of(overlap: Overlap) -> dict[str, str]:
@@ -48,8 +46,8 @@ def jobs_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
         cells = [
             Cell(job.job, colour=colours[job.job]),
             Cell(programs[job.job]),
-            Cell(f"{job.processes:,}", job.processes),
-            Cell(f"{job.nodes:,}", job.nodes),
+            Cell(f"{job.processes:,}", job.processes) if job.processes else NOTHING,
+            Cell(f"{job.nodes:,}", job.nodes) if job.nodes else NOTHING,
             replace(rate_cell(job.overall_bytes_per_second), over_time=_rate_over_time(overlap, direction, job)),
             rate_cell(job.region_bytes_per_second),
             Cell(words.size(even.mean_bytes), even.mean_bytes) if even else NOTHING,
@@ -126,7 +124,7 @@ def predictions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
                     Cell(row.job, colour=colours[row.job]),
                     said,
                     model.weight or "-",
-                    model.method,
+                    _model(model),
                     _seconds_cell(row.seconds.value),
                     words.interval(row.seconds.low, row.seconds.high),
                     _seconds_cell(row.observed_seconds),
@@ -134,6 +132,12 @@ def predictions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
                     is_greyed=bool(model.doubt),
                 )
     return table
+
+
+def _model(model: Prediction | Inverse) -> str:
+    if isinstance(model, Prediction) and model.is_in_sample:
+        return f"{model.method}, in-sample"
+    return f"{model.method} (equations 1 and 2)" if model.method == "pair model" and model.doubt else model.method
 
 
 def inapplicable(direction: DirectionOverlap) -> list[str]:

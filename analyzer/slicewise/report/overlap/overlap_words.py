@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap
+from slicewise.analysis.overlap.region import Region
 from slicewise.analysis.sharing.runtimes import Inverse, PredictedRuntime, Prediction
+from slicewise.constants import LITTLE_BYTES
 from slicewise.digest.activity import Direction
 from slicewise.report.blame import blame_words
 from slicewise.report.model.misfit_words import misfit_words
@@ -74,16 +76,35 @@ def of_unknown(blames: Sequence[Blame]) -> list[str]:
 
 
 def where_and_when(overlap: Overlap, direction: DirectionOverlap) -> str:
-    """Such as: Jobs A and B both wrote to /scratch from 10:31:04 to 10:34:28 (51 slices of 4 s)."""
+    """Such as: Jobs A and B both wrote to /scratch from 10:31:04 to 10:34:28 (51 slices of 4 s).
+
+    Where they met again and again: in how many slices, and which run of these is the region.
+    """
     jobs = [job.job for job in overlap.jobs]
     who = f"Jobs {words.listing(jobs)} {'both' if len(jobs) == 2 else 'all'}"
     done = f"{DONE[direction.direction]} {place(direction)}"
     region = direction.basis
     if region is None:
         return f"{who} {done}, but never in the same slice."
-    span = words.span(region.first_slice * overlap.slice_ns, region.end_slice * overlap.slice_ns, overlap.slice_ns)
     weaker = "" if region.kind == "every process" else ", though never with all their processes at once"
-    return f"{who} {done} from {span} ({words.slices_of(region.slices, overlap.slice_ns)}){weaker}."
+    shared = direction.regions.any_union
+    if shared is None or shared.slices == region.slices:
+        return f"{who} {done} {_from_to(overlap, region)}{weaker}."
+    longest = "the longest run of slices with all their processes" if not weaker else "the longest run of such slices"
+    return (
+        f"{who} {done} {_from_to(overlap, shared)}{weaker}. The active overlapping region, {longest}, is "
+        f"{_from_to(overlap, region)}."
+    )
+
+
+def _from_to(overlap: Overlap, region: Region) -> str:
+    """Such as: from 10:31:04 to 10:34:28 (51 slices of 4 s). Where slices between are left out: in 51 slices of 4 s
+    from 10:31:04 to 10:34:28.
+    """
+    slices = words.slices_of(region.slices, overlap.slice_ns)
+    span = words.span(region.first_slice * overlap.slice_ns, region.end_slice * overlap.slice_ns, overlap.slice_ns)
+    is_whole = region.slices == region.end_slice - region.first_slice
+    return f"from {span} ({slices})" if is_whole else f"in {slices} from {span}"
 
 
 def place(direction: DirectionOverlap) -> str:
@@ -95,13 +116,17 @@ def place(direction: DirectionOverlap) -> str:
 def who_got_what(direction: DirectionOverlap) -> str:
     """Such as: There A (60 processes on 5 nodes) got 83.1 MiB/s and B (12 on 1) got 19.0: 4.4 to 1, where ..."""
     got = [
-        f"{job.job} ({_processes(job, is_first=place == 0)}) got {words.rate(job.region_bytes_per_second)}"
+        f"{job.job}{_in_brackets(job, is_first=place == 0)} got {words.rate(job.region_bytes_per_second)}"
         for place, job in enumerate(direction.jobs)
         if job.region_bytes_per_second is not None
     ]
     if direction.basis is None or not got:
         return ""
     ratio = direction.ratio
+    few = [job for job in direction.jobs if job.bytes < LITTLE_BYTES]
+    if few and len(few) < len(direction.jobs):
+        who = words.listing(f"{job.job} {DID[direction.direction]} only {words.size(job.bytes)}" for job in few)
+        return f"There {words.listing(got)}. {who}: no more than programs need to start."
     if ratio is None or not ratio.region or len(got) != 2:
         return f"There {words.listing(got)}."
     leads = ratio.region >= 1
@@ -117,22 +142,24 @@ def who_got_what(direction: DirectionOverlap) -> str:
         if rates[0] != rates[1]
         else f"While both {DID[direction.direction]}, each got {rates[0]} MiB/s"
     )
-    return f"{got_more}. {_sizes(winner, loser)}."
+    return " ".join(words.sentence(said) for said in (got_more, _sizes(winner, loser)) if said)
 
 
 def _sizes(one: JobInDirection, other: JobInDirection) -> str:
     """Such as: large has 60 processes on 5 nodes, small 12 on 1. Where some ranks moved nothing: how many
     moved bytes.
     """
+    if one.processes is None or other.processes is None:
+        known = [job for job in (one, other) if job.processes is not None]
+        return f"{known[0].job} has {_processes(known[0], is_first=True)}" if known else ""
     if one.idle_processes or other.idle_processes:
+        there = f", on {words.count(one.nodes, 'node')}" if one.nodes else ""
+        also = f", on {other.nodes:,}" if other.nodes else ""
         return (
-            f"{words.count(one.processes, 'process')} of {one.job} moved bytes there, on "
-            f"{words.count(one.nodes, 'node')}, and {other.processes:,} of {other.job}, on {other.nodes:,}"
+            f"{words.count(one.processes, 'process')} of {one.job} moved bytes there{there}"
+            f"{',' if there else ''} and {other.processes:,} of {other.job}{also}"
         )
-    return (
-        f"{one.job} has {words.processes_on_nodes(one.processes, one.nodes)}, "
-        f"{other.job} {other.processes:,} on {other.nodes:,}"
-    )
+    return f"{one.job} has {_processes(one, is_first=True)}, {other.job} {_processes(other, is_first=False)}"
 
 
 def what_it_cost(direction: DirectionOverlap) -> str:
@@ -161,6 +188,8 @@ def how_well_predicted(direction: DirectionOverlap) -> str:
     if prediction is None or worst is None or worst.relative_error is None:
         return ""
     chosen = ", the weight that fits this very run best," if is_fitted(direction) else ""
+    if prediction.is_in_sample:
+        chosen += " (in-sample: with rates of this very run)"
     return (
         f"A model of sharing by {prediction.weight}{chosen} gives the I/O of {worst.job} "
         f"{words.seconds(worst.seconds.value)} instead of {words.seconds(worst.observed_seconds)} "
@@ -236,7 +265,13 @@ def runtime_of(prediction: Prediction, job: str) -> PredictedRuntime | None:
     return next((runtime for runtime in prediction.jobs if runtime.job == job), None)
 
 
+def _in_brackets(job: JobInDirection, is_first: bool) -> str:
+    return "" if job.processes is None else f" ({_processes(job, is_first)})"
+
+
 def _processes(job: JobInDirection, is_first: bool) -> str:
+    """A job's processes and nodes, such as: 60 processes on 5 nodes, or 12 on 1. They must be known."""
+    assert job.processes is not None
     if is_first:
         return words.processes_on_nodes(job.processes, job.nodes)
-    return f"{job.processes:,} on {job.nodes:,}"
+    return f"{job.processes:,} on {job.nodes:,}" if job.nodes else f"{job.processes:,}"

@@ -22,7 +22,7 @@ def comparison_record(comparison: Comparison, chosen: str) -> dict[str, Any]:
 
 
 def after_the_fact_record(found: AfterTheFact, page: Path) -> dict[str, Any]:
-    """What `slicewise policy JOB... --json` prints."""
+    """What `slicewise turns policy JOB... --json` prints."""
     return {
         **comparison_record(found.comparison, found.chosen),
         "best": found.best.policy,

@@ -53,14 +53,14 @@ def policy_page(
                 chart=charts.costs(_costs(comparison), SHORT_NAMES),
                 tables=[costs_table(comparison)],
                 note="Each metric is shown as a share of what it is where the jobs interfere. Less is better. An "
-                "interference factor is the I/O time over the I/O time alone; a job's time in I/O counts from the "
+                "interference factor is the I/O span over the I/O span alone; a job's time in I/O counts from the "
                 "beginning of each I/O phase, with waiting. CPU seconds: processes times that.",
             ),
             Section(heading="What each job gains and loses", tables=[jobs_table(comparison)]),
             *([Section(heading="Does the simulation fit what happened?", tables=[checked])] if checked else []),
             *(_sweep_sections(comparison, sweep) if sweep else []),
         ],
-        steps=[Step("Let jobs take turns, with a coordinator:", "slicewise coordinate --help")],
+        steps=[Step("Let jobs take turns, with a coordinator:", "slicewise turns wait --help")],
         unseen=[*notes, *unseen],
     )
 
@@ -89,8 +89,8 @@ def _sweep_sections(comparison: Comparison, sweep: Sweep) -> Iterator[Section]:
             chart=charts.over_offset(rows, "interference", "interference factor", moved, against, actual),
         )
         yield Section(
-            heading=f"{name}: I/O time",
-            chart=charts.over_offset(rows, "seconds", "I/O time (s)", moved, against, actual),
+            heading=f"{name}: I/O span",
+            chart=charts.over_offset(rows, "seconds", "I/O span (s)", moved, against, actual),
         )
 
 

@@ -13,7 +13,7 @@ from slicewise.text import words
 
 # More jobs have no row each on the terminal; the page and JSON have them.
 MOST_JOBS = 12
-# Less than this of a job's I/O time is rounding, or the ends of slices.
+# Less than this of a job's I/O span is rounding, or the ends of slices.
 NO_GAIN = 1e-3
 
 
@@ -64,12 +64,12 @@ def claims_table(found: Claims) -> Table:
 
 
 def jobs_table(comparison: Comparison) -> Table:
-    """A row a policy and job: I/O time, interference factor, and what the job gains."""
+    """A row a policy and job: I/O span, interference factor, and what the job gains."""
     table = Table(
         [
             Column("policy", is_figure=False),
             Column("job", is_figure=False),
-            Column("I/O time", "s"),
+            Column("I/O span", "s"),
             Column("alone", "s"),
             Column("factor"),
             Column("gains", "s"),
@@ -92,9 +92,9 @@ def jobs_table(comparison: Comparison) -> Table:
 
 
 def factors_table(comparison: Comparison) -> Table:
-    """A row a job, a column a policy: I/O time and interference factor. For the terminal, and few jobs."""
+    """A row a job, a column a policy: I/O span and interference factor. For the terminal, and few jobs."""
     names = [one.policy for one in comparison.simulated]
-    table = Table([Column("I/O time (interference factor)", is_figure=False), *(Column(name) for name in names)])
+    table = Table([Column("I/O span (interference factor)", is_figure=False), *(Column(name) for name in names)])
     for outcomes in zip(*(one.jobs for one in comparison.simulated), strict=True):
         cells = [f"{words.seconds(job.io_seconds)} ({words.number(job.interference)})" for job in outcomes]
         table.add(outcomes[0].job, *cells)
@@ -102,13 +102,13 @@ def factors_table(comparison: Comparison) -> Table:
 
 
 def checks_table(found: AfterTheFact) -> Table:
-    """A row a job: I/O time as it was and as simulated without a policy."""
+    """A row a job: I/O span as it was and as simulated without a policy."""
     table = Table(
         [
             Column("job", is_figure=False),
             Column("processes"),
             Column("I/O phases"),
-            Column("I/O time", "s"),
+            Column("I/O span", "s"),
             Column("simulated", "s"),
             Column("error", "%"),
             Column("rate alone from", is_figure=False),

@@ -7,6 +7,7 @@ from slicewise.analysis.policies.claims import Claims
 from slicewise.analysis.policies.comparison import Comparison
 from slicewise.analysis.policies.replay import Replay
 from slicewise.analysis.policies.simulation import Simulated
+from slicewise.constants import TOO_FAR_OFF
 from slicewise.kinds import Metric, Policy
 from slicewise.text import words
 
@@ -23,9 +24,9 @@ MEANINGS: dict[Policy, str] = {
     "delay": "who arrives while others do I/O waits for a while, or until they are done, and then shares",
     "dynamic": "at each arrival and end, whichever of these, or the shortest I/O first, is expected to cost least",
 }
-# Less than this of a job's I/O time is no gain and no loss worth a word.
+# Less than this of a job's I/O span is no gain and no loss worth a word.
 WORTH_A_WORD = 0.005
-# From this error of a job's I/O time on it is told what to do.
+# From this error of a job's I/O span on it is told what to do.
 LARGE_ERROR = 0.1
 
 
@@ -49,6 +50,11 @@ def verdict(comparison: Comparison) -> str:
 def verdict_after(found: AfterTheFact) -> str:
     """The first sentence on jobs that ran: the policy that would have cost least, or why none is recommended."""
     comparison = found.comparison
+    worst = max((abs(check.relative_error) for check in found.checks), default=0.0)
+    if worst > TOO_FAR_OFF:
+        errors = [f"{check.job} {words.signed_percent(check.relative_error)}" for check in found.checks]
+        off = f"simulated as they ran, the jobs' I/O spans are off by {words.listing(errors)}"
+        return f"What turns would change is not known: {off}. The figures below are no forecast."
     if not found.is_worth_it or found.is_recommended:
         return verdict(comparison)
     metric, gain = comparison.metric, comparison.gain(found.best)
@@ -61,10 +67,10 @@ def verdict_after(found: AfterTheFact) -> str:
 def fit(found: AfterTheFact) -> str:
     """How well the simulation has the jobs run as they did."""
     errors = [f"{check.job} {words.signed_percent(check.relative_error)}" for check in found.checks]
-    said = f"Check of the simulation: simulated as they ran, the jobs' I/O times are off by {words.listing(errors)}."
+    said = f"Check of the simulation: simulated as they ran, the jobs' I/O spans are off by {words.listing(errors)}."
     if max(abs(check.relative_error) for check in found.checks) <= LARGE_ERROR:
         return said
-    return f"{said} A model of more runs may fit better: slicewise model fit PROFILES -o M, then --fitted M."
+    return f"{said} A model of more runs may fit better: slicewise study model fit PROFILES -o M, then --fitted M."
 
 
 def basis(found: AfterTheFact) -> list[str]:
@@ -99,7 +105,7 @@ def basis(found: AfterTheFact) -> list[str]:
 
 
 def for_whom(comparison: Comparison, simulated: Simulated) -> str:
-    """Who gains and who loses I/O time under a policy."""
+    """Who gains and who loses I/O span under a policy."""
     gains, losses = [], []
     for job, won in zip(comparison.undisturbed.jobs, comparison.seconds_won(simulated), strict=True):
         if won > WORTH_A_WORD * job.io_seconds:
@@ -107,7 +113,7 @@ def for_whom(comparison: Comparison, simulated: Simulated) -> str:
         elif -won > WORTH_A_WORD * job.io_seconds:
             losses.append(f"{job.job} {words.seconds(-won)}")
     told = [f"{verb}: {words.listing(jobs)}" for verb, jobs in (("Gains", gains), ("Loses", losses)) if jobs]
-    return f"{'. '.join(told)} of I/O time." if told else "No job gains or loses I/O time."
+    return f"{'. '.join(told)} of I/O span." if told else "No job gains or loses I/O span."
 
 
 def meanings(comparison: Comparison) -> list[str]:

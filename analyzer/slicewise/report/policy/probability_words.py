@@ -57,7 +57,7 @@ def notes(found: Probability) -> list[str]:
     if found.io_source == "assumed":
         lines.append(
             "A job log does not hold the share of time in I/O. Profiles would tell: "
-            "slicewise policy probability PROFILES --swf FILE"
+            "slicewise turns probability PROFILES --swf FILE"
         )
     if found.observed is not None:
         lines.append(f"Observed: {words.sentence(found.observed.anybody.how)}")
@@ -115,7 +115,7 @@ def log_lines(log: JobLog) -> list[str]:
 
 
 def probability_record(found: Probability, log: JobLog | None, page: Path | None) -> dict[str, Any]:
-    """What `slicewise policy probability --json` prints."""
+    """What `slicewise turns probability --json` prints."""
     return {
         "probability": found.anybody,
         "probability_of_another": found.somebody_else,

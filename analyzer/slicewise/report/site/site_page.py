@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.analysis.site.load import OTHERS, Load, StorageLoad
-from slicewise.analysis.site.summary import MOST_JOBS, MOST_ROWS, Summary
+from slicewise.analysis.site.load import OTHERS, SiteLoad, StorageLoad
+from slicewise.analysis.site.summary import MOST_JOBS, MOST_ROWS, SiteSummary
 from slicewise.analysis.site.worst import head
 from slicewise.charts import style, throughput
 from slicewise.report.page import Fact, Page, Section, Step, command
@@ -19,18 +19,20 @@ from slicewise.report.site.site_tables import (
     pairs_table,
     quality_sentence,
     quality_table,
+    size_cell,
     worst_sentence,
     worst_table,
 )
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
+from slicewise.text.users import user_name
 
 OTHERS_COLOUR = "#9aa3ad"
 # A pair of keys, or a key and nothing, and the page that is about them.
 Links = Mapping[tuple[str, str], str]
 
 
-def site_page(found: Summary, catalog: str, links: Links) -> Page:
+def site_page(found: SiteSummary, catalog: str, links: Links) -> Page:
     """The page. links: of jobs (key, "") and of pairs of jobs (both keys) to pages that lie beside it."""
     begin, end = words.local_time(found.start_ns), words.local_time(found.end_ns)
     when = f"{begin:%Y-%m-%d}" if begin.date() == end.date() else f"{begin:%Y-%m-%d} to {end:%Y-%m-%d}"
@@ -58,13 +60,13 @@ def site_page(found: Summary, catalog: str, links: Links) -> Page:
     )
 
 
-def _sentences(found: Summary, when: str) -> list[str]:
+def _sentences(found: SiteSummary, when: str) -> list[str]:
     moved = words.wrote_and_read(found.write_bytes, found.read_bytes)
     first = f"{when}: {words.count(found.jobs, 'job')} of {words.count(found.users, 'user')} {moved}."
     return [_verdict(found), first, worst_sentence(found.worst)]
 
 
-def _steps(found: Summary, catalog: str) -> list[Step]:
+def _steps(found: SiteSummary, catalog: str) -> list[Step]:
     """The command that says to whom the job lost that lost most."""
     losers = found.worst.rows.filter(found.worst.rows["lost_seconds"] > 0).sort("lost_seconds", descending=True)
     if losers.is_empty():
@@ -74,7 +76,7 @@ def _steps(found: Summary, catalog: str) -> list[Step]:
     return [Step(said, f"SLICEWISE_CATALOG={shlex.quote(catalog)} {command('blame', worst['key'])}")]
 
 
-def _verdict(found: Summary) -> str:
+def _verdict(found: SiteSummary) -> str:
     """Who cost others most."""
     rows = found.worst.rows
     if rows.is_empty():
@@ -91,7 +93,7 @@ def _verdict(found: Summary) -> str:
     )
 
 
-def _facts(found: Summary) -> list[Fact]:
+def _facts(found: SiteSummary) -> list[Fact]:
     told = found.worst.rows["lost_seconds"].drop_nulls()
     return [
         Fact("jobs", f"{found.jobs:,}"),
@@ -107,7 +109,7 @@ def _facts(found: Summary) -> list[Fact]:
     ]
 
 
-def _worst(found: Summary, links: Links) -> Section:
+def _worst(found: SiteSummary, links: Links) -> Section:
     larger = pl.max_horizontal("lost_seconds", "caused_seconds")
     rows = head(found.worst.rows, MOST_ROWS).sort(larger, descending=True, maintain_order=True)
     return Section(
@@ -120,7 +122,7 @@ def _worst(found: Summary, links: Links) -> Section:
     )
 
 
-def _load_sections(load: Load) -> list[Section]:
+def _load_sections(load: SiteLoad) -> list[Section]:
     seconds = words.duration(load.piece_ns / 1e9)
     rest = load.of - len(load.storages)
     sections = []
@@ -152,14 +154,15 @@ def _storage_sentence(one: StorageLoad) -> str:
     )
 
 
-def _trend(found: Summary) -> list[Section]:
+def _trend(found: SiteSummary) -> list[Section]:
     days = Table(
         [Column("day", is_figure=False), Column("jobs"), Column("read", "bytes"), Column("written", "bytes"),
          Column("speed in calls", "MiB/s"), Column("a metadata call", "s")]
     )  # fmt: skip
     for row in found.days.iter_rows(named=True):
         days.add(
-            f"{row['day']}", Cell(f"{row['jobs']:,}", row["jobs"]), _size(row["read_bytes"]), _size(row["write_bytes"]),
+            f"{row['day']}", Cell(f"{row['jobs']:,}", row["jobs"]),
+            size_cell(row["read_bytes"]), size_cell(row["write_bytes"]),
             _speed(row["mib_per_second"]), _seconds(row["meta_call_seconds"]),
         )  # fmt: skip
     programs = Table(
@@ -172,7 +175,7 @@ def _trend(found: Summary) -> list[Section]:
             row["program"] or "-",
             Cell(f"{sign}{words.duration(abs(row['change_seconds']))}", row["change_seconds"]),
             *(Cell(f"{row[f'{half}_jobs']:,}", row[f"{half}_jobs"]) for half in HALVES),
-            *(_size(row[f"{half}_bytes"]) for half in HALVES),
+            *(size_cell(row[f"{half}_bytes"]) for half in HALVES),
             *(_speed(row[f"{half}_mib_per_second"]) for half in HALVES),
         )
     return [
@@ -194,7 +197,7 @@ def _trend(found: Summary) -> list[Section]:
 HALVES = ("first", "second")
 
 
-def _pairs(found: Summary, links: Links) -> Section:
+def _pairs(found: SiteSummary, links: Links) -> Section:
     rows = found.pairs
     table = _linked(pairs_table(rows.iter_rows(named=True)), [_of_pair(links, *both) for both in _keys(rows, "other")])
     return Section(
@@ -205,7 +208,7 @@ def _pairs(found: Summary, links: Links) -> Section:
     )
 
 
-def _metadata(found: Summary, links: Links) -> list[Section]:
+def _metadata(found: SiteSummary, links: Links) -> list[Section]:
     if found.metadata.is_empty() or found.metadata_call_seconds is None:
         return []
     table = Table(
@@ -214,7 +217,7 @@ def _metadata(found: Summary, links: Links) -> list[Section]:
     )  # fmt: skip
     for row in found.metadata.iter_rows(named=True):
         table.add(
-            row["job"] or "-", Cell(str(row["user"])), row["program"] or "-", row["storage"] or "-",
+            row["job"] or "-", Cell(user_name(row["user"]), row["user"]), row["program"] or "-", row["storage"] or "-",
             Cell(f"{row['meta_ops']:,}", row["meta_ops"]), _seconds(row["seconds"]), _seconds(row["call_seconds"]),
         )  # fmt: skip
     return [
@@ -230,7 +233,7 @@ def _metadata(found: Summary, links: Links) -> list[Section]:
     ]  # fmt: skip
 
 
-def _quality(found: Summary, links: Links) -> Section:
+def _quality(found: SiteSummary, links: Links) -> Section:
     bad = found.quality.filter(~found.quality["is_good"]).head(MOST_ROWS)
     tables = [_linked(quality_table(bad.iter_rows(named=True)), _of_jobs(bad, links))] if bad.height else []
     if found.unprofiled.height:
@@ -247,7 +250,7 @@ def _quality(found: Summary, links: Links) -> Section:
     return Section(heading="How much was seen", text=[quality_sentence(found.quality)], tables=tables)
 
 
-def _unseen(found: Summary) -> list[str]:
+def _unseen(found: SiteSummary) -> list[str]:
     times = int(found.unprofiled["times"].sum()) if found.unprofiled.height else 0
     return [
         *([f"{words.count(times, 'program start')} of jobs could not be profiled"] if times else []),
@@ -274,10 +277,6 @@ def _of_pair(links: Links, one: str, other: str) -> str:
 
 def _keys(rows: Any, other: str) -> list[tuple[str, str]]:
     return list(zip(rows["key"], rows[other], strict=True))
-
-
-def _size(value: int) -> Cell:
-    return Cell(words.size(value) if value else "-", value)
 
 
 def _speed(value: float | None) -> Cell:

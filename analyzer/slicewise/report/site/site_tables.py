@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from slicewise.digest.jobs import SERVED
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
+from slicewise.text.users import user_name
 
 if TYPE_CHECKING:  # numpy would come along
     from slicewise.analysis.site.overlaps import Pairs
@@ -28,11 +30,18 @@ def jobs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     for row in rows:
         state = [*(["running"] if row["is_running"] else []), *(["damaged"] if row["damaged"] else [])]
         table.add(
-            row["job"], Cell(str(row["user"]), row["user"]), row["program"], Cell(f"{row['processes']:,}"),
-            Cell(f"{row['nodes']:,}"), _time(row["start_ns"]), Cell(words.duration(row["seconds"]), row["seconds"]),
-            _size(row["read_bytes"]), _size(row["write_bytes"]), row["storage"] or "-", ", ".join(state),
+            row["job"], Cell(user_name(row["user"]), row["user"]), row["program"], *_processes(row),
+            _time(row["start_ns"]), Cell(words.duration(row["seconds"]), row["seconds"]),
+            size_cell(row["read_bytes"]), size_cell(row["write_bytes"]), row["storage"] or "-", ", ".join(state),
         )  # fmt: skip
     return table
+
+
+def _processes(row: Mapping[str, Any]) -> list[Cell]:
+    """Processes and nodes, which file servers do not know."""
+    if row["source"] == SERVED:
+        return [Cell("-"), Cell("-")]
+    return [Cell(f"{row[name]:,}") for name in ("processes", "nodes")]
 
 
 def partners_table(rows: Iterable[Mapping[str, Any]]) -> Table:
@@ -44,9 +53,9 @@ def partners_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     )  # fmt: skip
     for row in rows:
         table.add(
-            row["job"] or "-", Cell(str(row["user"])), row["program"] or "-", row["storage"] or "-",
+            row["job"] or "-", Cell(user_name(row["user"]), row["user"]), row["program"] or "-", row["storage"] or "-",
             Cell(words.duration(row["seconds"]), row["seconds"]), words.span(row["start_ns"], row["end_ns"]),
-            _size(row["read_bytes"]), _size(row["write_bytes"]), Cell(f"{row['meta_ops']:,}", row["meta_ops"]),
+            size_cell(row["read_bytes"]), size_cell(row["write_bytes"]), Cell(f"{row['meta_ops']:,}", row["meta_ops"]),
         )  # fmt: skip
     return table
 
@@ -62,7 +71,7 @@ def pairs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
         table.add(
             row["job"], row["program"], row["other_job"], row["other_program"], row["storage"] or "-",
             Cell(words.duration(row["seconds"]), row["seconds"]), words.span(row["start_ns"], row["end_ns"]),
-            _size(row["read_bytes"]), _size(row["write_bytes"]),
+            size_cell(row["read_bytes"]), size_cell(row["write_bytes"]),
         )  # fmt: skip
     return table
 
@@ -95,9 +104,9 @@ def worst_table(rows: Iterable[Mapping[str, Any]], by: str = "job") -> Table:
     for row in rows:
         who: list[Cell | str]
         if by == "job":
-            who = [row["job"], Cell(str(row["user"])), row["program"]]
+            who = [row["job"], Cell(user_name(row["user"]), row["user"]), row["program"]]
         else:
-            who = [Cell(str(row[by])) if by == "user" else row[by], _count(row["jobs"])]
+            who = [Cell(user_name(row[by]), row[by]) if by == "user" else row[by], _count(row["jobs"])]
         table.add(
             *who,
             *(
@@ -122,7 +131,12 @@ def unasked_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     )
     for row in rows:
         seconds = row["at_most_seconds"]
-        table.add(row["job"], Cell(str(row["user"])), row["program"], Cell(words.duration(seconds), seconds))
+        table.add(
+            row["job"],
+            Cell(user_name(row["user"]), row["user"]),
+            row["program"],
+            Cell(words.duration(seconds), seconds),
+        )
     return table
 
 
@@ -136,30 +150,29 @@ def pairs_sentence(found: Pairs) -> str:
 
 def quality_sentence(frame: pl.DataFrame) -> str:
     """How many jobs are whole and well seen."""
-    good = frame.filter("is_good").height
-    imported = frame.filter("is_imported").height
-    unasked = f" ({imported:,} imported: nobody asked the kernel what they moved)" if imported else ""
-    if good == frame.height:
-        return (
-            f"{words.count(frame.height, 'job')}, all complete, with at least 95 % of their bytes seen (but for what "
-            f"programs read as they start){unasked}."
-        )
-    bad = frame.height - good
+    good, bad = (frame.filter(is_so).height for is_so in (pl.col("is_good"), ~pl.col("is_good")))
+    unknown, imported = frame.height - good - bad, frame.filter("is_imported").height
+    unasked = f" ({imported:,} imported)" if imported else ""
+    not_compared = (
+        f" Unknown what share of the bytes of {unknown:,} was seen{unasked}: there is no count of the kernel to "
+        "compare with."
+        if unknown
+        else ""
+    )
+    if not bad:
+        said = f"with at least 95 % of {'their' if not unknown else 'the'} bytes seen"
+        of_those = f", {said} (but for what programs read as they start)" if not unknown else ""
+        of_some = f" Of {good:,} at least 95 % of the bytes were seen." if good and unknown else ""
+        return f"{words.count(frame.height, 'job')}, all complete{of_those}.{of_some}{not_compared}"
     are = "is" if bad == 1 else "are"
     return (
         f"{words.count(bad, 'job')} of {frame.height:,} {are} incomplete, or less than 95 % of the "
-        f"bytes were seen{unasked}:"
+        f"bytes were seen.{not_compared}"
     )
 
 
 def worst_sentence(found: Worst) -> str:
     """How many jobs blame was asked about, and what the others can have lost at most."""
-    if found.at_once:
-        losers = found.rows.filter(pl.col("lost_seconds") > 0).height
-        return (
-            f"{losers:,} of {words.count(found.of, 'job')} are known to have lost time to others. All were asked at "
-            "once, which is a little less sure than one by one: slicewise blame JOB."
-        )
     company = f"{words.count(found.of, 'job')} shared a file system with another job at the same time"
     if found.asked >= found.of:
         return f"{company}; each was asked who slowed it down."
@@ -183,7 +196,8 @@ def records(frame: pl.DataFrame) -> list[dict[str, Any]]:
 TIMES: Sequence[str] = ("start_ns", "end_ns")
 
 
-def _size(value: int) -> Cell:
+def size_cell(value: int) -> Cell:
+    """A number of bytes; none: "-"."""
     return Cell(words.size(value) if value else "-", value)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from slicewise.analysis.size.cost import SizeCost
 from slicewise.analysis.size.job import JobSizes, SiteSize
+from slicewise.digest.quality import imported
 from slicewise.report.job.site_words import place_words
 from slicewise.report.page import Section
 from slicewise.report.tables import Cell, Column, Table
@@ -21,6 +22,12 @@ def job_lines(found: JobSizes) -> list[str]:
     """The sentences on the job: what is saved, why nothing is, whose code it is, how its files are striped."""
     job = found.digest.job
     if not found.costs:
+        source = imported(found.digest)
+        if source is not None:
+            return [
+                f"Unknown what the transfer sizes of {job} cost it: it was imported from {source.source}, which lacks "
+                "the sizes of calls. Profile the job with slicewise run."
+            ]
         return [f"{job} moved too little to tell of transfer sizes."]
     lines = [_saving(job, cost) for cost in found.saved]
     lines += [_no_saving(job, cost) for cost in found.costs if not cost.is_claimed]
@@ -56,7 +63,8 @@ def _no_saving(job: str, cost: SizeCost) -> str:
     if cost.saved is not None:
         return f"{spent}: no larger size would save more than chance or a trifle, as told by {cost.how}."
     return (
-        f"{spent}. What another size would save is unknown: {cost.how}. Measure it with slicewise size run DIR on that "
+        f"{spent}. What another size would save is unknown: {cost.how}. Measure it with slicewise storage measure DIR "
+        "on that "
         "file system, or give profiles of runs with other sizes."
     )
 

@@ -14,7 +14,7 @@ from slicewise.text import words
 
 
 def size_record(found: SizeResult, page: Path | None) -> dict[str, Any]:
-    """What `slicewise size --json` prints."""
+    """What `slicewise storage size --json` prints."""
     return {
         "curves": [_curve(told) for told in found.advices],
         "own_size": found.own,

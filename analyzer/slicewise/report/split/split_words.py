@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -223,10 +223,18 @@ def split_record(split: Split | None) -> dict[str, Any] | None:
     if split is None:
         return None
     return {
-        "processes": split.processes.drop("process").to_dicts(),
-        "holds": [asdict(hold) for hold in split.holds],
-        "phases": split.phases.drop("process").to_dicts(),
+        "processes": [_in_seconds(row, RANK_SECONDS) for row in split.processes.drop("process").to_dicts()],
+        "holds": [_in_seconds(asdict(hold), ("waited",)) for hold in split.holds],
+        "phases": [_in_seconds(row, ("longer", *COLUMNS_OF_PARTS)) for row in split.phases.drop("process").to_dicts()],
         "efficiency": asdict(split.efficiency),
         "worlds": split.worlds,
         "unknown_world": split.unknown_world,
     }
+
+
+RANK_SECONDS = ("runtime", "computing", "idle", "mpi", "waiting", "begin_and_end", *DOES)
+
+
+def _in_seconds(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The row with these seconds by keys that say so; the keys without a unit stay for scripts of version 1.0."""
+    return row | {f"{name}_seconds": row[name] for name in names}

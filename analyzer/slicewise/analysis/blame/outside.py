@@ -1,0 +1,110 @@
+"""What a job took longer than its standalone runs outside of I/O calls, and what the kernel counted meanwhile.
+
+Digests in, dataclass out. Calls are slower, too, where their process waits for a processor: that is no neighbour's I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import polars as pl
+
+from slicewise.analysis.blame.result import Outside
+from slicewise.digest.activity import members
+from slicewise.digest.digest import Digest
+from slicewise.estimate import Estimate
+from slicewise.scalars import real
+from slicewise.statistics import deviation_of, error_of_next_run
+
+# Of the runtime: with less the job was as fast as alone but for its I/O.
+LEAST_OUTSIDE = 0.05
+# Processors were waited for if a second of computing had its processor taken away so many times more often than alone,
+# and so often: the kernel does it every few ms where more threads are ready than there are processors.
+LEAST_FACTOR, LEAST_SWITCHES = 2.0, 5.0
+# Or if on the nodes some task waited for one during this share of the time, as schema/signals.def has it for clients.
+LEAST_STALL = 0.5
+# The time in which some task waited for one is this part of what the job is told to have waited, at least: of what took
+# longer outside of I/O another part may be something else.
+LEAST_OF_WAIT = 0.5
+
+
+@dataclass(frozen=True)
+class _Took:
+    """What a run took: seconds of the mean process that made calls."""
+
+    runtime: float
+    processor: float
+    switches: float
+    major_faults: float
+
+
+def outside_of_io(
+    digest: Digest, runs: Sequence[Digest], processes: int, io_alone: float, io_lost: float, taken: float
+) -> Outside | None:
+    """What a job took longer than its standalone runs outside of I/O; None where it is little.
+
+    runs: those that did what the job did. processes: of the job that made calls. io_alone, io_lost: seconds of the
+    runtime in I/O. taken: the storage's time that neighbours took, s: so much of the loss they can have caused, and
+    beyond that calls were as much slower as all else where processors were waited for.
+    """
+    if not runs:
+        return None
+    job, alone = _took(digest, processes), [_took(run, processes) for run in runs]
+    runtimes = [one.runtime for one in alone]
+    mean = fmean(runtimes)
+    error = error_of_next_run(deviation_of(runtimes), len(runtimes)) * mean
+    seconds = job.runtime - mean - io_lost
+    if seconds < max(LEAST_OUTSIDE * job.runtime, error):
+        return None
+    computed = max(0.0, job.processor - fmean(one.processor for one in alone))
+    often, before = _rate(job), max(_rate(one) for one in alone)
+    stall = _stall(digest)
+    was_taken = often >= LEAST_SWITCHES and often >= LEAST_FACTOR * before
+    for_processor = was_taken or (stall is not None and stall >= LEAST_STALL)
+    slower = (mean - io_alone + seconds) / (mean - io_alone) if mean > io_alone else 1.0
+    waited = max(0.0, seconds - computed) if for_processor else 0.0
+    # A job that hardly computes has few such moments by chance, and no task waited longer than some task did.
+    # One of many nodes may be the one where they did.
+    if stall is not None and stall * members(digest)["node"].n_unique() * job.runtime < LEAST_OF_WAIT * waited:
+        waited = 0.0
+    return Outside(
+        alone=Estimate(mean, mean - error, mean + error, "the runtime of its standalone runs"),
+        seconds=seconds,
+        computed_seconds=min(computed, seconds),
+        waited_seconds=waited,
+        io_seconds=min(max(io_lost - taken, 0.0), io_alone * (slower - 1)) if waited > seconds / 2 else 0.0,
+        stall=stall,
+        faults=job.major_faults - fmean(one.major_faults for one in alone),
+    )
+
+
+def _took(digest: Digest, processes: int) -> _Took:
+    about = digest.about
+    if "usage" in digest.not_kept:
+        return _Took((about["end_ns"] - about["start_ns"]) / 1e9, 0.0, 0.0, 0.0)
+    usage = digest.usage.join(members(digest).select("process"), on="process", how="semi")
+    count = max(1, processes)
+    sums = usage.select(pl.col("user_ns", "system_ns", "involuntary_switches", "major_faults").sum()).row(0, named=True)
+    return _Took(
+        (about["end_ns"] - about["start_ns"]) / 1e9,
+        (sums["user_ns"] + sums["system_ns"]) / 1e9 / count,
+        sums["involuntary_switches"] / count,
+        sums["major_faults"] / count,
+    )
+
+
+def _rate(took: _Took) -> float:
+    """How often a processor was taken away, a second of computing."""
+    return took.switches / took.processor if took.processor > 0 else 0.0
+
+
+def _stall(digest: Digest) -> float | None:
+    """The share of the time in which some task of the job's nodes waited for a processor; None where nobody looked."""
+    if digest.node_samples.is_empty():
+        return None
+    rows = digest.node_slices.filter(pl.col("signal") == "cpu_stall")
+    nodes = members(digest)["node"].unique().to_list()
+    seconds = real(digest.node_samples.filter(pl.col("node").is_in(nodes))["seconds"].sum())
+    return real(rows.filter(pl.col("node").is_in(nodes))["amount"].sum()) / seconds if seconds > 0 else None

@@ -1,0 +1,91 @@
+"""Which runs are taken as a job's standalone runs, and why the others are not.
+
+Digests in. A run that is found by itself is taken only where nothing speaks against its having been alone; one that
+read from the page cache is none for a job that did not, whoever gave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from slicewise.analysis.blame.result import RunTaken
+from slicewise.analysis.blame.unprofiled import unprofiled
+from slicewise.analysis.calls import Rows
+from slicewise.analysis.runs import storage as storages
+from slicewise.analysis.runs.storage import Storage
+from slicewise.digest.activity import members
+from slicewise.digest.digest import Digest
+from slicewise.digest.slices import BYTES
+from slicewise.text import words
+
+# Of what two runs read, the parts that came from storage differ by more than this: one of them was warm.
+MOST_APART = 0.3
+NOT_COMPARED = "runs of different warmth are not compared"
+# Reads of a smaller part of a job's bytes decide nothing.
+LEAST_READ = 0.1
+# Others' traffic of this part of what a storage moved: the run was not alone.
+LEAST_STRANGER = 0.1
+
+
+def runs_taken(
+    digest: Digest,
+    given: Sequence[Digest],
+    found: Sequence[Digest],
+    where: Sequence[Storage],
+    rows: Rows,
+    grid_ns: int,
+) -> tuple[list[Digest], list[RunTaken]]:
+    """The runs that are taken, those given first, and a word on each."""
+    own = part_from_storage(digest) if given or found else None
+    taken, told = [], []
+    known = {run.path for run in given}
+    for run in (*given, *(one for one in found if one.path not in known)):
+        why = _other_warmth(own, part_from_storage(run))
+        if not why and run.path not in known:
+            why = _stranger(run, where, rows, grid_ns)
+        told.append(RunTaken(run.job, not why, why))
+        if not why:
+            taken.append(run)
+    return taken, told
+
+
+def part_from_storage(digest: Digest) -> float | None:
+    """The part of what a job read that the kernel fetched from storage, 0 to 1; None where it hardly read, or nobody
+    counted.
+    """
+    if "coverage" in digest.not_kept or digest.coverage.is_empty():
+        return None
+    counted = digest.coverage.join(members(digest).select("process"), on="process", how="semi")
+    read, wrote, fetched = counted.select(pl.col("read_seen", "write_seen", "read_storage").sum()).row(0)
+    if not read or read < LEAST_READ * (read + wrote):
+        return None
+    return min(1.0, float(fetched or 0) / float(read))
+
+
+def _other_warmth(own: float | None, run: float | None) -> str:
+    if own is None or run is None or abs(own - run) <= MOST_APART:
+        return ""
+    its, here = (words.percent(1 - part, 2) for part in (run, own))
+    return f"it read {its} of its bytes from the page cache, and this job {here}: {NOT_COMPARED}"
+
+
+def _stranger(run: Digest, where: Sequence[Storage], rows: Rows, grid_ns: int) -> str:
+    """What counters saw of others while a run went on."""
+    if run.node_slices.is_empty():
+        return ""
+    used = set(run.mounts["storage"])
+    numbers = [one.number for one in where if one.number in used]
+    if not numbers:
+        return ""
+    its = storages.describe_all(numbers, [run])
+    traffic, rest = unprofiled(run, [], its, rows.of([run], grid_ns), grid_ns)
+    for one in traffic:
+        there = rest.filter(pl.col("storage") == one.storage.number)
+        others = int(there.select(pl.sum_horizontal(BYTES).sum()).item() or 0)
+        if one.counted and others > LEAST_STRANGER * one.counted:
+            return (
+                f"it was not alone: {one.counter} counted {words.size(others)} of programs without a profile meanwhile"
+            )
+    return ""

@@ -1,0 +1,396 @@
+"""Neighbours that nobody profiled, by what file servers counted of each job.
+
+Frames in, frames out. Servers count bytes and operations, and no time: nothing is said of their time in calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from slicewise.analysis.blame.counted import by_slice, hot_target
+from slicewise.analysis.blame.unprofiled import excess, fetched_beyond_calls
+from slicewise.analysis.calls import AMOUNTS, OF_JOBS, SECONDS, job_rows
+from slicewise.analysis.runs.storage import Storage
+from slicewise.digest.clients import is_address, node_name
+from slicewise.digest.digest import Digest
+from slicewise.digest.processes import unknown_node
+from slicewise.digest.slices import BYTES
+from slicewise.digest.storages import NETWORK_TYPES, contended, lustre_name, storage_number
+from slicewise.text import words
+
+# A server's job is a profiled one if both moved the same bytes, but for so much (what is read from a cache, headers),
+# and if so much of the server's bytes lies in the profiled job's time, give or take a sample.
+SAME_BYTES = 0.05
+WITHIN = 0.9
+# Less of a job's bytes, or of its metadata requests, is no use of a target.
+LEAST_USE = 0.02
+SAMPLE_NS = 5_000_000_000
+# What of a node's traffic is of no profiled job.
+REST_OF = "the rest of "
+# Who counted, in words.
+BY_SERVERS = "the file system's servers"
+
+
+@dataclass(frozen=True)
+class Served:
+    """What the servers of a storage counted. rows: as `timeline.job_rows` of jobs without a profile, with `job`. own:
+    the name that the job has there; empty: it is not known; None: nobody asked. own_bytes: what they counted of it.
+    all_bytes: of all jobs, while the job ran. elsewhere: how many jobs used other targets alone. hot: the target that
+    served far more than others, and its share of all bytes; None: there is none.
+    """
+
+    storage: Storage
+    rows: pl.DataFrame
+    own: str | None
+    own_bytes: int
+    all_bytes: int
+    elsewhere: int = 0
+    hot: tuple[str, float] | None = None
+
+
+def shared_out(
+    counted: pl.DataFrame, jobs: Sequence[Digest], storages: Sequence[Storage], grid_ns: int
+) -> pl.DataFrame:
+    """What servers counted, with the names of profiled jobs for what clients did on whose nodes they ran: all of it
+    where their profiles explain it, else their part. The rest is of other programs of that node.
+
+    counted: of `jobstats.read_served`. storages: where to look for what the jobs did.
+    """
+    clients = counted.filter("is_client")
+    storage = next((one for one in storages if _is_of(clients, one)), None) if clients.height else None
+    if storage is None:
+        return counted
+    is_there = pl.col("target").is_in([name for name in clients["target"].unique() if _is_target(name, storage)])
+    clients = clients.filter(is_there)
+    on_node: dict[str, dict[str, list[Digest]]] = {}
+    for one in jobs:
+        for node in [] if one.is_served else one.processes["node"].unique():
+            on_node.setdefault(node_name(node), {}).setdefault(node, []).append(one)
+    names = {client: node_name(client) for client in clients["job"].unique(maintain_order=True)}
+    named = set(names.values())
+    nameless = [next(iter(here.items())) for node, here in on_node.items() if node not in named and len(here) == 1]
+    found = []
+    for client, name in names.items():
+        its = clients.filter(pl.col("job") == client)
+        here = on_node.get(name, {})
+        if not here and is_address(name):
+            here = _by_bytes(its, nameless, storage.number, grid_ns)
+        ran = list({id(one): one for some in here.values() for one in some}.values())
+        if ran:
+            found.append(_shared_out(its.filter(_is_meanwhile(ran)), client, ran, list(here), storage.number, grid_ns))
+            its = its.remove(_is_meanwhile(ran))
+        found.append(its)
+    return pl.concat([counted.remove(pl.col("is_client") & is_there), *found])
+
+
+def clients_shared_out(
+    did: pl.DataFrame, jobs: Sequence[Digest], storages: Sequence[Storage], grid_ns: int
+) -> pl.DataFrame:
+    """What jobs did, without what profiled jobs did once more in the names of their nodes: of these the rest is left.
+
+    did: `timeline.job_rows` of the jobs, of which some are clients that servers counted, as of a catalog.
+    """
+    served = {one.job: str(one.processes["node"][0]) for one in jobs if one.is_served}
+    names = {job: node_name(node) for job, node in served.items() if node != unknown_node()}
+    if not names:  # the processes of large neighbours are not read for nothing
+        return did
+    nodes = {node_name(node) for one in jobs if not one.is_served for node in one.processes["node"].unique()}
+    clients = [job for job, name in names.items() if name in nodes or is_address(name)]
+    found = [did.remove(pl.col("job").is_in(clients))]
+    for storage in storages if clients else []:
+        rows = did.filter(pl.col("job").is_in(clients), pl.col("storage") == storage.number)
+        begin = pl.col("slice") * grid_ns
+        counted = rows.select(
+            pl.col("job").replace(names),  # a catalog may hide jobs' names, and shows nodes'
+            *AMOUNTS.values(),
+            target=pl.lit(""),
+            begin_ns=begin,
+            end_ns=begin + grid_ns,
+            **dict.fromkeys(("read_ops", "write_ops", "busy_ns"), pl.lit(0, pl.Int64)),
+            is_client=pl.lit(True),
+        )
+        left = shared_out(counted, jobs, [storage], grid_ns).filter("is_client")
+        left = left.with_columns(pl.col("job").replace({name: job for job, name in names.items()}))
+        by_slice = left.group_by("job", slice=pl.col("begin_ns") // grid_ns).agg(pl.col(AMOUNTS.values()).sum())
+        found.append(
+            by_slice.select(
+                "job",
+                "slice",
+                *AMOUNTS.values(),
+                storage=pl.lit(storage.number, pl.UInt64),
+                **{name: pl.lit(grid_ns / 1e9) for name in SECONDS.values()},
+            )
+            .sort("job", "slice")
+            .select(did.columns)
+        )
+    return pl.concat(found)
+
+
+def _by_bytes(
+    rows: pl.DataFrame, nodes: Sequence[tuple[str, list[Digest]]], storage: int, grid_ns: int
+) -> dict[str, list[Digest]]:
+    """The node that a client must be of which only an address is known: the one whose jobs moved its bytes in their
+    time; nothing where that is none, or several.
+    """
+    moved = pl.sum_horizontal(BYTES).sum()
+    found = {}
+    for node, jobs in nodes:
+        did = int(job_rows(jobs, grid_ns, [node]).filter(pl.col("storage") == storage).select(moved).item())
+        served = int(rows.filter(_is_meanwhile(jobs)).select(moved).item())
+        if did > 0 and abs(served - did) <= SAME_BYTES * did:
+            found[node] = jobs
+    return found if len(found) == 1 else {}
+
+
+def _is_meanwhile(jobs: Sequence[Digest]) -> pl.Expr:
+    begin_ns = int(min(one.about["start_ns"] for one in jobs))
+    end_ns = int(max(one.about["end_ns"] for one in jobs))
+    return (pl.col("end_ns") > begin_ns) & (pl.col("begin_ns") < end_ns)
+
+
+def _shared_out(
+    rows: pl.DataFrame, client: str, jobs: Sequence[Digest], nodes: Sequence[str], storage: int, grid_ns: int
+) -> pl.DataFrame:
+    """The rows of one client while jobs ran on its node, as rows of these jobs and of the rest of the node."""
+    did = job_rows(jobs, grid_ns, nodes).filter(pl.col("storage") == storage)
+    moved = did.group_by("job").agg(bytes=pl.sum_horizontal(BYTES).sum()).filter(pl.col("bytes") > 0).sort("job")
+    if rows.is_empty() or moved.is_empty():
+        return rows
+    sliced = by_slice(rows, grid_ns, int(rows["begin_ns"].min()), int(rows["end_ns"].max()), ("target",))  # type: ignore[arg-type]
+    own = {"read_bytes": sum(fetched_beyond_calls(one) for one in jobs)}
+    seen = did.group_by("slice").agg(pl.col(BYTES).sum())
+    both = sliced.group_by("slice").agg(pl.col(BYTES).sum())
+    both = both.join(seen, on="slice", how="full", suffix="_seen", coalesce=True).fill_null(0).sort("slice")
+    both = both.with_columns(excess(name, own.get(name, 0)).alias(f"{name}_rest") for name in BYTES)
+    of_bytes = pl.sum_horizontal(f"{name}_rest" for name in BYTES) / pl.sum_horizontal(BYTES)
+    shares = both.select(
+        "slice",
+        *((pl.col(f"{name}_rest") / pl.col(name)).fill_nan(0.0).alias(f"{name}_share") for name in BYTES),
+        meta_ops_share=of_bytes.fill_nan(0.0),
+    )
+    split = sliced.join(shares, on="slice", how="left", maintain_order="left")
+    names = ("read_bytes", "write_bytes", "meta_ops")
+    rest = {name: (pl.col(name) * pl.col(f"{name}_share")).round().cast(pl.Int64) for name in names}
+    parts = [(REST_OF + client, True, rest)]
+    for job, part in zip(moved["job"], (moved["bytes"] / moved["bytes"].sum()).to_list(), strict=True):
+        parts.append(
+            (job, False, {name: ((pl.col(name) - rest[name]) * part).round().cast(pl.Int64) for name in names})
+        )
+    told = [
+        split.select(
+            "target",
+            pl.lit(name).alias("job"),
+            begin_ns=pl.col("slice") * grid_ns,
+            end_ns=(pl.col("slice") + 1) * grid_ns,
+            **amounts,
+            read_ops=pl.lit(0, pl.Int64),
+            write_ops=pl.lit(0, pl.Int64),
+            busy_ns=pl.lit(0, pl.Int64),
+            is_client=pl.lit(is_client),
+        )
+        for name, is_client, amounts in parts
+    ]
+    return pl.concat(told).filter(pl.any_horizontal(pl.col(names) > 0)).select(rows.columns)
+
+
+def served_on(
+    counted: pl.DataFrame,
+    storages: Sequence[Storage],
+    did: pl.DataFrame,
+    lifetimes: Sequence[tuple[str, int, int]],
+    grid_ns: int,
+) -> Served | None:
+    """What servers counted on one of the job's storages; None where they are none of its servers.
+
+    counted: of `jobstats.read_served`. storages: the job's, most used first. did: `timeline.job_rows` of all profiled
+    jobs. lifetimes: of these, the job itself first: name, start and end (ns).
+    """
+    storage = next((one for one in storages if _is_of(counted, one)), None)
+    if storage is None or not lifetimes:
+        return None
+    targets = [name for name in counted["target"].unique() if _is_target(name, storage)]
+    here = counted.filter(pl.col("target").is_in(targets))
+    of_all = pl.sum_horizontal("read_bytes", "write_bytes").sum()
+    sums = here.group_by("job").agg(bytes=of_all)
+    known: dict[str, str] = {}
+    for name, start_ns, end_ns in lifetimes:
+        found = _name_of(
+            name, start_ns, end_ns, here, sums.filter(~pl.col("job").is_in(list(known.values()))), did, storage
+        )
+        if found:
+            known[name] = found
+    own, start_ns, end_ns = lifetimes[0]
+    sliced = by_slice(here, grid_ns, start_ns - grid_ns, end_ns + grid_ns, ("job", "target"))
+    is_meanwhile = pl.col("slice").is_between(start_ns // grid_ns, end_ns // grid_ns)
+    name = known.get(own, "")
+    used = _targets_of(here.filter(pl.col("job") == name))
+    near = sliced.filter(pl.col("target").is_in(used)) if used else sliced
+    by_job = near.group_by("job", "slice").agg(pl.col(AMOUNTS.values()).sum()).sort("job", "slice")
+    rows = by_job.remove(pl.col("job").is_in(list(known.values()))).with_columns(
+        pl.lit(storage.number, pl.UInt64).alias("storage"),
+        *(pl.lit(grid_ns / 1e9).alias(seconds) for seconds in SECONDS.values()),
+    )
+    return Served(
+        storage,
+        rows.select("job", *OF_JOBS),
+        name,
+        int(sums.filter(pl.col("job") == name)["bytes"].sum()),
+        int(sliced.filter(is_meanwhile).select(of_all).item()),
+        elsewhere=len(set(sliced.filter(is_meanwhile)["job"]) - set(near["job"]) - {name}),
+        hot=hot_target(here, start_ns, end_ns, used),
+    )
+
+
+def _targets_of(own: pl.DataFrame) -> list[str]:
+    """The targets that a job used: jobs on others do not hurt it. Nothing where the job or the targets have no name."""
+    moved = own.group_by("target").agg(
+        bytes=pl.sum_horizontal("read_bytes", "write_bytes").sum(), meta_ops=pl.col("meta_ops").sum()
+    )
+    share = [pl.col(name) > LEAST_USE * pl.col(name).sum() for name in ("bytes", "meta_ops")]
+    used = moved.filter(pl.any_horizontal(share))["target"].to_list()
+    return used if all(target and target != "storage" for target in used) else []
+
+
+def served_neighbours(
+    job: Digest, neighbours: Sequence[Digest], storages: Sequence[Storage], did: pl.DataFrame, grid_ns: int
+) -> Served | None:
+    """The neighbours that servers alone know, as of a catalog, on the storage where most of their bytes are; None:
+    there are none. job: whose neighbours they are. did: `timeline.job_rows` of all jobs.
+    """
+    names = [one.job for one in neighbours if one.is_served]
+    names += [name for name in did["job"].unique().sort() if name.startswith(REST_OF)]
+    here = did.filter(pl.col("job").is_in(names), pl.col("storage").is_in([one.number for one in storages]))
+    if here.is_empty():
+        return None
+    moved = pl.sum_horizontal("read_bytes", "write_bytes")
+    most = here.group_by("storage").agg(moved.sum().alias("bytes")).sort("bytes", "storage")["storage"][-1]
+    there = did.filter(pl.col("storage") == most)
+    rows = there.filter(pl.col("job").is_in(names)).with_columns(
+        pl.lit(grid_ns / 1e9).alias(seconds) for seconds in SECONDS.values()
+    )
+    storage = next(one for one in storages if one.number == most)
+    is_meanwhile = pl.col("slice").is_between(job.about["start_ns"] // grid_ns, job.about["end_ns"] // grid_ns)
+    all_bytes = int(there.filter(is_meanwhile).select(moved.sum()).item())
+    return Served(storage, rows.select("job", *OF_JOBS), None, 0, all_bytes)
+
+
+def _is_of(counted: pl.DataFrame, storage: Storage) -> bool:
+    return any(_is_target(name, storage) for name in counted["target"].unique().to_list())
+
+
+def _is_target(target: str, storage: Storage) -> bool:
+    """Whether a target is one of the storage's: by its file system's name; without a name it is of any network one."""
+    if storage.type not in NETWORK_TYPES:
+        return False
+    if target in ("", "storage") or target.startswith("#"):
+        return True
+    if storage.type == "lustre":
+        name = lustre_name(storage.source)
+        return target == name or target.startswith((f"{name}-OST", f"{name}-MDT"))
+    server = contended(storage.type, storage.source, "", "")[1]
+    is_server = target.lower() == server.lower() or storage.number == storage_number("nfs", target.lower(), "", "")
+    return is_server or target == storage.source.rstrip("/").rpartition("/")[2]
+
+
+def _name_of(
+    name: str,
+    start_ns: int,
+    end_ns: int,
+    here: pl.DataFrame,
+    sums: pl.DataFrame,
+    did: pl.DataFrame,
+    storage: Storage,
+) -> str:
+    """What the servers call a profiled job: its name, or that of the one job that moved its bytes in its time."""
+    if name in sums["job"].to_list():
+        return name
+    moved = did.filter(pl.col("job") == name, pl.col("storage") == storage.number)
+    own = int(moved.select(pl.sum_horizontal("read_bytes", "write_bytes").sum()).item())
+    if not own:
+        return ""
+    is_in_time = (pl.col("begin_ns") >= start_ns - SAMPLE_NS) & (pl.col("end_ns") <= end_ns + SAMPLE_NS)
+    inside = here.filter(is_in_time).group_by("job").agg(inside=pl.sum_horizontal("read_bytes", "write_bytes").sum())
+    alike = sums.join(inside, on="job").filter(
+        (pl.col("bytes") - own).abs() <= SAME_BYTES * own, pl.col("inside") >= WITHIN * pl.col("bytes")
+    )
+    return str(alike["job"][0]) if alike.height == 1 else ""
+
+
+def with_time(job: Digest, runs: Sequence[Digest]) -> list[Digest]:
+    """The runs of a job's program whose time in calls can be compared with its own."""
+    return [] if job.is_served else [run for run in runs if not run.is_served]
+
+
+def shadows(jobs: Sequence[Digest], did: pl.DataFrame) -> dict[str, str]:
+    """Those of some jobs that servers counted, and that are one of the others, which has a profile: of one name, or
+    with the same bytes in its time; by name, with the other's name. Blaming a job for its own traffic would be the
+    worst answer.
+
+    did: `timeline.job_rows` of all of them.
+    """
+    served = [job for job in jobs if job.is_served]
+    profiled = [job for job in jobs if not job.is_served]
+    if not served or not profiled:
+        return {}
+    sums = did.group_by("job", "storage").agg(bytes=pl.sum_horizontal("read_bytes", "write_bytes").sum())
+    moved = {(job, storage): much for job, storage, much in sums.iter_rows()}
+    return {one.job: other.job for one in served for other in profiled if _is_shadow(one, other, moved)}
+
+
+def _is_shadow(one: Digest, other: Digest, moved: Mapping[tuple[str, object], int]) -> bool:
+    its, own = one.about, other.about
+    if its["end_ns"] < own["start_ns"] or own["end_ns"] < its["start_ns"]:
+        return False
+    if _plain(one.job) == _plain(other.job):
+        return True
+    is_within = its["start_ns"] >= own["start_ns"] - SAMPLE_NS and its["end_ns"] <= own["end_ns"] + SAMPLE_NS
+    storages = [storage for job, storage in moved if job == one.job]
+    return is_within and any(
+        moved.get((other.job, storage), 0) > 0
+        and abs(moved[one.job, storage] - moved[other.job, storage]) <= SAME_BYTES * moved[other.job, storage]
+        for storage in storages
+    )
+
+
+def _plain(name: str) -> str:
+    """A job's name without the number that later ones of one name have."""
+    return re.sub(r" \(\d+\)$", "", name)
+
+
+def served_words(served: Served, names: Sequence[str | None], own_bytes: int) -> list[str]:
+    """What to say of it. names: of the neighbours that are told of. own_bytes: what the job's own calls moved there."""
+    unprofiled = set(served.rows["job"].unique().to_list())
+    by_servers = [name for name in names if name is not None and name in unprofiled]
+    found = []
+    if by_servers:
+        who = words.listing(by_servers)
+        has = "has" if len(by_servers) == 1 else "have"
+        who = who[0].upper() + who[1:] if who.startswith(REST_OF) else who
+        found.append(f"{who} {has} no profile: the servers of {served.storage.point} counted what moved")
+    if served.own:
+        theirs, ours = words.size(served.own_bytes), words.size(own_bytes)
+        found.append(f"The servers know this job as {served.own}: they counted {theirs}, and its calls moved {ours}")
+        if served.own_bytes > (1 + SAME_BYTES) * own_bytes:
+            found.append(
+                "The servers counted more than its calls moved, and no cache explains that: programs of it without a "
+                "profile, memory-mapped files, or reading ahead"
+            )
+        elif served.own_bytes < (1 - SAME_BYTES) * own_bytes:
+            found.append(
+                "The servers counted less than its calls moved: caches served the rest, or it was not written back yet"
+            )
+    elif served.own is not None and not served.rows.is_empty():
+        found.append(
+            f"None of the jobs that the servers of {served.storage.point} counted is this job for certain: it may be "
+            "among its own neighbours"
+        )
+    if served.elsewhere:
+        others = words.count(served.elsewhere, "job used", "jobs used")
+        found.append(f"{others} other targets of {served.storage.point} alone, and cost this job nothing there")
+    if served.hot is not None:
+        found.append(f"{served.hot[0]} was hot: it served {words.percent(served.hot[1])} of all bytes meanwhile")
+    return found

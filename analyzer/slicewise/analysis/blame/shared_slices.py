@@ -1,0 +1,213 @@
+"""What a job's I/O would cost alone, by the very slices in which it had company: the storage's work goes on without
+the neighbours, and the job has all of it.
+
+Arrays in (`on_storage.OnStorage`), prices out. Two laws, each with its own gate. By the job's *share*: while it was in
+calls, the storage served it so much and others so much, and alone it would have waited for its own part. By its *own
+speed*: in slices without company it did so much a second. Where both are to be had, their mean counts, and the interval
+reaches to both. docs/models.md has the formulas, and how far off they were.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from slicewise.analysis.blame.on_storage import Floats, Mask, OnStorage, main_kind
+from slicewise.analysis.calls import Kind
+from slicewise.analysis.capacity.by_kind import Capacities
+
+# A job with fewer slices in company says nothing of how the storage divides itself.
+FEWEST_SHARED = 4
+# Errors of the time alone, 95 %, to either side: of 157 recorded losses 95 % were within these. Metadata calls, whose
+# cost a call depends on what directories hold, are known worse.
+ERROR_OF_SHARE, ERROR_OF_SPEED = 0.18, 0.35
+# From such a part of a job's work on, bytes are what it waits for, and not metadata calls.
+MOSTLY_BYTES = 0.5
+# From such a part of it on, what the job was served came from a cache, which fills the storage by itself.
+MOSTLY_CACHED = 0.5
+# With less of the time in calls in slices in which nearly all processes are, what the mean one waits for says little of
+# the slowest.
+MOSTLY_TOGETHER = 2 / 3
+# The mean of what all were served is not above this many times its third quartile: else what was served is known for
+# some slices together only, and not for each.
+MOST_IN_FEW = 1.3
+QUARTILE = 75
+# Where others mostly go the other direction, each slice says whether the two meet: what the one gets the other lacks.
+# Slices are taken in pairs, for requests end in one slice or in the next.
+WORTH_ASKING = 0.1
+FEWEST_PAIRS = 4
+MEET = -0.5
+MOSTLY_IN_CALLS = 0.9
+# Own speed counts from so many slices without company and such a part of the work on; and not where the job was so much
+# slower in them than beside others, for then it was not the storage that it waited for.
+FEWEST_OWN = 3
+LEAST_OF_WORK = 0.1
+SLOWER = 0.8
+# A slice with less of its time in calls is none that shows a speed.
+LEAST_OF_SLICE = 0.05
+
+OTHER: dict[Kind, Kind] = {"read": "write", "write": "read"}
+
+FEW = "it had fewer than 4 slices in calls beside others"
+ONE_BY_ONE = "its processes are seldom in calls at the same time"
+NO_BYTES = "it waits for metadata calls, whose share of the storage is not known"
+IN_FEW = "what was served is known for some slices together only"
+DO_NOT_MEET = "its bytes and those of its neighbours, which go the other direction, do not seem to meet"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What calls in company would have taken alone, as a part of what they took (0 to 1); error: relative, of all that
+    the job's calls on the storage would have taken alone. is_sure: whether that is known of a job that need not fill
+    the storage by itself.
+    """
+
+    of_shared: float
+    error: float
+    is_sure: bool
+
+
+def part_alone(own: OnStorage, known: Capacities, slice_seconds: float) -> Part | str:
+    """The part for one storage; why not, where neither law holds.
+
+    A cache sends what the storage takes: of writes into one the share is sure. Of other calls, which may wait for
+    answers and not for their turn, only if the own speed says the same; else the own speed counts.
+    """
+    work = _Work(own, known, slice_seconds)
+    if own.in_calls[own.is_at_work].sum() < MOSTLY_TOGETHER * own.in_calls.sum():
+        return ONE_BY_ONE
+    if work.is_shared.sum() < FEWEST_SHARED:
+        return FEW
+    if work.is_in_few:
+        return IN_FEW
+    share, speed = work.by_share(), work.by_speed()
+    if isinstance(share, str):
+        return share if speed is None else Part(speed, ERROR_OF_SPEED, is_sure=True)
+    error = max(ERROR_OF_SHARE, work.relative(share - work.share_beside_metadata(), share))
+    if speed is None:
+        return Part(share, error, is_sure=work.is_cached)
+    mean, apart = (share + speed) / 2, work.relative((share - speed) / 2, (share + speed) / 2)
+    if work.is_cached or apart <= ERROR_OF_SHARE / 2:
+        return Part(mean, max(error, apart), is_sure=True)
+    return Part(speed, ERROR_OF_SPEED, is_sure=True)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The job's work and everybody's on a storage, in seconds of the storage's time."""
+
+    own: OnStorage
+    known: Capacities
+    slice_seconds: float
+
+    @cached_property
+    def is_shared(self) -> Mask:
+        return np.asarray(self.own.has_company & (self.own.in_calls > 0))
+
+    @cached_property
+    def shared_seconds(self) -> float:
+        return float(self.own.in_calls[self.is_shared].sum())
+
+    @cached_property
+    def quiet_seconds(self) -> float:
+        return float(self.own.in_calls[~self.is_shared].sum())
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether most of what the job had served in company had been in a cache."""
+        cached = self._of(self.own.cached, "write")[self.is_shared].sum()
+        return float(cached) >= MOSTLY_CACHED * float(self._bytes[self.is_shared].sum())
+
+    def relative(self, apart: float, part: float) -> float:
+        """How much two parts that differ by so much differ in all that the job would have taken alone."""
+        return abs(apart) * self.shared_seconds / max(self.quiet_seconds + part * self.shared_seconds, 1e-9)
+
+    def _of(self, amounts: Floats, kind: Kind) -> Floats:
+        most = self.known.most.get(kind, 0.0)
+        return np.asarray(amounts / most if most > 0 else np.zeros(len(amounts)), float)
+
+    @cached_property
+    def _bytes(self) -> Floats:
+        return self._of(self.own.amounts["read"], "read") + self._of(self.own.amounts["write"], "write")
+
+    @cached_property
+    def _all(self) -> Floats:
+        """Bytes and metadata calls."""
+        return self._bytes + self._of(self.own.amounts["meta"], "meta")
+
+    @cached_property
+    def _main(self) -> Kind:
+        ways: tuple[Kind, Kind] = ("read", "write")
+        done = {kind: float(self._of(self.own.amounts[kind], kind).sum()) for kind in ways}
+        return main_kind(done | {"meta": -1.0})
+
+    def _of_others(self, kind: Kind) -> Floats:
+        """Bytes of others in a direction, as far as they count against the job's."""
+        counts = 1.0 if kind == self._main else self.known.across()
+        return counts * self._of(np.maximum(self.own.together[kind] - self.own.amounts[kind], 0.0), kind)
+
+    @property
+    def is_in_few(self) -> bool:
+        """Whether few of the slices in company have most of what all were served in them."""
+        served = self._of_all("read") + self._of_all("write")
+        mean, most = float(served.mean()), float(np.percentile(served, QUARTILE))
+        return mean > MOST_IN_FEW * most
+
+    def _of_all(self, kind: Kind) -> Floats:
+        return self._of(self.own.together[kind], kind)[self.is_shared]
+
+    def by_share(self) -> float | str:
+        """The job's part of the bytes that all were served while it was in calls."""
+        its = self.is_shared
+        mine = float(self._bytes[its].sum())
+        if mine <= 0 or mine < MOSTLY_BYTES * float(self._all[its].sum()):
+            return NO_BYTES
+        same, across = (self._beside(self._of_others(kind)) for kind in (self._main, OTHER[self._main]))
+        together = mine + same + across
+        if across > WORTH_ASKING * together and self.known.exponent is None and not self._meet():
+            return DO_NOT_MEET
+        return mine / together
+
+    def share_beside_metadata(self) -> float:
+        """The same if others' metadata calls, too, take of what the job's bytes need."""
+        mine = float(self._bytes[self.is_shared].sum())
+        calls = np.maximum(self.own.together["meta"] - self.own.amounts["meta"], 0.0)
+        others = sum(self._of_others(kind) for kind in OTHER) + self.known.across() * self._of(calls, "meta")
+        return mine / (mine + self._beside(others))
+
+    def _beside(self, others: Floats) -> float:
+        """What others were served while the job was in calls."""
+        in_calls = np.minimum(1.0, self.own.in_calls / self.slice_seconds)
+        return float((others * in_calls)[self.is_shared].sum())
+
+    def _meet(self) -> bool:
+        """Whether what others got in the other direction is what the job lacked, slice by slice."""
+        its = np.flatnonzero(self.is_shared & (self.own.in_calls >= MOSTLY_IN_CALLS * self.slice_seconds))
+        pairs = len(its) // 2
+        if pairs < FEWEST_PAIRS:
+            return False
+        ways = (self._main, OTHER[self._main])
+        one, other = (self.own.together[kind][its][: 2 * pairs].reshape(-1, 2).sum(1) for kind in ways)
+        if not (one.std() and other.std()):
+            return False
+        return bool(np.corrcoef(one, other)[0, 1] <= MEET)
+
+    def by_speed(self) -> float | None:
+        """How long the work in company would have taken at the job's own speed without it; no longer than it took."""
+        its = ~self.is_shared & self.own.is_at_work
+        is_own = its & (self.own.in_calls >= LEAST_OF_SLICE * self.slice_seconds)
+        work, shared = float(self._all[its].sum()), float(self._all[self.is_shared].sum())
+        seconds = float(self.own.in_calls[its].sum())
+        if is_own.sum() < FEWEST_OWN or work <= 0 or work < LEAST_OF_WORK * (work + shared):
+            return None
+        speed = work / seconds
+        if speed < SLOWER * shared / self.shared_seconds:
+            return None
+        return min(1.0, shared / speed / self.shared_seconds)
+
+
+def seconds_alone(own: OnStorage, kind: Kind, part: Part) -> Floats:
+    """What calls of a kind would have taken alone, a value a slice."""
+    return np.asarray(own.seconds[kind] * np.where(own.has_company, part.of_shared, 1.0), float)

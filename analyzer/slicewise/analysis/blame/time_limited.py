@@ -1,0 +1,42 @@
+"""Programs whose length is set by time (a benchmark, a server): they do less in the same seconds, and take no longer.
+
+Digests in, dataclass out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from slicewise.analysis.blame.result import TimeLimited
+from slicewise.constants import EQUAL_VOLUMES
+from slicewise.digest.company import ran_as_long
+from slicewise.digest.digest import Digest
+from slicewise.estimate import Estimate
+from slicewise.statistics import deviation_of, error_of_next_run
+
+# What a job did, the first of these that it did at all.
+DONE = (("read_bytes", "write_bytes"), ("meta_ops",))
+
+
+def time_limited(digest: Digest, runs: Sequence[Digest]) -> TimeLimited | None:
+    """What a job did less than its standalone runs in as many seconds; None where its length goes by its work.
+
+    All runs with as many processes took as long as the job, and did more or less than it.
+    """
+    own = digest.about
+    like = [run for run in runs if run.about["processes"] == own["processes"]]
+    if not like or not all(ran_as_long(own, run.about) for run in like):
+        return None
+    for names in DONE:
+        done = sum(own[name] for name in names)
+        alone = fmean(sum(run.about[name] for name in names) for run in like)
+        if max(done, alone) > 0:
+            if abs(done - alone) <= EQUAL_VOLUMES * max(done, alone):
+                return None
+            seconds = [(run.about["end_ns"] - run.about["start_ns"]) / 1e9 for run in like]
+            mean = fmean(seconds)
+            error = error_of_next_run(deviation_of(seconds), len(seconds)) * mean
+            took = Estimate(mean, mean - error, mean + error, "the runtime of its standalone runs")
+            return TimeLimited(took, names, done, alone)
+    return None

@@ -1,0 +1,235 @@
+"""Seconds in calls and amounts by process, storage and slice: the rows that blame starts from.
+
+Digests in, frames out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from slicewise.alike import begins_of_alike, is_ordered
+from slicewise.digest.activity import members
+from slicewise.digest.digest import Digest
+from slicewise.digest.served import BY_CALLS, Counters, counters_of, served_writes
+from slicewise.digest.slices import synced_ns
+
+Kind = Literal["read", "write", "meta"]
+KINDS: tuple[Kind, ...] = ("read", "write", "meta")
+# What each kind of call moves, or does.
+AMOUNTS: dict[Kind, str] = {"read": "read_bytes", "write": "write_bytes", "meta": "meta_ops"}
+SECONDS: dict[Kind, str] = {kind: f"{kind}_seconds" for kind in KINDS}
+
+# How many calls, of the kinds whose calls differ in size.
+CALLS: dict[Kind, str] = {"read": "read_ops", "write": "write_ops"}
+# Of the bytes written, those that a cache had taken before they were served.
+CACHED = "cached_bytes"
+COUNTS = (*AMOUNTS.values(), *CALLS.values(), CACHED)
+
+SECONDS_A_NS = 1 / 1e9
+
+# Of the rows of calls.
+ORDER = ("process", "storage", "slice")
+
+UNCOUNTED = Counters()
+
+# Time in calls of several threads may be this fraction above a whole number of threads' without another thread.
+ROUNDING = 0.02
+
+
+def call_rows(digest: Digest, grid_ns: int, processes: pl.DataFrame | None = None) -> pl.DataFrame:
+    """What each of a job's processes did: process, storage, slice, and for each kind the columns of SECONDS (s, f64)
+    and AMOUNTS, and CALLS (i64), and CACHED.
+
+    processes: those that count (column process); None: those that matter. A write is not there before it is synced, so
+    the time of syncs is that of writes. Requests count as the time that they were under way, and waiting for them as
+    none besides. Where threads were in calls at the same time, their times are divided by the least number of threads
+    that can have spent them: the most seconds in any slice over the slice's length. So what one thread spent counts in
+    full, and what eight spent side by side counts as their mean. Bytes written are those that the storage served
+    (`digest.served`).
+    """
+    who = members(digest) if processes is None else processes
+    together = [digest, *digest.beside]
+    known = counters_of(together, grid_ns)
+    some = together if len(known.sent) else [digest]
+    rows = pl.concat([_on_grid(one.process_slices.lazy(), one.slice_ns, grid_ns) for one in some])
+    return _calls(rows, who, grid_ns, known).sort("storage", "slice", "process").rechunk()
+
+
+def _on_grid(rows: pl.LazyFrame, slice_ns: int, grid_ns: int) -> pl.LazyFrame:
+    """Rows of process_slices in slices of the grid, with ns in calls by kind."""
+    counts = (*AMOUNTS.values(), *CALLS.values())
+    own = rows.select(
+        "process", "storage", "slice", *counts,
+        read=pl.col("read_ns") + pl.col("read_request_ns"),
+        write=pl.col("write_ns") + pl.col("write_request_ns"),
+        meta=pl.col("meta_ns"),
+        sync=synced_ns(),
+        sync_ops="sync_ops",
+    )  # fmt: skip
+    if grid_ns == slice_ns:
+        return own
+    place = ("process", "storage", pl.col("slice") // (grid_ns // slice_ns))
+    return own.group_by(place).agg(pl.col(*counts, *KINDS, "sync", "sync_ops").sum())
+
+
+def _calls(rows: pl.LazyFrame, processes: pl.DataFrame, grid_ns: int, known: Counters) -> pl.DataFrame:
+    """`call_rows` of rows as `_on_grid` gives them, of one job or of several, in order of process, storage and slice. A
+    process is of one job.
+    """
+    if known.sent.is_empty():
+        rows = rows.join(processes.lazy().select("process"), on="process", how="semi", maintain_order="left")
+    found = rows.collect()
+    # In this order, so that sums are the same to the last byte, whichever other jobs are there. A catalog has it.
+    ordered = found if is_ordered(found, ORDER) else found.sort(*ORDER)
+    ordered = served_writes(ordered, known)
+    if len(known.sent):
+        ordered = ordered.fill_null(0).join(processes, on="process", how="semi", maintain_order="left")
+    ordered = ordered.with_columns(
+        write=pl.col("write") + pl.col("sync"),
+        write_bytes="served",
+        write_ops="served_ops",
+        cached_bytes=pl.when(pl.col("how") == BY_CALLS).then(0).otherwise("served"),
+    )
+    # Not by polars, which rounds a quotient by a constant otherwise where a row is alone in its chunk.
+    ordered = ordered.select(
+        *ORDER,
+        *(pl.Series(SECONDS[kind], ordered[kind].to_numpy() * SECONDS_A_NS) for kind in KINDS),
+        *COUNTS,
+    )
+    seconds = pl.col(SECONDS.values())
+    threads = _threads(ordered, grid_ns)
+    return ordered.select(
+        *ORDER,
+        seconds if threads is None else seconds / threads,
+        *COUNTS,
+    )
+
+
+def _threads(ordered: pl.DataFrame, grid_ns: int) -> pl.Series | None:
+    """The least number of threads that can have spent the time of each row's process; None where each had one.
+
+    A process of which even the longest slices on all storages, added up, fit into one slice needs no closer look.
+    """
+    if ordered.is_empty():
+        return None
+    process, storage = ordered["process"].to_numpy(), ordered["storage"].to_numpy()
+    seconds = np.add.reduce([ordered[name].to_numpy() for name in SECONDS.values()])
+    starts = begins_of_alike(process, storage)
+    longest = np.add.reduceat(np.maximum.reduceat(seconds, starts), begins_of_alike(process[starts]))
+    of_process = begins_of_alike(process)
+    is_close = longest > grid_ns / 1e9
+    if not is_close.any():
+        return None
+    close = ordered.filter(np.repeat(is_close, np.diff(of_process, append=len(process))))
+    threads = (
+        close.group_by("process", "slice", maintain_order=True)
+        .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
+        .group_by("process")
+        .agg(threads=(pl.col("seconds") / (grid_ns / 1e9) - ROUNDING).ceil().clip(1).max())
+    )
+    found = ordered.select("process").join(threads, on="process", how="left", maintain_order="left")["threads"]
+    return found.fill_null(1.0)
+
+
+def job_rows(digests: Sequence[Digest], grid_ns: int, nodes: Sequence[str] | None = None) -> pl.DataFrame:
+    """What jobs did, all of their processes together: job, storage, slice and the columns of SECONDS and AMOUNTS.
+
+    nodes: only processes on these; None: all.
+    """
+    there = pl.lit(True) if nodes is None else pl.col("node").is_in(nodes)
+    who = [
+        digest.processes.filter(there).select("process", place=pl.lit(place, pl.UInt32))
+        for place, digest in enumerate(digests)
+    ]
+    if not who:
+        return named_rows([], [], pl.DataFrame(schema=OF_JOBS))
+    processes = pl.concat(who)
+    if len(digests) > 1 and processes["process"].is_duplicated().any():  # a profile is given twice, by two names
+        return pl.concat(job_rows([digest], grid_ns, nodes) for digest in digests)
+    by_slice: dict[int, list[pl.LazyFrame]] = {}
+    for digest in digests:
+        by_slice.setdefault(digest.slice_ns, []).append(digest.process_slices.lazy())
+    lazy = {length: pl.concat(some) for length, some in by_slice.items()}
+    rows = by_job(calls_of_processes(lazy, processes, grid_ns, counters_of(digests, grid_ns)))
+    found = rows["place"].rle()
+    places, lengths = found.struct.field("value").to_list(), found.struct.field("len").to_list()
+    return named_rows([digests[place].job for place in places], lengths, rows.drop("place"))
+
+
+OF_JOBS = {"storage": pl.UInt64, "slice": pl.Int64} | dict.fromkeys(SECONDS.values(), pl.Float64) | dict.fromkeys(
+    AMOUNTS.values(), pl.Int64
+)  # fmt: skip
+
+
+def calls_of_processes(
+    rows: Mapping[int, pl.LazyFrame], processes: pl.DataFrame, grid_ns: int, known: Counters = UNCOUNTED
+) -> pl.DataFrame:
+    """`call_rows` of many jobs in one pass, with place (the job's number), in order of process, storage and slice.
+
+    rows: process_slices by the length of a slice in ns. processes: process, place; a process is of one job.
+    """
+    placed = [_on_grid(some, slice_ns, grid_ns) for slice_ns, some in rows.items()]
+    calls = _calls(pl.concat(placed), processes, grid_ns, known)
+    return calls.join(processes, on="process", maintain_order="left")
+
+
+def by_job(calls: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `calls_of_processes` added up: place, storage, slice and the columns of SECONDS and AMOUNTS, in that
+    order, and at_work (processes in calls).
+    """
+    by, values = ("place", "storage", "slice"), (*SECONDS.values(), *AMOUNTS.values())
+    is_at_work = (pl.sum_horizontal(SECONDS.values()) > 0).cast(pl.Int64)
+    ordered = calls.select(*by, *values, at_work=is_at_work).sort(by, maintain_order=True)
+    if ordered.is_empty():
+        return ordered
+    begins = begins_of_alike(*(ordered[name].to_numpy() for name in by))
+    sums = {name: np.add.reduceat(ordered[name].to_numpy(), begins) for name in (*values, "at_work")}
+    return ordered[begins].select(by).with_columns(**{name: pl.Series(some) for name, some in sums.items()})
+
+
+def named_rows(jobs: Sequence[str], lengths: Sequence[int], rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `job_rows` from jobs' names, how many rows each has, and their other columns."""
+    names = pl.Series("job", list(jobs), pl.String).gather(np.repeat(np.arange(len(jobs)), lengths))
+    return rows.select(names, *OF_JOBS)
+
+
+class Rows:
+    """What jobs did, from their digests. Whoever has it at hand for many jobs gives it without their frames."""
+
+    def others(self, digest: Digest, neighbours: Sequence[Digest]) -> list[Digest]:
+        """The neighbours without the job itself, which may lie among them."""
+        own = set(digest.processes["process"])
+        return [other for other in neighbours if own.isdisjoint(other.processes["process"])]
+
+    def of(self, digests: Sequence[Digest], grid_ns: int) -> pl.DataFrame:
+        """As `job_rows`."""
+        return job_rows(digests, grid_ns)
+
+
+def slice_rows(calls: pl.DataFrame) -> pl.DataFrame:
+    """The job as a whole: storage, slice, the columns of SECONDS (of the mean process: divided by all that made any
+    call) and of COUNTS (of all), and at_work (processes in calls).
+    """
+    count = max(1, calls["process"].n_unique())
+    return (
+        calls.group_by("storage", "slice", maintain_order=True)
+        .agg(
+            pl.col(SECONDS.values()).sum() / count,
+            pl.col(COUNTS).sum(),
+            at_work=(pl.sum_horizontal(SECONDS.values()) > 0).sum(),
+        )
+        .sort("storage", "slice")
+    )
+
+
+def process_seconds(calls: pl.DataFrame) -> pl.DataFrame:
+    """process, seconds: in calls on all storages."""
+    return (
+        calls.group_by("process", maintain_order=True)
+        .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
+        .sort("seconds", "process", descending=[True, False])
+    )

@@ -1,0 +1,341 @@
+"""How long jobs would take side by side, predicted from a run of each alone and from others that were seen in company.
+
+Digests in, dataclasses out. What happens side by side is `side_by_side`'s; docs/models.md has the definitions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Kind
+from slicewise.analysis.capacity.by_kind import serves
+from slicewise.analysis.predict.fitted import Fitted, fitted_to, is_better
+from slicewise.analysis.predict.laws import (
+    BY_REQUESTS,
+    FEWEST_SEEN,
+    LAWS,
+    POOR,
+    Law,
+    Laws,
+    dependence,
+    further_laws,
+    laws_of,
+)
+from slicewise.analysis.predict.seen import MOVES, SeenRun, seen_runs
+from slicewise.analysis.predict.side_by_side import NONE, Amounts, Member, Segment, ends, joined
+from slicewise.analysis.runs.alone import AloneRun, run_there
+from slicewise.analysis.runs.matching import each_once
+from slicewise.analysis.runs.storage import shared_storage
+from slicewise.analysis.sharing.weights import Weighting
+from slicewise.constants import MUCH_BUFFERED, MUCH_METADATA, NO_SECONDS
+from slicewise.digest.activity import DIRECTIONS, bytes_by_storage
+from slicewise.digest.digest import Digest
+from slicewise.errors import UserError
+from slicewise.estimate import Estimate
+
+# A job's run alone, when it starts (s), and its timeline.
+Plan = tuple["AloneRun", float, tuple[Segment, ...]]
+# Slices whose figures are that close are one segment.
+SAME = 0.1
+
+# One law each of those by which a job's timeline differs.
+KINDS_OF_LAW = (LAWS[0], BY_REQUESTS[0])
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Served:
+    """What the storage serves at most of each kind: bytes/s or metadata calls/s; and the same in calls of any kind."""
+
+    amounts: dict[Kind, float]
+    requests: dict[Kind, float]
+
+
+def served_by(quiet: Sequence[AloneRun]) -> Served:
+    """By jobs that had the storage to themselves."""
+    return Served(serves(quiet), serves(run.in_requests for run in quiet))
+
+
+@dataclass(frozen=True)
+class PredictedJob:
+    """seconds: from its first to its last I/O beside the others, with an interval of 95 % where enough was seen; alone:
+    the same by itself. doubt: why the law may not hold for it; else empty.
+    """
+
+    job: str
+    start: float
+    alone: float
+    seconds: Estimate
+    doubt: str
+
+    @property
+    def slowdown(self) -> float:
+        return self.seconds.value / self.alone
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """runs, tried: in company; `tried_on` them. fitted: the model of sharing, where it predicts better than any law.
+    seen: how many other jobs did I/O there.
+    """
+
+    jobs: list[PredictedJob]
+    laws: Laws
+    serves: Served
+    runs: list[SeenRun]
+    tried: dict[Law, list[list[float]]]
+    fitted: Fitted | None = None
+    seen: int = 0
+
+    @property
+    def errors(self) -> list[float]:
+        """ln(predicted / seen) of jobs in company, by the law or model that was chosen."""
+        return self.fitted.errors(self.runs) if self.fitted is not None else self.laws.errors
+
+    @property
+    def mean_error(self) -> float | None:
+        return float(np.mean(np.abs(np.expm1(self.errors)))) if self.errors else None
+
+    @property
+    def largest_error(self) -> float | None:
+        return float(np.max(np.abs(np.expm1(self.errors)))) if self.errors else None
+
+
+def predict(
+    jobs: Sequence[tuple[Digest, float]], seen: Sequence[Digest] = (), progress: Progress | None = None
+) -> Predicted:
+    """Foretell. jobs: a run alone of each, and when its I/O begins (s after the first one's). seen: any other jobs, of
+    which those in company tell the law, where there is a run alone of each of them.
+
+    progress: told how many of how many steps are done. Raises UserError for fewer than two jobs, and for jobs that
+    share no storage.
+    """
+    if len(jobs) < 2:
+        raise UserError("predict needs two or more jobs; give a standalone run of each")
+    storage = storage_of([digest for digest, _ in jobs])
+    there = {id(digest): alone_run(digest, storage) for digest, _ in jobs}
+    alone = [there[id(digest)] for digest, _ in jobs]
+    others = each_once([*dict.fromkeys(digest for digest, _ in jobs), *seen])
+    more = [one for digest in others if id(digest) not in there and (one := run_there(digest, storage)) is not None]
+    quiet, runs = seen_runs([*there.values(), *more])
+    served = served_by([*alone, *quiet])
+    tried = tried_on(runs, served, progress)
+    laws = laws_of(tried, [run.sizes for run in runs])
+    plans = [(one, start) for one, (_, start) in zip(alone, jobs, strict=True)]
+    fitted = fitted_to(storage, runs, [*alone, *quiet]) if laws.is_held_out else None
+    if fitted is not None and not is_better(fitted.errors(runs), laws):
+        fitted = None
+    errors = laws.errors if fitted is None else fitted.errors(runs)
+    seconds = predicted_seconds(plans, served, laws) if fitted is None else fitted.predicted(plans)
+    beside = [alone[:place] + alone[place + 1 :] for place in range(len(alone))]
+    found = [
+        PredictedJob(one.digest.job, start, one.seconds, value, doubt_of(one, beside[place], errors, served))
+        for place, ((one, start), value) in enumerate(zip(plans, seconds, strict=True))
+    ]
+    return Predicted(found, laws, served, runs, tried, fitted, len(more))
+
+
+def storage_of(digests: Sequence[Digest]) -> int:
+    """The storage that all use. Raises UserError without one."""
+    moved = {
+        digest.job: pl.concat([bytes_by_storage(digest, way) for way in DIRECTIONS])
+        .group_by("storage")
+        .agg(pl.col("bytes").sum())
+        for digest in digests
+    }
+    found = shared_storage(moved)
+    if found is None:
+        raise UserError("these jobs moved bytes on no common file system, so they do not share one")
+    return found
+
+
+def alone_run(digest: Digest, storage: int) -> AloneRun:
+    """A job on a storage. Raises UserError where it moved nothing there."""
+    found = run_there(digest, storage)
+    if found is None:
+        raise UserError(f"{digest.path}: moved no bytes on the file system in question; give a run that did")
+    return found
+
+
+def timeline(run: AloneRun, served: Mapping[Kind, float]) -> tuple[Segment, ...]:
+    """A run's segments, from its first to its last I/O."""
+    slice_ns = run.digest.slice_ns
+    start, end = run.span
+    rows = {row["slice"]: row for row in run.rows.iter_rows(named=True)}
+    found: list[Segment] = []
+    buffered = 0.0
+    for number in range(start // slice_ns, -(-end // slice_ns)):
+        seconds = (min(end, (number + 1) * slice_ns) - max(start, number * slice_ns)) / 1e9
+        if seconds <= 0:
+            continue
+        one, buffered = _drained(_segment(rows.get(number), seconds, run.processes, served), buffered)
+        if found and _is_same(found[-1], one):
+            found[-1] = joined([found[-1], one])
+        else:
+            found.append(one)
+    if found and buffered > 0:  # so much was never as slow as the storage is taken to be
+        read, write, meta = found[-1].use
+        found[-1] = replace(found[-1], use=(read, write + buffered / found[-1].seconds, meta))
+    return tuple(found)
+
+
+def line(run: AloneRun, served: Served, law: Law) -> tuple[Segment, ...]:
+    """`timeline` in what takes the storage's time by a law."""
+    return timeline(run.in_requests, served.requests) if law.is_by_requests else timeline(run, served.amounts)
+
+
+def _segment(row: Mapping[str, float] | None, seconds: float, processes: int, served: Mapping[Kind, float]) -> Segment:
+    if row is None:
+        return Segment(seconds)
+    use = [row[AMOUNTS[kind]] / served[kind] / seconds if kind in served else 0.0 for kind in KINDS]
+    calls = [row[SECONDS[kind]] / processes / seconds for kind in KINDS]
+    # Who used the storage was in calls, if only for as long as they are counted in whole nanoseconds.
+    calls = [max(part, 1e-6) if used else part for part, used in zip(calls, use, strict=True)]
+    whole = max(1.0, sum(calls))
+    return Segment(seconds, _amounts(use), _amounts(part / whole for part in calls))
+
+
+def _drained(segment: Segment, buffered: float) -> tuple[Segment, float]:
+    """A segment with what the storage did meanwhile, and the seconds of buffered writes that it has yet to do."""
+    read, write, meta = segment.use
+    wanted = write * segment.seconds + buffered
+    done = min(wanted, segment.seconds)
+    return replace(segment, use=(read, done / segment.seconds, meta)), wanted - done
+
+
+def _amounts(values: Iterable[float]) -> Amounts:
+    read, write, meta = values
+    return read, write, meta
+
+
+def _is_same(one: Segment, other: Segment) -> bool:
+    pairs = zip((*one.use, *one.calls), (*other.use, *other.calls), strict=True)
+    return all(abs(mine - its) <= SAME for mine, its in pairs) and ((one.use == NONE) == (other.use == NONE))
+
+
+def weight_of(run: AloneRun, law: Law) -> float:
+    """The weight that a law gives a job while all of its processes are in calls."""
+    moves = [kind for kind in MOVES if run.calls[kind]]
+    count = sum(run.calls[kind] for kind in moves)
+    size = sum(run.bytes[kind] for kind in moves) / count if count else 1.0
+    return Weighting(law.by).of(run.processes, run.nodes, run.nodes, run.processes * min(size, law.part))
+
+
+def under_way(run: AloneRun, law: Law, served: Served) -> float:
+    """How long the storage takes for what a job's processes have under way while all of them write (s)."""
+    if not run.calls["write"]:
+        return 0.0
+    return run.processes * min(run.bytes["write"] / run.calls["write"], law.part) / served.amounts["write"]
+
+
+def together(jobs: Sequence[Plan], served: Served, law: Law, weights: Sequence[float] | None = None) -> list[float]:
+    """How long each job's I/O takes beside the others (s), by a law. weights: other ones than its own."""
+    weights = weights or [weight_of(run, law) for run, _, _ in jobs]
+    plans = [
+        Member(
+            start,
+            weight,
+            alone,
+            under_way(run, law, served),
+            run.call_seconds("meta"),
+            run.nodes,
+            run.call_seconds("read"),
+        )
+        for (run, start, alone), weight in zip(jobs, weights, strict=True)
+    ]
+    return [end - plan.start for end, plan in zip(ends(plans, law.rules), plans, strict=True)]
+
+
+def tried_on(runs: Sequence[SeenRun], served: Served, progress: Progress | None = None) -> dict[Law, list[list[float]]]:
+    """ln(predicted / seen) of each job of each run, by every law."""
+    drawn = {
+        law.is_by_requests: [[(one.alone, one.start, line(one.alone, served, law)) for one in run.jobs] for run in runs]
+        for law in KINDS_OF_LAW
+    }
+    found: dict[Law, list[list[float]]] = {}
+    laws = list(LAWS if runs else LAWS[:1])
+    for done, law in enumerate(laws):
+        plans = zip(runs, drawn[law.is_by_requests], strict=True)
+        found[law] = [_errors(run, together(jobs, served, law)) for run, jobs in plans]
+        if law == LAWS[-1]:
+            laws += further_laws(found)  # the loop goes on with them
+        if progress is not None:
+            progress(done + 1, len(laws))
+    return found
+
+
+def _errors(run: SeenRun, seconds: Sequence[float]) -> list[float]:
+    return [math.log(value / one.seconds) for value, one in zip(seconds, run.jobs, strict=True)]
+
+
+def times_of(
+    run: SeenRun, runs: Sequence[SeenRun], tried: Mapping[Law, Sequence[Sequence[float]]]
+) -> dict[Law, list[float]]:
+    """What each law that was tried on `runs` says of the jobs of one of them (s)."""
+    place = next(place for place, other in enumerate(runs) if other is run)
+    return {
+        law: [one.seconds * math.exp(error) for one, error in zip(run.jobs, errors[place], strict=True)]
+        for law, errors in tried.items()
+    }
+
+
+def predicted_seconds(
+    plans: Sequence[tuple[AloneRun, float]],
+    served: Served,
+    laws: Laws,
+    known: Mapping[Law, Sequence[float]] | None = None,
+) -> list[Estimate]:
+    """How long each job's I/O takes beside the others. The interval is what the choice of a law was off by for
+    combinations of jobs that it had not seen, for a job whose time depends as much on the law (`Laws.spread`); where
+    too few were seen, what all possible laws say. known: times by law, where they have been worked out before.
+    """
+    drawn = {law.is_by_requests: [(run, start, line(run, served, law)) for run, start in plans] for law in KINDS_OF_LAW}
+    wanted = dict.fromkeys([*LAWS, *laws.possible] if len(laws.errors) >= FEWEST_SEEN else laws.possible)
+    by_law = {
+        law: list(known[law]) if known and law in known else together(drawn[law.is_by_requests], served, law)
+        for law in wanted
+    }
+    chosen = by_law[laws.chosen]
+    stakes = dependence({law: [np.log(np.maximum(times, NO_SECONDS)).tolist()] for law, times in by_law.items()})[0]
+    # That jobs do not meet at all is possible, too, as long as no run shows that they do.
+    as_alone = [] if laws.errors else [[run.seconds for run, _ in plans]]
+    possible = zip(*(by_law[law] for law in laws.possible), *as_alone, strict=True)
+    return [laws.estimate(*one) for one in zip(chosen, possible, stakes, strict=True)]
+
+
+def told_by_others(found: Predicted) -> Iterator[tuple[SeenRun, Laws, list[Estimate]]]:
+    """Each run in company, with the law that explains all others best and the times that it tells of this one."""
+    for place, run in enumerate(found.runs):
+        others = {law: [*errors[:place], *errors[place + 1 :]] for law, errors in found.tried.items()}
+        laws = laws_of(others, [other.sizes for other in found.runs if other is not run])
+        plans = [(job.alone, job.start) for job in run.jobs]
+        yield run, laws, predicted_seconds(plans, found.serves, laws, times_of(run, found.runs, found.tried))
+
+
+def doubt_of(run: AloneRun, beside: Sequence[AloneRun], errors: Sequence[float], served: Served) -> str:
+    """Why laws may not hold for a job beside others, in a clause; else empty. errors: logarithms, of what was seen."""
+    for one in (run, *beside):
+        if (part := one.most_buffered(served.amounts)) > MUCH_BUFFERED:
+            whose = "it" if one is run else one.digest.job
+            return (
+                f"memory on the way took what {whose} wrote at first: {100 * part:.0f} % of its time alone was needed "
+                "to store that, and no law tells whose data a server stores first"
+            )
+    for one in (run, *beside):
+        if one.in_metadata() > MUCH_METADATA:
+            whose = "its" if one is run else f"{one.digest.job}'s"
+            return (
+                f"{100 * one.in_metadata():.0f} % of {whose} time in calls is in metadata calls, which the laws of "
+                "sharing hardly describe"
+            )
+    if 0 < len(errors) < FEWEST_SEEN:
+        return "too few jobs were seen together there to tell how far off a law is"
+    if errors and (off := float(np.mean(np.abs(np.expm1(errors))))) > POOR:
+        return f"no law explains well what was seen here: the best is off by {100 * off:.0f} % in the mean"
+    return ""

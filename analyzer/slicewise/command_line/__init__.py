@@ -1,0 +1,1 @@
+"""What the command line takes: every command with its arguments and options, by what users want."""

@@ -1,0 +1,155 @@
+"""Profile jobs, look at one, compare several."""
+
+from __future__ import annotations
+
+from slicewise.command_line.parameters import (
+    ALONE,
+    HTML,
+    JSON,
+    OUTPUT,
+    PATH,
+    PROFILE,
+    SERVERS,
+    SLICE,
+    SYMBOLS,
+    argument,
+    command,
+    flag,
+    option,
+)
+
+COMMANDS = [
+    command(
+        "doctor",
+        "doctor:doctor",
+        """Check that profiling works here, and say what to do where it does not.
+
+        Exit status 1 if something is not ok.
+        """,
+        "slicewise doctor",
+        JSON,
+        OUTPUT,
+    ),
+    command(
+        "run",
+        "run:run",
+        """Profile a command, and say where the profile is. Its exit status is the command's.""",
+        "slicewise run --job first -- mpirun -n 4 ./program input.nml",
+        argument("command", "COMMAND...", str, "The command and its arguments."),
+        option("--dir", "DIR", str, "Where profiles go; else $SLICEWISE_DIR, else ./slicewise.", name="directory"),
+        option("--job", "NAME", str, "The job's name; else $SLICEWISE_JOB, the scheduler's id, or a new one."),
+        SLICE,
+        flag(
+            "--collector/--no-collector",
+            "Run a collector beside the command: it saves counts as they come, and samples the node.",
+            default=True,
+        ),
+        needs_settings=False,
+        allow_interspersed_args=False,
+    ),
+    command(
+        "list",
+        "list_:list_",
+        """List the jobs in a directory of profiles, in order of their start.""",
+        "slicewise list slicewise",
+        argument("paths", "DIR...", PATH, "Directories with profiles anywhere below."),
+        JSON,
+        OUTPUT,
+    ),
+    command(
+        "report",
+        "one_job:report",
+        """Show one job's I/O: a page, and a summary on the terminal.
+
+        With --detail: all that a profile holds, how much of the job was seen, and what is missing; no page. With
+        --flamegraph: where in the program the time in I/O calls goes.
+        """,
+        "slicewise report slicewise/48213",
+        PROFILE,
+        flag("--detail", "Print all totals and what is missing, and make no page."),
+        flag("--phases", "With --detail: also when it did I/O, in phases and with its period."),
+        flag("--flamegraph", "Make the flame graph of call sites, and list them."),
+        option("--slices", "FIRST:END", str, "With --flamegraph: only slices from FIRST to the one before END."),
+        SYMBOLS,
+        SERVERS,
+        HTML,
+        JSON,
+        OUTPUT,
+    ),
+    command(
+        "blame",
+        "blame:blame",
+        """Say who slowed a job down, by how much, and how sure that is.""",
+        "slicewise blame slicewise/48190 --alone slicewise/48001",
+        argument("job", "JOB", PATH, "The job's directory, or one of its .swz files."),
+        argument(
+            "neighbours",
+            "[NEIGHBOUR...]",
+            PATH,
+            (
+                "Jobs that may have slowed it down. If you give none, Slicewise looks beside the profile and in "
+                "the catalog."
+            ),
+        ),
+        option("--alone", "JOBDIR", PATH, "A standalone run of the same program; may be repeated.", multiple=True),
+        option(
+            "--same-as",
+            "JOBDIR",
+            PATH,
+            "A standalone run that did the same work, whatever its program is called; may be repeated.",
+            multiple=True,
+        ),
+        SERVERS,
+        flag("--all", "JOB is a directory of jobs: say who lost how much to whom, worst first.", "all_"),
+        flag("--anonymous", "Hide others' names, programs, users and paths; keep their numbers."),
+        flag("--explain", "Say where each number comes from."),
+        HTML,
+        JSON,
+        OUTPUT,
+    ),
+    command(
+        "overlap",
+        "overlap:overlap",
+        """Compare jobs that ran at the same time: when they overlapped, what each got, and what it cost them.""",
+        "slicewise overlap slicewise/48213 slicewise/48190 --alone slicewise/48001",
+        argument("profiles", "PROFILE PROFILE...", PATH, "Jobs' directories or .swz files."),
+        ALONE,
+        option(
+            "--direction",
+            None,
+            ["auto", "read", "write"],
+            "Which direction to report first; auto: the one with more bytes.",
+            default="auto",
+        ),
+        SERVERS,
+        HTML,
+        JSON,
+        OUTPUT,
+    ),
+    command(
+        "compare",
+        "compare:compare",
+        """Say why one run took longer than another: computing, its own I/O, neighbours, or not explained.
+
+        Two runs: the second is compared with the first. More runs: each is compared with the one of median runtime.
+        What neighbours cost is computed as slicewise blame does.
+        """,
+        "slicewise compare slicewise/monday slicewise/tuesday",
+        argument("runs", "RUN RUN...", PATH, "Jobs' directories or .swz files."),
+        option(
+            "--neighbour",
+            "PROFILE",
+            PATH,
+            (
+                "A job that may have slowed one of them down; may be repeated. If you give none, Slicewise looks "
+                "beside the profiles and in the catalog."
+            ),
+            name="neighbours",
+            multiple=True,
+        ),
+        SERVERS,
+        HTML,
+        JSON,
+        OUTPUT,
+    ),
+]

@@ -1,0 +1,368 @@
+"""What researchers ask: models of sharing, Delta-graphs, campaigns, policies."""
+
+from __future__ import annotations
+
+import click
+
+from slicewise.command_line.parameters import (
+    ALONE,
+    CURVE,
+    DELAY,
+    DIRECTION,
+    FITTED,
+    HTML,
+    JSON,
+    METRIC,
+    OUTPUT,
+    PATH,
+    POLICY,
+    PROFILES,
+    SERVERS,
+    SLICE,
+    Number,
+    argument,
+    command,
+    group,
+    option,
+)
+from slicewise.terminal.job_options import FITTED_FORM, INVERT_FORM, MODEL_FORM, POLICY_FORM
+
+COMMANDS = [
+    group(
+        "study",
+        """What researchers ask: models of sharing, Delta-graphs and sweeps of them, tables of campaigns.""",
+        group(
+            "model",
+            """Predict, fit and check how jobs share a file system.""",
+            command(
+                "fit",
+                "model:fit",
+                """Learn from jobs that ran alone and together how their file system divides its bandwidth.""",
+                "slicewise study model fit slicewise -o model.json",
+                PROFILES,
+                DIRECTION,
+                JSON,
+                option("-o", "M", PATH, "Write the fitted model to this file.", name="output"),
+            ),
+            command(
+                "predict",
+                "model:predict",
+                """Predict when jobs that share a file system end.
+
+                Each job gets its weighted max-min share, computed again whenever a job starts or ends.
+                """,
+                (
+                    "slicewise study model predict --capacity 100MiB/s --job sim,volume=16GiB,processes=60 --job "
+                    "post,volume=4GiB,processes=12"
+                ),
+                option(
+                    "--job",
+                    "JOB",
+                    str,
+                    (
+                        f"{MODEL_FORM}; with --fitted {FITTED_FORM}. Give it once for each job. D: the rate that the "
+                        "job reaches alone. B: the bytes that it has under way at a "
+                        "moment. S: in seconds. If the capacity has a unit, V, D and B have one, too: 16GiB, 80MiB/s."
+                    ),
+                    multiple=True,
+                    required=True,
+                ),
+                option("--capacity", "C", str, "What the storage serves a second, as 100MiB/s, or as a plain number."),
+                option(
+                    "--weight",
+                    None,
+                    ["processes", "nodes", "given"],
+                    "What a job's share goes by (processes); given: its weight=W.",
+                ),
+                FITTED,
+                JSON,
+                OUTPUT,
+            ),
+            command(
+                "invert",
+                "model:invert",
+                """Estimate what jobs that ran together would have taken alone, from when each began and ended.
+
+                It assumes that each job could fill the storage by itself.
+                """,
+                "slicewise study model invert slicewise/48213 slicewise/48190",
+                argument("profiles", "[PROFILE...]", PATH, "The profiles of jobs that ran together."),
+                option("--job", "JOB", str, f"In place of profiles, once a job: {INVERT_FORM}.", multiple=True),
+                option(
+                    "--weight",
+                    None,
+                    ["processes", "nodes", "mounts", "equal"],
+                    "What jobs' shares are in proportion to.",
+                    default="processes",
+                ),
+                FITTED,
+                DIRECTION,
+                JSON,
+                OUTPUT,
+            ),
+            command(
+                "check",
+                "model:check",
+                """Compare predicted with observed runtimes, for every run of a campaign.
+
+                With --fitted it checks that model. Else it predicts each combination of jobs by a fit that has not seen
+                it.
+                """,
+                "slicewise study model check slicewise --fitted model.json",
+                PROFILES,
+                FITTED,
+                DIRECTION,
+                HTML,
+                JSON,
+                OUTPUT,
+            ),
+        ),
+        group(
+            "delta",
+            """Draw Delta-graphs: how much two jobs slow each other down, by how much later one begins.""",
+            command(
+                "run",
+                "delta:run",
+                """Run two commands alone and together, at every offset, and draw the result. An interrupted run can be
+                continued.
+                """,
+                "slicewise study delta run --a './sim' --b './post' --from 0 --to 60 --step 10",
+                option("--a", "CMD", str, "Job A: a command, quoted as one word.", required=True),
+                option(
+                    "--b",
+                    "CMD",
+                    str,
+                    "Job B, likewise. {start} in a command becomes its time to begin, in seconds since 1970.",
+                    required=True,
+                ),
+                option(
+                    "--from",
+                    "S",
+                    Number(),
+                    "The first offset: by how many seconds B starts later than A.",
+                    name="first",
+                    required=True,
+                ),
+                option("--to", "S", Number(), "The last offset.", name="last", required=True),
+                option("--step", "S", Number(), "From one offset to the next.", required=True),
+                option("--repeat", "N", click.IntRange(1), "How often every run is done.", default=1),
+                option(
+                    "--dir",
+                    "DIR",
+                    PATH,
+                    "Where the profiles go; give the same DIR to continue.",
+                    name="directory",
+                    default="slicewise-delta",
+                ),
+                SLICE,
+                CURVE,
+                HTML,
+                JSON,
+                OUTPUT,
+            ),
+            command(
+                "read",
+                "delta:read",
+                """Draw the Delta-graph of profiles: of two jobs together, and of each alone; several directories
+                side by side.
+
+                In each run, A is the job whose name sorts first. An offset is measured here: from A's first byte to
+                B's.
+                """,
+                "slicewise study delta read slicewise-delta",
+                argument("directories", "DIR...", PATH, "Directories of profiles, one a configuration."),
+                CURVE,
+                DIRECTION,
+                HTML,
+                JSON,
+                OUTPUT,
+            ),
+        ),
+        command(
+            "sweep",
+            "delta:sweep",
+            """Measure the Delta-graphs of all configurations in a plan, and draw them on one page. Panels that are
+            recorded are not run again.
+
+            A plan is a file in TOML. `slicewise study plan` lists the shipped ones; docs/commands.md explains the
+            keys.
+            """,
+            "slicewise study sweep plan.toml",
+            argument("plan", "[PLAN]", PATH, "The plan: a file in TOML, or the name of a shipped one."),
+            option(
+                "--set",
+                "WORD=VALUE",
+                str,
+                "A setting in place of the plan's own, in all panels.",
+                name="settings",
+                multiple=True,
+            ),
+            option("--panel", "NAME", str, "Run only this panel; may be given repeatedly.", name="only", multiple=True),
+            option(
+                "--dir",
+                "DIR",
+                PATH,
+                "Where the profiles go; give the same DIR to continue.",
+                name="directory",
+                default="slicewise-sweep",
+            ),
+            option(
+                "--page", "DIR", PATH, "Run nothing. Write the page of what this DIR has recorded.", name="recorded"
+            ),
+            CURVE,
+            HTML,
+            JSON,
+            OUTPUT,
+        ),
+        command(
+            "plan",
+            "delta:plan",
+            """Print the plans of sweeps that come with Slicewise: their names, or the text of one.
+
+            Say in a plan's text what your site is like, or give that to slicewise study sweep with --set.
+            """,
+            "slicewise study plan device -o device.toml",
+            argument("name", "[NAME]", str, "Print this plan, to adapt it."),
+            JSON,
+            OUTPUT,
+        ),
+        command(
+            "campaign",
+            "campaign:campaign",
+            """Tabulate a folder of runs: throughput alone and together, slowdown, and how well it is predicted.
+
+            Jobs whose I/O overlapped in time are one run together. A job that overlapped no other is a standalone run.
+            Repeats of one combination of jobs are averaged.
+            """,
+            "slicewise study campaign profiles/ --csv tables/",
+            argument("directories", "DIR...", PATH, "Directories of profiles: jobs alone, and some together."),
+            DIRECTION,
+            option("--csv", "DIR", PATH, "Write each table to DIR as NAME.csv.", name="tables_to"),
+            option(
+                "--placement", "FILE", PATH, "Which server each file is on: lines of PATH,SERVER. Predicts by server."
+            ),
+            HTML,
+            JSON,
+            OUTPUT,
+        ),
+    ),
+    group(
+        "turns",
+        """Taking turns with I/O: wait for a turn, what turns would have gained, and what a coordinator decided.""",
+        command(
+            "policy",
+            "policy:jobs",
+            """Say what each policy would have gained or lost for jobs that ran side by side, and for whom.""",
+            "slicewise turns policy slicewise/sim slicewise/post --alone slicewise/sim-alone",
+            argument("job", "JOB...", PATH, "Two jobs or more that ran at one time: their directories."),
+            ALONE,
+            option("--capacity", "C", str, "What the storage serves a second, as 2GiB/s; else as these jobs show."),
+            FITTED,
+            POLICY,
+            METRIC,
+            DELAY,
+            SERVERS,
+            HTML,
+            JSON,
+            OUTPUT,
+        ),
+        command(
+            "simulate",
+            "policy:simulate",
+            """Simulate each policy for jobs that want to do I/O at given times, without profiles.""",
+            (
+                "slicewise turns simulate --capacity 100MiB/s --job A,volume=2GiB,processes=2048,start=0 --job "
+                "B,volume=512MiB,processes=2048,start=14"
+            ),
+            option(
+                "--capacity",
+                "C",
+                str,
+                "What the storage serves a second, as 2GiB/s, or as a plain number.",
+                required=True,
+            ),
+            option(
+                "--job",
+                "JOB",
+                str,
+                (
+                    f"{POLICY_FORM}, once a job. Cap: the rate that it reaches "
+                    "alone; unit: how many bytes it writes between two moments at which it can be interrupted (a "
+                    "call, a file). If the capacity has a unit, amounts have one, too."
+                ),
+                multiple=True,
+                required=True,
+            ),
+            POLICY,
+            METRIC,
+            DELAY,
+            HTML,
+            JSON,
+            OUTPUT,
+        ),
+        command(
+            "probability",
+            "policy:probability",
+            """Say how often somebody else does I/O while a job does: what is expected, and what the slices show.""",
+            "slicewise turns probability --swf machine.swf --io-share 5",
+            argument("profiles", "[PROFILES...]", PATH, "Directories of jobs' profiles."),
+            option("--swf", "FILE", PATH, "A job log in the Standard Workload Format; .gz is unpacked."),
+            option(
+                "--io-share",
+                "PERCENT",
+                Number(0.0, 100.0),
+                "The mean share of its time that a job is in I/O; else that of the profiles, else 5.",
+            ),
+            SERVERS,
+            HTML,
+            JSON,
+            OUTPUT,
+        ),
+        command(
+            "replay",
+            "policy:replay",
+            """Check a coordinator's log: make every decision again, and say where it is not the policy's. Exit status
+            1 if not.
+            """,
+            "slicewise turns replay /var/log/slicewise-decisions.jsonl",
+            argument("log", "LOG", PATH, "A decision log of slicewise-collect coordinate."),
+            JSON,
+            OUTPUT,
+        ),
+        command(
+            "claims",
+            "policy:claims",
+            """Compare what jobs told a coordinator with what their profiles say they moved.""",
+            (
+                "slicewise turns claims /var/log/slicewise-decisions.jsonl slicewise/* --secret-file "
+                "/etc/slicewise/secret"
+            ),
+            argument("log", "LOG", PATH, "A decision log of slicewise-collect coordinate."),
+            argument("job", "JOB...", PATH, "Directories of jobs that took turns by it."),
+            option("--secret-file", "FILE", PATH, "The secret that the coordinator and its jobs shared."),
+            JSON,
+            OUTPUT,
+        ),
+        command(
+            "wait",
+            "coordinate:coordinate",
+            """Wait for the job's turn at I/O, then run a command.""",
+            "slicewise turns wait --at unix:/run/slicewise/scratch --bytes 50e9 -- cp -r results /archive",
+            argument("command", "COMMAND...", str, "The command and its arguments."),
+            option("--at", "ADDRESS", str, "unix:/PATH or tcp:ADDRESS:PORT; else SLICEWISE_COORDINATE_AT."),
+            option("--secret-file", "FILE", PATH, "The secret of a coordinator at tcp:."),
+            option(
+                "--bytes",
+                "N",
+                Number(),
+                "How many bytes the command will move, as far as you know.",
+                name="volume",
+                default=1000000000.0,
+            ),
+            option("--seconds", "S", Number(), "Seconds that it takes alone, if you know.", default=0.0),
+            option("--processes", "N", int, "Processes that do its I/O.", default=1),
+            option("--deadline", "S", Number(), "Go on after so long without a turn (60 s unless told otherwise)."),
+            allow_interspersed_args=False,
+        ),
+    ),
+]

@@ -1,0 +1,148 @@
+"""Who had company, what a run of the same work is, and which runs are taken as standalone runs.
+
+Frames in, frames out, of any number of jobs, whether files or a catalog tell of them. Two jobs had company on a storage
+where both made calls while both were active there. That one ran while the other did is no company by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import polars as pl
+
+from slicewise.digest.processes import DIRECTIONS
+
+# Runs of one program that differ by more than this factor do something else. Less than this share of a job's bytes does
+# not count.
+MOST_APART = 2.0
+LEAST_SHARE_OF_JOB = 0.05
+# Runs of a program whose length is set by time differ by less: by its beginning and its end.
+LIKE_RUNTIME, LIKE_RUNTIME_NS = 0.01, 100_000_000
+# So many standalone runs of the job's size, and as many of other sizes: those on its storages, and nearest in time.
+MOST_RUNS = 5
+# `active` of jobs that never were.
+NEVER = pl.DataFrame(schema={"job": pl.Int64, "storage": pl.UInt64, "begin_ns": pl.Int64, "end_ns": pl.Int64})
+
+
+T_Row = TypeVar("T_Row", bound=Mapping[str, Any])
+T_Frame = TypeVar("T_Frame", pl.DataFrame, pl.LazyFrame)
+
+
+def is_same_work(own: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
+    """Whether two jobs (processes and, for each direction, bytes and ops) do the same kind of work, which one program
+    (an interpreter, a shell) need not: as large calls in the same directions, and, with as many processes, as many
+    bytes, or as many as they could in the same time.
+    """
+    whole = [max(sum(job[f"{way}_bytes"] for way in DIRECTIONS), 1) for job in (own, run)]
+    for way in DIRECTIONS:
+        counts = [job[f"{way}_bytes"] for job in (own, run)]
+        shares = [count / total for count, total in zip(counts, whole, strict=True)]
+        if max(shares) < LEAST_SHARE_OF_JOB:
+            continue
+        sizes = [count / max(job[f"{way}_ops"], 1) for count, job in zip(counts, (own, run), strict=True)]
+        if (
+            _differ(sizes)
+            or _differ(shares)
+            or (own["processes"] == run["processes"] and _differ(counts) and not ran_as_long(own, run))
+        ):
+            return False
+    return True
+
+
+def ran_as_long(own: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
+    """Whether two jobs (start_ns, end_ns; without them it is not known) took the same time, as if it was set."""
+    if not all("end_ns" in job for job in (own, run)):
+        return False
+    longer, shorter = sorted((job["end_ns"] - job["start_ns"] for job in (own, run)), reverse=True)
+    return bool(longer - shorter <= max(LIKE_RUNTIME * longer, LIKE_RUNTIME_NS) and shorter > 0)
+
+
+def runs_like(
+    own: Mapping[str, Any], runs: Iterable[T_Row], is_quiet: Callable[[T_Row], bool] = lambda _: True
+) -> list[T_Row]:
+    """Runs of a job's program that did the same kind of work and are quiet, of its size and of others: MOST_RUNS each.
+    Those on most of the job's storages come first, since a run elsewhere says nothing of these; then those nearest in
+    time. Rows are as of `is_same_work`, with start_ns, and runs with shared: on how many of the job's storages.
+    """
+    found: tuple[list[T_Row], list[T_Row]] = ([], [])
+    for run in sorted(runs, key=lambda run: (-run["shared"], abs(run["start_ns"] - own["start_ns"]))):
+        some = found[run["processes"] != own["processes"]]
+        if len(some) < MOST_RUNS and is_same_work(own, run) and is_quiet(run):
+            some.append(run)
+    return [*found[0], *found[1]]
+
+
+def active(calls: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
+    """When each job's processes that matter made calls on each storage: job, storage, begin_ns, end_ns. A row is a
+    slice, as far as the processes that made calls in it lived.
+
+    calls: process, storage, slice. processes: job, process, slice_ns, matters, start_ns, end_ns.
+    """
+    lived = processes.filter("matters").select("job", "process", "slice_ns", "start_ns", ended_ns="end_ns")
+    begin_ns = pl.col("slice").cast(pl.Int64) * pl.col("slice_ns")
+    rows = (
+        calls.select("process", "storage", "slice")
+        .join(lived, on="process")
+        .with_columns(begin_ns=begin_ns, end_ns=begin_ns + pl.col("slice_ns"))
+    )
+    return while_alive(rows).group_by("job", "storage", "slice").agg(
+        pl.col("begin_ns").min(), pl.col("end_ns").max()
+    ).drop("slice")  # fmt: skip
+
+
+def while_alive(rows: T_Frame) -> T_Frame:
+    """Rows of slices (begin_ns, end_ns) as far as who made calls in them lived (start_ns, ended_ns)."""
+    return rows.with_columns(
+        begin_ns=pl.max_horizontal("begin_ns", "start_ns"), end_ns=pl.min_horizontal("end_ns", "ended_ns")
+    ).filter(pl.col("begin_ns") < pl.col("end_ns"))
+
+
+def in_company(rows: pl.DataFrame) -> pl.Series:
+    """Of all jobs at once: those that were active on a storage while another one was. rows: `active` of each; rows of
+    one job on one storage do not overlap.
+    """
+    before = pl.col("end_ns").cum_max().shift(1).over("storage") > pl.col("begin_ns")
+    after = pl.col("begin_ns").shift(-1).over("storage") < pl.col("end_ns")
+    return rows.sort("storage", "begin_ns").filter(before | after)["job"].unique().sort()
+
+
+def company_of(own: pl.DataFrame, others: pl.DataFrame) -> pl.Series:
+    """Of many jobs: those that were active on a storage while one was. own, others: `active` of the one, of the others;
+    rows of one job on one storage do not overlap.
+    """
+    mine = own.select("storage", "begin_ns", own_end_ns="end_ns").sort("begin_ns")
+    nearest = others.sort("end_ns").join_asof(
+        mine,
+        left_on="end_ns",
+        right_on="begin_ns",
+        by="storage",
+        allow_exact_matches=False,
+        check_sortedness=False,
+        suffix="_own",
+    )
+    return nearest.filter(pl.col("own_end_ns") > pl.col("begin_ns"))["job"].unique().sort()
+
+
+def later_copies(processes: pl.DataFrame) -> pl.Series:
+    """The jobs with a process that an earlier one has, too: a profile that is there by two names counts once.
+    processes: job, process, place (of the job, in the order in which they count).
+    """
+    return processes.filter(pl.col("place") > pl.col("place").min().over("process"))["job"].unique().sort()
+
+
+def groups_in_time(spans: Sequence[tuple[float, float]]) -> list[int]:
+    """Of spans of time, which overlap directly or through others: the number of each one's group, in order of their
+    begins.
+    """
+    numbers, number, latest = [0] * len(spans), -1, -math.inf
+    for place in sorted(range(len(spans)), key=spans.__getitem__):
+        number += spans[place][0] >= latest
+        numbers[place] = number
+        latest = max(latest, spans[place][1])
+    return numbers
+
+
+def _differ(values: Sequence[float]) -> bool:
+    return max(values) > MOST_APART * min(values)

@@ -1,0 +1,109 @@
+"""Which job had which nodes when, as a scheduler's accounting says: sacct's text, or a table of one's own.
+
+Files in, a frame out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+
+from slicewise.digest.clients import ALLOCATIONS_SCHEMA
+from slicewise.errors import UserError
+from slicewise.imports.served_times import stamp_ns
+
+JOBS = ("jobid", "job_id", "job")
+NODES = ("nodelist", "nodes", "hosts", "exec_host", "exec_hosts")
+BEGINS = ("start", "begin", "start_time", "starttime")
+ENDS = ("end", "end_time", "endtime", "finish_time")
+SEPARATORS = "|,;\t"
+# A job that still runs has no end.
+NEVER = (1 << 62) - 1
+MOST_NODES = 1 << 16
+RANGE = re.compile(r"^(?P<before>[^\[\]]*)\[(?P<inside>[^\[\]]*)\](?P<behind>.*)$")
+# Of PBS n1/0*8+n2/0*8, of LSF 8*n1:8*n2: what is not a node's name.
+SLOTS = re.compile(r"^\d+\*|/.*$|\*\d+$")
+BETWEEN_NODES = re.compile(r"[,+:\s]+(?![^\[]*\])")
+
+
+def is_accounting(head: bytes) -> bool:
+    """Whether a text is a table with a job, its nodes and its start in its first line."""
+    names = _names(head.lstrip(b"\xef\xbb\xbf\r\n ").split(b"\n", 1)[0].decode("utf-8", "replace"))
+    return all(any(name in names for name in some) for some in (JOBS, NODES, BEGINS))
+
+
+def read_accounting(path: Path, text: bytes) -> pl.DataFrame:
+    """Who had which node when, as ALLOCATIONS_SCHEMA. Times without a zone are this machine's. Steps of a job, and what
+    never started, are left out. Raises UserError for a table that cannot be read.
+    """
+    text = text.lstrip(b"\xef\xbb\xbf\r\n ")
+    head = text.split(b"\n", 1)[0].decode("utf-8", "replace")
+    try:
+        table = pl.read_csv(
+            text,
+            infer_schema=False,
+            separator=_separator(head),
+            encoding="utf8-lossy",
+            truncate_ragged_lines=True,
+        )
+    except pl.exceptions.PolarsError as error:
+        raise UserError(f"{path}: is no table of jobs ({str(error).splitlines()[0]})") from None
+    names = dict(zip(_names(head), table.columns, strict=False))
+    columns = [next((names[one] for one in some if one in names), None) for some in (JOBS, NODES, BEGINS, ENDS)]
+    rows = [
+        (node, job, begin, end)
+        for job, nodes, start, finish in table.select(
+            pl.lit(None, pl.String).alias(str(place)) if name is None else pl.col(name).alias(str(place))
+            for place, name in enumerate(columns)
+        ).iter_rows()
+        if job and "." not in job and (begin := _time_ns(start)) is not None
+        for end in [_time_ns(finish) or NEVER]
+        for node in nodes_in(nodes or "")
+    ]
+    return pl.DataFrame(rows, schema=ALLOCATIONS_SCHEMA, orient="row")
+
+
+def nodes_in(text: str) -> Iterator[str]:
+    """The nodes that a scheduler's list means: n1,gpu[01-03,7], n1/0*8+n2/0*8, 8*n1:8*n2. At most MOST_NODES."""
+    left = MOST_NODES
+    for part in BETWEEN_NODES.split(text.strip()):
+        for node in _expanded(part):
+            if left and node:
+                left -= 1
+                yield SLOTS.sub("", node)
+
+
+def _expanded(part: str) -> Iterator[str]:
+    found = RANGE.match(part)
+    if found is None:
+        yield part
+        return
+    for one in found["inside"].split(","):
+        first, dash, last = one.partition("-")
+        if dash and not (first.isdecimal() and last.isdecimal() and int(last) - int(first) < MOST_NODES):
+            continue
+        numbers = range(int(first), int(last) + 1) if dash else [first]
+        for number in numbers:
+            yield from _expanded(f"{found['before']}{str(number).zfill(len(first))}{found['behind']}")
+
+
+def _names(head: str) -> list[str]:
+    return [name.strip().strip('"').lower() for name in head.rstrip("\r\n").split(_separator(head))]
+
+
+def _separator(head: str) -> str:
+    return max(SEPARATORS, key=head.count)
+
+
+def _time_ns(text: str | None) -> int | None:
+    """A time (UNIX time, ns); None where there is none: Unknown, N/A."""
+    given = (text or "").strip()
+    try:
+        return int(datetime.fromisoformat(given).astimezone().timestamp()) * 10**9
+    except ValueError:
+        found = stamp_ns(given) if given else None
+        return found[0] if found is not None and found[1] else None

@@ -1,0 +1,158 @@
+"""Jobs that file servers counted, each as a job of its own: what commands that know profiles alone can take.
+
+Servers count bytes and requests, and of reads and writes the time that they took for them. That is the time of
+requests, which overlap with each other; nothing is said of time in calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from slicewise.contract import layers_of
+from slicewise.digest.clients import with_jobs
+from slicewise.digest.jobs import SERVED as SOURCE
+from slicewise.digest.processes import unknown_node
+from slicewise.imports import events, write
+from slicewise.imports.job import ImportedJob, Mount, Process, identity
+from slicewise.imports.jobstats import accounting_of, files_of, read_served
+from slicewise.imports.write_servers import write_servers
+from slicewise.profile.files import SUFFIX, is_of_servers
+from slicewise.profile.servers import read_servers
+
+# Into such slices logs are cut: what is sampled oftener than once a second is rare.
+SLICE_NS = 1_000_000_000
+UNKNOWN = "unknown"
+# A scheduler's accounting has such a name where it is looked for.
+TABLES = (".txt", ".csv", ".tsv")
+REQUESTS, CALLS = layers_of("request")[0], layers_of("call")[0]
+
+
+def program_of(job: str) -> tuple[str, int]:
+    """The program and the user that a job id names (program.uid), or neither."""
+    program, _, user = job.rpartition(".")
+    is_user = bool(program) and user.isascii() and user.isdecimal() and len(user) < 11 and not program.isdecimal()
+    return (program, int(user)) if is_user else (UNKNOWN, 0)
+
+
+def mount_of(storage: str, type: str, address: str) -> Mount:
+    """The file system as its clients mount it, so that it is the same storage as theirs."""
+    point = f"/{storage.strip('/')}" if storage else "/unnamed"
+    if type == "lustre":
+        return Mount(point, type, f"{SOURCE}:/{storage}")
+    return Mount(point, type or UNKNOWN, f"{address or storage}:/" if type == "nfs" else storage)
+
+
+def jobs_of(place: Path) -> Iterator[ImportedJob]:
+    """The jobs of a profile of servers, most of its file systems and days: one. Raises UserError where it is none."""
+    found = read_servers([place])
+    slice_ns = int(found.runs["slice_ns"].max() or 0)  # type: ignore[arg-type]
+    day = place.name if place.is_dir() else place.parent.name
+    rows = with_jobs(_once(found.rows), _beside(place))
+    for (name, storage, _), own in rows.group_by("job", "storage", "type", maintain_order=True):
+        yield _job(str(name), f"{day}\0{storage}", own, slice_ns)
+
+
+def _beside(place: Path) -> pl.DataFrame:
+    """What a scheduler's accounting in the directory of a profile of servers says."""
+    above = place.parent if place.is_dir() else place.parent.parent
+    return accounting_of([one for one in above.iterdir() if one.suffix in TABLES])
+
+
+def _once(rows: pl.DataFrame) -> pl.DataFrame:
+    """Leaves out clients' bytes, which are those of jobs once more where targets count both."""
+    by_job = rows.remove(pl.col("is_client"))["target"].unique()
+    return rows.filter(~(pl.col("is_client") & pl.col("target").is_in(by_job.implode())))
+
+
+def write_job(name: str, places: Sequence[Path], into: Path) -> Path | None:
+    """The one job of a name, on all file systems and days that some places tell of, as a profile in `into`, a directory
+    of ours alone; None where they know none. places: as of `jobstats.read_served`.
+    """
+    files = list(files_of(places))
+    of_servers = [place for place in files if is_of_servers(place)]
+    logs = [place for place in files if not is_of_servers(place)]
+    if logs:
+        slice_ns = read_servers(of_servers).runs["slice_ns"].max() if of_servers else None
+        written, _ = write_servers(read_served(logs), int(slice_ns or SLICE_NS), into / "logs", "")  # type: ignore[arg-type]
+        of_servers += [one.path for one in written]
+    if not of_servers:
+        return None
+    found = read_servers(of_servers)
+    own = with_jobs(_once(found.rows), accounting_of(logs)).filter(pl.col("job") == name)
+    if own.is_empty():
+        return None
+    path = into / f"{identity(SOURCE, name):x}{SUFFIX}"
+    with path.open("wb") as out:
+        out.writelines(write.frames(_job(name, "", own, int(found.runs["slice_ns"].max() or 0))))  # type: ignore[arg-type]
+    return path
+
+
+def _job(name: str, where: str, own: pl.DataFrame, slice_ns: int) -> ImportedJob:
+    """A job of rows of its own. where: what tells jobs of one name apart."""
+    is_client = bool(own["is_client"].all())
+    program, user = (UNKNOWN, 0) if is_client else program_of(name)
+    start_ns, end_ns = int(own["begin_ns"].min()), int(own["end_ns"].max())  # type: ignore[arg-type]
+    process = Process(
+        number=identity(SOURCE, where, name),
+        host=name if is_client else unknown_node(),
+        pid=1,
+        rank=-1,
+        ranks=0,
+        program=program,
+        start_ns=start_ns,
+        end_ns=end_ns,
+        clock_error_ns=0,
+    )
+    told_by = ["storage", "type", "address"]
+    storages = own.select(told_by).unique(maintain_order=True).with_row_index("mount")
+    own = own.join(storages, on=told_by, maintain_order="left")
+    parts = [_events(own, kind) for kind in ("read", "write", "meta")]
+    return ImportedJob(
+        name=name,
+        source=SOURCE,
+        user=user,
+        account="",
+        slice_ns=slice_ns,
+        processes=[process],
+        mounts=[mount_of(*place) for _, *place in storages.iter_rows()],
+        paths=[],
+        events=pl.concat(parts),
+        moved={(REQUESTS, way): int(own[f"{way}_bytes"].sum()) for way in ("read", "write")},
+    )
+
+
+def _events(own: pl.DataFrame, kind: str) -> pl.DataFrame:
+    """What was served of one kind, in each slice in sum."""
+    moves = kind != "meta"
+    moved = own.filter(pl.col(f"{kind}_ops") + (pl.col(f"{kind}_bytes") if moves else 0) > 0)
+    both = pl.max_horizontal(pl.col("read_ops") + pl.col("write_ops"), 1)
+    return events.events(
+        moved.select(
+            process=pl.lit(0, pl.Int64),
+            mount=pl.col("mount").cast(pl.Int64),
+            file=pl.lit(-1, pl.Int64),
+            layer=pl.lit(REQUESTS if moves else CALLS),
+            kind=pl.lit(kind),
+            begin_ns="begin_ns",
+            end_ns="end_ns",
+            bytes=pl.col(f"{kind}_bytes") if moves else pl.lit(0, pl.Int64),
+            calls=f"{kind}_ops",
+            # Servers tell the time of both ways together: each has its share by requests.
+            busy_ns=pl.col("busy_ns") * pl.col(f"{kind}_ops") // both if moves else pl.lit(0, pl.Int64),
+            is_in_sum=pl.lit(True),
+        ).to_dict(as_series=True)
+    )
+
+
+def write_jobs(place: Path, into: Path) -> list[Path]:
+    """Each job of a profile of servers as a profile, in files of `into`, which is a directory of ours alone."""
+    made = []
+    for number, job in enumerate(jobs_of(place)):
+        file = into / f"{number}.swz"
+        with file.open("wb") as out:
+            out.writelines(write.frames(job))
+        made.append(file)
+    return made

@@ -1,0 +1,381 @@
+"""What monitoring has kept of servers' counts by job: tables, Prometheus' answers, mmpmon's text.
+
+Files in, readings out (cumulative counts), or rows that say themselves from when until when they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from slicewise.errors import UserError
+from slicewise.imports.served_counts import COUNTS, MOST, READING_SCHEMA, SERVED_SCHEMA
+from slicewise.imports.served_times import SECOND_NS, stamp_ns
+
+AMOUNTS = ("read_bytes", "write_bytes", "meta_ops", "read_ops", "write_ops")
+# What others call a column, most certain first, in small letters and without the prefixes of Telegraf and InfluxDB.
+JOBS = ("jobid", "job_id", "job")
+CLIENTS = ("client", "nid", "node")
+TARGETS = ("target", "ost", "mdt", "name", "device", "filesystem", "fs_name", "fs")
+TIMES = ("time", "timestamp", "_time", "#time", "datetime", "date")
+# Names of cumulative counts, by what they count; those of metadata add up.
+OF_COUNT = {
+    "read_bytes": [
+        "read_bytes_sum",
+        "jobstats_read_bytes",
+        "read_bytes_total",
+        "lustre_job_read_bytes_total",
+        "read_bytes",
+    ],
+    "write_bytes": (
+        ["write_bytes_sum", "jobstats_write_bytes", "write_bytes_total", "lustre_job_write_bytes_total", "write_bytes"]
+    ),
+    "read_ops": ["jobstats_read_calls", "lustre_job_read_samples_total", "read_calls", "read_ops", "reads"],
+    "write_ops": ["jobstats_write_calls", "lustre_job_write_samples_total", "write_calls", "write_ops", "writes"],
+}
+OF_METADATA = (
+    "open", "close", "mknod", "link", "unlink", "mkdir", "rmdir", "rename", "getattr", "setattr", "getxattr",
+    "setxattr", "sync", "samedir_rename", "crossdir_rename", "parallel_rename_file", "parallel_rename_dir",
+    "rename_trylocks", "migrate", "fallocate", "readpage", "punch",
+)  # fmt: skip
+# What Telegraf and LDMS put in front of an operation of a metadata target.
+BEFORE_OPERATION = re.compile(r"^(?:jobstats_|md_|mdt_)")
+PREFIX = re.compile(r"^(?:tag_|field_)")
+LABEL = re.compile(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"')
+MMPMON = re.compile(r"(?:^|\s)_fs_io_s_\s|^mmpmon node .* fs_io_s OK", re.MULTILINE)
+MOST_NS = (1 << 62) - 1
+
+
+@dataclass
+class Kept:
+    """What came of a file: readings and looks, as served_counts has them, or rows that are done. damaged: rows that
+    say what no server has.
+    """
+
+    readings: pl.DataFrame
+    rows: pl.DataFrame
+    damaged: int = 0
+
+
+def is_json(head: bytes) -> bool:
+    return head.lstrip()[:1] in (b"{", b"[")
+
+
+def is_table(head: bytes) -> bool:
+    """Whether a text is a table with a line of names that we know some of."""
+    line = head.lstrip(b"\xef\xbb\xbf\r\n ").split(b"\n", 1)[0].decode("utf-8", "replace")
+    names = {_plain(name) for name in re.split(r"[,;\t]", line)}
+    return (
+        bool(names & {*JOBS, *CLIENTS})
+        or ("{" in line and "jobid" in line)
+        or len(names & {*TIMES, "begin", "end"}) > 0 < line.count(",")
+    )
+
+
+def is_mmpmon(head: bytes) -> bool:
+    return MMPMON.search(head.decode("utf-8", "replace")) is not None
+
+
+def _plain(name: str) -> str:
+    return PREFIX.sub("", name.strip().strip('"').strip().lower())
+
+
+def read_table(path: Path, text: bytes) -> Kept:
+    """A table by its first line: begin, end, job and counts between; else time, job and counts until then, as
+    Telegraf, LDMS and Prometheus write them. Raises UserError where neither is there.
+    """
+    try:
+        head = text.lstrip(b"\xef\xbb\xbf\r\n ").split(b"\n", 1)[0]
+        separator = max(",;\t", key=lambda one: head.count(one.encode()))
+        table = pl.read_csv(
+            text.lstrip(b"\xef\xbb\xbf\r\n "), infer_schema=False, separator=separator, encoding="utf8-lossy",
+            truncate_ragged_lines=True,
+        )  # fmt: skip
+    except pl.exceptions.PolarsError as error:
+        raise UserError(f"{path}: is no table of counts ({_first_line(error)})") from None
+    names = {_plain(name): name for name in reversed(table.columns)}
+    if any("{" in name for name in table.columns):
+        return _of_series(_wide(path, table))
+    if "begin" in names or "end" in names or not set(TIMES) & set(names):
+        return _of_spans(path, table, names)
+    return _of_counters(path, table, names)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or ["unreadable"])[0]
+
+
+def _of_spans(path: Path, table: pl.DataFrame, names: Mapping[str, str]) -> Kept:
+    """begin, end (UNIX time, s), job or client, and any of target and AMOUNTS."""
+    who = _first(names, (*JOBS, *CLIENTS))
+    missing = [name for name in ("begin", "end") if name not in names] or ([] if who else ["job"])
+    if missing:
+        raise UserError(f"{path}: has no column {missing[0]}; its first line must name begin, end and job")
+    target = _first(names, TARGETS)
+    try:
+        rows = table.select(
+            target=pl.col(target).fill_null("") if target else pl.lit(""),
+            job=pl.col(who).fill_null(""),
+            begin_ns=_seconds(names["begin"]),
+            end_ns=_seconds(names["end"]),
+            **{name: _count(names[name]) if name in names else pl.lit(0, pl.Int64) for name in AMOUNTS},
+            busy_ns=pl.lit(0, pl.Int64),
+            is_client=pl.lit(not _first(names, JOBS)),
+        ).select(pl.col(name).cast(dtype) for name, dtype in SERVED_SCHEMA.items())
+    except pl.exceptions.PolarsError as error:
+        raise UserError(f"{path}: is no table of counts ({_first_line(error)})") from None
+    sound = rows.filter(
+        pl.col("end_ns") > pl.col("begin_ns"),
+        pl.col("begin_ns") >= 0,
+        pl.all_horizontal(pl.col(AMOUNTS).is_between(0, MOST)),
+        pl.col("job") != "",
+    )
+    return Kept(pl.DataFrame(schema=READING_SCHEMA), sound, rows.height - sound.height)
+
+
+def _of_counters(path: Path, table: pl.DataFrame, names: Mapping[str, str]) -> Kept:
+    """A time, a job or client, and counts until then in columns; or a metric's name and its value."""
+    who, time = _first(names, (*JOBS, *CLIENTS)), _first(names, TIMES)
+    metric, value = _first(names, ("metric", "__name__", "measurement", "_field")), _first(names, ("value", "_value"))
+    if not who or not time:
+        raise UserError(f"{path}: has no column job; its first line must name a time, jobid and counts")
+    target = _first(names, TARGETS)
+    times = table[time].to_list()
+    micros = table[names["time_usec"]].to_list() if "time_usec" in names else None
+    whole = [_time(text) for text in times]
+    if micros is not None:
+        whole = [
+            one and (one // SECOND_NS) * SECOND_NS + int(more or 0) * 1000
+            for one, more in zip(whole, micros, strict=True)
+        ]
+    keys = pl.DataFrame(
+        {
+            "target": table[target].fill_null("") if target else [""] * table.height,
+            "job": table[who].fill_null(""),
+            "time_ns": pl.Series(whole, dtype=pl.Int64),
+        }
+    )
+    if metric and value:
+        operations = table[names["operation"]] if "operation" in names else pl.Series([""] * table.height)
+        long = keys.with_columns(metric=table[metric], operation=operations.fill_null(""), value=table[value])
+        return _of_series(long)
+    columns = {name: next((names[one] for one in known if one in names), None) for name, known in OF_COUNT.items()}
+    of_metadata = [
+        names[name] for name in names if BEFORE_OPERATION.sub("", name).removesuffix(".samples") in OF_METADATA
+    ]
+    is_of_metadata = any(BEFORE_OPERATION.sub("", name) in ("open", "close", "unlink") for name in names)
+    if not any(columns.values()) and not is_of_metadata:
+        raise UserError(f"{path}: has no column with counts; docs/imports.md has the names that are known")
+    try:
+        counts = table.select(
+            **{name: _count(column, None) if column else pl.lit(None, pl.Int64) for name, column in columns.items()},
+            meta_ops=_operations(of_metadata, names) if is_of_metadata else pl.lit(None, pl.Int64),
+        )
+    except pl.exceptions.PolarsError as error:
+        raise UserError(f"{path}: is no table of counts ({_first_line(error)})") from None
+    return _of_readings(pl.concat([keys, counts], how="horizontal"), is_client=not _first(names, JOBS))
+
+
+def _operations(columns: Sequence[str], names: Mapping[str, str]) -> pl.Expr:
+    """The sum of metadata operations; empty in rows of data targets, which have no such columns."""
+    of_target = [
+        column
+        for column in columns
+        if _plain(column).removeprefix("jobstats_") not in ("punch", "sync", "setattr", "getattr")
+    ]
+    every = pl.sum_horizontal(_count(column) for column in columns)
+    return pl.when(pl.all_horizontal(pl.col(column).is_null() for column in of_target)).then(None).otherwise(every)
+
+
+def _first(names: Mapping[str, str], wanted: Iterable[str]) -> str:
+    return next((names[name] for name in wanted if name in names), "")
+
+
+def _seconds(column: str) -> pl.Expr:
+    """Seconds as ns, digit by digit: a float would round them."""
+    text = pl.col(column).str.strip_chars()
+    whole = text.str.extract(r"^(-?\d{1,12})(?:\.\d*)?$").cast(pl.Int64)
+    part = text.str.extract(r"^-?\d+\.(\d{1,9})").fill_null("0").str.pad_end(9, "0").cast(pl.Int64)
+    is_number = text.is_null() | text.str.contains(r"^-?\d{1,12}(?:\.\d*)?$")
+    return pl.when(is_number).then(whole * SECOND_NS + part).otherwise(text.cast(pl.Int64))
+
+
+def _count(column: str, missing: int | None = 0) -> pl.Expr:
+    """A whole number, also as 1.5e+09 or 42i; none where the field is empty."""
+    text = pl.col(column).str.strip_chars().str.strip_suffix("i")
+    empty = text.is_null() | (text == "") | (text.str.to_lowercase() == "nan")
+    number = pl.when(text.str.contains(r"^\d{1,18}$")).then(text).otherwise(None).cast(pl.Int64)
+    other = pl.when(empty | number.is_not_null()).then(pl.lit("0")).otherwise(text).cast(pl.Float64)
+    plausible = pl.when(other.is_between(0, float(MOST))).then(other).otherwise(-1.0).round().cast(pl.Int64)
+    return pl.when(empty).then(pl.lit(missing, pl.Int64)).otherwise(pl.coalesce(number, plausible))
+
+
+def _time(text: str | None) -> int | None:
+    stamp = stamp_ns(text) if text else None
+    return stamp[0] if stamp is not None and 0 < stamp[0] < MOST_NS else None
+
+
+def _of_readings(found: pl.DataFrame, is_client: bool = False) -> Kept:
+    """found: target, job, time_ns and some of COUNTS, null where a row says nothing of it."""
+    rows = found.with_columns(
+        *(pl.lit(None, pl.Int64).alias(name) for name in COUNTS if name not in found.columns),
+        is_client=pl.lit(is_client),
+        changed_ns=pl.lit(0, pl.Int64),
+        start_ns=pl.lit(0, pl.Int64),
+    ).select(pl.col(name).cast(dtype) for name, dtype in READING_SCHEMA.items())
+    is_odd = pl.any_horizontal(~pl.col(COUNTS).is_between(0, MOST)).fill_null(False)
+    sound = rows.filter(~is_odd, pl.col("time_ns").is_not_null(), pl.col("job") != "")
+    return Kept(_at_once(sound), pl.DataFrame(schema=SERVED_SCHEMA), rows.height - sound.height)
+
+
+def _at_once(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row for each job, target and time: several say different counts."""
+    keys = ("target", "job", "is_client", "time_ns")
+    return (
+        rows.group_by(keys, maintain_order=True)
+        .agg(pl.col("changed_ns", "start_ns").max(), pl.col(COUNTS).max())
+        .select(*READING_SCHEMA)
+    )
+
+
+def _of_series(long: pl.DataFrame) -> Kept:
+    """long: target, job, time_ns, metric, operation, value (text)."""
+    of_metric = {other: name for name, known in OF_COUNT.items() for other in known}
+    if long.is_empty():
+        return _of_readings(pl.DataFrame(schema={"target": pl.String, "job": pl.String, "time_ns": pl.Int64}))
+    metric = pl.col("metric").str.to_lowercase()
+    known = long.with_columns(
+        count=pl.when(metric == "lustre_job_stats_total").then(pl.lit("meta_ops"))
+        .when(metric.str.replace("^jobstats_", "").is_in(OF_METADATA)).then(pl.lit("meta_ops"))
+        .otherwise(metric.replace_strict(of_metric, default=None)),
+        of_series=pl.concat_str("metric", "operation", separator="\0"),
+        amount=_count("value", None),
+    ).drop_nulls("count")  # fmt: skip
+    # Operations are counted apart, and each may begin anew by itself; between two readings of all the last one holds.
+    keys = ("target", "job", "count")
+    last = known.group_by(*keys, "of_series", "time_ns", maintain_order=True).agg(pl.col("amount").max())
+    sums = last.group_by(*keys, "time_ns", maintain_order=True).agg(pl.col("amount").sum())
+    wide = sums.pivot(on="count", index=["target", "job", "time_ns"], values="amount", aggregate_function="max")
+    return _of_readings(wide)
+
+
+def _wide(path: Path, table: pl.DataFrame) -> pl.DataFrame:
+    """Grafana's table: a time, and a column for each series, named by its labels."""
+    time = table.columns[0]
+    parts = [_series(column, zip(table[time], table[column], strict=True)) for column in table.columns[1:]]
+    long = [part for part in parts if part is not None]
+    if not long:
+        raise UserError(
+            f"{path}: none of its series has a label jobid; ask for lustre_job_write_bytes_total and its kin"
+        )
+    return pl.concat(long)
+
+
+def _series(name: str, values: Iterable[tuple[Any, Any]]) -> pl.DataFrame | None:
+    labels = {label: _unescaped(text) for label, text in LABEL.findall(name.replace('""', '"'))}
+    metric = labels.get("__name__") or name.partition("{")[0].strip()
+    return _long(metric, labels, values)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", lambda found: {"n": "\n"}.get(found[1], found[1]), text)
+
+
+def _long(metric: str, labels: Mapping[str, str], values: Iterable[tuple[Any, Any]]) -> pl.DataFrame | None:
+    job = labels.get("jobid") or labels.get("job_id")
+    if not job or not isinstance(metric, str):
+        return None
+    pairs = [(_time(str(time)), None if value is None else str(value)) for time, value in values]
+    pairs = [(time, value) for time, value in pairs if time is not None and value]
+    return pl.DataFrame(
+        {
+            "target": str(labels.get("target") or labels.get("ost") or labels.get("mdt") or ""),
+            "job": str(job),
+            "time_ns": pl.Series([time for time, _ in pairs], dtype=pl.Int64),
+            "metric": metric,
+            "operation": str(labels.get("operation", "")),
+            "value": pl.Series([value for _, value in pairs], dtype=pl.String),
+        }
+    )
+
+
+def read_json(path: Path, text: bytes) -> Kept:
+    """Prometheus' answer to a range query, or several in one list. Raises UserError where it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UserError(
+            f"{path}: is no JSON that can be read ({_first_line(error)}); give the answer of a range query"
+        ) from None
+    parts = list(_results(found))
+    long = [part for part in parts if part is not None]
+    if not long:
+        raise UserError(
+            f"{path}: holds no series with a label jobid; give the answer of a range query for "
+            "lustre_job_write_bytes_total and its kin"
+        )
+    return _of_series(pl.concat(long))
+
+
+def _results(found: Any) -> Iterable[pl.DataFrame | None]:
+    if isinstance(found, list):
+        for one in found:
+            yield from _results(one)
+    elif isinstance(found, dict) and isinstance(found.get("metric"), dict):
+        labels = {str(name): str(value) for name, value in found["metric"].items()}
+        values = found.get("values") or ([found["value"]] if "value" in found else [])
+        pairs = [tuple(pair) for pair in values if isinstance(pair, list) and len(pair) == 2]
+        yield _long(labels.get("__name__", ""), labels, pairs)
+    elif isinstance(found, dict):
+        yield from _results(found.get("data", found.get("result", [])) if "data" in found or "result" in found else [])
+
+
+def read_mmpmon(path: Path, text: bytes) -> Kept:
+    """GPFS: what `mmpmon` said of fs_io_s, with or without -p. A node is a client, a file system the target."""
+    rows: list[dict[str, Any]] = []
+    row: dict[str, Any] = {}
+    for line in text.decode("utf-8", "replace").splitlines():
+        if "_fs_io_s_" in line:
+            words = line.split()
+            fields = dict(zip(words[1::2], words[2::2], strict=False))
+            rows.append(_gpfs(fields, {"_nn_": "job", "_fs_": "target", "_br_": "read_bytes", "_bw_": "write_bytes",
+                                       "_rdc_": "read_ops", "_wc_": "write_ops"}, ("_oc_", "_cc_", "_dir_", "_iu_"),
+                              f"{fields.get('_t_', '')}.{fields.get('_tu_', '0').zfill(6)}"))  # fmt: skip
+            continue
+        name, _, value = line.partition(":")
+        if line.startswith("mmpmon node "):
+            row = {}
+            found = re.match(r"mmpmon node \S+ name (\S+) fs_io_s OK", line)
+            if found is not None:
+                row["job"] = found[1]
+        elif row:
+            row[name.strip()] = value.strip()
+            if name.strip() == "inode updates":
+                rows.append(_gpfs(row, {"job": "job", "filesystem": "target", "bytes read": "read_bytes",
+                                        "bytes written": "write_bytes", "reads": "read_ops", "writes": "write_ops"},
+                                  ("opens", "closes", "readdir", "inode updates"),
+                                  ".".join((*row.get("timestamp", "").split("/"), "0")[:1])
+                                  + "." + row.get("timestamp", "/0").partition("/")[2].zfill(6)))  # fmt: skip
+                row = {"job": row.get("job", "")}
+    if not rows:
+        raise UserError(f"{path}: holds no answer of mmpmon to fs_io_s")
+    return _of_readings(pl.DataFrame(rows), is_client=True)
+
+
+def _gpfs(fields: Mapping[str, Any], names: Mapping[str, str], of_metadata: Sequence[str], time: str) -> dict[str, Any]:
+    made: dict[str, Any] = {"target": "", "job": "", "time_ns": _time(time)}
+    for other, name in names.items():
+        text = str(fields.get(other, ""))
+        made[name] = text if name in ("job", "target") else _whole(text)
+    operations = [_whole(str(fields.get(name, ""))) for name in of_metadata]
+    return made | {"meta_ops": None if None in operations else sum(one or 0 for one in operations)}
+
+
+def _whole(text: str) -> int | None:
+    return min(int(text), MOST + 1) if text.isdecimal() and len(text) < 40 else None

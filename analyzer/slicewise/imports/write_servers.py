@@ -1,0 +1,180 @@
+"""What a site has kept of its servers' counts as profiles of servers: one a file system and day (docs/format.md).
+
+A file is written aside and then renamed: one that is there is whole. The same logs again replace their own file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from slicewise import __version__, contract
+from slicewise.contract import job_name
+from slicewise.errors import UserError
+from slicewise.imports import write
+from slicewise.imports.events import shared_out
+from slicewise.imports.job import identity
+from slicewise.imports.served_counts import COUNTS
+from slicewise.imports.write import ENUMERATIONS, ROWS_A_FRAME, SCHEMA_PROCESS, Chunks, Packer
+from slicewise.profile.files import SUFFIX
+from slicewise.profile.schema import FORMAT_VERSION
+from slicewise.profile.servers import read_servers
+
+OF_SERVERS = ("server_runs", "server_targets", "server_jobs", "server_slices")
+# The tables that every profile has are empty here.
+TABLES = [*write.TABLES, *(table for table in contract.tables() if table["name"] in OF_SERVERS)]
+CHUNKS = Chunks(TABLES)
+DAY_NS = 86400 * 10**9
+# Counts of a longer time than this, as of a job before the first reading, say nothing of a slice: they are left out.
+LONGEST_NS = DAY_NS
+ROWS_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Written:
+    """A profile that was written. left_out: bytes that are of no slice."""
+
+    path: Path
+    storage: str
+    jobs: int
+    targets: int
+    read_bytes: int
+    write_bytes: int
+
+
+def storage_of(target: str) -> str:
+    """The file system that a target is of: lus of lus-OST0003; empty: a log without names."""
+    if target.startswith("#"):
+        return ""
+    head, _, kind = target.rpartition("-")
+    return head if head and kind[:3] in ("OST", "MDT") else target
+
+
+def write_servers(
+    served: pl.DataFrame, slice_ns: int, into: Path, source: str, unnamed: str = ""
+) -> tuple[list[Written], int]:
+    """Write what servers counted (SERVED_SCHEMA), and give what was written, and how many bytes are of no slice.
+
+    source: what it was read from; the same source replaces its own file. unnamed: the file system of targets that have
+    no name. Raises UserError where nothing can be written.
+    """
+    is_known = pl.col("end_ns") - pl.col("begin_ns") <= LONGEST_NS
+    storages = {target: storage_of(target) or unnamed for target in served["target"].unique()}
+    rows = served.filter(is_known).with_columns(
+        storage=pl.col("target").replace_strict(storages, return_dtype=pl.String),
+    )
+    left_out = int(served.remove(is_known).select(pl.sum_horizontal("read_bytes", "write_bytes").sum()).item())
+    slices = in_slices(rows, slice_ns)
+    day = pl.col("slice") * slice_ns // DAY_NS
+    written = []
+    for (storage, number), part in slices.group_by("storage", day.alias("day"), maintain_order=True):
+        name = datetime.fromtimestamp(int(number) * 86400, timezone.utc).date().isoformat()
+        written.append(_write(part, str(storage), name, slice_ns, into, source))
+    return written, left_out
+
+
+def in_slices(rows: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
+    """Rows by slice: storage, target, job, is_client, slice and COUNTS. Sums stay the same to the byte."""
+    keys = ["storage", "target", "job", "is_client"]
+    parts = [
+        _cut(rows.slice(first, ROWS_AT_ONCE), slice_ns, keys) for first in range(0, max(rows.height, 1), ROWS_AT_ONCE)
+    ]
+    found = pl.concat(parts).group_by(*keys, "slice").agg(pl.col(COUNTS).sum())
+    return found.filter(pl.any_horizontal(pl.col(COUNTS) > 0)).sort("storage", "slice", "target", "job")
+
+
+def _cut(rows: pl.DataFrame, slice_ns: int, keys: Sequence[str]) -> pl.DataFrame:
+    begin, end = rows["begin_ns"].to_numpy(), rows["end_ns"].to_numpy()
+    first = begin // slice_ns
+    count = np.maximum(end - 1, begin) // slice_ns - first + 1
+    row = np.repeat(np.arange(rows.height), count)
+    part = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    share = (np.minimum(end[row], (first[row] + part + 1) * slice_ns) - begin[row]) / np.maximum(end - begin, 1)[row]
+    is_last = part == count[row] - 1
+    spread = {name: shared_out(rows[name].to_numpy()[row], share, part == 0, is_last) for name in COUNTS}
+    return rows.select(keys)[row].with_columns(
+        pl.Series("slice", first[row] + part), *(pl.Series(name, values) for name, values in spread.items())
+    )
+
+
+def _write(slices: pl.DataFrame, storage: str, day: str, slice_ns: int, into: Path, source: str) -> Written:
+    directory = into / job_name(f"servers.{storage or 'unnamed'}.{day}")
+    code = hashlib.blake2b(os.fsencode(source), digest_size=4).hexdigest()
+    path = directory / f"import-{code}{SUFFIX}"
+    aside = directory / f".{path.name}.{os.getpid()}"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with aside.open("wb") as file:
+            file.writelines(_frames(slices, storage, slice_ns, identity("servers", storage, day, code)))
+            file.flush()
+            os.fsync(file.fileno())
+        found = read_servers([aside]).rows
+        sums = [int(slices[name].sum()) for name in ("read_bytes", "write_bytes")]
+        if [int(found[name].sum()) for name in ("read_bytes", "write_bytes")] != sums:
+            raise UserError(f"{path}: what was written is not what was read; please report this")
+        aside.replace(path)
+    except OSError as error:
+        raise UserError(
+            f"{directory}: cannot be written: {error.strerror}; give another directory to --into"
+        ) from error
+    finally:
+        aside.unlink(missing_ok=True)
+    return Written(path, storage, slices["job"].n_unique(), slices["target"].n_unique(), *sums)
+
+
+def _frames(slices: pl.DataFrame, storage: str, slice_ns: int, process: int) -> Iterator[bytes]:
+    enumerations = {name: [{"name": one} for one in names] for name, names in ENUMERATIONS.items()}
+    writer = f"slicewise {__version__} import"
+    text = json.dumps(
+        {"format": FORMAT_VERSION, "writer": writer, "enumerations": enumerations, "tables": TABLES}
+    ).encode()
+    packer = Packer(zlib.crc32(text))
+    yield packer.frame(SCHEMA_PROCESS, 0, text)
+    payloads = list(_payloads(slices, storage, slice_ns))
+    for number, payload in enumerate(payloads):
+        yield packer.frame(process, number, payload, number == len(payloads) - 1)
+
+
+def _payloads(slices: pl.DataFrame, storage: str, slice_ns: int) -> Iterator[bytes]:
+    targets = slices["target"].unique(maintain_order=True)
+    who = slices.select("job", "is_client").unique(maintain_order=True)
+    of_lustre = all(storage_of(target) != target for target in targets)
+    run: dict[str, list[Any]] = {
+        "host": [""], "storage": [storage], "type": ["lustre" if of_lustre else ""], "slice_ns": [slice_ns],
+        "start_ns": [int(slices["slice"].min()) * slice_ns],  # type: ignore[arg-type]
+        "end_ns": [(int(slices["slice"].max()) + 1) * slice_ns],  # type: ignore[arg-type]
+    }  # fmt: skip
+    yield CHUNKS.chunk("server_runs", run)
+    for first in range(0, len(targets), ROWS_A_FRAME):
+        part = targets.slice(first, ROWS_A_FRAME)
+        numbers = np.arange(first, first + len(part))
+        yield CHUNKS.chunk("server_targets", {"target": numbers, "name": part.to_list()})
+    for first in range(0, who.height, ROWS_A_FRAME):
+        part_of = who.slice(first, ROWS_A_FRAME)
+        yield CHUNKS.chunk(
+            "server_jobs",
+            {
+                "job": np.arange(first, first + part_of.height),
+                "name": part_of["job"].to_list(),
+                "is_client": part_of["is_client"].cast(pl.Int64).to_numpy(),
+            },
+        )
+    numbered = slices.join(
+        pl.DataFrame({"target": targets}).with_row_index("of_target"), on="target", maintain_order="left"
+    ).join(who.with_row_index("of_job"), on=["job", "is_client"], maintain_order="left")
+    for first in range(0, numbered.height, ROWS_A_FRAME):
+        part_of = numbered.slice(first, ROWS_A_FRAME)
+        columns = {"slice": "slice", "target": "of_target", "job": "of_job"} | {name: name for name in COUNTS}
+        yield CHUNKS.chunk(
+            "server_slices", {name: part_of[column].cast(pl.Int64).to_numpy() for name, column in columns.items()}
+        )

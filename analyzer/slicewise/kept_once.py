@@ -1,0 +1,26 @@
+"""What follows from an object alone, looked for once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+Found = TypeVar("Found")
+
+
+def kept_once(find: Callable[..., Found]) -> Callable[..., Found]:
+    """A function that looks once for an object (and further arguments), and keeps what it found as long as the object
+    is there. The object is a thing of its own (not equal to others), and does not change.
+    """
+    known: WeakKeyDictionary[Any, dict[tuple[Any, ...], Found]] = WeakKeyDictionary()
+
+    @wraps(find)
+    def found(of: Any, *more: Any) -> Found:
+        its = known.setdefault(of, {})
+        if more not in its:
+            its[more] = find(of, *more)
+        return its[more]
+
+    return found

@@ -1,0 +1,111 @@
+"""Profiles of file servers: what they counted by job (or client), target and slice. They hold no process.
+
+Such a profile is read by `read_servers` alone; docs/format.md has its tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from slicewise.errors import UserError
+from slicewise.profile import native
+from slicewise.profile.files import profile_files
+from slicewise.profile.plan import SOURCE, Want, plan
+from slicewise.profile.plausible import MOST_NS
+from slicewise.profile.reading import Loading
+
+RUNS, TARGETS, JOBS, SLICES = (Want(name) for name in ("server_runs", "server_targets", "server_jobs", "server_slices"))
+WANTS = {want.table: want for want in (RUNS, TARGETS, JOBS, SLICES)}
+SWZ_MAGIC, MARKER_AT = b"\x53\x2a\x4d\x18", 8
+COUNTS = ("read_bytes", "write_bytes", "read_ops", "write_ops", "meta_ops", "busy_ns")
+# No server counts more than this of anything in one slice: sums of many rows stay below 2^63.
+MOST = 1 << 50
+LONGEST_SLICE_NS = 1 << 50
+KEYS = [SOURCE, "process"]
+
+
+@dataclass(frozen=True)
+class ServersProfile:
+    """What servers counted. rows: storage, type, target, address (of an NFS server: at which clients reach it), job,
+    is_client, begin_ns, end_ns (of the slice) and COUNTS.
+    runs: storage, type, host, slice_ns, start_ns, end_ns and what was left out: left_out, damaged, late.
+    """
+
+    rows: pl.DataFrame
+    runs: pl.DataFrame
+
+
+def is_profile(head: bytes) -> bool:
+    """Whether a file that begins so is a profile, of servers or of a job."""
+    return head[:4] == SWZ_MAGIC and head[MARKER_AT : MARKER_AT + 3] == b"SWZ"
+
+
+def read_servers(places: Sequence[Path], tell: Callable[[str], None] = lambda line: None) -> ServersProfile:
+    """The profiles of servers at these places, directories or files. tell: takes a line for what is damaged.
+
+    Raises UserError for a place that is none.
+    """
+    files = [profile_files(place) for place in places]
+    with native.Decoder(0) as decoder:
+        loading = Loading(places, files, tuple(WANTS.values()))
+        loading.load(decoder)
+        schemas, order = tuple(loading.schemas), loading.order(decoder)
+        if not schemas:
+            raise UserError(f"{places[0]}: is not a Slicewise profile, or damaged from end to end")
+        runs, targets, jobs, slices = (plan(want, schemas, order, True).frame(decoder)[0] for want in WANTS.values())
+        holes = decoder.holes()
+    for number, place in enumerate(places):
+        if SOURCE not in runs.columns or not runs.filter(pl.col(SOURCE) == number).height:
+            raise UserError(f"{place}: is the profile of a job, not of file servers; give it as a neighbour")
+    damaged = {loading.flat[hole.file][0]: 0 for hole in holes}
+    for hole in holes:
+        damaged[loading.flat[hole.file][0]] += hole.end - hole.begin
+    for file, lost in damaged.items():
+        tell(f"{file}: {lost:,} bytes of it are damaged, and what they held is missing; all else was read")
+    return ServersProfile(_rows(runs, targets, jobs, slices), _runs(runs))
+
+
+def _runs(runs: pl.DataFrame) -> pl.DataFrame:
+    names = ("slice_ns", "start_ns", "end_ns", "left_out", "damaged", "late")
+    return runs.select(SOURCE, "process", "storage", "type", "host", *(_number(name) for name in names))
+
+
+def _number(name: str, most: int = MOST_NS) -> pl.Expr:
+    return pl.when(pl.col(name) <= most).then(pl.col(name)).otherwise(0).cast(pl.Int64).alias(name)
+
+
+def _rows(runs: pl.DataFrame, targets: pl.DataFrame, jobs: pl.DataFrame, slices: pl.DataFrame) -> pl.DataFrame:
+    """Numbers that no server has are left out, with their rows."""
+    known = runs.filter(pl.col("slice_ns").is_between(1, LONGEST_SLICE_NS))
+    sound = slices.filter(pl.all_horizontal(pl.col(COUNTS) <= MOST), pl.col("slice") >= 0)
+    begin = (pl.col("slice").cast(pl.Int64) * pl.col("slice_ns").cast(pl.Int64)).cast(pl.Int64)
+    return (
+        sound.join(known.select(*KEYS, "storage", "type", "slice_ns"), on=KEYS)
+        .filter(pl.col("slice") < MOST_NS // pl.col("slice_ns").cast(pl.Int64))
+        .join(targets.select(*KEYS, "target", "address", target_name="name"), on=[*KEYS, "target"], how="left")
+        .join(jobs.select(*KEYS, "job", "is_client", job_name="name"), on=[*KEYS, "job"], how="left")
+        .select(
+            "storage",
+            "type",
+            pl.col("target_name").fill_null("").alias("target"),
+            pl.col("address").cast(pl.String).fill_null(""),
+            # Whose name was in a frame that is damaged: still a neighbour.
+            pl.col("job_name").fill_null(pl.format("#{}", "job")).alias("job"),
+            (pl.col("is_client").fill_null(0) > 0).alias("is_client"),
+            begin.alias("begin_ns"),
+            (begin + pl.col("slice_ns").cast(pl.Int64)).cast(pl.Int64).alias("end_ns"),
+            *(pl.col(name).cast(pl.Int64) for name in COUNTS),
+        )
+        if sound.height
+        else pl.DataFrame(schema=_schema())
+    )
+
+
+def _schema() -> dict[str, pl.DataType]:
+    names: dict[str, pl.DataType] = dict.fromkeys(("storage", "type", "target", "address", "job"), pl.String())
+    numbers = dict.fromkeys(("begin_ns", "end_ns", *COUNTS), pl.Int64())
+    return names | {"is_client": pl.Boolean()} | numbers

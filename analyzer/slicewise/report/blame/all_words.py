@@ -1,0 +1,120 @@
+"""Who lost how much to whom, of all jobs in a directory: a row a job, and a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from slicewise.analysis.blame.result import Blame, Neighbour
+from slicewise.report.blame.blame_words import blamed, estimate, name_of
+from slicewise.report.tables import NOTHING, Cell, Column, Table
+from slicewise.text import words
+
+# More who cost others something are not set side by side.
+MOST_COLUMNS = 8
+
+
+def worst_first(found: Mapping[str, Blame]) -> list[tuple[str, Blame]]:
+    """The jobs, by their names, that who cost most comes first; those that lost nothing, then those of which it is not
+    known.
+    """
+
+    def rank(one: tuple[str, Blame]) -> tuple[int, float, str]:
+        name, blame = one
+        lost = _lost(blame)
+        return (0, -lost, name) if lost else (1 if blame.lost else 2, 0.0, name)
+
+    return sorted(found.items(), key=rank)
+
+
+def sentence(ordered: Sequence[tuple[str, Blame]], alone: int) -> str:
+    """The first sentence. alone: how many jobs had no company, and were not asked about."""
+    asked = words.count(len(ordered), "job")
+    rest = f" ({alone:,} more had no company)" if alone else ""
+    if not ordered:
+        return "No two of these jobs used a file system at the same time."
+    name, worst = ordered[0]
+    if not _lost(worst):
+        unknown = sum(blame.lost is None for _, blame in ordered)
+        more = f"; of {unknown} it is not known" if unknown else ""
+        return f"None of {asked}{rest} is known to have lost time to another{more}."
+    whom = [name_of(one) for one in blamed(worst)]
+    to = f", most of it while {whom[0]} was active" if whom else ""
+    return f"Of {asked} beside others{rest} {name} lost most: {words.duration(_lost(worst))}{to}."
+
+
+def losses_table(ordered: Sequence[tuple[str, Blame]]) -> Table:
+    """A row a job: how long it took, what it lost, to whom, and how sure that is."""
+    table = Table(
+        [
+            Column("job", is_figure=False),
+            Column("program", is_figure=False, spare=2),
+            Column("took", "s"),
+            Column("lost", "s"),
+            Column("to", is_figure=False),
+            Column("confidence", is_figure=False),
+        ]
+    )
+    for name, blame in ordered:
+        lost = Cell(estimate(blame.lost), blame.lost.value) if blame.lost and blame.is_claimed else NOTHING
+        table.add(
+            name,
+            blame.job.program,
+            Cell(words.duration(blame.runtime_seconds), blame.runtime_seconds),
+            lost,
+            words.listing(f"{name_of(one)} ({words.duration(one.lost.value)})" for one in blamed(blame)) or "-",
+            blame.confidence,
+        )
+    return table
+
+
+def matrix(ordered: Sequence[tuple[str, Blame]]) -> Table | None:
+    """What each job (a row) lost to each other one (a column), in seconds; None where too many cost others something,
+    or nobody did.
+    """
+    costs: dict[str, float] = {}
+    for _, blame in ordered:
+        for one in _costly(blame):
+            costs[name_of(one)] = costs.get(name_of(one), 0.0) + one.lost.value
+    if not 0 < len(costs) <= MOST_COLUMNS:
+        return None
+    columns = sorted(costs, key=lambda name: (-costs[name], name))
+    table = Table([Column("lost to", is_figure=False), *(Column(name, "s") for name in columns)])
+    for name, blame in ordered:
+        own = {name_of(one): one.lost.value for one in _costly(blame)}
+        if own:
+            table.add(name, *(Cell(words.number(own[each]), own[each]) if each in own else NOTHING for each in columns))
+    table.add("all", *(Cell(words.number(costs[each]), costs[each]) for each in columns))
+    return table
+
+
+def record(ordered: Sequence[tuple[str, Blame]], alone: int) -> dict[str, Any]:
+    """What `slicewise blame --all --json` prints."""
+    return {
+        "sentence": sentence(ordered, alone),
+        "jobs": [
+            {
+                "job": name,
+                "program": blame.job.program,
+                "runtime_seconds": blame.runtime_seconds,
+                "alone_seconds": blame.alone,
+                "lost_seconds": blame.lost,
+                "confidence": blame.confidence,
+                "is_claimed": blame.is_claimed,
+                "neighbours": [
+                    {"job": one.job, "program": one.program, "lost_seconds": one.lost} for one in blame.neighbours
+                ],
+                "unknown_because": blame.unknown_because or None,
+            }
+            for name, blame in ordered
+        ],
+        "without_company": alone,
+    }
+
+
+def _lost(blame: Blame) -> float:
+    return blame.lost.value if blame.lost and blame.is_claimed else 0.0
+
+
+def _costly(blame: Blame) -> list[Neighbour]:
+    return [one for one in blame.neighbours if one.lost.value > 0] if blame.is_claimed else []

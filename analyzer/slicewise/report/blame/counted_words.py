@@ -1,0 +1,102 @@
+"""A job that servers alone know, in words, as a table and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from slicewise.analysis.blame.counted import CountedJob
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+MOST_TARGETS = 4
+MOST_ROWS = 8
+
+
+def who(job: str, is_client: bool) -> str:
+    """A name as servers know it: a job's id, a client's address, or a user's program (program.uid)."""
+    program, _, user = job.rpartition(".")
+    if is_client:
+        return f"client {job}"
+    return f"{program} of user {user}" if program and user.isdecimal() and not program.isdecimal() else job
+
+
+def sentences(found: CountedJob) -> list[str]:
+    """The answer first, then what it rests on."""
+    name = who(found.job, found.is_client)
+    did = words.wrote_and_read(found.write_bytes, found.read_bytes)
+    requests = f" and made {found.meta_ops:,} metadata requests" if found.meta_ops else ""
+    when = words.span(found.begin_ns, found.end_ns)
+    told = [
+        f"{name} has no profile. The file system's servers counted it: it {did}{requests}, {when}, on "
+        f"{words.some(found.targets, MOST_TARGETS)}."
+    ]
+    told.append(_answer(found))
+    if found.hot is not None:
+        told.append(f"{found.hot[0]} was hot: it served {words.percent(found.hot[1])} of all bytes then.")
+    told += [f"{note}." for note in found.notes]
+    told.append("Servers count no time: what it spent in calls, and whether it waited or computed, is not known.")
+    return told
+
+
+def _answer(found: CountedJob) -> str:
+    sure = f"Confidence: {found.confidence}"
+    if not found.neighbours:
+        return f"Nobody else used these targets meanwhile.   {sure if found.alone else 'Confidence: unknown'}"
+    beside = f"Beside others it got {words.rate(found.beside)}" if found.beside is not None else "It had company"
+    if found.lost is None:
+        why = found.unknown_because or "its rate alone is not known"
+        return f"{beside}. How fast it is alone is not known: {why}.   Confidence: unknown"
+    rate = words.rate(found.alone.value) if found.alone is not None else ""
+    alone = f", and {rate} with its targets to itself" if rate else ""
+    if found.lost.high <= 0 or found.lost.value <= 0:
+        return f"{beside}{alone}: no slower beside others.   {sure}"
+    return (
+        f"{beside}{alone}: as fast as that, it would have needed {words.estimate_of_seconds(found.lost)} less for the "
+        f"same.   {sure}"
+    )
+
+
+def anonymous(found: CountedJob) -> CountedJob:
+    """The same with neighbours by number."""
+    hidden = [
+        replace(one, job=f"neighbour {number}", is_client=False) for number, one in enumerate(found.neighbours, 1)
+    ]
+    return replace(found, neighbours=hidden)
+
+
+def table(found: CountedJob) -> Table:
+    """The neighbours, most first."""
+    made = Table(
+        [
+            Column("neighbour", is_figure=False),
+            Column("seconds lost", "s"),
+            Column("when", is_figure=False),
+            Column("it moved", "bytes"),
+            Column("requests"),
+            Column("on the same targets", is_figure=False, spare=1),
+        ]
+    )
+    for one in found.neighbours[:MOST_ROWS]:
+        made.add(
+            who(one.job, one.is_client),
+            Cell(words.number(one.lost_seconds) if one.lost_seconds is not None else "-", one.lost_seconds),
+            words.span(one.begin_ns, one.end_ns),
+            Cell(words.size(one.read_bytes + one.write_bytes), one.read_bytes + one.write_bytes),
+            Cell(f"{one.meta_ops:,}" if one.meta_ops else "", one.meta_ops),
+            words.some(one.targets, MOST_TARGETS),
+        )
+    return made
+
+
+def record(found: CountedJob) -> dict[str, Any]:
+    """As `slicewise blame --json` prints it."""
+    told = asdict(found)
+    for name in ("begin", "end"):
+        told[name] = words.iso_time(told.pop(f"{name}_ns"))
+    for one in told["neighbours"]:
+        for name in ("begin", "end"):
+            one[name] = words.iso_time(one.pop(f"{name}_ns"))
+    told["slice_seconds"] = told.pop("grid_ns") / 1e9
+    told["hot"] = None if found.hot is None else {"target": found.hot[0], "share": found.hot[1]}
+    return {"source": "servers", "sentences": sentences(found), **told}

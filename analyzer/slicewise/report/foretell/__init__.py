@@ -1,1 +1,0 @@
-"""What a foretelling says, in words, tables and JSON."""

@@ -1,0 +1,1 @@
+"""What a prediction says, in words, tables and JSON."""

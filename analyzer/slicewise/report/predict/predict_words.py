@@ -1,0 +1,188 @@
+"""How long jobs would take side by side, in sentences and as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from slicewise.analysis.predict.laws import Law
+from slicewise.analysis.predict.predict import Predicted, PredictedJob
+from slicewise.analysis.sharing.goodness import Misfit
+from slicewise.analysis.sharing.model import FittedModel
+from slicewise.constants import APART, TOO_FAR_OFF
+from slicewise.estimate import Estimate
+from slicewise.report.model.misfit_words import misfit_words
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+# A job that takes less than this much longer is not slowed down.
+SLOWER = 1.02
+
+
+def lines(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] = ()) -> list[str]:
+    """The answer, what it stands on, and what speaks against it. off: `halfway.runs_off`; misfits:
+    `afterwards.misfits_seen`.
+    """
+    if found.mean_error is not None and found.mean_error > TOO_FAR_OFF:
+        return [
+            "How long these jobs would take is not known: of "
+            f"{words.count(len(found.errors), 'job')} that ran side by side, the times that no law had seen are off by "
+            f"{words.percent(found.mean_error)} on average. The figures below are no forecast."
+        ]
+    against = [*_doubts(found), *_off(found, off), *_misfits(found, misfits)]
+    return [*(_job(one) for one in found.jobs), _basis(found), *against]
+
+
+def table(found: Predicted) -> Table:
+    """A row a job."""
+    result = Table(
+        [
+            Column("job", is_figure=False),
+            Column("begins at", "s"),
+            Column("I/O alone", "s"),
+            Column("side by side", "s"),
+            Column("between", is_figure=False),
+            Column("times as long"),
+        ]
+    )
+    for one in found.jobs:
+        result.add(
+            one.job,
+            Cell(words.seconds(one.start), one.start),
+            Cell(words.seconds(one.alone), one.alone),
+            Cell(words.seconds(one.seconds.value), one.seconds.value),
+            words.interval(one.seconds.low, one.seconds.high),
+            Cell(words.number(one.slowdown), one.slowdown),
+        )
+    return result
+
+
+def record(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] = ()) -> dict[str, Any]:
+    """What `--json` prints."""
+    law = found.laws.chosen
+    return {
+        "jobs": [
+            {
+                "job": one.job,
+                "start": one.start,
+                "alone_seconds": one.alone,
+                "seconds": one.seconds,
+                "slowdown": one.slowdown,
+                "doubt": one.doubt or None,
+            }
+            for one in found.jobs
+        ],
+        "model": None if found.fitted is None else found.fitted.model.weight.chosen,
+        "law": {
+            "share_by": law.by,
+            "most_bytes_a_call": None if math.isinf(law.part) else law.part,
+            "exponent": law.rules.exponent,
+            "is_written_behind": law.rules.is_written_behind,
+            "is_one_queue": law.rules.is_one_queue,
+            "are_reads_queued": law.rules.are_reads_queued,
+            "crowding": law.rules.crowding,
+            "is_by_requests": law.is_by_requests,
+            "possible": len(found.laws.possible),
+        },
+        "seen_jobs": len(found.errors),
+        "mean_error": found.mean_error,
+        "largest_error": found.largest_error,
+        "serves": found.serves.amounts,
+        "off_halfway": list(off),
+        "misfits": [asdict(one) for one in misfits],
+    }
+
+
+def _job(one: PredictedJob) -> str:
+    between = _between(one.seconds)
+    if one.seconds.value < SLOWER * one.alone:
+        return f"{one.job} would take {words.seconds(one.seconds.value)}{between} for its I/O, as alone."
+    return (
+        f"{one.job} would take {words.number(one.slowdown)} times as long for its I/O as alone: "
+        f"{words.seconds(one.seconds.value)}{between} instead of {words.seconds(one.alone)}."
+    )
+
+
+def _between(estimate: Estimate) -> str:
+    return f" {words.interval(estimate.low, estimate.high)}"
+
+
+def _basis(found: Predicted) -> str:
+    if found.mean_error is None or found.largest_error is None:
+        guess = "A guess: no jobs were seen side by side there, so the interval holds all that the storage may go by."
+        if found.seen:
+            more = words.count(found.seen, "more profile")
+            return f"{guess} None of {more} ran beside another one with a standalone run of both among them."
+        return f"{guess} Give profiles of jobs that ran side by side, and of each alone, by --seen DIR."
+    return (
+        f"The times of {words.count(len(found.errors), 'job')} that ran side by side are explained to within "
+        f"{words.percent(found.mean_error)} on average ({words.percent(found.largest_error)} at most) by this: "
+        f"{law_words(found.laws.chosen) if found.fitted is None else model_words(found.fitted.model)}."
+    )
+
+
+def model_words(model: FittedModel) -> str:
+    """What the fitted model goes by, in a clause."""
+    chosen, curve = model.weight.chosen, model.capacity
+    by = "each job has the same share" if chosen is None or chosen.kind == "equal" else f"shares go by {chosen.kind}"
+    if chosen is not None and chosen.kind == "processes^beta":
+        by = f"shares go by processes to the power of {words.number(chosen.beta)}"
+    changes = ""
+    if model.basis == "capacity curve" and curve is not None and not curve.is_constant:
+        changes = f", and what the storage serves changes with {curve.by}"
+    return f"the fitted model of sharing, by which {by}{changes}"
+
+
+def law_words(law: Law) -> str:
+    """What shares go by, in a clause."""
+    by = {
+        "processes": "each process in a call has the same share",
+        "nodes": "each node has the same share",
+        "equal": "each job has the same share",
+        "outstanding": "shares go by the bytes of the calls that are under way",
+    }[law.by]
+    if law.by == "outstanding" and not math.isinf(law.part):
+        by += f" (of a call {words.size(law.part)} at most)"
+    ways = "reads and writes share the storage's time"
+    if law.rules.exponent >= APART:
+        ways = "reads and writes do not meet"
+    elif law.rules.exponent > 1:
+        ways += " in part"
+    queued = "metadata calls and reads wait behind writes" if law.rules.are_reads_queued else ""
+    queued = queued or ("metadata calls wait behind data" if law.rules.is_one_queue else "")
+    ways += f", {queued}" if queued else ""
+    behind = "; jobs go on while their data are under way" if law.rules.is_written_behind else ""
+    crowded = law.rules.crowding
+    slower = f"; a byte costs {100 * crowded:.0f} % more for each further node" if crowded else ""
+    requests = "; a call costs the storage as much whatever its size" if law.is_by_requests else ""
+    return f"{by}, {ways}{behind}{slower}{requests}"
+
+
+def _doubts(found: Predicted) -> list[str]:
+    told: dict[str, list[str]] = {}
+    for one in found.jobs:
+        if one.doubt:
+            told.setdefault(one.doubt, []).append(one.job)
+    return [f"Do not rely on {words.listing(jobs)}: {doubt}." for doubt, jobs in told.items()]
+
+
+def _off(found: Predicted, off: Sequence[str]) -> list[str]:
+    if not off:
+        return []
+    return [
+        f"{len(off)} of {words.count(len(found.runs), 'run')} of jobs side by side did not go as predicted: "
+        f"{words.listing(list(off))}. It showed while they ran: what was left could not end in time, or the storage "
+        "stood still. Whether somebody without a profile was there: slicewise blame RUN."
+    ]
+
+
+def _misfits(found: Predicted, misfits: Sequence[Misfit]) -> list[str]:
+    if not misfits:
+        return []
+    seen = sum(len(run.jobs) for run in found.runs)
+    return [
+        f"{len(misfits)} of {words.count(seen, 'job')} that ran side by side took another time than the other runs "
+        f"predicted. The worst: {misfit_words(misfits[-1])}"
+    ]

@@ -1,0 +1,303 @@
+"""`slicewise run`: what stands before a command, and what is said behind it.
+
+launch.py starts it without site-packages, and nothing is imported here that takes long: loops call it. Whatever fails
+before the command has begun costs the profile, and never the command; and nothing before it, or behind it, waits
+longer than a bounded time for a file system.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import time
+from pathlib import Path
+
+from slicewise.config_file import config_file
+from slicewise.constants import LITTLE_BYTES
+from slicewise.contract import job_name
+from slicewise.errors import UserError
+from slicewise.running.command import (
+    DEFAULT_DIR,
+    Ended,
+    NodeCollector,
+    NotStarted,
+    Place,
+    become,
+    job_directory,
+    passing_on,
+    patience_seconds,
+    profiled_environment,
+    remove_if_empty,
+    require_job_name,
+    run_command,
+)
+from slicewise.running.installation import Installation, find_installation
+from slicewise.text.safe_text import as_named_from_here, say
+
+TYPE_CHECKING = False  # typing takes longer to import than this module
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+# A file system that answers at all does so within milliseconds; the next retry of NFS comes after a minute.
+LOOK_SECONDS = 2.0
+# What is said of a longer command needs the analyzer, which takes a tenth of that to begin.
+CLOSING_SECONDS = 3.0
+
+
+class Unanswered(Exception):
+    """The file system of profiles, or of settings, did not answer in LOOK_SECONDS."""
+
+
+def run(
+    command: Sequence[str], directory: str | None, job: str | None, slice_seconds: float | None, has_collector: bool
+) -> int:
+    """Runs a command under the profiler. Returns its status. Raises UserError for a name that no job can have."""
+    require_job_name(job)
+    environment = dict(os.environ)
+    place, is_answering = None, True
+    try:
+        installation = find_installation()
+        try:
+            try:
+                found = _bounded(directory, job, command, has_settings=True)
+            except Unanswered:
+                found = _bounded(directory, job, command, has_settings=False)
+                say(f"{config_file()}: did not answer within {LOOK_SECONDS:g} s, so no settings are taken from there")
+            environment |= found["settings"]
+            place = Place(Path(found["job_dir"]), found["was_there"])
+            for line in found["notes"]:
+                say(line)
+        except Unanswered:
+            is_answering = False
+            place = Place(_unseen_place(directory, job, command, environment), was_there=True)
+        profiled = profiled_environment(environment, installation.library, place.job_dir, slice_seconds, command)
+        if _is_foreign(installation, command[0], profiled):
+            profiled = _without_library(profiled, environment)
+        words = passing_on(command, profiled)
+        spool_bytes = _size(_spool(place.job_dir)) if is_answering else 0
+        node = NodeCollector(installation.collector, profiled) if has_collector and is_answering else None
+    except Exception as error:  # whatever it is, the command is not to suffer from it
+        say(f"{_reason(error)}; the command runs without being profiled")
+        return become(command)
+    began, since = time.monotonic(), time.time()
+    try:
+        ended = run_command(words, profiled, environment)
+    except NotStarted as reason:
+        if node:
+            node.end()
+        if is_answering:
+            _end_job(installation, environment, place.job_dir)
+            remove_if_empty(place.job_dir, place.was_there)
+        say(str(reason))
+        return reason.status
+    ran_seconds = time.monotonic() - began
+    written_beside = node.end() if node else 0
+    if not is_answering:
+        say(
+            f"{place.job_dir.parent}: did not answer within {LOOK_SECONDS:g} s; what was counted stays on this node "
+            f"until `slicewise recover {place.job_dir}` finds it answering"
+        )
+        return ended.status
+    since = min(since, time.time() - ran_seconds) - 1  # the clock may have been set meanwhile, and ticks coarsely
+    foreign_bytes = spool_bytes + written_beside
+    _close(installation, place, command, ended, profiled, foreign_bytes, ran_seconds, since, node is not None)
+    return ended.status
+
+
+def _end_job(installation: Installation, environment: Mapping[str, str], job_dir: Path) -> None:
+    """Takes away what was begun on this node for a job whose command could not be started."""
+    try:
+        _ask(installation, environment, "recover", str(job_dir), on_error=True)
+    except subprocess.TimeoutExpired:
+        say(f"{job_dir}: does not answer any more")
+
+
+def _is_foreign(installation: Installation, command: str, environment: Mapping[str, str]) -> bool:
+    """Whether it is for another kind of processor, as a 32-bit program is: the loader would complain of the library."""
+    looked, _ = _ask(installation, environment, "launching", command)
+    return looked.startswith("foreign ")
+
+
+def _without_library(profiled: dict[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    left = {name: value for name, value in profiled.items() if name != "LD_PRELOAD"}
+    return left | ({"LD_PRELOAD": environment["LD_PRELOAD"]} if "LD_PRELOAD" in environment else {})
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+
+
+def _bounded(directory: str | None, job: str | None, command: Sequence[str], *, has_settings: bool) -> dict[str, Any]:
+    """`_prepared`, by a child that is left behind where a file system does not answer. Raises Unanswered, or what the
+    child met as UserError.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _answer(writing, directory, job, command, has_settings)
+    os.close(writing)
+    said = b""
+    deadline = time.monotonic() + LOOK_SECONDS
+    while select.select([reading], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        part = os.read(reading, 1 << 16)
+        if not part:
+            break
+        said += part
+    else:
+        os.close(reading)
+        raise Unanswered
+    os.close(reading)
+    os.waitpid(child, 0)
+    found = json.loads(said) if said else {"wrong": "the place of profiles could not be looked at"}
+    if "wrong" in found:
+        raise UserError(found["wrong"])
+    return dict(found)
+
+
+def _answer(writing: int, directory: str | None, job: str | None, command: Sequence[str], has_settings: bool) -> None:
+    """In the child: it holds nothing that somebody might wait for, as a pipe of the caller's."""
+    try:
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            if descriptor != writing:
+                os.dup2(null, descriptor)
+        try:
+            found: dict[str, object] = _prepared(directory, job, command, has_settings)
+        except UserError as error:
+            found = {"wrong": str(error)}
+        os.write(writing, json.dumps(found).encode())
+    finally:
+        os._exit(0)
+
+
+def _prepared(directory: str | None, job: str | None, command: Sequence[str], has_settings: bool) -> dict[str, object]:
+    """The user's settings that the environment lacks, and the directory of the job's profile, made and looked at."""
+    settings: dict[str, str] = {}
+    notes: list[str] = []
+    if has_settings and config_file().exists():
+        from slicewise import settings as users  # takes longer than all else here
+
+        users.apply()
+        settings, notes = users.from_file(), users.mistakes()[:1]
+    place = job_directory(directory, job, command, os.environ)
+    notes += [place.note] if place.note else []
+    return {"settings": settings, "job_dir": str(place.job_dir), "was_there": place.was_there, "notes": notes}
+
+
+def _unseen_place(
+    directory: str | None, job: str | None, command: Sequence[str], environment: Mapping[str, str]
+) -> Path:
+    """Where the profile would go, without a look."""
+    profiles = Path(directory or environment.get("SLICEWISE_DIR") or DEFAULT_DIR)
+    name = job or environment.get("SLICEWISE_JOB") or f"{Path(command[0]).name[:100]}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return (profiles if profiles.is_absolute() else Path.cwd() / profiles) / job_name(name)
+
+
+def _spool(job_dir: Path) -> Path:
+    return job_dir / f"{os.uname().nodename}.swz"
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _close(
+    installation: Installation, place: Place, command: Sequence[str], ended: Ended, environment: Mapping[str, str],
+    foreign_bytes: int, ran_seconds: float, since: float, had_collector: bool,
+) -> None:  # fmt: skip
+    """Finishes the profile, and says what went wrong, what was seen, and what to do next. The command has ended for
+    good. foreign_bytes: of the profile, those that the command did not write. since: when it began, by CLOCK_REALTIME.
+    """
+    own_bytes = max(0, _size(_spool(place.job_dir)) - foreign_bytes)
+    counts = [ended.counts.get(name, 0) for name in ("rchar", "wchar", "syscr", "syscw")]
+    launched = ["launched", *map(str, [ended.pid, own_bytes, *counts]), command[0]]
+    # Of others than the caller, those alone who had a process meanwhile: a login node has a thousand users.
+    whose = ["--all-users", "--since", str(int(since))] if os.geteuid() == 0 else []
+    try:
+        looked, _ = _ask(installation, environment, *launched)
+        said, is_all_written = _ask(installation, environment, "recover", *whose, str(place.job_dir), on_error=True)
+    except subprocess.TimeoutExpired:
+        say(
+            f"{place.job_dir}: does not answer any more; what was counted stays on this node until "
+            f"`slicewise recover {place.job_dir}` finds it answering"
+        )
+        return
+    troubles = [line.removeprefix("slicewise: ") for line in said.splitlines()]
+    for line in troubles:
+        say(line)
+    what, _, is_worth_a_look = looked.strip().partition("\n")
+    reason, _, program = what.partition(" ")
+    if any(place.job_dir.glob("*.swz")):
+        is_little = counts[1] <= LITTLE_BYTES  # of writes: what a short command reads is mostly its own program
+        if ran_seconds < CLOSING_SECONDS and is_little and not is_worth_a_look and reason == "unknown":
+            _say_where(place.job_dir)
+        else:
+            _say_what_was_seen(place.job_dir)
+    elif not troubles:  # else these are the reasons, and nothing has to be guessed
+        _say_why_nothing_was(program, reason or "unknown", counts[1], counts[0], had_collector)
+    if is_all_written:
+        remove_if_empty(place.job_dir, place.was_there)
+
+
+def _ask(
+    installation: Installation, environment: Mapping[str, str], *arguments: str, on_error: bool = False
+) -> tuple[str, bool]:
+    """What the collector prints on its standard output, or on that of errors, and whether all went well."""
+    done = subprocess.run(
+        [installation.collector, *arguments],
+        env={name: value for name, value in environment.items() if name != "LD_PRELOAD"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=patience_seconds(environment),
+        check=False,
+    )
+    return (done.stderr if on_error else done.stdout).decode(errors="replace"), done.returncode == 0
+
+
+def _say_where(job_dir: Path) -> None:
+    shown = as_named_from_here(job_dir)
+    say(f"profile in {shown}; next: slicewise report {shown}")
+
+
+def _load_the_analyzer() -> None:
+    """What launch.py left out."""
+    import site
+
+    site.main()
+    from slicewise.settings import mend_foreign
+
+    mend_foreign()
+
+
+def _say_why_nothing_was(program: str, reason: str, write_bytes: int, read_bytes: int, had_collector: bool) -> None:
+    if reason == "unknown" and write_bytes + read_bytes < LITTLE_BYTES:
+        say("no I/O to profile: no process of the command read or wrote anything itself")
+        return
+    _load_the_analyzer()
+    from slicewise.report.job.run_lines import nothing_line
+    from slicewise.text.masked import masked
+
+    say(nothing_line(masked(program, os.environ), reason, write_bytes, read_bytes, had_collector))
+
+
+def _say_what_was_seen(job_dir: Path) -> None:
+    _load_the_analyzer()
+    from slicewise.analysis.job.io_time import io_time
+    from slicewise.analysis.job.totals import summarize
+    from slicewise.digest.digest import Digest
+    from slicewise.profile.reader import read_profile
+    from slicewise.report.job.run_lines import mishap_lines, run_lines
+
+    try:
+        digest = Digest(read_profile(job_dir, needs_axis=False))
+    except UserError as error:
+        say(str(error))
+        return
+    for line in [*mishap_lines(digest), *run_lines(summarize(digest), io_time(digest), job_dir)]:
+        say(line)

@@ -1,0 +1,225 @@
+"""What is told of jobs that wrote into the caches of real clients, held against their own stopwatches."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+
+import pytest
+from support.command_line import run_slicewise
+from testbed import measured, recordings
+from testbed.cached_tables import Told, told
+
+HERE = Path(__file__).parent / "cached"
+# Seconds that each job took in its own calls: `nfs`, NFS 4.2 on a link of 160 Mbit/s; `lustre`, version 2.17 with two
+# targets of 5 requests a second. Each writes so many MiB by calls of 1 MiB, then calls fsync.
+TOOK = {"small": 28.459, "small-alone": 19.636, "large": 48.484, "large-alone": 30.004, "smallu": 30.617}
+LUSTRE_ALONE = 15.129
+# `nfs-server`, Linux 6.1, three clients on a link of 80 Mbit/s to the server, whose counts by client are beside them:
+# what 100 MiB and an fsync took, whose fault that was, and within how much of the loss the answer must be.
+NFS_SERVER = {
+    "small": (16.476, "c2", 0.1),  # an unprofiled writer on another node
+    "small-v3": (19.973, "other3", 0.15),  # a profiled one on another node, by NFS 3
+    "small-same-node": (20.698, "the rest of c1", 0.1),  # an unprofiled one on its own node
+}
+NFS_ALONE = 13.076
+# Of the loss: a standalone run is known to within the scatter of runs.
+MOST_ERROR, MOST_TO_NOBODY = 0.10, 0.10
+
+
+# Losses of this share of the time alone and more; smaller ones are as small as what runs alone differ by.
+LARGE = 0.2
+pytestmark = pytest.mark.xdist_group("cached")
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Path:
+    return recordings.unpacked(HERE)
+
+
+@pytest.fixture(scope="module")
+def trial(recorded) -> list[Told]:
+    """Jobs of many kinds on NFS, CIFS and ext4, with their runs alone."""
+    return told(recorded / "clients")
+
+
+@pytest.fixture(scope="module")
+def without_runs(recorded) -> list[Told]:
+    """The same jobs, where nobody knows how long they take alone."""
+    return told(recorded / "clients", with_runs=False)
+
+
+def answer(where: Path, *words: str) -> dict:
+    done = run_slicewise("blame", *words, "--json", directory=where)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(("victim", "neighbour"), [("small", "large"), ("large", "small")])
+@pytest.mark.parametrize("is_given", [True, False])
+def test_writers_on_nfs(recorded, victim, neighbour, is_given):
+    """is_given: the standalone run is; else it is found beside the profile, where one of another size lies, too."""
+    words = [victim, neighbour, "--alone", f"{victim}-alone"] if is_given else [victim]
+    found = answer(recorded / "nfs", *words)
+    lost = TOOK[victim] - TOOK[f"{victim}-alone"]
+    assert found["confidence"] == "high"
+    assert found["lost_seconds"]["value"] == pytest.approx(lost, rel=MOST_ERROR)
+    assert found["lost_seconds"]["low"] <= lost <= found["lost_seconds"]["high"]
+    (one,) = [each for each in found["neighbours"] if each["job"] == neighbour]
+    assert one["lost_seconds"]["value"] == pytest.approx(found["lost_seconds"]["value"], rel=MOST_TO_NOBODY)
+    alone = found["runtime_seconds"] - lost
+    assert one["without_it_end"]["value"] == pytest.approx(alone, rel=0.15)
+
+
+@pytest.mark.parametrize("servers", [[], ["--servers", "jobstats"]])
+def test_a_stranger_on_lustre(recorded, servers):
+    """Job 4716 has no profile. The client's counters show that there was traffic; the servers' whose it was."""
+    found = answer(recorded / "lustre", "smallu", "--alone", "small-alone", *servers)
+    lost = TOOK["smallu"] - LUSTRE_ALONE
+    assert found["confidence"] == "high"
+    (one,) = found["neighbours"]
+    assert one["job"] == ("4716" if servers else None)
+    assert one["lost_seconds"]["value"] == pytest.approx(lost, rel=MOST_ERROR)
+    assert one["without_it_end"]["value"] == pytest.approx(LUSTRE_ALONE, rel=0.15)
+    if servers:
+        assert any("4715: they counted 300 MiB, and its calls moved 300 MiB" in note for note in found["notes"])
+
+
+@pytest.fixture(scope="module")
+def servers(recorded, tmp_path_factory) -> Path:
+    """The profile of the servers of /lus, made of what they said."""
+    made = tmp_path_factory.mktemp("servers")
+    log = recorded / "lustre" / "jobstats"
+    done = run_slicewise("import", "jobstats", str(log), "--storage", "lus", "--into", str(made), directory=made)
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+def test_a_job_of_the_servers_is_a_profile_to_other_commands(recorded, servers):
+    """Its bytes are; of its calls, its processes and its time alone nothing is invented."""
+    where, by = recorded / "lustre", ["--servers", str(servers), "--json"]
+    shown = json.loads(run_slicewise("report", "4716", *by, directory=where).stdout)
+    (mount,) = shown["summary"]["mounts"]
+    assert (mount["point"], mount["write_bytes"], mount["write_seconds"]) == ("/lus", 500 << 20, None)
+    assert "I/O calls" not in run_slicewise("report", "4716", *by[:2], directory=where).stdout
+    found = json.loads(
+        run_slicewise("overlap", "smallu", "4716", "--alone", "small-alone", *by, directory=where).stdout
+    )
+    of_small, of_served = found["blames"]
+    assert of_small["neighbours"][0]["job"] == "4716"
+    assert of_small["lost_seconds"]["value"] == pytest.approx(TOOK["smallu"] - LUSTRE_ALONE, rel=MOST_ERROR)
+    assert of_served["lost_seconds"] is None
+    assert of_served["confidence"] == "unknown"
+    assert [job["processes"] for job in found["directions"]["write"]["jobs"]] == [1, None]
+    compared = json.loads(run_slicewise("compare", "small-alone", "smallu", *by, directory=where).stdout)
+    assert compared["neighbours"] == ["4716"]
+    everyone = json.loads(run_slicewise("blame", "--all", ".", *by, directory=where).stdout)
+    assert [one["neighbours"][0]["job"] for one in everyone["jobs"]] == ["4716"]
+
+
+def test_a_client_is_the_profiled_job_that_had_its_node(recorded, tmp_path):
+    """A server that counts by client alone, as one of NFS does: smallu ran on vm, and somebody on another node."""
+    begin = 1795696964  # smallu's first second
+    rows = [f"{begin + at},{begin + at + 1},{who},lus,{size}" for at in range(31) for who, size in
+            [("vm.cluster", (300 << 20) // 31), ("10.9.0.7", 316 << 20 >> 5)]]  # fmt: skip
+    (tmp_path / "clients.csv").write_text("begin,end,client,target,write_bytes\n" + "\n".join(rows) + "\n")
+    where, words = recorded / "lustre", ["smallu", "--alone", "small-alone", "--servers", str(tmp_path)]
+    assert [one["job"] for one in answer(where, *words)["neighbours"]] == ["10.9.0.7"]
+    start, end = (f"2026-11-26T{clock}+00:00" for clock in ("12:42:00", "12:44:00"))
+    (tmp_path / "sacct.txt").write_text(f"JobID|NodeList|Start|End\n4716|10.9.0.7|{start}|{end}\n")
+    found = answer(where, *words)
+    assert [one["job"] for one in found["neighbours"]] == ["4716"]
+    assert found["lost_seconds"]["value"] == pytest.approx(TOOK["smallu"] - LUSTRE_ALONE, rel=MOST_ERROR)
+
+
+@pytest.mark.parametrize("job", ["small", "small-v3", "small-same-node"])
+def test_neighbours_of_a_real_nfs_server(recorded, job):
+    """The server's counts lie beside the profiles. Clients call it by an alias, by its address, and by version 3."""
+    took, neighbour, share = NFS_SERVER[job]
+    found = answer(recorded / "nfs-server", job, "--alone", "small-alone")
+    assert found["lost_seconds"]["value"] == pytest.approx(took - NFS_ALONE, rel=MOST_ERROR)
+    (one,) = [each for each in found["neighbours"] if each["job"]]
+    assert one["job"] == neighbour
+    assert one["lost_seconds"]["value"] == pytest.approx(took - NFS_ALONE, rel=share)
+    assert any(f"know this job as {job}: they counted 100 MiB" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize("names", ["plain", "hash"])
+def test_a_catalog_blames_no_job_on_its_own_node(recorded, tmp_path, names, monkeypatch):
+    """There the clients are jobs of their own, and c1's bytes are those of the jobs that ran there once more."""
+    made = run_slicewise(
+        "catalog", "ingest", str(tmp_path / "site"), "nfs-server", "--names", names, directory=recorded
+    )
+    assert made.returncode == 0, made.stderr
+    monkeypatch.setenv("SLICEWISE_CATALOG", str(tmp_path / "site"))
+    for job, moved in (("small", 42.8), ("small-same-node", 73.6)):
+        done = run_slicewise("blame", job, "--json", directory=tmp_path)
+        (one,) = [each for each in json.loads(done.stdout)["neighbours"] if each["job"]]
+        assert one["write_bytes"] == pytest.approx(moved * (1 << 20), rel=0.01)
+        assert (one["job"] == "the rest of c1") == (job == "small-same-node")
+    worst = run_slicewise("catalog", "worst", str(tmp_path / "site"), "--json", directory=tmp_path)
+    assert worst.returncode == 0, worst.stderr
+
+
+def test_everyone_of_a_directory_with_the_servers_counts(recorded):
+    done = run_slicewise("blame", "--all", "nfs-server", "--json", directory=recorded)
+    told = {one["job"]: [each["job"] for each in one["neighbours"]] for one in json.loads(done.stdout)["jobs"]}
+    assert {job: told[job] for job in NFS_SERVER} == {job: [who] for job, (_, who, _) in NFS_SERVER.items()}
+
+
+def test_who_lost_nothing_beside_a_reader_is_told_so(recorded):
+    """The link is limited in the direction of the server alone."""
+    found = answer(recorded / "nfs-server", "small-read", "--alone", "small-alone")
+    assert found["confidence"] == "low"
+    assert [one["job"] for one in found["neighbours"]] == ["10.9.0.13"]
+
+
+def test_a_name_that_the_servers_do_not_know_is_one_line(recorded, servers):
+    done = run_slicewise("report", "4799", "--servers", str(servers), directory=recorded / "lustre")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "no job of that name" in done.stderr
+
+
+def test_all_losses_are_told_with_few_seconds_of_error(trial):
+    lost = [one for one in trial if one.truth > LARGE * one.alone]
+    claimed = [one for one in lost if one.is_claimed]
+    assert len(lost) == 57
+    assert len(claimed) >= 0.98 * len(lost)
+    errors = [abs(one.lost / one.truth - 1) for one in claimed]
+    assert statistics.mean(errors) < 0.04
+    assert max(errors) < 0.17
+
+
+def test_what_all_profiled_jobs_did_is_blamed_on_them(trial):
+    shares = [one.to_nobody for one in trial if one.truth > LARGE * one.alone and one.is_claimed]
+    assert statistics.mean(shares) < 0.10
+
+
+def test_no_job_that_lost_nothing_is_told_that_it_did(trial):
+    quiet = [one for one in trial if one.truth < 0.05 * one.alone]
+    assert len(quiet) >= 10
+    assert not [one for one in quiet if one.is_claimed or one.blame.outside]
+
+
+def test_most_losses_are_told_without_runs_alone(without_runs):
+    lost = [one for one in without_runs if one.has_lost]
+    claimed = [one for one in lost if one.is_claimed]
+    assert len(lost) == 60
+    assert len(claimed) >= 0.8 * len(lost)
+    errors = [abs(one.lost / one.truth - 1) for one in claimed]
+    assert statistics.mean(errors) < 0.15
+    assert sum(error <= 0.40 for error in errors) >= 0.95 * len(claimed)
+    held = [one for one in claimed if one.blame.lost and one.blame.lost.low <= one.truth <= one.blame.lost.high]
+    assert 0.90 * len(claimed) <= len(held) <= 0.98 * len(claimed)
+
+
+def test_no_loss_is_told_without_runs_alone_where_nothing_was_lost(without_runs):
+    quiet = [one for one in without_runs if not one.has_lost]
+    assert len(quiet) >= 14
+    assert not [one for one in quiet if one.is_claimed]
+
+
+def test_the_figures_are_those_that_were_looked_at():
+    assert measured.made("cached") == measured.kept("cached")

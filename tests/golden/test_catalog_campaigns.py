@@ -1,0 +1,65 @@
+"""What a catalog tells of a recorded campaign's jobs is what their files tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from slicewise.analysis.blame.case import case_of, kept_case
+from slicewise.analysis.blame.result import Blame
+from slicewise.analysis.site.at_once import AroundMany
+from slicewise.analysis.site.runs_alone import runs_alone
+from slicewise.catalog.find import places
+from slicewise.catalog.ingest import ingest
+from slicewise.catalog.kept import find_job
+from slicewise.catalog.store import Catalog
+from slicewise.digest.beside import Surroundings
+from slicewise.profile.files import job_places
+from testbed import recordings
+
+# The process that has read these campaigns.
+pytestmark = pytest.mark.xdist_group("campaigns")
+
+ARCHIVES = Path(__file__).parent / "campaigns"
+# Those of policies lie in no directory of their own, and beside each other.
+POLICIES = "policies"
+ARCHIVED = {archive.name.removesuffix(".tar.xz") for archive in ARCHIVES.glob("*.tar.xz")}
+NAMES = sorted({POLICIES if name.startswith(POLICIES) else name for name in ARCHIVED})
+# So many jobs of each campaign are asked about, by files and by the catalog.
+ASKED = 2
+LAST = 1 << 62
+DIGITS = 6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_catalog_says_what_the_files_say(name: str, tmp_path: Path) -> None:
+    where = recordings.unpacked(ARCHIVES)
+    is_apart = name != POLICIES
+    jobs = job_places([where / name]) if is_apart else sorted({profile.parent for profile in where.glob("*/*.swz")})
+    catalog = Catalog.make(tmp_path / "site")
+    ingest(catalog, places(jobs))
+    many = AroundMany(catalog, catalog.batches(), 0, LAST, runs_alone(catalog, catalog.batches()))
+    is_open = dict(many.open_jobs(catalog.days()).select("key", "is_open").rows())
+    around = Surroundings()
+    for place in jobs[:: -(-len(jobs) // ASKED)]:
+        of_files = case_of(place, surroundings=around).result()
+        kept = find_job(catalog, place.name)
+        of_catalog = kept_case(catalog, kept)[0].result()
+        assert _told(of_catalog) == _told(of_files)
+        # As all jobs of a day are asked, but for those of whom there is nothing to tell.
+        if not is_open.get(kept.key, False):
+            assert not of_files.is_claimed
+            continue
+        of_many = kept_case(catalog, kept, around=many)[0].losses(many)
+        if of_files.lost is None:
+            assert of_many is None
+        else:
+            assert of_many is not None
+            assert _told(of_many) == _told(of_files)
+
+
+def _told(blame: Blame) -> tuple[object, ...]:
+    """What a job lost, to whom, and how that is known; to what does not hang on the order of sums."""
+    lost = blame.lost and tuple(round(value, DIGITS) for value in (blame.lost.value, blame.lost.low, blame.lost.high))
+    costs = {one.job: round(one.lost.value, DIGITS) for one in blame.neighbours}
+    return blame.is_claimed, blame.confidence, blame.baseline and blame.baseline.source, lost, costs

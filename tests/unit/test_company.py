@@ -1,0 +1,92 @@
+"""Who had company: by activity on a storage, to the nanosecond."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import slicewise
+from slicewise.analysis.runs.matching import company
+from slicewise.digest.company import MOST_RUNS, company_of, in_company, runs_like
+from slicewise.digest.digest import read_digest
+from support.runs import write_run, wrote
+
+ROOT = Path(slicewise.__file__).parent
+OTHER = {"source": "other:/export", "type": "nfs4"}
+WRITES = {at: wrote(10, 0.5) for at in range(5)}
+
+
+def test_a_job_on_another_storage_is_no_company(tmp_path):
+    one = read_digest(write_run(tmp_path / "one", 5, [WRITES]))
+    there = read_digest(write_run(tmp_path / "there", 5, [WRITES]))
+    elsewhere = read_digest(write_run(tmp_path / "elsewhere", 5, [WRITES], mounts=OTHER))
+    assert company(one, [one, there, elsewhere]) == [there]
+
+
+@pytest.mark.parametrize(("begin", "expected"), [(2.5, 0), (2.4, 1)])
+def test_jobs_one_after_the_other_inside_a_slice_had_no_company(tmp_path, begin, expected):
+    first = read_digest(write_run(tmp_path / "first", 2.5, [{at: wrote(10, 0.3) for at in range(3)}]))
+    rows = {at: wrote(10, 0.3) for at in (2, 3, 4)}
+    second = read_digest(write_run(tmp_path / "second", 5, [rows], spans=[(begin, 5.0)]))
+    assert len(company(first, [second])) == len(company(second, [first])) == expected
+
+
+def test_a_job_that_rests_while_another_is_active_had_no_company(tmp_path):
+    early = read_digest(write_run(tmp_path / "early", 10, [{0: wrote(10, 0.5), 9: wrote(10, 0.5)}]))
+    between = read_digest(write_run(tmp_path / "between", 10, [{at: wrote(10, 0.5) for at in range(2, 8)}]))
+    assert company(early, [between]) == []
+
+
+def test_many_jobs_at_once_are_told_what_pairs_are():
+    random = np.random.default_rng(5)
+    for _ in range(50):
+        rows = []
+        for job in range(12):
+            for storage in random.permutation(4)[:2].tolist():
+                cuts = np.sort(random.choice(400, 4, replace=False)).tolist()
+                rows += [(job, storage, cuts[0], cuts[1]), (job, storage, cuts[2], cuts[3])]
+        expected = {
+            one[0]
+            for one in rows
+            for other in rows
+            if one[0] != other[0] and one[1] == other[1] and one[2] < other[3] and other[2] < one[3]
+        }
+        frame = pl.DataFrame(rows, schema=["job", "storage", "begin_ns", "end_ns"], orient="row")
+        assert in_company(frame).to_list() == sorted(expected)
+        beside_one = {
+            other[0]
+            for one in rows
+            for other in rows
+            if one[0] == 0 != other[0] and one[1] == other[1] and one[2] < other[3] and other[2] < one[3]
+        }
+        is_one = pl.col("job") == 0
+        assert company_of(frame.filter(is_one), frame.filter(~is_one)).to_list() == sorted(beside_one)
+
+
+def test_runs_are_taken_by_storage_then_by_time_and_only_of_the_same_work():
+    def run(name, processes=2, times=1, shared=1, start_ns=100):
+        did = {"read_bytes": 0, "read_ops": 0, "write_bytes": times << 30, "write_ops": times << 10}
+        return {"name": name, "processes": processes, "shared": shared, "start_ns": start_ns, **did}
+
+    def names(*runs, **options):
+        return [one["name"] for one in runs_like(run("own"), runs, **options)]
+
+    near, far = run("near", start_ns=99), run("far", start_ns=300)
+    elsewhere, both = run("elsewhere", shared=0), run("both", shared=2, start_ns=5)
+    others = [run("wider", 4, 2), run("larger", times=8)]
+    assert names(*others, elsewhere, far, near, both) == ["both", "near", "far", "elsewhere", "wider"]
+    assert names(near, far, is_quiet=lambda one: one is far) == ["far"]
+    assert names(*[near] * (MOST_RUNS + 1)) == ["near"] * MOST_RUNS
+
+
+def test_the_same_work_and_the_order_of_runs_are_decided_in_one_module():
+    made = {"is_same_work", "runs_like", "in_company", "company_of", "while_alive", "later_copies"}
+    made |= {"groups_in_time"}
+    places = {
+        (node.name, path.relative_to(ROOT).as_posix())
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and node.name in made
+    }
+    assert places == {(name, "digest/company.py") for name in made}

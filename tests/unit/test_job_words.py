@@ -1,0 +1,119 @@
+"""What `report` says of one job: each figure once, and no word of several where there is one."""
+
+from __future__ import annotations
+
+import pwd
+import re
+from pathlib import Path
+
+import pytest
+from slicewise.analysis.job.sites import sites
+from slicewise.digest.digest import Digest
+from slicewise.profile.reader import read_profile
+from slicewise.report.job.job_page import JobReport, job_page, job_report, opening
+from slicewise.report.job.phase_words import phase_lines
+from slicewise.report.job.site_words import FEWEST_SAMPLES, site_lines
+from slicewise.text import words
+from slicewise.text.users import user_name
+from support.swz import build_profile
+
+MIB = 1 << 20
+S = 1_000_000_000
+FIRST = 425_000_000
+BEGAN = FIRST * 4 * S
+
+
+def digest_of(directory: Path, rows: list[dict], processes: int = 1, site_ns: int = 0, **tables) -> Digest:
+    who = [
+        {"process": number, "pid": number, "start_ns": BEGAN, "end_ns": BEGAN + 20 * S, "site_ns": site_ns}
+        for number in range(1, processes + 1)
+    ]
+    slices = [{"process": 1} | row | {"slice": FIRST + row["slice"]} for row in rows]
+    return Digest(read_profile(build_profile(directory, who, slices, **tables), distributions=True))
+
+
+def written_then_read(write_mib: int, read_mib: int) -> list[dict]:
+    """Bytes written from 1.2 s to 7 s, and read from 7 s to 10 s."""
+    write = {"write_size_4": 1, "write_ops": 1, "write_latency_20": 1}
+    read = {"read_size_4": 1, "read_ops": 1, "read_latency_20": 1}
+    return [
+        {"slice": 0, "write_bytes": write_mib * MIB // 2, "write_ns": int(2.8 * S)} | write,
+        {"slice": 1, "write_bytes": write_mib * MIB // 2, "write_ns": 3 * S} | write,
+        {"slice": 1, "layer": "stdio", "read_bytes": read_mib * MIB // 3, "read_ns": S} | read,
+        {"slice": 2, "read_bytes": 2 * read_mib * MIB // 3, "read_ns": 2 * S} | read,
+    ]
+
+
+@pytest.mark.parametrize(("write_mib", "read_mib", "seconds"), [(100, 90, 8.8), (90, 100, 8.8), (1000, 1, 5.8)])
+def test_io_took_from_the_first_byte_to_the_last_in_both_directions(tmp_path, write_mib, read_mib, seconds):
+    """A direction of next to nothing is in no span: a writer that reads a line of settings at its end."""
+    report = job_report(digest_of(tmp_path / "job", written_then_read(write_mib, read_mib)))
+    assert report.span is not None
+    assert report.span.seconds.value == pytest.approx(seconds)
+    assert f"Its I/O took {words.seconds(seconds)} from the first to the last byte" in opening(report)[0]
+
+
+def everything_said(report: JobReport) -> str:
+    page = job_page(report, [])
+    return " ".join([*page.texts(), *opening(report), *phase_lines(report.phases)])
+
+
+def test_one_process_has_no_slowest_and_no_median(tmp_path):
+    one = job_report(digest_of(tmp_path / "one", written_then_read(100, 90)))
+    said = everything_said(one)
+    assert "It spent 8.80 s in I/O calls." in said
+    assert not re.search(r"slowest|median|waited longest", said)
+    both = [row | {"process": number} for number in (1, 2) for row in written_then_read(100, 90 * number)]
+    two = job_report(digest_of(tmp_path / "two", both, processes=2))
+    assert "slowest process" in everything_said(two)
+
+
+def test_of_several_processes_the_one_that_did_the_io_is_named(tmp_path):
+    report = job_report(digest_of(tmp_path / "job", written_then_read(100, 90), processes=3))
+    assert "Process 1 on n1 did it, and spent 8.80 s in I/O calls." in opening(report)[0]
+
+
+def test_no_chart_has_one_bar(tmp_path):
+    page = job_page(job_report(digest_of(tmp_path / "job", [written_then_read(10, 0)[0]])), [])
+    sections = {section.heading: section for section in page.sections}
+    assert "Time in I/O calls, by process" not in sections
+    assert sections["Transfer sizes"].chart is None
+    assert sections["Transfer sizes"].text == ["1 write, from 100 KiB to 1 MiB."]
+
+
+def test_a_fact_is_one_number(tmp_path):
+    page = job_page(job_report(digest_of(tmp_path / "job", written_then_read(100, 90))), [])
+    facts = {fact.name: fact.said for fact in page.facts}
+    assert (facts["write calls"], facts["read calls"], facts["metadata calls"]) == ("2", "2", "0")
+    assert not [said for said in facts.values() if re.search(r"\d, \d", said)]
+
+
+def sampled(directory: Path, samples: int, calls: int) -> Digest:
+    """A job that opened files, of which each sample stands for 1,000 calls."""
+    key = {"process": 1, "site": 1, "operation": "open"}
+    return digest_of(
+        directory,
+        [{"slice": 0, "meta_ops": calls, "meta_ns": samples * 10_000_000}],
+        calls=[{"process": 1, "operation": "open", "calls": calls}],
+        modules=[{"process": 1, "module": 1, "path": "/bin/a"}],
+        frames=[{"process": 1, "site": 1, "depth": 0, "function": "main", "file": "a.c", "line": 3}],
+        site_ns=10_000_000,
+        sites=[key | {"slice": FIRST, "samples": samples, "likely_calls": samples * 1_000_000, "likely_bytes": 0}],
+    )
+
+
+@pytest.mark.parametrize(("calls", "told"), [(5_759, 5_759), (60_000, 50_000)])
+def test_a_call_site_has_no_more_calls_than_were_counted(tmp_path, calls, told):
+    found = sites(sampled(tmp_path / "job", 50, calls))
+    assert found.samples["calls"].sum() == pytest.approx(told)
+
+
+@pytest.mark.parametrize(("samples", "lines"), [(FEWEST_SAMPLES - 1, 0), (FEWEST_SAMPLES, 1)])
+def test_few_samples_do_not_say_where_most_time_goes(tmp_path, samples, lines):
+    assert len(list(site_lines(sites(sampled(tmp_path / "job", samples, 99_000))))) == lines
+
+
+def test_users_have_their_names():
+    assert user_name(0) == pwd.getpwuid(0).pw_name
+    assert user_name(4_294_000_000) == "4294000000"
+    assert user_name(1 << 62) == str(1 << 62)

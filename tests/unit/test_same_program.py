@@ -1,0 +1,125 @@
+"""What is the same program: by its script, a label, what its user says; and programs whose length is set by time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from slicewise.analysis.blame.case import case_of
+from slicewise.analysis.blame.time_limited import time_limited
+from slicewise.digest.beside import Surroundings
+from slicewise.digest.digest import Digest
+from slicewise.profile.reader import read_profile
+from slicewise.report.blame import blame_words
+from support.command_line import slicewise_command
+from support.jobs import FIRST_SLICE, MIB, SLICE_NS
+from support.swz import build_profile
+
+S = 1_000_000_000
+PYTHON = "/usr/bin/python3.11"
+
+
+def write_run(
+    directory: Path, rates: list[float], begin: int = 0, script: str = "", label: str = "", program: str = PYTHON
+) -> Path:
+    """A process that writes `rates` MiB/s, slice after slice, without a pause."""
+    number = begin + 1000 + len(directory.name)
+    begins = FIRST_SLICE + begin
+    process = {
+        "process": number,
+        "pid": number,
+        "program": program,
+        "script": script,
+        "label": label,
+        "start_ns": begins * SLICE_NS,
+        "end_ns": (begins + len(rates)) * SLICE_NS,
+    }
+    rows = [
+        {"process": number, "slice": begins + place, "write_bytes": int(rate * 4 * MIB), "write_ops": int(rate * 4)}
+        | {"write_ns": int(3.9 * S), "write_size_4": int(rate * 4), "write_latency_20": int(rate * 4), "threads": 1}
+        for place, rate in enumerate(rates)
+    ]
+    return build_profile(directory, [process], rows)
+
+
+def program_of(profile: Path) -> str:
+    return str(Digest(read_profile(profile)).jobs["program"].item())
+
+
+def quiet_runs_of(job: Path) -> list[str]:
+    return [place.name for place in Surroundings().beside(job).quiet]
+
+
+def test_another_script_is_another_program_and_a_label_joins_what_is_the_same(tmp_path):
+    job = write_run(tmp_path / "job", [50.0] * 20, 0, "/home/me/train.py")
+    write_run(tmp_path / "same", [100.0] * 10, -100, "/elsewhere/train.py")
+    write_run(tmp_path / "other", [100.0] * 10, -200, "/home/me/check.py")
+    labelled = write_run(tmp_path / "labelled", [50.0] * 20, 300, "/home/me/train.py", "sim-a")
+    write_run(tmp_path / "compiled", [100.0] * 10, -300, label="sim-a", program="/opt/train")
+    write_run(tmp_path / "labelled-b", [100.0] * 10, -400, "/home/me/train.py", "sim-b")
+    assert (program_of(job), program_of(labelled)) == ("python3.11 train.py", "label sim-a")
+    assert quiet_runs_of(job) == ["same"]
+    assert quiet_runs_of(labelled) == ["compiled"]
+
+
+@pytest.mark.parametrize(("option", "status"), [("--alone", 2), ("--same-as", 0)])
+def test_the_user_can_say_what_is_the_same(tmp_path, option, status):
+    job = write_run(tmp_path / "a" / "job", [50.0] * 20, 0, "train.py")
+    run = write_run(tmp_path / "b" / "run", [100.0] * 10, -100, program="/opt/train")
+    write_run(tmp_path / "a" / "writer", [50.0] * 20, 0, program="/opt/writer")
+    done = slicewise_command("blame", job, option, run, "--html", tmp_path / "page.html", "--json")
+    assert done.status == status
+    if status:
+        assert f"--same-as {run}" in done.errors
+    else:
+        assert json.loads(done.text)["alone_seconds"]["value"] == pytest.approx(40, rel=0.05)
+
+
+@pytest.mark.parametrize("command", [("list", ".."), ("report", "--detail", "."), ("report", "."), ("blame", ".")])
+def test_the_script_is_shown(tmp_path, command):
+    job = write_run(tmp_path / "jobs" / "job", [50.0] * 20, 0, "train.py")
+    name, *options, place = command
+    html = ["--html", tmp_path / "page.html"] if command in (("report", "."), ("blame", ".")) else []
+    done = slicewise_command(name, *options, (job / place).resolve(), *html)
+    page = (tmp_path / "page.html").read_text() if html else ""
+    assert "python3.11 train.py" in done.text + page
+
+
+def test_a_program_of_a_set_length_did_less_and_took_no_longer(tmp_path):
+    """80 s each: 4,000 MiB beside a writer, 8,000 MiB alone."""
+    job = write_run(tmp_path / "job", [50.0] * 20, program="/usr/bin/fio")
+    write_run(tmp_path / "alone", [100.0] * 20, -100, program="/usr/bin/fio")
+    write_run(tmp_path / "writer", [50.0] * 20, program="/opt/writer")
+    told = case_of(job).result()
+    assert told.time_limited is not None
+    assert told.time_limited.less == pytest.approx(0.5)
+    assert (told.slowdown, told.alone.value) == (None, 80)
+    assert told.lost.value == pytest.approx(40, rel=0.05)
+    assert blame_words.headline(told) == (
+        "job runs for a set time: in 80.0 s it moved 3.91 GiB, 50 % less than alone, because of writer."
+    )
+
+
+def run(seconds: float, mib: int, meta_ops: int = 0, processes: int = 1) -> SimpleNamespace:
+    amounts = {"read_bytes": 0, "write_bytes": mib * MIB, "meta_ops": meta_ops}
+    return SimpleNamespace(about={"processes": processes, "start_ns": 0, "end_ns": int(seconds * S)} | amounts)
+
+
+@pytest.mark.parametrize(
+    ("job", "alone", "less"),
+    [
+        (run(60, 50), [run(60.2, 100), run(59.9, 100)], 0.5),
+        (run(60, 200), [run(60, 100)], -1.0),
+        (run(60, 0, 500), [run(60, 0, 1000)], 0.5),
+        (run(60, 100), [run(30, 100)], None),  # as much, in less time
+        (run(60, 100), [run(60, 103)], None),  # as much, in as much time
+        (run(60, 50), [run(60, 100), run(30, 50)], None),  # a run of its size was faster: its length is not set
+        (run(60, 50), [run(60, 100, processes=2)], None),
+        (run(60, 50), [], None),
+    ],
+)
+def test_a_set_length_is_told_by_equal_times_and_other_amounts(job, alone, less):
+    found = time_limited(job, alone)
+    assert (None if found is None else pytest.approx(found.less)) == less

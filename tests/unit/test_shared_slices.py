@@ -1,0 +1,138 @@
+"""What slices in company say of the time alone, and which source of it counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from slicewise.analysis.blame import sources, uncontended
+from slicewise.analysis.blame.on_storage import OnStorage
+from slicewise.analysis.blame.shared_slices import (
+    DO_NOT_MEET,
+    ERROR_OF_SHARE,
+    ERROR_OF_SPEED,
+    FEW,
+    IN_FEW,
+    NO_BYTES,
+    Part,
+    part_alone,
+)
+from slicewise.analysis.blame.uncontended import Price, Prices, Scene
+from slicewise.analysis.calls import KINDS
+from slicewise.analysis.capacity.by_kind import Capacities
+
+MIB = 1 << 20
+KNOWN = Capacities({"read": 5.0 * MIB, "write": 5.0 * MIB, "meta": 100.0})
+SHARED = 10
+
+
+def job(
+    own: dict[str, list[float]], others: dict[str, list[float]], seconds: list[float], is_cached: bool = True
+) -> OnStorage:
+    """A job in calls for so many seconds of each slice of 1 s: MiB, or metadata calls, of its own and of others."""
+    count = len(seconds)
+
+    def arrays(given: dict[str, list[float]]) -> dict:
+        return {kind: np.array(given.get(kind, [0.0] * count)) * (1 if kind == "meta" else MIB) for kind in KINDS}
+
+    mine, theirs = arrays(own), arrays(others)
+    main = max(own, key=lambda kind: sum(own[kind]))
+    took = {kind: np.array(seconds if kind == main else [0.0] * count) for kind in KINDS}
+    zeros, company = np.zeros(count), sum(theirs.values()) > 0
+    cached = mine["write"] if is_cached else zeros
+    together = {kind: mine[kind] + theirs[kind] for kind in KINDS}
+    return OnStorage(
+        np.arange(count), took, mine, dict.fromkeys(KINDS, zeros), cached, np.ones(count), company,
+        zeros, company.astype(np.uint64), zeros, together,
+    )  # fmt: skip
+
+
+def test_a_cache_that_got_two_fifths_would_have_taken_two_fifths_of_the_time():
+    own = job({"write": [2.0] * SHARED}, {"write": [3.0] * SHARED}, [1.0] * SHARED)
+    assert part_alone(own, KNOWN, 1.0) == Part(pytest.approx(0.4), ERROR_OF_SHARE, is_sure=True)
+
+
+def test_others_count_while_the_job_is_in_calls():
+    """In calls for half of each slice it met half of what others were served."""
+    own = job({"write": [2.0] * SHARED}, {"write": [6.0] * SHARED}, [0.5] * SHARED)
+    part = part_alone(own, KNOWN, 1.0)
+    assert isinstance(part, Part)
+    assert part.of_shared == pytest.approx(0.4)
+
+
+def test_a_job_that_may_wait_for_answers_is_not_sure_to_fill_the_storage():
+    own = job({"write": [2.0] * SHARED}, {"write": [3.0] * SHARED}, [1.0] * SHARED, is_cached=False)
+    assert part_alone(own, KNOWN, 1.0) == Part(pytest.approx(0.4), ERROR_OF_SHARE, is_sure=False)
+
+
+@pytest.mark.parametrize(("alone", "part", "error"), [(5.0, 0.4, ERROR_OF_SHARE), (2.5, 0.8, ERROR_OF_SPEED)])
+def test_its_own_speed_decides_where_both_disagree(alone, part, error):
+    """10 slices of 2 MiB in company, then 10 to itself, at 5 MiB/s, which its share says too, or at 2.5 MiB/s."""
+    own = job(
+        {"write": [2.0] * SHARED + [alone] * SHARED},
+        {"write": [3.0] * SHARED + [0.0] * SHARED},
+        [1.0] * 2 * SHARED,
+        is_cached=False,
+    )
+    assert part_alone(own, KNOWN, 1.0) == Part(pytest.approx(part), error, is_sure=True)
+
+
+def test_of_a_cache_both_count_and_the_interval_reaches_to_both():
+    own = job({"write": [2.0] * SHARED + [2.5] * 3}, {"write": [3.0] * SHARED + [0.0] * 3}, [1.0] * SHARED + [1.0] * 3)
+    part = part_alone(own, KNOWN, 1.0)
+    assert isinstance(part, Part)
+    assert part.of_shared == pytest.approx(0.6)
+    assert part.error == pytest.approx(0.2 * SHARED / (3 + 0.6 * SHARED))
+
+
+def test_metadata_calls_have_a_speed_and_no_share():
+    storm = job({"meta": [10.0] * SHARED + [40.0] * 5}, {"write": [4.0] * SHARED + [0.0] * 5}, [1.0] * (SHARED + 5))
+    assert part_alone(storm, KNOWN, 1.0) == Part(pytest.approx(0.25), ERROR_OF_SPEED, is_sure=True)
+    always = job({"meta": [10.0] * SHARED}, {"write": [4.0] * SHARED}, [1.0] * SHARED)
+    assert part_alone(always, KNOWN, 1.0) == NO_BYTES
+
+
+def test_directions_that_do_not_meet_are_not_shared():
+    """The neighbour reads as it likes, and the job writes as fast beside much as beside little: a duplex link."""
+    reads = [1.0, 1.0, 4.0, 4.0] * 4
+    apart = job({"write": [3.0, 3.1] * 8}, {"read": reads}, [1.0] * 16)
+    assert part_alone(apart, KNOWN, 1.0) == DO_NOT_MEET
+    meets = job({"write": [5.0 - read for read in reads]}, {"read": reads}, [1.0] * 16)
+    assert part_alone(meets, KNOWN, 1.0) == Part(pytest.approx(0.5), ERROR_OF_SHARE, is_sure=True)
+
+
+def test_what_is_known_for_some_slices_together_only_is_refused():
+    own = job({"write": [0.0] * 9 + [20.0]}, {"write": [0.1] * 9 + [30.0]}, [1.0] * SHARED)
+    assert part_alone(own, KNOWN, 1.0) == IN_FEW
+
+
+def test_few_slices_say_nothing():
+    own = job({"write": [2.0] * 8}, {"write": [3.0] * 3 + [0.0] * 5}, [1.0] * 8)
+    assert part_alone(own, KNOWN, 1.0) == FEW
+
+
+PLACE = (1, "write")
+
+
+@pytest.mark.parametrize(
+    ("given", "chosen"),
+    [
+        ([("standalone runs", 0.80, "medium"), ("quiet slices", 0.03, "high")], "quiet slices"),
+        ([("standalone runs", 0.06, "high"), ("quiet slices", 0.02, "high")], "standalone runs"),
+        # Quiet slices that are not surest were off by up to 16 %.
+        ([("standalone runs", 0.20, "medium"), ("quiet slices", 0.03, "medium")], "standalone runs"),
+        ([("standalone runs", 0.80, "medium"), ("shared slices", 0.18, "medium")], "standalone runs"),
+        ([("line", 0.08, "low"), ("shared slices", 0.18, "medium")], "shared slices"),
+        ([("quiet slices", 0.05, "medium"), ("line", 0.02, "medium")], "quiet slices"),
+    ],
+)
+def test_the_source_that_is_known_clearly_better_counts(monkeypatch, given, chosen):
+    own = job({"write": [2.0] * SHARED}, {"write": [3.0] * SHARED}, [1.0] * SHARED)
+    scene = Scene({1: own}, {1: KNOWN}, 1.0)
+    prices = [
+        Prices(source, {PLACE: Price(0.5 / (2 * MIB), error)}, "", confidence) for source, error, confidence in given
+    ]
+    monkeypatch.setattr(sources, "_tried", lambda *_: prices)
+    answered = sources.ask(scene, [], 1)
+    assert answered.base is not None
+    assert answered.base.source == chosen
+    assert answered.base.seconds == uncontended.as_baseline(answered.chosen, scene).seconds
