@@ -102,6 +102,7 @@ class Digest:
                 "rank",
                 "ranks",
                 *(_or_zero(processes, name) for name in PROCESS_FIGURES),
+                *(members.text(processes, name) for name in members.WHAT_IT_WAS_ASKED),
                 path=pl.col("program").cast(pl.String),
                 program=members.program(processes),
                 label=pl.when(members.shares_its_rank())

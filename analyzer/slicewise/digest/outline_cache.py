@@ -23,7 +23,7 @@ from slicewise.profile.files import profile_files
 
 KIND = "outlines"
 # Another one as soon as an outline says something else of the same profile.
-FORMAT = 1
+FORMAT = 2
 # A file that was changed just now may change again within the same tick of its file system's clock.
 SETTLED_NS = 2_000_000_000
 # So little is read sooner than found again.
@@ -33,7 +33,7 @@ DID = ("processes", "start_ns", "end_ns", *MOVED)
 # Of when it was active.
 TIMES = {f"active_{name}": (name, NEVER.schema[name]) for name in NEVER.columns[1:]}
 COLUMNS = pl.Schema(
-    {"name": pl.String, "state": pl.String, "program": pl.String}
+    {"name": pl.String, "state": pl.String, "program": pl.String, "command": pl.String}
     | dict.fromkeys(DID, pl.Int64)
     | {"storages": pl.List(pl.UInt64), "ids": pl.List(pl.UInt64)}
     | {column: pl.List(dtype) for column, (_, dtype) in TIMES.items()}
@@ -104,6 +104,7 @@ class Kept:
             outline.place.name,
             self._states[outline.place][0],
             outline.program,
+            outline.command,
             *(outline.did[name] for name in DID),
             sorted(outline.storages),
             sorted(outline.ids),
@@ -120,6 +121,7 @@ class Kept:
             yield Outline(
                 self._own[row["name"]],
                 row["program"],
+                row["command"],
                 {name: row[name] for name in DID},
                 frozenset(row["storages"]),
                 frozenset(row["ids"]),

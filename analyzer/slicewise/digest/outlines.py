@@ -25,7 +25,7 @@ from slicewise.profile.reading import Reading, read_jobs
 MOVED = [f"{way}_{what}" for way in members.DIRECTIONS for what in ("bytes", "ops")]
 WANTED = {
     "processes": Want(
-        "processes", ("host", "pid", "rank", "program", "script", "label", "start_ns", "end_ns", "ending")
+        "processes", ("host", "pid", "rank", "program", "script", "label", "command", "start_ns", "end_ns", "ending")
     ),
     "mounts": Want("mounts", ("object", "type", "source", "point", "address")),
     "sums": Want("slices", (*slices.BYTES, *slices.OPS, *slices.TIMES), last_of=("slice",)),
@@ -39,12 +39,14 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Outline:
-    """A job: its main program, what it did and when it ran (processes, start_ns, end_ns, MOVED), the storages that it
-    moved bytes on, the ids of its processes, and when it was active (`company.active`). All are what its digest says.
+    """A job: its main program, its command line, what it did and when it ran (processes, start_ns, end_ns, MOVED), the
+    storages that it moved bytes on, the ids of its processes, and when it was active (`company.active`). All are what
+    its digest says.
     """
 
     place: Path
     program: str
+    command: str
     did: Mapping[str, int]
     storages: frozenset[int]
     ids: frozenset[int]
@@ -139,6 +141,7 @@ def _outlined(read: _Read) -> list[Outline]:
         pl.col("first_program").filter("matters").n_unique().alias("processes"),
         pl.col("start_ns").min(),
         pl.col("end_ns").max(),
+        members.of_first("command"),
         pl.col(MOVED).filter("matters").sum(),
     )
     used = (
@@ -162,6 +165,7 @@ def _outlined(read: _Read) -> list[Outline]:
         Outline(
             read.paths[row["job"]],
             row["program"],
+            row["command"],
             {name: row[name] for name in ("processes", "start_ns", "end_ns", *MOVED)},
             frozenset(row["storage"] or ()),
             frozenset(row["id"]),
@@ -192,6 +196,7 @@ def _who(read: _Read) -> pl.DataFrame:
             pl.col("process").alias("id"),
             pl.col("number").alias("process"),
             pl.col("host").cast(pl.String).alias("node"),
+            members.text(read.tables["processes"], "command"),
             program=members.program(read.tables["processes"]),
             end_ns=members.end_ns(pl.col("slice_ns")),
             is_of_job=members.is_of_job(),

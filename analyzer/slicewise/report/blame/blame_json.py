@@ -25,6 +25,8 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
     return {
         "job": blame.job.job,
         "program": blame.job.program,
+        "command": blame.job.command or None,
+        "directory": blame.job.directory or None,
         "processes": blame.job.processes,
         "nodes": blame.job.nodes,
         "start": words.iso_time(blame.job.start_ns),
