@@ -450,6 +450,9 @@ FRAMES: dict[str, Frame] = {
             "minor_faults": _number("", "page faults without I/O"),
             "major_faults": _number("", "page faults that read from storage"),
             "peak_bytes": _number("bytes", "the most memory that the process had until the end of that time"),
+            "delayed_ns": _number(
+                "ns", "time in which its first thread was ready to run and waited for a processor; null: not counted"
+            ),
         },
     ),
     "sites": Frame(

@@ -15,7 +15,7 @@ import polars as pl
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
 from slicewise.analysis.blame.claims import LEAST_ERROR, claim
 from slicewise.analysis.blame.on_storage import on_storages
-from slicewise.analysis.blame.outside import outside_of_io
+from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside, RunTaken, Traffic
 from slicewise.analysis.blame.runs_taken import has_same_command, moved_as_much, runs_taken
@@ -187,6 +187,10 @@ def _asked(
         io_alone = max(0.0, told.io_seconds - told.lost.value)
         taken = float(told.shares["storage_seconds"].sum())
         told = _with_outside(told, outside_of_io(digest, like, told.io_processes, io_alone, told.lost.value, taken))
+    elif told.lost is not None and not of_seconds_alone:
+        told = _with_outside(told, delayed_outside(digest, told.io_processes, told.io_seconds, told.lost))
+    elif not of_seconds_alone:
+        told = replace(told, delayed_seconds=delayed_seconds(digest, told.io_processes))
     limited = time_limited(digest, runs) if told.lost is not None else None
     if limited is not None:
         told = replace(told, alone=limited.alone, outside=None, time_limited=limited)

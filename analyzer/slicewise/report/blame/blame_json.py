@@ -47,6 +47,7 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         "unexplained_seconds": blame.unexplained_seconds if blame.lost else None,
         "apart_seconds": blame.apart_seconds if blame.lost else None,
         "outside": None if blame.outside is None else _outside(blame.outside),
+        "delayed_seconds": blame.delayed_seconds,
         "time_limited": None if blame.time_limited is None else _time_limited(blame.time_limited),
         "turn": None if blame.turn is None else _turn(blame.turn),
         "own_processes_seconds": blame.own_processes.seconds if blame.own_processes else None,

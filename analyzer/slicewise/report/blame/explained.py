@@ -108,7 +108,7 @@ def _lost(blame: Blame) -> Iterator[str]:
 
 
 def _outside(outside: Outside, alone: Estimate) -> Iterator[str]:
-    yield f"Runtime alone: {estimate(alone)}, that of its standalone runs."
+    yield f"Runtime alone: {estimate(alone)}, {alone.how}."
     parts = f"{words.duration(outside.computed_seconds)} of computing more, {words.duration(outside.waited_seconds)}"
     yield (
         f"Lost outside of I/O calls: {words.duration(outside.seconds)}, by the kernel's counts {parts} waiting for a "

@@ -12,9 +12,10 @@ from slicewise.text import words
 MOST_ROWS = 16
 MANY_MAJOR_FAULTS = 100  # page faults that read from storage are worth a sentence from here on
 NOTE = (
-    "Counted by the kernel for each process (getrusage). Processor given up: the process had to wait. Processor taken "
-    "away: another thread got it, or the process offered it, as an MPI that spins does (sched_yield). Page faults that "
-    "read: memory that came from storage; no call's time holds them."
+    "Counted by the kernel for each process (getrusage, and schedstat of its first thread: how long that was ready to "
+    "run and waited for a processor). Processor given up: the process had to wait. Processor taken away: another "
+    "thread got it, or the process offered it, as an MPI that spins does (sched_yield). Page faults that read: memory "
+    "that came from storage; no call's time holds them."
 )
 
 
@@ -36,6 +37,7 @@ def usage_table(usage: Usage) -> Table:
             Column("processor, program", "s"),
             Column("processor, kernel", "s"),
             Column("of the runtime", spare=1),
+            Column("waited for one", "s"),
             Column("peak memory", "bytes"),
             Column("page faults that read", spare=1),
             Column("other page faults", spare=3),
@@ -50,6 +52,7 @@ def usage_table(usage: Usage) -> Table:
             Cell(words.duration(row["user"]), row["user"]),
             Cell(words.duration(row["system"]), row["system"]),
             Cell(words.percent(busy), busy),
+            Cell("-" if row["delayed"] is None else words.duration(row["delayed"]), row["delayed"]),
             Cell(words.size(row["peak_bytes"]), row["peak_bytes"]),
             *(
                 Cell(f"{row[name]:,}", row[name])
