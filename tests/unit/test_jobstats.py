@@ -319,14 +319,27 @@ def test_heads(tmp_path, head):
     }
 
 
-def test_a_head_in_front_of_each_line(tmp_path):
-    """As lctl get_param -H prints them."""
+@pytest.mark.parametrize("has_times", [True, False])
+def test_a_head_in_front_of_each_line(tmp_path, has_times):
+    """As lctl get_param -H prints them: of nothing, too, at the end."""
+    log = ""
+    for at in (0, 4, 300):
+        log += f"{BEGIN + at}\n" if has_times else ""
+        for number in (0, 1):
+            jobs = entry("2.12", "a", BEGIN + at, at) + entry("2.12", "b", BEGIN + at % 300, 3 * (at % 300))
+            text = "job_stats:\n" + (jobs if number else jobs.replace(str(BEGIN + at), str(BEGIN + at - 1))) + "\n"
+            log += "".join(f"obdfilter.f-OST{number}.job_stats={line}\n" for line in text.split("\n")[:-1])
+    found = read(tmp_path, log)
+    assert (moved(found, "a"), moved(found, "b")) == (600, 24)
     log = ""
     for at in (0, 4):
-        text = "job_stats:\n" + entry("2.17", "a", BEGIN + at, at) + entry("2.17", "b", BEGIN + at, 3 * at)
-        log += f"{BEGIN + at}\n" + "".join(f"obdfilter.f-OST0.job_stats={line}\n" for line in text.splitlines())
+        for nid, mib in (("10.0.0.1@tcp", 1), ("10.0.0.2@tcp", 7)):
+            head = f"obdfilter.f-OST0.exports.{nid}.stats="
+            log += f"{BEGIN + at}\n" if has_times and nid == "10.0.0.1@tcp" else ""
+            log += f"{head}snapshot_time {BEGIN + at}.5 secs.nsecs\n"
+            log += f"{head}write_bytes {9 + at} samples [bytes] 1 9 {(9 + at) * mib * MIB} 5\n{head}\n"
     found = read(tmp_path, log)
-    assert (moved(found, "a"), moved(found, "b")) == (4, 12)
+    assert (moved(found, "10.0.0.1@tcp"), moved(found, "10.0.0.2@tcp")) == (4, 28)
 
 
 @pytest.mark.parametrize("has_names", [True, False])
@@ -489,6 +502,14 @@ def test_times_that_no_clock_says(tmp_path):
     found = read(tmp_path, "".join(log))
     assert moved(found.filter(found["begin_ns"] >= BEGIN * 10**9), "j") == 4
     assert found["end_ns"].max() <= (BEGIN + 9) * 10**9
+
+
+@pytest.mark.parametrize("time", ["9" * 19, "9999-12-31T23:59:59Z", "1970-01-01T00:00:00Z", ""])
+def test_a_sample_at_no_time(tmp_path, time):
+    """Its jobs' changes have times."""
+    log = at_times((0, 1), (4, 5))
+    log[1] = log[1].replace(f"{BEGIN + 4}.5", time, 1)
+    assert moved(read(tmp_path, "".join(log)).filter(pl.col("begin_ns") >= BEGIN * 10**9), "j") == 4
 
 
 def test_clients_where_no_job_is_known(tmp_path):

@@ -40,12 +40,12 @@ def test_csv_of_telegraf(tmp_path):
     assert found["read_bytes"].sum() == 3 * MIB  # 1, 2 since it began anew, and none
 
 
-def test_csv_of_ldms(tmp_path):
-    text = "#Time,Time_usec,ProducerName,component_id,job_id,fs_name,ost,snapshot_time,read_bytes_sum,write_bytes_sum,getattr,setattr,punch,sync\n"
+@pytest.mark.parametrize("time", ["#Time", '#"Time"', "#Time_msec"])
+def test_csv_of_ldms(tmp_path, time):
+    text = f"{time},Time_usec,ProducerName,component_id,job_id,fs_name,ost,snapshot_time,read_bytes_sum,write_bytes_sum,getattr,setattr,punch,sync\n"
     for at, mib, more, _ in READINGS:
-        text += (
-            f"{BEGIN + at}.250000,250000,oss1,1,4716,lus,lus-OST0000,{BEGIN + at},{more * MIB},{mib * MIB},0,0,1,1\n"
-        )
+        text += f"{BEGIN + at}250,0" if "msec" in time else f"{BEGIN + at}.250000,250000"
+        text += f",oss1,1,4716,lus,lus-OST0000,{BEGIN + at},{more * MIB},{mib * MIB},0,0,1,1\n"
     found = read(tmp_path, text, "lustre_ost_job_stats.csv")
     assert written(found) == WRITTEN
     assert found["begin_ns"].min() == BEGIN * 10**9 + 250_000_000
@@ -226,6 +226,8 @@ def test_numbers_and_times_that_nobody_has(tmp_path):
         (BEGIN + 5, "9" * 40),
         (BEGIN + 6, "-1"),
         (BEGIN + 7, "NaN"),
+        (BEGIN + 7.5, "1e400"),
+        (BEGIN + 7.6, "many"),
         (BEGIN + 8, 7),
         ("x", 9),
         ("", 9),

@@ -127,8 +127,8 @@ def _time_ns(text: str | None) -> int | None:
     """A time (UNIX time, ns); None where there is none: Unknown, N/A."""
     given = (text or "").strip()
     try:
-        return int(datetime.fromisoformat(given).astimezone().timestamp()) * 10**9
-    except ValueError:
+        return min(int(datetime.fromisoformat(given).astimezone().timestamp()) * 10**9, NEVER)
+    except (ValueError, OverflowError):
         pass
     if (found := LSF.match(given)) is not None:  # the last such day
         now = datetime.now().astimezone()

@@ -23,7 +23,7 @@ AMOUNTS = ("read_bytes", "write_bytes", "meta_ops", "read_ops", "write_ops")
 JOBS = ("jobid", "job_id", "job")
 CLIENTS = ("client", "nid", "node")
 TARGETS = ("target", "ost", "mdt", "name_1", "name", "device", "filesystem", "fs_name", "fs")
-TIMES = ("time", "timestamp", "_time", "#time", "datetime", "date")
+TIMES = ("time", "timestamp", "_time", "time_msec", "datetime", "date")
 # Names of cumulative counts, by what they count; those of metadata add up.
 OF_COUNT = {
     "read_bytes": [
@@ -57,7 +57,6 @@ AT_COMMA, FIELD = re.compile(r"(?<!\\),"), re.compile(r"(?:^|,)(\w+)=([\d.eE+]+[
 JSON = re.compile(rb"\s*(?:\{|\[\s*[\[{\]])")
 MMPMON = re.compile(r"(?:^|\s)_fs_io_s_\s|^mmpmon node .* fs_io_s OK", re.MULTILINE)
 NO_SERIES = "holds no series with {}; give what a range query of lustre_job_write_bytes_total and its kin answers"
-MOST_NS = (1 << 62) - 1
 LOOK_SCHEMA = {"target": pl.String, "time_ns": pl.Int64}
 
 
@@ -98,7 +97,7 @@ def _bare(text: bytes) -> bytes:
 
 
 def _plain(name: str) -> str:
-    return PREFIX.sub("", name.strip().strip('"').strip().lower())
+    return PREFIX.sub("", name.strip().lstrip("#").strip('"').strip().lower())
 
 
 def read_table(path: Path, text: bytes) -> Kept:
@@ -161,12 +160,12 @@ def _of_counters(path: Path, table: pl.DataFrame, names: Mapping[str, str]) -> K
     if not who or not time:
         raise UserError(f"{path}: has no column job; its first line must name a time, jobid and counts")
     target = _first(names, TARGETS)
-    times = table[time].to_list()
-    micros = table[names["time_usec"]].to_list() if "time_usec" in names else None
-    whole = [_time(text) for text in times]
-    if micros is not None:
+    whole = [_time(text) for text in table[time].to_list()]
+    if "time_usec" in names:  # of LDMS, those of the second, or of the millisecond
+        unit = SECOND_NS // 1000 if time == names.get("time_msec") else SECOND_NS
+        micros = table[names["time_usec"]].to_list()
         whole = [
-            one and (one // SECOND_NS) * SECOND_NS + int(more or 0) * 1000
+            one and one // unit * unit + min(_whole(more or "") or 0, 10**6) * 1000
             for one, more in zip(whole, micros, strict=True)
         ]
     keys = pl.DataFrame(
@@ -228,14 +227,14 @@ def _count(column: str, missing: int | None = 0) -> pl.Expr:
     text = pl.col(column).str.strip_chars().str.replace(r"^(\d+)[iu]$", "$1")
     empty = text.is_null() | (text == "") | (text.str.to_lowercase() == "nan")
     number = pl.when(text.str.contains(r"^\d{1,18}$")).then(text).otherwise(None).cast(pl.Int64)
-    other = pl.when(empty | number.is_not_null()).then(pl.lit("0")).otherwise(text).cast(pl.Float64)
+    other = pl.when(empty | number.is_not_null()).then(pl.lit("0")).otherwise(text).cast(pl.Float64, strict=False)
     plausible = pl.when(other.is_between(0, float(MOST))).then(other).otherwise(-1.0).round().cast(pl.Int64)
     return pl.when(empty).then(pl.lit(missing, pl.Int64)).otherwise(pl.coalesce(number, plausible))
 
 
 def _time(text: str | None) -> int | None:
     stamp = stamp_ns(text) if text else None
-    return stamp[0] if stamp is not None and 0 < stamp[0] < MOST_NS else None
+    return stamp[0] if stamp is not None else None
 
 
 def _of_readings(found: pl.DataFrame, is_client: bool = False, is_dump: bool = False) -> Kept:

@@ -109,9 +109,10 @@ class Texts:
         self._entry: _Entry | None = None
         self._target: _Target | None = None
         self._met: set[int] = set()
+        self._asked: set[tuple[int, bytes | None]] = set()
         self._unnamed = 0
         self._numbers_of_unnamed: dict[int, int] = {}
-        self._is_repeated_head = False
+        self._is_repeated_head = self._is_in_front = False
         # Of samples whose clock's zone is not certain: how long before them a change was, at least.
         self._apart_ns: int | None = None
 
@@ -185,18 +186,24 @@ class Texts:
         client, rest = found["client"], found["rest"].strip()
         known = self._targets.get((found["target"], client is not None))
         is_prefix = bool(rest) and not rest.startswith(STARTS)
-        if is_prefix and known is not None and known is self._target:  # in front of each line
+        is_same = known is not None and known is self._target
+        is_same &= client is None or (self._entry is not None and self._entry.name == client)
+        self._is_in_front &= is_same
+        if is_same and (is_prefix or (self._is_in_front and not rest)):  # in front of each line, and of nothing at last
+            self._is_in_front = True
             if b"job_id:" in rest and (job := JOB.match(rest)) is not None:
                 self._begin(job["job"])
-            elif self._entry is not None:
+            elif self._entry is not None and rest:
                 self._kind(self._entry, b"  " + rest + (b"\n" if line.endswith(b"\n") else b""))
             return
         self._end_entry()
         target = self._target_of(found["target"], client is not None)
         if found["target"].find(b"-MDT") >= 0 or b"mdt" in found[0][: found.start("target")]:
             target.is_metadata = True
-        if not self._is_stamped and target.number in self._met and client is None:
+        who = (target.number, client)
+        if who in self._asked:  # another sample, and none of the time that the one before has
             self._end_sample()
+        self._asked.add(who)
         self._enter(target)
         self._is_repeated_head = not rest.startswith(STARTS)
         if client is not None:
@@ -268,7 +275,7 @@ class Texts:
             for number in self._met:
                 target.append(number)
                 time.append(self._time_ns)
-        self._held, self._met, self._unnamed, self._target = [], set(), 0, None
+        self._held, self._met, self._asked, self._unnamed, self._target = [], set(), set(), 0, None
         self._time_ns, self._is_stamped = 0, False
 
     def _take(self, entry: _Entry) -> None:

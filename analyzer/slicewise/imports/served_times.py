@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta, timezone
 
+from slicewise.profile.plausible import MOST_NS
+
 SECOND_NS = 1_000_000_000
 # Digits of an epoch: seconds, and thousands, millions and milliards of them.
 EPOCH_DIGITS = {9: 9, 10: 9, 11: 9, 13: 6, 16: 3, 19: 0}
@@ -49,8 +51,11 @@ LONGEST = 100
 
 def stamp_ns(line: str) -> tuple[int, bool] | None:
     """The time that a line says and nothing else (UNIX time, ns), and whether its zone is certain; None: it is none."""
-    if len(line) > LONGEST:
-        return None
+    found = _said_ns(line) if len(line) <= LONGEST else None
+    return found if found is not None and 0 < found[0] < MOST_NS else None
+
+
+def _said_ns(line: str) -> tuple[int, bool] | None:
     if (found := EPOCH.match(line)) is not None and (zeros := EPOCH_DIGITS.get(len(found["whole"]))) is not None:
         part = (found["part"] or "")[:zeros].ljust(zeros, "0") if zeros else ""
         return int(found["whole"]) * 10**zeros + int(part or 0), True
