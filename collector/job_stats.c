@@ -24,8 +24,8 @@ struct parsing {
 };
 
 /* A rename is counted once more by its sort (samedir_rename, ...), and statfs is what `df` asks: neither is here. */
-static const char *const operations[] = { "open",     "close",    "mknod", "link",    "unlink",    "mkdir",    "rmdir", "rename", "getattr", "setattr",
-                                          "getxattr", "setxattr", "sync",  "migrate", "fallocate", "readpage", "punch", NULL };
+static const char *const operations[] = { "open",    "close",    "mknod",    "link", "unlink",  "mkdir",     "rmdir",    "rename", "getattr",
+                                          "setattr", "getxattr", "setxattr", "sync", "migrate", "fallocate", "readpage", "punch",  NULL };
 static const char *const of_metadata[] = { "open", "close", "mknod", "mkdir", "unlink", "rename", NULL };
 
 /* `names` ends with NULL. */

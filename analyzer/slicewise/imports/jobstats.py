@@ -94,7 +94,7 @@ def _number_unnamed(log: Path, found: Sequence[Kept], servers: list[tuple[str, l
     times = pl.concat([one.looks for one in found] or [pl.DataFrame(schema=LOOK_SCHEMA)]).filter(is_unnamed)["time_ns"]
     if times.is_empty():
         return
-    first, last = times.min(), times.max()
+    first, last = int(times.min()), int(times.max())  # type: ignore[arg-type]
     name = str(log.with_name(OF_A_TIME.sub("", log.name)))
     number = 0
     for one, had in servers:
