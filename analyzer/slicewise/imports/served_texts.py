@@ -36,12 +36,12 @@ MOST_KINDS = 256
 # Clocks without a certain zone are off by so many whole quarters of an hour.
 QUARTER_NS = 900 * SECOND_NS
 DIGITS = frozenset(b"0123456789")
-# What a shell on many servers (pdsh, clush) puts before each line, where job_stats follow.
+# What a shell on many servers (pdsh, clush, parallel --tag) puts before each line, where job_stats follow.
 OF_HOST = re.compile(
-    rb"^(?!job_id|\S*stats:)[\w.-]+: (?=\s*- job_id:|job_stats:|(?:==>\s*)?(?:\S*/)?(?:obdfilter|mdt|mds)[./])",
+    rb"^(?!job_id|\S*stats:)[\w.-]+(?:: |\t)(?=\s*- job_id:|job_stats:|(?:==>\s*)?(?:\S*/)?(?:obdfilter|mdt|mds)[./])",
     re.MULTILINE,
 )
-BY_HOST = re.compile(rb"^([\w.-]+): (.*)$", re.DOTALL)
+BY_HOST = re.compile(rb"^([\w.-]+)(?:: |\t)(.*)$", re.DOTALL)
 CUT_STAMP = re.compile(rb"(\d{10}\.\d{3,9})\s*$")
 
 
