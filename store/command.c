@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* How an interpreter is told what to run. names: an option that comes before a name. code: one before code. skips: one before a value. Without
  * any it is the first argument that is no option. */
@@ -38,9 +37,14 @@ static const struct interpreter interpreters[] = {
 enum { CODE_DIGITS = 8, MOST_IN_ONE_WORD = 5 };
 #define DOTS "..."
 
+static char lower(char letter)
+{
+    return (char)(letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter);
+}
+
 static bool is_letter(char letter)
 {
-    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+    return lower(letter) >= 'a' && lower(letter) <= 'z';
 }
 
 static const struct interpreter *interpreter_of(const char *program)
@@ -119,9 +123,13 @@ static bool is_secret(const char *name, size_t length)
     static const char *const words[] = { "password", "passwd", "passphrase", "secret", "token", "credentials", "api-key", "api_key", "apikey" };
     for (size_t word = 0; word < sizeof words / sizeof *words; word++) {
         size_t letters = strlen(words[word]);
-        for (size_t at = 0; at + letters <= length; at++)
-            if (strncasecmp(name + at, words[word], letters) == 0 && (at + letters == length || !is_letter(name[at + letters])))
+        for (size_t at = 0; at + letters <= length; at++) {
+            size_t same = 0;
+            while (same < letters && lower(name[at + same]) == words[word][same])
+                same++;
+            if (same == letters && (at + letters == length || !is_letter(name[at + letters])))
                 return true;
+        }
     }
     return false;
 }
@@ -191,7 +199,7 @@ static bool is_code(const struct interpreter *coder, const char *option, const c
     if (coder != NULL)
         return is_before_code(coder, option);
     char last = last_option(option);
-    return (last == 'c' || last == 'e') && strpbrk(argument, " \n;(") != NULL;
+    return (last == 'c' || last == 'e') && argument[strcspn(argument, " \n;(")] != '\0';
 }
 
 static void write_line(const char *arguments, const char *end, const struct interpreter *coder, bool has_base_names, char text[COMMAND_BYTES])

@@ -161,7 +161,8 @@ def _asked(
     together = together.group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum())
     scene = Scene(on_storages(slices, around.remove(took_nothing), together, known), known, seconds, _unevenness(calls))
     alone_strands = [job_strands(run, grid_ns) for run in runs]
-    like_it = {run.job for run in runs if run in alone or has_same_command(job, run)}
+    knows_command = any(has_same_command(job, run) for run in runs)
+    like_it = {run.job for run in runs if not knows_command or run in alone or has_same_command(job, run)}
     standalone = [
         _standalone(run, its, waits, run.job in like_it) for run, its in zip(runs, alone_strands, strict=True)
     ]
