@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from slicewise import read
-from slicewise.analysis.job.profiling_cost import profiler_cost
+from slicewise.analysis.job.totals import profiler_cost
 from support.programs import LIBRARY, Apps
 
 CALLS = 20_000

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from slicewise import settings as user_settings
 from slicewise.errors import UserError
-from slicewise.running.delta_sweep import read_plan, shipped_plans
+from slicewise.running.delta_campaign import read_plan, shipped_plans
 from support.command_line import slicewise_command
 from support.io500_results import EXAMPLE, new_summary, old_summary, rates_of, result_text
 

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slicewise.analysis.copies.chain import Customer, expected_loss
-from slicewise.analysis.copies.progress import progress
+from slicewise.analysis.copies.losses import progress
 from slicewise.analysis.predict.side_by_side import Segment
 
 ROUNDING = 1e-4

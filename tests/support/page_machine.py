@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from slicewise.analysis.size.table import write_table
+from slicewise.analysis.size.points import write_table
 from support.certificates import make_certificate
 from support.io500_results import write_example
 from support.jobs import write_competing_jobs_and_runs_alone

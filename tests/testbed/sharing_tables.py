@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
-from slicewise.analysis.campaign.figures import ALL_RUNS, figures_of
+from slicewise.analysis.campaign.result import ALL_RUNS, figures_of
 from slicewise.analysis.sharing.fitted_model import check, cross_check, fit_model
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.report.campaign import campaign_tables as report

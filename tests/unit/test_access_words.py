@@ -5,7 +5,7 @@ from __future__ import annotations
 from slicewise.analysis.job.totals import summarize
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
-from slicewise.report.job.access_words import access_lines
+from slicewise.report.job.file_words import access_lines
 from support.swz import build_profile
 
 

@@ -8,9 +8,9 @@ from slicewise.analysis.compare.difference import Loss
 from slicewise.digest.shared import read_digests
 from slicewise.estimate import Estimate
 from slicewise.report.compare import compare_words
-from slicewise.report.compare.compare_json import compare_record
 from slicewise.report.compare.compare_page import compare_page
 from slicewise.report.compare.compare_tables import parts_table, runs_table
+from slicewise.report.compare.compare_words import compare_record
 from support.command_line import slicewise_command
 from support.runs import metadata, read, write_run, wrote
 

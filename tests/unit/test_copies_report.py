@@ -8,10 +8,9 @@ from slicewise.analysis.capacity.capacity import given as given_capacity
 from slicewise.analysis.copies.copies import copies
 from slicewise.digest.digest import read_digest
 from slicewise.digest.shared import read_digests
-from slicewise.report.copies import copies_words, limits
-from slicewise.report.copies.copies_json import copies_record
+from slicewise.report.copies import copies_words
 from slicewise.report.copies.copies_page import copies_page
-from slicewise.report.copies.copies_tables import copies_table
+from slicewise.report.copies.copies_words import copies_record, copies_table
 from slicewise.report.page import html_of
 from support.command_line import slicewise_command
 from support.runs import MIB, write_run, wrote
@@ -64,15 +63,15 @@ def test_evidence_names_the_demand_the_share_of_time_and_the_capacity(job, seen)
 
 def test_limits_for_slurm_and_lustre(job):
     found = copies(read_digest(job), capacity=given_capacity(150 * MIB))
-    assert limits.licence(found) == [
+    assert copies_words.licence(found) == [
         "# slurm.conf, added to its line of licences if it has one; then: scontrol reconfigure",
         f"Licenses=simulation_scratch:{found.most}",
         "# each job of this kind",
         "sbatch -L simulation_scratch:1 ...",
     ]
     rate = min(60.0, 150 / found.most)
-    assert limits.rate_per_copy(found) == pytest.approx(rate * MIB)
-    assert limits.token_bucket_rule(found)[-2:] == [
+    assert copies_words.rate_per_copy(found) == pytest.approx(rate * MIB)
+    assert copies_words.token_bucket_rule(found)[-2:] == [
         'lctl set_param ost.OSS.ost_io.nrs_policies="tbf jobid"',
         f'lctl set_param ost.OSS.ost_io.nrs_tbf_rule="start simulation jobid={{simulation.*}} rate={int(rate / 4)}"',
     ]
@@ -81,9 +80,9 @@ def test_limits_for_slurm_and_lustre(job):
 def test_names_cannot_break_out_of_a_rule(tmp_path):
     nasty = write_run(tmp_path / "j", 20, [{at: wrote(60, 1.0) for at in range(10)}], program='/opt/a"; rm -rf ~}')
     found = copies(read_digest(nasty), capacity=given_capacity(300 * MIB))
-    rule = limits.token_bucket_rule(found)[-1]
+    rule = copies_words.token_bucket_rule(found)[-1]
     assert re.fullmatch(r'lctl set_param \S+="start \w+ jobid=\{[\w.+*-]+\.\*\} rate=\d+"', rule)
-    assert re.fullmatch(r"Licenses=\w+:\d+", limits.licence(found)[1])
+    assert re.fullmatch(r"Licenses=\w+:\d+", copies_words.licence(found)[1])
 
 
 def test_the_table_goes_a_bit_beyond_the_limit(job):

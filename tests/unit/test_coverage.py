@@ -21,7 +21,7 @@ from slicewise.analysis.coverage import (
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.coverage import coverage_words
-from slicewise.report.coverage.coverage_table import coverage_table
+from slicewise.report.coverage.unseen import coverage_table
 from support.swz import START_NS, Writer, build_profile
 
 MIB = 1 << 20

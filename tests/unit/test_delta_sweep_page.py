@@ -7,8 +7,7 @@ from dataclasses import replace
 import polars as pl
 from slicewise.analysis.delta import RESOURCES_SCHEMA, DeltaGraph, delta_graph, who_gains
 from slicewise.analysis.nodes.causes import EVIDENCE_SCHEMA, SIGNALS_SCHEMA, evidence
-from slicewise.report.delta.delta_page import advantage, verdict
-from slicewise.report.delta.sweep_page import Panel, hints, sweep_page, sweep_table
+from slicewise.report.delta.delta_page import Panel, advantage, hints, sweep_page, sweep_table, verdict
 from slicewise.report.page import html_of
 from unit.test_delta import OFFSETS, jobs_of, times_by_shares, times_in_turn
 

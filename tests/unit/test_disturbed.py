@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from slicewise.analysis.sharing.disturbed import disturbed_runs
-from slicewise.analysis.sharing.fitted_model import fit_model
-from slicewise.analysis.sharing.model_file import read_model, write_model
+from slicewise.analysis.sharing.fitted_model import disturbed_runs, fit_model
+from slicewise.analysis.sharing.model import read_model, write_model
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.report.model.model_tables import capacity_lines
 from support.synthetic import Size, campaign

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 import pytest
 from slicewise.analysis.expect.expectation import box_of
 from slicewise.errors import UserError
-from slicewise.io500 import own_campaign
+from slicewise.io500 import results
 from slicewise.io500.results import read_results
 from slicewise.io500.texts import METADATA_PHASES, PHASES, Phase, Unreadable
 from slicewise.running import benchmarks, expect_campaign
@@ -79,13 +79,13 @@ def test_a_run_is_kept_with_its_label(tmp_path):
     phases = {name: Phase(name, 1.5, 2.0) for name in PHASES}
     start = read_results([tmp_path])
     assert start.runs == []
-    run = own_campaign.OwnRun(phases, "POSIX", datetime.now(timezone.utc), "x (not IO500)", 2)
+    run = results.OwnRun(phases, "POSIX", datetime.now(timezone.utc), "x (not IO500)", 2)
     (tmp_path / "run-01").mkdir()
-    (tmp_path / "run-01" / own_campaign.RUN_FILE).write_text(own_campaign.run_text(run))
+    (tmp_path / "run-01" / results.RUN_FILE).write_text(results.run_text(run))
     (found,) = read_results([tmp_path]).runs
     assert (found.benchmark, found.processes, found.phases, found.start) == ("x (not IO500)", 2, phases, run.start)
     with pytest.raises(Unreadable, match="damaged"):
-        own_campaign.read_run("{}")
+        results.read_run("{}")
 
 
 def campaign(tmp_path, monkeypatch, rates, **changed):

@@ -12,8 +12,8 @@ from slicewise.analysis.sharing.goodness import misfits, shares_shown
 from slicewise.analysis.sharing.model import ModelJob
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.estimate import Estimate
-from slicewise.report.model.misfit_words import misfit_words
 from slicewise.report.model.model_tables import check_words
+from slicewise.report.model.model_words import misfit_words
 from support.synthetic import MIB, Size, campaign
 
 PAIRS = [[Size(1), Size(12, 3)], [Size(4, 2), Size(6)], [Size(2, 4), Size(8, 3)], [Size(1), Size(8, 3)]]

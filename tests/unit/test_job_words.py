@@ -14,7 +14,7 @@ from slicewise.report.job.job_page import JobReport, job_page, job_report, openi
 from slicewise.report.job.phase_words import phase_lines
 from slicewise.report.job.site_words import FEWEST_SAMPLES, site_lines
 from slicewise.text import words
-from slicewise.text.users import user_name
+from slicewise.text.words import user_name
 from support.swz import build_profile
 
 MIB = 1 << 20

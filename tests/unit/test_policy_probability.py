@@ -5,8 +5,16 @@ import json
 import random
 
 import pytest
-from slicewise.analysis.policies.job_log import LoggedJob, read_job_log
-from slicewise.analysis.policies.probability import concurrency, of_log, of_profiles, others, probability, sizes
+from slicewise.analysis.policies.probability import (
+    LoggedJob,
+    concurrency,
+    of_log,
+    of_profiles,
+    others,
+    probability,
+    read_job_log,
+    sizes,
+)
 from slicewise.errors import UserError
 from support.command_line import slicewise_command
 from support.tabled_jobs import EPOCH, write_job

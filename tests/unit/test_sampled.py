@@ -10,7 +10,7 @@ from slicewise.analysis.coverage import coverage
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.coverage import coverage_words
-from slicewise.report.coverage.coverage_table import sampled_table
+from slicewise.report.coverage.unseen import sampled_table
 from support.swz import START_NS, build_profile
 
 MIB = 1 << 20

@@ -8,8 +8,7 @@ import pytest
 from slicewise.analysis.sharing.goodness import Misfit
 from slicewise.analysis.sharing.weights import WEIGHT_KINDS, Candidate, WeightFit, Weighting, WeightKind
 from slicewise.estimate import Estimate
-from slicewise.report.model.misfit_words import misfit_words
-from slicewise.report.model.weight_words import answer
+from slicewise.report.model.model_words import answer, misfit_words
 
 
 def fit(*possible: WeightKind) -> WeightFit:

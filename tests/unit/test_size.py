@@ -8,11 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 from slicewise.analysis.size import predict
-from slicewise.analysis.size.points import CONFIGURATION, curves, equation_1
+from slicewise.analysis.size.points import CONFIGURATION, curves, equation_1, read_table, write_table
 from slicewise.analysis.size.predict import predictions
 from slicewise.analysis.size.recommend import Bounds, advise
 from slicewise.analysis.size.size import size_result
-from slicewise.analysis.size.table import read_table, write_table
 from slicewise.errors import UserError
 from support.size_tables import KIB, MIB, MOST, SIZES, measured, true_bandwidth
 

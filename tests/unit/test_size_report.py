@@ -8,9 +8,9 @@ import re
 import polars as pl
 import pytest
 from slicewise.analysis.size import predict
+from slicewise.analysis.size.points import write_table
 from slicewise.analysis.size.recommend import Bounds
 from slicewise.analysis.size.size import size_result
-from slicewise.analysis.size.table import write_table
 from slicewise.report.page import html_of
 from slicewise.report.size import size_words
 from slicewise.report.size.size_page import size_page

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from slicewise.analysis.blame.waiting_cost import cost_by_waiting
+from slicewise.analysis.blame.outside import cost_by_waiting
 from slicewise.analysis.job.split import by_slice, split
 from slicewise.digest.processes import with_world
 from slicewise.report.blame.waiting_words import ranks_by_slice, waiting_lines, waiting_sections

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from slicewise.errors import UserError
-from slicewise.running.delta_sweep import SweepPlan, read_plan, shipped_plans
+from slicewise.running.delta_campaign import SweepPlan, read_plan, shipped_plans
 from support.command_line import run_slicewise
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from slicewise.analysis.overlap.uniformity import uniformity
+from slicewise.analysis.overlap.region import uniformity
 
 
 def test_unequal_processes():

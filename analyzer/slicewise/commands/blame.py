@@ -17,9 +17,9 @@ from slicewise.errors import UserError
 from slicewise.profile.files import job_places
 from slicewise.report.blame import blame_words, counted_words
 from slicewise.report.blame.blame_json import blame_record
+from slicewise.report.blame.blame_page import blame_report
 from slicewise.report.blame.blame_tables import neighbours_table
 from slicewise.report.blame.explained import explanation
-from slicewise.report.blame.whole import blame_report
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.snapshot import living_jobs

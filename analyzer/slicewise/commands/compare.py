@@ -8,9 +8,9 @@ from slicewise.analysis.compare.compare import compare as analysis
 from slicewise.analysis.compare.losses import losses
 from slicewise.catalog.sources import read_digests
 from slicewise.report.compare import compare_words
-from slicewise.report.compare.compare_json import compare_record
 from slicewise.report.compare.compare_page import compare_page
 from slicewise.report.compare.compare_tables import parts_table, runs_table
+from slicewise.report.compare.compare_words import compare_record
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from slicewise.analysis.capacity import capacity as capacities
 from slicewise.analysis.copies.copies import copies as analysis
-from slicewise.analysis.sharing.model_file import read_model
+from slicewise.analysis.sharing.model import read_model
 from slicewise.catalog.sources import read_digests
 from slicewise.profile.files import job_places
-from slicewise.report.copies import copies_words, limits
-from slicewise.report.copies.copies_json import copies_record
+from slicewise.report.copies import copies_words
 from slicewise.report.copies.copies_page import copies_page
-from slicewise.report.copies.copies_tables import MOST_ROWS, copies_table
+from slicewise.report.copies.copies_words import MOST_ROWS, copies_record, copies_table
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
@@ -45,8 +44,8 @@ def copies(
     if json:
         write_json(copies_record(found, page), output)
         return
-    rule = limits.token_bucket_rule(found) if found.storage.type == "lustre" else []
-    shown = [["", *lines] for lines in (limits.licence(found), rule) if lines]
+    rule = copies_words.token_bucket_rule(found) if found.storage.type == "lustre" else []
+    shown = [["", *lines] for lines in (copies_words.licence(found), rule) if lines]
     write_text(
         [
             *copies_words.opening(found),

@@ -17,14 +17,33 @@ from slicewise.errors import UserError
 from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import least_seen_lines
-from slicewise.report.delta.delta_page import advantage, by_itself, delta_page, peaks, points_table, verdict
-from slicewise.report.delta.sweep_page import Panel, hints, sweep_page, sweep_table
-from slicewise.report.model import outlier_words
+from slicewise.report.delta.delta_page import (
+    Panel,
+    advantage,
+    by_itself,
+    delta_page,
+    hints,
+    peaks,
+    points_table,
+    sweep_page,
+    sweep_table,
+    verdict,
+)
+from slicewise.report.model import model_words
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
-from slicewise.running.delta_campaign import DeltaPlan, offsets_of, run_campaign
-from slicewise.running.delta_sweep import SweepPlan, is_recorded, read_plan, read_recorded, run_sweep, shipped_plans
+from slicewise.running.delta_campaign import (
+    DeltaPlan,
+    SweepPlan,
+    is_recorded,
+    offsets_of,
+    read_plan,
+    read_recorded,
+    run_campaign,
+    run_sweep,
+    shipped_plans,
+)
 from slicewise.terminal.output import write_json, write_text
 from slicewise.text import words
 from slicewise.text.safe_text import visible
@@ -178,7 +197,7 @@ def _show_graphs(
         write_json({"configurations": [_record(*each) for each in read], "page": page}, output)
         return
     lines = [line for graph in graphs for line in (verdict(graph), peaks(graph))]
-    lines += outlier_words.dropped([run for graph in graphs for run in graph.dropped])
+    lines += model_words.dropped([run for graph in graphs for run in graph.dropped])
     tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
     each = [*zip(graphs, evidence, strict=True)]
     lines += [line for graph, found in each for line in by_itself(graph, found)]

@@ -10,8 +10,7 @@ from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.sharing import fitted_model as fitted
 from slicewise.analysis.sharing import weights
 from slicewise.analysis.sharing.doubts import doubts
-from slicewise.analysis.sharing.model import FittedModel, ModelJob
-from slicewise.analysis.sharing.model_file import model_record, read_model, write_model
+from slicewise.analysis.sharing.model import FittedModel, ModelJob, model_record, read_model, write_model
 from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, share_out
 from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
@@ -20,7 +19,7 @@ from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.model import model_tables as tables
 from slicewise.report.model.model_page import check_page
-from slicewise.report.model.weight_words import answer
+from slicewise.report.model.model_words import answer
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
 from slicewise.terminal.job_options import (

@@ -14,8 +14,8 @@ from slicewise.report.nodes.evidence import evidence_words
 from slicewise.report.nodes.other_words import other_lines, others_record
 from slicewise.report.overlap import overlap_words
 from slicewise.report.overlap.overlap_json import overlap_record
+from slicewise.report.overlap.overlap_page import overlap_report
 from slicewise.report.overlap.overlap_tables import jobs_table, meanings
-from slicewise.report.overlap.whole import overlap_report
 from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.output import write_json, write_text

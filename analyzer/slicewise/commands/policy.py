@@ -15,11 +15,10 @@ from slicewise.analysis.capacity.capacity import Capacity
 from slicewise.analysis.policies.after_the_fact import after_the_fact
 from slicewise.analysis.policies.claims import claims as held_against
 from slicewise.analysis.policies.comparison import Comparison, compare, sweep
-from slicewise.analysis.policies.job_log import read_job_log
-from slicewise.analysis.policies.probability import ASSUMED_IO_SHARE, io_share_of, of_log, of_profiles
+from slicewise.analysis.policies.probability import ASSUMED_IO_SHARE, io_share_of, of_log, of_profiles, read_job_log
 from slicewise.analysis.policies.replay import replay as decided_again
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
-from slicewise.analysis.sharing.model_file import read_model
+from slicewise.analysis.sharing.model import read_model
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
@@ -28,10 +27,9 @@ from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.policy import policy_words, probability_words
-from slicewise.report.policy.policy_json import after_the_fact_record, comparison_record
-from slicewise.report.policy.policy_page import machine_facts, policy_page
+from slicewise.report.policy.policy_page import machine_facts, policy_page, probability_page
 from slicewise.report.policy.policy_tables import MOST_JOBS, checks_table, claims_table, costs_table, factors_table
-from slicewise.report.policy.probability_page import probability_page
+from slicewise.report.policy.policy_words import after_the_fact_record, comparison_record
 from slicewise.report.policy.probability_words import probability_record
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.job_options import POLICY_FORM, JobOption, job_option, require_names_of_their_own

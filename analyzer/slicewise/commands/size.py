@@ -9,11 +9,10 @@ import polars as pl
 from rich.console import RenderableType
 
 from slicewise.analysis.size.job import JobSizes, job_sizes
-from slicewise.analysis.size.points import POINTS, curves
+from slicewise.analysis.size.points import POINTS, curves, read_table, write_table
 from slicewise.analysis.size.profiles import accesses_of, points_of
 from slicewise.analysis.size.recommend import Bounds
 from slicewise.analysis.size.size import SizeResult, size_result
-from slicewise.analysis.size.table import read_table, write_table
 from slicewise.catalog.sources import beside as find_beside
 from slicewise.catalog.sources import job_identity, read_digests
 from slicewise.digest.beside import Surroundings
@@ -22,9 +21,9 @@ from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import Page, page_path, write_page
 from slicewise.report.size import size_words
 from slicewise.report.size.job_words import costs_table, job_lines, job_record, job_sections, profile_notes, sites_table
-from slicewise.report.size.size_json import size_record
 from slicewise.report.size.size_page import size_page
 from slicewise.report.size.size_tables import curves_table, sizes_table
+from slicewise.report.size.size_words import size_record
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.size_campaign import SizePlan, run_size_campaign
 from slicewise.terminal.output import write_json, write_text

@@ -18,7 +18,7 @@ import polars as pl
 from slicewise import user_cache
 from slicewise.digest import slices
 from slicewise.digest.digest import Digest, read_digest
-from slicewise.digest.outline_cache import state_of
+from slicewise.digest.outlines import state_of
 from slicewise.profile import plan
 from slicewise.profile.files import profile_files
 from slicewise.profile.many import Whole, parts_of

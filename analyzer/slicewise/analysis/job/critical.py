@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.job.mpi_waiting import COMMUNICATING, TOGETHER, ns_of
+from slicewise.analysis.job.holds import COMMUNICATING, TOGETHER, ns_of
 from slicewise.analysis.job.period import runs_above
 from slicewise.digest.digest import Digest
 from slicewise.kinds import KINDS

@@ -10,8 +10,15 @@ from dataclasses import dataclass
 import polars as pl
 
 from slicewise.analysis.job.critical import critical_ranks
-from slicewise.analysis.job.holds import Hold, held_by_slice, holds_of
-from slicewise.analysis.job.mpi_waiting import COMMUNICATING, ns_of, of_worlds, waiting_by_slice
+from slicewise.analysis.job.holds import (
+    COMMUNICATING,
+    Hold,
+    held_by_slice,
+    holds_of,
+    ns_of,
+    of_worlds,
+    waiting_by_slice,
+)
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import with_world
 from slicewise.kinds import KINDS

@@ -17,8 +17,7 @@ from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.job.turns import turns
 from slicewise.analysis.overlap.contention import Contention, SlicesBeside, contention
 from slicewise.analysis.overlap.direction import DirectionOverlap, JobInDirection, Ratio
-from slicewise.analysis.overlap.region import Region, in_region, regions
-from slicewise.analysis.overlap.uniformity import Uniformity, uniformity
+from slicewise.analysis.overlap.region import Region, Uniformity, in_region, regions, uniformity
 from slicewise.analysis.runs import storage
 from slicewise.analysis.runs.campaign import Campaign, campaign_of
 from slicewise.analysis.runs.matching import Run

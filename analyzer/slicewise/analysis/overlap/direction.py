@@ -9,8 +9,7 @@ import polars as pl
 from slicewise.analysis.capacity.capacity import Capacity, Demand
 from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.overlap.contention import Contention
-from slicewise.analysis.overlap.region import Region, Regions
-from slicewise.analysis.overlap.uniformity import Uniformity
+from slicewise.analysis.overlap.region import Region, Regions, Uniformity
 from slicewise.analysis.runs.rates import StandaloneRun
 from slicewise.analysis.runs.storage import Storage, StorageUse
 from slicewise.analysis.sharing.runtimes import Inverse, Prediction

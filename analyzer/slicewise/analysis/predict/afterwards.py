@@ -12,6 +12,7 @@ import polars as pl
 
 from slicewise.analysis.calls import AMOUNTS
 from slicewise.analysis.capacity.by_kind import fullness, is_always_in_calls
+from slicewise.analysis.predict.fitted import MOVES, SeenRun
 from slicewise.analysis.predict.laws import Law
 from slicewise.analysis.predict.predict import (
     Predicted,
@@ -21,7 +22,6 @@ from slicewise.analysis.predict.predict import (
     told_by_others,
     weight_of,
 )
-from slicewise.analysis.predict.seen import MOVES, SeenRun
 from slicewise.analysis.runs.alone import AloneRun
 from slicewise.analysis.sharing.fitted_model import misfit_of
 from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown

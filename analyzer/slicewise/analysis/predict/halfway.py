@@ -17,6 +17,7 @@ import polars as pl
 
 from slicewise.analysis.calls import AMOUNTS
 from slicewise.analysis.capacity.by_kind import is_always_in_calls
+from slicewise.analysis.predict.fitted import MOVES, SeenRun
 from slicewise.analysis.predict.laws import Law
 from slicewise.analysis.predict.predict import (
     Plan,
@@ -26,7 +27,6 @@ from slicewise.analysis.predict.predict import (
     together,
     told_by_others,
 )
-from slicewise.analysis.predict.seen import MOVES, SeenRun
 from slicewise.analysis.predict.side_by_side import Segment
 from slicewise.analysis.runs.alone import AloneRun
 from slicewise.analysis.sharing.halfway import NOTHING, Halfway, Progress, look

@@ -23,8 +23,8 @@ from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.site.at_once import RECORDS_AT_ONCE, AroundMany, around_jobs
 from slicewise.analysis.site.jobs import with_key_text
+from slicewise.analysis.site.overlaps import MARGIN_NS
 from slicewise.analysis.site.runs_alone import runs_alone
-from slicewise.analysis.site.spans import MARGIN_NS
 from slicewise.catalog.answers import Answers
 from slicewise.catalog.beside import Around
 from slicewise.catalog.kept import KeptJob, key_text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.runs.file_sharing import file_sharing
+from slicewise.analysis.runs.on_storage import file_sharing
 from slicewise.analysis.size.points import POINTS, Curve
 from slicewise.constants import FEWEST_FOR_A_MEAN, LITTLE_BYTES
 from slicewise.digest.activity import Direction, members

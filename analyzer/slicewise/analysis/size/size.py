@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from slicewise.analysis.size.company import CompanyEffect, company_effects
-from slicewise.analysis.size.points import SizeCurve, curves
+from slicewise.analysis.size.points import CompanyEffect, SizeCurve, company_effects, curves
 from slicewise.analysis.size.predict import Predictions, predictions
 from slicewise.analysis.size.recommend import Advice, Bounds, advise
 

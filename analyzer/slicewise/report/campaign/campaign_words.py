@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import polars as pl
 
-from slicewise.analysis.campaign.figures import ALL_RUNS, AT_STAKE
-from slicewise.analysis.campaign.result import CampaignResult
+from slicewise.analysis.campaign.result import ALL_RUNS, AT_STAKE, CampaignResult
+from slicewise.analysis.sharing.model import model_record
 from slicewise.constants import TOO_FAR_OFF
 from slicewise.report.model.model_tables import HELD_OUT, check_words
-from slicewise.report.model.weight_words import answer
+from slicewise.report.model.model_words import answer
 from slicewise.text import words
 
 # Of a job's time: rates in a shorter overlap are no ground for a headline.
@@ -78,3 +81,20 @@ def _uneven(together: pl.DataFrame) -> str:
         f"The most uneven pair is {row['pair']}: while all processes were at work, bandwidths were 1 to "
         f"{row['overlap_ratio']:.2f}; over the whole runs 1 to {row['overall_ratio']:.2f}."
     )
+
+
+def campaign_record(result: CampaignResult, page: Path | None) -> dict[str, Any]:
+    """What `slicewise study campaign --json` prints."""
+    return {
+        "direction": result.data.direction,
+        "storage": result.data.storage,
+        "conditions": result.conditions,
+        "alone": result.alone.to_dicts(),
+        "together": result.together.to_dicts(),
+        "runs": result.runs.to_dicts(),
+        "model": {key: value for key, value in model_record(result.model).items() if key != "provenance"},
+        "figures": result.figures.to_dicts(),
+        "combinations": result.combinations.to_dicts(),
+        "checked": result.checked.to_dicts(),
+        "page": page,
+    }

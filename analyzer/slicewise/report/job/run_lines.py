@@ -15,7 +15,7 @@ from slicewise.contract import advice, said_mishaps
 from slicewise.digest.digest import Digest
 from slicewise.digest.layers import OWN_LAYERS
 from slicewise.report.coverage import coverage_words
-from slicewise.report.job.turn_words import turn_lines
+from slicewise.report.job.file_words import turn_lines
 from slicewise.text import words
 from slicewise.text.safe_text import as_named_from_here
 

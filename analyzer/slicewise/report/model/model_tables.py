@@ -12,8 +12,8 @@ from slicewise.analysis.sharing.fitted_model import misfit_of
 from slicewise.analysis.sharing.model import FittedModel, ModelJob, ModelledRuntime
 from slicewise.analysis.sharing.proportional import Schedule, SharingJob
 from slicewise.analysis.sharing.weights import WeightFit, Weighting
-from slicewise.report.model import outlier_words
-from slicewise.report.model.misfit_words import misfit_words
+from slicewise.report.model import model_words
+from slicewise.report.model.model_words import misfit_words
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.scalars import real_or_none
 from slicewise.text import words
@@ -134,7 +134,7 @@ def capacity_lines(model: FittedModel) -> list[str]:
             f"Left out: {words.count(len(model.disturbed), 'run')} in which the storage gave less than in their "
             f"repeats, as if somebody without a profile was at it: {words.listing(model.disturbed)}."
         )
-    return lines + outlier_words.dropped([name for rate in model.alone for name in rate.dropped])
+    return lines + model_words.dropped([name for rate in model.alone for name in rate.dropped])
 
 
 def check_table(checked: pl.DataFrame) -> Table:
@@ -241,5 +241,5 @@ def _outliers_words(found: CheckSummary) -> list[str]:
         return []
     return [
         f"Left out: {words.count(len(found['outliers']), 'run')} that stood out among repeats (by "
-        f"{outlier_words.BY_HOW_MUCH}): {words.listing(found['outliers'])}, off by at most {words.percent(worst)}."
+        f"{model_words.BY_HOW_MUCH}): {words.listing(found['outliers'])}, off by at most {words.percent(worst)}."
     ]

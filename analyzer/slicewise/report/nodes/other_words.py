@@ -15,7 +15,7 @@ from slicewise.digest.digest import Digest
 from slicewise.report.page import Section
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
-from slicewise.text.users import user_name
+from slicewise.text.words import user_name
 
 HEADING = "Unprofiled neighbours on this job's nodes"
 NOTE = (

@@ -8,8 +8,7 @@ from typing import Any
 
 from slicewise.analysis.coverage import Coverage
 from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap
-from slicewise.analysis.overlap.region import Region
-from slicewise.analysis.overlap.uniformity import Uniformity
+from slicewise.analysis.overlap.region import Region, Uniformity
 from slicewise.estimate import Estimate
 from slicewise.text import words
 

@@ -25,7 +25,7 @@ from slicewise.report.site.site_tables import (
 )
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
-from slicewise.text.users import user_name
+from slicewise.text.words import user_name
 
 OTHERS_COLOUR = "#9aa3ad"
 # A pair of keys, or a key and nothing, and the page that is about them.

@@ -10,7 +10,7 @@ import polars as pl
 from slicewise.digest.jobs import SERVED
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
-from slicewise.text.users import user_name
+from slicewise.text.words import user_name
 
 if TYPE_CHECKING:  # numpy would come along
     from slicewise.analysis.site.overlaps import Pairs

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from slicewise.analysis.size.company import CompanyEffect
-from slicewise.analysis.size.points import Mean
+from slicewise.analysis.size.points import CompanyEffect, Mean
 from slicewise.analysis.size.predict import Predictions
 from slicewise.analysis.size.size import CurveAdvice
 from slicewise.report.size import size_words
