@@ -1,12 +1,18 @@
 """The bill of materials: what an installation has, in the versions of the lock file, and nothing of development."""
 
+from __future__ import annotations
+
 import json
+import re
 import subprocess
 import sys
 
+import pytest
 from support.programs import ROOT
 
 LOCK = ROOT / "analyzer" / "requirements.lock"
+PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`([a-z]+/test_\w+\.(?:py|cpp))::([^`]+)`", PAGE)))
 
 
 def bill(out):
@@ -33,3 +39,15 @@ def test_all_that_is_named_is_there_and_it_is_made_alike_twice(tmp_path):
     assert {need for one in made["dependencies"] for need in one["dependsOn"]} <= known
     bill(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "bill.json").read_bytes()
+
+
+def test_the_page_names_tests():
+    assert len(NAMED) > 20
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| threat")]
+    assert [row for row in rows if "::" not in row] == []
+
+
+@pytest.mark.parametrize(("file", "test"), NAMED)
+def test_a_named_test_is_there(file, test):
+    text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+    assert (f"def {test}(" if file.endswith(".py") else f'TEST_CASE("{test}"') in text
