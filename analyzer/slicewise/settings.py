@@ -22,7 +22,7 @@ from slicewise.config_file import config_file
 from slicewise.contract import settings_of_the_library
 from slicewise.errors import UserError
 from slicewise.kinds import POLICIES
-from slicewise.text.masked import FORMS
+from slicewise.text.safe_text import FORMS
 from slicewise.text.suggestions import nearest
 
 PREFIX = "SLICEWISE_"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.job.hardware import hardware
+from slicewise.analysis.job.usage import hardware
 from slicewise.digest.digest import Digest
 from support.programs import APPS, Apps, Ended, Job
 

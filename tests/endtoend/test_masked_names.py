@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from slicewise.catalog.rows import PROGRAMS, hashed_program
 from slicewise.catalog.schema import NAMES
-from slicewise.text.masked import masked
+from slicewise.text.safe_text import masked
 from support.programs import Job, need
 
 SECRET = "patient-17.dat"

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from slicewise.analysis.copies.chain import Customer, expected_loss
+from slicewise.analysis.copies.losses import progress
 from slicewise.analysis.delta import expected_curve
+from slicewise.analysis.predict.side_by_side import Segment
 from slicewise.analysis.sharing.fitted_model import check, fit_model
-from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, share_out
+from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, common_start_times, share_out
 from slicewise.analysis.sharing.weights import Weighting
+from support.closed_forms import alone_from_common_start
 from support.synthetic import Size, campaign
 
 amounts = st.floats(0.01, 1000)
@@ -16,6 +23,18 @@ jobs_without_caps = st.lists(
     st.builds(SharingJob, st.just("job"), amounts, amounts, start=st.floats(0, 100)), min_size=1, max_size=6
 )
 sizes = st.builds(Size, st.integers(1, 60), st.integers(1, 5), st.integers(1, 5))
+ROUNDING = 1e-4
+# s in I/O alone, of which each takes so much of the time of a storage of 1; s of computing; weight.
+JOBS = st.tuples(st.floats(1, 1e4), st.floats(0.01, 2), st.floats(0, 1e3), st.floats(0.1, 100))
+RATES = st.floats(0.1, 10)
+OTHERS = st.lists(JOBS, max_size=2)
+capacities = st.floats(1, 1000)
+caps = st.one_of(st.just(math.inf), st.floats(0.1, 2000))
+jobs_of_all_kinds = st.lists(
+    st.builds(SharingJob, st.just("job"), amounts, amounts, caps, st.floats(0, 100)), min_size=1, max_size=6
+)
+
+jobs_that_start_together = st.lists(st.builds(SharingJob, st.just("job"), amounts, amounts), min_size=1, max_size=6)
 
 
 @given(jobs_without_caps)
@@ -43,3 +62,87 @@ def test_a_delta_graph_has_its_mirror_image(t_a, t_b, w_a, w_b, offset):
     one = expected_curve({"A": t_a, "B": t_b}, volumes, (w_a, w_b), [offset])["seconds"].to_list()
     other = expected_curve({"A": t_b, "B": t_a}, volumes, (w_b, w_a), [-offset])["seconds"].to_list()
     assert one == pytest.approx(other[::-1], rel=1e-6)
+
+
+def lost(copies, job, others, rate):
+    """On a storage that serves so much to several jobs, and to one by itself whatever it asks for."""
+    jobs = [job, *others]
+    lines = [(Segment(one[0], (0.0, one[1] / rate, 0.0), (0.0, 1.0, 0.0)), one[3]) for one in jobs]
+    customer, *customers = (Customer(seconds, computing) for seconds, _, computing, _ in jobs)
+
+    def service(active, working):
+        return progress(active, [lines[0][0]], lines[0][1], [lines[1 + place] for place in working], 1.0)
+
+    return expected_loss(copies, customer, customers, service)
+
+
+@settings(max_examples=100)
+@given(job=JOBS, others=OTHERS, rate=RATES, copies=st.integers(1, 6))
+def test_more_copies_lose_no_less_and_a_faster_storage_no_more(job, others, rate, copies):
+    loss = lost(copies, job, others, rate)
+    assert loss >= -ROUNDING
+    assert lost(copies + 1, job, others, rate) >= loss - ROUNDING
+    assert lost(copies, job, others, 2 * rate) <= loss + ROUNDING
+
+
+@settings(max_examples=100)
+@given(job=JOBS, rate=RATES, copies=st.integers(1, 8))
+def test_by_itself_a_kind_of_job_loses_no_more_than_in_step_and_no_less_than_the_storage_forces(job, rate, copies):
+    loss = lost(copies, job, [], rate)
+    seconds, part, computing, _ = job
+    in_step = seconds * max(1.0, copies * part / rate) if copies > 1 else seconds
+    assert (1 + loss) * (computing + seconds) <= (computing + in_step) * (1 + ROUNDING)
+    assert (1 + loss) * (computing + seconds) * max(rate, part) >= copies * seconds * part * (1 - ROUNDING)
+
+
+@given(capacities, jobs_of_all_kinds)
+def test_every_job_gets_exactly_its_volume(capacity, jobs):
+    schedule = share_out(capacity, jobs)
+    for place, job in enumerate(jobs):
+        moved = sum(stage.rates[place] * (stage.end - stage.start) for stage in schedule.stages)
+        assert moved == pytest.approx(job.volume, rel=1e-6)
+
+
+@given(capacities, jobs_of_all_kinds)
+def test_capacity_is_neither_exceeded_nor_left_idle_while_wanted(capacity, jobs):
+    for stage in share_out(capacity, jobs).stages:
+        running = [job for job, rate in zip(jobs, stage.rates, strict=True) if rate > 0]
+        assert sum(stage.rates) == pytest.approx(min(capacity, sum(job.cap for job in running)), rel=1e-9)
+        assert all(rate <= job.cap * (1 + 1e-9) for job, rate in zip(jobs, stage.rates, strict=True))
+
+
+@given(capacities, jobs_of_all_kinds)
+def test_rates_below_the_cap_are_as_the_weights(capacity, jobs):
+    for stage in share_out(capacity, jobs).stages:
+        served = [(job, rate) for job, rate in zip(jobs, stage.rates, strict=True) if rate > 0]
+        level = max(rate / job.weight for job, rate in served)
+        for job, rate in served:
+            assert rate == pytest.approx(min(job.cap, level * job.weight), rel=1e-9)
+
+
+@given(capacities, jobs_of_all_kinds)
+def test_no_job_is_faster_than_alone(capacity, jobs):
+    for served in share_out(capacity, jobs).jobs:
+        assert served.interference >= 1 - 1e-9
+
+
+@given(capacities, jobs_of_all_kinds, st.floats(1, 10))
+def test_more_weight_never_makes_a_job_later(capacity, jobs, factor):
+    heavier = [replace(jobs[0], weight=jobs[0].weight * factor), *jobs[1:]]
+    before, after = share_out(capacity, jobs).jobs[0].t_co, share_out(capacity, heavier).jobs[0].t_co
+    assert after <= before * (1 + 1e-9)
+
+
+@given(capacities, jobs_that_start_together)
+def test_solver_gives_the_closed_form(capacity, jobs):
+    expected = common_start_times(capacity, [job.volume for job in jobs], [job.weight for job in jobs])
+    assert [served.t_co for served in share_out(capacity, jobs).jobs] == pytest.approx(expected, rel=1e-6)
+
+
+@given(capacities, jobs_that_start_together)
+def test_inverse_of_the_prediction_is_where_it_began(capacity, jobs):
+    weights = [job.weight for job in jobs]
+    together = common_start_times(capacity, [job.volume for job in jobs], weights)
+    alone = [job.volume / capacity for job in jobs]
+    # What is left after taking away all that went before has their rounding, not its own.
+    assert alone_from_common_start(together, weights) == pytest.approx(alone, rel=1e-6, abs=1e-9 * max(together))

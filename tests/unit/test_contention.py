@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from slicewise.analysis.capacity.capacity import Demand
-from slicewise.analysis.overlap.contention import SlicesBeside, contention
+from slicewise.analysis.overlap.direction import SlicesBeside, contention
 from slicewise.analysis.overlap.region import uniformity
 from slicewise.estimate import Estimate
 

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 from slicewise.analysis.size import job, predict
-from slicewise.analysis.size.cost import size_cost
+from slicewise.analysis.size.job import size_cost
 from slicewise.analysis.size.points import curves, write_table
 from slicewise.analysis.size.profiles import COMPANY, accesses_of, points_of
 from slicewise.digest.digest import read_digest

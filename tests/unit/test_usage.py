@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.job.usage import usage
 from slicewise.digest.schema import FRAMES
-from slicewise.report.job.usage_words import usage_lines, usage_record, usage_table
+from slicewise.report.job.job_tables import usage_lines, usage_record, usage_table
 
 S, MIB = 1_000_000_000, 1 << 20
 

@@ -12,8 +12,7 @@ from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
 from slicewise.report.campaign import campaign_words
 from slicewise.report.campaign.campaign_page import campaign_page
-from slicewise.report.campaign.campaign_tables import tables
-from slicewise.report.campaign.campaign_words import campaign_record
+from slicewise.report.campaign.campaign_words import campaign_record, tables
 from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal

@@ -20,9 +20,9 @@ from slicewise.io500.results import read_results
 from slicewise.report.blame.anonymous import anonymous, labels_of
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.expect import expect_words, place_words
-from slicewise.report.expect.expect_json import expectation_record, places_record
 from slicewise.report.expect.expect_page import expectation_page, places_page
 from slicewise.report.expect.expect_words import boxes_table, tails_table
+from slicewise.report.expect.place_words import expectation_record, places_record
 from slicewise.report.page import Page, joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.benchmarks import LABELS, Api, Name, Size, choose, find_programs

@@ -28,8 +28,15 @@ from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.policy import policy_words, probability_words
 from slicewise.report.policy.policy_page import machine_facts, policy_page, probability_page
-from slicewise.report.policy.policy_tables import MOST_JOBS, checks_table, claims_table, costs_table, factors_table
-from slicewise.report.policy.policy_words import after_the_fact_record, comparison_record
+from slicewise.report.policy.policy_words import (
+    MOST_JOBS,
+    after_the_fact_record,
+    checks_table,
+    claims_table,
+    comparison_record,
+    costs_table,
+    factors_table,
+)
 from slicewise.report.policy.probability_words import probability_record
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.job_options import POLICY_FORM, JobOption, job_option, require_names_of_their_own

@@ -16,10 +16,9 @@ from slicewise.report.blame.anonymous import anonymous as without_names
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.job.job_page import job_page, job_report, opening
-from slicewise.report.job.job_tables import mounts_table
+from slicewise.report.job.job_tables import mounts_table, usage_record
 from slicewise.report.job.phase_words import phase_lines, phases_record
 from slicewise.report.job.site_words import MOST_SITES, sites_record
-from slicewise.report.job.usage_words import usage_record
 from slicewise.report.nodes.other_words import other_lines, others_record
 from slicewise.report.page import page_path, write_page
 from slicewise.report.split.split_words import split_record

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from slicewise.alike import begins_of_alike
-from slicewise.analysis.job.hardware import Hardware
 from slicewise.analysis.job.sites import Sites
+from slicewise.analysis.job.usage import Hardware
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import some_processes
 from slicewise.kinds import KINDS

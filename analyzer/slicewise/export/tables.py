@@ -7,7 +7,7 @@ import json
 
 import polars as pl
 
-from slicewise.analysis.job.hardware import hardware
+from slicewise.analysis.job.usage import hardware
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import Profile
 from slicewise.text.safe_text import csv_cell

@@ -20,8 +20,7 @@ from pathlib import Path
 
 from slicewise.contract import JOB_NAME_RULE, job_name, settings_of_the_library
 from slicewise.errors import UserError
-from slicewise.text.masked import HASH, form_of_names
-from slicewise.text.safe_text import say
+from slicewise.text.safe_text import HASH, form_of_names, say
 
 TYPE_CHECKING = False  # typing takes longer to import than this module
 if TYPE_CHECKING:

@@ -15,8 +15,14 @@ import polars as pl
 from slicewise.analysis.capacity.capacity import Capacity, Demand, of_these_jobs, own_slices_demand, own_slices_rates
 from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.job.turns import turns
-from slicewise.analysis.overlap.contention import Contention, SlicesBeside, contention
-from slicewise.analysis.overlap.direction import DirectionOverlap, JobInDirection, Ratio
+from slicewise.analysis.overlap.direction import (
+    Contention,
+    DirectionOverlap,
+    JobInDirection,
+    Ratio,
+    SlicesBeside,
+    contention,
+)
 from slicewise.analysis.overlap.region import Region, Uniformity, in_region, regions, uniformity
 from slicewise.analysis.runs import storage
 from slicewise.analysis.runs.campaign import Campaign, campaign_of

@@ -10,7 +10,7 @@ from slicewise.analysis.campaign.result import CampaignResult
 from slicewise.charts import campaign
 from slicewise.charts import campaign as charts
 from slicewise.report.campaign import campaign_words
-from slicewise.report.campaign.campaign_tables import tables
+from slicewise.report.campaign.campaign_words import tables
 from slicewise.report.model.model_page import MEANS
 from slicewise.report.model.model_tables import capacity_lines, check_table
 from slicewise.report.page import Fact, Page, Section, Step

@@ -14,7 +14,7 @@ from slicewise.charts import policy as charts
 from slicewise.kinds import METRICS
 from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.report.policy import policy_words
-from slicewise.report.policy.policy_tables import costs_table, jobs_table
+from slicewise.report.policy.policy_words import costs_table, jobs_table
 from slicewise.report.policy.probability_words import (
     basis,
     concurrent_table,

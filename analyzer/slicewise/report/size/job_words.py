@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from slicewise.analysis.size.cost import SizeCost
-from slicewise.analysis.size.job import JobSizes, SiteSize
+from slicewise.analysis.size.job import JobSizes, SiteSize, SizeCost
 from slicewise.digest.quality import imported
 from slicewise.report.job.site_words import place_words
 from slicewise.report.page import Section
