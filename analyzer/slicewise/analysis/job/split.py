@@ -67,7 +67,7 @@ def split(digest: Digest) -> Split | None:
     if "communication" in digest.not_kept:
         return None
     communication = digest.communication
-    who = _ranks(digest)  # also those that did no I/O
+    who = with_world(digest.processes.filter("is_of_job", pl.col("rank") >= 0))  # also those that did no I/O
     communication = communication.join(who.select("process"), on="process", how="semi")
     if communication.is_empty():
         return None
@@ -89,10 +89,6 @@ def split(digest: Digest) -> Split | None:
         worlds=who["world"].drop_nulls().n_unique(),
         unknown_world=who["world"].null_count(),
     )
-
-
-def _ranks(digest: Digest) -> pl.DataFrame:
-    return with_world(digest.processes.filter("is_of_job", pl.col("rank") >= 0))
 
 
 def _is_one_world(who: pl.DataFrame) -> bool:

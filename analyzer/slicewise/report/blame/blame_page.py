@@ -72,7 +72,7 @@ def blame_page(
         title=f"Who slowed down {blame.job.job}",
         kicker=f"Slicewise blame of {blame.job.job}, {blame.job.program}, {words.date_and_zone(blame.job.start_ns)}",
         sentences=opening(blame),
-        verdict=" ".join(_basis(blame)),
+        verdict=" ".join([line for line in (baseline_line(blame), *further_lines(blame, says_next=False)) if line]),
         facts=_facts(blame),
         sections=[
             _bar_section(blame),
@@ -86,10 +86,6 @@ def blame_page(
         axis=TimeAxis(told, blame.slice_ns) if slices else None,
         selection=_selection(blame, slices) if slices and blame.lost else None,
     )
-
-
-def _basis(blame: Blame) -> list[str]:
-    return [line for line in (baseline_line(blame), *further_lines(blame, says_next=False)) if line]
 
 
 def _steps(blame: Blame, paths: Mapping[str, Path]) -> list[Step]:

@@ -25,7 +25,7 @@ def compare_page(
     names = [run.job.job for run in comparison.runs]
     is_pair = len(names) == 2
     sentences = compare_words.opening(comparison)
-    longer = _longer(comparison.told)
+    longer = (comparison.told.of if comparison.told.longer_seconds >= 0 else comparison.told.against).job.job
     return Page(
         title=f"{words.listing(names)} compared",
         kicker=f"Slicewise compare of {words.listing(names)}, {words.date_and_zone(comparison.runs[0].job.start_ns)}",
@@ -53,11 +53,6 @@ def compare_page(
         steps=[Step("See who slowed the longer run down:", command("blame", paths.get(longer, longer)))],
         unseen=[*compare_words.notes(comparison), *unseen],
     )
-
-
-def _longer(told: Difference) -> str:
-    """The run that took longer."""
-    return (told.of if told.longer_seconds >= 0 else told.against).job.job
 
 
 def _facts(comparison: Comparison) -> list[Fact]:

@@ -12,7 +12,6 @@ from slicewise.analysis.predict.predict import Predicted, PredictedJob
 from slicewise.analysis.sharing.goodness import Misfit
 from slicewise.analysis.sharing.model import FittedModel
 from slicewise.constants import APART, TOO_FAR_OFF
-from slicewise.estimate import Estimate
 from slicewise.report.model.model_words import misfit_words
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
@@ -96,17 +95,13 @@ def record(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] 
 
 
 def _job(one: PredictedJob) -> str:
-    between = _between(one.seconds)
+    between = f" {words.interval(one.seconds.low, one.seconds.high)}"
     if one.seconds.value < SLOWER * one.alone:
         return f"{one.job} would take {words.seconds(one.seconds.value)}{between} for its I/O, as alone."
     return (
         f"{one.job} would take {words.number(one.slowdown)} times as long for its I/O as alone: "
         f"{words.seconds(one.seconds.value)}{between} instead of {words.seconds(one.alone)}."
     )
-
-
-def _between(estimate: Estimate) -> str:
-    return f" {words.interval(estimate.low, estimate.high)}"
 
 
 def _basis(found: Predicted) -> str:
