@@ -30,7 +30,7 @@ from slicewise.analysis.blame.servers import (
     with_time,
 )
 from slicewise.analysis.blame.shares import blamed, lost_time
-from slicewise.analysis.blame.sources import LEAST_ERROR, Answered, claim
+from slicewise.analysis.blame.sources import Answered, claim
 from slicewise.analysis.blame.strands import Strands, job_strands
 from slicewise.analysis.blame.time_limited import time_limited
 from slicewise.analysis.blame.to_runtime import Waits
@@ -43,7 +43,7 @@ from slicewise.analysis.job.split import split
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import LEAST_OF_RATE
+from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE
 from slicewise.digest.activity import common_slice_ns
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import has_rank

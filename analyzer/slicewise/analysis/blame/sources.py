@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from slicewise.analysis.blame import uncontended
 from slicewise.analysis.blame.result import SOURCES, Baseline, Source
 from slicewise.analysis.blame.uncontended import Prices, Scene, StandaloneRows
+from slicewise.constants import LEAST_ERROR
 from slicewise.kinds import LESS_SURE, SURE, Confidence
 
 # Sources that lie further apart than this, and than their intervals, contradict each other.
@@ -27,8 +28,6 @@ LAST_RESORTS: tuple[Source, ...] = ("shared slices", "envelope")
 # A source counts before one that is usually better if it is known within this part of what that one is: the middle of
 # runs that differ by half is still nearer than quiet slices known within a quarter.
 CLEARLY = 1 / 3
-# Counting and placing times in slices is not better than this fraction of the I/O time.
-LEAST_ERROR = 0.01
 # A loss below this fraction of the I/O time is no loss that is told.
 LEAST_LOSS = 0.02
 

@@ -16,6 +16,7 @@ import polars as pl
 from slicewise.analysis.blame.on_storage import OnStorage, on_storages
 from slicewise.analysis.blame.to_runtime import Waits, phase_of_slices
 from slicewise.analysis.calls import COUNTS, SECONDS, call_rows, slice_rows
+from slicewise.constants import WAITING_SHARE
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import are_ranks
@@ -24,10 +25,9 @@ from slicewise.kept_once import kept_once
 # A process that began so long before its predecessor's end began after it: clocks are read one after the other.
 CLOCKS_NS = 1_000_000
 LIFETIME = ("process", "start_ns", "end_ns")
-# Processes of a job that are looked at for who waits for whom; the share of a slice in calls from which a process was
-# at it then; and slices in which both may be: where one begins, and where it ends.
+# Processes of a job that are looked at for who waits for whom; and slices in which both may be: where one begins, and
+# where it ends.
 FEW = 64
-LEAST_OF_SLICE = 0.05
 BOTH_AT_ITS_ENDS = 2
 
 
@@ -104,7 +104,7 @@ def _with_those_who_wait(
     if len(lifetimes) > FEW:
         return {}
     took = calls.group_by("process", "slice").agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
-    took = took.filter(pl.col("seconds") >= LEAST_OF_SLICE * grid_ns / 1e9)
+    took = took.filter(pl.col("seconds") >= WAITING_SHARE * grid_ns / 1e9)
     slices = {int(process): set(its["slice"]) for (process,), its in took.group_by("process")}
     seconds = {int(process): float(its["seconds"].sum()) for (process,), its in took.group_by("process")}
     spans: dict[int, tuple[int, int]] = {}
