@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +11,16 @@ import polars as pl
 from slicewise.analysis.campaign.result import ALL_RUNS, AT_STAKE, CampaignResult, Conditions
 from slicewise.analysis.sharing.model import model_record
 from slicewise.constants import TOO_FAR_OFF
+from slicewise.report import columns
+from slicewise.report.columns import Made
 from slicewise.report.model.model_tables import HELD_OUT, check_words
 from slicewise.report.model.model_words import answer
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report.tables import Cell, Table
 from slicewise.text import words
 
 # Of a job's time: rates in a shorter overlap are no ground for a headline.
 LEAST_OVERLAP = 0.2
-OF_COMBINATION = [
-    *(Column(name, is_figure=False) for name in ("files", "processes together", "programs")),
-    Column("begins", "s"),
-    Column("moves", "bytes"),
-]
+Row = Mapping[str, Any]
 
 
 def opening(result: CampaignResult) -> list[str]:
@@ -109,8 +107,7 @@ def campaign_record(result: CampaignResult, page: Path | None) -> dict[str, Any]
 
 def conditions_table(found: Conditions) -> Table:
     """On what ground the figures stand."""
-    table = Table([Column("condition", is_figure=False), Column("in these runs", is_figure=False)], title="Conditions")
-    for name, said in (
+    rows = (
         ("runs of one job, of several", f"{found.runs_alone:,}, {found.runs_together:,}"),
         ("jobs at a time", f"up to {found.most_jobs:,}"),
         ("slices", f"{found.slice_seconds:g} s"),
@@ -121,67 +118,49 @@ def conditions_table(found: Conditions) -> Table:
         ("I/O span of a job beside others", _seconds(found.seconds_together)),
         ("files", words.listing(found.files)),
         ("runs that stood out among repeats", words.listing(found.dropped) if found.dropped else "none"),
-    ):
-        table.add(name, said)
-    return table
+    )
+    return columns.table(
+        rows,
+        columns.text("condition", lambda row: row[0]),
+        columns.text("in these runs", lambda row: row[1]),
+        title="Conditions",
+    )
 
 
 def alone_table(alone: pl.DataFrame) -> Table:
     """Tables 1 and 2 of Kuo et al."""
-    table = Table(
-        [
-            *(Column(name, is_figure=False) for name in ("files", "program", "processes alone")),
-            Column("runs"),
-            Column("left out"),
-            Column("throughput", "MiB/s"),
-            Column("RSD over runs", "%"),
-            Column("RSD over processes", "%"),
-            Column("I/O span", "s"),
-        ],
+    return columns.table(
+        alone.iter_rows(named=True),
+        _text("files", "files"),
+        _text("program", "program"),
+        _text("processes alone", "pair"),
+        _count("runs", "runs"),
+        _count("left out", "dropped"),
+        _rate("throughput", "overall"),
+        _percent("RSD over runs", "run_rsd"),
+        _percent("RSD over processes", "process_rsd"),
+        _two_digits("I/O span", "seconds", "s"),
         title="Throughput of jobs alone (Kuo et al., tables 1 and 2)",
     )
-    for row in alone.iter_rows(named=True):
-        table.add(
-            row["files"],
-            row["program"],
-            row["pair"],
-            *_counts(row, "runs", "dropped"),
-            _rate(row["overall"]),
-            *_percents(row, "run_rsd", "process_rsd"),
-            _two_digits(row["seconds"], " s"),
-        )
-    return table
 
 
 def together_table(together: pl.DataFrame) -> Table:
     """Table 3 of Kuo et al."""
-    table = Table(
-        [
-            *OF_COMBINATION,
-            Column("processes"),
-            Column("runs"),
-            Column("left out"),
-            Column("overall", "MiB/s"),
-            Column("ratio"),
-            Column("in the overlap", "MiB/s"),
-            Column("ratio there"),
-            Column("RSD over runs", "%"),
-            Column("over its processes", "%"),
-            Column("over all processes", "%"),
-        ],
+    return columns.table(
+        _told_apart(together).iter_rows(named=True),
+        *OF_COMBINATION,
+        _count("processes", "processes"),
+        _count("runs", "runs"),
+        _count("left out", "dropped"),
+        _rate("overall", "overall"),
+        _two_digits("ratio", "overall_ratio"),
+        _rate("in the overlap", "overlap"),
+        _two_digits("ratio there", "overlap_ratio"),
+        _percent("RSD over runs", "run_rsd"),
+        _percent("over its processes", "process_rsd"),
+        _percent("over all processes", "run_process_rsd"),
         title="Throughput of jobs together (Kuo et al., table 3)",
     )
-    for row in _told_apart(together).iter_rows(named=True):
-        table.add(
-            *_of_combination(row),
-            *_counts(row, "processes", "runs", "dropped"),
-            _rate(row["overall"]),
-            _two_digits(row["overall_ratio"]),
-            _rate(row["overlap"]),
-            _two_digits(row["overlap_ratio"]),
-            *_percents(row, "run_rsd", "process_rsd", "run_process_rsd"),
-        )
-    return table
 
 
 def _told_apart(together: pl.DataFrame) -> pl.DataFrame:
@@ -192,97 +171,60 @@ def _told_apart(together: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _of_combination(row: Mapping[str, Any]) -> list[Cell]:
-    """The cells of `OF_COMBINATION`; empty where all combinations differ by their sizes."""
-    return [
-        Cell(row["files"]),
-        Cell(row["pair"]),
-        Cell(row["programs"] if row["by_programs"] else ""),
-        _two_digits(row["start"], " s") if row["by_setting"] else Cell(""),
-        Cell(words.size(row["bytes"]), row["bytes"]) if row["by_setting"] else Cell(""),
-    ]
-
-
 def slowdown_table(together: pl.DataFrame) -> Table:
     """How long the I/O of each job took, and what its bytes take alone."""
-    table = Table(
-        [
-            *OF_COMBINATION,
-            Column("processes"),
-            Column("alone", "s"),
-            Column("together", "s"),
-            Column("times as long"),
-        ],
+    return columns.table(
+        _told_apart(together).iter_rows(named=True),
+        *OF_COMBINATION,
+        _count("processes", "processes"),
+        _two_digits("alone", "alone_seconds", "s"),
+        _two_digits("together", "seconds", "s"),
+        _two_digits("times as long", "slowdown"),
         title="I/O span of jobs together",
     )
-    for row in _told_apart(together).iter_rows(named=True):
-        table.add(
-            *_of_combination(row),
-            *_counts(row, "processes"),
-            *(_two_digits(row[name], " s") for name in ("alone_seconds", "seconds")),
-            _two_digits(row["slowdown"]),
-        )
-    return table
 
 
 def figures_table(figures: pl.DataFrame) -> Table:
     """How far off predicted runtimes are: all runs and without outliers, all jobs and those whose share is at stake."""
-    table = Table(
-        [
-            *(Column(name, is_figure=False) for name in ("runtimes held out", "jobs", "runs")),
-            Column("runtimes"),
-            Column("not predicted"),
-            Column("mean |RE|", "%"),
-            Column("largest |RE|", "%"),
-            Column("bias", "%"),
-            Column("within the interval", "%"),
-            Column("largest outside", "%"),
-            Column("of these told afterwards", "%"),
-            Column("told halfway", "%"),
-            Column("told halfway, but within", "%"),
-        ],
+    return columns.table(
+        figures.iter_rows(named=True),
+        _text("runtimes held out", "group"),
+        _text("jobs", "jobs"),
+        _text("runs", "runs"),
+        _count("runtimes", "count"),
+        columns.figure("not predicted", _not_predicted),
+        _percent("mean |RE|", "mean"),
+        _percent("largest |RE|", "largest"),
+        _signed("bias", "bias"),
+        _percent("within the interval", "within"),
+        _percent("largest outside", "largest_outside"),
+        _percent("of these told afterwards", "warned"),
+        _percent("told halfway", "warned_halfway"),
+        _percent("told halfway, but within", "warned_falsely"),
         title="Predicted runtimes (Kuo et al., figures 6 and 7)",
     )
-    for row in figures.iter_rows(named=True):
-        table.add(
-            row["group"],
-            row["jobs"],
-            row["runs"],
-            *_counts(row, "count"),
-            Cell(f"{row['not_predicted']:,}" if row["not_predicted"] else "", row["not_predicted"]),
-            *_percents(row, "mean", "largest"),
-            _signed(row["bias"]),
-            *_percents(row, "within", "largest_outside", "warned", "warned_halfway", "warned_falsely"),
-        )
-    return table
+
+
+def _not_predicted(row: Row) -> Cell:
+    return Cell(f"{row['not_predicted']:,}" if row["not_predicted"] else "", row["not_predicted"])
 
 
 def combinations_table(combinations: pl.DataFrame) -> Table:
     """How far off the runtimes of each combination of jobs are, by a fit without it."""
-    table = Table(
-        [
-            *(Column(name, is_figure=False) for name in ("runtimes held out", "shares by")),
-            Column("runs"),
-            Column("stood out"),
-            Column("mean |RE|", "%"),
-            Column("share at stake", "%"),
-            Column("largest |RE|", "%"),
-            Column("without outliers", "%"),
-            Column("bias", "%"),
-            Column("within the interval", "%"),
-        ],
+    return columns.table(
+        combinations.iter_rows(named=True),
+        _text("runtimes held out", "pair"),
+        columns.text("shares by", lambda row: row["weight"] or "cannot tell"),
+        _count("runs", "runs"),
+        _count("stood out", "outliers"),
+        _percent("mean |RE|", "mean"),
+        _percent("share at stake", "at_stake_mean"),
+        _percent("largest |RE|", "largest"),
+        _percent("without outliers", "largest_without"),
+        _signed("bias", "bias"),
+        _percent("within the interval", "within"),
         title="The same by combination, all runs",
     )
-    for row in combinations.iter_rows(named=True):
-        table.add(
-            row["pair"],
-            row["weight"] or "cannot tell",
-            *_counts(row, "runs", "outliers"),
-            *_percents(row, "mean", "at_stake_mean", "largest", "largest_without"),
-            _signed(row["bias"]),
-            *_percents(row, "within"),
-        )
-    return table
 
 
 def tables(result: CampaignResult) -> dict[str, Table]:
@@ -311,21 +253,58 @@ def _seconds(found: tuple[float, float] | None) -> str:
     return "no such run" if found is None else _said(words.duration(found[0]), words.duration(found[1]))
 
 
-def _counts(row: Mapping[str, Any], *names: str) -> list[Cell]:
-    return [Cell(f"{row[name]:,}", row[name]) for name in names]
+def _text(heading: str, name: str) -> Made[Row]:
+    return columns.text(heading, lambda row: row[name])
 
 
-def _rate(value: float | None) -> Cell:
-    return Cell("") if value is None else Cell(f"{value / words.MIB:.1f} MiB/s", value / words.MIB)
+def _count(heading: str, name: str) -> Made[Row]:
+    return columns.count(heading, lambda row: row[name])
 
 
-def _two_digits(value: float | None, unit: str = "") -> Cell:
-    return Cell("") if value is None else Cell(f"{value:.2f}{unit}", value)
+def _where_known(heading: str, name: str, unit: str, scale: float, form: str) -> Made[Row]:
+    """A figure by its scale in a form; nothing where it is not known."""
+
+    def cell(row: Row) -> Cell:
+        value = row[name]
+        return Cell("") if value is None else Cell(form.format(value * scale), value * scale)
+
+    return columns.figure(heading, cell, unit)
 
 
-def _percents(row: Mapping[str, Any], *names: str) -> list[Cell]:
-    return [Cell("") if row[name] is None else Cell(f"{100 * row[name]:.1f} %", 100 * row[name]) for name in names]
+def _rate(heading: str, name: str) -> Made[Row]:
+    return _where_known(heading, name, "MiB/s", 1 / words.MIB, "{:.1f} MiB/s")
 
 
-def _signed(value: float | None) -> Cell:
-    return Cell("") if value is None else Cell(f"{round(100 * value, 1) + 0.0:+.1f} %", 100 * value)
+def _two_digits(heading: str, name: str, unit: str = "") -> Made[Row]:
+    return _where_known(heading, name, unit, 1, f"{{:.2f}} {unit}".rstrip())
+
+
+def _percent(heading: str, name: str) -> Made[Row]:
+    return _where_known(heading, name, "%", 100, "{:.1f} %")
+
+
+def _signed(heading: str, name: str) -> Made[Row]:
+    """A relative error; never "-0.0 %"."""
+
+    def cell(row: Row) -> Cell:
+        value = row[name]
+        return Cell("") if value is None else Cell(f"{round(100 * value, 1) + 0.0:+.1f} %", 100 * value)
+
+    return columns.figure(heading, cell, "%")
+
+
+def _if_setting_tells(heading: str, name: str, unit: str, cell: Callable[[float], Cell]) -> Made[Row]:
+    def of(row: Row) -> Cell | str:
+        return cell(row[name]) if row["by_setting"] and row[name] is not None else ""
+
+    return columns.figure(heading, of, unit)
+
+
+# What tells a combination of jobs from others; empty where all combinations differ by their sizes.
+OF_COMBINATION: tuple[Made[Row], ...] = (
+    _text("files", "files"),
+    _text("processes together", "pair"),
+    columns.text("programs", lambda row: row["programs"] if row["by_programs"] else ""),
+    _if_setting_tells("begins", "start", "s", lambda start: Cell(f"{start:.2f} s", start)),
+    _if_setting_tells("moves", "bytes", "bytes", lambda moved: Cell(words.size(moved), moved)),
+)

@@ -11,7 +11,8 @@ from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.copies.copies import WORTH_A_WORD, Copies, Row
 from slicewise.analysis.copies.demand import Demand
 from slicewise.estimate import Estimate
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report import columns
+from slicewise.report.tables import Table
 from slicewise.text import words
 
 # Exponents of a capacity region below which kinds of call take turns, and from which on they hardly meet.
@@ -216,27 +217,16 @@ def _name(text: str, most_letters: int) -> str:
 
 def copies_table(found: Copies, most_rows: int | None = None) -> Table:
     """A row a number of copies, up to what is allowed and a bit beyond."""
-    table = Table(
-        [
-            Column("copies"),
-            Column("each loses", "%"),
-            Column("interval", "%", is_figure=False),
-            Column("in step", "%"),
-            Column("each gets", "MiB/s"),
-            Column("", is_figure=False),
-        ]
-    )
     rows = found.rows[-most_rows:] if most_rows else found.rows
-    for row in rows:
-        table.add(
-            Cell(f"{row.copies:,}", row.copies),
-            Cell(words.percent(row.loss.value), row.loss.value * 100),
-            words.interval_of_percents(row.loss),
-            Cell(words.percent(row.in_step), row.in_step * 100),
-            Cell(words.rate(row.rate), row.rate / words.MIB),
-            "the most" if row.copies == found.most else "",
-        )
-    return table
+    return columns.table(
+        rows,
+        columns.count("copies", lambda row: row.copies),
+        columns.percent("each loses", lambda row: row.loss.value),
+        columns.text("interval", lambda row: words.interval_of_percents(row.loss), "%"),
+        columns.percent("in step", lambda row: row.in_step),
+        columns.rate("each gets", lambda row: row.rate),
+        columns.text("", lambda row: "the most" if row.copies == found.most else ""),
+    )
 
 
 def copies_record(found: Copies, page: Path | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from slicewise.analysis.coverage import Coverage, coverage
 from slicewise.contract import advice
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
+from slicewise.report import columns
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.coverage_words import CAUSES, REASONS
 from slicewise.report.page import Section
@@ -117,29 +118,17 @@ def _mishaps(digest: Digest) -> list[str]:
 
 def coverage_table(coverage: Coverage, most: int, title: str = "") -> Table:
     """One row a process, the least seen first: what the kernel counted, and what share of that was seen."""
-    table = Table(
-        [
-            Column("process", is_figure=False),
-            Column("program", is_figure=False),
-            Column("written", "bytes"),
-            Column("of that seen", "%"),
-            Column("read", "bytes"),
-            Column("of that seen", "%"),
-            Column("likely cause of the rest", is_figure=False),
-        ],
+    return columns.table(
+        coverage.by_process[:most],
+        columns.text("process", lambda row: row.process),
+        columns.text("program", lambda row: Path(row.program).name),
+        columns.size("written", lambda row: row.kernel_write_bytes),
+        columns.figure("of that seen", lambda row: _share(row.write), "%"),
+        columns.size("read", lambda row: row.kernel_read_bytes),
+        columns.figure("of that seen", lambda row: _share(row.read), "%"),
+        columns.text("likely cause of the rest", lambda row: ", ".join(CAUSES[cause] for cause in row.causes)),
         title=title,
     )
-    for row in coverage.by_process[:most]:
-        table.add(
-            row.process,
-            Path(row.program).name,
-            Cell(words.size(row.kernel_write_bytes), row.kernel_write_bytes),
-            _share(row.write),
-            Cell(words.size(row.kernel_read_bytes), row.kernel_read_bytes),
-            _share(row.read),
-            ", ".join(CAUSES[cause] for cause in row.causes),
-        )
-    return table
 
 
 def sampled_table(coverage: Coverage, most: int, title: str = "") -> Table:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from slicewise.analysis.expect.box import LATER_RUNS, LEAST_GROWTH, Axis, Point, hull
+from slicewise.analysis.expect.box import LATER_RUNS, LEAST_GROWTH, Axis, Box, Point, hull
 from slicewise.analysis.expect.expectation import Boxes, Expectation, Place
 from slicewise.analysis.expect.place import Placed, PlacedWork, Position
 from slicewise.io500.ranks import Laggards
 from slicewise.io500.results import IO500, UNKNOWN_API
 from slicewise.io500.texts import PHASES
+from slicewise.report import columns
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
@@ -237,34 +238,27 @@ def notes(found: Expectation) -> list[str]:
 
 def boxes_table(found: Expectation) -> Table:
     """A row an API and kind: what the union spans."""
-    table = Table(
-        [
-            Column("API", is_figure=False),
-            Column("of", is_figure=False),
-            Column("runs"),
-            Column("anomalies"),
-            Column("hard", f"{GIB_S}, {KIOPS}", is_figure=False),
-            Column("easy", f"{GIB_S}, {KIOPS}", is_figure=False),
-            Column("union area", f"{GIB_S} x {KIOPS}"),
-            Column("hull area", f"{GIB_S} x {KIOPS}"),
-            Column("complete after"),
-        ]
-    )
-    for boxes in found.boxes:
+
+    def corner(boxes: Boxes, of: Callable[[Box], Point]) -> str:
         around = hull(boxes.union)
-        settled = boxes.growth.settled_after
-        table.add(
-            api(boxes) if boxes.benchmark == IO500 else f"{api(boxes)}, {boxes.benchmark}",
-            KIND_NAMES[boxes.kind],
-            Cell(f"{len(boxes.runs):,}", len(boxes.runs)),
-            Cell(f"{len(boxes.runs) - len(boxes.good):,}", len(boxes.runs) - len(boxes.good)),
-            "" if around is None else f"{words.number(around.hard[0])}, {words.number(around.hard[1])}",
-            "" if around is None else f"{words.number(around.easy[0])}, {words.number(around.easy[1])}",
-            Cell(words.number(boxes.union_area), boxes.union_area),
-            Cell(words.number(boxes.hull_area), boxes.hull_area),
-            "" if settled is None else words.count(settled, "run"),
-        )
-    return table
+        return "" if around is None else ", ".join(words.number(rate) for rate in of(around))
+
+    def settled(boxes: Boxes) -> str:
+        after = boxes.growth.settled_after
+        return "" if after is None else words.count(after, "run")
+
+    return columns.table(
+        found.boxes,
+        columns.text("API", lambda one: api(one) if one.benchmark == IO500 else f"{api(one)}, {one.benchmark}"),
+        columns.text("of", lambda one: KIND_NAMES[one.kind]),
+        columns.count("runs", lambda one: len(one.runs)),
+        columns.count("anomalies", lambda one: len(one.runs) - len(one.good)),
+        columns.text("hard", lambda one: corner(one, lambda box: box.hard), f"{GIB_S}, {KIOPS}"),
+        columns.text("easy", lambda one: corner(one, lambda box: box.easy), f"{GIB_S}, {KIOPS}"),
+        columns.number("union area", lambda one: one.union_area, f"{GIB_S} x {KIOPS}"),
+        columns.number("hull area", lambda one: one.hull_area, f"{GIB_S} x {KIOPS}"),
+        columns.figure("complete after", settled),
+    )
 
 
 def runs_table(found: Expectation) -> Table:
@@ -292,21 +286,16 @@ def runs_table(found: Expectation) -> Table:
 
 def tails_table(found: Expectation) -> Table:
     """A row a phase: how long it took over the runs."""
-    table = Table(
-        [
-            Column("IO500 phase", is_figure=False),
-            Column("runs"),
-            Column("median", "s"),
-            Column("95 %", "s"),
-            Column("99 %", "s"),
-            Column("worst", "s"),
-            Column("worst run", is_figure=False),
-        ]
+    return columns.table(
+        found.tails,
+        columns.text("IO500 phase", lambda tail: tail.phase),
+        columns.count("runs", lambda tail: len(tail.seconds)),
+        columns.seconds("median", lambda tail: tail.median),
+        columns.seconds("95 %", lambda tail: tail.p95),
+        columns.seconds("99 %", lambda tail: tail.p99),
+        columns.seconds("worst", lambda tail: tail.worst),
+        columns.text("worst run", lambda tail: tail.worst_run),
     )
-    for tail in found.tails:
-        cells = [Cell(words.seconds(value), value) for value in (tail.median, tail.p95, tail.p99, tail.worst)]
-        table.add(tail.phase, Cell(f"{len(tail.seconds):,}", len(tail.seconds)), *cells, tail.worst_run)
-    return table
 
 
 def places_table(placed: Sequence[Placed]) -> Table:

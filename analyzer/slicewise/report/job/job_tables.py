@@ -10,6 +10,7 @@ import polars as pl
 
 from slicewise.analysis.job.totals import JobTotals
 from slicewise.analysis.job.usage import Usage
+from slicewise.report import columns
 from slicewise.report.tables import NOTHING, Cell, Column, Table
 from slicewise.text import words
 
@@ -84,28 +85,20 @@ def files_table(files: pl.DataFrame) -> Table:
 
     The last column says how much a file moved at most, where that is more than what is known by half a percent.
     """
-    table = Table(
-        [
-            Column("file", is_figure=False),
-            Column("processes"),
-            Column("opens"),
-            Column("written", "bytes"),
-            Column("read", "bytes"),
-            Column("in reads and writes", "s"),
-            Column("written and read, at most", "bytes"),
-        ]
+    return columns.table(
+        files.iter_rows(named=True),
+        columns.text("file", lambda row: row["path"] or "(all other files)"),
+        columns.count("processes", lambda row: row["processes"]),
+        columns.count("opens", lambda row: row["opens"]),
+        columns.size("written", lambda row: row["write_bytes"]),
+        columns.size("read", lambda row: row["read_bytes"]),
+        columns.duration("in reads and writes", lambda row: row["seconds"]),
+        columns.figure(
+            "written and read, at most",
+            lambda row: _size_at_most(row["read_bytes"] + row["write_bytes"], row["error_bytes"]),
+            "bytes",
+        ),
     )
-    for row in files.iter_rows(named=True):
-        table.add(
-            row["path"] or "(all other files)",
-            _count(row["processes"]),
-            _count(row["opens"]),
-            _size(row["write_bytes"]),
-            _size(row["read_bytes"]),
-            _duration(row["seconds"]),
-            _size_at_most(row["read_bytes"] + row["write_bytes"], row["error_bytes"]),
-        )
-    return table
 
 
 def _size_at_most(known: int, error: int) -> Cell | str:

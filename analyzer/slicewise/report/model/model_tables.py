@@ -12,6 +12,7 @@ from slicewise.analysis.sharing.fitted_model import misfit_of
 from slicewise.analysis.sharing.model import FittedModel, ModelJob, ModelledRuntime
 from slicewise.analysis.sharing.proportional import Schedule, SharingJob
 from slicewise.analysis.sharing.weights import WeightFit, Weighting
+from slicewise.report import columns
 from slicewise.report.model import model_words
 from slicewise.report.model.model_words import misfit_words
 from slicewise.report.tables import Cell, Column, Table
@@ -21,61 +22,44 @@ from slicewise.text import words
 
 def schedule_table(jobs: Sequence[SharingJob], schedule: Schedule) -> Table:
     """When jobs end that share a capacity by given weights."""
-    table = Table(
-        [
-            Column("job", is_figure=False),
-            *(Column(heading) for heading in ("weight", "start", "end", "together", "alone", "interference")),
-        ]
+    return columns.table(
+        zip(jobs, schedule.jobs, strict=True),
+        columns.text("job", lambda both: both[0].job),
+        columns.figure("weight", lambda both: Cell(f"{both[0].weight:g}", both[0].weight)),
+        columns.duration("start", lambda both: both[0].start, ""),
+        columns.duration("end", lambda both: both[1].end, ""),
+        columns.duration("together", lambda both: both[1].t_co, ""),
+        columns.duration("alone", lambda both: both[1].t_alone, ""),
+        columns.number("interference", lambda both: both[1].interference),
     )
-    for job, served in zip(jobs, schedule.jobs, strict=True):
-        times = (job.start, served.end, served.t_co, served.t_alone)
-        table.add(
-            Cell(job.job),
-            Cell(f"{job.weight:g}", job.weight),
-            *(Cell(words.duration(value), value) for value in times),
-            Cell(words.number(served.interference), served.interference),
-        )
-    return table
 
 
 def modelled_table(jobs: Sequence[ModelJob], found: Sequence[ModelledRuntime]) -> Table:
     """What a fitted model predicts."""
-    table = Table(
-        [
-            Column("job", is_figure=False),
-            *(Column(heading) for heading in ("processes", "nodes", "start", "end", "together")),
-            Column("interval", is_figure=False),
-            *(Column(heading) for heading in ("alone", "interference")),
-        ]
+    return columns.table(
+        zip(jobs, found, strict=True),
+        columns.text("job", lambda both: both[0].job),
+        columns.count("processes", lambda both: both[0].processes),
+        columns.count("nodes", lambda both: both[0].nodes),
+        columns.duration("start", lambda both: both[0].start, ""),
+        columns.duration("end", lambda both: both[1].end, ""),
+        columns.duration("together", lambda both: both[1].t_co.value, ""),
+        columns.text("interval", lambda both: words.interval(both[1].t_co.low, both[1].t_co.high)),
+        columns.duration("alone", lambda both: both[1].t_alone, ""),
+        columns.number("interference", lambda both: both[1].interference),
     )
-    for job, runtime in zip(jobs, found, strict=True):
-        table.add(
-            Cell(job.job),
-            Cell(f"{job.processes:,}", job.processes),
-            Cell(f"{job.nodes:,}", job.nodes),
-            *(Cell(words.duration(value), value) for value in (job.start, runtime.end, runtime.t_co.value)),
-            Cell(words.interval(runtime.t_co.low, runtime.t_co.high)),
-            Cell(words.duration(runtime.t_alone), runtime.t_alone),
-            Cell(words.number(runtime.interference), runtime.interference),
-        )
-    return table
 
 
 def inverse_table(rows: Sequence[Mapping[str, Any]], alone: Sequence[float], weighting: Weighting) -> Table:
     """Standalone times that were estimated from concurrent ones."""
-    table = Table(
-        [Column("job", is_figure=False), *(Column(name) for name in ("together", "alone", "interference"))],
+    return columns.table(
+        zip(rows, alone, strict=True),
+        columns.text("job", lambda both: both[0]["job"]),
+        columns.duration("together", lambda both: both[0]["seconds"], ""),
+        columns.duration("alone", lambda both: both[1], ""),
+        columns.number("interference", lambda both: both[0]["seconds"] / both[1]),
         title=f"shares by {weighting.kind}",
     )
-    for row, time in zip(rows, alone, strict=True):
-        factor = row["seconds"] / time
-        table.add(
-            Cell(row["job"]),
-            Cell(words.duration(row["seconds"]), row["seconds"]),
-            Cell(words.duration(time), time),
-            Cell(words.number(factor), factor),
-        )
-    return table
 
 
 def candidates_table(fit: WeightFit) -> Table:

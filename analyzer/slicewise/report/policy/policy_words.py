@@ -12,6 +12,8 @@ from slicewise.analysis.policies.replay import Replay
 from slicewise.analysis.policies.simulation import Outcome, Simulated
 from slicewise.constants import TOO_FAR_OFF
 from slicewise.kinds import METRICS, Metric, Policy
+from slicewise.report import columns
+from slicewise.report.columns import Made
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
@@ -244,47 +246,33 @@ def _job(job: Outcome, won: float) -> dict[str, Any]:
 def costs_table(comparison: Comparison) -> Table:
     """A row a policy: every metric, and what the chosen metric gains."""
     units = {"cpu_seconds": "s", "makespan": "s"}
-    table = Table(
-        [
-            Column("policy", is_figure=False),
-            *(Column(METRIC_WORDS[metric], units.get(metric, "")) for metric in METRICS),
-            Column("change", "%"),
-        ]
+
+    def cost(metric: Metric) -> Made[Simulated]:
+        def cell(one: Simulated) -> Cell:
+            return Cell(value(metric, one.cost(metric)), one.cost(metric))
+
+        return columns.figure(METRIC_WORDS[metric], cell, units.get(metric, ""))
+
+    return columns.table(
+        comparison.simulated,
+        columns.text("policy", lambda one: one.policy),
+        *map(cost, METRICS),
+        columns.error("change", lambda one: -comparison.gain(one) / comparison.undisturbed.cost(comparison.metric)),
     )
-    for one in comparison.simulated:
-        change = -comparison.gain(one) / comparison.undisturbed.cost(comparison.metric)
-        table.add(
-            one.policy,
-            *(Cell(value(metric, one.cost(metric)), one.cost(metric)) for metric in METRICS),
-            Cell(words.signed_percent(change), change * 100),
-        )
-    return table
 
 
 def claims_table(found: Claims) -> Table:
     """A row a job that has a profile: what it claimed and what it moved."""
-    table = Table(
-        [
-            Column("job", is_figure=False),
-            Column("phases"),
-            Column("compared"),
-            Column("claimed", "bytes"),
-            Column("moved", "bytes"),
-            Column("moved / claimed"),
-            Column("went", "s"),
-        ]
+    return columns.table(
+        found.jobs,
+        columns.text("job", lambda one: one.job),
+        columns.count("phases", lambda one: one.phases),
+        columns.count("compared", lambda one: one.compared),
+        columns.size("claimed", lambda one: one.claimed_bytes),
+        columns.size("moved", lambda one: one.moved_bytes),
+        columns.number("moved / claimed", lambda one: one.ratio),
+        columns.seconds("went", lambda one: one.needed_seconds),
     )
-    for one in found.jobs:
-        table.add(
-            one.job,
-            Cell(f"{one.phases:,}", one.phases),
-            Cell(f"{one.compared:,}", one.compared),
-            Cell(words.size(one.claimed_bytes), one.claimed_bytes),
-            Cell(words.size(one.moved_bytes), one.moved_bytes),
-            Cell(words.number(one.ratio), one.ratio),
-            Cell(words.seconds(one.needed_seconds), one.needed_seconds),
-        )
-    return table
 
 
 def jobs_table(comparison: Comparison) -> Table:
@@ -327,25 +315,13 @@ def factors_table(comparison: Comparison) -> Table:
 
 def checks_table(found: AfterTheFact) -> Table:
     """A row a job: I/O span as it was and as simulated without a policy."""
-    table = Table(
-        [
-            Column("job", is_figure=False),
-            Column("processes"),
-            Column("I/O phases"),
-            Column("I/O span", "s"),
-            Column("simulated", "s"),
-            Column("error", "%"),
-            Column("rate alone from", is_figure=False),
-        ]
+    return columns.table(
+        zip(found.jobs, found.checks, strict=True),
+        columns.text("job", lambda both: both[1].job),
+        columns.count("processes", lambda both: both[0].plan.processes),
+        columns.count("I/O phases", lambda both: len(both[0].observed)),
+        columns.seconds("I/O span", lambda both: both[1].observed),
+        columns.seconds("simulated", lambda both: both[1].simulated),
+        columns.error("error", lambda both: both[1].relative_error),
+        columns.text("rate alone from", lambda both: both[0].source),
     )
-    for job, check in zip(found.jobs, found.checks, strict=True):
-        table.add(
-            check.job,
-            Cell(f"{job.plan.processes:,}", job.plan.processes),
-            Cell(f"{len(job.observed):,}", len(job.observed)),
-            Cell(words.seconds(check.observed), check.observed),
-            Cell(words.seconds(check.simulated), check.simulated),
-            Cell(words.signed_percent(check.relative_error), check.relative_error * 100),
-            job.source,
-        )
-    return table

@@ -12,8 +12,9 @@ from slicewise.analysis.predict.predict import Predicted, PredictedJob
 from slicewise.analysis.sharing.goodness import Misfit
 from slicewise.analysis.sharing.model import FittedModel
 from slicewise.constants import APART, TOO_FAR_OFF
+from slicewise.report import columns
 from slicewise.report.model.model_words import misfit_words
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report.tables import Table
 from slicewise.text import words
 
 # A job that takes less than this much longer is not slowed down.
@@ -36,26 +37,15 @@ def lines(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] =
 
 def table(found: Predicted) -> Table:
     """A row a job."""
-    result = Table(
-        [
-            Column("job", is_figure=False),
-            Column("begins at", "s"),
-            Column("I/O alone", "s"),
-            Column("side by side", "s"),
-            Column("between", is_figure=False),
-            Column("times as long"),
-        ]
+    return columns.table(
+        found.jobs,
+        columns.text("job", lambda one: one.job),
+        columns.seconds("begins at", lambda one: one.start),
+        columns.seconds("I/O alone", lambda one: one.alone),
+        columns.seconds("side by side", lambda one: one.seconds.value),
+        columns.text("between", lambda one: words.interval(one.seconds.low, one.seconds.high)),
+        columns.number("times as long", lambda one: one.slowdown),
     )
-    for one in found.jobs:
-        result.add(
-            one.job,
-            Cell(words.seconds(one.start), one.start),
-            Cell(words.seconds(one.alone), one.alone),
-            Cell(words.seconds(one.seconds.value), one.seconds.value),
-            words.interval(one.seconds.low, one.seconds.high),
-            Cell(words.number(one.slowdown), one.slowdown),
-        )
-    return result
 
 
 def record(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] = ()) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from slicewise.analysis.size.points import CompanyEffect, Mean
 from slicewise.analysis.size.predict import Predictions
 from slicewise.analysis.size.size import CurveAdvice
+from slicewise.report import columns
 from slicewise.report.size import size_words
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
@@ -15,36 +16,23 @@ from slicewise.text import words
 
 def sizes_table(told: CurveAdvice) -> Table:
     """A row a size of one curve."""
-    table = Table(
-        [
-            Column("size", "bytes"),
-            Column("", is_figure=False),
-            Column("runs"),
-            Column("bandwidth", "MiB/s"),
-            Column("interval (MiB/s)", is_figure=False),
-            Column("a call takes", "s"),
-            Column("interval (ms)", is_figure=False),
-            Column("99 % take less than", "s"),
-            Column("law"),
-            Column("by eq. 1", "s"),
-        ],
-        title=size_words.curve_words(told.curve.curve),
-    )
     marks = _marks(told)
-    for point in told.curve.points:
-        table.add(
-            Cell(words.size(point.size), point.size),
-            ", ".join(marks.get(point.size, [])),
-            Cell(f"{point.bandwidth.runs}", point.bandwidth.runs),
-            Cell(words.rate(point.bandwidth.value), point.bandwidth.value / words.MIB),
-            _between(point.bandwidth, words.MIB),
-            Cell(words.duration(point.latency.value), point.latency.value),
-            _between(point.latency, 1e-3),
-            _known(point.latency_p99),
-            "" if point.little is None else Cell(words.number(point.little), point.little),
-            _known(point.equation_1),
-        )
-    return table.without_empty_columns()
+    return columns.table(
+        told.curve.points,
+        columns.size("size", lambda point: point.size),
+        columns.text("", lambda point: ", ".join(marks.get(point.size, []))),
+        columns.figure("runs", lambda point: Cell(f"{point.bandwidth.runs}", point.bandwidth.runs)),
+        columns.rate("bandwidth", lambda point: point.bandwidth.value),
+        columns.text("interval (MiB/s)", lambda point: _between(point.bandwidth, words.MIB)),
+        columns.duration("a call takes", lambda point: point.latency.value),
+        columns.text("interval (ms)", lambda point: _between(point.latency, 1e-3)),
+        columns.figure("99 % take less than", lambda point: _known(point.latency_p99), "s"),
+        columns.figure(
+            "law", lambda point: "" if point.little is None else Cell(words.number(point.little), point.little)
+        ),
+        columns.figure("by eq. 1", lambda point: _known(point.equation_1), "s"),
+        title=size_words.curve_words(told.curve.curve),
+    ).without_empty_columns()
 
 
 def _marks(told: CurveAdvice) -> dict[int, list[str]]:
@@ -96,26 +84,18 @@ def curves_table(advices: Sequence[CurveAdvice]) -> Table:
 
 def effects_table(effects: Sequence[CompanyEffect]) -> Table:
     """A row a size with a second job beside it."""
-    table = Table(
-        [
-            Column("for", is_figure=False),
-            Column("size", "bytes"),
-            Column("bandwidth kept", "%"),
-            Column("interval (%)", is_figure=False),
-            Column("a call takes as long"),
-            Column("interval (times)", is_figure=False),
-        ]
+    return columns.table(
+        effects,
+        columns.text("for", lambda effect: size_words.curve_words(effect.curve)),
+        columns.size("size", lambda effect: effect.size),
+        columns.percent("bandwidth kept", lambda effect: effect.bandwidth.value),
+        columns.text("interval (%)", lambda effect: _between(effect.bandwidth, 0.01)),
+        columns.figure(
+            "a call takes as long",
+            lambda effect: Cell(f"{words.number(effect.latency.value)} times", effect.latency.value),
+        ),
+        columns.text("interval (times)", lambda effect: _between(effect.latency, 1.0)),
     )
-    for effect in effects:
-        table.add(
-            size_words.curve_words(effect.curve),
-            Cell(words.size(effect.size), effect.size),
-            Cell(words.percent(effect.bandwidth.value), effect.bandwidth.value * 100),
-            _between(effect.bandwidth, 0.01),
-            Cell(f"{words.number(effect.latency.value)} times", effect.latency.value),
-            _between(effect.latency, 1.0),
-        )
-    return table
 
 
 def models_table(found: Predictions) -> Table:
