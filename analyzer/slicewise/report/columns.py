@@ -12,11 +12,21 @@ T = TypeVar("T")
 Made = tuple[Column, Callable[[T], Cell | str]]
 
 
-def table(rows: Iterable[T], *columns: Made[T], title: str = "") -> Table:
-    """A table with a row for each of `rows`."""
+def table(
+    rows: Iterable[T],
+    *columns: Made[T],
+    title: str = "",
+    time: Callable[[T], tuple[int, int]] | None = None,
+    more: int = 0,
+) -> Table:
+    """A table with a row for each of `rows`. time: from when to when a row is about (ns). more: how many rows are left
+    out, said in the last one.
+    """
     made = Table([column for column, _ in columns], title=title)
     for row in rows:
-        made.add(*(cell(row) for _, cell in columns))
+        made.add(*(cell(row) for _, cell in columns), time=time(row) if time else None)
+    if more > 0:
+        made.add(f"and {more:,} more", *[""] * (len(columns) - 1))
     return made
 
 

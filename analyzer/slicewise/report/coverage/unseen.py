@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from slicewise.analysis.coverage import Coverage, coverage
+from slicewise.analysis.sampled import Sampled
 from slicewise.contract import advice
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
 from slicewise.report import columns
+from slicewise.report.columns import Made
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.coverage_words import CAUSES, REASONS
 from slicewise.report.page import Section
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report.tables import Cell, Table
 from slicewise.text import words
 
 MOST_PROCESSES = 20
@@ -133,38 +135,24 @@ def coverage_table(coverage: Coverage, most: int, title: str = "") -> Table:
 
 def sampled_table(coverage: Coverage, most: int, title: str = "") -> Table:
     """One row a process that a collector sampled since it could not be profiled, those that moved most first."""
-    table = Table(
-        [
-            Column("process", is_figure=False),
-            Column("program", is_figure=False),
-            Column("why not profiled", is_figure=False),
-            Column("from", is_figure=False),
-            Column("to", is_figure=False),
-            Column("written", "bytes"),
-            Column("write calls"),
-            Column("read", "bytes"),
-            Column("read calls"),
-            Column("most of it about", is_figure=False),
-        ],
+
+    def known(heading: str, of: Callable[[Sampled], Cell], unit: str = "") -> Made[Sampled]:
+        return columns.figure(heading, lambda row: Cell("refused", "") if row.is_refused else of(row), unit)
+
+    return columns.table(
+        coverage.sampled[:most],
+        columns.text("process", lambda row: row.process),
+        columns.text("program", lambda row: Path(row.program).name),
+        columns.text("why not profiled", lambda row: REASONS.get(row.reason, row.reason)),
+        columns.text("from", lambda row: words.clock(row.begin_ns)),
+        columns.text("to", lambda row: words.clock(row.end_ns)),
+        known("written", lambda row: Cell(words.size(row.write_bytes), row.write_bytes), "bytes"),
+        known("write calls", lambda row: Cell(f"{row.write_calls:,}", row.write_calls)),
+        known("read", lambda row: Cell(words.size(row.read_bytes), row.read_bytes), "bytes"),
+        known("read calls", lambda row: Cell(f"{row.read_calls:,}", row.read_calls)),
+        columns.text("most of it about", lambda row: "-" if row.busiest_ns is None else words.clock(row.busiest_ns)),
         title=title,
     )
-    for row in coverage.sampled[:most]:
-        counts = (
-            Cell(words.size(row.write_bytes), row.write_bytes),
-            Cell(f"{row.write_calls:,}", row.write_calls),
-            Cell(words.size(row.read_bytes), row.read_bytes),
-            Cell(f"{row.read_calls:,}", row.read_calls),
-        )
-        table.add(
-            row.process,
-            Path(row.program).name,
-            REASONS.get(row.reason, row.reason),
-            words.clock(row.begin_ns),
-            words.clock(row.end_ns),
-            *((Cell("refused", ""),) * len(counts) if row.is_refused else counts),
-            "-" if row.busiest_ns is None else words.clock(row.busiest_ns),
-        )
-    return table
 
 
 def _share(share: float | None) -> Cell:

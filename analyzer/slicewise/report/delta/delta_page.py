@@ -10,6 +10,7 @@ import polars as pl
 from slicewise.analysis.delta import DeltaGraph, who_gains
 from slicewise.analysis.nodes.causes import EVIDENCE, UNITS, Cause, preferring
 from slicewise.charts import delta as charts
+from slicewise.report import columns
 from slicewise.report.model import model_words
 from slicewise.report.nodes.evidence import evidence_section, evidence_table, evidence_words, signal_name
 from slicewise.report.page import Fact, Page, Section, Step
@@ -106,37 +107,26 @@ def lines_note(graphs: Sequence[DeltaGraph]) -> str:
 
 def points_table(graphs: Sequence[DeltaGraph]) -> Table:
     """A row a point and job: means of its repeats, outliers left out."""
-    table = Table(
-        [
-            Column("configuration", is_figure=False),
-            Column("offset", "s"),
-            Column("job", is_figure=False),
-            Column("runs"),
-            Column("time", "s"),
-            Column("alone", "s"),
-            Column("throughput", "MiB/s"),
-            Column("interference"),
-        ]
+    means = [
+        (graph, row)
+        for graph in graphs
+        for row in graph.points.filter(~pl.col("is_outlier"))
+        .group_by("point", "name")
+        .agg(pl.col("seconds", "bytes_per_second", "interference").mean(), runs=pl.len())
+        .sort("point", "name")
+        .iter_rows(named=True)
+    ]
+    return columns.table(
+        means,
+        columns.text("configuration", lambda one: one[0].configuration),
+        columns.figure("offset", lambda one: Cell(f"{one[1]['point']:+.2f} s", one[1]["point"]), "s"),
+        columns.text("job", lambda one: one[1]["name"]),
+        columns.figure("runs", lambda one: Cell(f"{one[1]['runs']}", one[1]["runs"])),
+        columns.seconds("time", lambda one: one[1]["seconds"]),
+        columns.seconds("alone", lambda one: one[0].alone_seconds[one[1]["name"]]),
+        columns.rate("throughput", lambda one: one[1]["bytes_per_second"]),
+        columns.number("interference", lambda one: one[1]["interference"]),
     )
-    for graph in graphs:
-        means = (
-            graph.points.filter(~pl.col("is_outlier"))
-            .group_by("point", "name")
-            .agg(pl.col("seconds", "bytes_per_second", "interference").mean(), runs=pl.len())
-            .sort("point", "name")
-        )
-        for row in means.iter_rows(named=True):
-            table.add(
-                graph.configuration,
-                Cell(f"{row['point']:+.2f} s", row["point"]),
-                row["name"],
-                Cell(f"{row['runs']}", row["runs"]),
-                Cell(words.seconds(row["seconds"]), row["seconds"]),
-                Cell(words.seconds(graph.alone_seconds[row["name"]]), graph.alone_seconds[row["name"]]),
-                Cell(words.rate(row["bytes_per_second"]), row["bytes_per_second"] / words.MIB),
-                Cell(words.number(row["interference"]), row["interference"]),
-            )
-    return table
 
 
 def delta_page(

@@ -143,35 +143,24 @@ def usage_lines(usage: Usage | None) -> Iterator[str]:
 
 def usage_table(usage: Usage) -> Table:
     """One row a process, those with most processor time."""
-    table = Table(
-        [
-            Column("process", is_figure=False),
-            Column("processor, program", "s"),
-            Column("processor, kernel", "s"),
-            Column("of the runtime", spare=1),
-            Column("peak memory", "bytes"),
-            Column("page faults that read", spare=1),
-            Column("other page faults", spare=3),
-            Column("processor given up", spare=2),
-            Column("processor taken away", spare=2),
-        ]
+
+    def busy(row: dict[str, Any]) -> Cell:
+        share = (row["user"] + row["system"]) / row["sampled"] if row["sampled"] > 0 else 0.0
+        return Cell(words.percent(share), share)
+
+    return columns.table(
+        usage.processes.head(MOST_ROWS).iter_rows(named=True),
+        columns.text("process", lambda row: row["label"]),
+        columns.duration("processor, program", lambda row: row["user"]),
+        columns.duration("processor, kernel", lambda row: row["system"]),
+        columns.figure("of the runtime", busy, spare=1),
+        columns.size("peak memory", lambda row: row["peak_bytes"]),
+        columns.count("page faults that read", lambda row: row["major_faults"], spare=1),
+        columns.count("other page faults", lambda row: row["minor_faults"], spare=3),
+        columns.count("processor given up", lambda row: row["voluntary_switches"], spare=2),
+        columns.count("processor taken away", lambda row: row["involuntary_switches"], spare=2),
+        more=usage.processes.height - MOST_ROWS,
     )
-    for row in usage.processes.head(MOST_ROWS).iter_rows(named=True):
-        busy = (row["user"] + row["system"]) / row["sampled"] if row["sampled"] > 0 else 0.0
-        table.add(
-            row["label"],
-            Cell(words.duration(row["user"]), row["user"]),
-            Cell(words.duration(row["system"]), row["system"]),
-            Cell(words.percent(busy), busy),
-            Cell(words.size(row["peak_bytes"]), row["peak_bytes"]),
-            *(
-                Cell(f"{row[name]:,}", row[name])
-                for name in ("major_faults", "minor_faults", "voluntary_switches", "involuntary_switches")
-            ),
-        )
-    if usage.processes.height > MOST_ROWS:
-        table.add(f"and {usage.processes.height - MOST_ROWS:,} more", *("" for _ in table.columns[1:]))
-    return table
 
 
 def usage_record(usage: Usage | None) -> list[dict[str, Any]] | None:

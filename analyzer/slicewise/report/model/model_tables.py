@@ -123,34 +123,26 @@ def capacity_lines(model: FittedModel) -> list[str]:
 
 def check_table(checked: pl.DataFrame) -> Table:
     """Predicted against observed runtimes, a row a job of a run."""
-    table = Table(
-        [
-            *(Column(name, is_figure=False) for name in ("jobs together", "job", "share by")),
-            Column("predicted", "s"),
-            Column("interval", "s", is_figure=False),
-            Column("observed", "s"),
-            Column("error", "%"),
-            Column("outside", is_figure=False),
-            Column("by the first half", "s"),
-        ]
+
+    def between(row: Mapping[str, Any]) -> str:
+        return words.interval(row["low"], row["high"]) if row["predicted"] is not None else ""
+
+    def error(row: Mapping[str, Any]) -> Cell:
+        said = words.signed_percent(row["relative_error"]) + (" (stood out)" if row["is_outlier"] else "")
+        return Cell(said, row["relative_error"] and 100 * row["relative_error"])
+
+    return columns.table(
+        checked.iter_rows(named=True),
+        columns.text("jobs together", lambda row: row["pair"]),
+        columns.text("job", lambda row: row["job"]),
+        columns.text("share by", lambda row: row["weight"] or "cannot tell"),
+        columns.seconds("predicted", lambda row: row["predicted"]),
+        columns.text("interval", between, "s"),
+        columns.seconds("observed", lambda row: row["observed"]),
+        columns.figure("error", error, "%"),
+        columns.text("outside", lambda row: row["misfit"] or ""),
+        columns.figure("by the first half", _by_the_first_half, "s"),
     )
-    for row in checked.iter_rows(named=True):
-        is_known = row["predicted"] is not None
-        table.add(
-            row["pair"],
-            row["job"],
-            row["weight"] or "cannot tell",
-            Cell(words.seconds(row["predicted"]), row["predicted"]),
-            words.interval(row["low"], row["high"]) if is_known else "",
-            Cell(words.seconds(row["observed"]), row["observed"]),
-            Cell(
-                words.signed_percent(row["relative_error"]) + (" (stood out)" if row["is_outlier"] else ""),
-                row["relative_error"] and 100 * row["relative_error"],
-            ),
-            row["misfit"] or "",
-            _by_the_first_half(row),
-        )
-    return table
 
 
 def _by_the_first_half(row: Mapping[str, Any]) -> Cell:

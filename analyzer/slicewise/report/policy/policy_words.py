@@ -277,30 +277,24 @@ def claims_table(found: Claims) -> Table:
 
 def jobs_table(comparison: Comparison) -> Table:
     """A row a policy and job: I/O span, interference factor, and what the job gains."""
-    table = Table(
-        [
-            Column("policy", is_figure=False),
-            Column("job", is_figure=False),
-            Column("I/O span", "s"),
-            Column("alone", "s"),
-            Column("factor"),
-            Column("gains", "s"),
-            Column("ends", "s"),
-        ]
+
+    def gain(job: Outcome, won: float) -> Cell:
+        return Cell("0 s" if abs(won) < NO_GAIN * job.io_seconds else words.number(won) + " s", won)
+
+    return columns.table(
+        (
+            (one.policy, job, won, min(each.start for each in one.jobs))
+            for one in comparison.simulated
+            for job, won in zip(one.jobs, comparison.seconds_won(one), strict=True)
+        ),
+        columns.text("policy", lambda row: row[0]),
+        columns.text("job", lambda row: row[1].job),
+        columns.seconds("I/O span", lambda row: row[1].io_seconds),
+        columns.seconds("alone", lambda row: row[1].io_alone),
+        columns.number("factor", lambda row: row[1].interference),
+        columns.figure("gains", lambda row: gain(row[1], row[2]), "s"),
+        columns.seconds("ends", lambda row: row[1].end - row[3]),
     )
-    for one in comparison.simulated:
-        origin = min(job.start for job in one.jobs)
-        for job, won in zip(one.jobs, comparison.seconds_won(one), strict=True):
-            table.add(
-                one.policy,
-                job.job,
-                Cell(words.seconds(job.io_seconds), job.io_seconds),
-                Cell(words.seconds(job.io_alone), job.io_alone),
-                Cell(words.number(job.interference), job.interference),
-                Cell("0 s" if abs(won) < NO_GAIN * job.io_seconds else words.number(won) + " s", won),
-                Cell(words.seconds(job.end - origin), job.end - origin),
-            )
-    return table
 
 
 def factors_table(comparison: Comparison) -> Table:

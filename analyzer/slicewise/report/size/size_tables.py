@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from slicewise.analysis.size.points import CompanyEffect, Mean
 from slicewise.analysis.size.predict import Predictions
+from slicewise.analysis.size.recommend import Advice
 from slicewise.analysis.size.size import CurveAdvice
 from slicewise.report import columns
 from slicewise.report.size import size_words
@@ -56,30 +57,26 @@ def _between(mean: Mean, unit: float) -> str:
 
 def curves_table(advices: Sequence[CurveAdvice]) -> Table:
     """A row a curve: the sizes to take on it."""
-    table = Table(
-        [
-            Column("for", is_figure=False),
-            Column("sizes"),
-            Column("throughput"),
-            Column("it gives", "MiB/s"),
-            Column("latency"),
-            Column("a call takes", "s"),
-            Column("confidence", is_figure=False),
-        ]
+
+    def size(told: CurveAdvice, advice: Advice | None) -> Cell | str:
+        return Cell(words.size(advice.point.size), advice.point.size) if advice and len(told.curve.points) > 1 else ""
+
+    def gives(best: Advice | None) -> Cell | str:
+        return Cell(words.rate(best.point.bandwidth.value), best.point.bandwidth.value / words.MIB) if best else ""
+
+    def takes(fast: Advice | None) -> Cell | str:
+        return Cell(words.duration(fast.point.latency.value), fast.point.latency.value) if fast else ""
+
+    return columns.table(
+        advices,
+        columns.text("for", lambda told: size_words.curve_words(told.curve.curve)),
+        columns.figure("sizes", lambda told: Cell(f"{len(told.curve.points)}", len(told.curve.points))),
+        columns.figure("throughput", lambda told: size(told, told.throughput)),
+        columns.figure("it gives", lambda told: gives(told.throughput), "MiB/s"),
+        columns.figure("latency", lambda told: size(told, told.latency)),
+        columns.figure("a call takes", lambda told: takes(told.latency), "s"),
+        columns.text("confidence", size_words.confidence),
     )
-    for told in advices:
-        best, fast = told.throughput, told.latency
-        has_several = len(told.curve.points) > 1
-        table.add(
-            size_words.curve_words(told.curve.curve),
-            Cell(f"{len(told.curve.points)}", len(told.curve.points)),
-            Cell(words.size(best.point.size), best.point.size) if best and has_several else "",
-            Cell(words.rate(best.point.bandwidth.value), best.point.bandwidth.value / words.MIB) if best else "",
-            Cell(words.size(fast.point.size), fast.point.size) if fast and has_several else "",
-            Cell(words.duration(fast.point.latency.value), fast.point.latency.value) if fast else "",
-            size_words.confidence(told),
-        )
-    return table
 
 
 def effects_table(effects: Sequence[CompanyEffect]) -> Table:
