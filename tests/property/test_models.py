@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from slicewise.analysis.copies.chain import Customer, expected_loss
-from slicewise.analysis.copies.losses import progress
+from slicewise.analysis.copies.losses import Customer, expected_loss, progress
 from slicewise.analysis.delta import expected_curve
 from slicewise.analysis.predict.side_by_side import Segment
 from slicewise.analysis.sharing.fitted_model import check, fit_model

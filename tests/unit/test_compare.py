@@ -3,9 +3,8 @@
 import json
 
 import pytest
-from slicewise.analysis.compare.compare import compare
+from slicewise.analysis.compare.compare import compare, losses
 from slicewise.analysis.compare.difference import Loss
-from slicewise.analysis.compare.losses import losses
 from slicewise.analysis.compare.work import work_of
 from slicewise.digest.digest import read_digest
 from slicewise.digest.shared import read_digests

@@ -15,8 +15,7 @@ from slicewise.analysis.sharing.halfway import halfway
 from slicewise.analysis.sharing.model import ModelJob, weights_of
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.estimate import Estimate
-from slicewise.report.model.model_tables import check_words
-from slicewise.report.model.model_words import misfit_words
+from slicewise.report.model.model_tables import check_words, misfit_words
 from support.synthetic import MIB, Size, campaign
 
 JOBS = [ModelJob("a", 600 * MIB, 6), ModelJob("b", 600 * MIB, 2)]

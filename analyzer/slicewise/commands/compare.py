@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from slicewise.analysis.compare.compare import compare as analysis
-from slicewise.analysis.compare.losses import losses
+from slicewise.analysis.compare.compare import losses
 from slicewise.catalog.sources import read_digests
 from slicewise.report.compare import compare_words
 from slicewise.report.compare.compare_page import compare_page

@@ -11,9 +11,8 @@ from typing import Literal
 from slicewise.config_file import config_file
 from slicewise.errors import UserError
 from slicewise.report.tables import Column, Table, for_terminal
-from slicewise.settings import PREFIX, from_file, mistakes, settings
+from slicewise.settings import PREFIX, from_file, mistakes, nearest, settings
 from slicewise.terminal.output import write_json, write_text
-from slicewise.text.suggestions import nearest
 
 WHERE_IT_HOLDS = (
     "It holds for what slicewise starts, and after `module load slicewise`. In a script that sets LD_PRELOAD itself:",

@@ -29,7 +29,7 @@ from slicewise.report.delta.delta_page import (
     sweep_table,
     verdict,
 )
-from slicewise.report.model import model_words
+from slicewise.report.model import model_tables
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
@@ -197,7 +197,7 @@ def _show_graphs(
         write_json({"configurations": [_record(*each) for each in read], "page": page}, output)
         return
     lines = [line for graph in graphs for line in (verdict(graph), peaks(graph))]
-    lines += model_words.dropped([run for graph in graphs for run in graph.dropped])
+    lines += model_tables.dropped([run for graph in graphs for run in graph.dropped])
     tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
     each = [*zip(graphs, evidence, strict=True)]
     lines += [line for graph, found in each for line in by_itself(graph, found)]

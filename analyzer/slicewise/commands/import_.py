@@ -19,8 +19,6 @@ from slicewise.text.safe_text import say
 SLICE_SECONDS = 4.0
 SOME_REFUSED, NONE_IMPORTED = 1, 2
 
-DEFAULT_INTO = Path("slicewise")
-
 
 def csv_(files: list[Path], into: Path, slice_seconds: float | None, json: bool, output: Path | None) -> None:
     from slicewise.imports.csv_rows import read_csv

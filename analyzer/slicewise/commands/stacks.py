@@ -10,8 +10,6 @@ from slicewise.running.installation import find_installation
 from slicewise.stacks import job_processes, stacks_now, tree
 from slicewise.terminal.output import write_json, write_text
 
-SHORTEST_SECONDS = 0.1
-
 
 def stacks(
     job: str | None, symbols: list[Path], seconds: float, all_users: bool, json: bool, output: Path | None

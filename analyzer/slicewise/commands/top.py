@@ -20,7 +20,6 @@ from slicewise.stacks import job_processes, stacks_now, tree
 from slicewise.terminal.keyboard import keys_one_by_one, wait_for_key
 from slicewise.terminal.output import write_json, write_text
 
-SHORTEST_SECONDS = 0.1
 STACKS_SECONDS = 5.0
 
 

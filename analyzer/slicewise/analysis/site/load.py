@@ -23,7 +23,6 @@ SHORTEST_PIECE_NS = 1_000_000_000
 FEWEST_META_OPS = 100
 # Below this a program's time in I/O is no matter for anybody.
 LEAST_SECONDS = 1.0
-WAYS = ("read", "write", "meta", "sync")
 OTHERS = "all others"
 
 

@@ -13,8 +13,7 @@ from slicewise.analysis.sharing.model import model_record
 from slicewise.constants import TOO_FAR_OFF
 from slicewise.report import columns
 from slicewise.report.columns import Made
-from slicewise.report.model.model_tables import HELD_OUT, check_words
-from slicewise.report.model.model_words import answer
+from slicewise.report.model.model_tables import HELD_OUT, answer, check_words
 from slicewise.report.tables import Cell, Table
 from slicewise.text import words
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from slicewise.analysis.compare.compare import Comparison
 from slicewise.analysis.compare.difference import Difference
-from slicewise.charts import differences
+from slicewise.charts import runtimes
 from slicewise.charts.figure import Figure
 from slicewise.report.compare import compare_words
 from slicewise.report.compare.compare_tables import parts_table, runs_table, signed, work_table
@@ -59,7 +59,7 @@ def _facts(comparison: Comparison) -> list[Fact]:
     told = comparison.told
     facts = [Fact(f"runtime of {run.job.job}", words.seconds(run.runtime_ns / 1e9)) for run in (told.against, told.of)]
     facts += [
-        Fact(differences.PARTS[part][0], signed(value, told.longer_seconds), differences.PARTS[part][1])
+        Fact(runtimes.PARTS[part][0], signed(value, told.longer_seconds), runtimes.PARTS[part][1])
         for part, value in _known(told)
     ]
     return [*facts, Fact("confidence", told.confidence)]
@@ -68,12 +68,12 @@ def _facts(comparison: Comparison) -> list[Fact]:
 def _pair_chart(comparison: Comparison) -> Figure:
     told = comparison.told
     first, last = ((run.job.job, run.runtime_ns / 1e9) for run in (told.against, told.of))
-    return differences.steps(first, last, _known(told))
+    return runtimes.steps(first, last, _known(told))
 
 
 def _runs_chart(comparison: Comparison) -> Figure:
     rows = [(told.of.job.job, part, value) for told in comparison.differences for part, value in _known(told)]
-    return differences.by_run(pl.DataFrame(rows, schema=["run", "part", "seconds"], orient="row"))
+    return runtimes.by_run(pl.DataFrame(rows, schema=["run", "part", "seconds"], orient="row"))
 
 
 def _known(told: Difference) -> list[tuple[str, float]]:

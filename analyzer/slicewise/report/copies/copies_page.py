@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from slicewise.analysis.copies.copies import Copies
-from slicewise.charts import copies as charts
+from slicewise.charts import runtimes as charts
 from slicewise.report.copies import copies_words
 from slicewise.report.copies.copies_words import copies_table
 from slicewise.report.page import Fact, Page, Section, Step

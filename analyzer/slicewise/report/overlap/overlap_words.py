@@ -11,7 +11,7 @@ from slicewise.analysis.sharing.runtimes import Inverse, PredictedRuntime, Predi
 from slicewise.constants import LITTLE_BYTES
 from slicewise.digest.activity import Direction
 from slicewise.report.blame import blame_words
-from slicewise.report.model.model_words import misfit_words
+from slicewise.report.model.model_tables import misfit_words
 from slicewise.text import words
 
 DONE: dict[Direction, str] = {"read": "read from", "write": "wrote to"}
