@@ -2,8 +2,6 @@
 imported here. What decides in one place alone stands there.
 """
 
-from __future__ import annotations
-
 # Bytes: what the loaders and the libc of a few processes read for themselves (measured: 0.2 MiB of headers and locale
 # for a shell with some commands). Less than this is no I/O to speak of.
 LITTLE_BYTES = 1 << 20

@@ -8,8 +8,6 @@ commands, and what they start, find it. cli.py calls it once; the module file do
 work all the same.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 import stat

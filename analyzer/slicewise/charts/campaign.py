@@ -1,7 +1,5 @@
 """A campaign's jobs alone and together, and one run slice by slice, as Kuo et al. draw them (Figs. 2 to 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

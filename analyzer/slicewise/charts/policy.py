@@ -1,7 +1,5 @@
 """Policies: who did what when under each, what each costs, and how that goes with the offset of a job."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import polars as pl

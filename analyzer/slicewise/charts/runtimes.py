@@ -1,7 +1,5 @@
 """Observed against predicted runtimes, with intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import polars as pl

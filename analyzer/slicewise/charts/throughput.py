@@ -1,7 +1,5 @@
 """Throughput over the clock: jobs stacked against the capacity, shares against fair shares, one job's directions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

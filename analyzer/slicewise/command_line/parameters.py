@@ -4,8 +4,6 @@ A declaration imports nothing that takes long. What a command does stands in `sl
 its head as everywhere, and is imported when the command runs: help, completion and complaints do not wait for polars.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Say who slowed a job down, by how much, and how sure that is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tabulate a folder of runs: throughput alone and together, slowdown, and how well it is predicted."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Say why one run took longer than another: computing, its own I/O, neighbours, or not explained."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from slicewise.analysis.compare.compare import compare as analysis

@@ -1,7 +1,5 @@
 """Draw Delta-graphs: how much two jobs slow each other down, by how much later one begins."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Check that profiling works here, and say what to do where it does not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from slicewise.report.tables import line_for_terminal

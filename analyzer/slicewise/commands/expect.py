@@ -1,7 +1,5 @@
 """Say what a file system gives to well-formed I/O, and where jobs lie in that."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Write a profile in another tool's format."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Show where in the program the I/O time goes: a flame graph of call sites."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from slicewise.analysis.job.sites import Sites, sites

@@ -1,7 +1,5 @@
 """Turn other profilers' logs into profiles: Darshan, DFTracer, CSV, and servers' counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a profile holds: the job, its totals, how much of it was seen, and what is missing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from slicewise.analysis.job.totals import summarize

@@ -1,7 +1,5 @@
 """List the jobs in a directory of profiles."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

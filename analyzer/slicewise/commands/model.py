@@ -1,7 +1,5 @@
 """Predict, fit and check how jobs share a file system."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any, Literal

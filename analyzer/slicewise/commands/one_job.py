@@ -1,7 +1,5 @@
 """One job's report: the page with its summary, all details, or the flame graph."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from slicewise.errors import UserError

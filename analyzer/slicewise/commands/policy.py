@@ -1,7 +1,5 @@
 """Simulate what jobs would have gained or lost had they taken turns with their I/O."""
 
-from __future__ import annotations
-
 import gzip
 import math
 import zlib

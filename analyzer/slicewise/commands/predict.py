@@ -1,7 +1,5 @@
 """How long jobs would take side by side, and how many copies of one may run so."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

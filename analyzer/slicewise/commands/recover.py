@@ -1,7 +1,5 @@
 """Finish the profiles of processes that were killed; join a job's files."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

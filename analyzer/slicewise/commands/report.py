@@ -1,7 +1,5 @@
 """Show one job's I/O: a page, and a summary on the terminal."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rich.console import RenderableType

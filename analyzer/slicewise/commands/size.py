@@ -1,7 +1,5 @@
 """Find the best transfer size: bandwidth and latency by size, and what a job's own sizes cost it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where the processes of a job on this node are now, function by function."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What jobs and processes on this node do now."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

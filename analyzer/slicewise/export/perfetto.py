@@ -3,8 +3,6 @@
 Written as the protobuf messages of perfetto/trace/trace.proto, by hand: fifteen messages need no library.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 

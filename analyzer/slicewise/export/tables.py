@@ -1,7 +1,5 @@
 """A table of a profile as CSV or Parquet, with the columns that say whose rows they are."""
 
-from __future__ import annotations
-
 import io
 import json
 

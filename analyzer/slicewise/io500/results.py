@@ -3,8 +3,6 @@
 Nothing is passed over in silence: a place that was named and gives no run is in `unreadable`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

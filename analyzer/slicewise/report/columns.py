@@ -1,7 +1,5 @@
 """Tables whose columns say how their cells are made of a row: heading, unit and cell stand together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 

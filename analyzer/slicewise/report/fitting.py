@@ -1,7 +1,5 @@
 """A table that fits the terminal: where there is no room for all, the least important columns go; words stay whole."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 What is done is in DIR/done, a line a run; a run that was interrupted is not, and is done again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -4,8 +4,6 @@ Each run's result is in DIR/run-NN, as IO500 wrote it, or as io500/results.py ha
 leaves none. The data of the benchmark lies in DIR/data meanwhile, and is removed in the end.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -3,8 +3,6 @@
 Pure functions that give plain text (never markup); None is "unknown" everywhere.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import pwd

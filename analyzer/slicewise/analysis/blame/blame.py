@@ -3,8 +3,6 @@
 Digests in, a `Blame` out. The formulas are in docs/models.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

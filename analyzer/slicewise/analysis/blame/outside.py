@@ -3,8 +3,6 @@
 Digests in, dataclass out. Calls are slower, too, where their process waits for a processor: that is no neighbour's I/O.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean

@@ -4,8 +4,6 @@ Frames in, an estimate out. What the same bytes cost a process is compared betwe
 processes were in calls and slices in which more were; the gates are in docs/models.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ Digests in. A run that is found by itself is taken only where nothing speaks aga
 read from the page cache is none for a job that did not, whoever gave it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

@@ -3,8 +3,6 @@
 Frames in, frames out. Servers count bytes and operations, and no time: nothing is said of their time in calls.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

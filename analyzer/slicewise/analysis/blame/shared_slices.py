@@ -7,8 +7,6 @@ speed*: in slices without company it did so much a second. Where both are to be 
 reaches to both. docs/models.md has the formulas, and how far off they were.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Which of the ways to know a job's I/O time alone counts, and how sure that is."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Frames in, numbers out. Ranks wait for each other at the end of each phase, so t
 processes that do not, the slowest in sum; those that ran one after another count as one of these.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Digests and frames in, a `Blame` with its `turn` out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

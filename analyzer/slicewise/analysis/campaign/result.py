@@ -1,7 +1,5 @@
 """All that a campaign shows of competition for a storage."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ a column all_NAME is over all of them. RSD: relative standard deviation, that of
 one value.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

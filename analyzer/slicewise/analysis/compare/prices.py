@@ -4,8 +4,6 @@ Frames in (`work.Work.rows`), dataclasses out. All costs are the job's: seconds 
 any of its processes.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

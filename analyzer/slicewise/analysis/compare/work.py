@@ -3,8 +3,6 @@
 Digest in, dataclass out.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass

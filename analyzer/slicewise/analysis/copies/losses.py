@@ -3,8 +3,6 @@
 Demands in, plain numbers out. A storage of one capacity is one of which all calls are of one kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache

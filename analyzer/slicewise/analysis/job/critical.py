@@ -4,8 +4,6 @@ Digest in, frame out. A phase ends where ranks meet in a collective or barrier, 
 as far as slices show.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

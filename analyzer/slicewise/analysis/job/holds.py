@@ -1,7 +1,5 @@
 """Whose I/O held other ranks up in MPI, in which slices and for how long. Digest in, frames out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

@@ -3,8 +3,6 @@
 Digest in, dataclass out. Times are a process's own clock in calls; what is in no call is computing, or idle.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

@@ -3,8 +3,6 @@
 Digest in, dataclass out. Which counters there are, and their units, is taken from the profile's own schema.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone

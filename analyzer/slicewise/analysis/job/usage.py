@@ -1,7 +1,5 @@
 """What the kernel counted of a job's processes: processor time, page faults, switches, memory. Frames in and out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

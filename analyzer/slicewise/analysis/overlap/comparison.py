@@ -3,8 +3,6 @@
 Runs in, dataclasses and frames out. The definitions and their sources are in docs/models.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce

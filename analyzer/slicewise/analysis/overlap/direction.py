@@ -1,7 +1,5 @@
 """Several jobs in one direction, reads or writes: what a comparison of them gives (see comparison.py for how)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """When jobs were active together: the active overlapping region and its variants."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

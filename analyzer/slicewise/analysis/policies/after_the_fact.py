@@ -3,8 +3,6 @@
 Digests in, dataclasses out. The simulation is checked first: as the jobs ran, against when each phase really ended.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

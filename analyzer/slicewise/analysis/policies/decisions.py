@@ -4,8 +4,6 @@ Plain functions without state. The coordinator (`slicewise-collect coordinate`) 
 `slicewise turns replay` compares the two. The rules, their ties and their source are in docs/coordination.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Plain numbers and digests in, dataclasses out. The formula is that of Dorier et al., section II.B.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Plain numbers in, dataclasses out: any unit of volume, as long as capacity and c
 is `decisions.decide`'s; the rates of those who go are the sharing model's (`sharing/proportional.py`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

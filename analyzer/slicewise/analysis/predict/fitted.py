@@ -4,8 +4,6 @@ It is for jobs of which all write all the time, or all read. There it knows what
 clients, and weights that are fitted.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

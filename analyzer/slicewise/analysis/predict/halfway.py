@@ -6,8 +6,6 @@ to all jobs of it that still run. `sharing.halfway` is the same for the model of
 that waits in calls while the storage stands still, once it has lost more than its interval allows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

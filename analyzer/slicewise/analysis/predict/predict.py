@@ -3,8 +3,6 @@
 Digests in, dataclasses out. What happens side by side is `side_by_side`'s; docs/models.md has the definitions.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Digests in, frames out. The frames are what the models of sharing are fitted to; they can as well be made by hand.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -2,8 +2,6 @@
 standalone runs all begin here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

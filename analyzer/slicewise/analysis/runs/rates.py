@@ -1,7 +1,5 @@
 """Rates with their intervals: of slices, of a run alone, of repeats."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean

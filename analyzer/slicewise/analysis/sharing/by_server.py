@@ -3,8 +3,6 @@
 Frames in (`runs.servers.Parts`), frames out. docs/models.md says what it takes for granted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

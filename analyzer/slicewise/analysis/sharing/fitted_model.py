@@ -4,8 +4,6 @@ Frames in (`campaign.JOBS_SCHEMA`, `campaign.SLICES_SCHEMA`), dataclasses and fr
 sources are in docs/models.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

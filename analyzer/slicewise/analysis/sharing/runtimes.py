@@ -1,7 +1,5 @@
 """Runtimes that the models of sharing predict, and standalone runtimes estimated back, beside what was observed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ Frames in (`campaign.JOBS_SCHEMA`, `campaign.SLICES_SCHEMA`), a model with both 
 docs/models.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

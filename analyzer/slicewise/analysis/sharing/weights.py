@@ -3,8 +3,6 @@
 Frames in (`campaign.SLICES_SCHEMA`), dataclasses out. The definitions and their sources are in docs/models.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

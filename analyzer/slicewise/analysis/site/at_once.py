@@ -4,8 +4,6 @@ A catalog in. Whom blame tells nothing of is counted out first. What it tells of
 the catalog's files tell for that job alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, cast

@@ -5,8 +5,6 @@ Most jobs of a day have no standalone run, and too few slices by themselves for 
 sources of each takes most of the time that blame of a day takes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any

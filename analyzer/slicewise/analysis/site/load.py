@@ -3,8 +3,6 @@
 A catalog in, frames out. What a job did in a slice counts at the time at which the slice began.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

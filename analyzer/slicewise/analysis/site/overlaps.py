@@ -3,8 +3,6 @@
 A catalog in, frames out. Jobs were together on a storage where both made calls on it at one time, to a slice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

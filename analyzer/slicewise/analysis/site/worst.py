@@ -5,8 +5,6 @@ company and yet nothing to tell by, and are not asked (candidates.py). A job los
 its storages while it was in calls there. So where the caller asks few, those come first that can have lost most.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Profiles as measurements of transfer sizes: a point a job, file system and direction, alone and beside other jobs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

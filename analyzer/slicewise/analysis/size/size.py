@@ -1,7 +1,5 @@
 """Bandwidth and latency by transfer size, from whatever was measured, with the size to take on every curve."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Who lost how much to whom, of all jobs in a directory: a row a job, and a matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

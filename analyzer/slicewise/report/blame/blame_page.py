@@ -1,7 +1,5 @@
 """The page of a blame: the verdict, the runtime as one bar, and over the clock what the job and its neighbours did."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A job that servers alone know, in words, as a table and as JSON."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from typing import Any
 

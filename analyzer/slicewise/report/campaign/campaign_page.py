@@ -1,7 +1,5 @@
 """The page of a campaign."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

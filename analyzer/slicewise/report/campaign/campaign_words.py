@@ -1,7 +1,5 @@
 """What a campaign shows, in sentences. Plain text, no markup."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page of compared runs: what stands on it, in which order, with which words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """The tables of compared runs, the same for the terminal and for the page."""
 
-from __future__ import annotations
-
 from slicewise.analysis.compare.compare import Comparison
 from slicewise.analysis.compare.difference import PARTS, WORTH_A_WORD, Difference
 from slicewise.estimate import Estimate

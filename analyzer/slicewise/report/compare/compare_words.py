@@ -1,7 +1,5 @@
 """Why one run took longer than another, in sentences that a scientist understands. Plain text, no markup."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """How many copies of a job may run side by side, in sentences that a scientist understands. Plain text, no markup."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What profiles could not see or have lost: the same lines, and the same table of processes, on every page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page and the words of Delta-graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What runs of IO500 promise, in sentences that a scientist understands. Plain text, no markup."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from slicewise.analysis.expect.box import LATER_RUNS, LEAST_GROWTH, Axis, Box, Point, hull

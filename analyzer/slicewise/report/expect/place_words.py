@@ -1,7 +1,5 @@
 """Where a job lies in the box of what to expect, in sentences that a scientist understands. Plain text, no markup."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a job did with its files, in words: onwards or to and fro, in files without a row, and waiting for its turn."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slicewise.analysis.job.io_time import FilesWithoutRow

@@ -1,7 +1,5 @@
 """The page of one job: what stands on it, in which order, with which words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle

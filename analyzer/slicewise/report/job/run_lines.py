@@ -1,7 +1,5 @@
 """What `slicewise run` says at the end of a command: what went wrong, what was seen, which share, what to do next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page of `slicewise study model check`: predicted against observed runtimes of a campaign."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

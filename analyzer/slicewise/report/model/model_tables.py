@@ -1,7 +1,5 @@
 """What `slicewise study model` shows: tables and lines of fits, predictions, inverses and checks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 

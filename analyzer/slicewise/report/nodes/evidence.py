@@ -1,7 +1,5 @@
 """Evidence for causes of interference, as a table and a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Neighbours without a profile on the job's nodes, by user, as sentences, a table with a chart, and JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import cycle
 from typing import Any

@@ -1,7 +1,5 @@
 """Jobs on one time axis as JSON, with the keys that docs/commands.md documents: rates in MiB/s, times in seconds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

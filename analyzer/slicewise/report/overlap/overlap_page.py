@@ -1,7 +1,5 @@
 """The page of jobs on one time axis: what stands on it, in which order, with which words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

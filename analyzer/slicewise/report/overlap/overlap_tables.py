@@ -1,7 +1,5 @@
 """The tables of jobs on one time axis, the same for the terminal and for the page."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap

@@ -1,7 +1,5 @@
 """What happened to jobs that ran at the same time, in sentences that a scientist understands. Plain text, no markup."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from slicewise.analysis.blame.result import Blame

@@ -1,7 +1,5 @@
 """The page of policies: what stands on it, in which order, with which words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import polars as pl

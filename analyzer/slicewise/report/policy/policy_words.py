@@ -1,7 +1,5 @@
 """Policies in sentences: what each means, what the best one would change, for whom."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How often somebody else does I/O: sentences, tables and JSON, of one result."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """How long jobs would take side by side, in sentences and as a table."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """The page of a day, a week or a month of a site: what stands on it, in which order, with which words."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What a job's own transfer sizes cost it, in sentences, as tables, as JSON and as a part of a page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

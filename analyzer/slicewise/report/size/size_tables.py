@@ -1,7 +1,5 @@
 """Tables of transfer sizes, the same for the terminal and for the page."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Which transfer size to take, in sentences that a scientist understands. Plain text, no markup."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, replace
 from pathlib import Path
